@@ -93,8 +93,7 @@ def test_functions_that_write_change_arrays_of_numpy_as_numpy_does():
 
 
 MISSING = {
-    "numpy.delete": lambda x: anp.delete(x, 0),
-    "numpy.insert": lambda x: anp.insert([x[0], 1.0], 0, 2.0),
+    "numpy.poly": lambda x: anp.poly([x[0], 1.0]),
     "numpy.histogram": lambda x: anp.histogram(x),
     "numpy.roots": lambda x: anp.roots(x),
     "numpy.packbits": lambda x: anp.packbits(x),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.numpy import fft, polynomials, signals
+from anyshape.numpy import editing, fft, grids, polynomials, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
 NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft}
@@ -17,6 +17,8 @@ _HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = (
     (fft, np.fft),
     (signals, np),
     (polynomials, np),
+    (grids, np),
+    (editing, np),
 )
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {

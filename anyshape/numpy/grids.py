@@ -1,0 +1,205 @@
+"""Define NumPy's windows, geometric sequences and indices of triangles, whose sizes may be symbolic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError
+from anyshape.graph.ir.builder import Traced
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy import creation, dynamic, elementwise, movement, special
+from anyshape.numpy.operands.promotion import (
+    as_traced,
+    is_traced,
+    number_dtype,
+    refuse_kinds,
+    result_type,
+    size_of,
+    sizes,
+    static_int,
+)
+from anyshape.numpy.operands.signatures import publish
+from anyshape.ops import creation as cr
+from anyshape.ops import dynamic as dy
+from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
+from anyshape.ops.control import check
+from anyshape.ops.core.apply import context_of
+
+_FLOAT = np.dtype(np.float64)
+
+# -- windows -----------------------------------------------------------------------------------------------------
+
+
+def _count(M: Any) -> Size:
+    """Return a number of points as a size, 0 if it is negative."""
+    return dy.size_from_count(M) if isinstance(M, Traced) else expr.maximum(size_of(M), 0)
+
+
+def _centered(M: Any) -> tuple[Any, Any]:
+    """Return 1 - M, 3 - M, ..., M - 1, and M - 1, which counts as 1 for a single point."""
+    count = _count(M)
+    last = cr.size_value(expr.sub(count, 1))
+    doubled = ew.sub(ew.mul(ew.lift(2, cr.iota(count)), cr.iota(count)), mv.broadcast_to(last, (count,)))
+    width = ew.convert(ew.maximum(last, ew.lift(1, last)), _FLOAT)
+    return ew.convert(doubled, _FLOAT), width
+
+
+def _window(name: str, summary: str, formula: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Build a window from its formula in the centered points and their largest one."""
+    numpy_function = getattr(np, name)
+
+    def function(M: Any) -> Any:
+        return formula(*_centered(M)) if is_traced(M) else numpy_function(M)
+
+    doc = f"{summary}\n\nThe number of points may be symbolic; none or fewer give an empty vector."
+    return publish(function, name, __name__, doc)
+
+
+def _blackman(n: Any, width: Any) -> Any:
+    angle = np.pi * n / width
+    return 0.42 + 0.5 * elementwise.cos(angle) + 0.08 * elementwise.cos(2.0 * angle)
+
+
+hanning = _window(
+    "hanning", "Return the Hann window of M points.", lambda n, width: 0.5 + 0.5 * elementwise.cos(np.pi * n / width)
+)
+hamming = _window(
+    "hamming",
+    "Return the Hamming window of M points.",
+    lambda n, width: 0.54 + 0.46 * elementwise.cos(np.pi * n / width),
+)
+blackman = _window("blackman", "Return the Blackman window of M points.", _blackman)
+bartlett = _window(
+    "bartlett", "Return the triangle of M points.", lambda n, width: 1.0 - elementwise.absolute(n) / width
+)
+
+
+def kaiser(M: Any, beta: Any) -> Any:
+    """Return the Kaiser window of M points with the shape `beta`; M may be symbolic and `beta` traced."""
+    if not is_traced(M, beta):
+        return np.kaiser(M, beta)
+    n, width = _centered(M)
+    refuse_kinds("kaiser", as_traced(beta), "c")
+    beta = as_traced(beta, _FLOAT)
+    if beta.ndim:
+        raise ArgumentError("kaiser", "beta", "is an array", "pass one number")
+    return special.numpy_i0(beta * elementwise.sqrt(1 - (n / width) ** 2.0)) / special.numpy_i0(beta)
+
+
+# -- sequences ---------------------------------------------------------------------------------------------------
+
+
+def logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    """Return `num` powers of `base`, with exponents evenly spaced from `start` to `stop`, along a new axis.
+
+    Bounds and base may be traced, and `num` symbolic.
+    """
+    if not is_traced(start, stop, num, base):
+        return np.logspace(start, stop, num, endpoint, base, dtype, axis)
+    if as_traced(base).ndim:
+        raise ArgumentError("logspace", "base", "is an array", "pass one number")
+    powers = elementwise.power(base, creation.linspace(start, stop, num, endpoint, axis=axis))
+    return powers if dtype is None else ew.convert(powers, number_dtype(dtype, "logspace"))
+
+
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Return `num` numbers from `start` to `stop` with a constant ratio, along a new axis.
+
+    Bounds may be traced, and `num` symbolic. A bound of 0 is a CheckError of the run.
+    """
+    if not is_traced(start, stop, num):
+        return np.geomspace(start, stop, num, endpoint, dtype, axis)
+    target = np.result_type(result_type(start, stop), np.zeros((), dtype), 0.0)
+    first, last = movement.broadcast_arrays(as_traced(start, target), as_traced(stop, target))
+    for bound in (first, last):
+        check(ew.ne(bound, ew.lift(0, bound)), "geomspace: a geometric sequence cannot include zero")
+    sign = elementwise.sign(first)
+    first, last = first / sign, last / sign
+    powers = logspace(elementwise.log10(first), elementwise.log10(last), num, endpoint)
+    count = sizes(powers)[0]
+    position = mv.broadcast_in_dim(cr.iota(count), sizes(powers), (0,))
+    powers = ew.select(ew.eq(position, ew.lift(0, position)), mv.broadcast_to(first, sizes(powers)), powers)
+    if endpoint:
+        end = mv.broadcast_to(cr.size_value(expr.maximum(expr.sub(count, 1), 1)), sizes(powers))
+        powers = ew.select(ew.eq(position, end), mv.broadcast_to(last, sizes(powers)), powers)
+    result = movement.moveaxis(powers * sign, 0, axis)
+    return result if dtype is None else ew.convert(result, number_dtype(dtype, "geomspace"))
+
+
+# -- indices -----------------------------------------------------------------------------------------------------
+
+
+def diag_indices(n: Any, ndim: Any = 2) -> Any:
+    """Return the indices of the diagonal of an array of `ndim` axes of size n, which may be symbolic."""
+    if not is_traced(n):
+        return np.diag_indices(n, ndim)
+    return (creation.arange(n),) * static_int(ndim, "diag_indices", "ndim")
+
+
+def diag_indices_from(arr: Any) -> Any:
+    """Return the indices of the diagonal of an array of two axes or more, which have equal sizes."""
+    if not is_traced(arr):
+        return np.diag_indices_from(arr)
+    x = as_traced(arr)
+    ctx = context_of("diag_indices_from", x)
+    if x.ndim < 2:
+        raise ctx.fail("an array of two axes or more is needed")
+    first, *others = sizes(x)
+    for size in others:
+        ctx.require_equal(first, size, f"axes have sizes {first} and {size}")
+    return (cr.iota(first),) * x.ndim
+
+
+def _triangle_indices(mask: Callable[..., Any], n: Any, k: Any, m: Any) -> Any:
+    """Return the indices of the elements of a triangle, row by row."""
+    return dynamic.nonzero(mask(creation.ones((n, n if m is None else m), bool), k))
+
+
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    """Return the indices of the elements on and below diagonal k of an n by m matrix; all may be symbolic.
+
+    The number of elements is a run-time size.
+    """
+    if not is_traced(n, k, m):
+        return np.tril_indices(n, k, m)
+    return _triangle_indices(creation.tril, n, k, m)
+
+
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    """Return the indices of the elements on and above diagonal k of an n by m matrix; see `tril_indices`."""
+    if not is_traced(n, k, m):
+        return np.triu_indices(n, k, m)
+    return _triangle_indices(creation.triu, n, k, m)
+
+
+def _matrix_shape(name: str, arr: Any) -> Any:
+    """Return the shape of a matrix."""
+    if isinstance(arr, (list, tuple)):
+        raise ArgumentError(name, "arr", "is a list", "pass an array")
+    x = as_traced(arr)
+    if x.ndim != 2:
+        raise context_of(name, x).fail("a matrix is needed")
+    return x.shape
+
+
+def tril_indices_from(arr: Any, k: Any = 0) -> Any:
+    """Return the indices of the elements on and below diagonal k of a matrix; see `tril_indices`."""
+    if not is_traced(arr, k):
+        return np.tril_indices_from(arr, k)
+    rows, columns = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: Any = 0) -> Any:
+    """Return the indices of the elements on and above diagonal k of a matrix; see `tril_indices`."""
+    if not is_traced(arr, k):
+        return np.triu_indices_from(arr, k)
+    rows, columns = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
