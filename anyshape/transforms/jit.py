@@ -108,7 +108,7 @@ class Jitted:
                         outputs = entry.program.run(*leaves)
                     except BaseException as error:
                         if entry.path:
-                            return paths.leave(self, self._read(args, kwargs), entry, error)
+                            return paths.leave(self, functools.partial(self._read, args, kwargs), entry, leaves, error)
                         entry.hits += 1
                         raise
                     if outputs is not GUARD_FAILED:

@@ -11,7 +11,7 @@ computes the result.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from anyshape.backend.interpreter import evaluate
@@ -33,17 +33,20 @@ def follow(function: Any, call: Call, entry: CacheEntry) -> Any:
     try:
         return entry.result(_run(entry, call.arrays))
     except BaseException as error:
-        return leave(function, call, entry, error)
+        return leave(function, lambda: call, entry, call.arrays, error)
 
 
-def leave(function: Any, call: Call, entry: CacheEntry, error: BaseException) -> Any:
+def leave(
+    function: Any, read: Callable[[], Call], entry: CacheEntry, arrays: Sequence[Any], error: BaseException
+) -> Any:
     """Return the result of a call whose run of an entry ended by `error`, on the path that it takes."""
     cache, tried, first = function._cache, [entry], None
     if isinstance(error, PathLeft):
         first = error
-        served = by_detour(cache, entry, error, call.arrays)
+        served = by_detour(cache, entry, error, arrays)
         if served is not None:
             return _served(*served)
+    call = read()
     while True:
         left = error if isinstance(error, PathLeft) else path_left(entry.program.trace.graph, call.arrays)
         if left is None:  # Python raises it on this path too
@@ -58,10 +61,11 @@ def leave(function: Any, call: Call, entry: CacheEntry, error: BaseException) ->
         except BaseException as other_error:
             entry, error = other, other_error
             continue
-        cache.prefer(other)
-        if first is not None and function._lock.acquire(blocking=False):
+        if first is None:
+            cache.prefer(other)
+        elif function._lock.acquire(blocking=False):
             try:
-                count_switch(tried[0], first, other, function._program)
+                count_switch(cache, tried[0], first, other, function._program)
             finally:
                 function._lock.release()
         return _served(other, outputs)
@@ -105,7 +109,6 @@ def _on_new_path(function: Any, call: Call, entry: CacheEntry) -> Any:
         outputs = _run(new, call.arrays)
     except PathLeft:
         return evaluated(new.program.trace, call.arrays)
-    cache.prefer(new)
     return new.result(outputs)
 
 

@@ -21,6 +21,8 @@ from anyshape.tracing.trace import Trace
 from anyshape.transforms.caching.cache import Cache, CacheEntry
 
 _WORTH = 3  # times that calls went from one path to another until both share what they can
+_MOST_SHARING = 4  # entries of one key that hand over values
+_MOST_RESTS = 64  # decisions and answers by which calls leave one entry so
 _IN_A_ROW = 32  # such calls until the other path is tried first
 
 
@@ -45,7 +47,8 @@ class Detours:
         self.rests: dict[tuple[int, bool | int], list[Rest]] = {}
         self.live: dict[int, list[Value]] = {}
         self.counts: Counter[int] = Counter()
-        self.in_a_row, self.calls = 0, 0
+        self.in_a_row = 0
+        self.last = (0, 0)  # the calls of the entry at the last detour, and the number of the other path
 
 
 def by_detour(cache: Cache, entry: CacheEntry, left: PathLeft, arrays: Sequence[Any]) -> tuple[CacheEntry, Any] | None:
@@ -80,23 +83,40 @@ def _may_serve(cache: Cache, rest: Rest, left: PathLeft, arrays: Sequence[Any]) 
 
 
 def _count(cache: Cache, entry: CacheEntry, other: CacheEntry) -> None:
-    """Count a detour; after many in a row, calls try the other path first."""
+    """Count a detour; after many in a row to the same path, calls try that one first."""
     detours = entry.detours
-    detours.in_a_row = detours.in_a_row + 1 if detours.calls == entry.calls else 1
-    detours.calls = entry.calls
+    is_same = detours.last == (entry.calls, other.number)
+    detours.in_a_row = detours.in_a_row + 1 if is_same else 1
+    detours.last = entry.calls, other.number
     if detours.in_a_row >= _IN_A_ROW:
         detours.in_a_row = 0
         cache.prefer(other)
 
 
-def count_switch(entry: CacheEntry, left: PathLeft, other: CacheEntry, program_of: Callable[[Trace], Any]) -> None:
-    """Count a call that went from one path to another; make both share what they can once it pays."""
+def count_switch(
+    cache: Cache, entry: CacheEntry, left: PathLeft, other: CacheEntry, program_of: Callable[[Trace], Any]
+) -> None:
+    """Count a call that went from one path to another; make both share what they can once it pays.
+
+    Where they share nothing, the next call tries the other path first.
+    """
     if entry.detours is None:
         entry.detours = Detours(entry.program.trace)
     detours = entry.detours
     detours.counts[other.number] += 1
-    if detours.counts[other.number] == _WORTH and other.path[: left.turn] == entry.path[: left.turn]:
-        _share(entry, left, other, program_of)
+    if detours.counts[other.number] < _WORTH:
+        return
+    if detours.counts[other.number] > _WORTH or not _may_share(cache, entry, left, other):
+        cache.prefer(other)
+        return
+    _share(entry, left, other, program_of)
+
+
+def _may_share(cache: Cache, entry: CacheEntry, left: PathLeft, other: CacheEntry) -> bool:
+    """Return whether two paths are the same up to a turn, and few programs are compiled for sharing so far."""
+    sharing = sum(e.detours is not None and bool(e.detours.rests) for e in cache.by_key.get(entry.key, ()))
+    few = sharing < _MOST_SHARING or bool(entry.detours.rests)
+    return few and len(entry.detours.rests) < _MOST_RESTS and other.path[: left.turn] == entry.path[: left.turn]
 
 
 def _share(entry: CacheEntry, left: PathLeft, other: CacheEntry, program_of: Callable[[Trace], Any]) -> None:
