@@ -47,6 +47,20 @@ def _has_ended(x: Any) -> bool:
     return x.builder.closed if isinstance(x, Traced) else x.scope.closed
 
 
+class HasRule:
+    """Function with a derivative rule, which holds functions as attributes."""
+
+    reads: tuple[str, ...] = ()  # the attributes that a program depends on
+
+    def duplicate(self) -> HasRule:
+        """Return another function with the same attributes."""
+        raise NotImplementedError
+
+    def set_parts(self, *parts: Any) -> None:
+        """Set the attributes that `reads` names."""
+        raise NotImplementedError
+
+
 class _Walk:
     """Makes objects again with other leaves. What holds none that changes stays as it is."""
 
@@ -60,12 +74,12 @@ class _Walk:
         if isinstance(x, (Traced, SymbolicSize)):
             return self.leaf(x)
         rule = next((rule for kind, rule in _RULES.items() if isinstance(x, kind)), None)
-        if rule is None and not _is_custom(x):
+        if rule is None:
             return x
         if id(x) not in self.made:
             self.alive.append(x)
             self.made[id(x)] = x
-            self.made[id(x)] = (rule or _Walk.custom)(self, x)
+            self.made[id(x)] = rule(self, x)
         return self.made[id(x)]
 
     def function(self, function: types.FunctionType) -> Any:
@@ -100,12 +114,10 @@ class _Walk:
         """Return what a transformed function does inside of a trace."""
         return self.renew(jitted.function)
 
-    def custom(self, function: Any) -> Any:
+    def custom(self, function: HasRule) -> Any:
         """Make a function with a derivative rule again."""
-        new = object.__new__(type(function))
-        new.__dict__.update(function.__dict__)
-        self.made[id(function)] = new
-        new.__dict__.update({name: self.renew(getattr(function, name)) for name in function.reads})
+        new = self.made[id(function)] = function.duplicate()  # a rule may call its function
+        new.set_parts(*[self.renew(getattr(function, name)) for name in function.reads])
         return new
 
     def sequence(self, xs: Any) -> Any:
@@ -118,10 +130,6 @@ class _Walk:
 
 
 _EMPTY: Any = object()
-
-
-def _is_custom(x: Any) -> bool:
-    return bool(getattr(type(x), "reads", ())) and type(x).__module__ == "anyshape.transforms.custom.custom_rules"
 
 
 def _content(cell: Any) -> Any:
@@ -139,6 +147,7 @@ _RULES: dict[type, Callable[[_Walk, Any], Any]] = {
     types.FunctionType: _Walk.function,
     types.MethodType: _Walk.method,
     functools.partial: _Walk.partial,
+    HasRule: _Walk.custom,
     Jitted: _Walk.jitted,
     LinearizedFunction: _Walk.linear,
     list: _Walk.sequence,

@@ -25,6 +25,7 @@ from anyshape.tracing.pytrees import (
     structure_text,
 )
 from anyshape.tracing.trace import is_inexact
+from anyshape.transforms.custom.closures import HasRule
 from anyshape.transforms.custom.custom_calls import (
     Bundle,
     Captures,
@@ -41,12 +42,11 @@ from anyshape.transforms.custom.custom_calls import (
 from anyshape.transforms.function_pickle import reduce_function
 
 
-class CustomFunction:
+class CustomFunction(HasRule):
     """Function with a derivative rule of its own; subclasses hold the rule."""
 
     kind = ""
     op: Op
-    reads: tuple[str, ...] = ()  # the attributes that a program depends on
 
     def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()) -> None:
         check_callable(self.kind, function)
@@ -145,6 +145,10 @@ class CustomFunction:
         parts = tuple([getattr(self, attribute) for attribute in self.reads])
         return reduce_function(self, (_remake, (type(self), *parts), {}), name)
 
+    def duplicate(self) -> CustomFunction:
+        """Return another function with the same rule."""
+        return _remake(type(self), *[getattr(self, attribute) for attribute in self.reads])
+
     def _name_in_module(self) -> str:
         qualified = getattr(self, "__qualname__", self.name)
         value: Any = sys.modules.get(self.__module__)
@@ -154,9 +158,9 @@ class CustomFunction:
 
 
 def _remake(kind: type[CustomFunction], function: Any, nondiff_argnums: Any, *rules: Any) -> CustomFunction:
-    """Make a function with its rule again, from its pickle."""
+    """Make a function with its rule again."""
     made = kind(function, nondiff_argnums)
-    made.__dict__.update(zip(kind.reads[2:], rules, strict=True))
+    made.set_parts(function, made.nondiff_argnums, *rules)
     return made
 
 
@@ -174,6 +178,9 @@ class CustomJVP(CustomFunction):
         super().__init__(function, nondiff_argnums)
         self.jvp: Callable[..., Any] | None = None
         self.partial: tuple[Callable[..., Any] | None, ...] = ()
+
+    def set_parts(self, *parts: Any) -> None:
+        self.__wrapped__, self.nondiff_argnums, self.jvp, self.partial = parts
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
         """Make `jvp` the rule and return it, as a decorator does.
@@ -310,6 +317,9 @@ class CustomVJP(CustomFunction):
         super().__init__(function, nondiff_argnums)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
+
+    def set_parts(self, *parts: Any) -> None:
+        self.__wrapped__, self.nondiff_argnums, self.fwd, self.bwd = parts
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Make two functions the rule.
