@@ -113,7 +113,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 # -- order statistics --------------------------------------------------------------------------------------------
 
 
-def _merged(name: str, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+def merged_axes(name: str, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     """Return the operand with the reduced axes as one last axis, and these axes."""
     rank = x.ndim
     axes = axes_of(axis, rank, name)
@@ -155,7 +155,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
         return np.median(a, axis=axis, out=out, overwrite_input=overwrite_input, keepdims=keepdims)
     refuse_out("median", out)
     dtype = result_type(a)
-    x, axes = _merged("median", asarray(a, _FLOAT if dtype.kind in "biu" else dtype), axis)
+    x, axes = merged_axes("median", asarray(a, _FLOAT if dtype.kind in "biu" else dtype), axis)
     ordered = so.sort(x, x.ndim - 1)
     n = sizes(x)[-1]
     warn_below(n, 1, EMPTY_MEAN)
@@ -195,10 +195,10 @@ def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
         if weights is not None or choice_of(name, "method", method, _METHODS) != "linear":
             raise UnsupportedFunctionError(name, "an option of a traced array", "use method='linear'", user_line())
         kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
-        level = _levels(name, q, kind, scale)
+        level = levels_of(name, q, kind, scale)
         whole = scale == 1 and level.dtype.kind in "biu"  # the least or the largest element, which may be an integer
         dtype = kind if whole else result_type(refuse_kinds(name, np.empty(0, kind), "b").dtype, level.dtype)
-        x, axes = _merged(name, asarray(a, dtype), axis)
+        x, axes = merged_axes(name, asarray(a, dtype), axis)
         context_of(name, x).require(at_least(sizes(x)[-1], 1), "a quantile of nothing")
         ordered = so.sort(x, x.ndim - 1)
         if whole:
@@ -209,7 +209,7 @@ def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
     return publish(function, name, __name__, f"{summary}\n\n{_QUANTILE_DOC}")
 
 
-def _levels(name: str, q: Any, kind: np.dtype, scale: float) -> Any:
+def levels_of(name: str, q: Any, kind: np.dtype, scale: float) -> Any:
     """Return levels between 0 and `scale`, of the dtype that NumPy computes them in; a known one is checked at once."""
     message = f"is not between 0 and {scale:g}"
     if not is_traced(q):

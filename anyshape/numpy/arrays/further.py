@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.numpy import editing, fft, grids, polynomials, signals
+from anyshape.numpy import editing, fft, grids, histograms, polynomials, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
 NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft}
@@ -19,6 +19,7 @@ _HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = (
     (polynomials, np),
     (grids, np),
     (editing, np),
+    (histograms, np),
 )
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {

@@ -1,0 +1,311 @@
+"""Define NumPy's histograms and bins, the order statistics that leave NaNs out, and positions in flattened arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.graph.ir.builder import user_line
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.sizes import expr
+from anyshape.numpy import creation, indexing, reduction, sorting
+from anyshape.numpy.elementwise import logical_not
+from anyshape.numpy.movement import broadcast_arrays, ravel, slice_axis
+from anyshape.numpy.operands.memory import writes_out
+from anyshape.numpy.operands.promotion import (
+    as_traced,
+    asarray,
+    choice_of,
+    is_traced,
+    new_shape,
+    new_size,
+    refuse_kinds,
+    result_type,
+    sizes,
+)
+from anyshape.numpy.operands.reduction_args import refuse_out, restore_axes
+from anyshape.numpy.operands.signatures import publish
+from anyshape.ops import creation as cr
+from anyshape.ops import elementwise as ew
+from anyshape.ops import indexing as ix
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+from anyshape.ops import sorting as so
+from anyshape.ops.control import check, warn
+from anyshape.ops.core.apply import context_of
+
+_FLOAT, _POSITION = np.dtype(np.float64), np.dtype(np.int64)
+_ALL_NAN = "All-NaN slice encountered"
+
+# -- bins --------------------------------------------------------------------------------------------------------
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """Return the number of the bin of each element; bins rise or fall, and include their lower end, or the upper one.
+
+    Traced bins that do neither are a CheckError of the run.
+    """
+    if not is_traced(x, bins):
+        return np.digitize(x, bins, right)
+    values, edges = as_traced(x), as_traced(bins)
+    for operand in (values, edges):
+        refuse_kinds("digitize", operand, "c")
+    if edges.ndim != 1:
+        raise context_of("digitize", edges).fail("bins must be a vector")
+    before, after = edges[:-1], edges[1:]
+    rises, falls = reduction.all(before <= after), reduction.all(before >= after)
+    check(ew.logical_or(rises, falls), "digitize: bins must be monotonically increasing or decreasing")
+    side = "left" if right else "right"
+    from_low = sorting.searchsorted(edges, values, side)
+    count = mv.broadcast_to(cr.size_value(sizes(edges)[0]), sizes(values))
+    from_high = ew.sub(count, sorting.searchsorted(edges[::-1], values, side))
+    return ew.select(mv.broadcast_to(rises, sizes(values)), from_low, from_high)
+
+
+def _limits(x: Any, range: Any) -> tuple[Any, Any]:
+    """Return the least and the greatest value to count: the ends of `range`, or the extreme elements."""
+    if range is not None:
+        low, high = range
+        if not is_traced(low, high) and not (np.isfinite(low) and np.isfinite(high) and low <= high):
+            raise ArgumentError(
+                "histogram", f"range {range}", "is not finite and rising", "pass two numbers (low, high)"
+            )
+        dtype = result_type(low, high, x)
+        low, high = as_traced(low, dtype), as_traced(high, dtype)
+    else:
+        empty = ew.eq(cr.size_value(sizes(x)[0]), cr.full((), 0, _POSITION))
+        low = ew.select(empty, cr.full((), 0, x.dtype), rd.reduce_min(x, (0,), empty=True))
+        high = ew.select(empty, cr.full((), 1, x.dtype), rd.reduce_max(x, (0,), empty=True))
+    dtype = low.dtype if low.dtype.kind == "f" else _FLOAT
+    low, high = ew.convert(low, dtype), ew.convert(high, dtype)
+    rises = ew.logical_and(ew.le(low, high), ew.logical_and(ew.isfinite(low), ew.isfinite(high)))
+    check(rises, "histogram: the range of bins must be finite and rising")
+    half = ew.select(ew.eq(low, high), ew.lift(0.5, low), ew.lift(0.0, low))
+    return ew.sub(low, half), ew.add(high, half)
+
+
+def _edges(x: Any, bins: Any, range: Any) -> Any:
+    """Return the edges of bins."""
+    if isinstance(bins, str):
+        raise UnsupportedFunctionError(
+            "histogram", f"bins={bins!r}", "pass a number of bins or their edges", user_line()
+        )
+    stated = asarray(bins) if not isinstance(bins, (int, np.integer)) else None
+    if stated is not None and stated.ndim == 1:
+        edges = as_traced(bins)
+        context_of("histogram", edges).require(at_least(sizes(edges)[0], 1), "bins need an edge or more")
+        check(ew.le(edges[:-1], edges[1:]), "histogram: bins must increase monotonically")
+        return edges
+    count = new_size(bins, "histogram")
+    context_of("histogram", x).require(at_least(count, 1), f"the number of bins is {count}, and must be 1 or more")
+    low, high = _limits(x, range)
+    return creation.linspace(low, high, expr.add(count, 1), dtype=low.dtype)
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """Return the edges of the bins of `histogram`."""
+    if not is_traced(a, bins, range, weights):
+        return np.histogram_bin_edges(a, bins, range, weights)
+    return _edges(_counted(a), bins, range)
+
+
+def _counted(a: Any) -> Any:
+    """Return the elements to count, as a vector of real numbers."""
+    x = ravel(as_traced(a))
+    refuse_kinds("histogram", x, "c")
+    return ew.convert(x, np.uint8) if x.dtype.kind == "b" else x
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """Return the numbers of elements in bins, or the sums of their weights, and the edges of the bins.
+
+    `bins` is a number of bins, which may be a size, or a vector of edges. The last bin includes both ends. `range`
+    gives the limits of equal bins, by default the extreme elements. With `density`, the integral over the bins is 1.
+    With traced operands the names of rules for `bins` raise UnsupportedFunctionError.
+    """
+    if not is_traced(a, bins, range, weights):
+        return np.histogram(a, bins, range, density, weights)
+    x = _counted(a)
+    edges = _edges(x, bins, range)
+    count = expr.sub(sizes(edges)[0], 1)
+    each = cr.full(sizes(x), 1, _POSITION) if weights is None else ravel(as_traced(weights))
+    context_of("histogram", x, each).require_equal(sizes(x)[0], sizes(each)[0], "weights must have the shape of a")
+    common = result_type(x, edges)
+    values, ends = ew.convert(x, common), ew.convert(edges, common)
+    bin_of = ew.sub(so.searchsorted(ends, values, "right"), cr.full(sizes(x), 1, _POSITION))
+    last = mv.broadcast_to(mv.reshape(ends[-1:], ()), sizes(x))
+    final, beyond = (mv.broadcast_to(cr.size_value(size), sizes(x)) for size in (expr.sub(count, 1), count))
+    bin_of = ew.select(ew.eq(values, last), final, bin_of)
+    inside = ew.logical_and(ew.ge(bin_of, ew.lift(0, bin_of)), ew.le(values, last))
+    sums = slice_axis(ix.put_add(each, ew.select(inside, bin_of, beyond), expr.add(count, 1)), 0, 0, count)
+    if density:
+        sums = sums / ew.convert(indexing.diff(edges), _FLOAT) / reduction.sum(sums)
+    return sums, edges
+
+
+# -- order statistics without NaNs -------------------------------------------------------------------------------
+
+
+def _valid_first(name: str, a: Any, axis: Any, dtype: np.dtype) -> tuple[Any, Any, tuple[int, ...]]:
+    """Return the elements along axes in order, with a NaN or more last, the number of others, and the axes."""
+    x, axes = sorting.merged_axes(name, asarray(a, dtype), axis)
+    rank = x.ndim - 1
+    x = mv.pad_unchecked(x, (0,) * x.ndim, (*[0] * rank, 1), (0,) * x.ndim, value=float("nan"))
+    count = rd.reduce_sum(ew.convert(logical_not(ew.isnan(x)), _POSITION), (rank,))
+    warn(ew.eq(count, ew.lift(0, count)), _ALL_NAN)
+    return so.sort(x, rank), count, axes
+
+
+def _picked(ordered: Any, position: Any) -> Any:
+    """Return one element of each line."""
+    rank = ordered.ndim - 1
+    return mv.drop(indexing.take_along_axis(ordered, mv.expand(position, (rank,)), rank), (rank,))
+
+
+@writes_out
+def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    """Return the median along axes without NaNs, and NaN with a warning where there is nothing else.
+
+    See `median` for the options.
+    """
+    if not is_traced(a):
+        return np.nanmedian(a, axis, out, overwrite_input, keepdims)
+    refuse_out("nanmedian", out)
+    dtype = refuse_kinds("nanmedian", np.empty(0, result_type(a)), "c").dtype
+    if dtype.kind != "f":
+        return sorting.median(a, axis, None, False, keepdims is True)
+    ordered, count, axes = _valid_first("nanmedian", a, axis, dtype)
+    zero, one, two = (ew.lift(k, count) for k in (0, 1, 2))
+    low = _picked(ordered, ew.maximum(ew.floor_divide(ew.sub(count, one), two), zero))
+    high = _picked(ordered, ew.floor_divide(count, two))
+    odd = ew.eq(ew.remainder(count, two), one)
+    middle = ew.select(odd, low, ew.div(ew.add(low, high), ew.lift(2, low)))
+    nothing = ew.eq(count, zero)
+    return restore_axes(ew.select(nothing, ew.lift(float("nan"), middle), middle), axes, keepdims is True)
+
+
+def _nan_quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
+    """Build `nanquantile` (scale 1) or `nanpercentile` (scale 100)."""
+    numpy_function, plain = getattr(np, name), sorting.quantile if scale == 1 else sorting.percentile
+
+    def function(
+        a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
+        keepdims: Any = False, *, weights: Any = None,
+    ) -> Any:  # fmt: skip
+        if not is_traced(a, q, weights):
+            return numpy_function(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
+        refuse_out(name, out)
+        kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
+        if kind.kind != "f":
+            return plain(a, q, axis, None, False, method, keepdims is True, weights=weights)
+        if weights is not None or method != "linear":
+            raise UnsupportedFunctionError(name, "an option of a traced array", "use method='linear'", user_line())
+        level = sorting.levels_of(name, q, kind, scale)
+        dtype = result_type(kind, level.dtype)
+        level = ew.convert(level, dtype)
+        level = ew.div(level, ew.lift(scale, level)) if scale != 1 else level
+        return _interpolated(_valid_first(name, a, axis, dtype), level, keepdims is True)
+
+    doc = f"{summary}\n\nThe shape of q comes first. Where all elements are NaN the result is NaN, with a warning."
+    return publish(function, name, __name__, doc)
+
+
+def _interpolated(lines: tuple[Any, Any, tuple[int, ...]], level: Any, keepdims: bool) -> Any:
+    """Return the values at levels between two elements of each line, interpolated linearly."""
+    ordered, count, axes = lines
+    rank, batch, levels = ordered.ndim - 1, sizes(count), ravel(level)
+    shape = (*batch, *sizes(levels))
+    last = mv.broadcast_in_dim(ew.sub(count, ew.lift(1, count)), shape, range(rank))
+    position = ew.mul(mv.broadcast_in_dim(levels, shape, (rank,)), ew.convert(last, level.dtype))
+    below = ew.floor(position)
+    low = ew.maximum(ew.convert(below, _POSITION), ew.lift(0, last))
+    high = ew.maximum(ew.minimum(ew.add(low, ew.lift(1, low)), last), ew.lift(0, last))
+    a, b = (indexing.take_along_axis(ordered, index, rank) for index in (low, high))
+    fraction = ew.sub(position, below)
+    gap = ew.sub(b, a)
+    rising = ew.add(a, ew.mul(gap, fraction))
+    falling = ew.sub(b, ew.mul(gap, ew.sub(ew.lift(1, fraction), fraction)))
+    result = ew.select(ew.ge(fraction, ew.lift(0.5, fraction)), falling, rising)
+    result = ew.select(ew.lt(last, ew.lift(0, last)), ew.lift(float("nan"), result), result)
+    front = mv.reshape(mv.move_axes(result, (rank,), (0,)), (*sizes(level), *batch))
+    return restore_axes(front, tuple([axis + level.ndim for axis in axes]), keepdims)
+
+
+nanquantile = _nan_quantile("nanquantile", 1, "Return the quantiles along axes at the levels q without NaNs.")
+nanpercentile = _nan_quantile("nanpercentile", 100, "Return the percentiles along axes at the levels q without NaNs.")
+
+# -- positions in flattened arrays -------------------------------------------------------------------------------
+
+
+def _wholes(name: str, x: Any) -> Any:
+    """Return positions as int64."""
+    positions = as_traced(x)
+    if positions.dtype.kind not in "iu":
+        raise context_of(name, positions).bad_dtype(f"positions are {positions.dtype}", "convert them with astype(int)")
+    return ew.convert(positions, _POSITION)
+
+
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
+    """Return for positions in a flattened array the index along each axis, as a tuple; sizes may be symbolic.
+
+    A position outside of the array is a CheckError of the run.
+    """
+    if not is_traced(indices, shape):
+        return np.unravel_index(indices, shape, order)
+    choice_of("unravel_index", "order", order, ("C", "F"))
+    rest, dims = _wholes("unravel_index", indices), new_shape(shape, "unravel_index")
+    total = mv.broadcast_to(cr.size_value(_product(dims)), sizes(rest))
+    inside = ew.logical_and(ew.ge(rest, ew.lift(0, rest)), ew.lt(rest, total))
+    check(inside, "unravel_index: a position is out of bounds")
+    results = []
+    for size in reversed(dims) if order == "C" else dims:
+        by = mv.broadcast_to(cr.size_value(expr.maximum(size, 1)), sizes(rest))
+        results.append(ew.remainder(rest, by))
+        rest = ew.floor_divide(rest, by)
+    return tuple(results[::-1] if order == "C" else results)
+
+
+def _product(dims: Sequence[Any]) -> Any:
+    """Return the number of elements of an array."""
+    count: Any = 1
+    for size in dims:
+        count = expr.mul(count, size)
+    return count
+
+
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    """Return the positions in a flattened array of indices along each axis; sizes may be symbolic.
+
+    An index outside of its axis is a CheckError of the run, wraps around or is cut off: mode "raise", "wrap" or "clip".
+    """
+    if not is_traced(multi_index, dims):
+        return np.ravel_multi_index(multi_index, dims, mode, order)
+    choice_of("ravel_multi_index", "order", order, ("C", "F"))
+    shape = new_shape(dims, "ravel_multi_index")
+    members = [_wholes("ravel_multi_index", i) for i in multi_index]
+    modes = (mode,) * len(shape) if isinstance(mode, str) else tuple(mode)
+    if not len(members) == len(shape) == len(modes):
+        problem = f"has {len(members)} indices for {len(shape)} axes"
+        raise ArgumentError("ravel_multi_index", "multi_index", problem, "give an index for each axis")
+    terms = list(zip(broadcast_arrays(*members), shape, modes, strict=True))
+    result: Any = None
+    for index, size, rule in terms if order == "C" else terms[::-1]:
+        whole = mv.broadcast_to(cr.size_value(size), sizes(index))
+        own = _within(index, whole, rule)
+        result = own if result is None else ew.add(ew.mul(result, whole), own)
+    return result
+
+
+def _within(index: Any, size: Any, mode: str) -> Any:
+    """Return indices from 0 to size - 1."""
+    choice_of("ravel_multi_index", "mode", mode, ("raise", "wrap", "clip"))
+    zero = ew.lift(0, index)
+    if mode == "wrap":
+        return ew.remainder(index, size)
+    if mode == "clip":
+        return ew.maximum(ew.minimum(index, ew.sub(size, ew.lift(1, size))), zero)
+    check(ew.logical_and(ew.ge(index, zero), ew.lt(index, size)), "ravel_multi_index: an index is out of bounds")
+    return index
