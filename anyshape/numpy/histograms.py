@@ -237,6 +237,33 @@ def _interpolated(lines: tuple[Any, Any, tuple[int, ...]], level: Any, keepdims:
 nanquantile = _nan_quantile("nanquantile", 1, "Return the quantiles along axes at the levels q without NaNs.")
 nanpercentile = _nan_quantile("nanpercentile", 100, "Return the percentiles along axes at the levels q without NaNs.")
 
+
+def _nan_argument(name: str, plain: Callable[..., Any], least: float, summary: str) -> Callable[..., Any]:
+    """Build `nanargmax` or `nanargmin`."""
+    numpy_function = getattr(np, name)
+
+    def function(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        if not is_traced(a):
+            return numpy_function(a, axis, out, keepdims=keepdims)
+        refuse_out(name, out)
+        x = refuse_kinds(name, as_traced(a), "c")
+        if x.dtype.kind == "f":
+            absent = ew.isnan(x)
+            check(logical_not(reduction.all(absent, axis)), f"{name}: {_ALL_NAN}")
+            x = ew.select(absent, ew.lift(least, x), x)
+        return plain(x, axis, keepdims=keepdims is True)
+
+    doc = f"{summary}\n\nA slice with NaN alone is a CheckError of the run, as it is a ValueError of NumPy."
+    return publish(function, name, __name__, doc)
+
+
+nanargmax = _nan_argument(
+    "nanargmax", reduction.argmax, -np.inf, "Return the position of the largest element along an axis without NaNs."
+)
+nanargmin = _nan_argument(
+    "nanargmin", reduction.argmin, np.inf, "Return the position of the least element along an axis without NaNs."
+)
+
 # -- positions in flattened arrays -------------------------------------------------------------------------------
 
 

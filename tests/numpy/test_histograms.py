@@ -64,3 +64,13 @@ def test_shapes_of_positions_may_be_symbolic():
         with pytest.raises(CheckError, match="a position is out of bounds"):
             function(np.ones(shape), every + 1)
     assert len(function.programs()) == 1
+
+
+@pytest.mark.parametrize("name", ["nanargmax", "nanargmin"])
+def test_extremes_have_positions_without_nan(name):
+    x = np.array([[np.nan, 1.0, -np.inf], [4.0, np.nan, np.nan], [5.0, -2.0, np.nan]])
+    for axis in (None, 0, 1):
+        function = jit(lambda x, axis=axis: getattr(np, name)(x, axis))
+        np.testing.assert_array_equal(function(x), getattr(np, name)(x, axis), strict=True)
+    with pytest.raises(CheckError, match="All-NaN slice"):
+        jit(lambda x: getattr(np, name)(x, 1))(np.array([[1.0], [np.nan]]))

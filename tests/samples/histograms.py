@@ -34,6 +34,8 @@ SAMPLES = [
     Sample("nanmedian with NaN", lambda np, x: np.nanmedian(x, axis=(0, 1)), ("n, m",), make=holes, grad=None),
     Sample("nanquantile", lambda np, x: np.nanquantile(x, [0.2, 0.7], axis=1), ("m, n",), make=distinct, smallest=1),
     Sample("nanpercentile with NaN", lambda np, x: np.nanpercentile(x, 30.0, axis=0), ("n, m",), make=holes, grad=None),
+    Sample("nanargmax", lambda np, x: np.nanargmax(x, axis=0), ("n, m",), make=distinct, smallest=1, grad=False),
+    Sample("nanargmin", lambda np, x: np.nanargmin(x, keepdims=True), ("n, m",), make=distinct, smallest=1, grad=False),
     Sample("unravel_index", lambda np, i: np.unravel_index(i, (3, 2)), ("n, m",), make=positions, grad=False),
     Sample(
         "ravel_multi_index",
