@@ -17,20 +17,33 @@ from anyshape.errors import (
     AnyshapeError,
     ConcretizationError,
     DataDependentSizeError,
+    DecisionError,
+    MutationError,
     ProgramFileError,
+    RaggedBatchError,
+    SymbolicIterationError,
     UnsupportedFunctionError,
 )
 from tests.attack import state as states
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
 from tests.attack.kit import Attack, Wrong
-from tests.laws.random_programs import NAMES, Choices, random_program
+from tests.attack.structured import STRUCTURED
+from tests.laws.random_programs import NAMES, TABLE, Choices, random_program
 from tests.laws.sweep import check_equal, check_same_outcome, is_error, leaves, outcome, pairing, uneven
 from tests.program.damaged_files import damaged, mutated, rewritten, saved
 from tests.transforms.test_jit_fuzz import check_gradient, check_jit
 
 ROOT = Path(anyshape.__file__).resolve().parents[1]
 SIZES = (0, 1, 2, 3, 5)
-REFUSALS = (ConcretizationError, DataDependentSizeError, UnsupportedFunctionError)  # they say what cannot be traced
+REFUSALS = (  # they say what cannot be traced, or what differs between examples
+    ConcretizationError,
+    DataDependentSizeError,
+    DecisionError,
+    MutationError,
+    RaggedBatchError,
+    SymbolicIterationError,
+    UnsupportedFunctionError,
+)
 SMOOTH = {name: row for name, row in FUNCTIONS.items() if row.smooth}
 
 
@@ -65,9 +78,9 @@ def about(text):
 # -- values and derivatives --------------------------------------------------------------------------------------
 
 
-def values(rng):
+def values(rng, table=FUNCTIONS):
     """Compare a random program with NumPy at six combinations of sizes, from one jitted function."""
-    program = made(rng, 10)
+    program = made(rng, 10, table)
     namespace = (EAGER, NAMESPACE)[rng.integers(2)]
     jitted = anyshape.jit(lambda *xs: program(namespace, *xs))
     results = 0
@@ -83,9 +96,9 @@ def values(rng):
     return "values" if results else "errors alone"
 
 
-def derivatives(rng):
+def derivatives(rng, table=SMOOTH):
     """Compare jvp with central differences of NumPy, and vjp with jvp under uneven weights."""
-    program = made(rng, 6, SMOOTH, smooth=True, dtypes=("float64",))
+    program = made(rng, 6, table, smooth=True, dtypes=("float64",))
     for sizes in some_sizes(rng, 4):
         xs = program.arrays(sizes, int(rng.integers(100)))
         if is_error(outcome(lambda *a: program(EAGER, *a), *xs)):
@@ -110,7 +123,7 @@ def derivatives(rng):
 
 def floats(results):
     """Return the results that have a derivative."""
-    return [y for y in results if y.dtype.kind == "f"]
+    return [y for y in results if hasattr(y, "dtype") and y.dtype.kind == "f"]
 
 
 def differences(program, xs, ts, step):
@@ -121,9 +134,9 @@ def differences(program, xs, ts, step):
     return [(u - d) / (2 * step) for u, d in zip(up, down, strict=True)]
 
 
-def batches(rng):
+def batches(rng, table=SMOOTH):
     """Compare vmap with a loop over examples."""
-    program = made(rng, 6, SMOOTH, smooth=True, dtypes=("float64", "float32", "complex128"))
+    program = made(rng, 6, table, smooth=True, dtypes=("float64", "float32", "complex128"))
     count = int(rng.integers(1, 4))
     for sizes in some_sizes(rng, 4):
         examples = [program.arrays(sizes, seed) for seed in range(count)]
@@ -140,6 +153,12 @@ def batches(rng):
             check_equal(got, [np.stack(parts) for parts in zip(*expected, strict=True)], tolerance(program), "vmap")
         return "batches"
     return "errors alone"
+
+
+def structured(rng):
+    """Compare loops, choices, writes, lists and linear algebra with NumPy: values, derivatives or batches."""
+    table = {name: row for name, row in STRUCTURED.items() if rng.integers(2)} | {"tanh": TABLE["tanh"]}
+    return (values, derivatives, batches)[rng.integers(3)](rng, table)
 
 
 # -- decisions and state -----------------------------------------------------------------------------------------
@@ -290,5 +309,5 @@ def pickles(rng):
 
 ATTACKS = {
     attempt.__name__: Attack(attempt.__name__, attempt)
-    for attempt in (values, derivatives, batches, decisions, captured, files, threads, processes, pickles)
+    for attempt in (values, derivatives, batches, structured, decisions, captured, files, threads, processes, pickles)
 }

@@ -11,46 +11,18 @@ import numpy
 import scipy.special
 
 import anyshape.numpy
+from tests.attack.preparation import apart, bounded, integers, positive, rank, regular, uneven
+from tests.attack.structured import CONTROL, PLAIN, STRUCTURED
 from tests.laws.random_programs import TABLE, Row
 
 # NumPy as it is, and with the functions that make arrays of sizes which only a run knows.
-EAGER = SimpleNamespace(**vars(numpy), special=scipy.special)
+EAGER = SimpleNamespace(**vars(numpy), **PLAIN, special=scipy.special)
 NAMESPACE = SimpleNamespace(
     **vars(numpy)
     | {name: getattr(anyshape.numpy, name) for name in ("arange", "zeros", "ones", "full", "eye", "linspace", "tri")},
+    **CONTROL,
     special=anyshape.numpy.special,
 )
-
-
-def bounded(np, x):
-    """Return real numbers within [-1, 1]."""
-    return np.tanh(np.real(x) * 1)
-
-
-def positive(np, x):
-    """Return real numbers above 0.5."""
-    return bounded(np, x) ** 2 + 0.5
-
-
-def regular(np, x):
-    """Return positive definite matrices, one for each vector of the last axis."""
-    rows = bounded(np, x)
-    return rows[..., :, None] * rows[..., None, :] + np.eye(x.shape[-1])
-
-
-def uneven(np, x):
-    """Return real numbers that are hardly ever integers, halves or equal."""
-    return np.real(x) * 3.3717 + 0.1234
-
-
-def apart(np, x):
-    """Return real numbers that are equal or far apart, so that rounding orders none of them."""
-    return np.round(uneven(np, x), 5)
-
-
-def integers(np, x):
-    """Return integers from -7 to 7."""
-    return np.trunc(np.tanh(np.real(x) * 1.1317) * 7.39).astype("int64")
 
 
 def _unary(names, prepare, smooth=True):
@@ -101,10 +73,6 @@ def _along(names, prepare, smooth=True):
     }
 
 
-def _rank(least, most=4):
-    return lambda choices, x, *others: () if least <= x.ndim <= most else None
-
-
 def _movements():
     """Return rows that move elements, by name, with the ranks that they take."""
     rows = {
@@ -147,7 +115,7 @@ def _movements():
         "insert an axis twice": (lambda np, x: x[None, ..., None], 0),
         "take_along_axis": (lambda np, x: np.take_along_axis(x, np.zeros((1,) * x.ndim, int), axis=0), 1),
     }
-    return {name: Row(run, 1, _rank(least, 3)) for name, (run, least) in rows.items()}
+    return {name: Row(run, 1, rank(least, 3)) for name, (run, least) in rows.items()}
 
 
 def _of_matrices():
@@ -156,37 +124,37 @@ def _of_matrices():
         "inner": Row(lambda np, x, y: np.inner(bounded(np, x), bounded(np, y)), 2),
         "dot": Row(lambda np, x, y: np.dot(bounded(np, x), bounded(np, y)), 2),
         "vdot": Row(lambda np, x, y: np.vdot(bounded(np, x), bounded(np, y)), 2),
-        "kron": Row(lambda np, x, y: np.kron(bounded(np, x), bounded(np, y)[:2]), 2, _rank(1, 2)),
-        "outer of flat": Row(lambda np, x, y: np.multiply.outer(bounded(np, x), bounded(np, y)), 2, _rank(0, 2)),
+        "kron": Row(lambda np, x, y: np.kron(bounded(np, x), bounded(np, y)[:2]), 2, rank(1, 2)),
+        "outer of flat": Row(lambda np, x, y: np.multiply.outer(bounded(np, x), bounded(np, y)), 2, rank(0, 2)),
         "norm": Row(lambda np, x: np.linalg.norm(positive(np, x))),
-        "norm of rows": Row(lambda np, x: np.linalg.norm(positive(np, x), axis=-1), 1, _rank(1)),
-        "norm 1": Row(lambda np, x: np.linalg.norm(positive(np, x), 1, axis=0), 1, _rank(1)),
-        "norm inf": Row(lambda np, x: np.linalg.norm(uneven(np, x), inf, axis=-1), 1, _rank(1)),
-        "matrix_power": Row(lambda np, x: np.linalg.matrix_power(bounded(np, x) * 0.3, 3), 1, _rank(2)),
-        "inv": Row(lambda np, x: np.linalg.inv(regular(np, x)), 1, _rank(1)),
-        "det": Row(lambda np, x: np.linalg.det(regular(np, x)), 1, _rank(1)),
-        "slogdet": Row(lambda np, x: np.linalg.slogdet(regular(np, x))[1], 1, _rank(1)),
-        "cholesky": Row(lambda np, x: np.linalg.cholesky(regular(np, x)), 1, _rank(1)),
-        "solve": Row(lambda np, x: np.linalg.solve(regular(np, x), bounded(np, x)[..., None]), 1, _rank(1)),
-        "eigvalsh": Row(lambda np, x: np.linalg.eigvalsh(regular(np, x)), 1, _rank(1), smooth=False),
-        "eigvals": Row(lambda np, x: np.abs(np.linalg.eigvals(regular(np, x))), 1, _rank(1), smooth=False),
-        "lstsq": Row(lambda np, x: np.linalg.lstsq(regular(np, x), bounded(np, x))[0], 1, _rank(1)),
-        "svdvals": Row(lambda np, x: np.linalg.svdvals(regular(np, x)), 1, _rank(1), smooth=False),
-        "norm 2": Row(lambda np, x: np.linalg.norm(regular(np, x), 2, axis=(-2, -1)), 1, _rank(1), smooth=False),
-        "pinv": Row(lambda np, x: np.linalg.pinv(regular(np, x)), 1, _rank(1)),
-        "multi_dot": Row(lambda np, x: np.linalg.multi_dot([m := bounded(np, x), m.T, m]), 1, _rank(2, 2)),
+        "norm of rows": Row(lambda np, x: np.linalg.norm(positive(np, x), axis=-1), 1, rank(1)),
+        "norm 1": Row(lambda np, x: np.linalg.norm(positive(np, x), 1, axis=0), 1, rank(1)),
+        "norm inf": Row(lambda np, x: np.linalg.norm(uneven(np, x), inf, axis=-1), 1, rank(1)),
+        "matrix_power": Row(lambda np, x: np.linalg.matrix_power(bounded(np, x) * 0.3, 3), 1, rank(2)),
+        "inv": Row(lambda np, x: np.linalg.inv(regular(np, x)), 1, rank(1)),
+        "det": Row(lambda np, x: np.linalg.det(regular(np, x)), 1, rank(1)),
+        "slogdet": Row(lambda np, x: np.linalg.slogdet(regular(np, x))[1], 1, rank(1)),
+        "cholesky": Row(lambda np, x: np.linalg.cholesky(regular(np, x)), 1, rank(1)),
+        "solve": Row(lambda np, x: np.linalg.solve(regular(np, x), bounded(np, x)[..., None]), 1, rank(1)),
+        "eigvalsh": Row(lambda np, x: np.linalg.eigvalsh(regular(np, x)), 1, rank(1), smooth=False),
+        "eigvals": Row(lambda np, x: np.abs(np.linalg.eigvals(regular(np, x))), 1, rank(1), smooth=False),
+        "lstsq": Row(lambda np, x: np.linalg.lstsq(regular(np, x), bounded(np, x))[0], 1, rank(1)),
+        "svdvals": Row(lambda np, x: np.linalg.svdvals(regular(np, x)), 1, rank(1), smooth=False),
+        "norm 2": Row(lambda np, x: np.linalg.norm(regular(np, x), 2, axis=(-2, -1)), 1, rank(1), smooth=False),
+        "pinv": Row(lambda np, x: np.linalg.pinv(regular(np, x)), 1, rank(1)),
+        "multi_dot": Row(lambda np, x: np.linalg.multi_dot([m := bounded(np, x), m.T, m]), 1, rank(2, 2)),
         "cross": Row(
-            lambda np, x, y: np.cross(bounded(np, x)[..., [0, -1, 0]], bounded(np, y)[..., [-1, 0, 0]]), 2, _rank(1)
+            lambda np, x, y: np.cross(bounded(np, x)[..., [0, -1, 0]], bounded(np, y)[..., [-1, 0, 0]]), 2, rank(1)
         ),
         "einsum of three": Row(
             lambda np, x, y: np.einsum("ij,jk,ik->k", bounded(np, x), bounded(np, y), bounded(np, x @ y)),
             2,
-            _rank(2, 2),
+            rank(2, 2),
         ),
         # square at all sizes: of an empty axis beside one of size 1 NumPy's einsum reads what is not there
-        "einsum diagonal": Row(lambda np, x: np.einsum("ii->i", bounded(np, x) @ bounded(np, x).T), 1, _rank(2, 2)),
-        "covariance": Row(lambda np, x: np.cov(bounded(np, x)), 1, _rank(2, 2)),
-        "trapezoid": Row(lambda np, x: np.trapezoid(bounded(np, x)), 1, _rank(1)),
+        "einsum diagonal": Row(lambda np, x: np.einsum("ii->i", bounded(np, x) @ bounded(np, x).T), 1, rank(2, 2)),
+        "covariance": Row(lambda np, x: np.cov(bounded(np, x)), 1, rank(2, 2)),
+        "trapezoid": Row(lambda np, x: np.trapezoid(bounded(np, x)), 1, rank(1)),
         "interp": Row(lambda np, x: np.interp(bounded(np, x), [-1.01, 0.2, 1.01], [0.3, -1.0, 2.0])),
         "piecewise": Row(lambda np, x: np.select([np.real(x) > 0.51, np.real(x) < -0.47], [x * 2, x * 3], 0.5)),
     }
@@ -277,9 +245,9 @@ def _write_elements(np, x):
 
 FUNCTIONS: dict[str, Row] = {
     **TABLE,
-    "write slices": Row(_write_slices, 1, _rank(1)),
-    "write through views": Row(_write_through_views, 1, _rank(1)),
-    "write elements": Row(_write_elements, 1, _rank(1), smooth=False),
+    "write slices": Row(_write_slices, 1, rank(1)),
+    "write through views": Row(_write_through_views, 1, rank(1)),
+    "write elements": Row(_write_elements, 1, rank(1), smooth=False),
     # of a NaN the sign is not specified
     "signbit": Row(lambda np, x: np.signbit(np.nan_to_num(uneven(np, x))), smooth=False),
     **_unary("cos sinh cosh arctan arcsinh expm1 exp2 sinc deg2rad rad2deg square reciprocal cbrt", positive),
@@ -309,4 +277,5 @@ FUNCTIONS: dict[str, Row] = {
     **_of_matrices(),
     **_by_data(),
     **_of_integers(),
+    **STRUCTURED,
 }

@@ -194,7 +194,7 @@ class _Decoder:
         values = self.sizes_by_value(inputs[:visible])
         if self.node_count + len(nodes) > MOST["nodes"]:
             raise Malformed(f"its graphs have more than {MOST['nodes']} nodes")
-        free = set(self.variables) - runtime_sizes(nodes).keys()
+        free = set(self.variables) - runtime_sizes(nodes, _variables_of(inputs, values.values())).keys()
         if nested:
             extra, sources = list[Value](), self.axis_sources(inputs, free)
         else:
@@ -406,6 +406,12 @@ def _solve(
     except SpecError:  # constraints of a program that became part of this one are assertions here
         stated = [replace(c, kind="constraint") for c in conditions if c.kind in ("assertion", "constraint")]
         return solve_dims(metas, values, stated)
+
+
+def _variables_of(inputs: Sequence[Value], sizes: Iterable[Size]) -> list[DimVar]:
+    """Return the variables in array types of inputs and in sizes that inputs give by their value."""
+    extents = [extent.size for value in inputs for extent in value.meta.extents if not isinstance(extent, Unknown)]
+    return [variable for size in (*extents, *sizes) for variable in expr.variables(size)]
 
 
 def _require_sources(free: set[DimVar], sourced: Iterable[DimVar]) -> None:

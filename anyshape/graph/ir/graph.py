@@ -161,7 +161,7 @@ class Graph:
     @cached_property
     def runtime(self) -> dict[DimVar, tuple[Value, int]]:
         """Run-time sizes, each with the first value that has it, and the axis."""
-        return runtime_sizes(self.nodes)
+        return runtime_sizes(self.nodes, [source.variable for source in self.dims])
 
     @cached_property
     def results(self) -> tuple[TensorMeta, ...]:
@@ -211,14 +211,18 @@ class Graph:
         return Graph, tuple(getattr(self, f.name) for f in fields(self))
 
 
-def runtime_sizes(nodes: Iterable[Node]) -> dict[DimVar, tuple[Value, int]]:
-    """Return the run-time sizes that nodes make, each with the first value that has it, and the axis."""
+def runtime_sizes(nodes: Iterable[Node], bound: Iterable[DimVar]) -> dict[DimVar, tuple[Value, int]]:
+    """Return the run-time sizes that nodes make, each with the first value that has it, and the axis.
+
+    Inputs give the variables `bound`: a result may have one that no operand of its node names, where sizes are equal.
+    """
+    known = set(bound)
     sizes: dict[DimVar, tuple[Value, int]] = {}
     for node in [n for n in nodes if n.op.makes_sizes]:
         read = {variable for v in node.operands for variable, _ in v.meta.variable_axes()}
         for value in node.outputs:
             for variable, axis in value.meta.variable_axes():
-                if variable not in read:
+                if variable not in read and variable not in known:
                     sizes.setdefault(variable, (value, axis))
     return sizes
 

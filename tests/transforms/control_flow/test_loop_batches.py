@@ -1,9 +1,23 @@
 """Batches of loops whose trips differ between examples, against loops in Python."""
 
+import io
+
 import numpy as np
 import pytest
 
-from anyshape import grad, hessian, jit, jvp, scan, vmap, while_loop
+from anyshape import (
+    ShapeDtypeStruct,
+    associative_scan,
+    export,
+    grad,
+    hessian,
+    jit,
+    jvp,
+    load,
+    scan,
+    vmap,
+    while_loop,
+)
 from anyshape.errors import RaggedBatchError
 
 RNG = np.random.default_rng(3)
@@ -162,3 +176,21 @@ def test_repeated_trips_add_nothing_where_a_derivative_is_infinite():
             np.testing.assert_allclose(vmap(derivative, (None, 0, 0))(1.0, x, n), alone)
         tangents = vmap(lambda x, n: jvp(lambda x: root(1.0, x, n), (x,), (1.0,))[1])(x, n)
         np.testing.assert_allclose(tangents, alone)
+
+
+def last_rows(unused, x):
+    """Combine rows in loops whose results have the size of the batch, which `unused` gives first."""
+    return associative_scan(lambda a, b: b, x)
+
+
+@pytest.mark.parametrize("count, rows", [(2, 4), (5, 3), (1, 0), (0, 2), (1, 1)])
+def test_the_first_argument_gives_the_size_of_the_batch_alone(count, rows):
+    unused, x = np.zeros((count, 2)), RNG.normal(size=(count, rows, 3))
+    batched = vmap(last_rows)
+    np.testing.assert_array_equal(batched(unused, x), x)
+    slope = grad(lambda x: np.sum(batched(unused, x) ** 2))(x)
+    np.testing.assert_allclose(slope, 2 * x)
+    file = io.BytesIO()
+    export(batched)(ShapeDtypeStruct("b, k"), ShapeDtypeStruct("b, n, 3")).save(file)
+    file.seek(0)
+    np.testing.assert_array_equal(load(file)(unused, x), x)
