@@ -130,7 +130,7 @@ class Jitted:
         entry, traced = self._entry_for(call)
         if not traced:
             self._cache.hits += 1
-            if not self.options.static:
+            if not self.options.static and not call.static:
                 self._cache.add_fast_path(call.key)
         if entry.path:
             return paths.follow(self, call, entry)
@@ -138,9 +138,7 @@ class Jitted:
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Return the leaves of the arguments as arrays, with their key."""
-        static: dict[int | str, Any] = {}
-        if self.options.static:
-            args, kwargs, static = self.options.static.split(args, kwargs)
+        args, kwargs, static = self.options.static.split(args, kwargs)
         kwargs = in_order(kwargs, self.order)
         raw, tree = flatten((args, kwargs))
         arrays = raw

@@ -28,6 +28,7 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import as_value, trace_inner
+from anyshape.transforms.arguments.static_args import is_setting
 from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.grad import Argnums, behind_object, choose_arguments, grad, jvp, linearize, vjp
 from anyshape.transforms.jit import Jitted, active_builder, jit_transform
@@ -68,6 +69,7 @@ def _vmap(
     leaves, tree = flatten((args, kwargs))
     axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     axes = [*flatten_prefix(axes_tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
+    axes = [None if is_setting(x) else a for x, a in zip(leaves, axes, strict=True)]
     names = parameter_names(function)
     paths = [named(p, names) for p in leaf_paths(args, kwargs)]
     fronted = [_to_front(x, a, name, p) for x, a, p in zip(leaves, axes, paths, strict=True) if a is not None]

@@ -421,7 +421,6 @@ VALUES = {
     "item": lambda x: x.sum().item(),
     "tolist": lambda x: x.tolist(),
     "math": lambda x: __import__("math").sin(x.sum()),
-    "format": lambda x: f"{x.sum():.3f}",
     "element of an array": writes_an_element,
     "mask of an array": masks_a_concrete_array,
 }

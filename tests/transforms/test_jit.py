@@ -113,7 +113,7 @@ def test_errors_name_mistakes_with_static_arguments():
     fails(ArgumentError, lambda: jit(power, static_argnames=1), "static_argnames", "give names")
     by_place = jit(power, static_argnums=1)
     fails(ArgumentError, lambda: by_place(np.ones(2), [2]), "power: k is static", "list", "cannot be hashed")
-    fails(ArgumentError, lambda: jit(power)(np.ones(2), "2"), "power: k is of type str")
+    fails(ArgumentError, lambda: jit(power)(np.ones(2), ["2"]), "power: k[0] is of type str")
 
 
 # -- declared shapes ---------------------------------------------------------------------------------------------

@@ -150,9 +150,7 @@ class Array(MemoryAttributes, Traced):
         return f"Array<{self.meta}>"
 
     def __format__(self, spec: str) -> str:
-        if spec:
-            raise ConcretizationError(f"format {spec!r}", describe(self), user_line(), "print it without a format")
-        return repr(self)
+        return repr(self)  # a format needs digits, and there are none yet
 
     # -- properties known while tracing
 

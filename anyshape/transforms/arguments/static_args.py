@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
+import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from anyshape.errors import ArgumentError
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import named
+
+_SETTINGS = (str, enum.Enum, types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+
+
+def is_setting(x: Any) -> bool:
+    """Return True for a text, a member of an enum or a function: an argument of that type is static by itself."""
+    return has_type(x, _SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -30,8 +41,10 @@ class StaticArguments:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], dict[int | str, Any]]:
         """Return the arguments with None in place of static ones, and the static ones by position or keyword."""
-        static: dict[int | str, Any] = {i: args[i] for i in sorted(self.positions) if i < len(args)}
-        static |= {name: kwargs[name] for name in sorted(self.names) if name in kwargs}
+        static: dict[int | str, Any] = {i: x for i, x in enumerate(args) if i in self.positions or is_setting(x)}
+        static |= {name: kwargs[name] for name in sorted(kwargs) if name in self.names or is_setting(kwargs[name])}
+        if not static:
+            return args, kwargs, static
         rest = tuple([None if i in static else x for i, x in enumerate(args)])
         return rest, {name: None if name in static else x for name, x in kwargs.items()}, static
 

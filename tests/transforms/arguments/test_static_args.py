@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import enum
 import functools
 import itertools
 import math
@@ -9,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from anyshape import grad, hvp, jit, jvp, vjp
+from anyshape import grad, hessian, hvp, jacfwd, jacrev, jit, jvp, vjp, vmap
 from anyshape.errors import ArgumentError
 from tests.support.test_freezing import CONTAINERS, High, Low, Setting
 
@@ -216,3 +217,92 @@ def test_a_static_argument_of_a_derivative_is_watched():
     assert derivative(1.0, options) == 2.0
     options.rate = 5.0
     assert derivative(1.0, options) == 5.0
+
+
+# -- static by themselves ----------------------------------------------------------------------------------------
+
+
+class Mode(enum.Enum):
+    DOUBLE = 2
+    TRIPLE = 3
+
+
+class Number(enum.IntEnum):
+    DOUBLE = 2
+
+
+def scaled(x, mode=None, *, then=None):
+    """Scale x as a text, a member of an enum or a function says."""
+    if callable(mode):
+        return mode(x)
+    factor = {"double": 2, Mode.DOUBLE: 2, Mode.TRIPLE: 3, None: 1}[mode]
+    return x * factor if then is None else then(x * factor)
+
+
+SETTINGS = [None, "double", Mode.DOUBLE, Mode.TRIPLE, np.sin, np.cos, lambda x: x * x]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_texts_members_of_enums_and_functions_are_static_by_themselves(n):
+    f, x = jit(scaled), np.linspace(0.1, 0.9, n)
+    for _, mode, then in itertools.product(range(2), SETTINGS, [None, np.tanh]):
+        np.testing.assert_allclose(f(x, mode, then=then), scaled(x, mode, then=then))
+    assert f.cache_info().traces == 2 * len(SETTINGS)
+
+
+def test_one_program_of_a_setting_serves_every_size():
+    f = jit(scaled)
+    for n in (5, 0, 1, 2):
+        np.testing.assert_allclose(f(np.ones(n), mode="double"), 2 * np.ones(n))
+    assert f.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("mode", SETTINGS[1:])
+@pytest.mark.parametrize("wrap", [lambda f: f, jit])
+def test_transforms_take_settings(mode, wrap):
+    x, one = np.array([0.3, 0.7]), wrap(scaled)
+    total = wrap(lambda x, mode: np.sum(scaled(x, mode)))
+    slope = vjp(lambda x: scaled(x, mode), x)[1](np.ones(2))[0]
+    np.testing.assert_allclose(grad(total)(x, mode), slope)
+    np.testing.assert_allclose(jit(grad(total))(x, mode), slope)
+    np.testing.assert_allclose(jacfwd(one)(x, mode), np.diag(slope))
+    np.testing.assert_allclose(jacrev(one)(x, mode), np.diag(slope))
+    np.testing.assert_allclose(hessian(total)(x, mode), jacfwd(lambda x: grad(total)(x, mode))(x))
+    np.testing.assert_allclose(vmap(one)(x, mode), scaled(x, mode))
+    np.testing.assert_allclose(vmap(one, in_axes=(0, None))(x, mode), scaled(x, mode))
+    np.testing.assert_allclose(vmap(vmap(one))(x[None], mode), scaled(x[None], mode))
+
+
+def test_an_absent_setting_at_another_position_is_another_program():
+    f = jit(lambda a, b: (0 if a is None else 1) + (0 if b is None else 10))
+    assert [int(f(*args)) for args in ((None, "a"), ("a", None), ("a", "a"), (None, None))] == [10, 1, 11, 0]
+
+
+def test_a_member_of_an_int_enum_keeps_its_identity():
+    f = jit(lambda x, number: x * 2 if number is Number.DOUBLE else x)
+    assert [float(f(1.0, k)) for k in (Number.DOUBLE, 2, Number.DOUBLE)] == [2, 1, 2]
+
+
+def test_a_function_among_the_arguments_is_watched():
+    weights = np.ones(2)
+
+    def weighted(x):
+        return x * weights
+
+    f = jit(lambda x, function: function(x))
+    np.testing.assert_array_equal(f(np.ones(2), weighted), [1, 1])
+    weights[0] = 7
+    np.testing.assert_array_equal(f(np.ones(2), weighted), [7, 1])
+
+
+def test_a_call_with_another_setting_is_explained():
+    f = jit(scaled)
+    f(np.ones(2), None)
+    assert "'double'" in str(f.explain_call(np.ones(2), "double"))
+
+
+def test_a_format_of_a_traced_value_prints_its_repr():
+    texts = []
+    f = jit(lambda x: (texts.append(f"{x[0]:.3f}"), x * 2)[1])
+    np.testing.assert_array_equal(f(np.ones(2)), [2, 2])
+    assert "f64[]" in texts[0]
