@@ -93,19 +93,23 @@ class _Tape:
         """Choose what is saved of the residuals that are read for more than sizes, and which inputs the map reads.
 
         With a checkpoint, the linear map computes the body again from its inputs. It also does so where a value has no
-        exact sizes, as this cannot be saved.
+        exact sizes, as this cannot be saved. The same holds where examples of a batch would save different sizes.
         """
         loop, sources = self.loop, self.sources
         saved = [v for v in dict.fromkeys(residuals) if v not in sources.again]
         self.remade = sources.made_again(residuals)
         read = sources.positions_of(self.remade)
         unsaved = any(x.meta.sizes is None for x in self.map.residuals)
-        self.recomputes = unsaved or bool(loop.checkpoint and saved)
+        self.recomputes = unsaved or self._is_ragged(saved) or bool(loop.checkpoint and saved)
         if self.recomputes:
             read = self._read_again(residuals, whole=unsaved)
             saved = [v for i, v in enumerate(self.inputs[: loop.layout.carries]) if i in read]
         self._sort(saved)
         self.read = Inputs.of(loop.layout, [i in read and i >= loop.layout.carries for i in range(len(self.inputs))])
+
+    def _is_ragged(self, saved: Sequence[Value]) -> bool:
+        """Return whether examples of a batch may save different sizes."""
+        return self.builder.is_batched and not all(self.loop.is_constant(v.meta) for v in saved)
 
     def _sort(self, saved: Sequence[Value]) -> None:
         """Tell the saved values that have the same sizes in all trips from others."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, ConcretizationError, SymbolicIterationError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, active
+from anyshape.graph.ir.builder import Traced, active, differs_between_examples
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
@@ -83,7 +83,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
     """Return the value after `val = body_fun(i, val)` for i from lower to upper - 1, as `jax.lax.fori_loop`.
 
     Bounds are ints, sizes, or integer scalars of the program. i promotes as a Python int, as that of `range` does.
-    `scan` says what a carry and `checkpoint` may be.
+    `scan` says what a carry and `checkpoint` may be. Under `vmap`, bounds may differ between examples: each makes its
+    own trips, as in `while_loop`.
 
     >>> from anyshape import fori_loop, jit
     >>> power = jit(lambda x, n: fori_loop(0, n, lambda i, y: y * x, 1.0))
@@ -100,6 +101,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
         if isinstance(loop, Exception):
             return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), init_val)
         return loop
+    if any(isinstance(x, Traced) and differs_between_examples(x) for x in bounds):
+        return _until(bounds, body_fun, init_val, checkpoint)
     first, count = _range(*bounds)
     rows = _Rows("fori_loop", ew.add(iota(count), first) if first is not None else iota(count), None)
 
@@ -230,6 +233,18 @@ def _range(lower: Any, upper: Any) -> tuple[Any, Size]:
         return None if first == 0 else operand(lower), expr.maximum(expr.sub(last, first), 0)
     start, stop = [ew.convert(operand(x), np.int64) for x in (lower, upper)]
     return (None if first == 0 else start), size_from_count(ew.sub(stop, start))
+
+
+def _until(bounds: Sequence[Any], body_fun: Function, init_val: Any, checkpoint: Any) -> Any:
+    """Return what `fori_loop` gives where examples of a batch have bounds of their own: a loop with a condition."""
+    start, stop = [as_value(ew.convert(operand(x), np.int64)) for x in bounds]
+    step = lambda carry, own: (body_fun(standing_for(own[0], int), carry), ())
+    CarryLoop("fori_loop", "body_fun", body_fun, init_val).trace(
+        step, [start.meta]
+    )  # raises in the words of the caller
+    going = lambda state: ew.lt(state[0], stop)
+    trip = lambda state: (ew.add(state[0], ew.lift(1, state[0])), body_fun(standing_for(state[0], int), state[1]))
+    return while_loop(going, trip, (start, init_val), checkpoint=checkpoint)[1]
 
 
 def _check_arrays(function: str, label: str, tree: Any) -> None:

@@ -9,16 +9,18 @@ from anyshape import (
     ShapeDtypeStruct,
     associative_scan,
     export,
+    fori_loop,
     grad,
     hessian,
     jit,
     jvp,
     load,
     scan,
+    trace,
     vmap,
     while_loop,
 )
-from anyshape.errors import RaggedBatchError
+from anyshape.errors import CarryMismatchError, RaggedBatchError
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0.1, 1.0, (3, 4))
@@ -134,6 +136,79 @@ def test_an_ended_example_neither_warns_nor_sees_another():
     x = np.array([[0.0, 2.0], [4.0, 0.0]])
     with np.errstate(all="raise"):
         np.testing.assert_array_equal(halved(x, np.array([[0, 1], [2, 0]])), [[0.0, 0.5], [4.0, 0.0]])
+
+
+def counted(x, lower, upper, checkpoint=None):
+    """Return a loop whose trips use the counter, and a nested one that it bounds."""
+    body = lambda i, y: np.sin(y) * x + fori_loop(0, i % 3, lambda j, z: z * y + j, 0.1 * x)
+    return fori_loop(lower, upper, body, x, checkpoint=checkpoint)
+
+
+def counted_in_python(x, lower, upper):
+    y = x
+    for i in range(lower, upper):
+        z = 0.1 * x
+        for j in range(i % 3):
+            z = z * y + j
+        y = np.sin(y) * x + z
+    return y
+
+
+LOWER, UPPER = (
+    np.array([[0, 2, 0, -1], [3, 0, 5, 1], [1, 1, 2, 2]]),
+    np.array([[0, 5, 3, 2], [1, 4, 6, 1], [9, 2, 2, 3]]),
+)
+
+
+@pytest.mark.parametrize("checkpoint", [None, 2])
+def test_each_example_counts_between_its_own_bounds(checkpoint):
+    f = lambda x, low, high: counted(x, low, high, checkpoint)
+    pushed = lambda x, low, high: jvp(grad(lambda x: f(x, low, high)), (x,), (1.0,))[1]
+    values = [vmap(vmap(f)), jit(vmap(jit(vmap(f))))]
+    firsts = [
+        vmap(vmap(grad(f))),
+        grad(lambda x, *bounds: np.sum(vmap(vmap(f))(x, *bounds))),
+        jit(lambda x, *bounds: jvp(lambda x: vmap(vmap(f))(x, *bounds), (x,), (np.ones_like(x),))[1]),
+    ]
+    second = vmap(vmap(pushed))
+    for examples in (3, 0, 1):
+        args = X[:examples], LOWER[:examples], UPPER[:examples]
+        alone = lambda shift, args=args: np.reshape(
+            [counted_in_python(x + shift, *ends) for x, *ends in zip(*map(np.ravel, args), strict=True)], args[0].shape
+        )
+        for mapped in values:
+            np.testing.assert_allclose(mapped(*args), alone(0), rtol=1e-12)
+        for mapped in firsts:
+            slopes = (alone(1e-6) - alone(-1e-6)) / 2e-6
+            np.testing.assert_allclose(mapped(*args), slopes, rtol=1e-6, atol=1e-8)
+        bends = (alone(1e-4) - 2 * alone(0) + alone(-1e-4)) / 1e-8
+        np.testing.assert_allclose(second(*args), bends, rtol=1e-4, atol=1e-5)
+
+
+def test_bounds_that_no_example_changes_keep_a_scan():
+    """All examples share a bound that comes from outside of the batch."""
+    mapped = lambda xs, n: vmap(lambda x: fori_loop(0, n, lambda i, y: y * x + i, x))(xs)
+    ops = {node.op.name for node in trace(mapped)(X[0], 3).graph.nodes}
+    assert "scan" in ops and not any(name.startswith("while") for name in ops)
+    np.testing.assert_allclose(mapped(X[0], 3), [((x * x) * x + 1) * x + 2 for x in X[0]])
+
+
+def test_each_example_stacks_rows_with_a_bound_of_its_own():
+    """A bound may come from a carry of an outer loop, and the dtype of a carry stays."""
+    halves = lambda x, n: scan(lambda k, v: (k + 1, fori_loop(0, n + k, lambda i, y: y * 2, v)), 0, x)[1]
+    out = vmap(halves)(X.astype(np.float32), np.array([0, 3, 1]))
+    assert out.dtype == np.float32
+    np.testing.assert_array_equal(out, X.astype(np.float32) * 2.0 ** (np.array([[0], [3], [1]]) + np.arange(4)))
+
+
+def test_errors_of_counted_loops_are_in_the_words_of_the_caller():
+    f = lambda n, x: fori_loop(0, n, lambda i, y: {"a": np.stack([y["a"]] * 2)}, {"a": x})
+    with pytest.raises(CarryMismatchError) as alone:
+        jit(f)(3, 1.5)
+    with pytest.raises(CarryMismatchError) as batch:
+        vmap(f)(np.arange(3), np.ones(3))
+    texts = [str(e.value).replace("f(3, 1.5)", "").split(" at ")[0] for e in (alone, batch)]
+    assert texts == ["fori_loop(...): body_fun takes carry['a'] as f64[], and gives f64[2]"] * 2
 
 
 @pytest.mark.parametrize("levels", [1, 2])
