@@ -36,6 +36,7 @@ from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
 from anyshape.ops.control import check, warn
 from anyshape.ops.core.apply import context_of
+from anyshape.support.true_types import has_type
 
 _FLOAT, _POSITION = np.dtype(np.float64), np.dtype(np.int64)
 _ALL_NAN = "All-NaN slice encountered"
@@ -93,7 +94,7 @@ def _edges(x: Any, bins: Any, range: Any) -> Any:
         raise UnsupportedFunctionError(
             "histogram", f"bins={bins!r}", "pass a number of bins or their edges", user_line()
         )
-    stated = asarray(bins) if not isinstance(bins, (int, np.integer)) else None
+    stated = asarray(bins) if not has_type(bins, (int, np.integer)) else None
     if stated is not None and stated.ndim == 1:
         edges = as_traced(bins)
         context_of("histogram", edges).require(at_least(sizes(edges)[0], 1), "bins need an edge or more")
