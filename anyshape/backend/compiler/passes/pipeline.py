@@ -16,7 +16,6 @@ from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_co
 from anyshape.backend.compiler.passes.fusion.fuse import fuse
 from anyshape.backend.compiler.passes.fusion.pad_add import fold_pads_into_sums
 from anyshape.backend.compiler.passes.hoist_shape_only import hoist_shape_only
-from anyshape.backend.compiler.passes.late_updates import write_late
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.prune_branches import prune_branches
 from anyshape.backend.compiler.passes.simplify import simplify
@@ -184,10 +183,6 @@ class PlanSteps:
         """Add the operands of pads to a part of the other operand."""
         self.steps = fold_pads_into_sums(self.steps, self.outputs, self.scope)
 
-    def write_late(self) -> None:
-        """Move writes to parts of arrays to their first use, where the array is read until then."""
-        self.steps = write_late(self.steps, self.outputs)
-
     def sink(self) -> None:
         """Move elementwise steps to their first use."""
         self.steps = sink(self.steps, self.outputs, self.scope)
@@ -209,7 +204,6 @@ PLAN_PASSES = (
     PlanPass(PlanSteps.collapse_views, Tier.OPTIMISED),
     PlanPass(PlanSteps.hoist_shape_only, Tier.FIRST),
     PlanPass(PlanSteps.fold_pads_into_sums, Tier.OPTIMISED),
-    PlanPass(PlanSteps.write_late, Tier.FIRST),
     PlanPass(PlanSteps.sink, Tier.OPTIMISED),
     PlanPass(PlanSteps.fuse, Tier.OPTIMISED),
 )
