@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.jvp import Replay, begin_replay, replay_node, with_sizes_of
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.graph.ir.builder import Builder, Traced, at_line
-from anyshape.graph.ir.graph import Graph, Node, Value, subgraphs
+from anyshape.graph.ir.draw_order import is_generator
+from anyshape.graph.ir.graph import Graph, Node, Value, draws, subgraphs
 from anyshape.graph.ir.op_local import bind_local
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -31,11 +33,22 @@ def batch(
     env = begin_replay(builder, graph, inputs, sizes, carrying)
     for node in graph.nodes:
         with at_line(builder, node.where):
-            if carrying.isdisjoint(node.inputs):
+            if draws(node) and carrying.isdisjoint(node.inputs):
+                _give_batch(builder, node, env, carrying, size)
+            if carrying.isdisjoint(node.inputs) and not node.op.draws:
                 _replay_unbatched(builder, node, env, carrying)
             else:
                 _batch_node(builder, node, env, carrying, size)
     return [(env[v], v in carrying) for v in graph.outputs]
+
+
+def _give_batch(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
+    """Give an operand of a node whose subgraphs draw the axis of the batch: each example draws numbers of its own."""
+    value = next((v for v in node.inputs if not is_generator(v)), None)
+    if value is not None and not node.op.draws:
+        context = ShapeGuardContext(builder.scope, node.op.name, node.where, rule="batching")
+        env[value] = stretch(context, size, env[value])
+        carrying.add(value)
 
 
 def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[Value]) -> None:

@@ -15,6 +15,7 @@ _NUMPY_NAMES = {
     "callback": "pure_callback",
     "complex": "astype",
     "cond_each": "cond",
+    "order_draw": "draw",
     "rerun": "scan",
     "slice_update": "x[...] = v",
     "while": "while_loop",

@@ -74,8 +74,9 @@ class FrozenDrawError(AnyshapeError, RuntimeError):
         self.function, self.source, self.is_random, self.where = function, source, is_random, where
         does, repeated = ("changes the state of", "numbers") if is_random else ("takes an item of", "item")
         problem = f"{does} {source} while it is traced, and each call would repeat the {repeated} of the trace"
-        pronoun = "them" if is_random else "it"
-        advice = f"{'draw' if is_random else 'take'} {pronoun} outside of {function}, and pass {pronoun} as an argument"
+        advice = f"take it outside of {function}, and pass it as an argument"
+        if is_random:
+            advice = f"draw from a numpy.random.Generator that is an argument of {function}"
         text = getattr(where, "expression", "") or messages.line_text(where) or function
         super().__init__(f"{text}: {problem}{messages.at(where)}\n  {advice}")
 

@@ -119,6 +119,7 @@ from anyshape.ops.linalg import (
     triangular_solve,
 )
 from anyshape.ops.movement import broadcast_in_dim, broadcast_to, concatenate, pad, reshape, rev, slice, transpose
+from anyshape.ops.random import draw
 from anyshape.ops.reduction import (
     argmax,
     argmin,
@@ -195,6 +196,7 @@ __all__ = [
     "det",
     "div",
     "dot_general",
+    "draw",
     "dynamic_slice",
     "dynamic_truncate",
     "dynamic_update_slice",

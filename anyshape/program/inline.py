@@ -35,7 +35,7 @@ _MAX_COMPARED, _MAX_PROVED = 1000, 20  # sizes of the trace that are compared wi
 
 def is_symbolic(x: Any) -> bool:
     """Return True for an argument that belongs to a trace."""
-    return isinstance(x, (Traced, SymbolicSize))
+    return isinstance(x, (Traced, SymbolicSize)) or hasattr(x, "traced")
 
 
 def check_meta(name: str, path: str, x: Any, meta: TensorMeta) -> None:

@@ -18,7 +18,7 @@ from anyshape.autodiff.jvp import Replay, begin_replay, inline, replay_node
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, activate, at_line
 from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.graph import Graph, Node, Value
+from anyshape.graph.ir.graph import Graph, Node, Value, draws
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -112,7 +112,7 @@ def _layout(node: Node) -> Layout:
 
 def _is_plain(node: Node) -> bool:
     """Return whether a node is a scan with carries that keep their sizes, and without pieces."""
-    if node.op is not scan_op:
+    if node.op is not scan_op or draws(node):
         return False
     params, layout = _params(node), _layout(node)
     has_pieces = layout.pieces or params["joined"] or params["slots"]

@@ -16,6 +16,7 @@ from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime.config import config
+from anyshape.backend.runtime.generator_states import restoring_generators
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
@@ -87,6 +88,8 @@ class Program:
         self.run = run
 
     def _logged(self, run: Run) -> Run:
+        positions = [i for i, meta in enumerate(self.prologue.metas) if meta.dtype.kind == "O"]
+        run = restoring_generators(run, positions) if positions else run
         return log_calls(run, self.name, self.prologue.names)
 
     # -- tiers

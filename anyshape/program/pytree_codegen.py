@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.tracing.pytrees import PYTHON_SCALARS, Order, unflatten
+from anyshape.tracing.pytrees import PYTHON_SCALARS, Order, generator_array, unflatten
 
 Reader = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[Any, ...] | None"]
 
 MAX_LEAVES = 256  # of a structure with a generated function
 MAX_DEPTH = 32  # of nested containers: the parser of Python limits brackets
-_NUMBERS = (*PYTHON_SCALARS, np.generic, np.ndarray)  # an ndarray without axes
+_NUMBERS = (*PYTHON_SCALARS, np.generic, np.ndarray, np.random.Generator)  # an ndarray without axes
 _KINDS = {"TUPLE": "tuple", "LIST": "list", "DICT": "dict"}  # types by optree's names of kinds
 
 
@@ -60,7 +60,12 @@ class _Reader:
         self.parts = itertools.count()
         self.ordered: list[str] = []
         self.keys: list[str] = []
-        self.names: dict[str, Any] = {"asarray": np.asarray, "ndarray": np.ndarray}
+        self.names: dict[str, Any] = {
+            "asarray": np.asarray,
+            "ndarray": np.ndarray,
+            "Generator": np.random.Generator,
+            "generator_array": generator_array,
+        }
 
     def function(self, args: Any, kwargs: Any) -> Reader:
         self._inside("args", args)
@@ -121,6 +126,10 @@ class _Reader:
         x, expected = f"x{i}", f"d{i}"
         self.names[expected] = dtype
         self.lines.append(f"{x} = {source}")
+        if kind == [np.random.Generator]:
+            self._reject_if(f"type({x}) is not Generator")
+            self.lines.append(f"{x} = generator_array({x})")
+            return
         wrong = f"({x}.dtype is not {expected} and {x}.dtype != {expected}) or {x}.ndim != {rank}"
         if kind and kind[0] is not np.ndarray:
             self.names[f"t{i}"] = dtype.type if kind[0] is np.generic else kind[0]

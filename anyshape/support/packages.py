@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from anyshape.inspect.explain import table as explain_table
     from anyshape.inspect.explain import text as explain_text
     from anyshape.inspect.profile import data as profiles
+    from anyshape.numpy import generator as traced_generators
     from anyshape.numpy import numpy_names as numpy_names
     from anyshape.numpy.arrays import further as further
     from anyshape.program import file as program_file
@@ -137,6 +138,7 @@ else:
     sampled_points = Package("anyshape.graph.prover.solvers.sampled_points")
     small_sizes = Package("anyshape.graph.prover.solvers.small_sizes")
     further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
+    traced_generators = Package("anyshape.numpy.generator")  # of functions that draw random numbers
     numpy_names = Package("anyshape.numpy.numpy_names")  # names of NumPy without a counterpart
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")

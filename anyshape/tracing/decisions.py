@@ -17,7 +17,7 @@ import numpy as np
 from anyshape.backend.interpreter import evaluate, evaluate_node
 from anyshape.backend.runtime.outcome import PathLeft
 from anyshape.errors import ConcretizationError
-from anyshape.graph.ir.builder import Builder, Traced, user_line
+from anyshape.graph.ir.builder import Builder, Traced, has_drawn, user_line
 from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.ops.control import decide_op
@@ -28,6 +28,7 @@ _MANY_IN_A_ROW = 8  # decisions on one line
 _NAMED: set[tuple[str, int]] = set()  # lines of loops that the log has named
 _MOST_WITHOUT_EXAMPLES = 64  # decisions of a batch of no examples, whose answer is False or 0
 _INSTEAD = "write the choice with np.where or anyshape.cond, and the loop with anyshape.while_loop"
+_BEFORE_DRAWS = "decide before the first draw of a random number, or " + _INSTEAD
 _Key: TypeAlias = tuple[Builder, Value]
 
 
@@ -70,6 +71,8 @@ class Decisions:
         answer = self.answers.get(key)
         if answer is None:
             where = user_line()
+            if has_drawn():  # a run that leaves the path would draw again
+                raise ConcretizationError(asked, describe(x), where, _BEFORE_DRAWS)
             answer = self._computed(x, asked, where)
             if self.strict:
                 raise ConcretizationError(asked, describe(x), where, f'{_INSTEAD}; or give jit on_decision="guard"')

@@ -336,16 +336,35 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
             raise x.leaked()
         advice = "a program runs on arrays: inside a traced function, call the function itself"
         raise ArgumentError(function, path, f"is a traced array {x.meta}", advice)
+    if has_type(x, np.random.Generator) and not hasattr(x, "traced"):
+        return generator_array(x)
     if has_type(x, (np.ndarray, np.generic, *PYTHON_SCALARS)):
         array = plain_array(x, function, path)
-        if array.dtype.kind in NUMERIC and array.dtype.isnative:
+        if _holds_numbers(array) or _holds_generators(array):
             return array
         if has_type(x, int):
             advice = "pass an integer of at most 64 bits, or a float"
             raise ArgumentError(function, path, f"is an integer of {x.bit_length()} bits", advice)
         raise ArgumentError(function, path, f"has dtype {array.dtype}", "pass numbers or booleans in native byte order")
-    problem = f"is of type {type(x).__name__}, not an array"
-    raise ArgumentError(function, path, problem, "pass arrays and numbers, and close over the rest")
+    problem, advice = f"is of type {type(x).__name__}, not an array", "pass arrays and numbers, and close over the rest"
+    if has_type(x, (np.random.RandomState, np.random.BitGenerator)):
+        advice = "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
+    raise ArgumentError(function, path, problem, advice)
+
+
+def _holds_numbers(array: np.ndarray) -> bool:
+    return array.dtype.kind in NUMERIC and array.dtype.isnative
+
+
+def _holds_generators(array: np.ndarray) -> bool:
+    return array.dtype == object and all(has_type(x, np.random.Generator) for x in array.flat)
+
+
+def generator_array(generator: np.random.Generator) -> np.ndarray:
+    """Return a random generator as programs take it: as an array without axes that holds it."""
+    array = np.empty((), object)
+    array[()] = generator
+    return array
 
 
 def is_array(x: Any) -> bool:
@@ -354,9 +373,14 @@ def is_array(x: Any) -> bool:
 
 
 def scalar_kind(x: Any) -> type | None:
-    """Return the type of a Python number, `np.generic` for a scalar of NumPy, and None for an array."""
+    """Return the type of a Python number, `np.generic` for a scalar of NumPy, and None for an array.
+
+    For a random generator return its class.
+    """
     if has_type(x, np.generic):
         return np.generic
+    if has_type(x, np.random.Generator):
+        return np.random.Generator
     return type(x) if has_type(x, PYTHON_SCALARS) else None
 
 

@@ -38,7 +38,7 @@ class ShapeDtypeStruct:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
-        if self.dtype.kind not in NUMERIC:
+        if self.dtype.kind not in NUMERIC + "O":  # random generators are objects
             raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is no dtype of numbers", "give a numeric dtype")
         if not isinstance(self.shape, str):
             object.__setattr__(self, "shape", SymbolicShape(self.shape))

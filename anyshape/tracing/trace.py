@@ -12,6 +12,7 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, ArgumentError, SymbolicIterationError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, user_line
+from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import Scope
@@ -27,8 +28,9 @@ from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import optree, value_decisions
+from anyshape.support.packages import optree, traced_generators, value_decisions
 from anyshape.support.progress import phase
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import NAMESPACE, Order, flatten, is_array, named, readable, scalar_kind, unflatten
 
 _LOG = logging.getLogger("anyshape.trace")
@@ -83,6 +85,8 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
         path, leaf = next((p, x) for p, x in zip(paths, leaves, strict=True) if not is_array(x))
         where = "the result" + "".join(f"[{p!r}]" for p in path)
         advice = "return arrays, numbers, or trees of them"
+        if has_type(leaf, np.random.Generator):
+            advice = "leave it out: the generator of the caller is the one that draws"
         raise ArgumentError(name, where, f"is of type {type(leaf).__name__}, not an array", advice)
     return [as_value(x) for x in leaves], tree
 
@@ -230,13 +234,15 @@ def _input(builder: Builder, meta: TensorMeta, kind: type | None) -> Any:
 
 
 def _standing_for(builder: Builder, value: Value, kind: type | None) -> Any:
-    """Return a handle of a value that stands for an array, or for a number of a kind."""
+    """Return a handle of a value that stands for an array, for a number of a kind, or for a random generator."""
+    if is_generator(value):
+        return traced_generators.TracedGenerator(Traced(builder, value))
     return NDArray(builder, value) if kind is None else Array(builder, value, kind is not np.generic)
 
 
 def _kind(x: Any, meta: TensorMeta) -> type | None:
     """Return the kind of number that a traced value, or a row of it, stands for, None for an array."""
-    if isinstance(x, NDArray) and meta.rank == x.meta.rank:
+    if is_generator(x.value) or (isinstance(x, NDArray) and meta.rank == x.meta.rank):
         return None
     return dtype_of(x) if x.weak else np.generic
 
@@ -288,12 +294,23 @@ def as_value(x: Any, dtype: Any = None) -> Any:
     """Return x as a value of the active trace; an array that is known while tracing becomes a constant."""
     if isinstance(x, Traced) and dtype is None:
         return x
+    if has_type(x, np.random.Generator):
+        return generator_value(x)
     array = asarray(x, dtype)
     builder = home()
     if isinstance(array, Traced) or builder is None:
         return array
     value = builder.constant(array)
     return value if array.ndim or dtype is not None else _standing_for(builder, value.value, scalar_kind(x))
+
+
+def generator_value(x: np.random.Generator) -> Traced:
+    """Return the value of a generator that is an argument of the active trace; raise ArgumentError for another one."""
+    traced = getattr(x, "traced", None)
+    if not isinstance(traced, Traced):
+        advice = "pass it to the jitted function as an argument"
+        raise ArgumentError("draw", "a generator", "is no argument of the function that is traced", advice)
+    return traced
 
 
 def is_inexact(dtype: np.dtype) -> bool:

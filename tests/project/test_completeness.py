@@ -29,6 +29,7 @@ from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.definition import DEFINITIONS, define
 from anyshape.ops.core.flop_counts import COSTS, MOVES
 from tests.laws.sweep import first_program, inexact, rows
+from tests.samples.random import DRAWS
 
 for package in (batching, rules, kernels, traits):  # which `import anyshape` leaves to the first lookup
     assert package.__all__
@@ -188,6 +189,7 @@ def linear_ops(graph):
 def seen():
     """(ops that some row names or produces, ops that some derivative applies to tangents with the row's name)."""
     used, applied = {name for _, row in rows() for name in row.ops}, {}
+    used |= {name for draw in DRAWS for name in draw.ops}  # swept in tests/numpy/test_generator.py
     for _, row, graph in graphs():
         used |= {node.op.name for node in graph.nodes}
         if row.grad is True:

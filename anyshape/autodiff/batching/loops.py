@@ -14,7 +14,8 @@ from anyshape.autodiff.control_flow.loop_reruns import first_slots, slot_flags
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.autodiff.subgraph_transforms import batch_element, derived
 from anyshape.autodiff.vmap import batch
-from anyshape.errors import RaggedBatchError
+from anyshape.errors import RaggedBatchError, UnsupportedFunctionError
+from anyshape.graph.ir.graph import walk
 from anyshape.graph.ir.subgraph import close
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -44,6 +45,10 @@ def _while_batch(ctx, size, batched, *operands, loop, carries, joined, checkpoin
     flags = batched_body(whole, have, inner_size(size))[1]
     if not _is_batched(whole, flags, inner_size(size)):
         return _one_or_all(_together(ctx, size, whole, have, slots))
+    if any(node.op.draws for graph in loop for node in walk(graph)):
+        advice = "draw before the loop, or give all examples the same number of trips"
+        problem = "ends at different trips for the examples of a batch, and its trips draw random numbers"
+        raise UnsupportedFunctionError("while_loop", problem, advice, ctx.where)
     results = _each_alone(ctx, size, whole, flags, have)
     return _one_or_all([*results, *(_first_slots(whole, have.carries) if slots else [])])
 

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import LeakedTracerError
-from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, params_tuple
+from anyshape.graph.ir.draw_order import ORDER, DrawOrder, is_draw, is_generator
+from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, find_op, params_tuple
 from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import RepeatedLines, user_line
@@ -129,6 +130,8 @@ class Builder:
         self.lines = RepeatedLines()
         self.refused: tuple[str, Exception] | None = None  # the last non-int, and its error
         self.hidden_error: Exception | None = None
+        has_generators = parent is not None and parent.draw_order is not None
+        self.draw_order: DrawOrder | None = DrawOrder() if has_generators else None
         self.resumed = 0  # how often `resume` made it the innermost one
         self.logs = _LOG.isEnabledFor(logging.DEBUG)
 
@@ -139,6 +142,8 @@ class Builder:
         value = Value(meta)
         self.inputs.append(value)
         self.roots[value] = "input"
+        if self.draw_order is None and is_generator(value):
+            self.draw_order = DrawOrder()
         return self.handle(self, value)
 
     def constant(self, array: np.ndarray) -> Traced:
@@ -199,6 +204,17 @@ class Builder:
         """Append one application of `op`, and return its outputs. The shape rule derives their array types."""
         values = tuple([x.value if x.builder is self else self.adopt(x) for x in inputs])
         shape_values = tuple([x.value if x.builder is self else self.adopt(x) for x in sources])
+        order = self.draw_order
+        if order is None or not is_draw(op, params):
+            return self._emit(op, values, shape_values, params)
+        outputs = self._emit(op, order.behind_last(values, self._emit_order), shape_values, params)
+        order.last = outputs[-1 if op.draws else 0].value
+        return outputs
+
+    def _emit(
+        self, op: Op, values: tuple[Value, ...], shape_values: tuple[Value, ...], params: Mapping[str, Any]
+    ) -> tuple[Traced, ...]:
+        """Append one application of `op` to values of this graph, unless it has one already; return its outputs."""
         key = self._key(op, values, shape_values, params)
         earlier = self.emitted.get(key)
         if earlier is not None:
@@ -211,6 +227,11 @@ class Builder:
             self._record_runtime_sizes(context.minted, outputs)
         self.append(Node(op, values, shape_values, params_tuple(params), outputs, context.where))
         return tuple([self.handle(self, v) for v in outputs])
+
+    def _emit_order(self, generator: Value, last: Value) -> Value:
+        """Return a generator behind the mark of the last draw."""
+        (ordered,) = self.emit(find_op(ORDER), [self.handle(self, generator), self.handle(self, last)], [], {})
+        return ordered.value
 
     def _context(self, op: Op, inputs: Sequence[Value], sources: Sequence[Value]) -> ShapeGuardContext:
         """Return the context in which the shape rule of an op runs."""
@@ -327,6 +348,17 @@ def active() -> Builder | None:
 def active_builders() -> list[Builder]:
     """Return the builders of this thread, outermost first."""
     return _STACK.builders
+
+
+def has_drawn() -> bool:
+    """Return whether a graph that is being traced in this thread draws random numbers so far."""
+    return any(b.draw_order is not None and b.draw_order.last is not None for b in active_builders())
+
+
+def last_draw() -> Value | None:
+    """Return the mark of the last draw in the graph that operations without operands belong to."""
+    builder = home()
+    return None if builder is None or builder.draw_order is None else builder.draw_order.last
 
 
 def record_refusal(x: object, error: Exception) -> None:

@@ -48,6 +48,8 @@ _DTYPES = {
     + ("complex64", "complex128")
 } | {name: dtype for dtype, name in LONG.items()}
 
+GENERATORS = np.dtype(object)  # of values that stand for random generators
+
 
 class Malformed(Exception):
     """Data are no graph, with the reason; the caller adds where they come from."""
@@ -265,7 +267,7 @@ class _Decoder:
         self.tick()
         dtype, shape = fields(x, "a value", "dtype", "shape")
         extents = tuple([self.extent(e) for e in items(shape, "a shape", MOST["axes"])])
-        return TensorMeta(read_dtype(dtype, "a dtype"), extents)
+        return TensorMeta(GENERATORS if dtype == GENERATORS.name else read_dtype(dtype, "a dtype"), extents)
 
     def extent(self, x: Any) -> ShapeExtent:
         if x is None:

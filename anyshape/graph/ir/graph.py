@@ -30,16 +30,24 @@ class Op:
     - `family`: the name of the modules that define it, in every folder.
     - `makes_sizes`: its results have run-time sizes, which its shape rule makes by `ctx.new_size`.
     - `raises`: it is applied for the error or the warning that it gives, so dead code elimination keeps it.
+    - `draws`: it moves a random generator, which is its first operand; it has results.
     - `refusals`: gives the nodes to run in place of a dead node, so that they refuse the values that it would refuse;
       None: its kernel refuses no values. See `dead_code`.
     """
 
-    __slots__ = ("family", "infer", "makes_sizes", "name", "raises", "refusals")
+    __slots__ = ("draws", "family", "infer", "makes_sizes", "name", "raises", "refusals")
 
     def __init__(
-        self, name: str, infer: ShapeRule, family: str, makes_sizes: bool = False, raises: bool = False
+        self,
+        name: str,
+        infer: ShapeRule,
+        family: str,
+        makes_sizes: bool = False,
+        raises: bool = False,
+        draws: bool = False,
     ) -> None:
-        self.name, self.infer, self.family, self.makes_sizes, self.raises = name, infer, family, makes_sizes, raises
+        self.name, self.infer, self.family = name, infer, family
+        self.makes_sizes, self.raises, self.draws = makes_sizes, raises, draws
         self.refusals: Callable[[Node], Sequence[Node]] | None = None
 
     def __repr__(self) -> str:
@@ -56,12 +64,18 @@ OPS: dict[str, Op] = {}
 
 
 def define(
-    name: str, infer: ShapeRule, family: str | None = None, *, makes_sizes: bool = False, raises: bool = False
+    name: str,
+    infer: ShapeRule,
+    family: str | None = None,
+    *,
+    makes_sizes: bool = False,
+    raises: bool = False,
+    draws: bool = False,
 ) -> Op:
     """Enter a new primitive into `OPS`. Its family is the module of its shape rule, unless it is stated."""
     if name in OPS:
         raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
-    OPS[name] = Op(name, infer, family or infer.__module__.rpartition(".")[2], makes_sizes, raises)
+    OPS[name] = Op(name, infer, family or infer.__module__.rpartition(".")[2], makes_sizes, raises, draws)
     return OPS[name]
 
 
@@ -280,6 +294,11 @@ def applies(node: HasParams, accepts: Callable[[Op], bool]) -> bool:
 def raises(node: HasParams) -> bool:
     """Return whether a node is there for the error that it, or a node of its subgraphs, raises."""
     return applies(node, lambda op: op.raises)
+
+
+def draws(node: HasParams) -> bool:
+    """Return whether a node, or a node of its subgraphs, moves a random generator."""
+    return applies(node, lambda op: op.draws)
 
 
 def params_tuple(params: Mapping[str, Any]) -> Params:

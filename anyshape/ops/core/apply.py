@@ -12,6 +12,7 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, LeakedTracerError
 from anyshape.graph.ir.builder import Builder, Traced, active, active_builders, home, user_line
+from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.graph import Op, Value
 from anyshape.graph.ir.op_local import bind_local, over_axes
 from anyshape.graph.ir.op_table import OpTable
@@ -121,6 +122,8 @@ def _apply(op: Op, inputs: Sequence[Any], sources: Sequence[Traced], params: Map
     builder = choose_builder(inputs, sources)
     if builder is None:
         return _run_now(op, inputs, params)
+    if builder.draw_order is not None and any(isinstance(x, Traced) and is_generator(x.value) for x in inputs):
+        builder = home() or builder  # in the order of the program, whichever graph the generator belongs to
     traced = [x if isinstance(x, Traced) else builder.constant(np.asarray(x)) for x in inputs]
     return builder.emit(op, traced, sources, params)
 

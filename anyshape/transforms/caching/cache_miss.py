@@ -166,6 +166,8 @@ def _class(leaf: tuple[Any, ...]) -> type:
 def leaf_kind(leaf: tuple[Any, ...]) -> str:
     """Describe a leaf of a key as an array, a scalar of NumPy or a Python number."""
     kind, dtype = _class(leaf), np.dtype(leaf[0])
+    if kind is np.random.Generator:
+        return "a random generator"
     scalar = f"a NumPy {dtype}" if kind is np.generic else f"a Python {kind.__name__}"
     return f"an array of {dtype}" if kind is np.ndarray else scalar
 

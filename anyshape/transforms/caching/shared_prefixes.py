@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
-from anyshape.graph.ir.graph import Graph, Node, Value, applies
+from anyshape.graph.ir.graph import Graph, Node, Value, applies, draws
 from anyshape.ops.control import decide_op
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.tracing.trace import Trace
@@ -153,13 +153,16 @@ def _same_values(
 ) -> dict[Value, Value] | None:
     """Return for each value that the other graph makes before a decision the value of this graph that equals it.
 
-    None if they are not the same up to there, or have run-time sizes, whose names differ.
+    None if they are not the same up to there, or have run-time sizes, whose names differ. A program that draws random
+    numbers runs whole: one that has left its path starts again from the state that the generator had.
     """
     count = _decision(graph, turn)
     if count is None or count != _decision(other_graph, turn) or graph.hidden or other_graph.hidden:
         return None
     before, other_before = graph.nodes[:count], other_graph.nodes[:count]
     if any(applies(node, lambda op: op.makes_sizes) for node in before):
+        return None
+    if any(draws(node) for node in (*graph.nodes, *other_graph.nodes)):
         return None
     if not _are_equal(_part(graph, before), _part(other_graph, other_before), entry.visible | other.visible):
         return None

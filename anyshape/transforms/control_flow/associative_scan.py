@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, CarryMismatchError
-from anyshape.graph.ir.builder import active, user_line
+from anyshape.errors import ArgumentError, CarryMismatchError, UnsupportedFunctionError
+from anyshape.graph.ir.builder import active, last_draw, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Condition, Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
@@ -129,7 +129,11 @@ class _Pairs:
     def _applied(self, firsts: Sequence[Any], seconds: Sequence[Any]) -> list[Any]:
         """Return what the function gives for pairs: raise where it changes the tree or a type."""
         args = tuple([unflatten(self.tree, [standing_for(x, None) for x in xs]) for xs in (firsts, seconds)])
+        before = last_draw()
         results, tree = run_traced(self.fn, function_name(self.fn), args, {})
+        if last_draw() is not before:
+            advice = "draw all numbers before it, and pass them among the elements"
+            raise UnsupportedFunctionError("associative_scan", "draws in no order that is known", advice, user_line())
         order = order_of_leaves(tree, self.tree)
         if order is None:
             texts = structure_text(self.tree), structure_text(tree)

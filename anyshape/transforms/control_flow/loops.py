@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, ConcretizationError, SymbolicIterationError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, active, differs_between_examples
+from anyshape.graph.ir.builder import Traced, active, differs_between_examples, user_line
+from anyshape.graph.ir.graph import Graph, walk
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
@@ -148,6 +149,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, checkpo
         return _while_plainly(cond_fun, body_fun, init_val) if isinstance(loop, Exception) else loop
     loop = CarryLoop("while_loop", "body_fun", body_fun, init_val)
     (test, body), further = loop.trace(lambda carry, own: (body_fun(carry), ()), (), [_test(cond_fun)])
+    _check_draws("while_loop", policy, test, body)
     results = lp.while_loop(test, body, len(loop.carries), *loop.carries, *further, checkpoint=policy)
     return loop.results(results)
 
@@ -173,6 +175,13 @@ def _policy(function: str, checkpoint: Any) -> lp.Policy:
         return int(checkpoint)
     advice = 'give None, "carry" or the number of carries to hold, 1 or more'
     raise ArgumentError(function, "checkpoint", f"is {checkpoint!r:.50}", advice)
+
+
+def _check_draws(function: str, policy: lp.Policy, *graphs: Graph) -> None:
+    """Raise UnsupportedFunctionError for trips that draw random numbers where reverse mode would run them again."""
+    if policy and any(node.op.draws for graph in graphs for node in walk(graph)):
+        problem = "with a checkpoint runs trips again, and its trips draw random numbers"
+        raise UnsupportedFunctionError(function, problem, "leave out checkpoint, or draw before the loop", user_line())
 
 
 def _scan_plainly(f: Function, carry: Any, xs: Any, length: Any, reverse: bool, error: Exception) -> Any:
@@ -252,6 +261,8 @@ def _check_arrays(function: str, label: str, tree: Any) -> None:
     for x, path in zip(flatten(tree)[0], leaf_paths((tree,), {}), strict=True):
         if not is_array(x):
             problem, advice = f"is of type {type(x).__name__}, not an array", "pass arrays or trees of them"
+            if has_type(x, np.random.Generator):
+                advice = "leave it out: trips draw from a generator that a jitted function around gets as its argument"
             raise ArgumentError(function, path.replace("args[0]", label), problem, advice)
 
 
@@ -289,6 +300,7 @@ class _Rows:
 def _scan(loop: CarryLoop, step: Step, rows: _Rows, reverse: bool, policy: lp.Policy) -> Any:
     """Return the carry after all trips, and the stacked results."""
     (body,), further = loop.trace(step, rows.elements)
+    _check_draws(loop.name, policy, body)
     layout = lp.Layout(len(loop.carries), len(rows.stacks))
     operands = [*loop.carries, *rows.stacks, *further]
     results = lp.scan_of_length(body, layout, rows.length, *operands, reverse=reverse, checkpoint=policy)

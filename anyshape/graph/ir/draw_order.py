@@ -1,0 +1,47 @@
+"""Order of draws from random generators: each node of a graph that draws reads a mark of the draw before it.
+
+A generator is a value that nodes move when they run. It has one value in a graph, which a node takes behind the mark of
+the last draw, from whichever generator: two generators may share their bits. So no pass can change the order of draws.
+A replay of a graph orders its draws anew, after those that the builder has already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from anyshape.graph.ir.graph import Op, Value, graphs_in, walk
+
+ORDER = "order_draw"  # the op that passes a generator on after a mark
+
+
+class DrawOrder:
+    """Draws of one graph under construction: the generators behind marks, and the mark of the last draw."""
+
+    __slots__ = ("last", "plain")
+
+    def __init__(self) -> None:
+        self.plain: dict[Value, Value] = {}  # the generator behind a mark, without it
+        self.last: Value | None = None
+
+    def behind_last(self, values: Sequence[Value], emit_order: Callable[[Value, Value], Value]) -> tuple[Value, ...]:
+        """Return the operands of a node that draws, with each generator behind the mark of the last draw."""
+        return tuple([self._behind_last(v, emit_order) if is_generator(v) else v for v in values])
+
+    def _behind_last(self, generator: Value, emit_order: Callable[[Value, Value], Value]) -> Value:
+        plain = self.plain.get(generator, generator)
+        if self.last is None:
+            return plain
+        ordered = emit_order(plain, self.last)
+        self.plain[ordered] = plain
+        return ordered
+
+
+def is_generator(value: Value) -> bool:
+    """Return whether a value stands for random generators."""
+    return value.meta.dtype.kind == "O"
+
+
+def is_draw(op: Op, params: Mapping[str, Any]) -> bool:
+    """Return whether a node with these params draws, in a subgraph perhaps."""
+    return op.draws or any(node.op.draws for p in params.values() for graph in graphs_in(p) for node in walk(graph))

@@ -1,0 +1,496 @@
+"""Random generators of NumPy that are arguments of a traced function: their methods draw when the program runs.
+
+A draw gives the numbers that NumPy's method gives, and leaves the generator in the same state.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.indexing import take, take_along_axis
+from anyshape.numpy.linalg.decompositions import eigh, svd
+from anyshape.numpy.linalg.solving import cholesky
+from anyshape.numpy.operands.promotion import (
+    as_traced,
+    asarray,
+    axis_of,
+    choice_of,
+    flag_of,
+    new_shape,
+    new_size,
+    number_dtype,
+    sizes,
+)
+from anyshape.ops import control as ct
+from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
+from anyshape.ops import random as rd
+from anyshape.ops.core.apply import context_of
+from anyshape.support.true_types import has_type
+
+_FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
+_BITS = np.random.PCG64(0)  # of all handles: none of them draws while it is traced
+
+# Parameters of methods that NumPy draws as they are, with defaults. The ones in _INTEGERS are integers.
+_PARAMETERS: dict[str, str] = {
+    "beta": "a b",
+    "binomial": "n p",
+    "f": "dfnum dfden",
+    "geometric": "p",
+    "hypergeometric": "ngood nbad nsample",
+    "lognormal": "mean=0.0 sigma=1.0",
+    "logseries": "p",
+    "negative_binomial": "n p",
+    "noncentral_chisquare": "df nonc",
+    "noncentral_f": "dfnum dfden nonc",
+    "pareto": "a",
+    "poisson": "lam=1.0",
+    "power": "a",
+    "standard_cauchy": "",
+    "standard_t": "df",
+    "triangular": "left mode right",
+    "vonmises": "mu kappa",
+    "wald": "mean scale",
+    "weibull": "a",
+    "zipf": "a",
+}
+_INTEGERS = {("binomial", "n"), ("hypergeometric", "ngood"), ("hypergeometric", "nbad"), ("hypergeometric", "nsample")}
+_DISCRETE = {
+    "binomial", "geometric", "hypergeometric", "logseries", "negative_binomial", "poisson", "zipf",
+}  # fmt: skip
+
+
+# -- makers of methods
+
+
+def _drawn(method: str) -> Any:
+    """Return a method that draws by NumPy's own."""
+    entries = [entry.partition("=") for entry in _PARAMETERS[method].split()]
+    dtype, kind = (_INT, int) if method in _DISCRETE else (_FLOAT, float)
+    parameters = [
+        inspect.Parameter(
+            name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=float(text) if text else inspect._empty
+        )
+        for name, _, text in entries
+    ]
+    last = inspect.Parameter("size", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    signature = inspect.Signature([*parameters, last])
+
+    def draw(self: Any, *args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        *values, size = bound.arguments.values()
+        operands = [
+            _integer(method, name, x, _INT) if (method, name) in _INTEGERS else _parameter(method, name, x)
+            for (name, _, _), x in zip(entries, values, strict=True)
+        ]
+        return self._numbers(method, operands, size, dtype, kind)
+
+    draw.__name__ = method
+    return draw
+
+
+def _refused(name: str) -> Any:
+    """Return a method that has no meaning in a program."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        problem = "has no meaning while a function is traced, as its generator is that of the run"
+        raise UnsupportedFunctionError(
+            f"Generator.{name}", problem, "call it outside of the traced function", user_line()
+        )
+
+    return refuse
+
+
+class TracedGenerator(np.random.Generator):
+    """Generator that is an argument of the function being traced; its methods are NumPy's.
+
+    `traced` is the value in the graph: one generator, or an array of generators, which `vmap` maps over.
+    """
+
+    def __init__(self, traced: Traced) -> None:
+        super().__init__(_BITS)
+        self.traced = traced
+
+    def __repr__(self) -> str:
+        return "Generator(traced)"
+
+    __str__ = __repr__
+
+    # -- base draws
+
+    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        return self._typed("random", (), size, dtype, out)
+
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        return self._typed("standard_normal", (), size, dtype, out)
+
+    def standard_exponential(
+        self, size: Any = None, dtype: Any = np.float64, method: str = "zig", out: Any = None
+    ) -> Any:
+        options = (("method", choice_of("standard_exponential", "method", method, ("zig", "inv"))),)
+        return self._typed("standard_exponential", (), size, dtype, out, options)
+
+    def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        return self._typed("standard_gamma", [_parameter("standard_gamma", "shape", shape)], size, dtype, out)
+
+    def integers(
+        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
+    ) -> Any:
+        if high is None:
+            low, high = 0, low
+        kind = dtype if dtype in (bool, int) else np.generic
+        wide = np.dtype(np.uint64) if number_dtype(dtype, "integers") == np.uint64 else _INT
+        bounds = [_integer("integers", name, x, wide) for name, x in (("low", low), ("high", high))]
+        options = (("endpoint", flag_of("integers", "endpoint", endpoint)),)
+        return self._numbers("integers", bounds, size, number_dtype(dtype, "integers"), kind, options)
+
+    # -- draws that are scaled and moved
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self._moved("normal", "standard_normal", loc, scale, size)
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self._moved("laplace", "laplace", loc, scale, size)
+
+    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self._moved("logistic", "logistic", loc, scale, size)
+
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self._moved("gumbel", "gumbel", loc, scale, size)
+
+    def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
+        return self._moved("exponential", "standard_exponential", None, scale, size)
+
+    def rayleigh(self, scale: Any = 1.0, size: Any = None) -> Any:
+        return self._moved("rayleigh", "rayleigh", None, scale, size)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        low, high = _parameter("uniform", "low", low), _parameter("uniform", "high", high)
+        span = _difference(high, low)
+        _require("uniform", "high - low must be finite and not negative", span, _is_span)
+        return self._affine("random", low, span, size)
+
+    def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
+        shape, scale = _parameter("gamma", "shape", shape), _scale("gamma", "scale", scale)
+        return self._affine("standard_gamma", None, scale, size, (shape,))
+
+    def chisquare(self, df: Any, size: Any = None) -> Any:
+        df = _parameter("chisquare", "df", df)
+        _require("chisquare", "df must be positive", df, lambda x: (x > 0) | (x != x))
+        return self._affine("standard_gamma", None, np.asarray(2.0), size, (df / 2,))
+
+    # -- draws of vectors
+
+    def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
+        n, pvals = _integer("multinomial", "n", n, _INT), _row("multinomial", "pvals", pvals)
+        return self._rows("multinomial", (n, pvals), pvals, size, _INT)
+
+    def dirichlet(self, alpha: Any, size: Any = None) -> Any:
+        alpha = _row("dirichlet", "alpha", alpha, 1)
+        return self._rows("dirichlet", (alpha,), alpha, size, _FLOAT)
+
+    def multivariate_hypergeometric(
+        self, colors: Any, nsample: Any, size: Any = None, method: str = "marginals"
+    ) -> Any:
+        name = "multivariate_hypergeometric"
+        colors, count = _integer(name, "colors", colors, _INT), _integer(name, "nsample", nsample, _INT)
+        if len(sizes(colors)) != 1:
+            raise ArgumentError(name, "colors", "has not one axis", "give the number of elements of each color")
+        options = (("method", choice_of(name, "method", method, ("count", "marginals"))),)
+        return self._rows(name, (colors, count), colors, size, _INT, options)
+
+    def multivariate_normal(
+        self, mean: Any, cov: Any, size: Any = None, check_valid: str = "warn", tol: float = 1e-8, *,
+        method: str = "svd",
+    ) -> Any:  # fmt: skip
+        name = "multivariate_normal"
+        choice_of(name, "method", method, ("svd", "eigh", "cholesky"))
+        choice_of(name, "check_valid", check_valid, ("warn", "raise", "ignore"))
+        mean, cov = _row(name, "mean", mean, 1), as_traced(_parameter(name, "cov", cov))
+        (count,) = sizes(mean)
+        if len(sizes(cov)) != 2:
+            raise ArgumentError(name, "cov", "is no matrix", "give the covariance of each pair of elements")
+        cov = mv.broadcast_to(cov, (count, count))
+        if check_valid != "ignore" and method != "cholesky":
+            _check_covariance(cov, check_valid, tol)
+        outer = () if size is None else new_shape(size, name)
+        z = rd.draw(self._one(name), "standard_normal", (*outer, count))[0].as_ndarray()
+        return mean + z @ _factor(cov, method).T
+
+    # -- positions
+
+    def choice(
+        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
+    ) -> Any:
+        is_size = _is_size(a)
+        among = None if is_size else asarray(a, None, "choice")
+        if among is not None and not len(sizes(among)):
+            raise ArgumentError("choice", "a", "is a number in an array", "give a size, or an array with an axis")
+        axis = 0 if among is None else axis_of(axis, len(sizes(among)), "choice")
+        count = new_size(a, "choice") if among is None else sizes(among)[axis]
+        weights = [] if p is None else [mv.broadcast_to(_row("choice", "p", p, 1), (count,))]
+        options = (
+            ("replace", flag_of("choice", "replace", replace)),
+            ("shuffle", flag_of("choice", "shuffle", shuffle)),
+        )
+        shape = () if size is None else new_shape(size, "choice")
+        positions, _ = rd.draw(self._one("choice"), "choice", shape, *weights, dtype=_INT, count=count, options=options)
+        if among is None:
+            return _shown(positions, size is None, int if p is None else np.generic)
+        return _shown(take(among, positions, axis=axis), size is None, np.generic)
+
+    def permutation(self, x: Any, axis: int = 0) -> Any:
+        if _is_size(x):
+            count = new_size(x, "permutation")
+            return self._positions("permutation", count, count)
+        x = asarray(x, None, "permutation")
+        axis = axis_of(axis, len(sizes(x)), "permutation")
+        count = sizes(x)[axis]
+        return take(x, self._positions("permutation", count, count), axis=axis)
+
+    def permuted(self, x: Any, *, axis: Any = None, out: Any = None) -> Any:
+        x = asarray(x, None, "permuted")
+        if axis is None:
+            count = numel(sizes(x))
+            result = mv.reshape(take(mv.reshape(x, (count,)), self._permuted((count,), 0)), sizes(x))
+        else:
+            axis = axis_of(axis, len(sizes(x)), "permuted")
+            result = take_along_axis(x, self._permuted(sizes(x), axis), axis=axis)
+        return _into(out, result)
+
+    def shuffle(self, x: Any, axis: int = 0) -> None:
+        array: Any = x
+        if not isinstance(x, Traced) and not has_type(x, np.ndarray):
+            advice = "shuffle an array, or take the items by rng.permutation(len(x))"
+            raise ArgumentError("shuffle", "x", f"is of type {type(x).__name__}, not an array", advice)
+        axis, count = axis_of(axis, len(sizes(x)), "shuffle"), numel(sizes(x))
+        array[...] = take(array, self._positions("shuffle", sizes(x)[axis], count), axis=axis)
+
+    # -- draws that NumPy makes as they are
+
+    beta: Any = _drawn("beta")
+    binomial: Any = _drawn("binomial")
+    f: Any = _drawn("f")
+    geometric: Any = _drawn("geometric")
+    hypergeometric: Any = _drawn("hypergeometric")
+    lognormal: Any = _drawn("lognormal")
+    logseries: Any = _drawn("logseries")
+    negative_binomial: Any = _drawn("negative_binomial")
+    noncentral_chisquare: Any = _drawn("noncentral_chisquare")
+    noncentral_f: Any = _drawn("noncentral_f")
+    pareto: Any = _drawn("pareto")
+    poisson: Any = _drawn("poisson")
+    power: Any = _drawn("power")
+    standard_cauchy: Any = _drawn("standard_cauchy")
+    standard_t: Any = _drawn("standard_t")
+    triangular: Any = _drawn("triangular")
+    vonmises: Any = _drawn("vonmises")
+    wald: Any = _drawn("wald")
+    weibull: Any = _drawn("weibull")
+    zipf: Any = _drawn("zipf")
+
+    # -- methods without a meaning in a program
+
+    bytes: Any = _refused("bytes")
+    spawn: Any = _refused("spawn")
+    __reduce__: Any = _refused("__reduce__")
+    __getstate__: Any = _refused("__getstate__")
+    __setstate__: Any = _refused("__setstate__")
+    __copy__: Any = _refused("__copy__")
+    __deepcopy__: Any = _refused("__deepcopy__")
+    bit_generator: Any = property(_refused("bit_generator"))
+    _bit_generator: Any = property(_refused("_bit_generator"))
+
+    # -- helpers
+
+    def _one(self, method: str) -> Traced:
+        """Return the value of one generator."""
+        if self.traced.meta.rank:
+            advice = f"map over the generators with vmap, as in vmap(lambda rng: rng.{method}(...))"
+            raise ArgumentError(method, "the generator", "is an array of generators", advice)
+        return self.traced
+
+    def _numbers(
+        self, method: str, operands: Sequence[Any], size: Any, dtype: Any, kind: Any, options: Any = ()
+    ) -> Any:
+        """Return what a method draws, of the shape `size`, or of the broadcast parameters."""
+        shape = _shape(method, operands, size)
+        numbers, _ = rd.draw(self._one(method), method, shape, *operands, dtype=dtype, options=options)
+        return _shown(numbers, size is None, kind)
+
+    def _typed(self, method: str, operands: Sequence[Any], size: Any, dtype: Any, out: Any, options: Any = ()) -> Any:
+        """Return floats of a precision, written into `out` if that is given."""
+        dtype = np.dtype(dtype)
+        if dtype not in (np.float32, np.float64):
+            raise DTypeError(method, f"numbers of {dtype} are not drawn", "draw float64 or float32", user_line())
+        if size is None and out is not None:
+            size = sizes(out)
+        return _into(out, self._numbers(method, operands, size, dtype, float, options))
+
+    def _moved(self, method: str, base: str, loc: Any, scale: Any, size: Any) -> Any:
+        """Return base draws times the scale plus the location."""
+        loc = None if loc is None else _parameter(method, "loc", loc)
+        return self._affine(base, loc, _scale(method, "scale", scale), size)
+
+    def _affine(self, base: str, loc: Any, scale: Any, size: Any, operands: Sequence[Any] = ()) -> Any:
+        parameters = [*([] if loc is None else [loc]), scale]
+        shape = _shape(base, [*parameters, *operands], size)
+        numbers = rd.draw(self._one(base), base, shape, *operands)[0]
+        if not _is_number(scale, 1.0):
+            numbers = mv.broadcast_to(scale, shape) * numbers
+        if loc is not None and not _is_number(loc, 0.0):
+            numbers = mv.broadcast_to(loc, shape) + numbers
+        return _shown(numbers, size is None, float)
+
+    def _rows(
+        self, method: str, operands: Sequence[Any], row: Any, size: Any, dtype: np.dtype, options: Any = ()
+    ) -> Any:
+        """Return vectors as long as the last axis of `row`."""
+        outer = [sizes(x)[:-1] if x is row else sizes(x) for x in operands]
+        context = context_of(method, *operands)
+        shape = broadcast_sizes(context, outer) if size is None else new_shape(size, method)
+        numbers, _ = rd.draw(
+            self._one(method), method, (*shape, sizes(row)[-1]), *operands, dtype=dtype, options=options
+        )
+        return numbers.as_ndarray()
+
+    def _positions(self, method: str, length: Size, count: Size) -> Any:
+        return rd.draw(self._one(method), method, (length,), dtype=_INT, count=count)[0].as_ndarray()
+
+    def _permuted(self, shape: Sequence[Size], axis: int) -> Any:
+        options = (("axis", axis),)
+        return rd.draw(self._one("permuted"), "permuted", shape, dtype=_INT, options=options)[0].as_ndarray()
+
+
+TracedGenerator.__name__ = TracedGenerator.__qualname__ = np.random.Generator.__name__  # as messages name it
+
+
+# -- parameters and results
+
+
+def _parameter(method: str, name: str, x: Any) -> Any:
+    """Return a parameter as float64, as NumPy's methods take it."""
+    array = np.asarray(x) if _is_known(x) else asarray(x, None, method)
+    if array.dtype.kind not in "biuf":
+        raise DTypeError(method, f"{name} is {array.dtype}", "pass real numbers", user_line())
+    return ew.convert(array, _FLOAT) if isinstance(array, Traced) else array.astype(_FLOAT, copy=False)
+
+
+def _integer(method: str, name: str, x: Any, dtype: np.dtype) -> Any:
+    array = np.asarray(x) if _is_known(x) else asarray(x, None, method)
+    if array.dtype.kind not in "biu":
+        raise DTypeError(method, f"{name} is {array.dtype}", "convert it with astype(int)", user_line())
+    return ew.convert(array, dtype) if isinstance(array, Traced) else array.astype(dtype, copy=False)
+
+
+def _is_known(x: Any) -> bool:
+    """Return whether a parameter is a number or an array of NumPy, known while the function is traced."""
+    return has_type(x, (bool, int, float, complex, np.generic, np.ndarray))
+
+
+def _is_number(x: Any, number: float) -> bool:
+    """Return whether a parameter is known to be this number."""
+    return not isinstance(x, Traced) and not x.ndim and float(x) == number
+
+
+def _row(method: str, name: str, x: Any, rank: int | None = None) -> Any:
+    """Return a parameter that has an axis, or as many as demanded."""
+    array = _parameter(method, name, x)
+    own = len(sizes(array))
+    if own != rank if rank is not None else not own:
+        raise ArgumentError(method, name, f"has {own} axes", f"give it {rank or 'at least one'}")
+    return array
+
+
+def _scale(method: str, name: str, x: Any) -> Any:
+    scale = _parameter(method, name, x)
+    _require(method, f"{name} must not be negative", scale, lambda x: ~np.signbit(x) | np.isnan(x))
+    return scale
+
+
+def _is_span(x: Any) -> Any:
+    return np.isfinite(x) & ~np.signbit(x)
+
+
+def _require(method: str, demand: str, x: Any, holds: Callable[[Any], Any]) -> None:
+    """Require a property of each element, now of what is known, and when the program runs of what is not."""
+    if isinstance(x, Traced):
+        ct.check(holds(x), f"{method}: {demand}")
+    elif not np.all(holds(x)):
+        name, _, problem = demand.partition(" must ")
+        raise ArgumentError(method, name, f"must {problem}", "pass such numbers")
+
+
+def _difference(high: Any, low: Any) -> Any:
+    if isinstance(high, Traced) or isinstance(low, Traced):
+        return high - low
+    with np.errstate(all="ignore"):
+        return np.asarray(high - low)
+
+
+def _is_size(x: Any) -> bool:
+    return has_type(x, (int, np.integer)) or isinstance(x, SymbolicSize)
+
+
+def _shape(method: str, operands: Sequence[Any], size: Any) -> tuple[Size, ...]:
+    """Return the shape of the numbers; parameters must broadcast to it."""
+    shapes = [sizes(x) for x in operands]
+    if size is None:
+        return broadcast_sizes(context_of(method, *operands), shapes)
+    shape = new_shape(size, method)
+    for x, own in zip(operands, shapes, strict=True):
+        if own:
+            mv.broadcast_to(x, shape)
+    return shape
+
+
+def _shown(numbers: Any, is_number: bool, kind: Any) -> Any:
+    """Return drawn numbers as what NumPy gives: an array, a Python number, or with `np.generic` a number of NumPy."""
+    if not is_number:
+        return numbers.as_ndarray()
+    if numbers.meta.rank:
+        return numbers
+    if kind is np.generic:
+        return numbers.as_scalar()
+    return ew.convert(numbers, np.dtype(kind)).as_weak()
+
+
+def _into(out: Any, result: Any) -> Any:
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+# -- covariances
+
+
+def _factor(cov: Any, method: str) -> Any:
+    """Return a matrix whose product with its transpose is the covariance."""
+    if method == "cholesky":
+        return cholesky(cov)
+    if method == "eigh":
+        squares, vectors = eigh(cov)
+        return vectors * np.sqrt(np.abs(squares))
+    u, squares, _ = svd(cov)
+    return u * np.sqrt(squares)
+
+
+def _check_covariance(cov: Any, check_valid: str, tol: float) -> None:
+    """Check a covariance as NumPy does: that it is the matrix of its own decomposition."""
+    _, squares, rows = svd(cov)
+    valid = np.allclose(rows.T * squares @ rows, cov, rtol=tol, atol=tol)
+    if check_valid == "raise":
+        _require("multivariate_normal", "cov must be symmetric and positive-semidefinite", valid, lambda x: x)
+    else:
+        ct.warn(ew.logical_not(valid), "covariance is not symmetric positive-semidefinite.")

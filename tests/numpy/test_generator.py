@@ -1,0 +1,390 @@
+"""Generators as arguments: the numbers and the state that NumPy gives, derivatives, batches and order of draws."""
+
+import io
+import pickle
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape import checkpoint, cond, errors, grad, jit, jvp, scan, vjp, vmap, while_loop
+from tests.samples.random import DRAWS
+
+every_draw = pytest.mark.parametrize("draw", DRAWS, ids=str)
+smooth = pytest.mark.parametrize("draw", [d for d in DRAWS if d.grad], ids=str)
+
+
+def generator(seed=7):
+    return np.random.default_rng(seed)
+
+
+def state(rng):
+    return rng.bit_generator.state
+
+
+def sample(draw, size, seed=0):
+    return generator(seed).uniform(*draw.domain, size)
+
+
+def assert_same(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    assert a.dtype == b.dtype and a.shape == b.shape
+    np.testing.assert_allclose(a, b, rtol=1e-13)
+
+
+# -- numbers and state
+
+
+@every_draw
+def test_one_trace_draws_as_numpy_at_every_size(draw):
+    traced, eager, program = generator(), generator(), jit(draw.function)
+    for size in (0, 1, 2, 5):
+        x = sample(draw, size)
+        for _ in range(2):
+            assert_same(program(traced, x), draw.function(eager, x))
+            assert state(traced) == state(eager)
+    assert program.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("size", [None, (), 3, (2, 2)])
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_choice_draws_as_numpy(size, replace, weighted):
+    p, x = np.array([0.1, 0.2, 0.3, 0.4]) if weighted else None, np.arange(8.0).reshape(4, 2)
+    for function in (
+        lambda rng, x: rng.choice(x, size, replace, p),
+        lambda rng, x: rng.choice(x.shape[0], size, replace, p, shuffle=False),
+    ):
+        traced, eager = generator(), generator()
+        assert_same(jit(function)(traced, x), function(eager, x))
+        assert state(traced) == state(eager)
+
+
+@pytest.mark.parametrize("bits", [np.random.MT19937, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64])
+def test_all_bit_generators(bits):
+    traced, eager = np.random.Generator(bits(3)), np.random.Generator(bits(3))
+    assert_same(jit(lambda rng: rng.normal(size=5))(traced), eager.normal(size=5))
+    assert str(state(traced)) == str(state(eager))
+
+
+def test_numbers_are_of_the_kinds_that_numpy_gives():
+    kinds = jit(lambda rng: [np.float32(1) * rng.normal(), np.int8(1) * rng.poisson(), np.int8(1) * rng.integers(3)])
+    rng = generator()
+    eager = [np.float32(1) * rng.normal(), np.int8(1) * rng.poisson(), np.int8(1) * rng.integers(3)]
+    assert [x.dtype for x in kinds(generator())] == [x.dtype for x in eager]
+
+
+def test_code_that_asks_for_a_generator_gets_one():
+    def function(seed):
+        rng = np.random.default_rng(seed)
+        assert isinstance(seed, np.random.Generator)
+        return rng.normal(size=3)
+
+    assert_same(jit(function)(generator()), generator().normal(size=3))
+
+
+# -- derivatives
+
+
+@smooth
+def test_derivatives_are_those_of_the_numbers_with_the_same_bits(draw):
+    x, weights = sample(draw, 3), None
+    step = 1e-6 * generator(1).normal(size=3)
+    ahead, behind = (draw.function(generator(), x + s) for s in (step, -step))
+    (y, t), rng = jvp(draw.function, (generator(), x), (0.0, 1e6 * step)), generator()
+    np.testing.assert_allclose(t, (ahead - behind) / 2e-6, rtol=1e-5, atol=1e-6)
+    value, pull = vjp(draw.function, rng, x)
+    eager = generator()
+    assert_same(value, draw.function(eager, x))
+    assert state(rng) == state(eager)
+    weights = generator(2).normal(size=np.shape(y))
+    np.testing.assert_allclose(np.sum(weights * t), np.sum(pull(weights)[1] * 1e6 * step))
+    assert state(rng) == state(eager)
+
+
+@smooth
+def test_second_derivatives(draw):
+    def loss(rng, x):
+        return np.sum(np.sin(draw.function(rng, x)))
+
+    x, direction = sample(draw, 2), generator(1).normal(size=2)
+    gradient = grad(loss, 1)
+    ahead, behind = (gradient(generator(), x + s * direction) for s in (1e-6, -1e-6))
+    _, t = jvp(gradient, (generator(), x), (0.0, direction))
+    np.testing.assert_allclose(t, (ahead - behind) / 2e-6, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("function", [lambda r, x: r.poisson(x), lambda r, x: r.binomial(3, x), lambda r, x: r.zipf(x)])
+def test_integers_have_no_derivative(function):
+    with pytest.raises(errors.UnsupportedFunctionError, match="stop_gradient"):
+        grad(lambda rng, x: x * function(rng, x), 1)(generator(), 0.5)
+
+
+def test_a_parameter_that_is_constant_needs_no_derivative():
+    x, rng = 0.5, generator()
+    slope = grad(lambda rng, x: x * rng.poisson(anyshape.stop_gradient(x)), 1)(generator(), x)
+    assert slope == rng.poisson(x)
+
+
+# -- batches
+
+
+def test_vmap_makes_one_draw_of_the_size_of_the_batch():
+    x, traced, eager = np.arange(4.0), generator(), generator()
+    mapped = vmap(lambda rng, x: (rng.normal(x, 1.0, size=3), rng.random(), rng.choice(5, 2)), in_axes=(None, 0))
+    normal, uniform, chosen = mapped(traced, x)
+    assert_same(normal, eager.normal(x[:, None], 1.0, size=(4, 3)))
+    assert_same(uniform, eager.random(4))
+    assert_same(chosen, [eager.choice(5, 2) for _ in x])
+    assert state(traced) == state(eager)
+
+
+@every_draw
+@pytest.mark.parametrize("size", [0, 3])
+def test_a_batch_of_generators_draws_for_each_example(draw, size):
+    x = np.stack([sample(draw, 2, seed) for seed in range(3)])[:size]
+    traced, eager = (np.array([generator(seed) for seed in range(3)], object)[:size] for _ in range(2))
+    y = vmap(draw.function)(traced, x)
+    assert len(y) == size
+    for mine, rng, row, result in zip(traced, eager, x, y, strict=True):
+        assert_same(result, draw.function(rng, row))
+        assert state(mine) == state(rng)
+
+
+def test_loops_in_a_batch_draw_for_each_example():
+    def walk(rng, x):
+        return x + scan(lambda at, _: (at + rng.normal(), at), 0.0, np.arange(3.0))[0]
+
+    traced, eager = generator(), generator()
+    np.testing.assert_allclose(vmap(walk, in_axes=(None, 0))(traced, np.zeros(4)), eager.normal(size=(3, 4)).sum(0))
+    assert state(traced) == state(eager)
+
+
+# -- order, and that nothing draws twice
+
+
+def test_draws_keep_their_order_around_derivatives_and_programs():
+    inner = jit(lambda rng, x: x * rng.random(x.shape))
+
+    def function(rng, x):
+        first = rng.normal(size=2)
+        slope = grad(lambda y: np.sum(y * rng.normal(y) + rng.normal(size=2) * y * y))(x)
+        return first, slope, inner(rng, x), rng.integers(9)
+
+    def eager(rng, x):
+        first, z, m = rng.normal(size=2), rng.normal(x) - x, rng.normal(size=2)
+        return first, z + 2 * x + 2 * m * x, x * rng.random(2), rng.integers(9)
+
+    x, a, b = np.array([1.0, 2.0]), generator(), generator()
+    for result, wanted in zip(jit(function)(a, x), eager(b, x), strict=True):
+        np.testing.assert_allclose(result, wanted)
+    assert state(a) == state(b)
+
+
+def test_one_generator_passed_twice_is_one():
+    function = lambda a, b: np.concatenate([a.normal(size=2), b.random(2), a.normal(size=1)])
+    traced, eager = generator(), generator()
+    assert_same(jit(function)(traced, traced), function(eager, eager))
+    shared = np.random.PCG64(5)
+    y = jit(function)(np.random.Generator(shared), np.random.Generator(shared))
+    assert_same(y, function(*[np.random.Generator(np.random.PCG64(5))] * 2))
+
+
+def test_a_checkpoint_never_draws_again():
+    def loss(rng, x):
+        layer = checkpoint(lambda x: np.sin(x * rng.normal(size=x.shape)))
+        return np.sum(layer(layer(x)))
+
+    x, traced, eager = np.array([0.5, 1.0]), generator(), generator()
+    slope = grad(loss, 1)(traced, x)
+    z, w = eager.normal(size=2), eager.normal(size=2)
+    np.testing.assert_allclose(slope, np.cos(w * np.sin(x * z)) * w * np.cos(x * z) * z)
+    assert state(traced) == state(eager)
+
+
+def test_a_memory_limit_never_draws_again():
+    def loss(rng, x):
+        return np.sum(scan(lambda c, v: (np.tanh(c * v + rng.normal(size=50)), c), np.ones(50), x)[0])
+
+    x, traced, eager = np.linspace(0.1, 0.9, 40), generator(), generator()
+    plain = jit(grad(loss, 1))(eager, x)
+    limited = jit(grad(loss, 1), max_bytes=200_000)
+    np.testing.assert_allclose(limited(traced, x), plain)
+    assert state(traced) == state(eager)
+
+
+def test_loops_and_branches_draw_when_they_run():
+    def function(rng, x):
+        total, rows = scan(lambda c, v: (c * v + rng.normal(v), rng.random(2)), 1.0, x)
+        high = while_loop(lambda c: c < 2.0, lambda c: c + rng.random(), 0.0)
+        return (
+            total,
+            rows,
+            high,
+            cond(total > 0, lambda: rng.normal(), lambda: rng.random() + rng.random()),
+            rng.random(),
+        )
+
+    def eager(rng, x):
+        total, rows, high = 1.0, [], 0.0
+        for v in x:
+            total = total * v + rng.normal(v)
+            rows.append(rng.random(2))
+        while high < 2.0:
+            high += rng.random()
+        drawn = rng.normal() if total > 0 else rng.random() + rng.random()
+        return total, rows, high, drawn, rng.random()
+
+    program, a, b = jit(function), generator(), generator()
+    for size in (1, 2, 5):
+        x = generator(1).normal(size=size)
+        for result, wanted in zip(program(a, x), eager(b, x), strict=True):
+            np.testing.assert_allclose(result, wanted)
+        assert state(a) == state(b)
+
+
+def test_the_gradient_of_a_loop_draws_once():
+    def last(rng, x):
+        return scan(lambda c, v: (c * v + rng.normal(v), c), 1.0, x)[0] ** 2
+
+    x, rng = np.array([1.0, 2.0, 3.0]), generator()
+    slopes = grad(last, 1)(rng, x)
+    steps = 1e-6 * np.eye(3)
+    numeric = [(jit(last)(generator(), x + s) - jit(last)(generator(), x - s)) / 2e-6 for s in steps]
+    np.testing.assert_allclose(slopes, numeric, rtol=1e-6)
+    eager = generator()
+    eager.normal(size=3)
+    assert state(rng) == state(eager)
+
+
+# -- decisions on values
+
+
+def decided(rng, x, y):
+    """Decide on values of a long prefix and draw on each path, another number of times."""
+    for _ in range(30):
+        y = np.tanh(y)
+    if np.sum(y) > 0:
+        return x * rng.normal(size=x.shape) + rng.uniform()
+    return x - rng.exponential() if np.sum(x) > 2 else x
+
+
+@pytest.mark.parametrize("transform", [jit, lambda f: jit(grad(lambda rng, x, y: np.sum(f(rng, x, y)), argnums=1))])
+def test_paths_draw_what_they_draw_in_numpy(transform):
+    traced, eager, program, value = generator(), generator(), transform(decided), jit(decided)
+    own = generator()
+    for turn in range(40):
+        x, y = np.full(turn % 4, 0.5 + turn % 3), np.full(3, (-1.0) ** (turn // 3))
+        program(traced, x, y)
+        assert_same(value(own, x, y), decided(eager, x, y))
+        assert state(traced) == state(eager) == state(own)
+
+
+AFTER_DRAWS = [
+    lambda rng, x: x if rng.normal() > 0 else -x,
+    lambda rng, x: x + rng.normal() if np.sum(rng.normal() * x) > 0 else -x,
+    lambda rng, x: x * rng.random() if np.sum(rng.random(3)) + 0 * grad(lambda x: rng.normal() * x)(x[0]) > 0 else x,
+    lambda rng, x: (rng.normal(), x if np.sum(x) > 0 else -x)[1],
+    lambda rng, x: x[: int(rng.integers(0, 3))],
+]
+
+
+@pytest.mark.parametrize("number", range(len(AFTER_DRAWS)))
+def test_decisions_after_a_draw_are_refused(number):
+    """A run that leaves its path after a draw would draw again."""
+    traced = generator()
+    with pytest.raises(errors.ConcretizationError, match="decide before the first draw") as caught:
+        jit(AFTER_DRAWS[number])(traced, np.ones(3))
+    assert "test_generator.py" in str(caught.value)
+    assert state(traced) == state(generator())
+
+
+# -- failures
+
+
+def test_a_call_that_fails_leaves_the_state_as_it_was():
+    def function(rng, x):
+        y = rng.normal(size=3)
+        anyshape.check(y.sum() + x.sum() > 100, "too small")
+        return y + rng.random(3)
+
+    rng = generator()
+    for _ in range(3):  # the trace, and calls of the program
+        with pytest.raises(errors.CheckError):
+            jit(function)(rng, np.ones(3))
+        assert state(rng) == state(generator())
+
+
+def test_parameters_that_numpy_refuses_are_refused():
+    for function in (
+        lambda rng, s: rng.normal(0.0, s),
+        lambda rng, s: rng.exponential(s),
+        lambda rng, s: rng.uniform(0.0, s),
+        lambda rng, s: rng.chisquare(s),
+        lambda rng, s: rng.weibull(s),
+        lambda rng, s: rng.binomial(3, s),
+    ):
+        rng = generator()
+        with pytest.raises(ValueError, match=r"test_generator\.py"):
+            jit(function)(rng, -1.0)
+        assert state(rng) == state(generator())
+        with pytest.raises(ValueError):
+            jit(lambda rng, f=function: f(rng, -1.0))(rng)
+
+
+def test_shapes_that_do_not_broadcast_are_refused():
+    with pytest.raises(errors.ShapeError):
+        jit(lambda rng, x: rng.normal(x, size=(2, 3)))(generator(), np.ones(4))
+
+
+OUTSIDE = generator(0)
+REFUSED = [
+    (lambda: jit(lambda x: x + OUTSIDE.normal())(1.0), "an argument of"),
+    (lambda: jit(lambda x: x + np.random.normal())(1.0), "numpy.random.Generator that is an argument"),
+    (lambda: jit(lambda rng: rng.normal())(np.random.RandomState(0)), "default_rng"),
+    (lambda: jit(lambda bits: 1.0)(np.random.PCG64(0)), "default_rng"),
+    (lambda: jit(lambda rng: (rng, 1.0))(generator()), "leave it out"),
+    (lambda: jit(lambda rng: rng.normal())(np.array(generator().spawn(2))), "vmap"),
+    (lambda: jit(lambda rng: rng.spawn(2))(generator()), "outside"),
+    (lambda: jit(lambda rng: rng.bit_generator)(generator()), "outside"),
+    (lambda: jit(lambda rng: rng.bytes(3))(generator()), "outside"),
+    (lambda: grad(lambda rng: rng.normal())(generator()), "argnums"),
+    (lambda: jit(lambda rng, x: rng.shuffle(x))(generator(), np.ones(3)), "copy"),
+    (lambda: jit(lambda rng, x: rng.shuffle([x, x]))(generator(), 1.0), "permutation"),
+    (lambda: jit(lambda rng, x: scan(lambda c, v: (c, v), rng, x))(generator(), np.ones(3)), "trips draw"),
+    (lambda: jit(lambda rng, x: scan(lambda c, v: (c + rng.normal(), v), 0.0, x, checkpoint="carry"))(
+        generator(), np.ones(3)), "before the loop"),
+    (lambda: jit(lambda rng, x: anyshape.associative_scan(lambda a, b: a + b * rng.normal(), x))(
+        generator(), np.ones(3)), "before it"),
+    (lambda: vmap(lambda rng, x: while_loop(lambda c: c < 2, lambda c: c + rng.random(), x), in_axes=(None, 0))(
+        generator(), np.ones(3)), "before the loop"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_refusals_say_what_to_do(number):
+    call, advice = REFUSED[number]
+    with pytest.raises(errors.AnyshapeError, match=advice):
+        call()
+
+
+# -- other forms of a program
+
+
+def test_files_and_pickles_keep_draws():
+    function = lambda rng, x: (rng.random(), x + rng.normal(size=x.shape))[1]
+    program, file = anyshape.trace(function)(generator(), anyshape.ShapeDtypeStruct("n")), io.BytesIO()
+    program.save(file)
+    file.seek(0)
+    for copy in (anyshape.load(file), pickle.loads(pickle.dumps(program))):
+        for size in (0, 3):
+            traced, eager = generator(), generator()
+            assert_same(copy(traced, np.ones(size)), function(eager, np.ones(size)))
+            assert state(traced) == state(eager)
+
+
+def test_a_hit_reads_the_generator_by_the_fast_path():
+    program = jit(lambda rng, x: x * rng.random())
+    for _ in range(3):
+        program(generator(), 1.0)
+    assert program.cache_info().traces == 1 and len(program._cache.fast_paths) == 1
