@@ -21,7 +21,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from tests.laws.sweep import in_gate, rows
 
-SLACK = 250_000  # bytes that NumPy's loops take for themselves, whatever the size of their operands
+SLACK = 400_000  # bytes that the loops of NumPy and first uses take for themselves, whatever the size of operands
 
 
 def measured(run, arrays):
