@@ -1,6 +1,8 @@
 """Generators as arguments: the numbers and the state that NumPy gives, derivatives, batches and order of draws."""
 
+import functools
 import io
+import itertools
 import pickle
 
 import numpy as np
@@ -255,6 +257,42 @@ def test_the_gradient_of_a_loop_draws_once():
     eager = generator()
     eager.normal(size=3)
     assert state(rng) == state(eager)
+
+
+# -- outside of a trace
+
+LOOPS = {
+    "fori_loop": (
+        lambda rng, x: anyshape.fori_loop(0, 3, lambda i, y: y * 0.5 + rng.normal() * i, x),
+        lambda rng, x: functools.reduce(lambda y, i: y * 0.5 + rng.normal() * i, range(3), x),
+    ),
+    "while_loop": (
+        lambda rng, x: while_loop(lambda y: np.sum(y) < 9, lambda y: y + rng.random(), x),
+        lambda rng, x: next(y for y in itertools.accumulate(itertools.chain([x], iter(rng.random, None)), np.add)
+                            if np.sum(y) >= 9),
+    ),
+    "scan": (
+        lambda rng, x: scan(lambda c, v: (c + rng.random(), v * c), 1.0, x)[1],
+        lambda rng, x: x * np.cumsum([1.0, *[rng.random() for _ in x]])[:-1],
+    ),
+    "map": (
+        lambda rng, x: anyshape.map(lambda v: v + rng.normal(), x),
+        lambda rng, x: np.array([v + rng.normal() for v in x]),
+    ),
+    "cond": (
+        lambda rng, x: anyshape.cond(x[0] > 0, lambda x: x + rng.normal(), lambda x: x * rng.random(), x),
+        lambda rng, x: x + rng.normal(),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_and_branches_outside_of_a_trace_draw_as_python_does(name):
+    """A generator that a body closes over moves in each trip: the trace of a loop draws nothing."""
+    eager, plain, (function, python) = generator(), generator(), LOOPS[name]
+    x = np.array([0.5, 1.5, 2.5])
+    np.testing.assert_allclose(function(eager, x), python(plain, x), rtol=1e-13)
+    assert state(eager) == state(plain)
 
 
 # -- decisions on values

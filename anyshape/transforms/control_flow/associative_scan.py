@@ -6,6 +6,7 @@ prefixes of each level from the ones of the half. Both ways are loops over level
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -68,7 +69,7 @@ def associative_scan(fn: Function, elems: Any, reverse: bool = False, axis: int 
     """
     check_callable("associative_scan: fn", fn)
     if active() is None:
-        loop = run_now(lambda xs, _: associative_scan(fn, xs, reverse, axis), elems, ())
+        loop = run_now(functools.partial(lambda fn, xs, _: associative_scan(fn, xs, reverse, axis), fn), elems, ())
         return _scan_plainly(fn, elems, reverse, axis, loop) if isinstance(loop, Exception) else loop
     pairs, backwards = _Pairs(fn, elems, axis), _flag(reverse)
     graph, further = pairs.graph()

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, BranchMismatchError, ConcretizationError, UnsupportedFunctionError
+from anyshape.errors import (
+    ArgumentError,
+    BranchMismatchError,
+    ConcretizationError,
+    FrozenDrawError,
+    UnsupportedFunctionError,
+)
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import PREDICATE
@@ -25,6 +32,7 @@ from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.packages import graph_jvp
 from anyshape.support.true_types import has_type
+from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.pytrees import (
     check_callable,
     flatten,
@@ -36,6 +44,7 @@ from anyshape.tracing.pytrees import (
     structure_text,
     unflatten,
 )
+from anyshape.tracing.reachable import reachable
 from anyshape.tracing.trace import Leaves, any_sizes, as_value, kind_of, run_traced, standing_for
 from anyshape.transforms.control_flow.subgraph_results import (
     ResultType,
@@ -194,10 +203,14 @@ class _Conditional:
         builder, metas = any_sizes(Leaves(arrays, [None] * len(arrays), tree, paths), [])
         with activate(builder):
             traced = {i: like_returned(builder.input(m), x) for i, (m, x) in enumerate(zip(metas, leaves, strict=True))}
-            branches = _Branches(self, leaves, tree, traced)
+            things = itertools.chain.from_iterable(map(reachable, self.functions))
             try:
-                branches.trace(())
-            except (ConcretizationError, UnsupportedFunctionError):  # plain Python, which no trace can compare
+                branches = refuse_draws(self.name, lambda: _Branches(self, leaves, tree, traced).traced_now(), things)
+            except (
+                ConcretizationError,
+                FrozenDrawError,
+                UnsupportedFunctionError,
+            ):  # no trace can compare plain Python
                 return self.functions[position](*self.operands)
         results = flatten_as(self.functions[position](*self.operands), branches.tree_of_results)
         assert results is not None
@@ -212,6 +225,11 @@ class _Branches:
         self.call, self.leaves, self.tree, self.traced = call, leaves, tree, traced
         self.trees: list[Any] = []
         self.results: list[ResultType] = []
+
+    def traced_now(self) -> _Branches:
+        """Trace the branches for their results alone."""
+        self.trace(())
+        return self
 
     def emit(self, choice: _Choice) -> Any:
         """Return the results: of a conditional, or of the branch that is known to be chosen."""

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, ConcretizationError, SymbolicIterationError, UnsupportedFunctionError
+from anyshape.errors import (
+    ArgumentError,
+    ConcretizationError,
+    FrozenDrawError,
+    SymbolicIterationError,
+    UnsupportedFunctionError,
+)
 from anyshape.graph.ir.builder import Traced, active, differs_between_examples, user_line
 from anyshape.graph.ir.graph import Graph, walk
 from anyshape.graph.prover.scope import SymbolicSize
@@ -70,7 +76,8 @@ def scan(
     _check_arrays("scan", "init", init)
     _check_arrays("scan", "xs", xs)
     if active() is None:
-        loop = run_now(lambda init, xs: scan(f, init, xs, length, reverse, checkpoint=checkpoint), init, xs)
+        traced = lambda f, init, xs: scan(f, init, xs, length, reverse, checkpoint=checkpoint)
+        loop = run_now(functools.partial(traced, f), init, xs)
         return _scan_plainly(f, init, xs, length, reverse, loop) if isinstance(loop, Exception) else loop
     rows = _Rows("scan", xs, length)
 
@@ -98,7 +105,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
     bounds = [_bound(label, x) for label, x in (("lower", lower), ("upper", upper))]
     if active() is None:
         ends = lower, upper
-        loop = run_now(lambda x, ends: fori_loop(ends[0], ends[1], body_fun, x, checkpoint=checkpoint), init_val, ends)
+        traced = lambda body, x, ends: fori_loop(ends[0], ends[1], body, x, checkpoint=checkpoint)
+        loop = run_now(functools.partial(traced, body_fun), init_val, ends)
         if isinstance(loop, Exception):
             return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), init_val)
         return loop
@@ -126,7 +134,7 @@ def map(f: Function, xs: Any, *, checkpoint: Any = None) -> Any:
     check_callable("map: f", f)
     if _policy("map", checkpoint):
         checkpoint = "carry"  # there is none to hold
-    return scan(lambda carry, x: (carry, f(x)), (), xs, checkpoint=checkpoint)[1]
+    return scan(functools.partial(_mapped, f), (), xs, checkpoint=checkpoint)[1]
 
 
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, checkpoint: Any = None) -> Any:
@@ -145,7 +153,8 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, checkpo
     policy = _policy("while_loop", checkpoint)
     _check_arrays("while_loop", "init_val", init_val)
     if active() is None:
-        loop = run_now(lambda x, _: while_loop(cond_fun, body_fun, x, checkpoint=checkpoint), init_val, ())
+        traced = lambda cond, body, x, _: while_loop(cond, body, x, checkpoint=checkpoint)
+        loop = run_now(functools.partial(traced, cond_fun, body_fun), init_val, ())
         return _while_plainly(cond_fun, body_fun, init_val) if isinstance(loop, Exception) else loop
     loop = CarryLoop("while_loop", "body_fun", body_fun, init_val)
     (test, body), further = loop.trace(lambda carry, own: (body_fun(carry), ()), (), [_test(cond_fun)])
@@ -158,11 +167,18 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, checkpo
 
 
 def run_now(function: Callable[[Any, Any], Any], init: Any, others: Any) -> Any:
-    """Trace a loop for one call outside of a trace, and run it. Return the error of functions that cannot be traced."""
+    """Trace a loop for one call outside of a trace, and run it. Return the error of functions that cannot be traced.
+
+    The function binds the ones of the user as arguments of a partial function, through which a trace sees their state.
+    """
     try:
         return jit(function, optimize="off")(init, others)
-    except (ConcretizationError, SymbolicIterationError, UnsupportedFunctionError) as error:
+    except (ConcretizationError, FrozenDrawError, SymbolicIterationError, UnsupportedFunctionError) as error:
         return error
+
+
+def _mapped(f: Function, carry: Any, x: Any) -> tuple[Any, Any]:
+    return carry, f(x)
 
 
 def _policy(function: str, checkpoint: Any) -> lp.Policy:
