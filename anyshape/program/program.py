@@ -20,6 +20,7 @@ from anyshape.backend.runtime.generator_states import restoring_generators
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
+from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.graph import Graph, decisions_of
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
@@ -74,7 +75,7 @@ class Program:
             run = self._first_run()
         else:
             self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
-            serve = None if logs_calls() else self._serve
+            serve = None if logs_calls() or self._generators() else self._serve
             self.specializer = Specializer(patterns, self._compile, self.tiers, serve)
             run = self.specializer.dispatch if serve is not None else self.specializer.run_latest
         self.run: Run = run if timers is not None else self._logged(run)
@@ -88,9 +89,13 @@ class Program:
         self.run = run
 
     def _logged(self, run: Run) -> Run:
-        positions = [i for i, meta in enumerate(self.prologue.metas) if meta.dtype.kind == "O"]
+        positions = self._generators()
         run = restoring_generators(run, positions) if positions else run
         return log_calls(run, self.name, self.prologue.names)
+
+    def _generators(self) -> list[int]:
+        """Return the positions of random generators among the arguments."""
+        return [i for i, value in enumerate(self.trace.graph.inputs) if is_generator(value)]
 
     # -- tiers
 

@@ -353,6 +353,28 @@ def test_a_call_that_fails_leaves_the_state_as_it_was():
         assert state(rng) == state(generator())
 
 
+@pytest.mark.parametrize("optimize", ["now", "off", "auto"])
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_later_call_that_fails_restores_the_state_too(optimize, size):
+    """Plans by the pattern of sizes, and optimised ones, serve later calls."""
+
+    @functools.partial(jit, optimize=optimize)
+    def function(rng, x, y):
+        z = (x + y) * rng.normal(size=3)
+        anyshape.check(np.sum(x) > 0, "too small")
+        return z + rng.random()
+
+    rng, x, y = generator(), np.ones(3), np.ones(size)
+    for _ in range(3):
+        function(rng, x, y)
+    function.optimise_for(rng, x, y)
+    function(rng, x, y)
+    before = state(rng)
+    with pytest.raises(errors.CheckError):
+        function(rng, -x, y)
+    assert state(rng) == before
+
+
 def test_parameters_that_numpy_refuses_are_refused():
     for function in (
         lambda rng, s: rng.normal(0.0, s),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
+import operator
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -11,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import LeakedTracerError
-from anyshape.graph.ir.draw_order import ORDER, DrawOrder, is_draw, is_generator
+from anyshape.graph.ir.draw_order import ORDER, DrawOrder, is_generator
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, find_op, params_tuple
 from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
@@ -29,6 +31,7 @@ from anyshape.support.progress import count_op
 Reader: TypeAlias = Callable[[Any], Any]
 Writer: TypeAlias = Callable[[Any, Any], Any]
 _LOG = logging.getLogger("anyshape.shapes")
+_META = operator.attrgetter("meta")
 
 
 class Traced:
@@ -204,29 +207,22 @@ class Builder:
         """Append one application of `op`, and return its outputs. The shape rule derives their array types."""
         values = tuple([x.value if x.builder is self else self.adopt(x) for x in inputs])
         shape_values = tuple([x.value if x.builder is self else self.adopt(x) for x in sources])
-        order = self.draw_order
-        if order is None or not is_draw(op, params):
-            return self._emit(op, values, shape_values, params)
-        outputs = self._emit(op, order.behind_last(values, self._emit_order), shape_values, params)
-        order.last = outputs[-1 if op.draws else 0].value
-        return outputs
-
-    def _emit(
-        self, op: Op, values: tuple[Value, ...], shape_values: tuple[Value, ...], params: Mapping[str, Any]
-    ) -> tuple[Traced, ...]:
-        """Append one application of `op` to values of this graph, unless it has one already; return its outputs."""
+        order = self.draw_order and self.draw_order.of_node(op, params)
+        if order is not None:
+            values = order.behind_last(values, self._emit_order)
         key = self._key(op, values, shape_values, params)
-        earlier = self.emitted.get(key)
-        if earlier is not None:
-            return tuple([self.handle(self, v) for v in earlier])
-        context = self._context(op, values, shape_values)
-        result = op.infer(context, *[v.meta for v in values], **params)
-        outputs = tuple([Value(m) for m in (result if isinstance(result, tuple) else (result,))])
-        self.emitted[key] = outputs
-        if context.minted:
-            self._record_runtime_sizes(context.minted, outputs)
-        self.append(Node(op, values, shape_values, params_tuple(params), outputs, context.where))
-        return tuple([self.handle(self, v) for v in outputs])
+        outputs = self.emitted.get(key)
+        if outputs is None:
+            context = self._context(op, values, shape_values)
+            result = op.infer(context, *map(_META, values), **params)
+            outputs = tuple([Value(m) for m in (result if isinstance(result, tuple) else (result,))])
+            self.emitted[key] = outputs
+            if context.minted:
+                self._record_runtime_sizes(context.minted, outputs)
+            self.append(Node(op, values, shape_values, params_tuple(params), outputs, context.where))
+        if order is not None:
+            order.note(op, outputs)
+        return tuple(map(functools.partial(self.handle, self), outputs))
 
     def _emit_order(self, generator: Value, last: Value) -> Value:
         """Return a generator behind the mark of the last draw."""

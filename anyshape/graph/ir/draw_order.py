@@ -24,6 +24,15 @@ class DrawOrder:
         self.plain: dict[Value, Value] = {}  # the generator behind a mark, without it
         self.last: Value | None = None
 
+    def of_node(self, op: Op, params: Mapping[str, Any]) -> DrawOrder | None:
+        """Return the order for a node that draws, in a subgraph perhaps, and None for others."""
+        subgraphs = (graph for p in params.values() for graph in graphs_in(p))
+        return self if op.draws or any(node.op.draws for graph in subgraphs for node in walk(graph)) else None
+
+    def note(self, op: Op, outputs: Sequence[Value]) -> None:
+        """Take the mark of a node that draws: its last output, or of a node with subgraphs any."""
+        self.last = outputs[-1 if op.draws else 0]
+
     def behind_last(self, values: Sequence[Value], emit_order: Callable[[Value, Value], Value]) -> tuple[Value, ...]:
         """Return the operands of a node that draws, with each generator behind the mark of the last draw."""
         return tuple([self._behind_last(v, emit_order) if is_generator(v) else v for v in values])
@@ -40,8 +49,3 @@ class DrawOrder:
 def is_generator(value: Value) -> bool:
     """Return whether a value stands for random generators."""
     return value.meta.dtype.kind == "O"
-
-
-def is_draw(op: Op, params: Mapping[str, Any]) -> bool:
-    """Return whether a node with these params draws, in a subgraph perhaps."""
-    return op.draws or any(node.op.draws for p in params.values() for graph in graphs_in(p) for node in walk(graph))

@@ -2,7 +2,7 @@
 
 A run that leaves the path of its program raises PathLeft, with the turn of the decision and the new answer. The call
 then goes on with a program that has the same answers before this turn and the new one in it. If there is none, the
-function is traced once more, and gets its answers from the call. A run is a pure function: so nothing is undone.
+function is traced once more, and gets its answers from the call. A run undoes nothing: decisions come before draws.
 
 Plans may add up in another order than NumPy. Where they disagree about an answer with the naive evaluator, that one
 computes the result.
