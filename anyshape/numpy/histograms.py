@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes import expr
 from anyshape.numpy import creation, indexing, reduction, sorting
 from anyshape.numpy.elementwise import logical_not
@@ -285,7 +286,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
         return np.unravel_index(indices, shape, order)
     choice_of("unravel_index", "order", order, ("C", "F"))
     rest, dims = _wholes("unravel_index", indices), new_shape(shape, "unravel_index")
-    total = mv.broadcast_to(cr.size_value(_product(dims)), sizes(rest))
+    total = mv.broadcast_to(cr.size_value(numel(dims)), sizes(rest))
     inside = ew.logical_and(ew.ge(rest, ew.lift(0, rest)), ew.lt(rest, total))
     check(inside, "unravel_index: a position is out of bounds")
     results = []
@@ -294,14 +295,6 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
         results.append(ew.remainder(rest, by))
         rest = ew.floor_divide(rest, by)
     return tuple(results[::-1] if order == "C" else results)
-
-
-def _product(dims: Sequence[Any]) -> Any:
-    """Return the number of elements of an array."""
-    count: Any = 1
-    for size in dims:
-        count = expr.mul(count, size)
-    return count
 
 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import pickle
 import subprocess
 import sys
@@ -442,6 +443,18 @@ def test_an_argument_is_not_both_static_and_a_size():
     for static in ({"static_argnames": "k"}, {"static_argnums": 1}):
         fails(ArgumentError, lambda s=static: jit(times, dynamic_shapes={"k": "k"}, **s), "is declared, and static")
         assert jit(times, dynamic_shapes={"k": STATIC}, **static)(np.ones(1), 3) == 3
+
+
+def test_static_arguments_of_a_method_count_the_object():
+    """A static number is the caller's own, and a traced one is none."""
+
+    class Scaled:
+        @functools.partial(jit, static_argnums=2)
+        def times(self, x, n):
+            assert type(n) is int and type(x) is not float
+            return x * n
+
+    assert Scaled().times(2.0, 3) == 6.0
 
 
 def test_methods_keep_their_options():
