@@ -16,11 +16,10 @@ from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.generator_states import restoring_generators
+from anyshape.backend.runtime.generator_states import has_generators, restoring_generators
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
-from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.graph import Graph, decisions_of
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
@@ -75,10 +74,10 @@ class Program:
             run = self._first_run()
         else:
             self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
-            serve = None if logs_calls() or self._generators() else self._serve
+            serve = None if logs_calls() or has_generators(trace.graph) else self._serve
             self.specializer = Specializer(patterns, self._compile, self.tiers, serve)
             run = self.specializer.dispatch if serve is not None else self.specializer.run_latest
-        self.run: Run = run if timers is not None else self._logged(run)
+        self.run: Run = restoring_generators(run, trace.graph) if timers is not None else self._logged(run)
 
     def timed(self, timers: Timers) -> Program:
         """Return a copy whose runs record their times in `timers`, with the plans of this program."""
@@ -89,13 +88,7 @@ class Program:
         self.run = run
 
     def _logged(self, run: Run) -> Run:
-        positions = self._generators()
-        run = restoring_generators(run, positions) if positions else run
-        return log_calls(run, self.name, self.prologue.names)
-
-    def _generators(self) -> list[int]:
-        """Return the positions of random generators among the arguments."""
-        return [i for i, value in enumerate(self.trace.graph.inputs) if is_generator(value)]
+        return log_calls(restoring_generators(run, self.trace.graph), self.name, self.prologue.names)
 
     # -- tiers
 

@@ -4,6 +4,8 @@ import functools
 import io
 import itertools
 import pickle
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -245,6 +247,35 @@ def test_loops_and_branches_draw_when_they_run():
         assert state(a) == state(b)
 
 
+IN_TRIPS = {
+    "a captured generator": lambda rng, s: scan(lambda c, e: (c * rng.random(), None), s, np.ones(3))[0],
+    "a parameter": lambda rng, s: scan(lambda c, e: (c + rng.normal(e, s), None), 0.0, np.ones(3))[0],
+    "a factor of each x": lambda rng, s: np.sum(anyshape.map(lambda e: e * rng.normal() * s, np.ones(3))),
+    "fori_loop": lambda rng, s: anyshape.fori_loop(0, 3, lambda i, c: c * rng.lognormal(s), 1.0),
+    "while_loop": lambda rng, s: while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * rng.random()), (0, s))[1],
+    "in a branch": lambda rng, s: scan(
+        lambda c, e: (cond(e > 0, lambda c: c * rng.random(), lambda c: c, c), None), s, np.ones(3))[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_TRIPS)
+def test_the_linear_map_of_a_loop_reads_what_trips_drew(name):
+    """Numbers that depend on no carry are saved all the same: to make them again would draw others."""
+    f, x = IN_TRIPS[name], 0.7
+    value = lambda x: jit(f)(generator(), x)
+    first, bend = (value(x + 1e-5) - value(x - 1e-5)) / 2e-5, (value(x + 1e-3) - 2 * value(x) + value(x - 1e-3)) / 1e-6
+    traced, eager = generator(), generator()
+    jit(f)(eager, x)
+    np.testing.assert_allclose(grad(f, 1)(traced, x), first, rtol=1e-6, atol=1e-8)
+    assert state(traced) == state(eager)
+    pushed = jit(lambda rng, x: jvp(lambda x: f(rng, x), (x,), (1.0,))[1])
+    np.testing.assert_allclose(pushed(generator(), x), first, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(grad(grad(f, 1), 1)(generator(), x), bend, rtol=1e-3, atol=1e-5)
+    one = lambda rng, x: grad(f, 1)(rng, x)
+    slopes = vmap(one)(np.array([generator(), generator()]), np.array([x, x]))
+    np.testing.assert_allclose(slopes, [first, first], rtol=1e-6, atol=1e-8)
+
+
 def test_the_gradient_of_a_loop_draws_once():
     def last(rng, x):
         return scan(lambda c, v: (c * v + rng.normal(v), c), 1.0, x)[0] ** 2
@@ -373,6 +404,37 @@ def test_a_later_call_that_fails_restores_the_state_too(optimize, size):
     with pytest.raises(errors.CheckError):
         function(rng, -x, y)
     assert state(rng) == before
+
+
+def test_a_failed_call_beyond_the_bound_on_paths_restores_the_state(monkeypatch):
+    monkeypatch.setattr(anyshape.config, "max_paths", 1)
+    function = jit(lambda rng, k, x: rng.normal(size=int(k)).sum() * np.linalg.inv(x))
+    function(generator(), 1, np.eye(2))
+    rng = generator()
+    with pytest.raises(np.linalg.LinAlgError):
+        function(rng, 2, np.zeros((2, 2)))
+    assert state(rng) == state(generator())
+
+
+def test_runs_that_leave_their_path_undo_no_draws_of_other_threads():
+    function = jit(lambda rng, x: rng.random() if x > 0 else -rng.random())
+    rng, numbers = generator(), []
+    function(rng, 1.0), function(rng, -1.0)
+
+    def draw(sign):
+        numbers.extend([abs(float(function(rng, sign))) for _ in range(1000)])
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=draw, args=(sign,)) for sign in (1.0, -1.0, 1.0, -1.0)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(set(numbers)) == 4000
 
 
 def test_parameters_that_numpy_refuses_are_refused():

@@ -18,8 +18,9 @@ from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, reo
 from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.linearize_transpose import LinearMap, linearise
 from anyshape.autodiff.subgraph_transforms import derived
+from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, Traced, activate
-from anyshape.graph.ir.graph import Graph, Node, Value, raises
+from anyshape.graph.ir.graph import Graph, Node, Value, draws, raises
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -102,10 +103,18 @@ class _Tape:
         unsaved = any(x.meta.sizes is None for x in self.map.residuals)
         self.recomputes = unsaved or self._is_ragged(saved) or bool(loop.checkpoint and saved)
         if self.recomputes:
+            self._refuse_draws()
             read = self._read_again(residuals, whole=unsaved)
             saved = [v for i, v in enumerate(self.inputs[: loop.layout.carries]) if i in read]
         self._sort(saved)
         self.read = Inputs.of(loop.layout, [i in read and i >= loop.layout.carries for i in range(len(self.inputs))])
+
+    def _refuse_draws(self) -> None:
+        """Raise UnsupportedFunctionError for trips that draw: to compute them again would draw other numbers."""
+        if any(draws(node) for node in self.loop.body.nodes):
+            problem = "computes its trips again in reverse mode, and they draw random numbers"
+            name = "scan" if self.loop.test is None else "while_loop"
+            raise UnsupportedFunctionError(name, problem, "draw before the loop", self.loop.ctx.where)
 
     def _is_ragged(self, saved: Sequence[Value]) -> bool:
         """Return whether examples of a batch may save different sizes."""
@@ -310,6 +319,11 @@ def _where(live: Any, x: Any, y: Any) -> Any:
     return select(broadcast_in_dim(live, _sizes(x.meta), ()), x, y)
 
 
+def _gives_the_same(node: Node) -> bool:
+    """Return whether a node gives the same results again, with the same names of sizes."""
+    return not (node.op.makes_sizes or draws(node))
+
+
 class _Sources:
     """Origins of the values of a body: inputs, constants, and nodes that the linear map can make again.
 
@@ -323,7 +337,7 @@ class _Sources:
         self.bound = {s.variable for s in loop.body.dims}
         self.again = {v for i, v in enumerate(inputs) if i >= loop.layout.carries} | {*self.arrays}
         for node in builder.nodes:
-            if not node.op.makes_sizes and self.again.issuperset(node.inputs):
+            if _gives_the_same(node) and self.again.issuperset(node.inputs):
                 self.again.update([v for v in node.outputs if _has_sizes_over(v, self.bound)])
 
     def made_again(self, values: Sequence[Value]) -> set[Value]:

@@ -1,29 +1,43 @@
-"""States of the random generators that a call draws from: a call that fails leaves them as they were before it."""
+"""States of the random generators that a call draws from: a call that fails leaves them as they were before it.
+
+Guards and decisions come before all draws. A run that one of them ends restores nothing, so that it undoes no draw that
+another thread makes meanwhile.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from anyshape.backend.runtime.outcome import GUARD_FAILED
+from anyshape.backend.runtime.outcome import PathLeft
+from anyshape.graph.ir.draw_order import is_generator
+from anyshape.graph.ir.graph import Graph
 
 
-def restoring_generators(run: Callable[..., Any], positions: Sequence[int]) -> Callable[..., Any]:
-    """Return a run that restores the generators among its arguments, at these positions, if it does not end."""
+def has_generators(graph: Graph) -> bool:
+    """Return whether random generators are among the inputs of a graph."""
+    return any(map(is_generator, graph.inputs))
+
+
+def restoring_generators(run: Callable[..., Any], graph: Graph) -> Callable[..., Any]:
+    """Return a run of a graph that restores the generators among its arguments where it raises."""
+    positions = [i for i, value in enumerate(graph.inputs) if is_generator(value)]
+    if not positions:
+        return run
 
     def restoring(*arrays: Any) -> Any:
         bits = [_bits(g) for i in positions for g in arrays[i].flat]
         before = [b.state for b in bits]
-        outputs: Any = GUARD_FAILED
         try:
-            outputs = run(*arrays)
-        finally:
-            if outputs is GUARD_FAILED:
-                for b, state in zip(bits, before, strict=True):
-                    b.state = state
-        return outputs
+            return run(*arrays)
+        except PathLeft:
+            raise
+        except BaseException:  # Ctrl-C too
+            for b, state in zip(bits, before, strict=True):
+                b.state = state
+            raise
 
     return restoring
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from anyshape.backend.interpreter import evaluate
 from anyshape.backend.runtime.config import config
+from anyshape.backend.runtime.generator_states import restoring_generators
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
 from anyshape.errors import DecisionError
 from anyshape.program.pytree_codegen import maker
@@ -129,7 +130,7 @@ def on_path(cache: Cache, call: Call, entry: CacheEntry) -> CacheEntry | None:
 def evaluated(trace: Trace, arrays: Sequence[Any]) -> Any:
     """Return the result of a trace by the naive evaluator."""
     try:
-        outputs = evaluate(trace.graph, arrays)
+        outputs = restoring_generators(lambda *xs: evaluate(trace.graph, xs), trace.graph)(*arrays)
     except PathLeft as left:
         problem = "the function gives another answer at each evaluation, so it is not pure"
         raise DecisionError(left.turn, [left.answer], problem) from None
