@@ -75,7 +75,8 @@ def _limits(x: Any, range: Any) -> tuple[Any, Any]:
             raise ArgumentError(
                 "histogram", f"range {range}", "is not finite and rising", "pass two numbers (low, high)"
             )
-        dtype = result_type(low, high, x)
+        common = result_type(low, high, x)
+        dtype = common if common.kind == "f" else _FLOAT  # limits of unsigned integers may be negative
         low, high = as_traced(low, dtype), as_traced(high, dtype)
     else:
         empty = ew.eq(cr.size_value(sizes(x)[0]), cr.full((), 0, _POSITION))

@@ -116,7 +116,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     some = expr.minimum(columns, 1)
     ones = cr.full((count, some), 1, row.dtype)
     others = mv.broadcast_in_dim(row, (count, expr.sub(columns, some)), (0,))
-    powers = reduction.cumprod(mv.concatenate([ones, others], 1), 1)
+    powers = mv.concatenate([ones, reduction.cumprod(others, 1)], 1)
     return powers if increasing else mv.rev(powers, (1,))
 
 

@@ -74,3 +74,21 @@ def test_extremes_have_positions_without_nan(name):
         np.testing.assert_array_equal(function(x), getattr(np, name)(x, axis), strict=True)
     with pytest.raises(CheckError, match="All-NaN slice"):
         jit(lambda x: getattr(np, name)(x, 1))(np.array([[1.0], [np.nan]]))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.int64, np.float32, np.float64])
+def test_limits_of_bins_may_lie_outside_of_the_dtype(dtype):
+    x = np.array([0, 1, 1, 0, 1]).astype(dtype)
+    function = jit(lambda x: np.histogram(x, 3, range=(-1, 300)))
+    for n in (5, 0, 1):
+        for mine, numpys in zip(function(x[:n]), np.histogram(x[:n], 3, range=(-1, 300)), strict=True):
+            np.testing.assert_array_equal(mine, numpys, strict=True)
+    low, high = jit(lambda x, low: np.histogram_bin_edges(x, 1, range=(low, 300)))(x, -1)
+    assert (low, high) == (-1, 300)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_the_first_power_is_the_number_itself(n):
+    """A product with 1 would give NaN where a part of a complex number is infinite."""
+    x = np.array([complex(np.inf, 1), 2 + 1j])
+    np.testing.assert_array_equal(jit(lambda x: np.vander(x, n))(x), np.vander(x, n), strict=True)
