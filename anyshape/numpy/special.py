@@ -63,6 +63,27 @@ gammaincc = _function(
 betainc = _function(
     sc.betainc, sp.betainc, "Return the regularised incomplete beta function of x for a and b.", operands="a, b, x"
 )
+betaincc = _function(
+    sc.betaincc, sp.betaincc, "Return 1 - betainc(a, b, x), accurate where that is small.", operands="a, b, x"
+)
+gammaincinv = _function(
+    sc.gammaincinv, sp.gammaincinv, "Return the x with gammainc(a, x) = y, a quantile.", operands="a, y"
+)
+gammainccinv = _function(
+    sc.gammainccinv, sp.gammainccinv, "Return the x with gammaincc(a, x) = y, a quantile.", operands="a, y"
+)
+betaincinv = _function(
+    sc.betaincinv, sp.betaincinv, "Return the x with betainc(a, b, x) = y, a quantile.", operands="a, b, y"
+)
+betainccinv = _function(
+    sc.betainccinv, sp.betainccinv, "Return the x with betaincc(a, b, x) = y, a quantile.", operands="a, b, y"
+)
+stdtr = _function(
+    sc.stdtr, sp.stdtr, "Return the distribution function of Student's t with df degrees of freedom.", operands="df, t"
+)
+stdtrit = _function(
+    sc.stdtrit, sp.stdtrit, "Return the quantile of Student's t with df degrees of freedom.", operands="df, p"
+)
 
 
 def _order(function: str, n: Any) -> int:
@@ -233,11 +254,12 @@ def numpy_i0(x: Any) -> Any:
 FUNCTIONS = {np.i0: numpy_i0}
 
 __all__ = [
-    "beta", "betainc", "betaln", "dawsn", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv",
-    "exp1", "exp10", "expi", "expit", "gamma", "gammainc", "gammaincc", "gammaln", "huber", "i0", "i0e", "i1", "i1e",
-    "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k0e", "k1", "k1e", "kl_div", "kn", "kv", "kve", "log_expit",
-    "log_ndtr", "log_softmax", "logit", "logsumexp", "ndtr", "ndtri", "owens_t", "polygamma", "pseudo_huber", "psi",
-    "rel_entr", "sinc", "softmax", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
+    "beta", "betainc", "betaincc", "betainccinv", "betaincinv", "betaln", "dawsn", "digamma", "entr", "erf", "erfc",
+    "erfcinv", "erfcx", "erfi", "erfinv", "exp1", "exp10", "expi", "expit", "gamma", "gammainc", "gammaincc",
+    "gammainccinv", "gammaincinv", "gammaln", "huber", "i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1", "jn", "jv",
+    "k0", "k0e", "k1", "k1e", "kl_div", "kn", "kv", "kve", "log_expit", "log_ndtr", "log_softmax", "logit",
+    "logsumexp", "ndtr", "ndtri", "owens_t", "polygamma", "pseudo_huber", "psi", "rel_entr", "sinc", "softmax",
+    "stdtr", "stdtrit", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
 ]  # fmt: skip
 
 

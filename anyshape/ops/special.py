@@ -47,6 +47,13 @@ zeta_op, zeta = _binary("zeta", "Hurwitz's zeta function: the sum of (k + y)**-x
 gammainc_op, gammainc = _binary("gammainc", "The regularised lower incomplete gamma function of y, of parameter x.")
 gammaincc_op, gammaincc = _binary("gammaincc", "1 - gammainc(x, y).")
 betainc_op = ew.pointwise("betainc", ew.same_type, (3, 3), family="special")
+betaincc_op = ew.pointwise("betaincc", ew.same_type, (3, 3), family="special")
+gammaincinv_op, gammaincinv = _binary("gammaincinv", "The y whose gammainc(x, y) is the second operand.")
+gammainccinv_op, gammainccinv = _binary("gammainccinv", "The y whose gammaincc(x, y) is the second operand.")
+betaincinv_op = ew.pointwise("betaincinv", ew.same_type, (3, 3), family="special")
+betainccinv_op = ew.pointwise("betainccinv", ew.same_type, (3, 3), family="special")
+stdtr_op, stdtr = _binary("stdtr", "The distribution function of Student's t at y, with x degrees of freedom.")
+stdtrit_op, stdtrit = _binary("stdtrit", "The quantile of Student's t at the probability y, with x degrees of freedom.")
 
 # -- logistic functions, entropies, integrals of exponentials
 
@@ -81,6 +88,21 @@ def polygamma(order: int, x: Any) -> Any:
 def betainc(a: Any, b: Any, x: Any) -> Any:
     """Return the regularised incomplete beta function of x, with parameters a and b."""
     return apply(betainc_op, *ew.broadcast_operands("betainc", a, b, x))
+
+
+def betaincc(a: Any, b: Any, x: Any) -> Any:
+    """Return 1 - betainc(a, b, x)."""
+    return apply(betaincc_op, *ew.broadcast_operands("betaincc", a, b, x))
+
+
+def betaincinv(a: Any, b: Any, y: Any) -> Any:
+    """Return x with betainc(a, b, x) = y."""
+    return apply(betaincinv_op, *ew.broadcast_operands("betaincinv", a, b, y))
+
+
+def betainccinv(a: Any, b: Any, y: Any) -> Any:
+    """Return x with betaincc(a, b, x) = y."""
+    return apply(betainccinv_op, *ew.broadcast_operands("betainccinv", a, b, y))
 
 
 def bessel_j(order: int, x: Any) -> Any:

@@ -94,6 +94,16 @@ SAMPLES = [
     Sample("special.gammainc", lambda np, x: sc.gammainc(1.5, x), ("n, 3",), ("gammainc",), F, (0.3, 3)),
     Sample("special.gammaincc", lambda np, x: sc.gammaincc(1.5, x), ("n, 3",), ("gammaincc",), F, (0.3, 3)),
     Sample("special.betainc", lambda np, x: sc.betainc(1.5, 0.7, x), ("n, 3",), ("betainc",), F, (0.1, 0.9)),
+    Sample("special.betaincc", lambda np, x: sc.betaincc(1.5, 0.7, x), ("n, 3",), ("betaincc",), F, (0.1, 0.9)),
+    Sample("special.gammaincinv", lambda np, x: sc.gammaincinv(1.5, x), ("n, 3",), ("gammaincinv",), F, (0.1, 0.9)),
+    Sample("special.gammainccinv", lambda np, x: sc.gammainccinv(1.5, x), ("n, 3",), ("gammainccinv",), F, (0.1, 0.9)),
+    Sample("special.betaincinv", lambda np, x: sc.betaincinv(1.5, 0.7, x), ("n, 3",), ("betaincinv",), F, (0.1, 0.9)),
+    Sample(
+        "special.betainccinv", lambda np, x: sc.betainccinv(1.5, 0.7, x), ("n, 3",), ("betainccinv",), F, (0.1, 0.9)
+    ),
+    Sample("special.stdtr", lambda np, x: sc.stdtr(2.5, x), ("n, 3",), ("stdtr",), F),
+    Sample("special.stdtr infinite", lambda np, x: sc.stdtr(numpy.inf, x), ("n, 3",), ("stdtr",)),
+    Sample("special.stdtrit", lambda np, x: sc.stdtrit(2.5, x), ("n, 3",), ("stdtrit",), F, (0.1, 0.9)),
     Sample("special.huber", scipy("huber"), UP, (), F, (0.5, 3)),
     Sample("special.pseudo_huber", scipy("pseudo_huber"), UP, (), F, (0.5, 3)),
     Sample("special.pseudo_huber far", lambda np, d: sc.pseudo_huber(d, FAR), ("n, 1",), domain=(-0.5, 3), grad=None),

@@ -37,6 +37,14 @@ def _beta_density(a, b, x):
     return ew.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
 
 
+def _student_density(df, t):
+    """Return the density of Student's t with df degrees of freedom; the standard normal for infinitely many."""
+    is_normal = ew.isinf(df)
+    nu = ew.select(is_normal, 1, df)  # both choices are computed, and differentiated again
+    logarithm = -0.5 * (nu + 1) * ew.log1p(ew.square(t) / nu) - 0.5 * ew.log(nu) - sp.betaln(0.5 * nu, 0.5)
+    return ew.select(is_normal, ew.exp(-0.5 * ew.square(t)) / ROOT_TWO_PI, ew.exp(logarithm))
+
+
 # -- error functions and the normal distribution
 
 pointwise(sp.erf_op, lambda x, out: TWO_BY_ROOT_PI * _gauss(x))
@@ -75,6 +83,14 @@ derivative_in_last(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
 derivative_in_last(sp.gammainc_op, lambda x, y, out: _gamma_density(x, y))
 derivative_in_last(sp.gammaincc_op, lambda x, y, out: -_gamma_density(x, y))
 derivative_in_last(sp.betainc_op, lambda a, b, x, out: _beta_density(a, b, x))
+derivative_in_last(sp.betaincc_op, lambda a, b, x, out: -_beta_density(a, b, x))
+derivative_in_last(sp.stdtr_op, lambda df, t, out: _student_density(df, t))
+# inverse functions
+derivative_in_last(sp.gammaincinv_op, lambda x, y, out: 1 / _gamma_density(x, out))
+derivative_in_last(sp.gammainccinv_op, lambda x, y, out: -1 / _gamma_density(x, out))
+derivative_in_last(sp.betaincinv_op, lambda a, b, y, out: 1 / _beta_density(a, b, out))
+derivative_in_last(sp.betainccinv_op, lambda a, b, y, out: -1 / _beta_density(a, b, out))
+derivative_in_last(sp.stdtrit_op, lambda df, p, out: 1 / _student_density(df, out))
 
 # -- logistic functions, entropies, integrals of exponentials
 
@@ -124,5 +140,7 @@ no_shift(
 )
 no_shift(sp.betaln_op, sp.zeta_op, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.expit_op, sp.logit_op)
 no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op)
+no_shift(sp.betaincc_op, sp.gammaincinv_op, sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op)
+no_shift(sp.stdtr_op, sp.stdtrit_op)
 no_shift(sp.exp1_op, sp.expi_op, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
 no_shift(sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)

@@ -10,6 +10,8 @@ declare(SPECIAL, sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, s
 declare(SPECIAL, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op)
 declare(SPECIAL, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op, sp.betaln_op, sp.zeta_op)
 declare(SPECIAL, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op)
+declare(SPECIAL, sp.betaincc_op, sp.stdtr_op, sp.stdtrit_op)
+declare(SPECIAL, sp.gammaincinv_op, sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op)
 declare(SPECIAL, sp.expit_op, sp.logit_op, sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op)
 declare(SPECIAL, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op, sp.exp1_op, sp.expi_op)
 declare(SPECIAL, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
