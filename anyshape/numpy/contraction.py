@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,7 @@ from anyshape.numpy.elementwise import multiply, subtract
 from anyshape.numpy.operands.memory import stretches_to_out, writes_out
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, promoted, sizes, static_int
 from anyshape.numpy.operands.reduction_args import in_common_dtype, plus_zero, refuse_out
-from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
-from anyshape.numpy.operands.ufuncs import has_out
+from anyshape.numpy.operands.ufuncs import Ufunc, has_out, stands_for
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -100,7 +99,7 @@ def _own_stack_axes(x: Any, count: int, front: Sequence[Size]) -> tuple[Any, lis
     return broadcast_to(x, (*[front[a] for a in own], *shape[count:])), own
 
 
-@signed_as(ufunc_signature(np.matmul))
+@stands_for(np.matmul)
 def matmul(*args: Any, **options: Any) -> Any:
     """Return the matrix product of x1 and x2; vectors count as one row or one column.
 
@@ -108,8 +107,8 @@ def matmul(*args: Any, **options: Any) -> Any:
     `numpy.matmul`. With a traced operand `out` must be traced too, and other options but `dtype` raise
     UnsupportedFunctionError.
     """
-    if not is_traced(*args) or has_out(np.matmul, args, options):
-        return np.matmul(*args, **options)
+    if has_out(np.matmul, args, options):
+        return np.matmul(*args, **options)  # by NumPy's protocol, which writes the result
     x, y = promoted(np.matmul, *args, dtype=no_options("matmul", options))
     _refuse_scalars("matmul", x, y)
     return _stacked("matmul", x, y, min(x.ndim, 2), min(y.ndim, 2))
@@ -122,13 +121,13 @@ options but `axis` and `dtype` raise UnsupportedFunctionError.
 """
 
 
-def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, conjugate: bool) -> Callable[..., Any]:
+def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, conjugate: bool) -> Ufunc:
     """Build `vecdot`, `matvec` or `vecmat`, which sum over the last axis of x, and of the matrix y the last but one."""
     name = ufunc.__name__
 
     def function(*args: Any, **options: Any) -> Any:
-        if not is_traced(*args) or has_out(ufunc, args, options):
-            return ufunc(*args, **options)
+        if has_out(ufunc, args, options):
+            return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
         if "axis" in options and (core_x, core_y) != (1, 1):
             axis = options["axis"]
             raise ArgumentError(name, f"axis {axis}", "has no meaning for matrices", "move the axes to the end")
@@ -142,8 +141,7 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, 
         x = ew.conj(x) if conjugate else x
         return _stacked(name, x, y, core_x, core_y)
 
-    doc = _VECTOR_DOC.format(summary=summary, name=name)
-    return publish(function, name, __name__, doc, ufunc_signature(ufunc))
+    return Ufunc(ufunc, function, _VECTOR_DOC.format(summary=summary, name=name), __name__)
 
 
 vecdot = _vector_product(

@@ -34,8 +34,7 @@ from anyshape.numpy.operands.promotion import (
     static_int,
 )
 from anyshape.numpy.operands.reduction_args import refuse_out
-from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
-from anyshape.numpy.operands.ufuncs import check_options, has_out, of_ufunc, ufunc_doc
+from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, stands_for, ufunc_doc
 from anyshape.numpy.operands.zero_d import keeps_class, keeps_number
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
@@ -85,8 +84,8 @@ def _literal(x: Any) -> Any:
 
 def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Return x1**x2. A literal exponent gets the cheapest op, whose derivative is exact at 0."""
-    if not is_traced(*args, *options.values()) or has_out(ufunc, args, options):
-        return ufunc(*args, **options)
+    if has_out(ufunc, args, options):
+        return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
     chosen = check_options(ufunc, args, options)
     exponent = _literal(args[1])
     if exponent is None or has_type(exponent, complex) or not _is_finite(exponent):
@@ -100,7 +99,7 @@ def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> A
     return ew.power_by(cast_operand(args[0], target), exponent)
 
 
-@signed_as(ufunc_signature(np.power))
+@stands_for(np.power)
 def power(*args: Any, **options: Any) -> Any:
     """Return x1 to the power of x2.
 
@@ -113,7 +112,7 @@ def power(*args: Any, **options: Any) -> Any:
     return owned(_power(np.power, args, options), *args)
 
 
-@signed_as(ufunc_signature(np.float_power))
+@stands_for(np.float_power)
 def float_power(*args: Any, **options: Any) -> Any:
     """Return x1 to the power of x2, computed at least in double precision.
 
@@ -224,9 +223,7 @@ def fix(x: Any, out: Any = None) -> Any:
 # -- comparison and logic
 
 
-def _comparison(
-    ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[..., bool], summary: str
-) -> Callable[..., Any]:
+def _comparison(ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[..., bool], summary: str) -> Ufunc:
     """Build a comparison.
 
     A Python int beyond the range of an integer dtype compares by its value, as in NumPy.
@@ -234,7 +231,7 @@ def _comparison(
     general = _function(ufunc, apply, summary)
 
     def function(*args: Any, **options: Any) -> Any:
-        if len(args) == 2 and is_traced(*args):
+        if len(args) == 2:
             x, y = args
             if exceeds_dtype(y, x):
                 return full(sizes(asarray(x)), compare(0, y), bool)
@@ -242,7 +239,7 @@ def _comparison(
                 return full(sizes(asarray(y)), compare(x, 0), bool)
         return general(*args, **options)
 
-    return publish(function, ufunc.__name__, __name__, ufunc_doc(ufunc, summary), ufunc_signature(ufunc))
+    return Ufunc(ufunc, function, ufunc_doc(ufunc, summary), __name__)
 
 
 def exceeds_dtype(number: Any, x: Any) -> bool:

@@ -17,8 +17,7 @@ import scipy.special as sc
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, loop_dtypes, promoted, result_type
-from anyshape.numpy.operands.signatures import publish, ufunc_signature
-from anyshape.numpy.operands.ufuncs import check_options, has_out, of_ufunc
+from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 from anyshape.ops import elementwise as ew
@@ -189,15 +188,13 @@ DTypeError is raised. Options other than `dtype` keep their defaults.
 """
 
 
-def _bessel(
-    ufunc: np.ufunc, apply: Callable[[int, Any], Any], summary: str, operands: str = "v, z"
-) -> Callable[..., Any]:
+def _bessel(ufunc: np.ufunc, apply: Callable[[int, Any], Any], summary: str, operands: str = "v, z") -> Ufunc:
     """Build a Bessel function of an order and an argument."""
     name = ufunc.__name__
 
     def function(*args: Any, **options: Any) -> Any:
-        if not is_traced(*args, *options.values()) or has_out(ufunc, args, options):
-            return ufunc(*args, **options)
+        if has_out(ufunc, args, options):
+            return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
         chosen = check_options(ufunc, args, options)
         order = _order(name, args[0])
         argument_dtype = loop_dtypes(ufunc, *args, **chosen)[-1]
@@ -206,7 +203,7 @@ def _bessel(
         return apply(order, cast_operand(args[1], argument_dtype, name))
 
     doc = _BESSEL_DOC.format(summary=summary, name=name, order=operands[0], argument=operands[-1])
-    return publish(function, name, __name__, doc, ufunc_signature(ufunc, operands))
+    return Ufunc(ufunc, function, doc, __name__, operands)
 
 
 j0 = _function(sc.j0, lambda x: sp.bessel_j(0, x), "Return the Bessel function of the first kind of order 0.")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.support.packages import optree
 from anyshape.tracing.captured import containers
 from anyshape.tracing.captured.code_names import absolute, code_names
@@ -284,7 +285,7 @@ class Walk:
         self.visit(label, value.args)
         self.open_object(label, value)
 
-    def open_ufunc(self, label: str, value: np.ufunc) -> None:
+    def open_ufunc(self, label: str, value: Any) -> None:
         """List a ufunc made of a Python function, which it does not show."""
         if value.__name__.endswith("(vectorized)"):
             self.unwatched.append(Unwatched(label, "what the Python function of a ufunc reads"))
@@ -426,7 +427,7 @@ _OPENERS: tuple[tuple[Any, Callable[[Walk, str, Any], None]], ...] = (
     (type(functools.lru_cache(len)), Walk.open_wrapper),
     ((operator.attrgetter, operator.methodcaller), Walk.open_getter),
     (BaseException, Walk.open_exception),
-    (np.ufunc, Walk.open_ufunc),
+    ((np.ufunc, Ufunc), Walk.open_ufunc),
     *containers.OPENERS,
 )
 

@@ -28,7 +28,7 @@ from anyshape.numpy import (
 )
 from anyshape.numpy.arrays import ufunc_methods
 from anyshape.numpy.linalg import chains, decompositions, least_squares, norms, solving, variants
-from anyshape.numpy.operands import array_queries, ufuncs
+from anyshape.numpy.operands import array_queries
 
 _MODULES = (
     elementwise,
@@ -81,8 +81,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     if callable(home.get(name)) and not isinstance(home[name], (np.ufunc, type))
 }
 UFUNCS.update({ufunc: f for module in _MODULES for ufunc, f in getattr(module, "UFUNCS", {}).items()})
-for _ufunc, _function in UFUNCS.items():
-    ufuncs.give_members(_function, _ufunc)
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
     key: f for module in _MODULES for key, f in getattr(module, "METHODS", {}).items()
 }

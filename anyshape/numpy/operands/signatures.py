@@ -16,6 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_FURTHER = inspect.Parameter.VAR_KEYWORD
 _ABSENT: Any = getattr(np, "_NoValue")  # noqa: B009 - NumPy's default of `axes` and `axis`
 _CALL_OPTIONS = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, "signature": None}
 
@@ -60,3 +61,23 @@ def publish(function: F, name: str, module: str, doc: str, signature: inspect.Si
     function.__name__ = function.__qualname__ = name
     function.__module__, function.__doc__ = module, doc.strip()
     return function if signature is None else signed_as(signature)(function)
+
+
+def method_signature(name: str) -> inspect.Signature:
+    """Return the signature of a method of ufuncs, with `self`; before NumPy 2.4 NumPy's methods have none."""
+    options = {"axis": 0, "dtype": None, "out": None}
+    own: dict[str, Any] = {
+        "reduce": {"array": _POSITIONAL, **options, "keepdims": False, "initial": _ABSENT, "where": True},
+        "accumulate": {"array": _POSITIONAL, **options},
+        "reduceat": {"array": _POSITIONAL, "indices": _POSITIONAL, **options},
+        "outer": {"A": _POSITIONAL, "B": _POSITIONAL, "kwargs": _FURTHER},
+        "at": {"a": _POSITIONAL, "indices": _POSITIONAL, "b": _POSITIONAL},
+    }[name]
+    parameters = [inspect.Parameter("self", _POSITIONAL)]
+    for parameter, value in own.items():
+        if isinstance(value, type(_POSITIONAL)):
+            default = None if parameter == "b" else inspect.Parameter.empty
+            parameters.append(inspect.Parameter(parameter, value, default=default))
+        else:
+            parameters.append(inspect.Parameter(parameter, _EITHER, default=value))
+    return inspect.Signature(parameters)

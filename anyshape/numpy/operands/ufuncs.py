@@ -1,13 +1,12 @@
-"""Build the functions that stand for NumPy's and SciPy's ufuncs on traced arrays.
+"""Build the objects that stand for NumPy's and SciPy's ufuncs on traced arrays.
 
-`out` and `where` change an array in place, which a program cannot do. `dtype` and `casting` choose the loop, as in
-NumPy.
+`dtype` and `casting` choose the loop, as in NumPy. NumPy's protocol writes results to `out`, where `where` holds.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.memory import owned
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, asarray, choice_of, is_traced, promoted
-from anyshape.numpy.operands.signatures import publish, ufunc_signature
+from anyshape.numpy.operands.signatures import method_signature, signed_as, ufunc_signature
 from anyshape.support.true_types import has_type
 
 _CHOOSING = ("dtype", "casting", "order", "subok")
@@ -59,7 +58,7 @@ def ufunc_doc(ufunc: np.ufunc, summary: str, note: str = "", operands: str = "")
         summary,
         f"{shape} Dtypes follow `{home}.{ufunc.__name__}`, and `dtype` and `casting` choose\n"
         "the loop. Concrete operands go to that function with all options. With a traced operand `order` and `subok`\n"
-        "have no effect, and `out` and `where` raise UnsupportedFunctionError.",
+        "have no effect, `out` must be traced too, and `where` without it raises UnsupportedFunctionError.",
         note,
     ]
     return "\n\n".join(p for p in paragraphs if p)
@@ -73,39 +72,147 @@ def has_out(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> 
     return len(args) > ufunc.nin or options.get("out") is not None
 
 
+class Ufunc:
+    """Function that stands for a ufunc of NumPy or SciPy, with its attributes and methods.
+
+    It is no `np.ufunc` itself, since it takes lists of traced values, symbolic sizes and Python scalars of a program.
+    """
+
+    __module__: str
+    __name__: str
+    __qualname__: str
+    __signature__: inspect.Signature
+
+    def __init__(self, ufunc: np.ufunc, traced: Callable[..., Any], doc: str, module: str, operands: str = "") -> None:
+        """Make the function that calls `ufunc` on concrete operands and `traced` on any others."""
+        self._ufunc, self._traced = ufunc, traced
+        self.__name__ = self.__qualname__ = ufunc.__name__
+        self.__doc__, self.__module__ = doc.strip(), module
+        self.__signature__ = ufunc_signature(ufunc, operands)
+
+    def __call__(self, /, *args: Any, **options: Any) -> Any:
+        """Return what the ufunc gives for these operands."""
+        for x in args:
+            if type(x) not in _CONCRETE:
+                break
+        else:
+            if not options:
+                return self._ufunc(*args)
+        if not is_traced(*args, *options.values()):
+            return self._ufunc(*args, **options)
+        return self._traced(*args, **options)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Ufunc:
+        """Return the function itself: as an attribute of a class it binds no instance, like NumPy's ufuncs.
+
+        It also lets `help` show the signature.
+        """
+        return self
+
+    def __repr__(self) -> str:
+        return f"<ufunc {self.__name__!r}>"
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # its module has it by this name
+
+    @property
+    def nin(self) -> int:
+        """Number of operands."""
+        return self._ufunc.nin
+
+    @property
+    def nout(self) -> int:
+        """Number of results."""
+        return self._ufunc.nout
+
+    @property
+    def nargs(self) -> int:
+        """Number of arguments: operands and results."""
+        return self._ufunc.nargs
+
+    @property
+    def ntypes(self) -> int:
+        """Number of loops."""
+        return self._ufunc.ntypes
+
+    @property
+    def types(self) -> list[str]:
+        """Loops, as the characters of their dtypes."""
+        return self._ufunc.types
+
+    @property
+    def identity(self) -> Any:
+        """Value of a reduction of nothing, None if there is none."""
+        return self._ufunc.identity
+
+    @property
+    def signature(self) -> str | None:
+        """Core axes of operands and results, None if each element is computed alone."""
+        return self._ufunc.signature
+
+    def resolve_dtypes(self, *args: Any, **options: Any) -> tuple[np.dtype, ...]:
+        """Return the dtypes of the loop that is chosen for operands of these dtypes."""
+        return self._ufunc.resolve_dtypes(*args, **options)
+
+    @signed_as(method_signature("reduce"))
+    def reduce(self, /, *args: Any, **options: Any) -> Any:
+        """Return the array with the axis reduced: its elements combined by the ufunc, in their order."""
+        return self._ufunc.reduce(*_arrays(args, options, (0,)), **options)
+
+    @signed_as(method_signature("accumulate"))
+    def accumulate(self, /, *args: Any, **options: Any) -> Any:
+        """Return for each element along the axis the combination of the elements up to it."""
+        return self._ufunc.accumulate(*_arrays(args, options, (0,)), **options)
+
+    @signed_as(method_signature("reduceat"))
+    def reduceat(self, /, *args: Any, **options: Any) -> Any:
+        """Return the reductions of the slices between indices along the axis."""
+        return self._ufunc.reduceat(*_arrays(args, options, (0, 1)), **options)
+
+    @signed_as(method_signature("outer"))
+    def outer(self, /, *args: Any, **options: Any) -> Any:
+        """Return each element of A combined with each element of B."""
+        return self._ufunc.outer(*_arrays(args, options, (0, 1)), **options)
+
+    @signed_as(method_signature("at"))
+    def at(self, /, *args: Any, **options: Any) -> None:
+        """Apply the ufunc in place to the elements that the indices name, once for each time that they are named."""
+        self._ufunc.at(*_arrays(args, options, (2,)), **options)
+
+
+def _arrays(args: tuple[Any, ...], options: Mapping[str, Any], positions: tuple[int, ...]) -> list[Any]:
+    """Return arguments with lists of traced values as arrays: NumPy's protocol looks for a program in arrays alone.
+
+    Tuples elsewhere may be an index, or name axes.
+    """
+    return [
+        asarray(x) if i in positions and isinstance(x, (list, tuple)) and is_traced(x) else x
+        for i, x in enumerate(args)
+    ]
+
+
+_CONCRETE = frozenset({np.ndarray, float, int, bool, complex, np.float64, np.float32, np.int64, np.bool_})
+
+
 def of_ufunc(
     ufunc: np.ufunc, apply: Callable[..., Any], summary: str, *, module: str, note: str = "", operands: str = ""
-) -> Callable[..., Any]:
+) -> Ufunc:
     """Return the function that calls a ufunc on concrete operands and applies an op to traced ones."""
 
     def function(*args: Any, **options: Any) -> Any:
-        if not is_traced(*args, *options.values()):
-            return ufunc(*args, **options)
         if args and has_type(args[0], _SIZES) and all(has_type(x, _SIZES) for x in args[1:]):
             return ufunc(*args, **options)  # a size, or an array where the ufunc gives no size
         if (options or len(args) > ufunc.nin) and has_out(ufunc, args, options):
             return ufunc(*args, **options)  # calls this function again, by NumPy's protocol, and writes the result
         return owned(apply(*promoted(ufunc, *args, **check_options(ufunc, args, options))), *args)
 
-    doc = ufunc_doc(ufunc, summary, note, operands)
-    return publish(function, ufunc.__name__, module, doc, ufunc_signature(ufunc, operands))
+    return Ufunc(ufunc, function, ufunc_doc(ufunc, summary, note, operands), module, operands)
 
 
-_ATTRIBUTES = ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature")
-# methods of ufuncs, with the positions of their array-likes: a tuple elsewhere may be an index, or names axes
-_METHODS = {"reduce": (0,), "accumulate": (0,), "reduceat": (0, 1), "outer": (0, 1), "at": (2,)}
+def stands_for(ufunc: np.ufunc) -> Callable[[Callable[..., Any]], Ufunc]:
+    """Return a decorator that makes of a function of traced operands the object that stands for a ufunc."""
 
+    def decorate(function: Callable[..., Any]) -> Ufunc:
+        return Ufunc(ufunc, function, inspect.getdoc(function) or "", function.__module__)
 
-def give_members(function: Callable[..., Any], ufunc: np.ufunc) -> None:
-    """Give a function the attributes and methods of the ufunc that it stands for."""
-    members: dict[str, Any] = {name: getattr(ufunc, name) for name in _ATTRIBUTES}
-    vars(function).update(members | {name: functools.partial(_call_method, ufunc, name) for name in _METHODS})
-
-
-def _call_method(ufunc: np.ufunc, name: str, /, *args: Any, **options: Any) -> Any:
-    """Call a method of a ufunc, by NumPy's protocol for traced arrays; lists of traced values become arrays."""
-    lifted = [
-        asarray(x) if i in _METHODS[name] and isinstance(x, (list, tuple)) and is_traced(x) else x
-        for i, x in enumerate(args)
-    ]
-    return getattr(ufunc, name)(*lifted, **options)
+    return decorate

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import MAIN, TRANSPARENT, is_scalar
@@ -254,7 +255,7 @@ _PRINTED = (
     types.GenericAlias, types.UnionType, *{type(np.dtype(c)) for c in np.typecodes["All"]},
 )  # fmt: skip
 _NAMED = (
-    types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodDescriptorType,
+    types.FunctionType, types.BuiltinFunctionType, np.ufunc, Ufunc, type(np.sum), types.MethodDescriptorType,
     types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
     types.MemberDescriptorType,
 )  # fmt: skip

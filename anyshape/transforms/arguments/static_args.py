@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError
+from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import named
 
-_SETTINGS = (str, enum.Enum, types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+_SETTINGS = (str, enum.Enum, types.FunctionType, types.BuiltinFunctionType, np.ufunc, Ufunc)
 
 
 def is_setting(x: Any) -> bool:

@@ -1,6 +1,10 @@
 """Test the options of functions that stand for ufuncs: NumPy takes all of them, traced operands only `dtype`."""
 
+import copy
 import inspect
+import operator
+import pickle
+import pydoc
 
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape.errors import ArgumentError, DTypeError, MutationError, UnsupportedFunctionError
+from anyshape.numpy.operands.ufuncs import Ufunc
 
 X = np.array([0.5, 1.5, 2.5])
 CALLS = {
@@ -101,6 +106,26 @@ def test_functions_have_the_attributes_of_their_ufunc(name):
     assert list(inspect.signature(ours).parameters)[: ours.nin] == (
         ["x"] if ours.nin == 1 else [f"x{i + 1}" for i in range(ours.nin)]
     )
+
+
+@pytest.mark.parametrize("name", [*UFUNCS, *[f"special.{name}" for name in ("erf", "jv", "xlogy")]])
+def test_functions_are_objects_as_ufuncs_are(name):
+    ours = operator.attrgetter(name)(anp)
+    assert isinstance(ours, Ufunc) and repr(ours) == f"<ufunc {ours.__name__!r}>"
+    assert pickle.loads(pickle.dumps(ours)) is copy.deepcopy(ours) is ours
+    assert not inspect.isfunction(ours) and f"{ours.__name__}{inspect.signature(ours)}" in pydoc.plain(
+        pydoc.render_doc(ours)
+    )
+    for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
+        assert next(iter(inspect.signature(getattr(ours, method)).parameters)) in "array A a"
+        assert getattr(ours, method).__doc__
+
+
+def test_a_function_in_a_class_binds_no_instance():
+    class Layer:
+        activation = anp.tanh
+
+    np.testing.assert_array_equal(anyshape.jit(lambda x: Layer().activation(x))(X), np.tanh(X))
 
 
 def added_at(np, x):
