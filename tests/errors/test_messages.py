@@ -823,7 +823,7 @@ def test_a_size_that_python_asks_for_is_reported_once_per_line(caplog):
     assert filled.cache_info().traces == 3
     messages = [r.getMessage() for r in caplog.records]
     assert len(messages) == 1
-    assert "test_messages.py" in messages[0] and "x.shape[0]" in messages[0] and "anyshape.numpy.zeros" in messages[0]
+    assert "test_messages.py" in messages[0] and "x.shape[0]" in messages[0] and "import anyshape.numpy" in messages[0]
 
 
 NO_INTS = [

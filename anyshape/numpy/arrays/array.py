@@ -420,7 +420,8 @@ class Array(MemoryAttributes, Traced):
         return writes.all_into(outs, results, ufunc.__name__, where, method == "__call__")
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return call_counterpart(function, args, kwargs)
+        of_sizes = not any(issubclass(t, Traced) for t in types)
+        return call_counterpart(function, args, kwargs, of_sizes=of_sizes)
 
 
 class NDArray(Array):

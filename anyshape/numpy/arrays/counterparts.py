@@ -13,9 +13,14 @@ from anyshape.support.packages import further
 COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the traced function"
 
 
-def call_counterpart(function: Any, args: Any, kwargs: Any) -> Any:
-    """Call the function that stands for one of NumPy's on traced arrays."""
+def call_counterpart(function: Any, args: Any, kwargs: Any, *, of_sizes: bool = False) -> Any:
+    """Call the function that stands for one of NumPy's on traced arrays.
+
+    Without one, NumPy's own may ask sizes for their values.
+    """
     counterpart = writes.FUNCTIONS.get(function) or FUNCTIONS.get(function) or further.FUNCTIONS.get(function)
+    if counterpart is None and of_sizes:
+        return function._implementation(*args, **kwargs)
     if counterpart is None:
         name = f"{function.__module__}.{function.__name__}"
         raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())

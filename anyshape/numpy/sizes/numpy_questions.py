@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.builder import Traced, active_builders
+from anyshape.graph.ir.builder import Traced, active, active_builders
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands import array_queries
 
@@ -40,10 +40,17 @@ class Integer(SymbolicSize):
         raise NotImplementedError
 
     def __array_function__(self, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
-        """Answer NumPy's questions that need no value; all else is as if a size had no such method."""
+        """Call what stands for the function on traced arrays: an operand that is a size stays one.
+
+        NumPy's questions need no value. Functions without a counterpart ask for the value, as they do for a size.
+        """
         if any(issubclass(t, Traced) for t in types):
             return NotImplemented
-        return QUESTIONS.get(function, function._implementation)(*args, **kwargs)
+        if function in QUESTIONS:
+            return QUESTIONS[function](*args, **kwargs)
+        if active() is None or not self._in_program():
+            return function._implementation(*args, **kwargs)
+        return self.as_array().__array_function__(function, types, args, kwargs)
 
 
 QUESTIONS: dict[Any, Callable[..., Any]] = {

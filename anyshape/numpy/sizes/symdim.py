@@ -219,26 +219,32 @@ class SymDim(Integer):
 
     def as_array(self) -> Any:
         """Return the size as an integer scalar of the program, weak like a Python int."""
-        if active() is None and not self.scope.closed:
-            problem = f"the size {self} has a value in a program only"
-            advice = "use it in a function that is traced, or give it a value: shape.evaluate(n=3)"
-            raise UnsupportedFunctionError("size", problem, advice, user_line())
+        self._require_program()
         value = size_value(resolve_size(self))
         if self.numpy_dtype is not None:
             return convert(value, self.numpy_dtype)
         return (convert(value, np.dtype(bool)) if self.python_type is bool else value).as_weak(self)
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return an object array for NumPy's sums and products of a list of sizes, which apply `+` and `*` to it.
+    def _require_program(self) -> None:
+        """Refuse a size of a specification, which has no value."""
+        if active() is None and not self.scope.closed:
+            problem = f"the size {self} has a value in a program only"
+            advice = "use it in a function that is traced, or give it a value: shape.evaluate(n=3)"
+            raise UnsupportedFunctionError("size", problem, advice, user_line())
 
-        Any other conversion raises UnsupportedFunctionError.
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the value as an array, as where NumPy takes a size: `np.arange(n)` is traced for each value of n.
+
+        NumPy's sums and products of a list of sizes get an object array, as they apply `+` and `*` to its elements.
         """
         if is_reduced_by_numpy(sys._getframe(1)):
             box = np.empty((), object)
             box[()] = self
             return box
-        advice = "use anyshape.numpy, as in anyshape.numpy.arange(n), or fix the size under a guard with int(n)"
-        raise UnsupportedFunctionError("numpy", f"cannot make an array of the size {self}", advice, user_line())
+        self._require_program()
+        dtype = args[0] if args else kwargs.pop("dtype", None)
+        wanted = self.numpy_dtype if dtype is None else dtype
+        return np.asarray(self.__index__(), wanted, **kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:

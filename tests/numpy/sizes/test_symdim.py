@@ -310,14 +310,49 @@ def test_bounds():
 
 def test_sizes_outside_a_program_have_no_value():
     n = symbolic_shape("n")[0]
-    for use in (lambda: n / 2, lambda: n * 2.0, lambda: np.sqrt(n), lambda: 2**n, lambda: n * np.ones(3)):
+    arrays = (lambda: np.array([n]), lambda: np.arange(n), lambda: np.asarray(n))
+    for use in (lambda: n / 2, lambda: n * 2.0, lambda: np.sqrt(n), lambda: 2**n, lambda: n * np.ones(3), *arrays):
         with pytest.raises(errors.UnsupportedFunctionError, match="has a value in a program only"):
             use()
-    for use in (lambda: np.array([n]), lambda: np.arange(n), lambda: np.asarray(n)):
-        with pytest.raises(
-            errors.UnsupportedFunctionError, match=r"use anyshape\.numpy, as in anyshape\.numpy\.arange"
-        ):
-            use()
+
+
+# plain NumPy's functions of a size: the first ones ask for its value, the others keep it as an operand
+
+ASKING = {
+    "arange": np.arange,
+    "arange of bounds": lambda n: np.arange(1, n, 2),
+    "arange of a dtype": lambda n: np.arange(n, dtype=np.float32),
+    "linspace": lambda n: np.linspace(0, 1, n),
+    "eye": lambda n: np.eye(n, k=1),
+    "indices": lambda n: np.indices((n, 2)),
+    "full of a size": lambda n: np.full(3, n),
+    "array of sizes": lambda n: np.array([n, 1, 2 * n]),
+    "asarray": lambda n: np.asarray(n, np.int8),
+    "int64": lambda n: np.int64(n),
+    "slices": lambda n: np.r_[0:n, np.mgrid[0:n].ravel()],
+    "window": np.hanning,
+    "concatenated lists": lambda n: np.concatenate([[n], [2]]),
+    "random": lambda n: np.random.default_rng(0).normal(size=(n, 2)),
+}
+OPERANDS = {
+    "tile": lambda n: np.tile(np.array([1.0, 2.0]), n),
+    "linspace to": lambda n: np.linspace(0, n, 5),
+    "clip": lambda n: np.clip(n, 2, 4),
+    "interp": lambda n: np.interp(n, [0, 9], [0, 3]),
+    "outer": lambda n: np.outer([1, 2], n),
+    "polyval": lambda n: np.polyval([1, 2, 3], n),
+}
+
+
+@pytest.mark.parametrize("name", [*ASKING, *OPERANDS])
+def test_functions_of_plain_numpy_take_a_size(name):
+    function = {**ASKING, **OPERANDS}[name]
+    jitted = anyshape.jit(lambda x: (function(x.shape[0]), x))
+    for n in (5, 1, 0, 2, 5):
+        result, expected = jitted(np.ones(n))[0], function(n)
+        np.testing.assert_allclose(result, expected, rtol=1e-14)
+        assert np.asarray(result).dtype == expected.dtype
+    assert jitted.cache_info().traces == (4 if name in ASKING else 1)
 
 
 # -- extremes ----------------------------------------------------------------------------------------------------
