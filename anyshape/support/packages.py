@@ -35,6 +35,11 @@ def load(package: Any) -> None:
     package._module()
 
 
+def attributes(package: Any) -> list[str]:
+    """Return the names that the module of a row has."""
+    return dir(package._module())
+
+
 class Package:
     """Proxy of a module that is imported at the first access to one of its attributes."""
 
@@ -81,6 +86,8 @@ optree = Package("optree")  # pytrees of arguments and results: flattened at the
 networkx = Package("networkx")  # layers of a drawing, minimum cuts under a memory limit
 threadpoolctl = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
 lapack = Package("scipy.linalg.lapack")  # factors of matrices that are kept, and triangular solutions
+scipy_linalg = Package("scipy.linalg")
+scipy_stats = Package("scipy.stats")
 decimal = Package("decimal")  # decimals among arguments and captured values
 queue = Package("queue")  # runs that wait for threads: made with the first thread
 html = Package("html")  # escapes of pages; it loads the table of all named characters

@@ -41,6 +41,9 @@ FLOORS = (
     "program",
     "transforms/caching",
     "transforms",
+    "scipy/linalg",
+    "scipy/stats",
+    "scipy",
     "demo",
     "cli",
     "",
@@ -55,7 +58,8 @@ FORBIDDEN = {
 # Files that may load modules by name: the table of packages loaded at first use, and the command line, which loads
 # the module that the user names.
 LATE = "anyshape.support.packages"
-LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py"}  # the last serves names by a row
+LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py"}
+LOADERS |= {"scipy/linalg/__init__.py", "scipy/stats/__init__.py"}  # these, as numpy/, serve names by a row
 FILE_LINES, FUNCTION_LINES = 500, 40
 FILES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 

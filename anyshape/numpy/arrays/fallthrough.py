@@ -1,0 +1,59 @@
+"""Serve the public names of a module of SciPy that have no counterpart here.
+
+What takes no traced array is SciPy's own. A function that gets a traced array is refused by its name.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+from anyshape.errors import UnsupportedFunctionError
+from anyshape.graph.ir.builder import user_line
+from anyshape.numpy.arrays.counterparts import COMPOSE_ADVICE
+from anyshape.numpy.operands.promotion import is_traced
+from anyshape.support.packages import attributes
+
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+
+
+class Module:
+    """Public names of one module of SciPy, a row of `support/packages.py` that is loaded at the first use of a name."""
+
+    def __init__(self, package: Any, name: str) -> None:
+        self.package, self.name = package, name
+        self._served: dict[str, Any] = {}
+
+    def named(self, name: str) -> Any:
+        """Return what a name of the module stands for; raise AttributeError for names that it does not have."""
+        if name not in self._served:
+            missing = AttributeError(f"module 'anyshape.{self.name}' has no attribute {name!r}", name=name)
+            if name.startswith("_"):
+                raise missing
+            member = getattr(self.package, name, missing)
+            if member is missing:
+                raise missing
+            self._served[name] = guarded(member, f"{self.name}.{name}") if isinstance(member, _FUNCTIONS) else member
+        return self._served[name]
+
+    def public_names(self) -> set[str]:
+        """Return the names that the module of SciPy shows."""
+        return {name for name in attributes(self.package) if not name.startswith("_")}
+
+
+def refuse(function: str) -> UnsupportedFunctionError:
+    """Return the error for a function of SciPy that was called on traced arrays."""
+    return UnsupportedFunctionError(function, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())
+
+
+def guarded(function: Any, name: str) -> Any:
+    """Return a function of SciPy that refuses traced arrays, in lists too."""
+
+    @functools.wraps(function)
+    def served(*args: Any, **kwargs: Any) -> Any:
+        if is_traced(*args, *kwargs.values()):
+            raise refuse(name)
+        return function(*args, **kwargs)
+
+    return served

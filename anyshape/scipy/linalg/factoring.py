@@ -1,0 +1,152 @@
+"""Define the functions of `scipy.linalg` that factor, with SciPy's arguments and conventions.
+
+Options that let SciPy overwrite or check its operands, or choose a routine of LAPACK, have no effect on traced arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.scipy.linalg.solving import from_triangle
+from anyshape.support.packages import scipy_linalg
+
+
+def _refuse(function: str, option: str, value: Any) -> ArgumentError:
+    return ArgumentError(function, f"{option}={value!r}", "is not available for traced arrays", "leave it out")
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return the upper Cholesky factor U of Hermitian positive definite matrices U^H U, or the `lower` one.
+
+    The factor has the shape (..., n, n) of the matrices. Only the triangle of the factor is read.
+    A matrix that is not positive definite is NumPy's LinAlgError when the program runs.
+    """
+    if not is_traced(a):
+        return scipy_linalg.cholesky(a, lower, overwrite_a, check_finite)
+    return xp.linalg.cholesky(a, upper=not lower)
+
+
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """Return (u, s, vh) with u s vh = a for matrices a of shape (..., m, n), or s alone without `compute_uv`."""
+    if not is_traced(a):
+        return scipy_linalg.svd(a, full_matrices, compute_uv, overwrite_a, check_finite, lapack_driver)
+    return tuple(xp.linalg.svd(a, full_matrices)) if compute_uv else xp.linalg.svdvals(a)
+
+
+def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return the singular values of matrices of shape (..., m, n) in descending order."""
+    return xp.linalg.svdvals(a) if is_traced(a) else scipy_linalg.svdvals(a, overwrite_a, check_finite)
+
+
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """Return (q, r) with orthonormal columns and upper triangular matrices, or (r,) for mode "r".
+
+    For traced arrays with more rows than columns `mode` is "economic": the further columns of "full" have no
+    derivative. `pivoting` and mode "raw" raise ArgumentError for them.
+    """
+    if not is_traced(a):
+        return scipy_linalg.qr(a, overwrite_a, lwork, mode, pivoting, check_finite)
+    if pivoting:
+        raise _refuse("qr", "pivoting", pivoting)
+    choice_of("qr", "mode", mode, ("full", "r", "economic"))
+    if mode != "economic" and a.shape[-2] > a.shape[-1]:
+        problem = "is not available for a traced array with more rows than columns"
+        raise ArgumentError("qr", f"mode={mode!r}", problem, "use mode='economic'")
+    q, r = xp.linalg.qr(a)
+    return (r,) if mode == "r" else (q, r)
+
+
+def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+    """Return (u, p) with a = u p, or a = p u for side "left": u has orthonormal columns or rows, p is Hermitian.
+
+    `a` has the shape (m, n). The factors follow from the singular values, whose derivatives need distinct ones.
+    """
+    if not is_traced(a):
+        return scipy_linalg.polar(a, side)
+    choice_of("polar", "side", side, ("right", "left"))
+    w, s, vh = xp.linalg.svd(a, full_matrices=False)
+    v = xp.conj(xp.matrix_transpose(vh))
+    p = (v * s) @ vh if side == "right" else (w * s) @ xp.conj(xp.matrix_transpose(w))
+    return w @ vh, p
+
+
+def eigh(
+    a: Any,
+    b: Any = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    type: int = 1,
+    check_finite: bool = True,
+    subset_by_index: Any = None,
+    subset_by_value: Any = None,
+    driver: Any = None,
+) -> Any:
+    """Return the eigenvalues in ascending order and eigenvectors of Hermitian matrices, or of the pencil a v = w b v.
+
+    `a` and the positive definite `b` have the shape (n, n). `subset_by_index` is a pair of positions; the other choices
+    of a subset raise ArgumentError. With `eigvals_only` the eigenvalues come alone.
+    """
+    if not is_traced(a, b):
+        choices = {"type": type, "driver": driver, "subset_by_index": subset_by_index}
+        return scipy_linalg.eigh(
+            a, b, lower=lower, eigvals_only=eigvals_only, subset_by_value=subset_by_value, **choices
+        )
+    if subset_by_value is not None:
+        raise _refuse("eigh", "subset_by_value", subset_by_value)
+    if b is not None and type != 1:
+        raise _refuse("eigh", "type", type)
+    triangle = "L" if lower else "U"
+    first, last = (None, None) if subset_by_index is None else (subset_by_index[0], subset_by_index[1] + 1)
+    if b is not None:
+        return _eigh_of_pencil(from_triangle(a, lower), b, lower, eigvals_only, slice(first, last))
+    if eigvals_only:
+        return xp.linalg.eigvalsh(a, triangle)[..., first:last]
+    values, vectors = xp.linalg.eigh(a, triangle)
+    return values[..., first:last], vectors[..., first:last]
+
+
+def _eigh_of_pencil(a: Any, b: Any, lower: bool, eigvals_only: bool, subset: slice) -> Any:
+    """Reduce a v = w b v to a standard problem by the Cholesky factor of b."""
+    factor = xp.linalg.cholesky(from_triangle(b, lower))
+    inverse = xp.linalg.inv(factor)
+    values, vectors = xp.linalg.eigh(inverse @ a @ xp.conj(inverse.T))
+    if eigvals_only:
+        return values[subset]
+    return values[subset], (xp.conj(inverse.T) @ vectors)[:, subset]
+
+
+def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
+    """Return the eigenvalues of Hermitian matrices in ascending order, or of the pencil a v = w b v; see `eigh`."""
+    if not is_traced(a, b):
+        return scipy_linalg.eigvalsh(a, b, lower=lower, **options)
+    return eigh(a, b, lower, eigvals_only=True, **options)
+
+
+def eigvals(a: Any, b: Any = None, overwrite_a: bool = False, check_finite: bool = True, **options: Any) -> Any:
+    """Return the eigenvalues of square matrices, complex and in the order of LAPACK; `b` raises ArgumentError."""
+    if not is_traced(a, b):
+        return scipy_linalg.eigvals(a, b, overwrite_a, check_finite, **options)
+    if b is not None:
+        raise _refuse("eigvals", "b", "a matrix")
+    return xp.linalg.eigvals(xp.asarray(a).astype(np.result_type(a.dtype, np.complex64)))

@@ -1,0 +1,162 @@
+"""Define the functions of `scipy.linalg` that solve by factors.
+
+Matrices are in the last two axes, and leading axes are a batch. Options that let SciPy overwrite or check its operands
+have no effect on traced arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape import numpy as xp
+from anyshape.numpy.linalg.solving import as_squares, in_one_dtype
+from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
+from anyshape.ops import linalg as la
+from anyshape.ops import movement as mv
+from anyshape.ops.core.apply import context_of
+from anyshape.support.packages import scipy_linalg
+
+_FORMS = {0: "N", "N": "N", 1: "T", "T": "T", 2: "C", "C": "C"}
+
+
+def _with_columns(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
+    """Return matrices and right-hand sides as columns in one dtype and batch, and whether `b` was a vector."""
+    matrix, right = in_one_dtype(name, as_squares(name, a), b)
+    ctx = context_of(name, matrix, right)
+    if not right.meta.rank:
+        raise ctx.fail("the right-hand side is a scalar", "pass a vector or a matrix")
+    is_vector = right.meta.rank == 1
+    if is_vector:
+        right = mv.expand(right, (1,))
+    rows = sizes(matrix)[-1]
+    ctx.require_equal(rows, sizes(right)[-2], f"{rows} equations have {sizes(right)[-2]} right-hand sides")
+    batch = xp.broadcast_shapes(matrix.shape[:-2], right.shape[:-2])
+    matrix, right = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (matrix, right))
+    return matrix, right, is_vector
+
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """Return x with a x = b for triangular matrices a of shape (..., n, n) and b of shape (n,) or (..., n, k).
+
+    The other triangle is not read. `trans` 1 or "T" solves with the transpose, 2 or "C" with the conjugate transpose.
+    A zero on the diagonal is NumPy's LinAlgError when the program runs.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> from anyshape.scipy import linalg
+    >>> a = np.array([[2.0, 0.0], [1.0, 4.0]])
+    >>> print(grad(lambda b: linalg.solve_triangular(a, b, lower=True).sum())(np.ones(2)))
+    [0.375 0.25 ]
+    """
+    if not is_traced(a, b):
+        return scipy_linalg.solve_triangular(a, b, trans, lower, unit_diagonal, overwrite_b, check_finite)
+    form = _FORMS[choice_of("solve_triangular", "trans", trans, tuple(_FORMS))]
+    matrix, right, is_vector = _with_columns("solve_triangular", a, b)
+    x = la.triangular_solve(matrix, right, lower=bool(lower), form=form, unit=bool(unit_diagonal))
+    return x[..., 0] if is_vector else x
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+    """Return the pair of a Cholesky factor of Hermitian positive definite matrices and of `lower`, for `cho_solve`.
+
+    Where SciPy leaves the other triangle undefined, it is 0.
+    """
+    if not is_traced(a):
+        return scipy_linalg.cho_factor(a, lower, overwrite_a, check_finite)
+    return xp.linalg.cholesky(a, upper=not lower), bool(lower)
+
+
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """Return x with a x = b by the factor of a that `cho_factor` gave, for b of shape (n,) or (..., n, k)."""
+    factor, lower = c_and_lower
+    if not is_traced(factor, b):
+        return scipy_linalg.cho_solve(c_and_lower, b, overwrite_b, check_finite)
+    first, last = (0, 2) if lower else (2, 0)
+    return solve_triangular(factor, solve_triangular(factor, b, first, lower), last, lower)
+
+
+def from_triangle(a: Any, lower: bool, *, hermitian: bool = True) -> Any:
+    """Return the Hermitian, or else the symmetric, matrices that one triangle stands for."""
+    half, other = (xp.tril(a), xp.tril(a, -1)) if lower else (xp.triu(a), xp.triu(a, 1))
+    mirrored = xp.matrix_transpose(other)
+    return half + (xp.conj(mirrored) if hermitian else mirrored)
+
+
+_STRUCTURES = {
+    None: "general", "gen": "general", "general": "general", "diagonal": "general", "tridiagonal": "general",
+    "banded": "general", "sym": "symmetric", "symmetric": "symmetric", "her": "hermitian", "hermitian": "hermitian",
+    "pos": "positive", "positive definite": "positive", "upper triangular": "upper", "lower triangular": "lower",
+}  # fmt: skip
+
+
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: Any = None,
+    transposed: bool = False,
+) -> Any:
+    """Return x with a x = b for square matrices a (..., n, n) and b of shape (n,) or (..., n, k).
+
+    `assume_a` names the structure of `a`: a symmetric, Hermitian or positive definite one is read from one triangle.
+    A singular matrix is NumPy's LinAlgError when the program runs.
+    """
+    if not is_traced(a, b):
+        options = {"lower": lower, "check_finite": check_finite, "assume_a": assume_a, "transposed": transposed}
+        return scipy_linalg.solve(a, b, overwrite_a=overwrite_a, overwrite_b=overwrite_b, **options)
+    structure = _STRUCTURES[choice_of("solve", "assume_a", assume_a, tuple(_STRUCTURES))]
+    if structure in ("upper", "lower"):
+        return solve_triangular(a, b, trans=int(transposed), lower=structure == "lower")
+    if structure == "positive" and not transposed:
+        return cho_solve(cho_factor(from_triangle(a, lower), lower=True), b)
+    if structure != "general":
+        a = from_triangle(a, lower, hermitian=structure != "symmetric")
+    return xp.linalg.solve(xp.matrix_transpose(a) if transposed else a, b)
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True, **structure: Any) -> Any:
+    """Return the inverses of the square matrices in the last two axes.
+
+    A singular matrix is NumPy's LinAlgError when the program runs. SciPy's hints at a structure have no effect.
+    """
+    if not is_traced(a):
+        return scipy_linalg.inv(a, overwrite_a, check_finite, **structure)
+    return xp.linalg.inv(a)
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return the determinants of the square matrices in the last two axes."""
+    return xp.linalg.det(a) if is_traced(a) else scipy_linalg.det(a, overwrite_a, check_finite)
+
+
+def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+    """Return norms of vectors or matrices along the axes, as `numpy.linalg.norm` does."""
+    if not is_traced(a):
+        return scipy_linalg.norm(a, ord, axis, keepdims, check_finite)
+    return xp.linalg.norm(a, ord, axis, keepdims)
+
+
+def lstsq(
+    a: Any,
+    b: Any,
+    cond: Any = None,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    lapack_driver: Any = None,
+) -> Any:
+    """Return (x, residues, rank, s) of least squares for a of shape (m, n), as `numpy.linalg.lstsq` does."""
+    if not is_traced(a, b):
+        return scipy_linalg.lstsq(a, b, cond, overwrite_a, overwrite_b, check_finite, lapack_driver)
+    return xp.linalg.lstsq(a, b, cond)

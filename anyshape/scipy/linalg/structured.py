@@ -1,0 +1,105 @@
+"""Define the functions of `scipy.linalg` that build structured matrices, of symbolic sizes too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape import numpy as xp
+from anyshape.numpy.operands.promotion import is_traced
+from anyshape.support.packages import scipy_linalg
+
+
+def block_diag(*arrs: Any) -> Any:
+    """Return the matrix with these matrices on its diagonal and zeros elsewhere; a vector counts as one row."""
+    if not is_traced(*arrs):
+        return scipy_linalg.block_diag(*arrs)
+    blocks = [xp.atleast_2d(x) for x in arrs]
+    dtype = xp.result_type(*blocks)
+    rows = []
+    for i, block in enumerate(blocks):
+        row = [
+            block.astype(dtype) if i == j else xp.zeros((block.shape[0], other.shape[1]), dtype)
+            for j, other in enumerate(blocks)
+        ]
+        rows.append(xp.concatenate(row, axis=1))
+    return xp.concatenate(rows)
+
+
+def _offsets(rows: Any, columns: Any) -> Any:
+    """Return for each position of a matrix its row minus its column."""
+    return xp.arange(rows)[:, None] - xp.arange(columns)[None, :]
+
+
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """Return the matrix of constant diagonals with first column c and first row r, whose first element is not read.
+
+    Without r the row is the conjugate of c, so that the matrix is Hermitian where c[0] is real.
+    """
+    if not is_traced(c, r):
+        return scipy_linalg.toeplitz(c) if r is None else scipy_linalg.toeplitz(c, r)
+    column = xp.ravel(c)
+    row = xp.conj(column) if r is None else xp.ravel(r)
+    values = xp.concatenate([row[:0:-1], column])
+    return values[_offsets(column.shape[0], row.shape[0]) + (row.shape[0] - 1)]
+
+
+def hankel(c: Any, r: Any = None) -> Any:
+    """Return the matrix of constant antidiagonals with first column c and last row r, whose first element is not read.
+
+    Without r the rest of the last row is 0.
+    """
+    if not is_traced(c, r):
+        return scipy_linalg.hankel(c) if r is None else scipy_linalg.hankel(c, r)
+    column = xp.ravel(c)
+    row = xp.zeros_like(column) if r is None else xp.ravel(r)
+    values = xp.concatenate([column, row[1:]])
+    return values[xp.arange(column.shape[0])[:, None] + xp.arange(row.shape[0])[None, :]]
+
+
+def circulant(c: Any) -> Any:
+    """Return the matrix whose first column is c, and whose further columns are c rotated, one step each."""
+    if not is_traced(c):
+        return scipy_linalg.circulant(c)
+    column = xp.ravel(c)
+    size = column.shape[0]
+    return column[xp.mod(_offsets(size, size), xp.maximum(size, 1))]
+
+
+def companion(a: Any) -> Any:
+    """Return the matrix whose characteristic polynomial has these coefficients, highest power first."""
+    if not is_traced(a):
+        return scipy_linalg.companion(a)
+    row = -a[1:] / (1.0 * a[0])
+    size = row.shape[0]
+    below = xp.eye(size, k=-1, dtype=row.dtype)
+    return xp.concatenate([row[None, :], below[1:]])
+
+
+def convolution_matrix(a: Any, n: Any, mode: str = "full") -> Any:
+    """Return the matrix A with A @ v = convolve(a, v, mode), for v of n elements."""
+    if not is_traced(a, n):
+        return scipy_linalg.convolution_matrix(a, n, mode)
+    size = a.shape[0]
+    full = _convolution_rows(a, size, n)
+    if mode == "full":
+        return full
+    shorter, longer = xp.minimum(size, n), xp.maximum(size, n)
+    first, count = ((shorter - 1) // 2, longer) if mode == "same" else (shorter - 1, longer - shorter + 1)
+    return full[first : first + count]
+
+
+def _convolution_rows(a: Any, size: Any, n: Any) -> Any:
+    """Return a matrix with shifted copies of a as columns."""
+    offsets = _offsets(size + n - 1, n)
+    inside = (offsets >= 0) & (offsets < size)
+    return xp.where(inside, a[xp.clip(offsets, 0, size - 1)], xp.zeros((), a.dtype))
+
+
+def diagsvd(s: Any, M: Any, N: Any) -> Any:
+    """Return the M by N matrix with the singular values s on its diagonal; s has min(M, N) elements."""
+    if not is_traced(s, M, N):
+        return scipy_linalg.diagsvd(s, M, N)
+    padded = xp.concatenate([s, xp.zeros(1, s.dtype)])
+    offsets = _offsets(M, N)
+    index = xp.where(offsets == 0, xp.arange(M)[:, None], s.shape[0])
+    return padded[index]

@@ -1,0 +1,374 @@
+"""Define continuous families on all reals or on an interval by their standard forms.
+
+Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
+"""
+
+from __future__ import annotations
+
+from math import e, log, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.numpy import special as sc
+from anyshape.scipy.stats.distribution import Form
+
+INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
+LOG_ROOT_2PI = 0.5 * log(2 * pi)
+
+
+def _unit_interval(*shapes: Any) -> tuple[Any, Any]:
+    return 0.0, 1.0
+
+
+def _constant(value: float) -> Any:
+    return lambda *shapes: value
+
+
+NORM = Form(
+    log_density=lambda z: -0.5 * xp.square(z) - LOG_ROOT_2PI,
+    cdf=sc.ndtr,
+    sf=lambda z: sc.ndtr(-z),
+    logcdf=sc.log_ndtr,
+    logsf=lambda z: sc.log_ndtr(-z),
+    ppf=sc.ndtri,
+    isf=lambda q: -sc.ndtri(q),
+    mean=_constant(0.0),
+    var=_constant(1.0),
+    entropy=_constant(0.5 * log(2 * pi * e)),
+)
+
+UNIFORM = Form(
+    support=_unit_interval,
+    log_density=lambda z: 0.0 * z,
+    cdf=lambda z: z,
+    ppf=lambda q: q,
+    mean=_constant(0.5),
+    var=_constant(1 / 12),
+    entropy=_constant(0.0),
+)
+
+
+def _cauchy_tail(z: Any) -> Any:
+    """Return the probability above z, accurate where it is small."""
+    return xp.arctan2(1.0, z) / pi
+
+
+CAUCHY = Form(
+    log_density=lambda z: -xp.log1p(xp.square(z)) - log(pi),
+    cdf=lambda z: _cauchy_tail(-z),
+    sf=_cauchy_tail,
+    ppf=lambda q: -1 / xp.tan(pi * q),
+    isf=lambda q: 1 / xp.tan(pi * q),
+    mean=_constant(NAN),
+    var=_constant(NAN),
+    entropy=_constant(log(4 * pi)),
+)
+
+LAPLACE = Form(
+    log_density=lambda z: -xp.abs(z) - log(2),
+    cdf=lambda z: 0.5 + 0.5 * xp.sign(z) * -xp.expm1(-xp.abs(z)),
+    logcdf=lambda z: xp.where(z < 0, z - log(2), xp.log1p(-0.5 * xp.exp(-xp.abs(z)))),
+    sf=lambda z: 0.5 - 0.5 * xp.sign(z) * -xp.expm1(-xp.abs(z)),
+    logsf=lambda z: xp.where(z > 0, -z - log(2), xp.log1p(-0.5 * xp.exp(-xp.abs(z)))),
+    ppf=lambda q: xp.where(q > 0.5, -xp.log(2 * xp.minimum(1 - q, 0.5)), xp.log(2 * xp.minimum(q, 0.5))),
+    isf=lambda q: xp.where(q > 0.5, xp.log(2 * xp.minimum(1 - q, 0.5)), -xp.log(2 * xp.minimum(q, 0.5))),
+    mean=_constant(0.0),
+    var=_constant(2.0),
+    entropy=_constant(log(2) + 1),
+)
+
+
+def _logistic_log_density(z: Any) -> Any:
+    size = -xp.abs(z)
+    return size - 2 * xp.log1p(xp.exp(size))
+
+
+LOGISTIC = Form(
+    log_density=_logistic_log_density,
+    cdf=sc.expit,
+    sf=lambda z: sc.expit(-z),
+    logcdf=sc.log_expit,
+    logsf=lambda z: sc.log_expit(-z),
+    ppf=sc.logit,
+    isf=lambda q: -sc.logit(q),
+    mean=_constant(0.0),
+    var=_constant(pi**2 / 3),
+    entropy=_constant(2.0),
+)
+
+HYPSECANT = Form(
+    log_density=lambda z: log(2 / pi) - xp.abs(z) - xp.log1p(xp.exp(-2 * xp.abs(z))),
+    cdf=lambda z: 2 / pi * xp.arctan(xp.exp(z)),
+    sf=lambda z: 2 / pi * xp.arctan(xp.exp(-z)),
+    ppf=lambda q: xp.log(xp.tan(0.5 * pi * q)),
+    isf=lambda q: -xp.log(xp.tan(0.5 * pi * q)),
+    mean=_constant(0.0),
+    var=_constant(pi**2 / 4),
+    entropy=_constant(log(2 * pi)),
+)
+
+GUMBEL_R = Form(
+    log_density=lambda z: -z - xp.exp(-z),
+    cdf=lambda z: xp.exp(-xp.exp(-z)),
+    logcdf=lambda z: -xp.exp(-z),
+    sf=lambda z: -xp.expm1(-xp.exp(-z)),
+    ppf=lambda q: -xp.log(-xp.log(q)),
+    isf=lambda q: -xp.log(-xp.log1p(-q)),
+    mean=_constant(EULER),
+    var=_constant(pi**2 / 6),
+    entropy=_constant(EULER + 1),
+)
+
+GUMBEL_L = Form(
+    log_density=lambda z: z - xp.exp(z),
+    cdf=lambda z: -xp.expm1(-xp.exp(z)),
+    sf=lambda z: xp.exp(-xp.exp(z)),
+    logsf=lambda z: -xp.exp(z),
+    ppf=lambda q: xp.log(-xp.log1p(-q)),
+    isf=lambda q: xp.log(-xp.log(q)),
+    mean=_constant(-EULER),
+    var=_constant(pi**2 / 6),
+    entropy=_constant(EULER + 1),
+)
+
+
+def _student_log_density(z: Any, df: Any) -> Any:
+    is_normal = xp.isinf(df)
+    nu = xp.where(is_normal, 1.0, df)  # both choices are computed
+    value = -0.5 * (nu + 1) * xp.log1p(xp.square(z) / nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
+    return xp.where(is_normal, NORM.log_density(z), value)
+
+
+def _student_var(df: Any) -> Any:
+    nu = xp.where(df > 2, xp.where(xp.isinf(df), 3.0, df), 3.0)
+    finite = xp.where(xp.isinf(df), 1.0, nu / (nu - 2))
+    return xp.where(df > 2, finite, xp.where(df > 1, INF, NAN))
+
+
+def _student_entropy(df: Any) -> Any:
+    is_normal = xp.isinf(df)
+    nu = xp.where(is_normal, 1.0, df)
+    half = 0.5 * (nu + 1)
+    value = half * (sc.digamma(half) - sc.digamma(0.5 * nu)) + 0.5 * xp.log(nu) + sc.betaln(0.5 * nu, 0.5)
+    return xp.where(is_normal, 0.5 * log(2 * pi * e), value)
+
+
+T = Form(
+    shapes="df",
+    log_density=_student_log_density,
+    cdf=lambda z, df: sc.stdtr(df, z),
+    sf=lambda z, df: sc.stdtr(df, -z),
+    ppf=lambda q, df: sc.stdtrit(df, q),
+    isf=lambda q, df: -sc.stdtrit(df, q),
+    mean=lambda df: xp.where(df > 1, 0.0, INF),
+    var=_student_var,
+    entropy=_student_entropy,
+)
+
+
+def _gennorm_tail(z: Any, beta: Any) -> Any:
+    """Return half the probability of values farther from 0 than z."""
+    return 0.5 * sc.gammaincc(1 / beta, xp.abs(z) ** beta)
+
+
+def _gennorm_quantile(q: Any, beta: Any) -> Any:
+    """Return the quantile, from the tail that the probability belongs to."""
+    tail = xp.minimum(q, 1 - q)
+    return xp.sign(q - 0.5) * sc.gammainccinv(1 / beta, 2 * tail) ** (1 / beta)
+
+
+GENNORM = Form(
+    shapes="beta",
+    log_density=lambda z, beta: xp.log(0.5 * beta) - sc.gammaln(1 / beta) - xp.abs(z) ** beta,
+    cdf=lambda z, beta: xp.where(z > 0, 1 - _gennorm_tail(z, beta), _gennorm_tail(z, beta)),
+    sf=lambda z, beta: xp.where(z > 0, _gennorm_tail(z, beta), 1 - _gennorm_tail(z, beta)),
+    ppf=_gennorm_quantile,
+    isf=lambda q, beta: -_gennorm_quantile(q, beta),
+    mean=_constant(0.0),
+    var=lambda beta: xp.exp(sc.gammaln(3 / beta) - sc.gammaln(1 / beta)),
+    entropy=lambda beta: 1 / beta - xp.log(0.5 * beta) + sc.gammaln(1 / beta),
+)
+
+SKEWNORM = Form(
+    shapes="a",
+    valid=xp.isfinite,
+    log_density=lambda z, a: log(2) + NORM.log_density(z) + sc.log_ndtr(a * z),
+    cdf=lambda z, a: sc.ndtr(z) - 2 * sc.owens_t(z, a),
+    sf=lambda z, a: sc.ndtr(-z) + 2 * sc.owens_t(z, a),
+    mean=lambda a: sqrt(2 / pi) * a / xp.sqrt(1 + xp.square(a)),
+    var=lambda a: 1 - 2 / pi * xp.square(a) / (1 + xp.square(a)),
+)
+
+JOHNSONSU = Form(
+    shapes="a b",
+    valid=lambda a, b: (b > 0) & (a == a),
+    log_density=lambda z, a, b: xp.log(b) - 0.5 * xp.log1p(xp.square(z)) + NORM.log_density(a + b * xp.arcsinh(z)),
+    cdf=lambda z, a, b: sc.ndtr(a + b * xp.arcsinh(z)),
+    sf=lambda z, a, b: sc.ndtr(-a - b * xp.arcsinh(z)),
+    ppf=lambda q, a, b: xp.sinh((sc.ndtri(q) - a) / b),
+    isf=lambda q, a, b: xp.sinh((-sc.ndtri(q) - a) / b),
+    mean=lambda a, b: -xp.exp(0.5 / xp.square(b)) * xp.sinh(a / b),
+    var=lambda a, b: 0.5 * xp.expm1(1 / xp.square(b)) * (xp.exp(1 / xp.square(b)) * xp.cosh(2 * a / b) + 1),
+)
+
+# -- on an interval
+
+BETA = Form(
+    shapes="a b",
+    support=_unit_interval,
+    log_density=lambda z, a, b: sc.xlog1py(b - 1, -z) + sc.xlogy(a - 1, z) - sc.betaln(a, b),
+    cdf=lambda z, a, b: sc.betainc(a, b, z),
+    sf=lambda z, a, b: sc.betaincc(a, b, z),
+    ppf=lambda q, a, b: sc.betaincinv(a, b, q),
+    isf=lambda q, a, b: sc.betainccinv(a, b, q),
+    mean=lambda a, b: a / (a + b),
+    var=lambda a, b: a * b / (xp.square(a + b) * (a + b + 1)),
+    entropy=lambda a, b: (
+        sc.betaln(a, b) - (a - 1) * sc.digamma(a) - (b - 1) * sc.digamma(b) + (a + b - 2) * sc.digamma(a + b)
+    ),
+)
+
+ARCSINE = Form(
+    support=_unit_interval,
+    log_density=lambda z: -log(pi) - 0.5 * xp.log(z) - 0.5 * xp.log1p(-z),
+    cdf=lambda z: 2 / pi * xp.arcsin(xp.sqrt(z)),
+    ppf=lambda q: xp.square(xp.sin(0.5 * pi * q)),
+    mean=_constant(0.5),
+    var=_constant(1 / 8),
+    entropy=_constant(log(pi / 4)),
+)
+
+POWERLAW = Form(
+    shapes="a",
+    support=_unit_interval,
+    log_density=lambda z, a: xp.log(a) + sc.xlogy(a - 1, z),
+    cdf=lambda z, a: z**a,
+    ppf=lambda q, a: q ** (1 / a),
+    mean=lambda a: a / (a + 1),
+    var=lambda a: a / ((a + 2) * xp.square(a + 1)),
+    entropy=lambda a: 1 - 1 / a - xp.log(a),
+)
+
+
+def _rises(z: Any, c: Any) -> Any:
+    """Return where the triangular density still rises; c itself counts so unless it is 0."""
+    return (z < c) | ((z == c) & (c > 0))
+
+
+def _triang_pdf(z: Any, c: Any) -> Any:
+    up, down = xp.where(c > 0, c, 1.0), xp.where(c < 1, 1 - c, 1.0)
+    return xp.where(_rises(z, c), 2 * z / up, 2 * (1 - z) / down)
+
+
+def _triang_cdf(z: Any, c: Any) -> Any:
+    up, down = xp.where(c > 0, c, 1.0), xp.where(c < 1, 1 - c, 1.0)
+    return xp.where(_rises(z, c), xp.square(z) / up, 1 - xp.square(1 - z) / down)
+
+
+TRIANG = Form(
+    shapes="c",
+    support=_unit_interval,
+    valid=lambda c: (c >= 0) & (c <= 1),
+    safe=0.5,
+    log_density=lambda z, c: xp.log(_triang_pdf(z, c)),
+    cdf=_triang_cdf,
+    ppf=lambda q, c: xp.where(q < c, xp.sqrt(c * xp.minimum(q, c)), 1 - xp.sqrt((1 - c) * xp.minimum(1 - q, 1 - c))),
+    mean=lambda c: (c + 1) / 3,
+    var=lambda c: (1 - c + xp.square(c)) / 18,
+    entropy=lambda c: 0.5 - log(2) + 0 * c,
+)
+
+
+def _log_normal_mass(a: Any, b: Any) -> Any:
+    """Return the logarithm of the probability of a standard normal between a and b, computed on the smaller tail."""
+    right = a > 0
+    low, high = xp.where(right, -b, a), xp.where(right, -a, b)
+    far, near = sc.log_ndtr(low), sc.log_ndtr(high)
+    return near + xp.log1p(-xp.exp(far - near))
+
+
+def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
+    """Return the quantile of a truncated normal, on the side where probabilities are small."""
+    left = sc.ndtri(sc.ndtr(a) + q * (sc.ndtr(b) - sc.ndtr(a)))
+    right = -sc.ndtri(sc.ndtr(-b) + (1 - q) * (sc.ndtr(-a) - sc.ndtr(-b)))
+    return xp.where(a > 0, right, left)
+
+
+def _truncation(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the densities of a truncated normal at its ends, and the ends times their densities."""
+    mass = _log_normal_mass(a, b)
+    at_a, at_b = xp.exp(NORM.log_density(a) - mass), xp.exp(NORM.log_density(b) - mass)
+    finite_a, finite_b = xp.where(xp.isinf(a), 0.0, a), xp.where(xp.isinf(b), 0.0, b)
+    return at_a, at_b, finite_a * at_a, finite_b * at_b
+
+
+def _truncated_mean(a: Any, b: Any) -> Any:
+    at_a, at_b, _, _ = _truncation(a, b)
+    return at_a - at_b
+
+
+def _truncated_var(a: Any, b: Any) -> Any:
+    at_a, at_b, first, last = _truncation(a, b)
+    return 1 + first - last - xp.square(at_a - at_b)
+
+
+def _truncated_entropy(a: Any, b: Any) -> Any:
+    _, _, first, last = _truncation(a, b)
+    return LOG_ROOT_2PI + 0.5 + _log_normal_mass(a, b) + 0.5 * (first - last)
+
+
+TRUNCNORM = Form(
+    shapes="a b",
+    support=lambda a, b: (a, b),
+    valid=lambda a, b: a < b,
+    log_density=lambda z, a, b: NORM.log_density(z) - _log_normal_mass(a, b),
+    logcdf=lambda z, a, b: _log_normal_mass(a, z) - _log_normal_mass(a, b),
+    logsf=lambda z, a, b: _log_normal_mass(z, b) - _log_normal_mass(a, b),
+    ppf=_truncated_quantile,
+    isf=lambda q, a, b: -_truncated_quantile(q, -b, -a),
+    mean=_truncated_mean,
+    var=_truncated_var,
+    entropy=_truncated_entropy,
+)
+
+
+VONMISES = Form(
+    shapes="kappa",
+    valid=lambda kappa: kappa >= 0,
+    log_density=lambda z, kappa: -2 * kappa * xp.square(xp.sin(0.5 * z)) - log(2 * pi) - xp.log(sc.i0e(kappa)),
+    mean=_constant(0.0),
+    entropy=lambda kappa: -kappa * sc.i1e(kappa) / sc.i0e(kappa) + log(2 * pi) + xp.log(sc.i0e(kappa)) + kappa,
+)
+
+WRAPCAUCHY = Form(
+    shapes="c",
+    support=lambda c: (0.0, 2 * pi),
+    valid=lambda c: (c > 0) & (c < 1),
+    safe=0.5,
+    log_density=lambda z, c: xp.log1p(-xp.square(c)) - log(2 * pi) - xp.log(1 + xp.square(c) - 2 * c * xp.cos(z)),
+    entropy=lambda c: log(2 * pi) + xp.log1p(-xp.square(c)),
+)
+
+FORMS = {
+    "norm": NORM,
+    "uniform": UNIFORM,
+    "cauchy": CAUCHY,
+    "laplace": LAPLACE,
+    "logistic": LOGISTIC,
+    "hypsecant": HYPSECANT,
+    "gumbel_r": GUMBEL_R,
+    "gumbel_l": GUMBEL_L,
+    "t": T,
+    "gennorm": GENNORM,
+    "skewnorm": SKEWNORM,
+    "johnsonsu": JOHNSONSU,
+    "beta": BETA,
+    "arcsine": ARCSINE,
+    "powerlaw": POWERLAW,
+    "triang": TRIANG,
+    "truncnorm": TRUNCNORM,
+    "vonmises": VONMISES,
+    "wrapcauchy": WRAPCAUCHY,
+}

@@ -1,0 +1,209 @@
+"""Define discrete families by their standard forms.
+
+Source of the formulas: Johnson, Kemp and Kotz, Univariate Discrete Distributions, in the parameters of SciPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.numpy import special as sc
+from anyshape.scipy.stats.distribution import Form
+
+INF = np.inf
+
+
+def _counts(*shapes: Any) -> tuple[Any, Any]:
+    return 0.0, INF
+
+
+def _is_probability(p: Any) -> Any:
+    return (p >= 0) & (p <= 1)
+
+
+def _is_count(n: Any) -> Any:
+    return (n >= 0) & (xp.floor(n) == n)
+
+
+def _log_choose(n: Any, k: Any) -> Any:
+    """Return the logarithm of the binomial coefficient."""
+    return -xp.log(n + 1) - sc.betaln(n - k + 1, k + 1)
+
+
+def _first_integer(x: Any, reaches: Any) -> Any:
+    """Return the least integer from x on, or the one before where that reaches a probability too."""
+    k = xp.ceil(x)
+    return xp.where(reaches(k - 1), k - 1, k)
+
+
+BERNOULLI = Form(
+    shapes="p",
+    discrete=True,
+    support=lambda p: (0.0, 1.0),
+    valid=_is_probability,
+    log_density=lambda k, p: sc.xlogy(k, p) + sc.xlog1py(1 - k, -p),
+    cdf=lambda k, p: 1 - p,
+    sf=lambda k, p: p,
+    ppf=lambda q, p: xp.where(q > 1 - p, 1.0, 0.0),
+    mean=lambda p: p,
+    var=lambda p: p * (1 - p),
+    entropy=lambda p: sc.entr(p) + sc.entr(1 - p),
+)
+
+BINOM = Form(
+    shapes="n p",
+    discrete=True,
+    support=lambda n, p: (0.0, n),
+    valid=lambda n, p: _is_count(n) & _is_probability(p),
+    log_density=lambda k, n, p: _log_choose(n, k) + sc.xlogy(k, p) + sc.xlog1py(n - k, -p),
+    cdf=lambda k, n, p: sc.betaincc(k + 1, n - k, p),
+    sf=lambda k, n, p: sc.betainc(k + 1, n - k, p),
+    mean=lambda n, p: n * p,
+    var=lambda n, p: n * p * (1 - p),
+)
+
+POISSON = Form(
+    shapes="mu",
+    discrete=True,
+    support=_counts,
+    valid=lambda mu: mu >= 0,
+    log_density=lambda k, mu: sc.xlogy(k, mu) - sc.gammaln(k + 1) - mu,
+    cdf=lambda k, mu: sc.gammaincc(k + 1, mu),
+    sf=lambda k, mu: sc.gammainc(k + 1, mu),
+    mean=lambda mu: mu,
+    var=lambda mu: mu,
+)
+
+GEOM = Form(
+    shapes="p",
+    discrete=True,
+    support=lambda p: (1.0, INF),
+    valid=lambda p: (p > 0) & (p <= 1),
+    log_density=lambda k, p: sc.xlog1py(k - 1, -p) + xp.log(p),
+    cdf=lambda k, p: -xp.expm1(sc.xlog1py(k, -p)),
+    sf=lambda k, p: xp.exp(sc.xlog1py(k, -p)),
+    logsf=lambda k, p: sc.xlog1py(k, -p),
+    ppf=lambda q, p: _first_integer(
+        xp.log1p(-q) / xp.log1p(-p), lambda k: (-xp.expm1(sc.xlog1py(k, -p)) >= q) & (k > 0)
+    ),
+    mean=lambda p: 1 / p,
+    var=lambda p: (1 - p) / xp.square(p),
+    entropy=lambda p: (sc.entr(p) + sc.entr(1 - p)) / p,
+)
+
+NBINOM = Form(
+    shapes="n p",
+    discrete=True,
+    support=_counts,
+    valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
+    log_density=lambda k, n, p: (
+        sc.gammaln(n + k) - sc.gammaln(k + 1) - sc.gammaln(n) + n * xp.log(p) + sc.xlog1py(k, -p)
+    ),
+    cdf=lambda k, n, p: sc.betainc(n, k + 1, p),
+    sf=lambda k, n, p: sc.betaincc(n, k + 1, p),
+    mean=lambda n, p: n * (1 - p) / p,
+    var=lambda n, p: n * (1 - p) / xp.square(p),
+)
+
+BETABINOM = Form(
+    shapes="n a b",
+    discrete=True,
+    support=lambda n, a, b: (0.0, n),
+    valid=lambda n, a, b: _is_count(n) & (a > 0) & (b > 0),
+    log_density=lambda k, n, a, b: _log_choose(n, k) + sc.betaln(k + a, n - k + b) - sc.betaln(a, b),
+    mean=lambda n, a, b: n * a / (a + b),
+    var=lambda n, a, b: n * a * b * (a + b + n) / (xp.square(a + b) * (a + b + 1)),
+)
+
+HYPERGEOM = Form(
+    shapes="M n N",
+    discrete=True,
+    support=lambda total, n, drawn: (xp.maximum(drawn - total + n, 0.0), xp.minimum(n, drawn)),
+    valid=lambda total, n, drawn: _is_count(total) & _is_count(n) & _is_count(drawn) & (n <= total) & (drawn <= total),
+    log_density=lambda k, total, n, drawn: (
+        _log_choose(n, k) + _log_choose(total - n, drawn - k) - _log_choose(total, drawn)
+    ),
+    mean=lambda total, n, drawn: drawn * n / total,
+    var=lambda total, n, drawn: drawn * (n / total) * (1 - n / total) * (total - drawn) / (total - 1),
+)
+
+RANDINT = Form(
+    shapes="low high",
+    discrete=True,
+    support=lambda low, high: (low, high - 1),
+    valid=lambda low, high: (high > low) & (xp.floor(low) == low) & (xp.floor(high) == high),
+    log_density=lambda k, low, high: -xp.log(high - low) + 0 * k,
+    cdf=lambda k, low, high: (k - low + 1) / (high - low),
+    sf=lambda k, low, high: (high - 1 - k) / (high - low),
+    ppf=lambda q, low, high: _first_integer(
+        q * (high - low) + low - 1, lambda k: ((k - low + 1) / (high - low) >= q) & (k >= low)
+    ),
+    mean=lambda low, high: 0.5 * (high + low - 1),
+    var=lambda low, high: (xp.square(high - low) - 1) / 12,
+    entropy=lambda low, high: xp.log(high - low),
+)
+
+LOGSER = Form(
+    shapes="p",
+    discrete=True,
+    support=lambda p: (1.0, INF),
+    valid=lambda p: (p > 0) & (p < 1),
+    safe=0.5,
+    log_density=lambda k, p: k * xp.log(p) - xp.log(k) - xp.log(-xp.log1p(-p)),
+    mean=lambda p: p / ((p - 1) * xp.log1p(-p)),
+    var=lambda p: -p * (p + xp.log1p(-p)) / xp.square((1 - p) * xp.log1p(-p)),
+)
+
+ZIPF = Form(
+    shapes="a",
+    discrete=True,
+    support=lambda a: (1.0, INF),
+    valid=lambda a: a > 1,
+    safe=2.0,
+    log_density=lambda k, a: -a * xp.log(k) - xp.log(sc.zeta(a, 1.0)),
+)
+
+DLAPLACE = Form(
+    shapes="a",
+    discrete=True,
+    log_density=lambda k, a: xp.log(xp.tanh(0.5 * a)) - a * xp.abs(k),
+    cdf=lambda k, a: xp.where(
+        k >= 0,
+        1 - xp.exp(-a * xp.maximum(k, 0)) / (xp.exp(a) + 1),
+        xp.exp(a * (xp.minimum(k, 0) + 1)) / (xp.exp(a) + 1),
+    ),
+    mean=lambda a: 0 * a,
+    var=lambda a: 0.5 / xp.square(xp.sinh(0.5 * a)),
+    entropy=lambda a: a / xp.sinh(a) - xp.log(xp.tanh(0.5 * a)),
+)
+
+PLANCK = Form(
+    shapes="lambda_",
+    discrete=True,
+    support=_counts,
+    log_density=lambda k, lambda_: xp.log(-xp.expm1(-lambda_)) - lambda_ * k,
+    cdf=lambda k, lambda_: -xp.expm1(-lambda_ * (k + 1)),
+    sf=lambda k, lambda_: xp.exp(-lambda_ * (k + 1)),
+    logsf=lambda k, lambda_: -lambda_ * (k + 1),
+    mean=lambda lambda_: 1 / xp.expm1(lambda_),
+    var=lambda lambda_: xp.exp(-lambda_) / xp.square(xp.expm1(-lambda_)),
+    entropy=lambda lambda_: -lambda_ * xp.exp(-lambda_) / xp.expm1(-lambda_) - xp.log(-xp.expm1(-lambda_)),
+)
+
+FORMS = {
+    "bernoulli": BERNOULLI,
+    "binom": BINOM,
+    "poisson": POISSON,
+    "geom": GEOM,
+    "nbinom": NBINOM,
+    "betabinom": BETABINOM,
+    "hypergeom": HYPERGEOM,
+    "randint": RANDINT,
+    "logser": LOGSER,
+    "zipf": ZIPF,
+    "dlaplace": DLAPLACE,
+    "planck": PLANCK,
+}

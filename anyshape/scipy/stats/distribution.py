@@ -1,0 +1,320 @@
+"""Evaluate families of distributions from their standard forms, as `scipy.stats` does.
+
+A family is a `Form`: functions of a standardised point and of the shape parameters. Location, scale, supports and
+invalid parameters are handled here, once for all families. Concrete arguments go to SciPy itself.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.numpy.arrays.fallthrough import guarded, refuse
+from anyshape.numpy.operands.promotion import is_traced
+from anyshape.support.packages import scipy_stats
+
+Function = Callable[..., Any]
+INF = np.inf
+
+
+def _positive(*shapes: Any) -> Any:
+    """Return whether all shape parameters are positive."""
+    valid = np.True_
+    for shape in shapes:
+        valid = valid & (shape > 0)
+    return valid
+
+
+def _all_reals(*shapes: Any) -> tuple[Any, Any]:
+    return -INF, INF
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """Standard form of a family: location 0 and scale 1.
+
+    Functions take a point or a probability first, then the shape parameters. They may rely on a point inside of the
+    support, on a probability between 0 and 1, and on valid parameters. What is None is derived from the others.
+
+    - `shapes`: names of the shape parameters, in SciPy's order; `defaults` belong to the last ones.
+    - `log_density`: logarithm of the density, or of the probability of an integer for a discrete family.
+    - `support`: bounds of the support by the shape parameters; `open_ends` excludes them from the density.
+    - `valid`: whether shape parameters are admissible.
+    """
+
+    log_density: Function
+    shapes: str = ""
+    defaults: tuple[float, ...] = ()
+    support: Function = _all_reals
+    open_ends: bool = False
+    valid: Function = _positive
+    safe: float = 1.0  # admissible value of every shape parameter, computed with where one is not
+    discrete: bool = False
+    cdf: Function | None = None
+    sf: Function | None = None
+    logcdf: Function | None = None
+    logsf: Function | None = None
+    ppf: Function | None = None
+    isf: Function | None = None
+    mean: Function | None = None
+    var: Function | None = None
+    entropy: Function | None = None
+
+
+class Parameters(NamedTuple):
+    """Parameters of a call as float64 arrays; where they are not valid, admissible ones stand for them."""
+
+    shapes: tuple[Any, ...]
+    loc: Any
+    scale: Any
+    valid: Any
+
+
+def where(condition: Any, value: Any, otherwise: Any) -> Any:
+    """Choose by a condition; return `value` as it is where the condition is known to hold everywhere."""
+    if not is_traced(condition) and np.all(condition):
+        return value
+    return xp.where(condition, value, otherwise)
+
+
+def _interior(low: Any, high: Any) -> Any:
+    """Return a point inside of the support."""
+    middle = xp.where(xp.isinf(high), low + 1, 0.5 * (low + high))
+    return xp.where(xp.isinf(low), xp.where(xp.isinf(high), 0.0, high - 1), middle)
+
+
+def _derivations(form: Form) -> dict[str, tuple[tuple[str, Function], ...]]:
+    """Return for each function of a form the others that it follows from, best first."""
+    return {
+        "density": (("log_density", xp.exp),),
+        "cdf": (("logcdf", xp.exp), ("sf", lambda p: 1 - p)),
+        "sf": (("logsf", xp.exp), ("cdf", lambda p: 1 - p)),
+        "logcdf": (("cdf", xp.log), ("sf", lambda p: xp.log1p(-p))),
+        "logsf": (("sf", xp.log), ("cdf", lambda p: xp.log1p(-p))),
+    }
+
+
+class Family:
+    """Family of distributions, with the methods and arguments of the one of `scipy.stats`.
+
+    Points, probabilities and parameters broadcast, and results are float64. Parameters that are not valid give NaN, and
+    points outside of the support a density of 0. Derivatives exist by points and by parameters, except by those
+    parameters of incomplete gamma and beta functions that have no closed derivative: these raise MissingRuleError.
+    """
+
+    def __init__(self, name: str, form: Form) -> None:
+        self.name, self._form = name, form
+        either = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        names = form.shapes.split()
+        free = len(names) - len(form.defaults)
+        defaults: list[Any] = [inspect.Parameter.empty] * free + list(form.defaults)
+        pairs = [*zip(names, defaults, strict=True), ("loc", 0.0), *([] if form.discrete else [("scale", 1.0)])]
+        self._signature = inspect.Signature([inspect.Parameter(n, either, default=value) for n, value in pairs])
+        point = inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)
+        self._point_signature = self._signature.replace(parameters=[point, *self._signature.parameters.values()])
+
+    def __repr__(self) -> str:
+        return f"<family of distributions anyshape.scipy.stats.{self.name}>"
+
+    def __call__(self, *args: Any, **parameters: Any) -> Frozen:
+        """Return the distribution with these parameters."""
+        self._signature.bind(*args, **parameters)
+        return Frozen(self, args, parameters)
+
+    def __getattr__(self, method: str) -> Any:
+        if method.startswith("_"):
+            raise AttributeError(method)
+        return guarded(getattr(getattr(scipy_stats, self.name), method), f"scipy.stats.{self.name}.{method}")
+
+    # -- densities
+
+    def logpdf(self, x: Any, *args: Any, **parameters: Any) -> Any:
+        """Return the logarithm of the density at x; -inf outside of the support."""
+        return self._density("logpdf", "log_density", x, args, parameters, -INF)
+
+    def pdf(self, x: Any, *args: Any, **parameters: Any) -> Any:
+        """Return the density at x; 0 outside of the support."""
+        return self._density("pdf", "density", x, args, parameters, 0.0)
+
+    def logpmf(self, k: Any, *args: Any, **parameters: Any) -> Any:
+        """Return the logarithm of the probability of k; -inf where k is no integer of the support."""
+        return self._density("logpmf", "log_density", k, args, parameters, -INF)
+
+    def pmf(self, k: Any, *args: Any, **parameters: Any) -> Any:
+        """Return the probability of k; 0 where k is no integer of the support."""
+        return self._density("pmf", "density", k, args, parameters, 0.0)
+
+    # -- distribution functions and quantiles
+
+    def cdf(self, x: Any, *args: Any, **parameters: Any) -> Any:
+        """Return the probability of values up to x."""
+        return self._cumulative("cdf", x, args, parameters, 0.0, 1.0)
+
+    def sf(self, x: Any, *args: Any, **parameters: Any) -> Any:
+        """Return the probability of values above x, the survival function."""
+        return self._cumulative("sf", x, args, parameters, 1.0, 0.0)
+
+    def logcdf(self, x: Any, *args: Any, **parameters: Any) -> Any:
+        """Return the logarithm of the probability of values up to x."""
+        return self._cumulative("logcdf", x, args, parameters, -INF, 0.0)
+
+    def logsf(self, x: Any, *args: Any, **parameters: Any) -> Any:
+        """Return the logarithm of the probability of values above x."""
+        return self._cumulative("logsf", x, args, parameters, 0.0, -INF)
+
+    def ppf(self, q: Any, *args: Any, **parameters: Any) -> Any:
+        """Return the quantile of the probability q, the inverse of `cdf`; NaN outside of [0, 1]."""
+        return self._quantile("ppf", q, args, parameters)
+
+    def isf(self, q: Any, *args: Any, **parameters: Any) -> Any:
+        """Return the inverse of `sf` at q; NaN outside of [0, 1]."""
+        return self._quantile("isf", q, args, parameters)
+
+    def median(self, *args: Any, **parameters: Any) -> Any:
+        """Return the median."""
+        return self.ppf(0.5, *args, **parameters)
+
+    def interval(self, confidence: Any, *args: Any, **parameters: Any) -> tuple[Any, Any]:
+        """Return the ends of the interval around the median that has this probability."""
+        tail = 0.5 * (1 - confidence)
+        return self.ppf(tail, *args, **parameters), self.ppf(1 - tail, *args, **parameters)
+
+    # -- moments and entropy
+
+    def mean(self, *args: Any, **parameters: Any) -> Any:
+        """Return the mean."""
+        return self._moment("mean", args, parameters, lambda m, p: p.loc + p.scale * m)
+
+    def var(self, *args: Any, **parameters: Any) -> Any:
+        """Return the variance."""
+        return self._moment("var", args, parameters, lambda v, p: xp.square(p.scale) * v)
+
+    def std(self, *args: Any, **parameters: Any) -> Any:
+        """Return the standard deviation."""
+        return xp.sqrt(self.var(*args, **parameters))
+
+    def entropy(self, *args: Any, **parameters: Any) -> Any:
+        """Return the differential entropy, in nats."""
+        return self._moment("entropy", args, parameters, lambda h, p: h + xp.log(p.scale))
+
+    # -- machinery
+
+    def _parameters(self, bound: inspect.BoundArguments) -> Parameters:
+        """Return the parameters of a call."""
+        bound.apply_defaults()
+        values = {k: xp.asarray(v, dtype=np.float64) for k, v in bound.arguments.items() if k != "x"}
+        loc, scale = values.pop("loc"), values.pop("scale", np.float64(1))
+        valid = self._form.valid(*values.values()) & (scale > 0)
+        shapes = tuple(where(valid, s, self._form.safe) for s in values.values())
+        return Parameters(shapes, loc, where(valid, scale, 1.0), valid)
+
+    def _function(self, name: str, method: str) -> Function:
+        """Return a function of the form, or one that follows from others."""
+        function = getattr(self._form, name, None)
+        if function is not None:
+            return function
+        for other, finish in _derivations(self._form).get(name, ()):
+            source = getattr(self._form, other, None)
+            if source is not None:
+                return lambda *xs: finish(source(*xs))
+        raise refuse(f"scipy.stats.{self.name}.{method}")
+
+    def _call_scipy(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
+        return getattr(getattr(scipy_stats, self.name), method)(*args, **parameters)
+
+    def _standardised(self, x: Any, args: tuple[Any, ...], parameters: dict[str, Any]) -> tuple[Any, Parameters]:
+        """Return the standardised point and the parameters of a call."""
+        p = self._parameters(self._point_signature.bind(x, *args, **parameters))
+        return (xp.asarray(x, dtype=np.float64) - p.loc) / p.scale, p
+
+    def _density(
+        self, method: str, name: str, x: Any, args: tuple[Any, ...], parameters: dict[str, Any], outside: float
+    ) -> Any:
+        if (method in ("pmf", "logpmf")) != self._form.discrete:
+            raise AttributeError(f"scipy.stats.{self.name} has no method {method}", name=method)
+        if not is_traced(x, *args, *parameters.values()):
+            return self._call_scipy(method, (x, *args), parameters)
+        function = self._function(name, method)
+        z, p = self._standardised(x, args, parameters)
+        low, high = self._form.support(*p.shapes)
+        inside = (low < z) & (z < high) if self._form.open_ends else (low <= z) & (z <= high)
+        if self._form.discrete:
+            inside = inside & (xp.floor(z) == z)
+        value = function(xp.where(inside, z, _interior_of(self._form, low, high)), *p.shapes)
+        value = value - xp.log(p.scale) if name == "log_density" else value / p.scale
+        value = xp.where(inside, value, xp.where(xp.isnan(z), z, outside))
+        return where(p.valid, value, np.nan)
+
+    def _cumulative(
+        self, method: str, x: Any, args: tuple[Any, ...], parameters: dict[str, Any], below: float, above: float
+    ) -> Any:
+        if not is_traced(x, *args, *parameters.values()):
+            return self._call_scipy(method, (x, *args), parameters)
+        function = self._function(method, method)
+        z, p = self._standardised(x, args, parameters)
+        low, high = self._form.support(*p.shapes)
+        is_below = z < low if self._form.discrete else z <= low
+        inside = ~is_below & (z < high)
+        if self._form.discrete:
+            z = xp.floor(z)
+        value = function(xp.where(inside, z, _interior_of(self._form, low, high)), *p.shapes)
+        value = xp.where(inside, value, xp.where(is_below, below, above))
+        return where(p.valid, xp.where(xp.isnan(z), z, value), np.nan)
+
+    def _quantile(self, method: str, q: Any, args: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
+        if not is_traced(q, *args, *parameters.values()):
+            return self._call_scipy(method, (q, *args), parameters)
+        function = getattr(self._form, method)
+        if function is None and method == "isf":
+            lower = self._function("ppf", method)
+            function = lambda q, *shapes: lower(1 - q, *shapes)
+        if function is None:
+            raise refuse(f"scipy.stats.{self.name}.{method}")
+        p = self._parameters(self._point_signature.bind(q, *args, **parameters))
+        q = xp.asarray(q, dtype=np.float64)
+        low, high = self._form.support(*p.shapes)
+        if self._form.discrete:
+            low = low - 1
+        inside = (q > 0) & (q < 1)
+        value = function(xp.where(inside, q, 0.5), *p.shapes)
+        at_zero, at_one = (low, high) if method == "ppf" else (high, low)
+        value = xp.where(inside, value, xp.where(q == 0, at_zero, xp.where(q == 1, at_one, np.nan)))
+        return where(p.valid, value * p.scale + p.loc, np.nan)
+
+    def _moment(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any], finish: Function) -> Any:
+        if not is_traced(*args, *parameters.values()):
+            return self._call_scipy(method, args, parameters)
+        function = self._function(method, method)
+        p = self._parameters(self._signature.bind(*args, **parameters))
+        return where(p.valid, finish(function(*p.shapes), p), np.nan)
+
+
+def _interior_of(form: Form, low: Any, high: Any) -> Any:
+    """Return a point of the support that is computed with where a point lies outside."""
+    return xp.where(xp.isinf(low), 0.0, low) if form.discrete else _interior(low, high)
+
+
+class Frozen:
+    """Distribution: a family with its parameters."""
+
+    def __init__(self, family: Any, args: tuple[Any, ...], parameters: dict[str, Any]) -> None:
+        self.dist, self.args, self.kwds = family, args, parameters
+
+    def __repr__(self) -> str:
+        return f"<distribution anyshape.scipy.stats.{self.dist.name}>"
+
+    def __getattr__(self, method: str) -> Any:
+        if method.startswith("_"):
+            raise AttributeError(method)
+        function = getattr(self.dist, method)
+
+        def bound(*points: Any, **options: Any) -> Any:
+            return function(*points, *self.args, **self.kwds, **options)
+
+        bound.__name__, bound.__doc__ = method, function.__doc__
+        return bound

@@ -1,0 +1,241 @@
+"""Define distributions of vectors and matrices, with the methods of the ones of `scipy.stats`.
+
+Points are in the last axis, or in the first for `dirichlet`, as in SciPy. Axes of size 1 stay in results, where SciPy
+drops them: the rank of a result may not depend on a size.
+"""
+
+from __future__ import annotations
+
+from math import log, pi
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy import special as sc
+from anyshape.numpy.arrays.fallthrough import guarded
+from anyshape.numpy.operands.promotion import is_traced
+from anyshape.scipy.linalg.solving import solve_triangular
+from anyshape.scipy.stats.distribution import Frozen
+from anyshape.support.packages import scipy_stats
+
+
+class Multivariate:
+    """Base of the distributions here: SciPy's own methods for concrete arguments, and for methods that are not here."""
+
+    name = ""
+
+    def __call__(self, *args: Any, **parameters: Any) -> Frozen:
+        """Return the distribution with these parameters."""
+        return Frozen(self, args, parameters)
+
+    def __repr__(self) -> str:
+        return f"<distribution anyshape.scipy.stats.{self.name}>"
+
+    def __getattr__(self, method: str) -> Any:
+        if method.startswith("_"):
+            raise AttributeError(method)
+        return guarded(getattr(self._scipy, method), f"scipy.stats.{self.name}.{method}")
+
+    @property
+    def _scipy(self) -> Any:
+        return getattr(scipy_stats, self.name)
+
+
+def _factor(matrix: Any, dimension: Any) -> Any:
+    """Return the Cholesky factor of a covariance: a number is a multiple of the identity, a vector the diagonal."""
+    matrix = xp.asarray(matrix, dtype=np.float64)
+    if matrix.ndim == 0:
+        return xp.sqrt(matrix) * xp.eye(dimension)
+    return xp.diag(xp.sqrt(matrix)) if matrix.ndim == 1 else xp.linalg.cholesky(matrix)
+
+
+def _dimension(location: Any, matrix: Any) -> Any:
+    """Return the number of components by the parameters."""
+    if location is not None and np.ndim(location):
+        return xp.shape(location)[0]
+    return xp.shape(matrix)[0] if np.ndim(matrix) else 1
+
+
+def _deviations(name: str, x: Any, location: Any, dimension: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return points as columns relative to their location, and the shape of the results."""
+    x = xp.asarray(x, dtype=np.float64)
+    if x.ndim == 0 or (x.ndim == 1 and not has_components(dimension)):
+        x = x[..., None]
+    if x.ndim == 0:
+        raise ArgumentError(name, "x", "is a scalar", "pass an array whose last axis holds the components")
+    points = x if location is None else x - location
+    return xp.reshape(points, (-1, x.shape[-1])).T, x.shape[:-1]
+
+
+def has_components(dimension: Any) -> bool:
+    """Return whether a distribution is one of vectors, not of numbers."""
+    return not (isinstance(dimension, int) and dimension == 1)
+
+
+def _whitened(name: str, x: Any, location: Any, matrix: Any, allow_singular: bool) -> tuple[Any, Any, Any]:
+    """Return the squared distances of Mahalanobis, the logarithm of the determinant, and the number of components."""
+    if allow_singular:
+        problem = "has no derivative: the rank of a matrix is not continuous"
+        raise ArgumentError(name, "allow_singular=True", problem, "add a small multiple of the identity to the matrix")
+    dimension = _dimension(location, matrix)
+    columns, shape = _deviations(name, x, location, dimension)
+    factor = _factor(matrix, dimension)
+    squares = xp.sum(xp.square(solve_triangular(factor, columns, lower=True)), axis=0)
+    return xp.reshape(squares, shape), 2 * xp.sum(xp.log(xp.diagonal(factor))), dimension
+
+
+class MultivariateNormal(Multivariate):
+    """Multivariate normal distribution."""
+
+    name = "multivariate_normal"
+
+    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """Return the logarithm of the density at points of shape (..., k), with `mean` (k,) and `cov` (k, k).
+
+        A covariance that is not positive definite is NumPy's LinAlgError when the program runs.
+        """
+        if not is_traced(x, mean, cov):
+            return self._scipy.logpdf(x, mean, cov, allow_singular)
+        squares, logdet, dimension = _whitened(self.name, x, mean, cov, allow_singular)
+        return -0.5 * (dimension * log(2 * pi) + logdet + squares)
+
+    def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """Return the density at points of shape (..., k), with `mean` (k,) and `cov` (k, k)."""
+        if not is_traced(x, mean, cov):
+            return self._scipy.pdf(x, mean, cov, allow_singular)
+        return xp.exp(self.logpdf(x, mean, cov, allow_singular))
+
+    def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
+        """Return the differential entropy, in nats."""
+        if not is_traced(mean, cov):
+            return self._scipy.entropy(mean, cov)
+        dimension = _dimension(mean, cov)
+        logdet = 2 * xp.sum(xp.log(xp.diagonal(_factor(cov, dimension))))
+        return 0.5 * (dimension * (log(2 * pi) + 1) + logdet)
+
+
+class MultivariateT(Multivariate):
+    """Multivariate t distribution."""
+
+    name = "multivariate_t"
+
+    def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
+        """Return the logarithm of the density at points (..., k), with `loc` (k,), `shape` (k, k), a finite `df`."""
+        if not is_traced(x, loc, shape, df):
+            return self._scipy.logpdf(x, loc, shape, df)
+        squares, logdet, p = _whitened(self.name, x, loc, shape, allow_singular=False)
+        df = xp.asarray(df, dtype=np.float64)
+        constant = sc.gammaln(0.5 * (df + p)) - sc.gammaln(0.5 * df) - 0.5 * p * xp.log(df * pi) - 0.5 * logdet
+        return constant - 0.5 * (df + p) * xp.log1p(squares / df)
+
+    def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
+        """Return the density at points (..., k), with `loc` (k,), `shape` (k, k) and a finite `df`."""
+        if not is_traced(x, loc, shape, df):
+            return self._scipy.pdf(x, loc, shape, df)
+        return xp.exp(self.logpdf(x, loc, shape, df))
+
+
+class Dirichlet(Multivariate):
+    """Dirichlet distribution."""
+
+    name = "dirichlet"
+
+    def logpdf(self, x: Any, alpha: Any) -> Any:
+        """Return the logarithm of the density at points (k, ...) of the simplex, with `alpha` (k,).
+
+        A point (k - 1, ...) lacks the last component. Off the simplex SciPy raises ValueError, and the result is -inf.
+        """
+        if not is_traced(x, alpha):
+            return self._scipy.logpdf(x, alpha)
+        x, alpha = (xp.asarray(v, dtype=np.float64) for v in (x, alpha))
+        if x.shape[0] == alpha.shape[0] - 1:
+            x = xp.concatenate([x, 1 - xp.sum(x, axis=0, keepdims=True)])
+        powers = sc.xlogy(xp.reshape(alpha - 1, (-1, *[1] * (x.ndim - 1))), x)
+        value = xp.sum(powers, axis=0) - xp.sum(sc.gammaln(alpha)) + sc.gammaln(xp.sum(alpha))
+        on_simplex = xp.all((x >= 0) & (x <= 1), axis=0) & (xp.abs(xp.sum(x, axis=0) - 1) <= 1e-9)
+        return xp.where(on_simplex, value, -np.inf)
+
+    def pdf(self, x: Any, alpha: Any) -> Any:
+        """Return the density at points (k, ...) of the simplex, with `alpha` (k,)."""
+        return xp.exp(self.logpdf(x, alpha)) if is_traced(x, alpha) else self._scipy.pdf(x, alpha)
+
+    def mean(self, alpha: Any) -> Any:
+        """Return the mean, of shape (k,)."""
+        return alpha / xp.sum(alpha) if is_traced(alpha) else self._scipy.mean(alpha)
+
+    def var(self, alpha: Any) -> Any:
+        """Return the variances of the components, of shape (k,)."""
+        if not is_traced(alpha):
+            return self._scipy.var(alpha)
+        total = xp.sum(alpha)
+        return alpha * (total - alpha) / (xp.square(total) * (total + 1))
+
+    def entropy(self, alpha: Any) -> Any:
+        """Return the differential entropy, in nats."""
+        if not is_traced(alpha):
+            return self._scipy.entropy(alpha)
+        total, k = xp.sum(alpha), alpha.shape[0]
+        constant = xp.sum(sc.gammaln(alpha)) - sc.gammaln(total)
+        return constant + (total - k) * sc.digamma(total) - xp.sum((alpha - 1) * sc.digamma(alpha))
+
+
+class Multinomial(Multivariate):
+    """Multinomial distribution."""
+
+    name = "multinomial"
+
+    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
+        """Return the logarithm of the probability of counts (..., k) of `n` trials, with probabilities `p` (..., k).
+
+        As in SciPy, the last probability is 1 minus the others. Parameters that are not valid give NaN.
+        """
+        if not is_traced(x, n, p):
+            return self._scipy.logpmf(x, n, p)
+        x, n, p = (xp.asarray(v, dtype=np.float64) for v in (x, n, p))
+        p = xp.concatenate([p[..., :-1], 1 - xp.sum(p[..., :-1], axis=-1, keepdims=True)], axis=-1)
+        valid = xp.all((p >= 0) & (p <= 1), axis=-1) & (n >= 0)
+        possible = xp.all((x >= 0) & (xp.floor(x) == x), axis=-1) & (xp.sum(x, axis=-1) == n)
+        counts = xp.where(possible[..., None], x, 0.0)
+        terms = xp.sum(sc.xlogy(counts, xp.where(valid[..., None], p, 1.0)) - sc.gammaln(counts + 1), axis=-1)
+        value = sc.gammaln(xp.where(n >= 0, n, 0.0) + 1) + terms
+        return xp.where(valid, xp.where(possible, value, -np.inf), np.nan)
+
+    def pmf(self, x: Any, n: Any, p: Any) -> Any:
+        """Return the probability of counts (..., k) of `n` trials, with probabilities `p` (..., k)."""
+        return xp.exp(self.logpmf(x, n, p)) if is_traced(x, n, p) else self._scipy.pmf(x, n, p)
+
+
+def multigammaln(a: Any, d: Any) -> Any:
+    """Return the logarithm of the gamma function of dimension d at a."""
+    steps = 0.5 * xp.arange(d)
+    return 0.25 * log(pi) * d * (d - 1) + xp.sum(sc.gammaln(xp.asarray(a)[..., None] - steps), axis=-1)
+
+
+class Wishart(Multivariate):
+    """Wishart distribution."""
+
+    name = "wishart"
+
+    def logpdf(self, x: Any, df: Any, scale: Any) -> Any:
+        """Return the logarithm of the density at a positive definite matrix (k, k) or stack (k, k, m), as in SciPy."""
+        if not is_traced(x, df, scale):
+            return self._scipy.logpdf(x, df, scale)
+        x, df, scale = (xp.asarray(v, dtype=np.float64) for v in (x, df, scale))
+        matrices = xp.moveaxis(x, -1, 0) if x.ndim == 3 else x
+        size = matrices.shape[-1]
+        factor = _factor(scale, size)
+        logdet = 2 * xp.sum(xp.log(xp.diagonal(factor)))
+        traces = xp.trace(xp.linalg.solve(factor @ factor.T, matrices), axis1=-2, axis2=-1)
+        constant = 0.5 * df * size * log(2) + 0.5 * df * logdet + multigammaln(0.5 * df, size)
+        return 0.5 * (df - size - 1) * xp.linalg.slogdet(matrices)[1] - 0.5 * traces - constant
+
+    def pdf(self, x: Any, df: Any, scale: Any) -> Any:
+        """Return the density at a positive definite matrix (k, k) or at a stack (k, k, m), as in SciPy."""
+        return xp.exp(self.logpdf(x, df, scale)) if is_traced(x, df, scale) else self._scipy.pdf(x, df, scale)
+
+
+DISTRIBUTIONS: dict[str, Any] = {
+    d.name: d for d in (MultivariateNormal(), MultivariateT(), Dirichlet(), Multinomial(), Wishart())
+}

@@ -1,0 +1,374 @@
+"""Define continuous families on the positive reals by their standard forms.
+
+Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
+"""
+
+from __future__ import annotations
+
+from math import log, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.numpy import special as sc
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM
+from anyshape.scipy.stats.distribution import Form
+
+INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
+
+
+def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
+    return 0.0, INF
+
+
+def _constant(value: float) -> Any:
+    return lambda *shapes: value
+
+
+def _beyond(limit: float, shape: Any, value: Any, otherwise: float = INF) -> Any:
+    """Return `value(shape)` where a shape parameter exceeds a limit: a moment that exists from there on."""
+    exists = shape > limit
+    return xp.where(exists, value(xp.where(exists, shape, limit + 1)), otherwise)
+
+
+EXPON = Form(
+    support=_positive_reals,
+    log_density=lambda z: -z,
+    cdf=lambda z: -xp.expm1(-z),
+    sf=lambda z: xp.exp(-z),
+    logsf=lambda z: -z,
+    ppf=lambda q: -xp.log1p(-q),
+    isf=lambda q: -xp.log(q),
+    mean=_constant(1.0),
+    var=_constant(1.0),
+    entropy=_constant(1.0),
+)
+
+GAMMA = Form(
+    shapes="a",
+    support=_positive_reals,
+    log_density=lambda z, a: sc.xlogy(a - 1, z) - z - sc.gammaln(a),
+    cdf=lambda z, a: sc.gammainc(a, z),
+    sf=lambda z, a: sc.gammaincc(a, z),
+    ppf=lambda q, a: sc.gammaincinv(a, q),
+    isf=lambda q, a: sc.gammainccinv(a, q),
+    mean=lambda a: a,
+    var=lambda a: a,
+    entropy=lambda a: a + sc.gammaln(a) + (1 - a) * sc.digamma(a),
+)
+
+CHI2 = Form(
+    shapes="df",
+    support=_positive_reals,
+    log_density=lambda z, df: sc.xlogy(0.5 * df - 1, z) - 0.5 * z - sc.gammaln(0.5 * df) - 0.5 * log(2) * df,
+    cdf=lambda z, df: sc.gammainc(0.5 * df, 0.5 * z),
+    sf=lambda z, df: sc.gammaincc(0.5 * df, 0.5 * z),
+    ppf=lambda q, df: 2 * sc.gammaincinv(0.5 * df, q),
+    isf=lambda q, df: 2 * sc.gammainccinv(0.5 * df, q),
+    mean=lambda df: df,
+    var=lambda df: 2 * df,
+    entropy=lambda df: 0.5 * df + log(2) + sc.gammaln(0.5 * df) + (1 - 0.5 * df) * sc.digamma(0.5 * df),
+)
+
+
+def _chi_mean(df: Any) -> Any:
+    return sqrt(2) * xp.exp(sc.gammaln(0.5 * (df + 1)) - sc.gammaln(0.5 * df))
+
+
+CHI = Form(
+    shapes="df",
+    support=_positive_reals,
+    log_density=lambda z, df: (
+        log(2) - 0.5 * log(2) * df - sc.gammaln(0.5 * df) + sc.xlogy(df - 1, z) - 0.5 * xp.square(z)
+    ),
+    cdf=lambda z, df: sc.gammainc(0.5 * df, 0.5 * xp.square(z)),
+    sf=lambda z, df: sc.gammaincc(0.5 * df, 0.5 * xp.square(z)),
+    ppf=lambda q, df: xp.sqrt(2 * sc.gammaincinv(0.5 * df, q)),
+    isf=lambda q, df: xp.sqrt(2 * sc.gammainccinv(0.5 * df, q)),
+    mean=_chi_mean,
+    var=lambda df: df - xp.square(_chi_mean(df)),
+    entropy=lambda df: sc.gammaln(0.5 * df) + 0.5 * (df - log(2) - (df - 1) * sc.digamma(0.5 * df)),
+)
+
+INVGAMMA = Form(
+    shapes="a",
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z, a: -(a + 1) * xp.log(z) - sc.gammaln(a) - 1 / z,
+    cdf=lambda z, a: sc.gammaincc(a, 1 / z),
+    sf=lambda z, a: sc.gammainc(a, 1 / z),
+    ppf=lambda q, a: 1 / sc.gammainccinv(a, q),
+    isf=lambda q, a: 1 / sc.gammaincinv(a, q),
+    mean=lambda a: _beyond(1, a, lambda a: 1 / (a - 1)),
+    var=lambda a: _beyond(2, a, lambda a: 1 / (xp.square(a - 1) * (a - 2))),
+    entropy=lambda a: a - (a + 1) * sc.digamma(a) + sc.gammaln(a),
+)
+
+RAYLEIGH = Form(
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z: xp.log(z) - 0.5 * xp.square(z),
+    cdf=lambda z: -xp.expm1(-0.5 * xp.square(z)),
+    sf=lambda z: xp.exp(-0.5 * xp.square(z)),
+    logsf=lambda z: -0.5 * xp.square(z),
+    ppf=lambda q: xp.sqrt(-2 * xp.log1p(-q)),
+    isf=lambda q: xp.sqrt(-2 * xp.log(q)),
+    mean=_constant(sqrt(pi / 2)),
+    var=_constant((4 - pi) / 2),
+    entropy=_constant(EULER / 2 + 1 - 0.5 * log(2)),
+)
+
+MAXWELL = Form(
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z: 0.5 * log(2 / pi) + 2 * xp.log(z) - 0.5 * xp.square(z),
+    cdf=lambda z: sc.gammainc(1.5, 0.5 * xp.square(z)),
+    sf=lambda z: sc.gammaincc(1.5, 0.5 * xp.square(z)),
+    ppf=lambda q: xp.sqrt(2 * sc.gammaincinv(1.5, q)),
+    isf=lambda q: xp.sqrt(2 * sc.gammainccinv(1.5, q)),
+    mean=_constant(2 * sqrt(2 / pi)),
+    var=_constant(3 - 8 / pi),
+    entropy=_constant(EULER + 0.5 * log(2 * pi) - 0.5),
+)
+
+HALFNORM = Form(
+    support=_positive_reals,
+    log_density=lambda z: 0.5 * log(2 / pi) - 0.5 * xp.square(z),
+    cdf=lambda z: sc.erf(sqrt(0.5) * z),
+    sf=lambda z: 2 * sc.ndtr(-z),
+    logsf=lambda z: log(2) + sc.log_ndtr(-z),
+    ppf=lambda q: sc.ndtri(0.5 * (1 + q)),
+    isf=lambda q: -sc.ndtri(0.5 * q),
+    mean=_constant(sqrt(2 / pi)),
+    var=_constant(1 - 2 / pi),
+    entropy=_constant(0.5 * log(pi / 2) + 0.5),
+)
+
+HALFCAUCHY = Form(
+    support=_positive_reals,
+    log_density=lambda z: log(2 / pi) - xp.log1p(xp.square(z)),
+    cdf=lambda z: 2 / pi * xp.arctan(z),
+    sf=lambda z: 2 / pi * xp.arctan2(1.0, z),
+    ppf=lambda q: xp.tan(0.5 * pi * q),
+    isf=lambda q: 1 / xp.tan(0.5 * pi * q),
+    mean=_constant(INF),
+    var=_constant(INF),
+    entropy=_constant(log(2 * pi)),
+)
+
+HALFLOGISTIC = Form(
+    support=_positive_reals,
+    log_density=lambda z: log(2) - z - 2 * xp.log1p(xp.exp(-z)),
+    cdf=lambda z: xp.tanh(0.5 * z),
+    sf=lambda z: 2 * sc.expit(-z),
+    ppf=lambda q: 2 * xp.arctanh(q),
+    isf=lambda q: -sc.logit(0.5 * q),
+    mean=_constant(2 * log(2)),
+    var=_constant(pi**2 / 3 - 4 * log(2) ** 2),
+    entropy=_constant(2 - log(2)),
+)
+
+LOGNORM = Form(
+    shapes="s",
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z, s: NORM.log_density(xp.log(z) / s) - xp.log(s) - xp.log(z),
+    cdf=lambda z, s: sc.ndtr(xp.log(z) / s),
+    sf=lambda z, s: sc.ndtr(-xp.log(z) / s),
+    logcdf=lambda z, s: sc.log_ndtr(xp.log(z) / s),
+    logsf=lambda z, s: sc.log_ndtr(-xp.log(z) / s),
+    ppf=lambda q, s: xp.exp(s * sc.ndtri(q)),
+    isf=lambda q, s: xp.exp(-s * sc.ndtri(q)),
+    mean=lambda s: xp.exp(0.5 * xp.square(s)),
+    var=lambda s: xp.expm1(xp.square(s)) * xp.exp(xp.square(s)),
+    entropy=lambda s: 0.5 + LOG_ROOT_2PI + xp.log(s),
+)
+
+INVGAUSS = Form(
+    shapes="mu",
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z, mu: -LOG_ROOT_2PI - 1.5 * xp.log(z) - xp.square(z / mu - 1) / (2 * z),
+    cdf=lambda z, mu: sc.ndtr((z / mu - 1) / xp.sqrt(z)) + xp.exp(2 / mu + sc.log_ndtr(-(z / mu + 1) / xp.sqrt(z))),
+    sf=lambda z, mu: sc.ndtr(-(z / mu - 1) / xp.sqrt(z)) - xp.exp(2 / mu + sc.log_ndtr(-(z / mu + 1) / xp.sqrt(z))),
+    mean=lambda mu: mu,
+    var=lambda mu: mu**3,
+)
+
+WEIBULL_MIN = Form(
+    shapes="c",
+    support=_positive_reals,
+    log_density=lambda z, c: xp.log(c) + sc.xlogy(c - 1, z) - z**c,
+    cdf=lambda z, c: -xp.expm1(-(z**c)),
+    sf=lambda z, c: xp.exp(-(z**c)),
+    logsf=lambda z, c: -(z**c),
+    ppf=lambda q, c: (-xp.log1p(-q)) ** (1 / c),
+    isf=lambda q, c: (-xp.log(q)) ** (1 / c),
+    mean=lambda c: sc.gamma(1 + 1 / c),
+    var=lambda c: sc.gamma(1 + 2 / c) - xp.square(sc.gamma(1 + 1 / c)),
+    entropy=lambda c: EULER - EULER / c - xp.log(c) + 1,
+)
+
+WEIBULL_MAX = Form(
+    shapes="c",
+    support=lambda c: (-INF, 0.0),
+    log_density=lambda z, c: WEIBULL_MIN.log_density(-z, c),
+    cdf=lambda z, c: xp.exp(-((-z) ** c)),
+    logcdf=lambda z, c: -((-z) ** c),
+    sf=lambda z, c: -xp.expm1(-((-z) ** c)),
+    ppf=lambda q, c: -((-xp.log(q)) ** (1 / c)),
+    isf=lambda q, c: -((-xp.log1p(-q)) ** (1 / c)),
+    mean=lambda c: -sc.gamma(1 + 1 / c),
+    var=lambda c: sc.gamma(1 + 2 / c) - xp.square(sc.gamma(1 + 1 / c)),
+    entropy=lambda c: EULER - EULER / c - xp.log(c) + 1,
+)
+
+PARETO = Form(
+    shapes="b",
+    support=lambda b: (1.0, INF),
+    log_density=lambda z, b: xp.log(b) - (b + 1) * xp.log(z),
+    cdf=lambda z, b: -xp.expm1(-b * xp.log(z)),
+    sf=lambda z, b: z**-b,
+    logsf=lambda z, b: -b * xp.log(z),
+    ppf=lambda q, b: xp.exp(-xp.log1p(-q) / b),
+    isf=lambda q, b: q ** (-1 / b),
+    mean=lambda b: _beyond(1, b, lambda b: b / (b - 1)),
+    var=lambda b: _beyond(2, b, lambda b: b / ((b - 2) * xp.square(b - 1))),
+    entropy=lambda b: 1 + 1 / b - xp.log(b),
+)
+
+LOMAX = Form(
+    shapes="c",
+    support=_positive_reals,
+    log_density=lambda z, c: xp.log(c) - (c + 1) * xp.log1p(z),
+    cdf=lambda z, c: -xp.expm1(-c * xp.log1p(z)),
+    sf=lambda z, c: xp.exp(-c * xp.log1p(z)),
+    logsf=lambda z, c: -c * xp.log1p(z),
+    ppf=lambda q, c: xp.expm1(-xp.log1p(-q) / c),
+    isf=lambda q, c: xp.expm1(-xp.log(q) / c),
+    mean=lambda c: _beyond(1, c, lambda c: 1 / (c - 1)),
+    var=lambda c: _beyond(2, c, lambda c: c / ((c - 2) * xp.square(c - 1)), INF),
+    entropy=lambda c: 1 + 1 / c - xp.log(c),
+)
+
+
+def _circle(c: Any) -> Any:
+    """Return the moment of order 1 of the log-logistic distribution."""
+    return (pi / c) / xp.sin(pi / c)
+
+
+FISK = Form(
+    shapes="c",
+    support=_positive_reals,
+    log_density=lambda z, c: xp.log(c) + sc.xlogy(c - 1, z) - 2 * xp.log1p(z**c),
+    cdf=lambda z, c: z**c / (1 + z**c),
+    sf=lambda z, c: 1 / (1 + z**c),
+    ppf=lambda q, c: (q / (1 - q)) ** (1 / c),
+    isf=lambda q, c: ((1 - q) / q) ** (1 / c),
+    mean=lambda c: _beyond(1, c, _circle),
+    var=lambda c: _beyond(2, c, lambda c: _circle(0.5 * c) - xp.square(_circle(c))),
+    entropy=lambda c: 2 - xp.log(c),
+)
+
+BURR12 = Form(
+    shapes="c d",
+    support=_positive_reals,
+    log_density=lambda z, c, d: xp.log(c) + xp.log(d) + sc.xlogy(c - 1, z) - (d + 1) * xp.log1p(z**c),
+    cdf=lambda z, c, d: -xp.expm1(-d * xp.log1p(z**c)),
+    sf=lambda z, c, d: xp.exp(-d * xp.log1p(z**c)),
+    logsf=lambda z, c, d: -d * xp.log1p(z**c),
+    ppf=lambda q, c, d: xp.expm1(-xp.log1p(-q) / d) ** (1 / c),
+    isf=lambda q, c, d: xp.expm1(-xp.log(q) / d) ** (1 / c),
+)
+
+GOMPERTZ = Form(
+    shapes="c",
+    support=_positive_reals,
+    log_density=lambda z, c: xp.log(c) + z - c * xp.expm1(z),
+    cdf=lambda z, c: -xp.expm1(-c * xp.expm1(z)),
+    sf=lambda z, c: xp.exp(-c * xp.expm1(z)),
+    logsf=lambda z, c: -c * xp.expm1(z),
+    ppf=lambda q, c: xp.log1p(-xp.log1p(-q) / c),
+    isf=lambda q, c: xp.log1p(-xp.log(q) / c),
+)
+
+
+def _nakagami_mean(nu: Any) -> Any:
+    return xp.exp(sc.gammaln(nu + 0.5) - sc.gammaln(nu)) / xp.sqrt(nu)
+
+
+NAKAGAMI = Form(
+    shapes="nu",
+    support=_positive_reals,
+    log_density=lambda z, nu: log(2) + sc.xlogy(nu, nu) - sc.gammaln(nu) + sc.xlogy(2 * nu - 1, z) - nu * xp.square(z),
+    cdf=lambda z, nu: sc.gammainc(nu, nu * xp.square(z)),
+    sf=lambda z, nu: sc.gammaincc(nu, nu * xp.square(z)),
+    ppf=lambda q, nu: xp.sqrt(sc.gammaincinv(nu, q) / nu),
+    isf=lambda q, nu: xp.sqrt(sc.gammainccinv(nu, q) / nu),
+    mean=_nakagami_mean,
+    var=lambda nu: 1 - xp.square(_nakagami_mean(nu)),
+)
+
+LEVY = Form(
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(z) - 0.5 / z,
+    cdf=lambda z: sc.erfc(xp.sqrt(0.5 / z)),
+    sf=lambda z: sc.erf(xp.sqrt(0.5 / z)),
+    ppf=lambda q: 1 / xp.square(sc.ndtri(0.5 * q)),
+    isf=lambda q: 0.5 / xp.square(sc.erfinv(q)),
+    mean=_constant(INF),
+    var=_constant(INF),
+)
+
+
+def _f_log_density(z: Any, dfn: Any, dfd: Any) -> Any:
+    half, other = 0.5 * dfn, 0.5 * dfd
+    power = sc.xlogy(half - 1, z) - (half + other) * xp.log(dfd + dfn * z)
+    return half * xp.log(dfn) + other * xp.log(dfd) + power - sc.betaln(half, other)
+
+
+def _f_quantile(share: Any, dfn: Any, dfd: Any) -> Any:
+    """Return the value whose share `dfd / (dfd + dfn x)` this is."""
+    return dfd * (1 - share) / (dfn * share)
+
+
+F = Form(
+    shapes="dfn dfd",
+    support=_positive_reals,
+    log_density=_f_log_density,
+    cdf=lambda z, dfn, dfd: sc.betainc(0.5 * dfn, 0.5 * dfd, dfn * z / (dfd + dfn * z)),
+    sf=lambda z, dfn, dfd: sc.betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * z)),
+    ppf=lambda q, dfn, dfd: _f_quantile(sc.betainccinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd),
+    isf=lambda q, dfn, dfd: _f_quantile(sc.betaincinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd),
+    mean=lambda dfn, dfd: _beyond(2, dfd, lambda d: d / (d - 2)),
+    var=lambda dfn, dfd: _beyond(
+        4, dfd, lambda d: 2 * xp.square(d) * (dfn + d - 2) / (dfn * xp.square(d - 2) * (d - 4))
+    ),
+)
+
+FORMS = {
+    "expon": EXPON,
+    "gamma": GAMMA,
+    "chi2": CHI2,
+    "chi": CHI,
+    "invgamma": INVGAMMA,
+    "rayleigh": RAYLEIGH,
+    "maxwell": MAXWELL,
+    "halfnorm": HALFNORM,
+    "halfcauchy": HALFCAUCHY,
+    "halflogistic": HALFLOGISTIC,
+    "lognorm": LOGNORM,
+    "invgauss": INVGAUSS,
+    "weibull_min": WEIBULL_MIN,
+    "weibull_max": WEIBULL_MAX,
+    "pareto": PARETO,
+    "lomax": LOMAX,
+    "fisk": FISK,
+    "burr12": BURR12,
+    "gompertz": GOMPERTZ,
+    "nakagami": NAKAGAMI,
+    "levy": LEVY,
+    "f": F,
+}

@@ -1,0 +1,192 @@
+"""Compare the families of anyshape.scipy.stats with SciPy's, and their derivatives with one another."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from anyshape import grad, jit, vmap
+from anyshape.errors import UnsupportedFunctionError
+from anyshape.scipy import stats
+from anyshape.scipy.stats import FORMS
+
+# shape parameters by family; families without any are not listed
+SHAPES = {
+    "t": (2.7,),
+    "gennorm": (1.3,),
+    "skewnorm": (1.5,),
+    "johnsonsu": (0.7, 1.4),
+    "beta": (1.7, 2.3),
+    "powerlaw": (1.6,),
+    "triang": (0.3,),
+    "truncnorm": (-0.7, 1.9),
+    "vonmises": (1.2,),
+    "wrapcauchy": (0.4,),
+    "gamma": (2.2,),
+    "chi2": (3.3,),
+    "chi": (2.4,),
+    "invgamma": (4.4,),
+    "lognorm": (0.7,),
+    "invgauss": (0.8,),
+    "weibull_min": (1.7,),
+    "weibull_max": (1.7,),
+    "pareto": (4.2,),
+    "lomax": (4.2,),
+    "fisk": (2.3,),
+    "burr12": (2.0, 1.6),
+    "gompertz": (0.9,),
+    "nakagami": (1.4,),
+    "f": (3.2, 6.7),
+    "bernoulli": (0.3,),
+    "binom": (7.0, 0.4),
+    "poisson": (2.3,),
+    "geom": (0.3,),
+    "nbinom": (3.5, 0.4),
+    "betabinom": (7.0, 1.2, 2.3),
+    "hypergeom": (20.0, 7.0, 12.0),
+    "randint": (2.0, 9.0),
+    "logser": (0.6,),
+    "zipf": (2.5,),
+    "dlaplace": (0.8,),
+    "planck": (0.6,),
+}
+POINTS = ("cdf", "sf", "logcdf", "logsf")
+PROBABILITIES = ("ppf", "isf")
+MOMENTS = ("mean", "var", "std", "entropy", "median")
+# where SciPy loses digits or underflows, as the inverse functions show
+LESS_EXACT = {("pareto", "logcdf"): 2e-3, ("f", "isf"): 1e-6, ("halfnorm", "logsf"): None, ("gompertz", "logsf"): None}
+QUANTILES = np.array([0.0, 1e-10, 0.1, 0.25, 0.5, 0.9, 0.999, 1.0, -0.1, 1.1, np.nan])
+FAMILIES = sorted(FORMS)
+CONTINUOUS = [name for name in FAMILIES if not FORMS[name].discrete]
+
+
+def parameters(name):
+    """Return the arguments of a family: its shape parameters, a location, and a scale if it has one."""
+    return (*SHAPES.get(name, ()), *((2.0,) if FORMS[name].discrete else (0.5, 1.7)))
+
+
+def inner_points(name):
+    """Return points inside of the support."""
+    if name in ("vonmises", "wrapcauchy"):
+        return np.linspace(0.7, 3.0, 6)
+    return getattr(scipy.stats, name).ppf(np.linspace(0.05, 0.95, 6), *parameters(name))
+
+
+def points(name):
+    """Return points in the support, at its ends, outside of it, and NaN."""
+    inside = inner_points(name)
+    return np.concatenate([inside, inside + 0.25, [np.nan, -100.0, 0.5, 2.0, 2.2, 30.0]])
+
+
+def methods(name):
+    """Return the methods of a family that exist for traced arrays, with their arguments before the parameters."""
+    densities = ("pmf", "logpmf") if FORMS[name].discrete else ("pdf", "logpdf")
+    table = {
+        **dict.fromkeys((*densities, *POINTS), (points(name),)),
+        **dict.fromkeys(PROBABILITIES, (QUANTILES,)),
+        **dict.fromkeys(MOMENTS, ()),
+    }
+    for method, args in table.items():
+        try:
+            jit(lambda *xs, method=method: getattr(getattr(stats, name), method)(*xs))(*args, *parameters(name))
+        except UnsupportedFunctionError:
+            continue
+        yield method, args
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", FAMILIES)
+def test_values_are_scipys_inside_and_outside_of_the_support(name):
+    chosen = list(methods(name))
+    assert {"pmf", "logpmf"} <= {m for m, _ in chosen} or {"pdf", "logpdf"} <= {m for m, _ in chosen}
+    for method, args in chosen:
+        expected = getattr(getattr(scipy.stats, name), method)(*args, *parameters(name))
+        traced = jit(lambda *xs, method=method: getattr(getattr(stats, name), method)(*xs))
+        actual = traced(*args, *parameters(name))
+        tolerance = LESS_EXACT.get((name, method), 1e-11)
+        if tolerance is None:  # SciPy's survival function underflows, and its logarithm is -inf
+            actual, expected = (np.where(np.isinf(expected), 0, x) for x in (actual, expected))
+        np.testing.assert_allclose(actual, expected, tolerance or 1e-11, 1e-13, err_msg=f"{name}.{method}")
+        assert np.asarray(actual).dtype == np.float64
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", FAMILIES)
+def test_invalid_parameters_give_nan(name):
+    family, density = getattr(stats, name), "pmf" if FORMS[name].discrete else "pdf"
+    x, shapes = inner_points(name), SHAPES.get(name, ())
+    bad = [(*shapes, 0.0, -1.0)] if density == "pdf" else []
+    bad += [(*shapes[:i], np.nan, *shapes[i + 1 :]) for i in range(len(shapes))]
+    for arguments in bad:
+        assert np.isnan(jit(lambda *xs: getattr(family, density)(*xs))(x, *arguments)).all(), arguments
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_derivatives_of_the_density_agree_with_differences(name):
+    x, arguments = inner_points(name), parameters(name)
+    logpdf = getattr(scipy.stats, name).logpdf
+    traced = grad(lambda *xs: getattr(stats, name).logpdf(*xs).sum(), argnums=tuple(range(1 + len(arguments))))
+    for i, derivative in enumerate(traced(x, *arguments)):
+        step = [1e-6 if j == i else 0.0 for j in range(1 + len(arguments))]
+        ahead, behind = ([a + s * sign for a, s in zip((x, *arguments), step, strict=True)] for sign in (1, -1))
+        expected = (logpdf(*ahead).sum() - logpdf(*behind).sum()) / 2e-6
+        np.testing.assert_allclose(np.sum(derivative), expected, 1e-5, 1e-6, err_msg=f"argument {i}")
+
+
+@pytest.mark.parametrize("name", [n for n in CONTINUOUS if n not in ("vonmises", "wrapcauchy")])
+def test_the_density_is_the_derivative_of_the_distribution_function(name):
+    family, x, arguments = getattr(stats, name), inner_points(name), parameters(name)
+    density = jit(family.pdf)(x, *arguments)
+    for method, sign in (("cdf", 1), ("sf", -1)):
+        derivative = grad(lambda x, method=method: getattr(family, method)(x, *arguments).sum())(x)
+        np.testing.assert_allclose(derivative, sign * density, 1e-8, err_msg=method)
+    if FORMS[name].ppf:
+        slope = grad(lambda q: family.ppf(q, *arguments).sum())(family.cdf(x, *arguments))
+        np.testing.assert_allclose(slope, 1 / density, 1e-6)
+
+
+def test_gradients_outside_of_the_support_are_finite():
+    x = np.array([-1.0, 0.5, 3.0])
+    for density in (stats.gamma(2.2).logpdf, stats.beta(1.5, 2.5).pdf, stats.lognorm(0.5).logpdf):
+        derivative = grad(lambda x, density=density: density(x)[1])(x)
+        assert derivative[0] == derivative[2] == 0 and np.isfinite(derivative[1])
+
+
+def test_one_trace_serves_all_sizes():
+    traced = jit(lambda x, loc, scale: stats.norm.logpdf(x, loc, scale=scale).sum())
+    for n in (0, 1, 2, 5):
+        x = np.linspace(-1, 2, n)
+        np.testing.assert_allclose(traced(x, 0.3, 1.4), scipy.stats.norm.logpdf(x, 0.3, 1.4).sum(), 1e-12)
+    assert traced.cache_info().traces == 1
+
+
+def test_frozen_distributions_have_the_methods_of_the_family():
+    x = np.linspace(0.1, 2, 4)
+    traced = jit(lambda x, a: stats.gamma(a, scale=2.0).logpdf(x))
+    np.testing.assert_allclose(traced(x, 1.5), scipy.stats.gamma(1.5, scale=2.0).logpdf(x), 1e-12)
+    assert stats.norm(1.0, 2.0).interval(0.5) == scipy.stats.norm(1.0, 2.0).interval(0.5)
+
+
+def test_vmap_of_parameters():
+    x, scales = np.linspace(-1, 1, 4), np.array([0.5, 1.0, 2.0])
+    actual = vmap(lambda s: stats.t.logpdf(x, 3.5, 0.0, s))(scales)
+    np.testing.assert_allclose(actual, scipy.stats.t.logpdf(x, 3.5, 0, scales[:, None]), 1e-12)
+
+
+def test_what_is_not_here_is_scipys_own():
+    x = np.linspace(0.0, 1.0, 20)
+    assert stats.norm.fit(x) == scipy.stats.norm.fit(x)
+    assert stats.kstest(x, "uniform") == scipy.stats.kstest(x, "uniform")
+    assert set(dir(scipy.stats)) >= set(dir(stats)) > {"norm", "gamma", "kstest"}
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x: stats.kstest(x, "norm"), "stats.kstest"),
+        (lambda x: stats.poisson.ppf(x, 2.0), "stats.poisson.ppf"),
+        (lambda x: stats.norm.fit(x), "stats.norm.fit"),
+    ],
+)
+def test_what_has_no_counterpart_is_refused_by_name(call, name):
+    with pytest.raises(UnsupportedFunctionError, match=name):
+        jit(call)(np.ones(3))
