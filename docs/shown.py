@@ -86,7 +86,7 @@ MISTAKES = {
     "DataDependentSizeError": lambda: anyshape.jit(lambda x: x if len(x[x > 0]) > 2 else -x)(X),
     "CheckError": lambda: anyshape.jit(lambda x: anyshape.check(x > 0, "x must be positive"))(-X),
     "FrozenDrawError": lambda: anyshape.jit(noisy)(X),
-    "MutationError": lambda: anyshape.jit(changes)(X),
+    "MutationError": lambda: anyshape.grad(changes)(X),
     "SymbolicIterationError": lambda: anyshape.jit(lambda x: [row * 2 for row in x[x > 0]])(X),
     "LeakedTracerError": use_after_trace,
     "UnsupportedFunctionError": lambda: anyshape.jit(np.packbits)(X),

@@ -30,7 +30,7 @@ import numpy as np
 from anyshape.errors import AnyshapeError, ArgumentError, ProgramFileError
 from anyshape.graph.ir.decode import MOST, Malformed, choice, decode_graph, fields, integer, items, text
 from anyshape.graph.ir.encode import encode_graph, printable
-from anyshape.graph.ir.graph import Graph, replace_subgraphs, walk
+from anyshape.graph.ir.graph import Graph, Value, replace_subgraphs, walk
 from anyshape.graph.ir.validate import check_graph, check_subgraph
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -45,7 +45,8 @@ from anyshape.tracing.trace import Trace
 
 Tick: TypeAlias = Callable[[], None]
 
-FORMAT, VERSION = "anyshape program", 3
+FORMAT, VERSION = "anyshape program", 4
+_PURE = 3  # the last version whose programs write to no argument
 _SORTED = 2  # the last version whose leaves are in the order of sorted keys: older readers load these
 _WITHOUT_SUBGRAPHS = 1  # the version of such files whose graph has no subgraphs
 _DOCUMENT = "program.json"
@@ -110,6 +111,8 @@ def pack(trace: Trace, graph: Graph) -> bytes:
     version = _version(trace, graph)
     if version > _SORTED:
         program["order"] = trace.order.value
+    if version > _PURE:
+        program["written"], program["same"] = [*trace.written], [[*pair] for pair in trace.same]
     digest = hashlib.sha256(_canonical(program)).hexdigest()
     envelope = {"format": FORMAT, "version": version, "anyshape": __version__, "digest": digest, "program": program}
     out = io.BytesIO()
@@ -122,11 +125,13 @@ def pack(trace: Trace, graph: Graph) -> bytes:
 
 def _version(trace: Trace, graph: Graph) -> int:
     """Return the lowest version that can hold a program."""
+    if trace.written:
+        return VERSION
     args, kwargs = trace.in_tree.children()
     parts = [args, kwargs] if trace.order is Order.ALL else [args, *kwargs.children()]
     ordered = trace.order is not Order.NONE and any(map(has_order, parts))
     if ordered or not has_sorted_keys(trace.out_tree):
-        return VERSION
+        return _PURE
     return _SORTED if graph.subgraphs else _WITHOUT_SUBGRAPHS
 
 
@@ -195,7 +200,8 @@ def _unpack(data: bytes, name: str, tick: Tick) -> Trace:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = _members(archive, len(data))
         version, program = _program(_document(archive, members), name)
-        names = ["graph", "digests", "arguments", "result", "paths", "labels", *["order"] * (version > _SORTED)]
+        names = ["graph", "digests", "arguments", "result", "paths", "labels"]
+        names += [*["order"] * (version > _SORTED), *["written", "same"] * (version > _PURE)]
         graph, digests, *signature = fields(program, "the program", *names)
         digests = items(digests, "digests", MOST["constants"])
         expected = {_DOCUMENT, *[_constant_name(i) for i in range(len(digests))]}
@@ -206,7 +212,10 @@ def _unpack(data: bytes, name: str, tick: Tick) -> Trace:
     return _trace(decoded, *signature)
 
 
-def _trace(graph: Graph, arguments: Any, result: Any, paths: Any, labels: Any, order: Any = "") -> Trace:
+def _trace(
+    graph: Graph, arguments: Any, result: Any, paths: Any, labels: Any, order: Any = "", written: Any = (),
+    same: Any = (),
+) -> Trace:  # fmt: skip
     """Return the trace of a graph; raise Malformed if its structures and names do not fit.
 
     The graph of a file without an order has its inputs and outputs in the order of sorted keys.
@@ -214,7 +223,8 @@ def _trace(graph: Graph, arguments: Any, result: Any, paths: Any, labels: Any, o
     sort = order == ""
     order = Order.NONE if sort else Order(choice(order, "the order of keys", [o.value for o in Order]))
     in_tree, out_tree = decode_tree(arguments, "the arguments", sort_keys=sort), decode_tree(result, "the result")
-    _check_structures(graph, in_tree, out_tree)
+    effects = _written(graph, in_tree.num_leaves, out_tree.num_leaves, [*written], [*same])
+    _check_structures(graph, in_tree, out_tree, len(effects[0]))
     count = in_tree.num_leaves
     paths, labels = (tuple([text(p, "a path") for p in items(ps, "paths", count)]) for ps in (paths, labels))
     if len(paths) != count or len(labels) not in (0, count) or len(graph.input_names) not in (0, count):
@@ -222,14 +232,38 @@ def _trace(graph: Graph, arguments: Any, result: Any, paths: Any, labels: Any, o
     if sort:
         leaves = order_of_leaves(decode_tree(result, "the result", sort_keys=True), out_tree) or ()
         graph = replace(graph, outputs=tuple([graph.outputs[i] for i in leaves]))
-    return Trace(graph, in_tree, out_tree, paths, labels, order)
+    return Trace(graph, in_tree, out_tree, paths, labels, order, *effects)
 
 
-def _check_structures(graph: Graph, in_tree: Any, out_tree: Any) -> None:
-    """Raise Malformed unless the graph has an input and an output for each leaf of these structures."""
+def _written(
+    graph: Graph, count: int, results: int, written: Any, same: Any
+) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Return which inputs a program writes to, and the results that are such inputs; raise Malformed if they cannot be.
+
+    The last outputs of the graph are the values to write: each has the dtype of its input, and its rank.
+    """
+    positions = [integer(i, "a written argument", 0, count - 1) for i in items(written, "written arguments", count)]
+    pairs = [items(p, "a result that is an argument", 2, 2) for p in items(same, "results that are arguments", results)]
+    ends = graph.outputs[len(graph.outputs) - len(positions) :]
+    alike = [_kind(graph.inputs[i]) == _kind(y) for i, y in zip(positions, ends, strict=False)]
+    if sorted(set(positions)) != positions or not all(alike):
+        raise Malformed("what it writes to does not fit its graph")
+    for result, position in pairs:
+        integer(result, "a result", 0, results - 1)
+        if position not in positions or _kind(graph.outputs[result]) != _kind(graph.inputs[position]):
+            raise Malformed("a result of it is no argument that it writes to")
+    return tuple(positions), tuple([(result, position) for result, position in pairs])
+
+
+def _kind(value: Value) -> tuple[Any, int]:
+    return value.meta.dtype, value.meta.rank
+
+
+def _check_structures(graph: Graph, in_tree: Any, out_tree: Any, written: int) -> None:
+    """Raise Malformed unless the graph has an input and an output for each leaf, and an output for each write."""
     is_pair = in_tree.type is tuple and [child.type for child in in_tree.children()] == [tuple, dict]
     count = len(graph.inputs) - graph.hidden
-    if not is_pair or in_tree.num_leaves != count or out_tree.num_leaves != len(graph.outputs):
+    if not is_pair or in_tree.num_leaves != count or out_tree.num_leaves + written != len(graph.outputs):
         raise Malformed("its structures do not fit its graph")
 
 

@@ -34,6 +34,7 @@ from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
 from anyshape.program.tiers import Tiers
+from anyshape.program.written_arguments import require_arrays, writing_back, written_inside
 from anyshape.support.packages import draw_dot, draw_html, program_file
 from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
@@ -74,10 +75,11 @@ class Program:
             run = self._first_run()
         else:
             self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
-            serve = None if logs_calls() or has_generators(trace.graph) else self._serve
+            is_wrapped = logs_calls() or has_generators(trace.graph) or trace.written
+            serve = None if is_wrapped else self._serve
             self.specializer = Specializer(patterns, self._compile, self.tiers, serve)
             run = self.specializer.dispatch if serve is not None else self.specializer.run_latest
-        self.run: Run = restoring_generators(run, trace.graph) if timers is not None else self._logged(run)
+        self.run: Run = self._with_effects(run) if timers is not None else self._logged(run)
 
     def timed(self, timers: Timers) -> Program:
         """Return a copy whose runs record their times in `timers`, with the plans of this program."""
@@ -88,7 +90,11 @@ class Program:
         self.run = run
 
     def _logged(self, run: Run) -> Run:
-        return log_calls(restoring_generators(run, self.trace.graph), self.name, self.prologue.names)
+        return log_calls(self._with_effects(run), self.name, self.prologue.names)
+
+    def _with_effects(self, run: Run) -> Run:
+        """Return a run that writes to arguments where it succeeds, and restores generators where it fails."""
+        return restoring_generators(writing_back(run, self.trace), self.trace.graph)
 
     # -- tiers
 
@@ -248,7 +254,20 @@ class Program:
     def outputs(self) -> dict[str, ShapeDtypeStruct]:
         """Description of each result by its path, `result['loss']`; run-time sizes have their bounds."""
         paths = result_paths(self.trace.out_tree)
-        return {p: described(meta, self._scope) for p, meta in zip(paths, self.graph.results, strict=True)}
+        return {p: described(meta, self._scope) for p, meta in zip(paths, self.graph.results, strict=False)}
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Paths of the arguments that a call writes to, as in `x[0] = 1`.
+
+        >>> import numpy as np
+        >>> import anyshape
+        >>> f = anyshape.jit(lambda x, y: np.copyto(x, y))
+        >>> f(x := np.zeros(2), np.ones(2))
+        >>> x, f.programs()[0].written
+        (array([1., 1.]), ('x',))
+        """
+        return self.trace.written_labels
 
     @cached_property
     def _scope(self) -> Scope:
@@ -298,8 +317,9 @@ class Program:
         leaves = self._flat(args, kwargs)
         if active_builders() and any(map(is_symbolic, leaves)):
             self._require_no_decisions()
-            return self.result(call_inside(self.graph, leaves, self.labels))
+            return self.result(written_inside(self.trace, leaves, call_inside(self.graph, leaves, self.labels)))
         arrays = self._checked(leaves)
+        require_arrays(self.trace, leaves)
         if not self.accepts(*arrays):
             self._raise_failed_guard(arrays)
         return self.call_flat(arrays)
@@ -374,7 +394,12 @@ class Program:
 
     @cached_property
     def _read(self) -> Reader | None:
-        """Generated function that takes the leaves out of arguments exactly as traced, if there is one."""
+        """Generated function that takes the leaves out of arguments exactly as traced, if there is one.
+
+        It converts scalars of NumPy, so programs that write to arguments do without.
+        """
+        if self.trace.written:
+            return None
         leaves = [(meta.dtype, meta.rank) for meta in self.prologue.metas]
         return reader(self.trace.in_tree, leaves, self.trace.order)
 

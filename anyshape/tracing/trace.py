@@ -23,6 +23,7 @@ from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array, NDArray
+from anyshape.numpy.operands.memory import is_same_view, may_write, written_inputs
 from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.garbage import collection_deferred
@@ -40,8 +41,10 @@ _LOG = logging.getLogger("anyshape.trace")
 class Trace:
     """Graph of one function, with the structures of its arguments and of its result.
 
-    `labels` are the paths of the arguments by the names of parameters, where these are known. `order` says which keys
-    of a call must come in the order of `in_tree`: others would lead the function elsewhere.
+    - `labels` are the paths of the arguments by the names of parameters, where these are known.
+    - `order` says which keys of a call must come in the order of `in_tree`: others would lead the function elsewhere.
+    - `written` are the positions of the arguments that the function writes to. The last outputs of the graph are their
+      final values. Pairs `same` are of a result and the argument that it is itself, also after writes.
     """
 
     graph: Graph
@@ -50,6 +53,19 @@ class Trace:
     paths: tuple[str, ...]
     labels: tuple[str, ...] = ()
     order: Order = Order.KEYS
+    written: tuple[int, ...] = ()
+    same: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of results, which are the first outputs of the graph."""
+        return len(self.graph.outputs) - len(self.written)
+
+    @property
+    def written_labels(self) -> tuple[str, ...]:
+        """Paths of the arguments that the function writes to."""
+        names = self.labels or self.paths
+        return tuple([names[i] for i in self.written])
 
 
 @dataclass(frozen=True)
@@ -209,6 +225,8 @@ def trace_in(
     handles = [_input(builder, m, k) for m, k in zip(metas, leaves.kinds, strict=True)]
     for position, size in builder.values.items():
         handles[position] = symdim(size, builder.scope)
+    inputs = builder.inputs[:]
+    may_write(builder, handles)
     builder.hide()
     dims = builder.dims
     bindings = lambda: [d.read or SizeBinding(d.variable, d.size) for _, d in dims.values()]
@@ -220,12 +238,23 @@ def trace_in(
         except Exception as error:
             _LOG.debug("%s: stopped by %s after %d nodes", name, type(error).__name__, len(builder.nodes))
             raise
-        graph = builder.finish(results, name, [readable(p, names) for p in leaves.paths])
+        written, same = _writes(handles, inputs, results)
+        ends = [*results, *written.values()]
+        graph = builder.finish(ends, name, [readable(p, names) for p in leaves.paths])
     _LOG.debug("%s: traced %d nodes in %.1f ms", name, len(graph.nodes), 1e3 * (perf_counter() - started))
     costly = builder.scope.costly_proofs((thread_time() - worked) / (perf_counter() - started))
     if costly is not None:
         _LOG.warning("%s: %s", name, costly)
-    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), labels, leaves.order)
+    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), labels, leaves.order, tuple(written), same)
+
+
+def _writes(
+    handles: Sequence[Any], inputs: Sequence[Value], results: Sequence[Any]
+) -> tuple[dict[int, Any], tuple[tuple[int, int], ...]]:
+    """Return the final values of the inputs that were written to, and pairs of a result and the input that it is."""
+    written = written_inputs(handles, inputs)
+    pairs = [(j, i) for i in written for j, y in enumerate(results) if is_same_view(y, handles[i])]
+    return written, tuple(pairs)
 
 
 def _input(builder: Builder, meta: TensorMeta, kind: type | None) -> Any:

@@ -22,6 +22,7 @@ from anyshape.ops.core.flop_counts import COSTS
 from anyshape.ops.loops import LOOPS
 from anyshape.program.program import Program
 from anyshape.support.true_types import has_type
+from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.transforms.jit import Jitted
 
 MEASURED_SECONDS, MAX_REPEATS, MIN_REPEATS = 0.25, 100, 3  # of calls of each kind
@@ -39,10 +40,11 @@ def _median(seconds: Sequence[float]) -> float:
 def measure(target: Jitted | Program, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: int | None) -> Profile:
     """Call the target as it is and with timers, alternating, and return the profile.
 
-    The optimised plan is made before, so that all calls run one plan.
+    The optimised plan is made before, so that all calls run one plan. They write to copies of arguments.
     """
     target.optimise_for(*args, **kwargs)
-    value = target(*args, **kwargs)
+    value = target(*_copied(target, args), **_copied(target, kwargs))
+    args, kwargs = _copied(target, args), _copied(target, kwargs)
     timers = Timers()
     timed = target.timed(timers) if isinstance(target, Program) else target.timed(timers, *args, **kwargs)
     timed(*args, **kwargs)
@@ -59,6 +61,14 @@ def measure(target: Jitted | Program, args: tuple[Any, ...], kwargs: dict[str, A
             raise ArgumentError("profile", target.name, problem, "do not bind names anew that it reads")
         runs.append((whole, timers.last))
     return _profile(target.name, value, plain, runs)
+
+
+def _copied(target: Jitted | Program, arguments: Any) -> Any:
+    """Return arguments with copies of their arrays if the target writes to arguments."""
+    if not any(p.written for p in ([target] if isinstance(target, Program) else target.programs())):
+        return arguments
+    leaves, tree = flatten(arguments)
+    return unflatten(tree, [x.copy() if has_type(x, np.ndarray) else x for x in leaves])
 
 
 def _default_repeats(seconds: float) -> int:

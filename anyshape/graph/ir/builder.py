@@ -118,6 +118,9 @@ class Builder:
         self.arguments: Sequence[tuple[Builder, Value]] | None = None
         self.takes_rows = False
         self.closed = False
+        # handles of its inputs that its function may write to: whoever traces it writes the final values to what they
+        # stand for
+        self.writable: Sequence[Traced] = ()
         self.inputs: list[Value] = []
         self.roots: dict[Value, str] = {}  # values that no node makes: "input" or "constant"
         self.nodes: list[Node] = []

@@ -155,6 +155,7 @@ class ProgramInfo:
     - `because` says why it was traced, `retraces` for which calls it does not serve.
     - `stale` lists captured state that changed: the program serves no call any more.
     - `path` are its decisions on values, each checked by every run, and `calls` counts those that took this path.
+    - `written` are the paths of the arguments that a call writes to.
     - `watched` are the paths of its captured state, and `unwatched` says what of it can change unnoticed.
     """
 
@@ -174,6 +175,7 @@ class ProgramInfo:
     plan: TierInfo | None = None
     path: tuple[PathInfo, ...] = ()
     calls: int = 0
+    written: tuple[str, ...] = ()
     _relied: Sequence[Any] = field(default=(), repr=False, compare=False)
     _graph: Graph | None = field(default=None, repr=False, compare=False)
     _words: DisplayNames | None = field(default=None, repr=False, compare=False)

@@ -116,6 +116,7 @@ def _conditions(program: Any) -> list[Section]:
         Section("is used where", [_condition(c) for c in program.guards()], "guard"),
         Section("must hold, or a call is an error", checked, "assertion"),
         Section("is known of run-time sizes", facts, "fact"),
+        Section("writes to", [Fact(path) for path in program.written]),
         Section("sizes", [_size(s) for s in program.sizes]),
         Section("runs", [Fact(str(program.plan))] if program.plan is not None and program.plan.mode != "now" else []),
         Section("another is traced where", [Fact(text) for text in _retraces(program)]),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -73,8 +73,9 @@ def memory_of(x: Any) -> Memory:
 
 
 def _outside(x: Any) -> str:
-    """Return what an array that is no copy stands for outside of the program."""
-    return _OUTSIDE.get(x.builder.roots.get(x.value, ""), "")
+    """Return what an array that is no copy stands for outside of the program, "" if it may be written to."""
+    outside = _OUTSIDE.get(x.builder.roots.get(x.value, ""), "")
+    return "" if outside and any(x is handle for handle in x.builder.writable) else outside
 
 
 def share(x: Any, base: Any, view: View) -> None:
@@ -200,6 +201,23 @@ def in_shape_of(x: Any, value: Any, name: str) -> Any:
     if value.meta.rank > len(shape):
         raise ctx.fail(f"the value has {value.meta.rank} axes, and the array has {len(shape)}")
     return value if value.meta.sizes == shape else mv.broadcast_to(value, shape)
+
+
+# -- inputs --------------------------------------------------------------------------------------------------------
+
+
+def may_write(builder: Builder, handles: Sequence[Any]) -> None:
+    """Let the function that is traced write to arrays among these handles of inputs, as to its own."""
+    builder.writable = [x for x in handles if isinstance(x, Traced) and x.is_array]
+    for x in builder.writable:
+        x.owner = builder  # type: ignore[attr-defined]  # of arrays, which alone stand for ndarrays
+
+
+def written_inputs(handles: Sequence[Any], inputs: Sequence[Any]) -> dict[int, Any]:
+    """Return the final value of each input that a trace wrote to, by its position."""
+    memories = [getattr(x, "memory", None) for x in handles]
+    pairs = enumerate(zip(memories, inputs, strict=True))
+    return {i: m.current for i, (m, value) in pairs if m is not None and m.current.value is not value}
 
 
 # -- results -------------------------------------------------------------------------------------------------------

@@ -202,5 +202,5 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     traced, root = trace_specs(function, args, kwargs, fixed=True)
     free = isinstance(root, SymbolicScope) and not root.names  # every size is a Dim's
     scope = Scope(conditions=traced.graph.conditions, origin=root.origin, root=root, free=free)
-    structs = [described(m, scope) for m in traced.graph.results]
+    structs = [described(m, scope) for m in traced.graph.results[: traced.count]]
     return unflatten(traced.out_tree, structs)

@@ -44,7 +44,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
     program, names, made_for = entry.program, entry.names, entry.made_for
     graph = program.graph
     arguments = tuple(_arguments(entry))
-    metas = graph.results
+    metas = graph.results[: program.trace.count]
     watched = tuple([label for state in entry.states for label in state.labels()])
     static = {made_for.static_name(position): shorten(repr(value)) for position, value in made_for.static.items()}
     structure = show_call(entry.key.tree, made_for.names, made_for.static)
@@ -66,6 +66,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
         plan=program.tier,
         path=path_infos(program.trace.graph),
         calls=entry.calls,
+        written=program.written,
         _relied=entry.reliance_log,
         _graph=program.trace.graph,
         _words=names,

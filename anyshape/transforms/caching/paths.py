@@ -20,6 +20,7 @@ from anyshape.backend.runtime.generator_states import restoring_generators
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
 from anyshape.errors import DecisionError
 from anyshape.program.pytree_codegen import maker
+from anyshape.program.written_arguments import writing_back
 from anyshape.tracing.decisions import path_left
 from anyshape.tracing.trace import Trace
 from anyshape.transforms.caching.cache import Cache, CacheEntry, Call
@@ -130,11 +131,13 @@ def on_path(cache: Cache, call: Call, entry: CacheEntry) -> CacheEntry | None:
 def evaluated(trace: Trace, arrays: Sequence[Any]) -> Any:
     """Return the result of a trace by the naive evaluator."""
     try:
-        outputs = restoring_generators(lambda *xs: evaluate(trace.graph, xs), trace.graph)(*arrays)
+        run = writing_back(lambda *xs: evaluate(trace.graph, xs), trace)
+        outputs = restoring_generators(run, trace.graph)(*arrays)
     except PathLeft as left:
         problem = "the function gives another answer at each evaluation, so it is not pure"
         raise DecisionError(left.turn, [left.answer], problem) from None
-    return maker(trace.out_tree)([x if x.ndim else x[()] for x in outputs])
+    own = {result for result, _ in trace.same}
+    return maker(trace.out_tree)([x if x.ndim or i in own else x[()] for i, x in enumerate(outputs)])
 
 
 def _count(cache: Cache, key: Key) -> int:

@@ -196,9 +196,7 @@ def writes_to_an_outer_array(x):
 
 
 REFUSALS = {
-    "an argument": (lambda x: x.__setitem__(0, 1.0), MutationError, "is an argument"),
-    "an argument, +=": (lambda x: x.__iadd__(1), MutationError, "is an argument"),
-    "a view of an argument": (lambda x: x[1:].fill(1), MutationError, "is an argument"),
+    "an argument of grad": (lambda x: grad(lambda y: y.__setitem__(0, 1.0))(x), MutationError, "is an argument"),
     "a read-only view": (
         lambda x: np.broadcast_to((x * 2)[0], (3, 4)).__setitem__(0, 1.0), MutationError, "read-only"
     ),
@@ -228,7 +226,7 @@ def test_the_message_names_the_array_of_the_line():
         return values
 
     with pytest.raises(MutationError, match=r"values\[0\] = .*: the array is an argument") as caught:
-        jit(function)(X)
+        grad(function)(X)
     assert "write values = values.copy() before" in str(caught.value)
 
 

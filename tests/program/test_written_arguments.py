@@ -1,0 +1,204 @@
+"""Test writes to arguments: after a call the caller's arrays are as NumPy would leave them, or nothing has changed."""
+
+import copy
+import io
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape import ShapeDtypeStruct, export, grad, jit, register_pytree_node
+from anyshape.errors import ArgumentError, CheckError, MutationError
+
+
+def agrees(function, *args, traces=None):
+    """A jitted function gives what Python gives, and leaves its arguments as Python does."""
+    compiled = function if hasattr(function, "cache_info") else jit(function)
+    plain = function.__wrapped__ if compiled is function else function
+    ours, theirs = args, copy.deepcopy(args)
+    result, wanted = compiled(*ours), plain(*theirs)
+    check = lambda x, y: np.testing.assert_allclose(np.asarray(x), np.asarray(y), strict=True)
+    for x, y in zip(leaves((result, ours)), leaves((wanted, theirs)), strict=True):
+        check(x, y)
+    return result
+
+
+def leaves(tree):
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, (tuple, list)):
+        return [x for part in tree for x in leaves(part)]
+    return [] if tree is None else leaves(vars(tree)) if isinstance(tree, Pair) else [tree]
+
+
+@register_pytree_node
+@dataclass
+class Pair:
+    x: np.ndarray
+    y: np.ndarray
+
+
+def first(x):
+    x[0] = 5
+    return x * 2
+
+
+def swap(x, y):
+    x[:], y[:] = y.copy(), x.copy()
+
+
+def in_trees(t, pair):
+    t["a"] += t["b"][1]
+    part = t["b"][0][1:]
+    part[...] = 7
+    pair.x -= pair.y
+    np.multiply(pair.x, 2, out=pair.x)
+    return pair.x.sum()
+
+
+def sorts(x):
+    x[::-1].sort()
+    x.T[...] *= 2
+    return x.sum()
+
+
+def branches(x):
+    if x.sum() > 2:
+        x += 100
+        return x.sum()
+    x[0] += 1
+    return x[0] * 2
+
+
+def grows(x, y):
+    x += y
+    y[...] = x[0]
+    return y
+
+
+def test_one_program_writes_to_arguments_of_every_size_dtype_and_layout():
+    compiled = jit(first)
+    for n in (1, 2, 5):
+        agrees(compiled, np.arange(float(n)))
+    assert compiled.cache_info().traces == 1
+    for x in (np.arange(10.0)[::2], np.arange(4.0)[::-1], np.arange(3, dtype=np.float32), np.ones(3, int)):
+        agrees(compiled, x)
+    with pytest.raises(anyshape.errors.AnyshapeError):
+        compiled(np.ones(0))
+
+
+PROGRAMS = {
+    "swap": (swap, np.arange(3.0), np.ones(3)),
+    "trees": (in_trees, {"a": np.ones(2), "b": [np.zeros(3), 3.0]}, Pair(np.ones((2, 2), order="F"), np.ones(2))),
+    "sort": (sorts, np.array([[3.0, 1.0], [2.0, 5.0]])),
+    "number": (lambda x: x.__iadd__(1), np.array(1.0)),
+    "casts": (lambda x, y: x.__setitem__(slice(None), y), np.zeros(3, np.float32), np.arange(3.0)),
+    "broadcasts": (grows, np.ones((3, 2)), np.ones(2)),
+    "empty": (grows, np.ones((1, 0)), np.ones(0)),
+    "copyto": (np.copyto, np.ones(3), np.arange(3.0)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_arguments_are_written_as_numpy_does(name):
+    agrees(*PROGRAMS[name])
+
+
+def test_calls_that_leave_their_path_write_once():
+    compiled, x, y = jit(branches), np.zeros(2), np.zeros(2)
+    for _ in range(9):
+        assert compiled(x) == branches(y)
+        assert x.tolist() == y.tolist()
+
+
+def test_a_result_that_is_the_argument_is_the_array_of_the_caller():
+    x = np.zeros(3)
+    result, part = jit(lambda x: (x.__iadd__(1), x[1:]))(x)
+    assert result is x and not np.shares_memory(part, x)
+
+
+def test_a_call_that_raises_writes_nothing():
+    def function(x, y, k):
+        x[0] = 7
+        y += 1
+        anyshape.check(k > 0, "k")
+
+    compiled, x, y = jit(function), np.ones(2), np.broadcast_to(1.0, (2,))
+    with pytest.raises(CheckError):
+        compiled(x, np.ones(2), -1.0)
+    with pytest.raises(ArgumentError, match="y is read-only"):
+        compiled(x, y, 1.0)
+    assert x.tolist() == [1, 1]
+
+
+def test_arguments_that_share_memory_are_refused():
+    compiled, x = jit(swap), np.arange(6.0)
+    with pytest.raises(ArgumentError, match=r"x shares memory with y, and swap writes to it\n  pass x.copy()"):
+        compiled(x, x)
+    with pytest.raises(ArgumentError, match="shares memory"):
+        compiled(x[:3], x[2:5])
+    windows = np.lib.stride_tricks.sliding_window_view(x, 2, writeable=True)
+    with pytest.raises(ArgumentError, match="elements that share memory"):
+        jit(first)(windows)
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+    compiled(x[::2], x[1::2])
+    assert x.tolist() == [1, 0, 3, 2, 5, 4]
+
+
+def test_an_array_that_the_function_closes_over_is_no_argument_to_write_to():
+    held = np.zeros(3)
+    compiled = jit(lambda x: x.__setitem__(0, 1.0) or x + held)
+    with pytest.raises(ArgumentError, match="an array that the function closes over"):
+        compiled(held)
+    agrees(compiled, np.ones(3))
+
+
+def test_functions_in_a_trace_write_to_its_arrays():
+    compiled = jit(first)
+    agrees(lambda x: (compiled(x[1:]), x.sum()), np.ones(3))
+    program = export(first)(ShapeDtypeStruct("n"))
+    inner = jit(lambda x: (program(x[1:]), x.sum()))
+    x = np.ones(3)
+    result = inner(x)
+    assert x.tolist() == [1, 5, 1] and float(result[1]) == 7
+    with pytest.raises(ArgumentError, match="shares memory"):
+        jit(export(swap)(ShapeDtypeStruct("n"), ShapeDtypeStruct("n")))(x, x[:])
+    with pytest.raises(ArgumentError, match="x shares memory with y"):
+        other = export(swap)(ShapeDtypeStruct("n"), ShapeDtypeStruct("n"))
+        jit(lambda x: other(x, x[:]))(x)
+
+
+def test_programs_that_write_are_saved_pickled_and_explained():
+    program = export(lambda x, y: (x.__iadd__(y), x * 2))(ShapeDtypeStruct("n"), ShapeDtypeStruct("n"))
+    program.save(file := io.BytesIO())
+    for again in (program, anyshape.load(io.BytesIO(file.getvalue())), pickle.loads(pickle.dumps(program))):
+        x = np.ones(3)
+        result = again(x, np.arange(3.0))
+        assert result[0] is x and x.tolist() == [1, 2, 3] and result[1].tolist() == [2, 4, 6]
+        assert again.written == ("x",) and list(again.outputs) == ["result[0]", "result[1]"]
+    with pytest.raises(ArgumentError, match="not an array"):
+        export(lambda x: x.__iadd__(1))(ShapeDtypeStruct(()))(np.float64(1))
+    assert "writes to\n    x\n" in str(jit(first).explain_call(np.ones(3)))
+    assert [x.shape for x in leaves(anyshape.eval_shape(program, np.ones(3), np.ones(3)))] == [(3,), (3,)]
+
+
+def test_a_profile_writes_to_copies():
+    x = np.zeros(3)
+    profile = anyshape.profile(jit(lambda x: x.__iadd__(1)), repeat=2, file=io.StringIO())(x)
+    assert x.tolist() == [0, 0, 0] and profile.value.tolist() == [1, 1, 1]
+
+
+def test_draws_are_written_once():
+    def function(x, generator):
+        x[:] = generator.normal(size=x.shape)
+
+    x = np.zeros(3)
+    jit(function)(x, np.random.default_rng(0))
+    assert x.tolist() == np.random.default_rng(0).normal(size=3).tolist()
+
+
+def test_a_differentiated_argument_is_not_written_to():
+    with pytest.raises(MutationError, match=r"is an argument.*\n  write x = x.copy\(\)"):
+        grad(lambda x: first(x).sum())(np.ones(3))
