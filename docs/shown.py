@@ -89,7 +89,7 @@ MISTAKES = {
     "MutationError": lambda: anyshape.grad(changes)(X),
     "SymbolicIterationError": lambda: anyshape.jit(lambda x: [row * 2 for row in x[x > 0]])(X),
     "LeakedTracerError": use_after_trace,
-    "UnsupportedFunctionError": lambda: anyshape.jit(np.packbits)(X),
+    "UnsupportedFunctionError": lambda: anyshape.jit(np.array_str)(X),
     "RunFloatingPointError": lambda: raising(anyshape.jit(lambda x: x / (x - 1)), X),
     "RunZeroDivisionError": lambda: raised(ZeroDivisionError("division by zero")),
     "RunOverflowError": lambda: raised(OverflowError("Python integer 300 out of bounds for uint8")),

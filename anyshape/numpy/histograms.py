@@ -136,17 +136,102 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     count = expr.sub(sizes(edges)[0], 1)
     each = cr.full(sizes(x), 1, _POSITION) if weights is None else ravel(as_traced(weights))
     context_of("histogram", x, each).require_equal(sizes(x)[0], sizes(each)[0], "weights must have the shape of a")
-    common = result_type(x, edges)
-    values, ends = ew.convert(x, common), ew.convert(edges, common)
-    bin_of = ew.sub(so.searchsorted(ends, values, "right"), cr.full(sizes(x), 1, _POSITION))
-    last = mv.broadcast_to(mv.reshape(ends[-1:], ()), sizes(x))
-    final, beyond = (mv.broadcast_to(cr.size_value(size), sizes(x)) for size in (expr.sub(count, 1), count))
-    bin_of = ew.select(ew.eq(values, last), final, bin_of)
-    inside = ew.logical_and(ew.ge(bin_of, ew.lift(0, bin_of)), ew.le(values, last))
+    bin_of, inside = _bin_numbers(x, edges)
+    beyond = mv.broadcast_to(cr.size_value(count), sizes(x))
     sums = slice_axis(ix.put_add(each, ew.select(inside, bin_of, beyond), expr.add(count, 1)), 0, 0, count)
     if density:
         sums = sums / ew.convert(indexing.diff(edges), _FLOAT) / reduction.sum(sums)
     return sums, edges
+
+
+def _coordinates(sample: Any) -> list[Any]:
+    """Return the coordinates of points: the columns of a matrix, or the members of a list."""
+    if isinstance(sample, (list, tuple)):
+        rows = as_traced(sample)
+        rows = mv.expand(rows, (0,)) if rows.ndim == 1 else rows
+    else:
+        x = as_traced(sample)
+        if x.ndim > 2:
+            raise context_of("histogramdd", x).fail("the sample must be a matrix with a row for each point")
+        rows = mv.expand(x, (0,)) if x.ndim == 1 else mv.transpose(x, (1, 0))
+    return [_counted(row) for row in rows]
+
+
+def _for_each(rank: int, bins: Any, range: Any) -> tuple[list[Any], list[Any]]:
+    """Return the bins and the limits of each axis."""
+    each = list(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * rank
+    limits = [None] * rank if range is None else list(range)
+    if len(each) != rank or len(limits) != rank:
+        problem = f"are {len(each)} and {len(limits)} for points of {rank} coordinates"
+        raise ArgumentError("histogramdd", "bins and ranges", problem, "give one for each coordinate")
+    return each, limits
+
+
+def _bin_numbers(x: Any, edges: Any) -> tuple[Any, Any]:
+    """Return the number of the bin of each element, and whether it is in one; the last bin includes both ends."""
+    common = result_type(x, edges)
+    values, ends = ew.convert(x, common), ew.convert(edges, common)
+    bin_of = ew.sub(so.searchsorted(ends, values, "right"), cr.full(sizes(x), 1, _POSITION))
+    last = mv.broadcast_to(mv.reshape(ends[-1:], ()), sizes(x))
+    final = mv.broadcast_to(cr.size_value(expr.sub(sizes(edges)[0], 2)), sizes(x))
+    bin_of = ew.select(ew.eq(values, last), final, bin_of)
+    return bin_of, ew.logical_and(ew.ge(bin_of, ew.lift(0, bin_of)), ew.le(values, last))
+
+
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """Return the numbers of points in boxes, or the sums of their weights, and a tuple of edges along each axis.
+
+    `sample` is a matrix with a row for each point, or a list of their coordinates. `bins` and `range` have an entry
+    for each axis, as `histogram` takes it; one number of bins serves for all. With `density`, the integral over the
+    boxes is 1.
+    """
+    if not is_traced(sample, bins, range, weights):
+        return np.histogramdd(sample, bins, range, density, weights)
+    points = _coordinates(sample)
+    rank = len(points)
+    each, limits = _for_each(rank, bins, range)
+    edges = [_edges(x, b, limit) for x, b, limit in zip(points, each, limits, strict=True)]
+    numbers = [_bin_numbers(x, e) for x, e in zip(points, edges, strict=True)]
+    shape = [expr.sub(sizes(e)[0], 1) for e in edges]
+    total, inside = numel(shape), numbers[0][1]
+    position = cr.full(sizes(points[0]), 0, _POSITION)
+    for (number, is_inside), size in zip(numbers, shape, strict=True):
+        position = ew.add(ew.mul(position, mv.broadcast_to(cr.size_value(size), sizes(position))), number)
+        inside = ew.logical_and(inside, is_inside)
+    position = ew.select(inside, position, mv.broadcast_to(cr.size_value(total), sizes(position)))
+    ones = cr.full(sizes(position), 1, _FLOAT) if weights is None else ew.convert(ravel(as_traced(weights)), _FLOAT)
+    context_of("histogramdd", position, ones).require_equal(
+        sizes(position)[0], sizes(ones)[0], "there must be a weight for each point"
+    )
+    sums = mv.reshape(slice_axis(ix.put_add(ones, position, expr.add(total, 1)), 0, 0, total), shape)
+    return (_per_volume(sums, edges) if density else sums), tuple(edges)
+
+
+def _per_volume(sums: Any, edges: Any) -> Any:
+    """Return sums in boxes over their volumes and the sum of all."""
+    all_of_them = reduction.sum(sums)
+    for axis, e in enumerate(edges):
+        width = ew.convert(indexing.diff(e), _FLOAT)
+        sums = sums / mv.broadcast_in_dim(width, sizes(sums), (axis,))
+    return sums / all_of_them
+
+
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """Return the numbers of points (x, y) in boxes, or the sums of their weights, and the edges along both axes.
+
+    `bins` is a number of bins, or edges, for both axes, or a list of two of these. See `histogramdd`.
+    """
+    if not is_traced(x, y, bins, range, weights):
+        return np.histogram2d(x, y, bins, range, density, weights)
+    points = [_counted(z) for z in (x, y)]
+    context_of("histogram2d", *points).require_equal(
+        sizes(points[0])[0], sizes(points[1])[0], "x and y have different lengths"
+    )
+    is_pair = isinstance(bins, (list, tuple)) and len(bins) == 2
+    is_one = not isinstance(bins, (list, tuple)) and asarray(bins).ndim == 0
+    boxes = bins if is_pair else [bins, bins] if is_one else [as_traced(bins)] * 2
+    sums, (first, second) = histogramdd(points, boxes, range, density, weights)
+    return sums, first, second
 
 
 # -- order statistics without NaNs -------------------------------------------------------------------------------

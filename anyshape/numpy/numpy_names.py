@@ -31,6 +31,8 @@ def named(name: str) -> Any:
         raise AttributeError(f"module 'anyshape.numpy' has no attribute {name!r}", name=name)
     if name in further.NAMESPACES:
         return further.NAMESPACES[name]
+    if name in further.OBJECTS:
+        return further.OBJECTS[name]
     member = getattr(np, name)
     takes_arrays = hasattr(member, "_implementation") or name in _READ_MEMORY
     return _served(member) if takes_arrays or _has_counterpart(member) else member

@@ -9,14 +9,15 @@ import numpy as np
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
-from anyshape.numpy import creation, joining, movement, reduction
+from anyshape.numpy import creation, dynamic, joining, movement, reduction, signals
 from anyshape.numpy.contraction import matmul, outer
-from anyshape.numpy.linalg import least_squares, solving
+from anyshape.numpy.elementwise import isclose, logical_not, not_equal
+from anyshape.numpy.linalg import decompositions, least_squares, solving
 from anyshape.numpy.operands.promotion import as_traced, is_traced, new_size, sizes, static_int
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
-from anyshape.ops.control import warn
+from anyshape.ops.control import check, warn
 from anyshape.ops.core.apply import context_of
 
 
@@ -100,6 +101,90 @@ def polyadd(a1: Any, a2: Any) -> Any:
 def polysub(a1: Any, a2: Any) -> Any:
     """Return the coefficients of the difference of two polynomials."""
     return _sum("polysub", a1, a2, -1) if is_traced(a1, a2) else np.polysub(a1, a2)
+
+
+def _leading(name: str, p: Any) -> Any:
+    """Return a vector of coefficients that does not begin with 0, which NumPy would leave out, unless it is 0 alone."""
+    row = _coefficients(name, movement.atleast_1d(as_traced(p)))
+    ctx, (count,) = context_of(name, row), sizes(row)
+    ctx.require(at_least(count, 1), "there are no coefficients")
+    is_single = ew.eq(cr.size_value(count), cr.full((), 1, np.int64))
+    starts = not_equal(row[0], 0)
+    check(ew.logical_or(is_single, starts), f"{name}: the coefficient of the highest power is 0")
+    return row
+
+
+def polymul(a1: Any, a2: Any) -> Any:
+    """Return the coefficients of the product of two polynomials.
+
+    A coefficient of the highest power that is 0 is a CheckError of the run; NumPy leaves it out.
+    """
+    if not is_traced(a1, a2):
+        return np.polymul(a1, a2)
+    return signals.convolve(_leading("polymul", a1), _leading("polymul", a2))
+
+
+def polydiv(u: Any, v: Any) -> Any:
+    """Return the coefficients of the quotient and of the remainder of two polynomials.
+
+    The numbers of coefficients decide the number of steps, so a program is made for each. The remainder has no zeros in
+    front, so the number of its coefficients is a run-time size.
+    """
+    if not is_traced(u, v):
+        return np.polydiv(u, v)
+    rest, divisor = (_coefficients("polydiv", movement.atleast_1d(as_traced(p))) + 0.0 for p in (u, v))
+    steps, order = len(rest) - len(divisor) + 1, len(divisor) - 1
+    dtype = np.result_type(rest.dtype, divisor.dtype)
+    rest, divisor = ew.convert(rest, dtype), ew.convert(divisor, dtype)
+    scale, quotient = 1.0 / divisor[0], []
+    for _ in range(steps):
+        factor = scale * rest[0]
+        quotient.append(factor)
+        part = rest[: order + 1] - factor * divisor
+        rest = joining.concatenate([part[1:], rest[order + 1 :]]) if order or len(rest) > 1 else part
+    if not order and steps > 0:
+        rest = creation.zeros(1, dtype)
+    near = logical_not(isclose(rest, 0, rtol=1e-14))
+    after = ew.gt(reduction.cumsum(near), cr.full(sizes(rest), 0, np.int64))
+    is_last = ew.eq(cr.iota(len(rest)), cr.full(sizes(rest), len(rest) - 1, np.int64))
+    values = joining.stack(quotient) if quotient else creation.zeros(1, dtype)
+    return values, dynamic.compress(ew.logical_or(after, is_last), rest)
+
+
+def poly(seq_of_zeros: Any) -> Any:
+    """Return the coefficients of the polynomial with these roots, or with the eigenvalues of a square matrix.
+
+    The number of roots decides the number of steps, so a program is made for each. Complex roots give complex
+    coefficients, also where NumPy finds conjugate pairs and takes the real part.
+    """
+    if not is_traced(seq_of_zeros):
+        return np.poly(seq_of_zeros)
+    zeros = movement.atleast_1d(as_traced(seq_of_zeros))
+    is_real = zeros.dtype.kind != "c"
+    if zeros.ndim == 2:
+        zeros = decompositions.eigvals(zeros)
+    row = _coefficients("poly", zeros if zeros.dtype.kind in "fc" else ew.convert(zeros, np.float64))
+    result = creation.ones(1, row.dtype)
+    for zero in row:
+        moved = result * zero
+        result = joining.concatenate([result, creation.zeros(1, row.dtype)])
+        result = result - joining.concatenate([creation.zeros(1, row.dtype), moved])
+    return result.real if is_real else result
+
+
+def roots(p: Any) -> Any:
+    """Return the roots of a polynomial, as complex numbers: the eigenvalues of its companion matrix.
+
+    A coefficient of the highest power that is 0 is a CheckError of the run; NumPy leaves it out.
+    """
+    if not is_traced(p):
+        return np.roots(p)
+    row = _leading("roots", p)
+    row = row if row.dtype.kind in "fc" else ew.convert(row, np.float64)
+    count = row.shape[0] - 1
+    below = creation.eye(count, dtype=row.dtype)
+    companion = joining.concatenate([mv.expand(-row[1:] / row[0], (0,)), below])
+    return decompositions.eigvals(companion[:count])
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:

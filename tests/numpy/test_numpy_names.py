@@ -38,7 +38,7 @@ def test_types_constants_and_modules_are_those_of_numpy():
         "polynomial",
         "lib",
         "ma",
-        "c_",
+        "s_",
         "pi",
         "ufunc",
     )
@@ -93,10 +93,9 @@ def test_functions_that_write_change_arrays_of_numpy_as_numpy_does():
 
 
 MISSING = {
-    "numpy.poly": lambda x: anp.poly([x[0], 1.0]),
-    "numpy.histogramdd": lambda x: anp.histogramdd(x),
-    "numpy.roots": lambda x: anp.roots(x),
-    "numpy.packbits": lambda x: anp.packbits(x),
+    "numpy.shares_memory": lambda x: anp.shares_memory(x, x),
+    "numpy.einsum_path": lambda x: anp.einsum_path("i->", [x[0], 1.0]),
+    "numpy.savetxt": lambda x: anp.savetxt("file", x),
 }
 
 

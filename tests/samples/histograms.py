@@ -27,6 +27,14 @@ SAMPLES = [
         ("n", "n"),
         dtypes=("float64", "float32"),
     ),
+    Sample(
+        "histogram2d", lambda np, x, y: np.histogram2d(x, y, [2, [-1.0, 0.0, 1.5]])[0], ("n", "n"), (), REAL, grad=False
+    ),
+    Sample(
+        "histogramdd with weights",
+        lambda np, x, w: np.histogramdd(np.floor(x), (2, 3), [(-2, 2), (-1, 2)], density=None, weights=w)[0],
+        ("n, 2", "n"),
+    ),
     Sample("histogram_bin_edges", lambda np, x: np.histogram_bin_edges(x, 2), ("n",), make=distinct, smallest=2),
     Sample("digitize", lambda np, x: np.digitize(x, [-1.0, 0.0, 1.0], right=True), ("n, m",), (), REAL, grad=False),
     Sample("digitize falling", lambda np, x, b: np.digitize(x, b), ("n", "m"), make=values_and_bins, grad=False),

@@ -41,6 +41,7 @@ from anyshape.numpy.arrays.array_methods import (
     axes_or_sizes,
     binary,
     decided,
+    further_method,
     item,
     method,
     missing,
@@ -239,8 +240,8 @@ class Array(MemoryAttributes, Traced):
     fill = writes.fill
     put = writes.put
     resize = mutating("x.resize(shape)", "write x = x.reshape(shape)")
-    choose = missing("choose", "write np.select(conditions, choices)")
-    argpartition = missing("argpartition", "write np.argsort(x)")
+    choose = further_method("choose")
+    argpartition = further_method("argpartition")
     dump = tofile = missing("tofile", "return the array, and write it outside the traced function")
     dumps = missing("dumps", "return the array, and write it outside the traced function")
     partition = writes.partition

@@ -17,6 +17,7 @@ from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
 from anyshape.numpy.sizes.size_operands import check_divisor
 from anyshape.numpy.sizes.size_quotient import exactly
 from anyshape.ops.core.apply import describe
+from anyshape.support.packages import further
 from anyshape.support.true_types import has_type
 
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
@@ -121,6 +122,17 @@ def method(name: str) -> Callable[..., Any]:
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return NAMESPACE[name](self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"Return `anyshape.numpy.{name}` of this array; the arguments follow it."
+    return method
+
+
+def further_method(name: str) -> Callable[..., Any]:
+    """Return the method of ndarray that is a function of the same name which few programs use."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return further.FUNCTIONS[getattr(np, name)](self, *args, **kwargs)
 
     method.__name__ = name
     method.__doc__ = f"Return `anyshape.numpy.{name}` of this array; the arguments follow it."

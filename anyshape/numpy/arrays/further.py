@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.numpy import editing, fft, grids, histograms, polynomials, signals
+from anyshape.numpy import editing, fft, grids, histograms, index_tricks, polynomials, rearranging, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
 NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft}
+OBJECTS: Mapping[str, Any] = index_tricks.OBJECTS  # that are indexed, by name
 
 _HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = (
     (fft, np.fft),
@@ -20,6 +21,8 @@ _HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = (
     (grids, np),
     (editing, np),
     (histograms, np),
+    (rearranging, np),
+    (rearranging, np.lib.stride_tricks),
 )
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.builder import Traced, active, active_builders
+from anyshape.errors import UnsupportedFunctionError
+from anyshape.graph.ir.builder import Traced, active, active_builders, user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands import array_queries
 
@@ -28,6 +29,13 @@ class Integer(SymbolicSize):
         """Return whether it is a size of a program, which stands for an integer."""
         scope = self.scope
         return scope.closed or scope.hints is not None or any(b.scope is scope for b in active_builders())
+
+    def _require_program(self) -> None:
+        """Refuse a size of a specification, which has no value."""
+        if active() is None and not self.scope.closed:
+            problem = f"the size {self} has a value in a program only"
+            advice = "use it in a function that is traced, or give it a value: shape.evaluate(n=3)"
+            raise UnsupportedFunctionError("size", problem, advice, user_line())
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute that a NumPy integer has and a Python int has not: shape, dtype, astype and so on."""

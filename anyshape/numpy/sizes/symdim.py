@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, active, record_refusal, user_line
+from anyshape.graph.ir.builder import Traced, record_refusal, user_line
 from anyshape.graph.prover.constraints import Claim, at_least, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.sizes import expr
@@ -224,13 +223,6 @@ class SymDim(Integer):
         if self.numpy_dtype is not None:
             return convert(value, self.numpy_dtype)
         return (convert(value, np.dtype(bool)) if self.python_type is bool else value).as_weak(self)
-
-    def _require_program(self) -> None:
-        """Refuse a size of a specification, which has no value."""
-        if active() is None and not self.scope.closed:
-            problem = f"the size {self} has a value in a program only"
-            advice = "use it in a function that is traced, or give it a value: shape.evaluate(n=3)"
-            raise UnsupportedFunctionError("size", problem, advice, user_line())
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the value as an array, as where NumPy takes a size: `np.arange(n)` is traced for each value of n.
