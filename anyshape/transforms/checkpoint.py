@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from anyshape.errors import ArgumentError
@@ -12,10 +12,18 @@ from anyshape.ops.control import POLICIES, enter_checkpoint, leave_checkpoint
 from anyshape.support.packages import graph_jvp
 from anyshape.tracing.pytrees import check_callable, flatten, function_name, unflatten
 from anyshape.tracing.trace import trace_inner
+from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.jit import active_builder, jit_transform
 
 
-def checkpoint(function: Callable[..., Any] | None = None, *, policy: str | None = None) -> Any:
+def checkpoint(
+    function: Callable[..., Any] | None = None,
+    *,
+    policy: str | None = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    dynamic_shapes: Any = None,
+) -> Any:
     """Return `function` as a checkpoint: derivatives in reverse mode keep its arguments and recompute the rest.
 
     That takes less memory and more time; the values are the same. Captured values count as arguments, and results are
@@ -23,6 +31,7 @@ def checkpoint(function: Callable[..., Any] | None = None, *, policy: str | None
 
     - With the policy "contractions", expensive results are kept too, such as results of `@` and `einsum`.
     - Checkpoints nest; the inner ones are recomputed a second time.
+    - `static_argnums`, `static_argnames` and `dynamic_shapes` are as in `jit`.
 
     >>> import numpy as np
     >>> from anyshape import grad
@@ -33,8 +42,9 @@ def checkpoint(function: Callable[..., Any] | None = None, *, policy: str | None
     >>> print(gradient(np.zeros(2)))
     [1. 1.]
     """
+    declared = Declared(static_argnums, static_argnames, dynamic_shapes)
     if function is None:
-        return functools.partial(checkpoint, policy=policy)
+        return functools.partial(checkpoint, policy=policy, **declared.keywords())
     check_callable("checkpoint", function)
     keep = "" if policy is None else policy
     if not isinstance(keep, str) or keep not in POLICIES:
@@ -45,7 +55,8 @@ def checkpoint(function: Callable[..., Any] | None = None, *, policy: str | None
     def transformed(*args: Any, **kwargs: Any) -> Any:
         return _emit_checkpoint(function, name, keep, args, kwargs)
 
-    return jit_transform(transformed, name, function, (checkpoint, function), "all")
+    options, keywords = declared.options(function, name, "all"), {"policy": policy, **declared.keywords()}
+    return jit_transform(transformed, name, function, (checkpoint, function), options, keywords=keywords)
 
 
 def _emit_checkpoint(function: Callable[..., Any], name: str, keep: str, args: Any, kwargs: Any) -> Any:

@@ -31,6 +31,7 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.tracing.trace import as_value, is_inexact, trace_inner
+from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.specs import zeros_like_spec
 from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.jit import Jitted, active_builder, jit_transform
@@ -47,11 +48,21 @@ def zeros(builder: Builder, x: Any) -> Any:
 # -- grad --------------------------------------------------------------------------------------------------------
 
 
-def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
+def value_and_grad(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    dynamic_shapes: Any = None,
+) -> Jitted:
     """Return a function that computes the value of a scalar function and its gradient in the arguments `argnums`.
 
     The gradient has the tree, shapes and dtypes of the argument; a sequence of argnums gives a tuple of gradients.
     With `has_aux`, the function returns (value, aux), and the result is ((value, aux), gradient).
+
+    `static_argnums`, `static_argnames` and `dynamic_shapes` are as in `jit`; they count all arguments.
 
     For a method, the object is argument 0. If it is not a tree of arrays, `argnums=0` means the argument after it.
 
@@ -61,16 +72,23 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
     5.0 [2. 4.]
     """
     name = f"value_and_grad({function_name(function)})"
+    declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         return _value_and_grad(function, name, argnums, has_aux, args, kwargs)
 
-    return jit_transform(
-        transformed, name, function, (value_and_grad, function, argnums, has_aux), "all", behind_object
-    )
+    return derivative(transformed, name, (value_and_grad, function, argnums, has_aux), declared)
 
 
-def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
+def grad(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    dynamic_shapes: Any = None,
+) -> Jitted:
     """Return a function that computes the gradient of a scalar function in `argnums`; see `value_and_grad`.
 
     >>> import numpy as np
@@ -78,12 +96,22 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
     [1. 1. 1.]
     """
     name = f"grad({function_name(function)})"
+    declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         value, gradient = _value_and_grad(function, name, argnums, has_aux, args, kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
-    return jit_transform(transformed, name, function, (grad, function, argnums, has_aux), "all", behind_object)
+    return derivative(transformed, name, (grad, function, argnums, has_aux), declared)
+
+
+def derivative(transformed: Callable[..., Any], name: str, recipe: tuple[Any, ...], declared: Declared) -> Jitted:
+    """Return a derivative jitted; its recipe is the transform, the function, argnums and others."""
+    _, function, argnums, *_ = recipe
+    options = declared.options(function, name, "all")
+    if options.static:
+        options.static.require_other(argnums)
+    return jit_transform(transformed, name, function, recipe, options, behind_object, declared.keywords())
 
 
 def behind_object(argnums: Argnums) -> Argnums | None:

@@ -8,7 +8,7 @@ import logging
 import pickle
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.trace import Leaves, Trace, trace_call
 from anyshape.transforms.arguments.dynamic_shapes import dynamic_shapes_of
-from anyshape.transforms.arguments.options import Options
+from anyshape.transforms.arguments.options import Declared, Options
 from anyshape.transforms.arguments.static_args import static_arguments, with_static
 from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, TracedCall
 from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
@@ -450,21 +450,20 @@ def jit_transform(
     name: str,
     like: Callable[..., Any],
     recipe: tuple[Any, ...] = (),
-    keep: str = "",
+    options: Options | None = None,
     without_object: Callable[[Any], Any] | None = None,
+    keywords: Mapping[str, Any] = types.MappingProxyType({}),
 ) -> Jitted:
     """Return a transformed function: inside a trace `function` works on its values, outside it is jitted.
 
-    - `recipe` is the transform and the arguments that this was made from.
-    - `keep` says which options of `like` hold for the result too: "static" arguments, or the shapes of "all" arguments.
-      When plans are optimised holds always.
+    - `recipe` is the transform and the arguments that this was made from, `keywords` its keyword arguments.
+    - `options` hold for the result; without any, only when the plans of `like` are optimised holds for it too.
     - `without_object` serves methods of objects that are not trees of arrays. The first option in the recipe counts
       arguments; it returns that option for the arguments without the object, or None if there is none.
     """
     check_callable(name.partition("(")[0], like)
-    options = like.options if keep and isinstance(like, Jitted) else Options()
-    wrapped = like.options if isinstance(like, Jitted) else options
-    inherited = options if keep == "all" else Options(options.static, optimize=wrapped.optimize)
+    if options is None:
+        options = Declared().options(like, name, "")
 
     def method(instance: Any) -> Callable[..., Any] | None:
         transform, _, option, *rest = recipe
@@ -472,10 +471,12 @@ def jit_transform(
         leaves, tree = flatten(instance)
         if shifted is None or not tree.is_leaf() or is_array(leaves[0]):
             return None
-        return transform(bind(like, instance), shifted, *rest).function
+        static = options.static.bound()
+        others = {"static_argnums": sorted(static.positions), "static_argnames": sorted(static.names)}
+        return transform(bind(like, instance), shifted, *rest, **others).function
 
-    remake: tuple[Any, ...] = (recipe[0], recipe[1:], {}) if recipe else ()
-    return Jitted(function, name, like, inherited, remake, method if without_object is not None else None)
+    remake: tuple[Any, ...] = (recipe[0], recipe[1:], dict(keywords)) if recipe else ()
+    return Jitted(function, name, like, options, remake, method if without_object is not None else None)
 
 
 def active_builder() -> Builder:

@@ -30,19 +30,30 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import as_value, trace_inner
-from anyshape.transforms.arguments.static_args import is_setting
+from anyshape.transforms.arguments.options import Declared
+from anyshape.transforms.arguments.static_args import is_setting, with_static
 from anyshape.transforms.function_memo import memoised
-from anyshape.transforms.grad import Argnums, behind_object, choose_arguments, grad, jvp, linearize, vjp
+from anyshape.transforms.grad import Argnums, choose_arguments, derivative, grad, jvp, linearize, vjp
 from anyshape.transforms.jit import Jitted, active_builder, jit_transform
 
 
-def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: Any = None) -> Jitted:
+def vmap(
+    function: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_size: Any = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    dynamic_shapes: Any = None,
+) -> Jitted:
     """Return `function` mapped over an axis of its arguments.
 
     - `in_axes` is the mapped axis of each argument: an int, None for an argument that is not mapped, or a tree that is
       a prefix of the arguments. Keyword arguments are mapped over axis 0.
     - `out_axes` is the position of the mapped axis in the results.
     - `axis_size` is its size, needed when no argument has it.
+    - `static_argnums`, `static_argnames` and `dynamic_shapes` are as in `jit`. Static arguments are not mapped.
 
     >>> import numpy as np
     >>> rows = vmap(lambda a, b: a @ b, in_axes=(0, None))
@@ -50,12 +61,15 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis
     [1. 2.]
     """
     name = f"vmap({function_name(function)})"
+    declared = Declared(static_argnums, static_argnames, dynamic_shapes)
+    options = declared.options(function, name, "static")
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        return _vmap(function, name, in_axes, out_axes, axis_size, args, kwargs)
+        args, kwargs, static = options.static.split(args, kwargs)
+        return _vmap(with_static(function, static), name, in_axes, out_axes, axis_size, args, kwargs)
 
     recipe = (vmap, function, in_axes, out_axes, axis_size)
-    return jit_transform(transformed, name, function, recipe, "static", _axes_behind_object)
+    return jit_transform(transformed, name, function, recipe, options, _axes_behind_object, declared.keywords())
 
 
 def _axes_behind_object(in_axes: Any) -> Any:
@@ -153,11 +167,20 @@ def _axes_of_basis(count: int, i: int) -> tuple[int | None, ...]:
     return tuple(0 if j == i else None for j in range(count))
 
 
-def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
+def jacfwd(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    dynamic_shapes: Any = None,
+) -> Jitted:
     """Return a function that computes the Jacobian by forward mode, one column per element of the argument.
 
     A result of shape s and an argument of shape t give shape s + t; trees of results hold trees of arguments.
-    With `has_aux`, the function returns (value, aux), and the result is (Jacobian, aux).
+    With `has_aux`, the function returns (value, aux), and the result is (Jacobian, aux). The other options are as in
+    `grad`.
 
     >>> import numpy as np
     >>> print(jacfwd(lambda x: x**2)(np.array([1.0, 2.0])))
@@ -165,6 +188,7 @@ def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
      [0. 4.]]
     """
     name = f"jacfwd({function_name(function)})"
+    declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = choose_arguments(name, function, argnums, args)
@@ -178,7 +202,7 @@ def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
         rows = [[column[j] for column in columns] for j in range(len(outputs))]
         return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
 
-    return jit_transform(transformed, name, function, (jacfwd, function, argnums, has_aux), "all", behind_object)
+    return derivative(transformed, name, (jacfwd, function, argnums, has_aux), declared)
 
 
 def _column(t: Any, y: Any, x: Any) -> Any:
@@ -191,10 +215,18 @@ def _with_aux(result: Any, aux: Sequence[Any]) -> Any:
     return (result, *aux) if aux else result
 
 
-def jacrev(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
+def jacrev(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    dynamic_shapes: Any = None,
+) -> Jitted:
     """Return a function that computes the Jacobian by reverse mode, one row per element of the result.
 
-    With `has_aux`, the function returns (value, aux), and the result is (Jacobian, aux).
+    The options are as in `jacfwd`.
 
     >>> import numpy as np
     >>> print(jacrev(lambda x: x**2)(np.array([1.0, 2.0])))
@@ -202,6 +234,7 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
      [0. 4.]]
     """
     name = f"jacrev({function_name(function)})"
+    declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = choose_arguments(name, function, argnums, args)
@@ -216,7 +249,7 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
             rows.append([reshape(g, (*sizes(y), *sizes(x))) for g, x in zip(mapped, wrt.leaves, strict=True)])
         return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
 
-    return jit_transform(transformed, name, function, (jacrev, function, argnums, has_aux), "all", behind_object)
+    return derivative(transformed, name, (jacrev, function, argnums, has_aux), declared)
 
 
 jacobian = jacrev
@@ -231,15 +264,24 @@ def _assemble(wrt: Any, out_tree: Any, rows: Sequence[Sequence[Any]], argnums: A
     return unflatten(out_tree, blocks)
 
 
-def hessian(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
-    """Return a function that computes the matrix of second derivatives, forward over reverse; `has_aux` as in `jacfwd`.
+def hessian(
+    function: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    dynamic_shapes: Any = None,
+) -> Jitted:
+    """Return a function that computes the matrix of second derivatives, forward over reverse; options as in `jacfwd`.
 
     >>> import numpy as np
     >>> print(hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0])))
     [[ 6.  0.]
      [ 0. 12.]]
     """
-    return jacfwd(jacrev(function, argnums, has_aux), argnums, has_aux)
+    others = Declared(static_argnums, static_argnames, dynamic_shapes).keywords()
+    return jacfwd(jacrev(function, argnums, has_aux, **others), argnums, has_aux)
 
 
 def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

@@ -1,15 +1,17 @@
-"""Options of `jit` for one function."""
+"""Options of `jit` for one function, and of the transforms that are jitted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field, replace
+from typing import Any
 
 from anyshape.backend.runtime.config import checked_mode
 from anyshape.errors import ArgumentError
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
-from anyshape.transforms.arguments.dynamic_shapes import DynamicShapes
-from anyshape.transforms.arguments.static_args import StaticArguments
+from anyshape.transforms.arguments.dynamic_shapes import DynamicShapes, dynamic_shapes_of
+from anyshape.transforms.arguments.static_args import StaticArguments, static_arguments
 
 
 @dataclass(frozen=True)
@@ -34,3 +36,33 @@ class Options:
     def bound(self) -> Options:
         """Return the options of a method that is bound to an object."""
         return replace(self, static=self.static.bound())
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Static arguments and shapes as a user declares them to a transform."""
+
+    static_argnums: Any = None
+    static_argnames: Any = None
+    dynamic_shapes: Any = None
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the declarations as keywords of a transform."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def options(self, function: Callable[..., Any], name: str, keep: str) -> Options:
+        """Return the options of a transform of a function.
+
+        `keep` says which options of a jitted function hold too: "static" arguments, or the shapes of "all" arguments.
+        When plans are optimised holds always.
+        """
+        own = getattr(function, "options", None)
+        inherited = own if isinstance(own, Options) else Options()
+        if keep != "all":
+            static = inherited.static if keep else StaticArguments()
+            inherited = Options(static, optimize=inherited.optimize)
+        if not self.keywords():
+            return inherited
+        static = static_arguments(function, name, self.static_argnums, self.static_argnames) | inherited.static
+        shapes = dynamic_shapes_of(function, name, self.dynamic_shapes, "guard", static.names)
+        return replace(inherited, static=static, shapes=shapes or inherited.shapes)

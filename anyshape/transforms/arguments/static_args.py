@@ -38,6 +38,22 @@ class StaticArguments:
     def __bool__(self) -> bool:
         return bool(self.positions or self.names)
 
+    def __or__(self, other: StaticArguments) -> StaticArguments:
+        """Return the arguments that are static here or there, for a function of the same parameters."""
+        parameters = self.parameters or other.parameters
+        return replace(
+            self, positions=self.positions | other.positions, names=self.names | other.names, parameters=parameters
+        )
+
+    def require_other(self, argnums: int | Sequence[int]) -> None:
+        """Raise ArgumentError if a derivative is taken in a static argument."""
+        for a in (argnums,) if has_type(argnums, int) else argnums:
+            position = a + len(self.parameters) if has_type(a, int) and a < 0 else a
+            if position in self.positions:
+                path = named(f"args[{position}]", self.parameters)
+                advice = "leave it out of argnums, or of the static arguments"
+                raise ArgumentError(self.function, path, "is static: it has no derivative", advice)
+
     def split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], dict[int | str, Any]]:
@@ -93,6 +109,7 @@ def with_static(function: Callable[..., Any], static: dict[int | str, Any]) -> C
         positional = [static.get(i, x) for i, x in enumerate(args)]
         return function(*positional, **{name: static.get(name, x) for name, x in kwargs.items()})
 
+    merged.__wrapped__ = function  # type: ignore[attr-defined]  # errors name its parameters
     return merged
 
 

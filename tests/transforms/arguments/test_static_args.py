@@ -6,12 +6,13 @@ import enum
 import functools
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
 
-from anyshape import grad, hessian, hvp, jacfwd, jacrev, jit, jvp, vjp, vmap
-from anyshape.errors import ArgumentError
+from anyshape import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jit, jvp, value_and_grad, vjp, vmap
+from anyshape.errors import ArgumentError, SizeMismatchError
 from tests.support.test_freezing import CONTAINERS, High, Low, Setting
 
 NUMBERS = [True, 1, 1.0, 1 + 0j, np.float32(1), np.int8(1), 0.0, -0.0, complex(1, -0.0), complex(-0.0, 0.0), math.nan]
@@ -306,3 +307,73 @@ def test_a_format_of_a_traced_value_prints_its_repr():
     f = jit(lambda x: (texts.append(f"{x[0]:.3f}"), x * 2)[1])
     np.testing.assert_array_equal(f(np.ones(2)), [2, 2])
     assert "f64[]" in texts[0]
+
+
+# -- static arguments of every transform -------------------------------------------------------------------------
+
+
+def power_sum(x, n, sign=1):
+    """Return the sum of powers; a traced n has no range."""
+    assert type(n) is int
+    return sign * sum(np.sum(x**k) for k in range(n))
+
+
+TRANSFORMS = [grad, value_and_grad, jacfwd, jacrev, hessian, checkpoint]
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_every_transform_takes_static_arguments_and_shapes(transform):
+    x = np.arange(1.0, 4.0)
+    expected = [transform(lambda x, n=n: power_sum(x, n))(x) for n in (2, 4)]
+    for options in (
+        {"static_argnums": 1},
+        {"static_argnames": "n"},
+        {"static_argnums": -2, "dynamic_shapes": {"x": "m"}},
+    ):
+        g = transform(power_sum, **options)
+        for call in (g, pickle.loads(pickle.dumps(g)), jit(lambda x, n, g=g: g(x, n), static_argnums=1)):
+            for n, value in zip((2, 4, 2), (*expected, expected[0]), strict=True):
+                for result in (call(x, n), call(x, n=n)):
+                    for one, other in zip(*(r if isinstance(r, tuple) else (r,) for r in (result, value)), strict=True):
+                        np.testing.assert_allclose(one, other)
+        before = g.cache_info().traces
+        g(np.ones(7), 2)
+        assert g.cache_info().traces == before == 4
+
+
+def test_a_declared_size_of_a_derivative_is_checked():
+    with pytest.raises(SizeMismatchError):
+        grad(lambda x, y: np.sum(x) * np.sum(y), dynamic_shapes={"x": "n", "y": "n"})(np.ones(2), np.ones(3))
+
+
+def test_vmap_does_not_map_static_arguments():
+    def rows(x, n, y):
+        return x[:n] * len(range(n)) + y
+
+    x, y = np.ones((4, 3)), np.arange(4.0)
+    f = vmap(rows, static_argnums=1)
+    np.testing.assert_allclose(f(x, 2, y), 2 + y[:, None] * np.ones(2))
+    np.testing.assert_allclose(f(x, n=2, y=y), 2 + y[:, None] * np.ones(2))
+    np.testing.assert_allclose(vmap(rows, (0, None, None), static_argnames="n")(x, 1, 3.0), np.full((4, 1), 4.0))
+    np.testing.assert_allclose(vmap(grad(power_sum, static_argnums=1), static_argnums=1)(x, 3), 1 + 2 * x)
+
+
+def test_static_arguments_of_a_method_count_the_object():
+    class Model:
+        weights = np.array([1.0, 2.0])
+
+        def loss(self, x, n):
+            return power_sum(x * self.weights, n)
+
+        slope = grad(loss, static_argnums=2)
+        rows = vmap(loss, static_argnames="n")
+
+    x = np.array([3.0, 4.0])
+    np.testing.assert_allclose(Model().slope(x, 3), Model.weights * (1 + 2 * x * Model.weights))
+    np.testing.assert_allclose(Model().rows(x[None], 3), [power_sum(x * Model.weights, 3)])
+
+
+def test_a_derivative_in_a_static_argument_is_refused():
+    for argnums in (1, -2, (0, 1)):
+        with pytest.raises(ArgumentError, match="n is static"):
+            grad(power_sum, argnums, static_argnames="n")
