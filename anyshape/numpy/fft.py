@@ -71,6 +71,11 @@ def _complex(x: Any) -> Any:
     return ew.convert(x, np.result_type(x.dtype, 1j))
 
 
+def _floating(x: Any) -> Any:
+    """Return real x in the precision of its transform."""
+    return ew.convert(x, np.result_type(x.dtype, np.float32 if x.dtype == np.float16 else 1.0))
+
+
 # -- one axis ----------------------------------------------------------------------------------------------------
 
 
@@ -78,7 +83,8 @@ def _transformed(name: str, a: Any, n: Any, axis: Any, norm: Any, inverse: bool)
     """Return the transform along an axis, or its inverse."""
     x = as_traced(a)
     along = axis_of(axis, x.ndim, name)
-    return fo.fft(_complex(_fitted(x, along, _points(name, n))), along, _norm_of(name, norm), inverse=inverse)
+    points = _fitted(x if x.dtype.kind == "c" else _floating(x), along, _points(name, n))
+    return fo.fft(points, along, _norm_of(name, norm), inverse=inverse)
 
 
 @writes_out
@@ -109,8 +115,7 @@ def _half(name: str, a: Any, n: Any, axis: Any, norm: str) -> Any:
     along = axis_of(axis, x.ndim, name)
     if x.dtype.kind == "c":
         raise DTypeError(name, f"the operand is {x.dtype}", "pass its real part, or call fft", user_line())
-    x = ew.convert(x, np.result_type(x.dtype, np.float32 if x.dtype == np.float16 else 1.0))
-    return fo.rfft(_fitted(x, along, _points(name, n)), along, norm)
+    return fo.rfft(_fitted(_floating(x), along, _points(name, n)), along, norm)
 
 
 def _whole(name: str, x: Any, n: Any, axis: Any, norm: str) -> Any:

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms along one axis, which has an element or more.
 
-`fft` takes complex numbers. `rfft` takes real ones, whose transform is known by its first half; `irfft` takes that half
-and the number of results.
+`fft` takes complex numbers or real ones. `rfft` gives the first half of the transform of real ones, which determines the
+rest; `irfft` takes that half and the number of results.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def _along(x: TensorMeta, axis: int, size: Size) -> tuple[Any, ...]:
 
 
 def _fft_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, norm: str, inverse: bool) -> TensorMeta:
-    _require_points(ctx, _points(ctx, x, axis, COMPLEX))
-    return x
+    _require_points(ctx, _points(ctx, x, axis, COMPLEX + REAL))
+    return TensorMeta(_complex(x), x.extents)
 
 
 def _rfft_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, norm: str) -> TensorMeta:
@@ -116,7 +116,7 @@ irfft_op = define(
 
 
 def fft(x: Operand, axis: int, norm: str = "backward", *, inverse: bool = False) -> Any:
-    """Return the discrete Fourier transform of complex x along the axis, or the inverse transform."""
+    """Return the discrete Fourier transform of complex or real x along the axis, or the inverse transform."""
     return apply(fft_op, x, axis=axis, norm=norm, inverse=inverse)
 
 

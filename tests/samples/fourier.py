@@ -7,13 +7,13 @@ ALL = ("float64", "float32", "complex128", "int32")
 
 
 SAMPLES = [
-    Sample("fft", lambda np, x: np.fft.fft(x), ("n, m",), ("fft",), ALL, smallest=1),
+    Sample("fft", lambda np, x: np.fft.fft(x), ("n, m",), ("fft",), (*ALL, "float16"), smallest=1),
     Sample("fft along an axis", lambda np, x: np.fft.fft(x, axis=0, norm="ortho"), ("n, m",), ("fft",), C, smallest=1),
     Sample("fft of n points", lambda np, x: np.fft.fft(x, 3, norm="forward"), ("n",), ("fft",), C),
     Sample(
         "fft of as many points", lambda np, x, y: np.fft.fft(x, y.shape[0], -2), ("n, 2", "m"), ("fft",), smallest=1
     ),
-    Sample("ifft", lambda np, x: np.fft.ifft(x), ("n",), ("fft",), ALL, smallest=1),
+    Sample("ifft", lambda np, x: np.fft.ifft(x), ("n",), ("fft",), (*ALL, "float16"), smallest=1),
     Sample(
         "ifft with a norm", lambda np, x: np.fft.ifft(x, norm="forward", axis=0), ("n, m",), ("fft",), C, smallest=1
     ),

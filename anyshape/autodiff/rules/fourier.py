@@ -32,7 +32,12 @@ def _irfft_back(ctx, ct, x, *, axis, norm, length, sources=()):
     return ew.conj(_scaled(ctx, fo.rfft(ct, axis, _TRANSPOSED[norm]), axis, count, 2.0))
 
 
-linear(fo.fft_op, lambda ctx, ct, x, *, axis, norm, inverse: fo.fft(ct, axis, norm, inverse=inverse))
+def _fft_back(ctx, ct, x, *, axis, norm, inverse):
+    back = fo.fft(ct, axis, norm, inverse=inverse)
+    return back if x.dtype.kind == "c" else ew.real(back)
+
+
+linear(fo.fft_op, _fft_back)
 linear(fo.rfft_op, _rfft_back)
 linear(fo.irfft_op, _irfft_back)
 
