@@ -10,7 +10,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy import contraction, indexing, joining, reduction, selection
+from anyshape.numpy import indexing, joining, reduction, selection
 from anyshape.numpy.elementwise import absolute, divide, multiply, remainder
 from anyshape.numpy.movement import slice_axis
 from anyshape.numpy.operands.promotion import (
@@ -23,9 +23,9 @@ from anyshape.numpy.operands.promotion import (
     result_type,
     sizes,
 )
+from anyshape.ops import contraction as con
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
-from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import context_of
 
 _FLOAT = np.dtype(np.float64)
@@ -182,17 +182,6 @@ def _row(name: str, x: Any, operand: str, is_scalar_row: bool = False) -> Any:
     return row
 
 
-def _full_convolution(a: Any, v: Any) -> Any:
-    """Return all sums of products: row j of the outer product moves j places on, and the rows are added up."""
-    (n,), (m,) = sizes(a), sizes(v)
-    width = expr.sub(expr.add(n, m), 1)
-    products = contraction.outer(v, a)
-    rows = mv.pad_unchecked(products, (0, 0), (0, m), (0, 0))
-    flat = mv.reshape(rows, (expr.mul(m, expr.add(n, m)),))
-    shifted = mv.reshape(slice_axis(flat, 0, 0, expr.mul(m, width)), (m, width))
-    return rd.reduce_or(shifted, (0,)) if shifted.dtype.kind == "b" else rd.reduce_sum(shifted, (0,))
-
-
 def _in_mode(name: str, full: Any, n: Size, m: Size, mode: Any, skew: Size = 0) -> Any:
     """Return all elements, as many as the longer operand has in the middle, or those without missing factors."""
     choice_of(name, "mode", mode, ("full", "same", "valid"))
@@ -219,7 +208,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     if not is_traced(a, v):
         return np.convolve(a, v, mode)
     x, y = _in_common_dtype(_row("convolve", a, "a", True), _row("convolve", v, "v", True))
-    return _in_mode("convolve", _full_convolution(x, y), sizes(x)[0], sizes(y)[0], mode)
+    return _in_mode("convolve", con.convolve(x, y), sizes(x)[0], sizes(y)[0], mode)
 
 
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
@@ -228,7 +217,7 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
         return np.correlate(a, v, mode)
     x, y = _in_common_dtype(_row("correlate", a, "a"), _row("correlate", v, "v"))
     (n,), (m,) = sizes(x), sizes(y)
-    full = _full_convolution(x, mv.rev(ew.conj(y) if y.dtype.kind == "c" else y, (0,)))
+    full = con.convolve(x, mv.rev(ew.conj(y) if y.dtype.kind == "c" else y, (0,)))
     is_shorter = expr.minimum(expr.maximum(expr.sub(m, n), 0), 1)
     skew = expr.mul(is_shorter, expr.mod(expr.add(n, 1), 2))  # the middle of an even number of elements is left of it
     return _in_mode("correlate", full, n, m, mode, skew)

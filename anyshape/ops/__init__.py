@@ -1,7 +1,7 @@
 """Primitives of programs. Operands are traced arrays, or NumPy arrays outside of a trace."""
 
 from anyshape.ops.callback import name_sizes
-from anyshape.ops.contraction import dot_general, einsum
+from anyshape.ops.contraction import convolve, dot_general, einsum
 from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import full, iota, size_value
 from anyshape.ops.dynamic import (
@@ -191,6 +191,7 @@ __all__ = [
     "concatenate",
     "conj",
     "convert",
+    "convolve",
     "copysign",
     "cos",
     "cosh",

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms along one axis, which has an element or more.
 
-`fft` takes complex numbers or real ones. `rfft` gives the first half of the transform of real ones, which determines the
-rest; `irfft` takes that half and the number of results.
+`fft` takes complex numbers or real ones. `rfft` gives the first half of the transform of real ones, which determines
+the rest; `irfft` takes that half and the number of results.
 """
 
 from __future__ import annotations

@@ -83,6 +83,9 @@ NOTHING = {
 }  # fmt: skip
 COUNTED = {
     "dot_general": products,
+    "convolve": lambda x, y, valid: (
+        2 * (x.size // x.shape[-1]) * y.shape[-1] * (x.shape[-1] - y.shape[-1] + 1 if valid else x.shape[-1])
+    ),
     "reduce_logsumexp": lambda x, axes: 4 * x.size + 2 * math.prod(n for i, n in enumerate(x.shape) if i not in axes),
     "softmax": lambda x, axes: 5 * x.size,
     "recurrence": lambda a, b, axis, reverse: 2 * b.size,

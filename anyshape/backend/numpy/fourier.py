@@ -5,7 +5,6 @@ import numpy as np
 from anyshape.ops import fourier as fo
 from anyshape.ops.core.apply import kernel
 
-
 _SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
