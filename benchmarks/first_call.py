@@ -238,7 +238,7 @@ def measure(library: str, name: str, size: int, gradient: bool, declared: bool) 
     call = LIBRARIES[library](program, size, gradient, declared)
     peak, start = peak_megabytes(), time.process_time()
     result = call(*args)
-    first, grown = time.process_time() - start, peak_megabytes() - peak
+    first, grown = time.process_time() - start, max(0.0, peak_megabytes() - peak)
     later = []
     for _ in range(LATER):
         begun = time.perf_counter()

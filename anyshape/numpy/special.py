@@ -26,6 +26,17 @@ from anyshape.support.true_types import has_type
 
 _function = functools.partial(of_ufunc, module=__name__)
 
+
+def _in_last_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose operands get the dtype of the last one: loops of SciPy may take integers before it."""
+
+    def converted(*xs: Any) -> Any:
+        dtype = xs[-1].dtype
+        return function(*[x if x.dtype == dtype else ew.convert(x, dtype) for x in xs])
+
+    return converted
+
+
 # -- error functions and the normal distribution
 
 erf = _function(sc.erf, sp.erf, "Return the error function of x.")
@@ -87,10 +98,15 @@ stdtrit = _function(
 
 def _order(function: str, n: Any) -> int:
     """Return the order n as an int; it must be a literal integer."""
-    value = n.item() if has_type(n, (np.ndarray, np.generic)) and np.ndim(n) == 0 else n
-    if has_type(value, bool) or not has_type(value, (int, float)) or not float(value).is_integer():
+    if not _is_literal_integer(n):
         raise ArgumentError(function, "the order", f"is {n!r}, not an integer", "pass a Python int")
-    return int(value)
+    return int(n)
+
+
+def _is_literal_integer(n: Any) -> bool:
+    """Return whether an order is a number of Python or NumPy without a fraction."""
+    value = n.item() if has_type(n, (np.ndarray, np.generic)) and np.ndim(n) == 0 else n
+    return has_type(value, (int, float)) and not has_type(value, bool) and float(value).is_integer()
 
 
 def polygamma(n: Any, x: Any) -> Any:
@@ -167,6 +183,129 @@ pseudo_huber = _function(
     operands="delta, r",
 )
 
+# -- hypergeometric functions, products of gamma functions, further integrals
+
+rgamma = _function(sc.rgamma, sp.rgamma, "Return 1 / gamma(z), which is 0 at the poles of gamma.", operands="z")
+poch = _function(sc.poch, sp.poch, "Return gamma(z + m) / gamma(z), the rising factorial.", operands="z, m")
+binom = _function(sc.binom, sp.binom, "Return the binomial coefficient of x over y, for real numbers.", operands="x, y")
+exprel = _function(sc.exprel, sp.exprel, "Return (exp(x) - 1) / x, a smooth function that is 1 at 0.")
+spence = _function(sc.spence, sp.spence, "Return Spence's function of z, the dilogarithm of 1 - z.", operands="z")
+expn = _function(
+    sc.expn,
+    _in_last_dtype(sp.expn),
+    "Return the exponential integral of x, of order n.",
+    operands="n, x",
+)
+hyp0f1 = _function(
+    sc.hyp0f1, sp.hyp0f1, "Return the confluent hypergeometric limit function 0F1 of v and z.", operands="v, z"
+)
+hyp1f1 = _function(
+    sc.hyp1f1, sp.hyp1f1, "Return Kummer's confluent hypergeometric function 1F1 of a, b and x.", operands="a, b, x"
+)
+hyp2f1 = _function(
+    sc.hyp2f1, sp.hyp2f1, "Return Gauss's hypergeometric function 2F1 of a, b, c and z.", operands="a, b, c, z"
+)
+
+# -- distribution functions, by the names of the Cephes library; powers of Box and Cox
+
+bdtr = _function(
+    sc.bdtr,
+    _in_last_dtype(lambda k, n, p: sp.betaincc(ew.floor(k) + 1, n - ew.floor(k), p)),
+    "Return the probability of up to k successes in n trials of probability p.",
+    operands="k, n, p",
+)
+bdtrc = _function(
+    sc.bdtrc,
+    _in_last_dtype(lambda k, n, p: sp.betainc(ew.floor(k) + 1, n - ew.floor(k), p)),
+    "Return the probability of more than k successes in n trials of probability p.",
+    operands="k, n, p",
+)
+nbdtr = _function(
+    sc.nbdtr,
+    _in_last_dtype(lambda k, n, p: sp.betainc(n, k + 1, p)),
+    "Return the probability of up to k failures before n successes of probability p.",
+    operands="k, n, p",
+)
+nbdtrc = _function(
+    sc.nbdtrc,
+    _in_last_dtype(lambda k, n, p: sp.betaincc(n, k + 1, p)),
+    "Return the probability of more than k failures before n successes of probability p.",
+    operands="k, n, p",
+)
+pdtr = _function(
+    sc.pdtr,
+    lambda k, m: sp.gammaincc(ew.floor(k) + 1, m),
+    "Return the probability of up to k events, for a Poisson distribution of mean m.",
+    operands="k, m",
+)
+pdtrc = _function(
+    sc.pdtrc,
+    lambda k, m: sp.gammainc(ew.floor(k) + 1, m),
+    "Return the probability of more than k events, for a Poisson distribution of mean m.",
+    operands="k, m",
+)
+chdtr = _function(
+    sc.chdtr,
+    lambda v, x: sp.gammainc(0.5 * v, 0.5 * x),
+    "Return the probability up to x of chi-squared with v degrees of freedom.",
+    operands="v, x",
+)
+chdtrc = _function(
+    sc.chdtrc,
+    lambda v, x: sp.gammaincc(0.5 * v, 0.5 * x),
+    "Return the probability above x of chi-squared with v degrees of freedom.",
+    operands="v, x",
+)
+gdtr = _function(
+    sc.gdtr,
+    lambda a, b, x: sp.gammainc(b, a * x),
+    "Return the probability up to x of a gamma distribution of rate a and shape b.",
+    operands="a, b, x",
+)
+gdtrc = _function(
+    sc.gdtrc,
+    lambda a, b, x: sp.gammaincc(b, a * x),
+    "Return the probability above x of a gamma distribution of rate a and shape b.",
+    operands="a, b, x",
+)
+fdtr = _function(
+    sc.fdtr,
+    lambda n, d, x: sp.betainc(0.5 * n, 0.5 * d, n * x / (d + n * x)),
+    "Return the probability up to x of F with dfn and dfd degrees of freedom.",
+    operands="dfn, dfd, x",
+)
+fdtrc = _function(
+    sc.fdtrc,
+    lambda n, d, x: sp.betainc(0.5 * d, 0.5 * n, d / (d + n * x)),
+    "Return the probability above x of F with dfn and dfd degrees of freedom.",
+    operands="dfn, dfd, x",
+)
+# smooth in the power too, also at 0: (x**y - 1) / y is log(x) exprel(y log(x))
+boxcox = _function(
+    sc.boxcox,
+    lambda x, y: ew.log(x) * sp.exprel(y * ew.log(x)),
+    "Return (x**lmbda - 1) / lmbda, or log(x) for lmbda = 0.",
+    operands="x, lmbda",
+)
+boxcox1p = _function(
+    sc.boxcox1p,
+    lambda x, y: ew.log1p(x) * sp.exprel(y * ew.log1p(x)),
+    "Return ((1 + x)**lmbda - 1) / lmbda, or log(1 + x) for lmbda = 0.",
+    operands="x, lmbda",
+)
+inv_boxcox = _function(
+    sc.inv_boxcox,
+    lambda x, y: ew.exp(x * sp.hyp2f1(1.0, 1.0, 2.0, -(x * y))),
+    "Return the number whose `boxcox` is y.",
+    operands="y, lmbda",
+)
+inv_boxcox1p = _function(
+    sc.inv_boxcox1p,
+    lambda x, y: ew.expm1(x * sp.hyp2f1(1.0, 1.0, 2.0, -(x * y))),
+    "Return the number whose `boxcox1p` is y.",
+    operands="y, lmbda",
+)
+
 # -- SciPy's ufuncs that share a name with one of NumPy's but promote differently
 
 UFUNCS = {
@@ -177,32 +316,45 @@ UFUNCS = {
     sc.round: _function(sc.round, ew.rint, "Return x rounded to the nearest integer, and halves to the even one."),
 }
 
-# -- Bessel functions of integer order, and sinc
+# -- Bessel functions, and sinc
 
 
 _BESSEL_DOC = """{summary}
 
 {order} and {argument} broadcast to the shape of the result. Dtypes follow `scipy.special.{name}`.
-With a traced operand, {order} must be a literal integer, or ArgumentError is raised, and {argument} must be real, or
-DTypeError is raised. Options other than `dtype` keep their defaults.
+With a traced operand, {argument} must be real, or DTypeError is raised. {derivative}
+Options other than `dtype` keep their defaults.
 """
 
+_BY_ARGUMENT = "Derivatives exist by {argument}, and not by {order}."
+_INTEGER_ORDER = "{order} must be a literal integer, or ArgumentError is raised."
 
-def _bessel(ufunc: np.ufunc, apply: Callable[[int, Any], Any], summary: str, operands: str = "v, z") -> Ufunc:
-    """Build a Bessel function of an order and an argument."""
+
+def _bessel(
+    ufunc: np.ufunc,
+    apply: Callable[[int, Any], Any],
+    summary: str,
+    operands: str = "v, z",
+    real: Callable[[Any, Any], Any] | None = None,
+) -> Ufunc:
+    """Build a Bessel function of an order and an argument; `real` serves orders that are no literal integers."""
     name = ufunc.__name__
 
     def function(*args: Any, **options: Any) -> Any:
         if has_out(ufunc, args, options):
             return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
         chosen = check_options(ufunc, args, options)
-        order = _order(name, args[0])
         argument_dtype = loop_dtypes(ufunc, *args, **chosen)[-1]
         if argument_dtype.kind == "c":
             raise DTypeError(name, "no derivative for complex arguments", "use real arguments", user_line())
-        return apply(order, cast_operand(args[1], argument_dtype, name))
+        argument = cast_operand(args[1], argument_dtype, name)
+        if real is not None and not _is_literal_integer(args[0]):
+            return real(cast_operand(args[0], argument_dtype, name), argument)
+        return apply(_order(name, args[0]), argument)
 
-    doc = _BESSEL_DOC.format(summary=summary, name=name, order=operands[0], argument=operands[-1])
+    words = {"order": operands[0], "argument": operands[-1]}
+    derivative = (_INTEGER_ORDER if real is None else _BY_ARGUMENT).format(**words)
+    doc = _BESSEL_DOC.format(summary=summary, name=name, derivative=derivative, **words)
     return Ufunc(ufunc, function, doc, __name__, operands)
 
 
@@ -218,14 +370,16 @@ i0e = _function(sc.i0e, lambda x: sp.scaled_bessel_i(0, x), "Return exp(-|x|) * 
 i1e = _function(sc.i1e, lambda x: sp.scaled_bessel_i(1, x), "Return exp(-|x|) * i1(x), a scaled Bessel function.")
 k0e = _function(sc.k0e, lambda x: sp.scaled_bessel_k(0, x), "Return exp(x) * k0(x), a scaled Bessel function.")
 k1e = _function(sc.k1e, lambda x: sp.scaled_bessel_k(1, x), "Return exp(x) * k1(x), a scaled Bessel function.")
-jv = jn = _bessel(sc.jv, sp.bessel_j, "Return the Bessel function of the first kind of order v.")
-yv = _bessel(sc.yv, sp.bessel_y, "Return the Bessel function of the second kind of order v.")
+jv = jn = _bessel(sc.jv, sp.bessel_j, "Return the Bessel function of the first kind of order v.", real=sp.jv)
+yv = _bessel(sc.yv, sp.bessel_y, "Return the Bessel function of the second kind of order v.", real=sp.yv)
 yn = _bessel(sc.yn, sp.bessel_y, "Return the Bessel function of the second kind of integer order n.", "n, x")
-iv = _bessel(sc.iv, sp.bessel_i, "Return the modified Bessel function of the first kind of order v.")
-kv = _bessel(sc.kv, sp.bessel_k, "Return the modified Bessel function of the second kind of order v.")
+iv = _bessel(sc.iv, sp.bessel_i, "Return the modified Bessel function of the first kind of order v.", real=sp.iv)
+kv = _bessel(sc.kv, sp.bessel_k, "Return the modified Bessel function of the second kind of order v.", real=sp.kv)
 kn = _bessel(sc.kn, sp.bessel_k, "Return the modified Bessel function of the second kind of integer order n.", "n, x")
-ive = _bessel(sc.ive, sp.scaled_bessel_i, "Return exp(-|z|) * iv(v, z) for real z, a scaled Bessel function.")
-kve = _bessel(sc.kve, sp.scaled_bessel_k, "Return exp(z) * kv(v, z), a scaled Bessel function.")
+ive = _bessel(
+    sc.ive, sp.scaled_bessel_i, "Return exp(-|z|) * iv(v, z) for real z, a scaled Bessel function.", real=sp.ive
+)
+kve = _bessel(sc.kve, sp.scaled_bessel_k, "Return exp(z) * kv(v, z), a scaled Bessel function.", real=sp.kve)
 
 
 def sinc(x: Any) -> Any:
@@ -251,12 +405,14 @@ def numpy_i0(x: Any) -> Any:
 FUNCTIONS = {np.i0: numpy_i0}
 
 __all__ = [
-    "beta", "betainc", "betaincc", "betainccinv", "betaincinv", "betaln", "dawsn", "digamma", "entr", "erf", "erfc",
-    "erfcinv", "erfcx", "erfi", "erfinv", "exp1", "exp10", "expi", "expit", "gamma", "gammainc", "gammaincc",
-    "gammainccinv", "gammaincinv", "gammaln", "huber", "i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1", "jn", "jv",
-    "k0", "k0e", "k1", "k1e", "kl_div", "kn", "kv", "kve", "log_expit", "log_ndtr", "log_softmax", "logit",
-    "logsumexp", "ndtr", "ndtri", "owens_t", "polygamma", "pseudo_huber", "psi", "rel_entr", "sinc", "softmax",
-    "stdtr", "stdtrit", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
+    "bdtr", "bdtrc", "beta", "betainc", "betaincc", "betainccinv", "betaincinv", "betaln", "binom", "boxcox",
+    "boxcox1p", "chdtr", "chdtrc", "dawsn", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv",
+    "exp1", "exp10", "expi", "expit", "expn", "exprel", "fdtr", "fdtrc", "gamma", "gammainc", "gammaincc",
+    "gammainccinv", "gammaincinv", "gammaln", "gdtr", "gdtrc", "huber", "hyp0f1", "hyp1f1", "hyp2f1", "i0", "i0e",
+    "i1", "i1e", "inv_boxcox", "inv_boxcox1p", "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k0e", "k1", "k1e", "kl_div",
+    "kn", "kv", "kve", "log_expit", "log_ndtr", "log_softmax", "logit", "logsumexp", "nbdtr", "nbdtrc", "ndtr",
+    "ndtri", "owens_t", "pdtr", "pdtrc", "poch", "polygamma", "pseudo_huber", "psi", "rel_entr", "rgamma", "sinc",
+    "softmax", "spence", "stdtr", "stdtrit", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
 ]  # fmt: skip
 
 

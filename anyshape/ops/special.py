@@ -69,6 +69,27 @@ exp10_op, exp10 = _unary("exp10", "10 to the power x.")
 exp1_op, exp1 = _unary("exp1", "The exponential integral E1.")
 expi_op, expi = _unary("expi", "The exponential integral Ei.")
 
+# -- hypergeometric functions, products of gamma functions, further integrals
+
+rgamma_op, rgamma = _unary("rgamma", "1 / gamma(x), which is 0 at the poles of gamma.")
+poch_op, poch = _binary("poch", "gamma(x + y) / gamma(x), the rising factorial.")
+binom_op, binom = _binary("binom", "The binomial coefficient of x over y, for real numbers.")
+exprel_op, exprel = _unary("exprel", "(exp(x) - 1) / x, and 1 at 0.")
+spence_op, spence = _unary("spence", "The dilogarithm of 1 - x: the integral of log(t) / (1 - t) from 1 to x.")
+expn_op, expn = _binary("expn", "The exponential integral of y, of order x.")
+hyp0f1_op, hyp0f1 = _binary("hyp0f1", "The confluent hypergeometric limit function 0F1(; x; y).")
+hyp1f1_op = ew.pointwise("hyp1f1", ew.same_type, (3, 3), family="special")
+hyp2f1_op = ew.pointwise("hyp2f1", ew.same_type, (4, 4), family="special")
+
+# -- Bessel functions of real order
+
+jv_op, jv = _binary("jv", "The Bessel function of the first kind of y, of real order x.")
+yv_op, yv = _binary("yv", "The Bessel function of the second kind of y, of real order x.")
+iv_op, iv = _binary("iv", "The modified Bessel function of the first kind of y, of real order x.")
+kv_op, kv = _binary("kv", "The modified Bessel function of the second kind of y, of real order x.")
+ive_op, ive = _binary("ive", "exp(-|y|) * iv(x, y).")
+kve_op, kve = _binary("kve", "exp(y) * kv(x, y).")
+
 # -- Bessel functions of integer order, and sinc
 
 bessel_j_op = _ordered("bessel_j")
@@ -103,6 +124,16 @@ def betaincinv(a: Any, b: Any, y: Any) -> Any:
 def betainccinv(a: Any, b: Any, y: Any) -> Any:
     """Return x with betaincc(a, b, x) = y."""
     return apply(betainccinv_op, *ew.broadcast_operands("betainccinv", a, b, y))
+
+
+def hyp1f1(a: Any, b: Any, x: Any) -> Any:
+    """Return Kummer's confluent hypergeometric function 1F1(a; b; x)."""
+    return apply(hyp1f1_op, *ew.broadcast_operands("hyp1f1", a, b, x))
+
+
+def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+    """Return Gauss's hypergeometric function 2F1(a, b; c; x)."""
+    return apply(hyp2f1_op, *ew.broadcast_operands("hyp2f1", a, b, c, x))
 
 
 def bessel_j(order: int, x: Any) -> Any:

@@ -4,9 +4,9 @@
 SciPy: concrete arrays go to SciPy itself, and a function without a counterpart refuses traced arrays by its name.
 """
 
-from anyshape.scipy import linalg, stats
+from anyshape.scipy import linalg, special, stats
 
-__all__ = ["linalg", "stats"]
+__all__ = ["linalg", "special", "stats"]
 
 
 def __dir__() -> list[str]:

@@ -87,6 +87,7 @@ networkx = Package("networkx")  # layers of a drawing, minimum cuts under a memo
 threadpoolctl = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
 lapack = Package("scipy.linalg.lapack")  # factors of matrices that are kept, and triangular solutions
 scipy_linalg = Package("scipy.linalg")
+scipy_special = Package("scipy.special")
 scipy_stats = Package("scipy.stats")
 decimal = Package("decimal")  # decimals among arguments and captured values
 queue = Package("queue")  # runs that wait for threads: made with the first thread

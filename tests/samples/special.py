@@ -18,6 +18,11 @@ def ours(name, *first):
     return lambda np, *xs: getattr(special, name)(*first, *xs)
 
 
+def POLES(rng, shapes, dtype):
+    """Return zeros and small negative integers."""
+    return [-rng.integers(0, 3, shape).astype(dtype) for shape in shapes]
+
+
 FAR = numpy.array([0.0, -2.0, numpy.inf, -numpy.inf, 1e30])
 
 # name, core ops, domain, dtypes
@@ -55,6 +60,9 @@ _UNARY = [
     ("i1e", "scaled_bessel_i", (0.3, 3), F),
     ("k0e", "scaled_bessel_k", (0.5, 3), F),
     ("k1e", "scaled_bessel_k", (0.5, 3), F),
+    ("rgamma", "rgamma", (-1.5, 3), ("float64",)),
+    ("exprel", "exprel hyp1f1", (-1, 1), ("float64",)),
+    ("spence", "spence", (0.3, 3), ("float64",)),
 ]
 _BINARY = [
     ("beta", "beta", (0.5, 3), F),
@@ -104,6 +112,37 @@ SAMPLES = [
     Sample("special.stdtr", lambda np, x: sc.stdtr(2.5, x), ("n, 3",), ("stdtr",), F),
     Sample("special.stdtr infinite", lambda np, x: sc.stdtr(numpy.inf, x), ("n, 3",), ("stdtr",)),
     Sample("special.stdtrit", lambda np, x: sc.stdtrit(2.5, x), ("n, 3",), ("stdtrit",), F, (0.1, 0.9)),
+    Sample("special.rgamma at poles", scipy("rgamma"), ("n, 3",), ("rgamma",), make=POLES),
+    Sample("special.spence at 1", lambda np, x: sc.spence(1 - x), ("n",), ("spence",), make=POLES),
+    Sample("special.exprel at 0", scipy("exprel"), ("n",), ("exprel",), make=POLES),
+    *[
+        Sample(f"special.{n}", lambda np, *xs, f=n, first=first: getattr(sc, f)(*first, *xs), shapes, (n,), domain=dom)
+        for n, first, shapes, dom in [
+            ("poch", (), ("n, 3", "3"), (0.5, 2)),
+            ("binom", (), ("n, 3", "3"), (0.5, 2)),
+            ("expn", (2.0,), ("n, 3",), (0.5, 2)),
+            ("hyp0f1", (1.5,), ("n, 3",), (-1, 1)),
+            ("hyp1f1", (1.5, 2.5), ("n, 3",), (-1, 1)),
+            ("hyp2f1", (1.5, 2.5, 3.5), ("n, 3",), (-0.6, 0.6)),
+            *[(b, (1.3,), ("n, 3",), (0.5, 3)) for b in ("jv", "yv", "iv", "kv", "ive", "kve")],
+        ]
+    ],
+    *[
+        Sample(f"special.{n}", lambda np, x, f=n, first=first: getattr(sc, f)(*first, x), ("n",), domain=(0.2, 0.8))
+        for n, first in [
+            *[(f, (2.4, 5.0)) for f in ("bdtr", "bdtrc")],
+            *[(f, (2.0, 5.0)) for f in ("nbdtr", "nbdtrc", "gdtr", "gdtrc", "fdtr", "fdtrc")],
+            *[(f, (2.3,)) for f in ("pdtr", "pdtrc", "chdtr", "chdtrc")],
+        ]
+    ],
+    *[
+        Sample(f"special.{n}", scipy(n), ("n, 3", "3"), domain=(0.2, 1.5))
+        for n in ("boxcox", "boxcox1p", "inv_boxcox", "inv_boxcox1p")
+    ],
+    Sample("special.boxcox of power 0", lambda np, y: sc.boxcox(2.5, y), ("n",), make=POLES),
+    Sample("special.inv_boxcox of power 0", lambda np, y: sc.inv_boxcox(-2.5, y), ("n",), make=POLES),
+    Sample("special.nbdtr of integers", lambda np, p: sc.nbdtr(2, 5, p), ("n",), domain=(0.2, 0.8)),
+    Sample("special.expn 0", lambda np, x: sc.expn(0, x), ("n",), ("expn",), domain=(0.5, 2)),
     Sample("special.huber", scipy("huber"), UP, (), F, (0.5, 3)),
     Sample("special.pseudo_huber", scipy("pseudo_huber"), UP, (), F, (0.5, 3)),
     Sample("special.pseudo_huber far", lambda np, d: sc.pseudo_huber(d, FAR), ("n, 1",), domain=(-0.5, 3), grad=None),

@@ -106,6 +106,51 @@ pointwise(sp.exp10_op, lambda x, out: log(10) * out)
 pointwise(sp.exp1_op, lambda x, out: -ew.exp(-x) / x)
 pointwise(sp.expi_op, lambda x, out: ew.exp(x) / x)
 
+# -- hypergeometric functions, products of gamma functions, further integrals: DLMF, chapters 5, 6, 8, 13, 15 and 16
+
+
+def _rgamma_derivative(x, out):
+    """Return -psi(x) / gamma(x), or on the side of the poles the derivative of sin(pi x) gamma(1 - x) / pi."""
+    is_left = ew.lt(x, ew.lift(0.5, x))
+    left, right = ew.select(is_left, x, 0), ew.select(is_left, 1, x)
+    turned = ew.cos(pi * left) - ew.sin(pi * left) * sp.digamma(1 - left) / pi
+    return ew.select(is_left, turned * sp.gamma(1 - left), -sp.digamma(right) * out)
+
+
+def _expn_derivative(n, x, out):
+    """Return minus the integral of the order before; that of order 0 is exp(-x) / x."""
+    is_first = ew.eq(n, ew.lift(0, n))
+    before = sp.expn(ew.select(is_first, 1, n) - 1, x)
+    return ew.select(is_first, -ew.exp(-x) * (1 / x + 1 / ew.square(x)), -before)
+
+
+pointwise(sp.rgamma_op, _rgamma_derivative)
+pointwise(
+    sp.poch_op,
+    lambda x, y, out: out * (sp.digamma(x + y) - sp.digamma(x)),
+    lambda x, y, out: out * sp.digamma(x + y),
+)
+pointwise(
+    sp.binom_op,
+    lambda x, y, out: out * (sp.digamma(x + 1) - sp.digamma(x - y + 1)),
+    lambda x, y, out: out * (sp.digamma(x - y + 1) - sp.digamma(y + 1)),
+)
+pointwise(sp.exprel_op, lambda x, out: 0.5 * sp.hyp1f1(2.0, 3.0, x))
+pointwise(sp.spence_op, lambda x, out: -sp.hyp2f1(1.0, 1.0, 2.0, 1 - x))
+derivative_in_last(sp.expn_op, _expn_derivative)
+derivative_in_last(sp.hyp0f1_op, lambda b, x, out: sp.hyp0f1(b + 1, x) / b)
+derivative_in_last(sp.hyp1f1_op, lambda a, b, x, out: a / b * sp.hyp1f1(a + 1, b + 1, x))
+derivative_in_last(sp.hyp2f1_op, lambda a, b, c, x, out: a * b / c * sp.hyp2f1(a + 1, b + 1, c + 1, x))
+
+# -- Bessel functions of real order
+
+derivative_in_last(sp.jv_op, lambda v, x, out: 0.5 * (sp.jv(v - 1, x) - sp.jv(v + 1, x)))
+derivative_in_last(sp.yv_op, lambda v, x, out: 0.5 * (sp.yv(v - 1, x) - sp.yv(v + 1, x)))
+derivative_in_last(sp.iv_op, lambda v, x, out: 0.5 * (sp.iv(v - 1, x) + sp.iv(v + 1, x)))
+derivative_in_last(sp.kv_op, lambda v, x, out: -0.5 * (sp.kv(v - 1, x) + sp.kv(v + 1, x)))
+derivative_in_last(sp.ive_op, lambda v, x, out: 0.5 * (sp.ive(v - 1, x) + sp.ive(v + 1, x)) - ew.sign(x) * out)
+derivative_in_last(sp.kve_op, lambda v, x, out: out - 0.5 * (sp.kve(v - 1, x) + sp.kve(v + 1, x)))
+
 # -- Bessel functions of integer order, and sinc
 
 
@@ -141,6 +186,7 @@ no_shift(
 no_shift(sp.betaln_op, sp.zeta_op, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.expit_op, sp.logit_op)
 no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op)
 no_shift(sp.betaincc_op, sp.gammaincinv_op, sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op)
-no_shift(sp.stdtr_op, sp.stdtrit_op)
+no_shift(sp.stdtr_op, sp.stdtrit_op, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.exprel_op, sp.spence_op, sp.expn_op)
+no_shift(sp.hyp0f1_op, sp.hyp1f1_op, sp.hyp2f1_op, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op)
 no_shift(sp.exp1_op, sp.expi_op, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
 no_shift(sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)

@@ -17,6 +17,7 @@ from anyshape.numpy import special as sc
 from anyshape.numpy.arrays.fallthrough import guarded
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.scipy.linalg.solving import solve_triangular
+from anyshape.scipy.special import multigammaln
 from anyshape.scipy.stats.distribution import Frozen
 from anyshape.support.packages import scipy_stats
 
@@ -205,12 +206,6 @@ class Multinomial(Multivariate):
     def pmf(self, x: Any, n: Any, p: Any) -> Any:
         """Return the probability of counts (..., k) of `n` trials, with probabilities `p` (..., k)."""
         return xp.exp(self.logpmf(x, n, p)) if is_traced(x, n, p) else self._scipy.pmf(x, n, p)
-
-
-def multigammaln(a: Any, d: Any) -> Any:
-    """Return the logarithm of the gamma function of dimension d at a."""
-    steps = 0.5 * xp.arange(d)
-    return 0.25 * log(pi) * d * (d - 1) + xp.sum(sc.gammaln(xp.asarray(a)[..., None] - steps), axis=-1)
 
 
 class Wishart(Multivariate):
