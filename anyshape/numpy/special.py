@@ -17,7 +17,7 @@ import scipy.special as sc
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, loop_dtypes, promoted, result_type
-from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc
+from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, ufunc_doc
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 from anyshape.ops import elementwise as ew
@@ -27,14 +27,20 @@ from anyshape.support.true_types import has_type
 _function = functools.partial(of_ufunc, module=__name__)
 
 
-def _in_last_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose operands get the dtype of the last one: loops of SciPy may take integers before it."""
+def _parametric(ufunc: np.ufunc, apply: Callable[..., Any], summary: str, operands: str) -> Ufunc:
+    """Build a function of parameters and of one argument, which must be real and gives the dtype."""
+    name = ufunc.__name__
 
-    def converted(*xs: Any) -> Any:
-        dtype = xs[-1].dtype
-        return function(*[x if x.dtype == dtype else ew.convert(x, dtype) for x in xs])
+    def function(*args: Any, **options: Any) -> Any:
+        if has_out(ufunc, args, options):
+            return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
+        dtype = loop_dtypes(ufunc, *args, **check_options(ufunc, args, options))[-1]
+        if dtype.kind == "c":
+            raise DTypeError(name, "no derivative for complex arguments", "use real arguments", user_line())
+        return apply(*[cast_operand(x, dtype, name) for x in args])
 
-    return converted
+    note = "Traced operands must be real, or DTypeError is raised."
+    return Ufunc(ufunc, function, ufunc_doc(ufunc, summary, note, operands), __name__, operands)
 
 
 # -- error functions and the normal distribution
@@ -190,121 +196,60 @@ poch = _function(sc.poch, sp.poch, "Return gamma(z + m) / gamma(z), the rising f
 binom = _function(sc.binom, sp.binom, "Return the binomial coefficient of x over y, for real numbers.", operands="x, y")
 exprel = _function(sc.exprel, sp.exprel, "Return (exp(x) - 1) / x, a smooth function that is 1 at 0.")
 spence = _function(sc.spence, sp.spence, "Return Spence's function of z, the dilogarithm of 1 - z.", operands="z")
-expn = _function(
-    sc.expn,
-    _in_last_dtype(sp.expn),
-    "Return the exponential integral of x, of order n.",
-    operands="n, x",
+expn = _parametric(sc.expn, sp.expn, "Return the exponential integral of x, of order n.", "n, x")
+hyp0f1 = _parametric(sc.hyp0f1, sp.hyp0f1, "Return the confluent hypergeometric limit function 0F1 of v and z.", "v, z")
+hyp1f1 = _parametric(
+    sc.hyp1f1, sp.hyp1f1, "Return Kummer's confluent hypergeometric function 1F1 of a, b and x.", "a, b, x"
 )
-hyp0f1 = _function(
-    sc.hyp0f1, sp.hyp0f1, "Return the confluent hypergeometric limit function 0F1 of v and z.", operands="v, z"
-)
-hyp1f1 = _function(
-    sc.hyp1f1, sp.hyp1f1, "Return Kummer's confluent hypergeometric function 1F1 of a, b and x.", operands="a, b, x"
-)
-hyp2f1 = _function(
-    sc.hyp2f1, sp.hyp2f1, "Return Gauss's hypergeometric function 2F1 of a, b, c and z.", operands="a, b, c, z"
-)
+hyp2f1 = _parametric(sc.hyp2f1, sp.hyp2f1, "Return Gauss's hypergeometric function 2F1 of a, b, c and z.", "a, b, c, z")
 
 # -- distribution functions, by the names of the Cephes library; powers of Box and Cox
 
-bdtr = _function(
-    sc.bdtr,
-    _in_last_dtype(lambda k, n, p: sp.betaincc(ew.floor(k) + 1, n - ew.floor(k), p)),
-    "Return the probability of up to k successes in n trials of probability p.",
-    operands="k, n, p",
+bdtr = _parametric(
+    sc.bdtr, sp.bdtr, "Return the probability of up to k successes in n trials of probability p.", "k, n, p"
 )
-bdtrc = _function(
-    sc.bdtrc,
-    _in_last_dtype(lambda k, n, p: sp.betainc(ew.floor(k) + 1, n - ew.floor(k), p)),
-    "Return the probability of more than k successes in n trials of probability p.",
-    operands="k, n, p",
+bdtrc = _parametric(
+    sc.bdtrc, sp.bdtrc, "Return the probability of more than k successes in n trials of probability p.", "k, n, p"
 )
-nbdtr = _function(
-    sc.nbdtr,
-    _in_last_dtype(lambda k, n, p: sp.betainc(n, k + 1, p)),
-    "Return the probability of up to k failures before n successes of probability p.",
-    operands="k, n, p",
+nbdtr = _parametric(
+    sc.nbdtr, sp.nbdtr, "Return the probability of up to k failures before n successes of probability p.", "k, n, p"
 )
-nbdtrc = _function(
+nbdtrc = _parametric(
     sc.nbdtrc,
-    _in_last_dtype(lambda k, n, p: sp.betaincc(n, k + 1, p)),
+    sp.nbdtrc,
     "Return the probability of more than k failures before n successes of probability p.",
-    operands="k, n, p",
+    "k, n, p",
 )
-pdtr = _function(
-    sc.pdtr,
-    lambda k, m: sp.gammaincc(ew.floor(k) + 1, m),
-    "Return the probability of up to k events, for a Poisson distribution of mean m.",
-    operands="k, m",
+pdtr = _parametric(
+    sc.pdtr, sp.pdtr, "Return the probability of up to k events, for a Poisson distribution of mean m.", "k, m"
 )
-pdtrc = _function(
-    sc.pdtrc,
-    lambda k, m: sp.gammainc(ew.floor(k) + 1, m),
-    "Return the probability of more than k events, for a Poisson distribution of mean m.",
-    operands="k, m",
+pdtrc = _parametric(
+    sc.pdtrc, sp.pdtrc, "Return the probability of more than k events, for a Poisson distribution of mean m.", "k, m"
 )
-chdtr = _function(
-    sc.chdtr,
-    lambda v, x: sp.gammainc(0.5 * v, 0.5 * x),
-    "Return the probability up to x of chi-squared with v degrees of freedom.",
-    operands="v, x",
+chdtr = _parametric(
+    sc.chdtr, sp.chdtr, "Return the probability up to x of chi-squared with v degrees of freedom.", "v, x"
 )
-chdtrc = _function(
-    sc.chdtrc,
-    lambda v, x: sp.gammaincc(0.5 * v, 0.5 * x),
-    "Return the probability above x of chi-squared with v degrees of freedom.",
-    operands="v, x",
+chdtrc = _parametric(
+    sc.chdtrc, sp.chdtrc, "Return the probability above x of chi-squared with v degrees of freedom.", "v, x"
 )
-gdtr = _function(
-    sc.gdtr,
-    lambda a, b, x: sp.gammainc(b, a * x),
-    "Return the probability up to x of a gamma distribution of rate a and shape b.",
-    operands="a, b, x",
+gdtr = _parametric(
+    sc.gdtr, sp.gdtr, "Return the probability up to x of a gamma distribution of rate a and shape b.", "a, b, x"
 )
-gdtrc = _function(
-    sc.gdtrc,
-    lambda a, b, x: sp.gammaincc(b, a * x),
-    "Return the probability above x of a gamma distribution of rate a and shape b.",
-    operands="a, b, x",
+gdtrc = _parametric(
+    sc.gdtrc, sp.gdtrc, "Return the probability above x of a gamma distribution of rate a and shape b.", "a, b, x"
 )
-fdtr = _function(
-    sc.fdtr,
-    lambda n, d, x: sp.betainc(0.5 * n, 0.5 * d, n * x / (d + n * x)),
-    "Return the probability up to x of F with dfn and dfd degrees of freedom.",
-    operands="dfn, dfd, x",
+fdtr = _parametric(
+    sc.fdtr, sp.fdtr, "Return the probability up to x of F with dfn and dfd degrees of freedom.", "dfn, dfd, x"
 )
-fdtrc = _function(
-    sc.fdtrc,
-    lambda n, d, x: sp.betainc(0.5 * d, 0.5 * n, d / (d + n * x)),
-    "Return the probability above x of F with dfn and dfd degrees of freedom.",
-    operands="dfn, dfd, x",
+fdtrc = _parametric(
+    sc.fdtrc, sp.fdtrc, "Return the probability above x of F with dfn and dfd degrees of freedom.", "dfn, dfd, x"
 )
-# smooth in the power too, also at 0: (x**y - 1) / y is log(x) exprel(y log(x))
-boxcox = _function(
-    sc.boxcox,
-    lambda x, y: ew.log(x) * sp.exprel(y * ew.log(x)),
-    "Return (x**lmbda - 1) / lmbda, or log(x) for lmbda = 0.",
-    operands="x, lmbda",
+boxcox = _parametric(sc.boxcox, sp.boxcox, "Return (x**lmbda - 1) / lmbda, or log(x) for lmbda = 0.", "x, lmbda")
+boxcox1p = _parametric(
+    sc.boxcox1p, sp.boxcox1p, "Return ((1 + x)**lmbda - 1) / lmbda, or log(1 + x) for lmbda = 0.", "x, lmbda"
 )
-boxcox1p = _function(
-    sc.boxcox1p,
-    lambda x, y: ew.log1p(x) * sp.exprel(y * ew.log1p(x)),
-    "Return ((1 + x)**lmbda - 1) / lmbda, or log(1 + x) for lmbda = 0.",
-    operands="x, lmbda",
-)
-inv_boxcox = _function(
-    sc.inv_boxcox,
-    lambda x, y: ew.exp(x * sp.hyp2f1(1.0, 1.0, 2.0, -(x * y))),
-    "Return the number whose `boxcox` is y.",
-    operands="y, lmbda",
-)
-inv_boxcox1p = _function(
-    sc.inv_boxcox1p,
-    lambda x, y: ew.expm1(x * sp.hyp2f1(1.0, 1.0, 2.0, -(x * y))),
-    "Return the number whose `boxcox1p` is y.",
-    operands="y, lmbda",
-)
+inv_boxcox = _parametric(sc.inv_boxcox, sp.inv_boxcox, "Return the number whose `boxcox` is y.", "y, lmbda")
+inv_boxcox1p = _parametric(sc.inv_boxcox1p, sp.inv_boxcox1p, "Return the number whose `boxcox1p` is y.", "y, lmbda")
 
 # -- SciPy's ufuncs that share a name with one of NumPy's but promote differently
 

@@ -21,6 +21,18 @@ def _ordered(name: str) -> Any:
     return ew.pointwise(name, ew.same_type, (1, 1), family="special", order=kinds.order)
 
 
+def _ternary(name: str, doc: str) -> tuple[Any, Any]:
+    """Define an op of three operands."""
+    op = ew.pointwise(name, ew.same_type, (3, 3), family="special")
+
+    def function(x: Any, y: Any, z: Any) -> Any:
+        return apply(op, *ew.broadcast_operands(name, x, y, z))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc} Operands broadcast."
+    return op, function
+
+
 # -- error functions and the normal distribution
 
 erf_op, erf = _unary("erf", "The error function.")
@@ -46,12 +58,14 @@ betaln_op, betaln = _binary("betaln", "log(|beta(x, y)|).")
 zeta_op, zeta = _binary("zeta", "Hurwitz's zeta function: the sum of (k + y)**-x.")
 gammainc_op, gammainc = _binary("gammainc", "The regularised lower incomplete gamma function of y, of parameter x.")
 gammaincc_op, gammaincc = _binary("gammaincc", "1 - gammainc(x, y).")
-betainc_op = ew.pointwise("betainc", ew.same_type, (3, 3), family="special")
-betaincc_op = ew.pointwise("betaincc", ew.same_type, (3, 3), family="special")
+betainc_op, betainc = _ternary(
+    "betainc", "Return the regularised incomplete beta function of z, with parameters x and y."
+)
+betaincc_op, betaincc = _ternary("betaincc", "Return 1 - betainc(x, y, z).")
 gammaincinv_op, gammaincinv = _binary("gammaincinv", "The y whose gammainc(x, y) is the second operand.")
 gammainccinv_op, gammainccinv = _binary("gammainccinv", "The y whose gammaincc(x, y) is the second operand.")
-betaincinv_op = ew.pointwise("betaincinv", ew.same_type, (3, 3), family="special")
-betainccinv_op = ew.pointwise("betainccinv", ew.same_type, (3, 3), family="special")
+betaincinv_op, betaincinv = _ternary("betaincinv", "Return the number whose betainc with parameters x and y is z.")
+betainccinv_op, betainccinv = _ternary("betainccinv", "Return the number whose betaincc with parameters x and y is z.")
 stdtr_op, stdtr = _binary("stdtr", "The distribution function of Student's t at y, with x degrees of freedom.")
 stdtrit_op, stdtrit = _binary("stdtrit", "The quantile of Student's t at the probability y, with x degrees of freedom.")
 
@@ -78,8 +92,28 @@ exprel_op, exprel = _unary("exprel", "(exp(x) - 1) / x, and 1 at 0.")
 spence_op, spence = _unary("spence", "The dilogarithm of 1 - x: the integral of log(t) / (1 - t) from 1 to x.")
 expn_op, expn = _binary("expn", "The exponential integral of y, of order x.")
 hyp0f1_op, hyp0f1 = _binary("hyp0f1", "The confluent hypergeometric limit function 0F1(; x; y).")
-hyp1f1_op = ew.pointwise("hyp1f1", ew.same_type, (3, 3), family="special")
+hyp1f1_op, hyp1f1 = _ternary("hyp1f1", "Return Kummer's confluent hypergeometric function 1F1(x; y; z).")
 hyp2f1_op = ew.pointwise("hyp2f1", ew.same_type, (4, 4), family="special")
+
+# -- distribution functions by the names of Cephes, and powers of Box and Cox
+
+pdtr_op, pdtr = _binary("pdtr", "The probability of up to x events, for a Poisson distribution of mean y.")
+pdtrc_op, pdtrc = _binary("pdtrc", "1 - pdtr(x, y).")
+chdtr_op, chdtr = _binary("chdtr", "The probability up to y of chi-squared with x degrees of freedom.")
+chdtrc_op, chdtrc = _binary("chdtrc", "1 - chdtr(x, y).")
+boxcox_op, boxcox = _binary("boxcox", "(x**y - 1) / y, or log(x) for y = 0.")
+boxcox1p_op, boxcox1p = _binary("boxcox1p", "boxcox(1 + x, y).")
+inv_boxcox_op, inv_boxcox = _binary("inv_boxcox", "The number whose boxcox of power y is x.")
+inv_boxcox1p_op, inv_boxcox1p = _binary("inv_boxcox1p", "The number whose boxcox1p of power y is x.")
+
+bdtr_op, bdtr = _ternary("bdtr", "Return the probability of up to x successes in y trials of probability z.")
+bdtrc_op, bdtrc = _ternary("bdtrc", "Return 1 - bdtr(x, y, z).")
+nbdtr_op, nbdtr = _ternary("nbdtr", "Return the probability of up to x failures before y successes of probability z.")
+nbdtrc_op, nbdtrc = _ternary("nbdtrc", "Return 1 - nbdtr(x, y, z).")
+gdtr_op, gdtr = _ternary("gdtr", "Return the probability up to z of a gamma distribution of rate x and shape y.")
+gdtrc_op, gdtrc = _ternary("gdtrc", "Return 1 - gdtr(x, y, z).")
+fdtr_op, fdtr = _ternary("fdtr", "Return the probability up to z of F with x and y degrees of freedom.")
+fdtrc_op, fdtrc = _ternary("fdtrc", "Return 1 - fdtr(x, y, z).")
 
 # -- Bessel functions of real order
 
@@ -104,31 +138,6 @@ sinc_op = _ordered("sinc")
 def polygamma(order: int, x: Any) -> Any:
     """Return the derivative of digamma of this order; digamma itself for order 0."""
     return apply(polygamma_op, x, order=order) if order else digamma(x)
-
-
-def betainc(a: Any, b: Any, x: Any) -> Any:
-    """Return the regularised incomplete beta function of x, with parameters a and b."""
-    return apply(betainc_op, *ew.broadcast_operands("betainc", a, b, x))
-
-
-def betaincc(a: Any, b: Any, x: Any) -> Any:
-    """Return 1 - betainc(a, b, x)."""
-    return apply(betaincc_op, *ew.broadcast_operands("betaincc", a, b, x))
-
-
-def betaincinv(a: Any, b: Any, y: Any) -> Any:
-    """Return x with betainc(a, b, x) = y."""
-    return apply(betaincinv_op, *ew.broadcast_operands("betaincinv", a, b, y))
-
-
-def betainccinv(a: Any, b: Any, y: Any) -> Any:
-    """Return x with betaincc(a, b, x) = y."""
-    return apply(betainccinv_op, *ew.broadcast_operands("betainccinv", a, b, y))
-
-
-def hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    """Return Kummer's confluent hypergeometric function 1F1(a; b; x)."""
-    return apply(hyp1f1_op, *ew.broadcast_operands("hyp1f1", a, b, x))
 
 
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:

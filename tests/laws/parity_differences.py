@@ -169,6 +169,8 @@ WANTED = (
         "integer orders are computed by recurrence",
         case="",
     ),
+    D(r"sc\.(hyp|expn)", "DTypeError", "functions of parameters take real numbers", case="complex"),
+    D(r"sc\.n?bdtr", "^special|^value", "SciPy truncates a number of trials with a fraction, and converts NaN to one"),
     D("(var|std).*dtype=complex", "^value|^special", "real data are squared before they are cast"),
     D("percentile.*np.float32", "^dtype", "NumPy's scalar levels promote by value", case="float16"),
     D("percentile.*np.int64", "^dtype", "NumPy gives NaN in the dtype of the data, and numbers in another one"),

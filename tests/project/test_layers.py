@@ -41,6 +41,7 @@ FLOORS = (
     "program",
     "transforms/caching",
     "transforms",
+    "scipy/special",
     "scipy/linalg",
     "scipy/stats",
     "scipy",
@@ -61,7 +62,7 @@ LATE = "anyshape.support.packages"
 LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py"}
 LOADERS |= {
     "scipy/linalg/__init__.py",
-    "scipy/special.py",
+    "scipy/special/__init__.py",
     "scipy/stats/__init__.py",
 }  # these, as numpy/, serve names by a row
 FILE_LINES, FUNCTION_LINES = 500, 40

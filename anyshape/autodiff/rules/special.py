@@ -1,5 +1,6 @@
 """Derivatives of special functions. `x, y` are inputs, `out` the output."""
 
+import functools
 from math import log, pi, sqrt
 
 from anyshape.autodiff.rule_tables import JVPS, no_shift, pointwise
@@ -16,12 +17,32 @@ def _gauss(x):
     return ew.exp(-ew.square(x))
 
 
+def _no_rule(op, inputs="any input but the last"):
+    """Return the error for a derivative by a parameter that has no closed form."""
+    return MissingRuleError(op.name, f"JVP (in {inputs})", "autodiff/rules/special.py")
+
+
+def partial_derivatives(op, *derivatives):
+    """Declare an elementwise op with closed derivatives in some inputs: `derivative(*inputs, out)`, or None."""
+
+    def jvp(ctx, tangents, out, *xs):
+        terms = []
+        for position, (tangent, derivative) in enumerate(zip(tangents, derivatives, strict=True)):
+            if tangent is not None:
+                if derivative is None:
+                    raise _no_rule(op, f"input {position}")
+                terms.append(tangent * derivative(*xs, out))
+        return functools.reduce(ew.add, terms)
+
+    JVPS[op] = jvp
+
+
 def derivative_in_last(op, derivative):
     """Declare an elementwise op with a closed derivative in its last input alone: `derivative(*inputs, out)`."""
 
     def jvp(ctx, tangents, out, *xs):
         if any(t is not None for t in tangents[:-1]):
-            raise MissingRuleError(op.name, "JVP (in any input but the last)", "autodiff/rules/special.py")
+            raise _no_rule(op)
         return tangents[-1] * derivative(*xs, out)
 
     JVPS[op] = jvp
@@ -142,6 +163,81 @@ derivative_in_last(sp.hyp0f1_op, lambda b, x, out: sp.hyp0f1(b + 1, x) / b)
 derivative_in_last(sp.hyp1f1_op, lambda a, b, x, out: a / b * sp.hyp1f1(a + 1, b + 1, x))
 derivative_in_last(sp.hyp2f1_op, lambda a, b, c, x, out: a * b / c * sp.hyp2f1(a + 1, b + 1, c + 1, x))
 
+# -- distribution functions: densities, at integers the ones of beta and gamma distributions; powers of Box and Cox
+
+
+def _poisson_density(k, m):
+    return _gamma_density(ew.floor(k) + 1, m)
+
+
+def _binomial_density(k, n, p):
+    return _beta_density(ew.floor(k) + 1, n - ew.floor(k), p)
+
+
+def _chi_squared_density(v, x):
+    return 0.5 * _gamma_density(0.5 * v, 0.5 * x)
+
+
+def _f_density(n, d, x):
+    share = n * x / (d + n * x)
+    return _beta_density(0.5 * n, 0.5 * d, share) * n * d / ew.square(d + n * x)
+
+
+derivative_in_last(sp.pdtr_op, lambda k, m, out: -_poisson_density(k, m))
+derivative_in_last(sp.pdtrc_op, lambda k, m, out: _poisson_density(k, m))
+derivative_in_last(sp.bdtr_op, lambda k, n, p, out: -_binomial_density(k, n, p))
+derivative_in_last(sp.bdtrc_op, lambda k, n, p, out: _binomial_density(k, n, p))
+derivative_in_last(sp.nbdtr_op, lambda k, n, p, out: _beta_density(n, k + 1, p))
+derivative_in_last(sp.nbdtrc_op, lambda k, n, p, out: -_beta_density(n, k + 1, p))
+derivative_in_last(sp.chdtr_op, lambda v, x, out: _chi_squared_density(v, x))
+derivative_in_last(sp.chdtrc_op, lambda v, x, out: -_chi_squared_density(v, x))
+derivative_in_last(sp.fdtr_op, lambda n, d, x, out: _f_density(n, d, x))
+derivative_in_last(sp.fdtrc_op, lambda n, d, x, out: -_f_density(n, d, x))
+partial_derivatives(
+    sp.gdtr_op,
+    lambda a, b, x, out: x * _gamma_density(b, a * x),
+    None,
+    lambda a, b, x, out: a * _gamma_density(b, a * x),
+)
+partial_derivatives(
+    sp.gdtrc_op,
+    lambda a, b, x, out: -x * _gamma_density(b, a * x),
+    None,
+    lambda a, b, x, out: -a * _gamma_density(b, a * x),
+)
+
+
+def _boxcox_by_power(logarithm, power):
+    """Return the derivative by the power of log(x) exprel(power log(x)), which is smooth at 0."""
+    return 0.5 * ew.square(logarithm) * sp.hyp1f1(2.0, 3.0, power * logarithm)
+
+
+def _inv_boxcox_by_power(x, power):
+    """Return the derivative by the power of log(1 + power x) / power, which is smooth at 0."""
+    return -0.5 * ew.square(x) * sp.hyp2f1(2.0, 2.0, 3.0, -(power * x))
+
+
+pointwise(
+    sp.boxcox_op,
+    lambda x, y, out: x ** (y - 1),
+    lambda x, y, out: _boxcox_by_power(ew.log(x), y),
+)
+pointwise(
+    sp.boxcox1p_op,
+    lambda x, y, out: (1 + x) ** (y - 1),
+    lambda x, y, out: _boxcox_by_power(ew.log1p(x), y),
+)
+pointwise(
+    sp.inv_boxcox_op,
+    lambda x, y, out: out ** (1 - y),
+    lambda x, y, out: out * _inv_boxcox_by_power(x, y),
+)
+pointwise(
+    sp.inv_boxcox1p_op,
+    lambda x, y, out: (1 + out) ** (1 - y),
+    lambda x, y, out: (1 + out) * _inv_boxcox_by_power(x, y),
+)
+
 # -- Bessel functions of real order
 
 derivative_in_last(sp.jv_op, lambda v, x, out: 0.5 * (sp.jv(v - 1, x) - sp.jv(v + 1, x)))
@@ -188,5 +284,16 @@ no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op
 no_shift(sp.betaincc_op, sp.gammaincinv_op, sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op)
 no_shift(sp.stdtr_op, sp.stdtrit_op, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.exprel_op, sp.spence_op, sp.expn_op)
 no_shift(sp.hyp0f1_op, sp.hyp1f1_op, sp.hyp2f1_op, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op)
+no_shift(
+    sp.pdtr_op,
+    sp.pdtrc_op,
+    sp.chdtr_op,
+    sp.chdtrc_op,
+    sp.boxcox_op,
+    sp.boxcox1p_op,
+    sp.inv_boxcox_op,
+    sp.inv_boxcox1p_op,
+)
+no_shift(sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op, sp.gdtr_op, sp.gdtrc_op, sp.fdtr_op, sp.fdtrc_op)
 no_shift(sp.exp1_op, sp.expi_op, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
 no_shift(sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)

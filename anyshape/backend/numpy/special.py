@@ -35,6 +35,20 @@ UFUNCS = {
     sp.betainccinv_op: sc.betainccinv,
     sp.stdtr_op: sc.stdtr,
     sp.stdtrit_op: sc.stdtrit,
+    sp.pdtr_op: sc.pdtr,
+    sp.pdtrc_op: sc.pdtrc,
+    sp.chdtr_op: sc.chdtr,
+    sp.chdtrc_op: sc.chdtrc,
+    sp.boxcox_op: sc.boxcox,
+    sp.boxcox1p_op: sc.boxcox1p,
+    sp.inv_boxcox_op: sc.inv_boxcox,
+    sp.inv_boxcox1p_op: sc.inv_boxcox1p,
+    sp.nbdtr_op: sc.nbdtr,
+    sp.nbdtrc_op: sc.nbdtrc,
+    sp.gdtr_op: sc.gdtr,
+    sp.gdtrc_op: sc.gdtrc,
+    sp.fdtr_op: sc.fdtr,
+    sp.fdtrc_op: sc.fdtrc,
     sp.rgamma_op: sc.rgamma,
     sp.poch_op: sc.poch,
     sp.binom_op: sc.binom,
@@ -64,6 +78,20 @@ UFUNCS = {
 for _op, _ufunc in UFUNCS.items():
     kernel(_op, _ufunc, out=True)
 
+
+def _of_trials(ufunc):
+    """Return the kernel of a function of k, of a whole number n of trials, and of a probability."""
+
+    def run(k, n, p):
+        is_number = np.isfinite(n)
+        trials = np.where(is_number, n, 0).astype(np.int64)  # SciPy warns of numbers in the dtype of floats
+        return np.where(is_number, ufunc(k, trials, p), np.nan).astype(p.dtype)
+
+    return run
+
+
+kernel(sp.bdtr_op, _of_trials(sc.bdtr))
+kernel(sp.bdtrc_op, _of_trials(sc.bdtrc))
 
 FEW = 512
 

@@ -17,7 +17,7 @@ from anyshape.numpy import special as sc
 from anyshape.numpy.arrays.fallthrough import guarded
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.scipy.linalg.solving import solve_triangular
-from anyshape.scipy.special import multigammaln
+from anyshape.scipy.special.counting import multigammaln
 from anyshape.scipy.stats.distribution import Frozen
 from anyshape.support.packages import scipy_stats
 

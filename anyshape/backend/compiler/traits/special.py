@@ -15,6 +15,18 @@ declare(SPECIAL, sp.gammaincinv_op, sp.gammainccinv_op, sp.betaincinv_op, sp.bet
 declare(SPECIAL, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.exprel_op, sp.spence_op, sp.expn_op)
 declare(SPECIAL, sp.hyp0f1_op, sp.hyp1f1_op, sp.hyp2f1_op)
 declare(SPECIAL, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op)
+declare(
+    SPECIAL,
+    sp.pdtr_op,
+    sp.pdtrc_op,
+    sp.chdtr_op,
+    sp.chdtrc_op,
+    sp.boxcox_op,
+    sp.boxcox1p_op,
+    sp.inv_boxcox_op,
+    sp.inv_boxcox1p_op,
+)
+declare(SPECIAL, sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op, sp.gdtr_op, sp.gdtrc_op, sp.fdtr_op, sp.fdtrc_op)
 declare(SPECIAL, sp.expit_op, sp.logit_op, sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op)
 declare(SPECIAL, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op, sp.exp1_op, sp.expi_op)
 declare(SPECIAL, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)

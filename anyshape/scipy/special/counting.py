@@ -1,8 +1,4 @@
-"""Functions of `scipy.special` for traced and concrete arrays, at any size.
-
-`anyshape.numpy.special` has the primitives, which SciPy's own ufuncs call for traced arrays too. Here they stand beside
-compositions of them. What has no counterpart is SciPy's own, and refuses traced arrays by name.
-"""
+"""Define functions of `scipy.special` that count, and the gamma function of several dimensions, as compositions."""
 
 from __future__ import annotations
 
@@ -11,11 +7,8 @@ from typing import Any
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as core
-from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.support.packages import scipy_special
-
-_SCIPY = Module(scipy_special, "scipy.special")
 
 
 def multigammaln(a: Any, d: Any) -> Any:
@@ -53,13 +46,3 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
     if exact or not is_traced(n):
         return scipy_special.factorial(n, exact, extend)
     return xp.where(n < 0, 0.0, core.gamma(xp.where(n < 0, 0.0, n) + 1.0))
-
-
-def __getattr__(name: str) -> Any:
-    """Return a function of `anyshape.numpy.special`, or what a further name of SciPy stands for."""
-    return getattr(core, name) if name in core.__all__ else _SCIPY.named(name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names of SciPy."""
-    return sorted(_SCIPY.public_names())
