@@ -51,8 +51,8 @@ from anyshape.numpy.arrays.array_methods import (
     valueless,
     weakly,
 )
-from anyshape.numpy.arrays.counterparts import COMPOSE_ADVICE, call_counterpart
-from anyshape.numpy.arrays.dispatch import METHODS, NAMESPACE, UFUNCS
+from anyshape.numpy.arrays.counterparts import call_counterpart, ufunc_counterpart
+from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.arrays.memory_layout import MemoryAttributes
 from anyshape.numpy.arrays.writes import in_place
 from anyshape.numpy.operands.memory import Memory, View, alias, owned, refresh, share
@@ -411,11 +411,7 @@ class Array(MemoryAttributes, Traced):
             return writes.ufunc_at(ufunc, *inputs)
         outs = options.pop("out", ())
         where = options.pop("where", True) if outs and method == "__call__" else True
-        function = UFUNCS.get(ufunc) if method == "__call__" else METHODS.get((ufunc, method))
-        if function is None:
-            name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-            raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())
-        results = function(*inputs, **options)
+        results = ufunc_counterpart(ufunc, method)(*inputs, **options)
         if all(out is None for out in outs):
             return results
         return writes.all_into(outs, results, ufunc.__name__, where, method == "__call__")

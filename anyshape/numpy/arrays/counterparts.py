@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.arrays import writes
-from anyshape.numpy.arrays.dispatch import FUNCTIONS
+from anyshape.numpy.arrays.dispatch import FUNCTIONS, METHODS, UFUNCS
 from anyshape.support.packages import further
 
 COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the traced function"
+
+
+def ufunc_counterpart(ufunc: np.ufunc, method: str) -> Callable[..., Any]:
+    """Return the function that stands for a ufunc on traced arrays, or for one of its methods."""
+    key = ufunc, method
+    function = UFUNCS.get(ufunc) if method == "__call__" else METHODS.get(key) or further.METHODS.get(key)
+    if function is None:
+        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())
+    return function
 
 
 def call_counterpart(function: Any, args: Any, kwargs: Any, *, of_sizes: bool = False) -> Any:

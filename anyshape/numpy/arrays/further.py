@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.numpy import editing, fft, grids, histograms, index_tricks, polynomials, rearranging, signals
+from anyshape.numpy import editing, fft, folds, grids, histograms, index_tricks, polynomials, rearranging, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
 NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft}
 OBJECTS: Mapping[str, Any] = index_tricks.OBJECTS  # that are indexed, by name
+
+METHODS = folds.METHODS  # of ufuncs
 
 _HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = (
     (fft, np.fft),
