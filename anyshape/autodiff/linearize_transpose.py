@@ -30,14 +30,18 @@ class LinearMap:
 
 
 def linearise(
-    builder: Builder, graph: Graph, inputs: Sequence[Traced], wrt: Sequence[int]
+    builder: Builder, graph: Graph, inputs: Sequence[Traced], wrt: Sequence[int], count: int | None = None
 ) -> tuple[list[Any], LinearMap]:
-    """Emit a graph at `inputs` into `builder`. Return its outputs, and its derivative in the inputs `wrt`."""
+    """Emit a graph at `inputs` into `builder`. Return its outputs, and its derivative in the inputs `wrt`.
+
+    The derivative is of the first `count` outputs, None of all.
+    """
     inner = Builder(builder.scope, parent=builder, handle=builder.handle)
     tangents: list[Traced | None] = [None] * len(inputs)
     for i in wrt:
         tangents[i] = inner.input(inputs[i].meta)
     outputs, pushed = push(builder, graph, inputs, tangents)
+    pushed = pushed[:count]
     linear_graph = inner.finish([t for t in pushed if t is not None], graph.name)
     order = itertools.count()
     live = tuple([None if t is None else next(order) for t in pushed])

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.errors import AnyshapeError, ArgumentError, SymbolicIterationError
+from anyshape.errors import AnyshapeError, ArgumentError, MutationError, SymbolicIterationError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, user_line
 from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.graph import Graph, Value
@@ -23,7 +23,16 @@ from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array, NDArray
-from anyshape.numpy.operands.memory import is_same_view, may_write, written_inputs
+from anyshape.numpy.operands.memory import (
+    Memory,
+    is_same_view,
+    may_write,
+    reached_by,
+    with_sharers,
+    write_outside,
+    writes_outside,
+    written_inputs,
+)
 from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.garbage import collection_deferred
@@ -288,17 +297,44 @@ def standing_for(x: Any, kind: type | None) -> Any:
 
 @dataclass(frozen=True)
 class InnerTrace:
-    """Trace of a function on values of an enclosing graph; `captured` are further values that it reads there."""
+    """Trace of a function on values of an enclosing graph; `captured` are further values that it reads there.
+
+    The last outputs of the graph are final values: of `memories` of enclosing graphs that the function writes to, and
+    of inputs that it writes to, by their positions `written`.
+    """
 
     graph: Graph
     out_tree: Any
     captured: tuple[Any, ...]
     aux: Any = None
+    memories: tuple[Memory, ...] = ()
+    written: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of results."""
+        return len(self.graph.outputs) - len(self.memories) - len(self.written)
+
+    def written_among(self, arrays: Sequence[Any]) -> set[int]:
+        """Return which of the arrays that the inputs stand for share memory with one that the function writes to."""
+        return with_sharers([arrays[i] for i in self.written], arrays) | {*reached_by(self.memories, arrays)}
+
+    def require_unwritten(self, arrays: Sequence[Any], name: str) -> None:
+        """Raise MutationError if the function writes to an array that one of its inputs stands for, as another one."""
+        if reached_by(self.memories, arrays):
+            problem = "the function writes to an array of its arguments by another name"
+            raise MutationError(f"{name}(...)", problem, "pass x.copy(), or write to the argument", user_line())
+
+    def results(self, outputs: Sequence[Any]) -> list[Any]:
+        """Return the results among the outputs, and let memory of the active trace have what was written to it."""
+        write_outside(self.memories, outputs[self.count : self.count + len(self.memories)])
+        return [*outputs[: self.count]]
 
 
 def trace_inner(
     outer: Builder, function: Callable[[list[Any]], tuple[Any, Any]], name: str, like: Sequence[Any],
     metas: Sequence[TensorMeta] | None = None, whole: bool = False, is_batched: bool = False, at_like: bool = False,
+    writes: bool = False, writable: bool = False,
 ) -> InnerTrace:  # fmt: skip
     """Trace `function`, from flat inputs to (result, aux), in a graph inside `outer`.
 
@@ -306,17 +342,26 @@ def trace_inner(
     belong to the new graph too. Traced values in `aux` are not captured: only results can be used outside. A graph that
     will be batched says so by `is_batched`. With `at_like`, the graph is used at the values of `like`, or
     at each row of them if it is batched: so Python can decide on values in it.
+
+    With `writes`, the function may write to memory of `outer`: `InnerTrace.results` changes it. With `writable`, it may
+    write to its inputs.
     """
     builder = Builder(outer.scope, parent=outer, handle=Array, whole=whole, is_batched=is_batched)
     builder.arguments = [(x.builder, x.value) for x in like] if at_like else None
     builder.takes_rows = is_batched
     metas = [x.meta for x in like] if metas is None else metas
     handles = [_input(builder, m, _kind(x, m)) for m, x in zip(metas, like, strict=True)]
+    inputs = builder.inputs[:]
+    if writable:
+        may_write(builder, handles)
     with activate(builder):
-        result, aux = function(handles)
-        results, out_tree = run_traced(lambda: result, name, (), {})
-        graph = builder.finish(results, name)
-    return InnerTrace(graph, out_tree, tuple(builder.captures()), aux)
+        with writes_outside(allowed=writes) as finals:
+            result, aux = function(handles)
+            results, out_tree = run_traced(lambda: result, name, (), {})
+            ends = [x.unshared() for x in results]  # the values before memory has its own again
+        written = written_inputs(handles, inputs)
+        graph = builder.finish([*ends, *finals.values(), *written.values()], name)
+    return InnerTrace(graph, out_tree, tuple(builder.captures()), aux, tuple(finals), tuple(written))
 
 
 def as_value(x: Any, dtype: Any = None) -> Any:

@@ -63,13 +63,20 @@ def _emit_checkpoint(function: Callable[..., Any], name: str, keep: str, args: A
     """Emit the graph of the function into the active trace, between markers for reverse mode."""
     builder = active_builder()
     leaves, tree = flatten((args, kwargs))
-    traced = [x for x in leaves if isinstance(x, Traced)]
+    traced = {i: x for i, x in enumerate(leaves) if isinstance(x, Traced)}
 
     def run(handles: list[Any]) -> tuple[Any, None]:
-        remaining = iter(handles)
-        positional, keywords = unflatten(tree, [next(remaining) if isinstance(x, Traced) else x for x in leaves])
+        values = dict(zip(traced, handles, strict=True))
+        positional, keywords = unflatten(tree, [values.get(i, x) for i, x in enumerate(leaves)])
         return function(*positional, **keywords), None
 
-    inner = trace_inner(builder, run, name, traced, whole=True, at_like=True)
-    outputs = graph_jvp.inline(builder, inner.graph, [enter_checkpoint(x, keep) for x in (*traced, *inner.captured)])
-    return unflatten(inner.out_tree, [leave_checkpoint(y, keep) for y in outputs])
+    while True:
+        operands = [*traced.values()]
+        inner = trace_inner(builder, run, name, operands, whole=True, at_like=True, writes=True, writable=True)
+        stale = inner.written_among(operands)
+        if not stale:
+            break
+        for i in [[*traced][position] for position in stale]:  # the function gets the arrays themselves
+            del traced[i]
+    outputs = graph_jvp.inline(builder, inner.graph, [enter_checkpoint(x, keep) for x in (*operands, *inner.captured)])
+    return unflatten(inner.out_tree, inner.results([leave_checkpoint(y, keep) for y in outputs]))

@@ -185,10 +185,12 @@ def _value_and_grad(
         check_scalar(name, split_aux(name, result)[0] if has_aux else result)
         return result, None
 
-    inner = trace_inner(builder, run, name, wrt.leaves, at_like=True)
+    inner = trace_inner(builder, run, name, wrt.leaves, at_like=True, writes=True)
+    inner.require_unwritten(wrt.leaves, name)
     outputs, derivative = linearize_transpose.linearise(
-        builder, inner.graph, [*wrt.leaves, *inner.captured], range(len(wrt.leaves))
+        builder, inner.graph, [*wrt.leaves, *inner.captured], range(len(wrt.leaves)), inner.count
     )
+    outputs = inner.results(outputs)
     seeds = [full((), 1, outputs[0].dtype) if derivative.live[0] is not None else None, *[None] * (len(outputs) - 1)]
     grads = pull(builder, derivative, seeds)
     dense = [g if g is not None else zeros(builder, x) for g, x in zip(grads, wrt.leaves, strict=True)]
@@ -266,13 +268,15 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         builder = active_builder()
         xs, tree = _operands(primals)
         inner = trace_inner(
-            builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs, at_like=True
+            builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs, at_like=True, writes=True
         )
+        inner.require_unwritten(xs, name)
         ts = match_tangents(name, primals, xs, tangents)
         captured = list(inner.captured)
         outputs, out_tangents = graph_jvp.push(builder, inner.graph, [*xs, *captured], [*ts, *[None] * len(captured)])
-        dense = [zeros(builder, y) if t is None else t for t, y in zip(out_tangents, outputs, strict=True)]
-        return unflatten(inner.out_tree, outputs), unflatten(inner.out_tree, dense)
+        results = inner.results(outputs)
+        dense = [zeros(builder, y) if t is None else t for t, y in zip(out_tangents, results, strict=False)]
+        return unflatten(inner.out_tree, results), unflatten(inner.out_tree, dense)
 
     return transformed
 
@@ -372,9 +376,13 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
         if linear:
             xs = [zeros(builder, x) if is_inexact(x.dtype) else x for x in xs]  # a linear function needs no values
         inner = trace_inner(
-            builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs, at_like=not linear
-        )
-        outputs, derivative = linearize_transpose.linearise(builder, inner.graph, [*xs, *inner.captured], wrt)
+            builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs, at_like=not linear,
+            writes=not linear,
+        )  # fmt: skip
+        inner.require_unwritten(xs, name)
+        operands = [*xs, *inner.captured]
+        outputs, derivative = linearize_transpose.linearise(builder, inner.graph, operands, wrt, inner.count)
+        outputs = inner.results(outputs)
         if linear:
             require_linear(builder, name, [xs[i] for i in wrt], derivative)
         shape, values = make_shape(name, derivative, wrt, (tree, inner.out_tree), xs, outputs)

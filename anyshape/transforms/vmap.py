@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError
-from anyshape.graph.ir.builder import user_line
+from anyshape.errors import ArgumentError, MutationError
+from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.operands.memory import into, lent, shares
 from anyshape.numpy.operands.promotion import size_of, sizes
 from anyshape.ops.creation import full, iota
 from anyshape.ops.elementwise import convert, eq
@@ -29,7 +30,7 @@ from anyshape.tracing.pytrees import (
     parameter_names,
     unflatten,
 )
-from anyshape.tracing.trace import as_value, trace_inner
+from anyshape.tracing.trace import InnerTrace, as_value, trace_inner
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.static_args import is_setting, with_static
 from anyshape.transforms.function_memo import memoised
@@ -83,12 +84,11 @@ def _vmap(
 ) -> Any:
     builder = active_builder()
     leaves, tree = flatten((args, kwargs))
-    axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    axes = [*flatten_prefix(axes_tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
-    axes = [None if is_setting(x) else a for x, a in zip(leaves, axes, strict=True)]
+    axes = _axes(in_axes, args, leaves, name)
     names = parameter_names(function)
     paths = [named(p, names) for p in leaf_paths(args, kwargs)]
-    fronted = [_to_front(x, a, name, p) for x, a, p in zip(leaves, axes, paths, strict=True) if a is not None]
+    mapped = {i: path for i, (a, path) in enumerate(zip(axes, paths, strict=True)) if a is not None}
+    fronted = [_to_front(leaves[i], axes[i], name, path) for i, path in mapped.items()]
     size = _batch_size(name, fronted, axis_size)
 
     def run(handles: list[Any]) -> tuple[Any, Any]:
@@ -97,13 +97,56 @@ def _vmap(
         inner_args, inner_kwargs = unflatten(tree, mixed)
         return function(*inner_args, **inner_kwargs), None
 
-    metas = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in fronted]
-    inner = trace_inner(builder, run, name, fronted, metas, is_batched=True, at_like=True)
+    inner, written = _trace_example(run, name, fronted, mapped, leaves)
     flags = [True] * len(fronted) + [False] * len(inner.captured)
     outputs = graph_vmap.batch(builder, inner.graph, [*fronted, *inner.captured], flags, size)
-    result_axes = flatten_prefix(out_axes, unflatten(inner.out_tree, [y for y, _ in outputs]), name, "out_axes")
+    results = outputs[: inner.count]
+    result_axes = flatten_prefix(out_axes, unflatten(inner.out_tree, [y for y, _ in results]), name, "out_axes")
+    result_axes += [axes[i] for i in written]
     moved = [_move_axis(y, batched, axis, size, name) for (y, batched), axis in zip(outputs, result_axes, strict=True)]
-    return unflatten(inner.out_tree, moved)
+    for i, y in zip(written, moved[inner.count :], strict=True):
+        into(leaves[i], y, f"{name}(...)")
+    return unflatten(inner.out_tree, moved[: inner.count])
+
+
+def _trace_example(
+    run: Callable[[list[Any]], tuple[Any, Any]],
+    name: str,
+    fronted: Sequence[Any],
+    mapped: dict[int, str],
+    leaves: Sequence[Any],
+) -> tuple[InnerTrace, list[int]]:
+    """Trace one example, and return which of all leaves it writes to; `mapped` are the paths of the mapped ones."""
+    builder = active_builder()
+    metas = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in fronted]
+    fronted = [x.unshared() for x in fronted]
+    trace = lambda: trace_inner(builder, run, name, fronted, metas, is_batched=True, at_like=True, writable=True)
+    inner = trace()
+    written = [[*mapped][position] for position in inner.written]
+    if written:
+        _check_shared(name, leaves, {i: mapped[i] for i in written})
+        with lent([leaves[i] for i in written], f"{name} writes to the examples of the array"):
+            inner = trace()
+    return inner, written
+
+
+def _check_shared(name: str, leaves: Sequence[Any], written: dict[int, str]) -> None:
+    """Raise where examples are written to an argument outside of the trace, or one that shares memory with another."""
+    for i, path in written.items():
+        x = leaves[i]
+        if not isinstance(x, Traced):
+            problem = "an array of NumPy cannot hold traced values"
+            raise MutationError(f"{name}(...)", problem, f"pass {path} to the function around it", user_line())
+        if any(j != i and isinstance(y, Traced) and (x is y or shares(x, y)) for j, y in enumerate(leaves)):
+            problem = f"shares memory with another argument, and {name} writes to it"
+            raise ArgumentError(name, path, problem, f"pass {path}.copy()")
+
+
+def _axes(in_axes: Any, args: tuple[Any, ...], leaves: Sequence[Any], name: str) -> list[Any]:
+    """Return the mapped axis of each leaf, None for one that is not mapped. Keyword arguments come last."""
+    tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    axes = [*flatten_prefix(tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
+    return [None if is_setting(x) else a for x, a in zip(leaves, axes, strict=True)]
 
 
 def _axis(axis: Any, rank: int, name: str, path: str) -> int:

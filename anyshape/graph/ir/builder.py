@@ -121,6 +121,8 @@ class Builder:
         # handles of its inputs that its function may write to: whoever traces it writes the final values to what they
         # stand for
         self.writable: Sequence[Traced] = ()
+        # memory of enclosing graphs that its function wrote to, with the value before; None: it may not write there
+        self.writes: dict[Any, Any] | None = None
         self.inputs: list[Value] = []
         self.roots: dict[Value, str] = {}  # values that no node makes: "input" or "constant"
         self.nodes: list[Node] = []

@@ -7,10 +7,11 @@ give arrays with memory of their own, also where a program has the same value.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -52,16 +53,23 @@ class Memory:
     - `outside` says where else they are read: "an argument", "a constant" or nowhere.
     - `is_contiguous`: they are in C order.
     - `arrays` are the arrays that share them.
+    - `lent` says why they cannot be read or written to now, "" if they can.
     """
 
-    __slots__ = ("arrays", "current", "is_contiguous", "outside", "owner")
+    __slots__ = ("arrays", "current", "is_contiguous", "lent", "outside", "owner")
 
     def __init__(self, array: Any, outside: str = "", is_contiguous: bool = False) -> None:
         self.current = array.unshared()
         self.owner: Builder | None = array.owner
         self.outside = outside
+        self.lent = ""
         self.is_contiguous = is_contiguous or array.meta.rank <= 1
         self.arrays = [weakref.ref(array)]
+
+    def set(self, value: Any) -> None:
+        """Let the elements have other values, which all arrays that share them read at their next use."""
+        self.current = value
+        self.arrays = [ref for ref in self.arrays if _outdate(ref())]
 
 
 def memory_of(x: Any) -> Memory:
@@ -114,6 +122,8 @@ def current_value(x: Any) -> Any:
     The array keeps it, unless it is read in a trace that takes all operations: there the value is not everyone's.
     """
     memory = x.memory
+    if memory.lent:
+        raise MutationError("x", memory.lent, "read the argument of the function instead", user_line())
     value = memory.current
     for view in x.views:
         if not view.certain:
@@ -149,8 +159,8 @@ def write(x: Any, part: Any, asked: str) -> None:
     new = part
     for view, base in zip(reversed(x.views), reversed(bases[:-1]), strict=True):
         new = view.write(base, new)
-    memory.current = new.unshared()
-    memory.arrays = [ref for ref in memory.arrays if _outdate(ref())]
+    _note(memory)
+    memory.set(new.unshared())
     if x.is_array:
         restore(x, part, type(x).present)
 
@@ -164,17 +174,27 @@ def _outdate(x: Any) -> bool:
 
 def _check_writable(memory: Memory, views: tuple[View, ...], asked: str) -> None:
     """Refuse writes to memory that is not this trace's, and through views that NumPy does not write through."""
-    problem = ""
-    if memory.outside:
-        problem = f"the array is {memory.outside}"
-    elif memory.owner is not active():
-        problem = "the array belongs to a function around the transformed one"
-    elif any(view.write is None for view in views):
+    problem = f"the array is {memory.outside}" if memory.outside else _problem_between(memory.owner)
+    if not problem and any(view.write is None for view in views):
         problem = "the array is read-only, as in NumPy"
     if problem:
         raise MutationError(asked, problem, "write {x} = {x}.copy() before", user_line())
     if not all(view.certain for view in views):
         raise _unknown_layout(asked)
+
+
+def _problem_between(owner: Builder | None) -> str:
+    """Return why the active trace may not write to memory of a trace around it, "" if it may."""
+    builder = active()
+    while builder is not owner:
+        if builder is None or builder.writes is None:
+            is_batched = builder is not None and builder.takes_rows
+            return "the examples of vmap share the array" if is_batched else _AROUND
+        builder = builder.parent
+    return ""
+
+
+_AROUND = "the array belongs to a function around the transformed one"
 
 
 def _unknown_layout(asked: str) -> MutationError:
@@ -203,6 +223,72 @@ def in_shape_of(x: Any, value: Any, name: str) -> Any:
     return value if value.meta.sizes == shape else mv.broadcast_to(value, shape)
 
 
+# -- memory of enclosing traces -------------------------------------------------------------------------------------
+
+
+def _note(memory: Memory) -> None:
+    """Note the value of memory of an enclosing trace before the active one writes to it first."""
+    builder = active()
+    if builder is not None and memory.owner is not builder and builder.writes is not None:
+        builder.writes.setdefault(memory, memory.current)
+
+
+@contextlib.contextmanager
+def writes_outside(
+    memories: Sequence[Memory] = (), values: Sequence[Any] = (), *, allowed: bool = True
+) -> Iterator[dict[Memory, Any]]:
+    """Let the active trace write to memory of enclosing ones, which has its value of before when the block ends.
+
+    Some memory has these values at the beginning. The dict that is yielded has the final values, after the block.
+    """
+    builder, finals = active(), dict[Memory, Any]()
+    assert builder is not None
+    writes = {memory: memory.current for memory in memories}
+    builder.writes = writes if allowed else None
+    for memory, value in zip(memories, values, strict=True):
+        memory.set(value.as_ndarray().unshared())
+    try:
+        yield finals
+    finally:
+        finals.update({memory: memory.current for memory in writes})
+        for memory, before in writes.items():
+            memory.set(before)
+
+
+def write_outside(memories: Iterable[Memory], values: Sequence[Any]) -> None:
+    """Let memory have the values that a finished trace inside of the active one has written to it."""
+    for memory, value in zip(memories, values, strict=True):
+        _note(memory)
+        memory.set(value.as_ndarray().unshared())
+
+
+def refuse_writes(x: Any, outside: str) -> Any:
+    """Return an array that stands for one elsewhere, which writes to it would not reach: they are refused."""
+    if x.is_array:
+        x.memory = Memory(x, outside)
+    return x
+
+
+@contextlib.contextmanager
+def lent(arrays: Sequence[Any], why: str) -> Iterator[None]:
+    """Refuse reads of the memory of arrays within a block: the function that is traced has rows of it to write to."""
+    memories = [memory_of(x) for x in arrays]
+    for memory in memories:
+        memory.lent = why
+        memory.set(memory.current)
+    try:
+        yield
+    finally:
+        for memory in memories:
+            memory.lent = ""
+
+
+def reached_by(writes: Iterable[Memory], arrays: Sequence[Any]) -> list[int]:
+    """Return the positions of the arrays that some memory belongs to."""
+    memories = {*writes}
+    return [i for i, x in enumerate(arrays) if getattr(x, "memory", None) in memories]
+
+
 # -- inputs --------------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +297,11 @@ def may_write(builder: Builder, handles: Sequence[Any]) -> None:
     builder.writable = [x for x in handles if isinstance(x, Traced) and x.is_array]
     for x in builder.writable:
         x.owner = builder  # type: ignore[attr-defined]  # of arrays, which alone stand for ndarrays
+
+
+def with_sharers(written: Iterable[Any], arrays: Sequence[Any]) -> set[int]:
+    """Return the positions of the arrays that share memory with one that is written to."""
+    return {*reached_by([memory_of(x) for x in written], arrays)}
 
 
 def written_inputs(handles: Sequence[Any], inputs: Sequence[Any]) -> dict[int, Any]:

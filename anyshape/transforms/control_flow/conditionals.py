@@ -20,6 +20,15 @@ from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import PREDICATE
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.operands.memory import (
+    Memory,
+    may_write,
+    reached_by,
+    with_sharers,
+    write_outside,
+    writes_outside,
+    written_inputs,
+)
 from anyshape.numpy.operands.promotion import cast_operand, is_weak, operand
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import control_flow as cf
@@ -55,6 +64,7 @@ from anyshape.transforms.control_flow.subgraph_results import (
     promoted_type,
 )
 from anyshape.transforms.custom.custom_calls import line_of
+from anyshape.transforms.jit import active_builder
 
 Function = Callable[..., Any]
 
@@ -225,9 +235,13 @@ class _Branches:
         self.call, self.leaves, self.tree, self.traced = call, leaves, tree, traced
         self.trees: list[Any] = []
         self.results: list[ResultType] = []
+        self.is_emitted = True
+        self.written: set[int] = set()  # operands that a branch writes to
+        self.writes: list[dict[Memory, Any]] = []  # of each branch: memory of enclosing traces, with its final value
 
     def traced_now(self) -> _Branches:
         """Trace the branches for their results alone."""
+        self.is_emitted = False
         self.trace(())
         return self
 
@@ -239,9 +253,16 @@ class _Branches:
             outputs: Sequence[Any] = cf.cond(choice.index, graphs, *inputs)
         else:
             outputs = _run_known(graphs[cf.chosen_branch(choice.known, len(graphs))], inputs)
+        memories = self.memories
+        write_outside(memories, outputs[len(outputs) - len(memories) :])
         named = [name_sizes(y) for y in outputs[: len(self.results)]]
         shown = [standing_for(y, r.kind) for y, r in zip(named, self.results, strict=True)]
         return unflatten(self.tree_of_results, shown)
+
+    @property
+    def memories(self) -> list[Memory]:
+        """Memory of enclosing traces that a branch writes to."""
+        return list(dict.fromkeys([memory for writes in self.writes for memory in writes]))
 
     @property
     def tree_of_results(self) -> Any:
@@ -249,7 +270,26 @@ class _Branches:
         return self.trees[self.call.named_first]
 
     def trace(self, claims: Sequence[Claim]) -> tuple[tuple[Graph, ...], list[Any]]:
-        """Return the subgraphs of the functions, and the operands behind the traced ones."""
+        """Return the subgraphs of the functions, and the operands behind the traced ones.
+
+        A branch that writes to operands is traced again: it gets the arrays themselves, as Python passes them.
+        """
+        traced = self._traced(claims)
+        while self.is_emitted and (stale := self._stale()):
+            self.traced = {i: x for i, x in self.traced.items() if i not in stale}
+            traced = self._traced(claims)
+        return traced
+
+    def _stale(self) -> set[int]:
+        """Return the operands in memory that a branch writes to."""
+        written = {*with_sharers([self.leaves[i] for i in self.written], self.leaves), *self._reached()}
+        return written & self.traced.keys()
+
+    def _reached(self) -> list[int]:
+        return reached_by(self.memories, self.leaves)
+
+    def _traced(self, claims: Sequence[Claim]) -> tuple[tuple[Graph, ...], list[Any]]:
+        self.trees, self.writes, self.written = [], [], set()
         where = user_line()
         why = f"{self.call.name} runs a branch where this holds"
         held = [Condition("assertion", c, PREDICATE, why, where) for c in claims]
@@ -265,11 +305,18 @@ class _Branches:
         def body(*inputs: Traced) -> list[Any]:
             handles = [standing_for(x, kind) for x, kind in zip(inputs, kinds, strict=True)]
             values = dict(zip(self.traced, handles, strict=True))
+            own = [x for i, x in values.items() if isinstance(self.leaves[i], Traced) or not self.is_emitted]
+            may_write(active_builder(), own)
             args = unflatten(self.tree, [values.get(i, x) for i, x in enumerate(self.leaves)])
             returned: list[Any] = []
-            results, tree = run_traced(lambda *xs: noted(function(*xs), returned), function_name(function), args, {})
+            with writes_outside() as writes:
+                call = lambda *xs: noted(function(*xs), returned)
+                results, tree = run_traced(call, function_name(function), args, {})
+                results = [like_returned(y, x).unshared() for y, x in zip(results, returned, strict=True)]
             self.trees.append(tree)
-            results = [like_returned(y, x) for y, x in zip(results, returned, strict=True)]
+            self.writes.append(writes)
+            written = written_inputs(handles, [x.value for x in inputs])
+            self.written |= {i for position, i in enumerate(values) if position in written}
             return results or [full((), False, bool)]  # a node has results, also where it only checks
 
         return body
@@ -281,9 +328,11 @@ class _Branches:
         columns = [self._in_order(position, xs) for position, xs in enumerate(columns)]
         paths = result_paths(self.tree_of_results)
         self.results = [self._joined(path, xs) for path, xs in zip(paths, zip(*columns, strict=True), strict=False)]
-        if not self.results:
-            return columns
-        return [[cast_operand(x, r.dtype) for x, r in zip(xs, self.results, strict=True)] for xs in columns]
+        if self.results:
+            columns = [[cast_operand(x, r.dtype) for x, r in zip(xs, self.results, strict=True)] for xs in columns]
+        memories = self.memories
+        pairs = zip(columns, self.writes, strict=True)
+        return [[*xs, *[writes.get(m, m.current) for m in memories]] for xs, writes in pairs]
 
     def _in_order(self, position: int, results: Sequence[Any]) -> Sequence[Any]:
         """Return the results of one branch, with keys in the order of the branch that is named first."""

@@ -7,10 +7,11 @@ varying size: a variable of the body, shared by axes that stay equal. Each furth
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
-from anyshape.errors import CarryMismatchError, ShapeError
-from anyshape.graph.ir.builder import Traced, active, user_line
+from anyshape.errors import ArgumentError, CarryMismatchError, ShapeError
+from anyshape.graph.ir.builder import Builder, Traced, active, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import Scope
@@ -18,6 +19,7 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.numpy.operands.memory import Memory, may_write, reached_by, write_outside, writes_outside
 from anyshape.numpy.operands.promotion import cast_operand, is_weak
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.control_flow import sized
@@ -44,12 +46,14 @@ class CarryLoop:
     def __init__(self, name: str, label: str, function: Function, init: Any) -> None:
         self.name, self.label, self.function = name, label, function
         leaves, self.tree = flatten(init)
+        self.init = leaves
         values = [like_returned(as_value(x), x) for x in leaves]
         self.carries = [standing_for(name_sizes(x), kind_of(x)) for x in values]
         self.paths = [path.replace("result", "carry", 1) for path in result_paths(self.tree)]
         self.variables: dict[tuple[int, int], DimVar] = {}  # of axes whose size differs between trips
         self.promotions: dict[int, ResultType] = {}
         self.extra_tree: Any = None
+        self.memories: list[Memory] = []  # of enclosing traces that trips write to: their values are the last carries
 
     def trace(
         self, step: Step, own: Sequence[TensorMeta], tests: Sequence[Function] = ()
@@ -57,21 +61,24 @@ class CarryLoop:
         """Return the subgraphs of the tests and of the body, and the operands behind the carries and `own` inputs."""
         names = [*map(function_name, tests), function_name(self.function)]
         while True:
-            before = dict(self.variables)
+            before, known = dict(self.variables), len(self.memories)
             bodies = [*[self._test(test) for test in tests], self._body(step)]
             graphs, further = trace_subgraphs(bodies, [*self._metas(), *own], names)
-            if self.variables == before and not self.promotions:
+            if self.variables == before and not self.promotions and len(self.memories) == known:
                 inputs = [*self._metas(), *own]
                 graphs, further = sizes_ahead(graphs, inputs, further, names, len(self.carries))
                 self._check_extra(graphs[-1])
+                self.require_unwritten(self.init, "the carry")
                 return graphs, further
             for i, result in self.promotions.items():
                 self.carries[i] = standing_for(cast_operand(self.carries[i], result.dtype), result.kind)
             self.promotions = {}
+            self.carries += [name_sizes(m.current) for m in self.memories[known:]]
 
     def results(self, outputs: Sequence[Any]) -> Any:
-        """Return the tree of the carries among the outputs of the loop."""
-        pairs = zip(outputs, self.carries, strict=False)
+        """Return the tree of the carries among the outputs of the loop, and let memory have what trips wrote to it."""
+        pairs = [*zip(outputs, self.carries, strict=False)][: self.tree.num_leaves]
+        write_outside(self.memories, [name_sizes(y) for y in outputs[self.tree.num_leaves : len(self.carries)]])
         return unflatten(self.tree, [standing_for(name_sizes(y), kind_of(x)) for y, x in pairs])
 
     def stacked(self, outputs: Sequence[Any]) -> Any:
@@ -93,11 +100,25 @@ class CarryLoop:
 
     def _handles(self, inputs: Sequence[Traced]) -> Any:
         """Return the tree of carries inside of a subgraph."""
-        pairs = zip(inputs, self.carries, strict=False)
+        pairs = [*zip(inputs, self.carries, strict=False)][: self.tree.num_leaves]
         return unflatten(self.tree, [standing_for(x, kind_of(carry)) for x, carry in pairs])
 
+    def _outside(self, inputs: Sequence[Traced], *, allowed: bool) -> AbstractContextManager[dict[Memory, Any]]:
+        """Let trips read memory of enclosing traces from the carries, and write to it if that is allowed."""
+        return writes_outside(self.memories, inputs[self.tree.num_leaves : len(self.carries)], allowed=allowed)
+
     def _test(self, test: Function) -> Callable[..., list[Any]]:
-        return lambda *inputs: [test(self._handles(inputs))]
+        def tested(*inputs: Traced) -> list[Any]:
+            with self._outside(inputs, allowed=False):
+                return [test(self._handles(inputs)).unshared()]
+
+        return tested
+
+    def require_unwritten(self, arrays: Sequence[Any], label: str) -> None:
+        """Raise ArgumentError if trips write to an array that the loop takes, as one around it."""
+        if reached_by(self.memories, arrays):
+            problem = f"shares memory with an array around the loop that {self.label} writes to"
+            raise ArgumentError(self.name, label, problem, "pass a copy: x.copy()")
 
     def _body(self, step: Step) -> Callable[..., list[Any]]:
         """Return a function of all inputs as values, which gives all results as values."""
@@ -109,8 +130,12 @@ class CarryLoop:
                 returned.append(step(*xs))
                 return returned[-1]
 
-            args = self._handles(inputs), inputs[len(self.carries) :]
-            results, _ = run_traced(function, function_name(self.function), args, {})
+            with self._outside(inputs, allowed=True) as writes:
+                carries = self._handles(inputs)
+                may_write(_builder(), flatten(carries)[0])
+                args = carries, inputs[len(self.carries) :]
+                results, _ = run_traced(function, function_name(self.function), args, {})
+                results = [y.unshared() for y in results]
             after, tree = flatten(returned[0][0])
             extra, self.extra_tree = flatten(returned[0][1])
             order = order_of_leaves(tree, self.tree)
@@ -119,6 +144,8 @@ class CarryLoop:
                 raise self._mismatch("carry", texts, line_of(self.function), "return the carry in the tree that it has")
             values = [like_returned(y, x) for y, x in zip(results, [*after, *extra], strict=True)]
             ends = [self._checked(i, inputs[i], values[j]) for i, j in enumerate(order)]
+            ends += [writes[m] for m in self.memories]
+            self.memories += [m for m in writes if m not in self.memories]
             results = [*self._with_sizes(inputs, ends), *values[len(after) :]]
             return results or [full((), True, bool)]  # a node has results, also where its trips only check
 
@@ -217,9 +244,14 @@ def _keeps(scope: Scope, before: Size, after: Size, varying: Container[DimVar]) 
 
 def _scope() -> Scope:
     """Return the scope of the active trace."""
+    return _builder().scope
+
+
+def _builder() -> Builder:
+    """Return the builder of the active trace."""
     builder = active()
     assert builder is not None  # a body is traced in a trace
-    return builder.scope
+    return builder
 
 
 def _equal_parts(

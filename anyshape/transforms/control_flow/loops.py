@@ -294,6 +294,7 @@ class _Rows:
 
     def __init__(self, name: str, xs: Any, length: Any) -> None:
         leaves, self.tree = flatten(xs)
+        self.leaves = leaves
         paths = leaf_paths((xs,), {})
         self.stacks = [name_sizes(as_value(x)) for x in leaves]
         for x, path in zip(self.stacks, paths, strict=True):
@@ -316,6 +317,7 @@ class _Rows:
 def _scan(loop: CarryLoop, step: Step, rows: _Rows, reverse: bool, policy: lp.Policy) -> Any:
     """Return the carry after all trips, and the stacked results."""
     (body,), further = loop.trace(step, rows.elements)
+    loop.require_unwritten(rows.leaves, "xs")
     _check_draws(loop.name, policy, body)
     layout = lp.Layout(len(loop.carries), len(rows.stacks))
     operands = [*loop.carries, *rows.stacks, *further]

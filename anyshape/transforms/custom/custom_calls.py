@@ -18,6 +18,7 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.evaluate import values_from
+from anyshape.numpy.operands.memory import refuse_writes
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import convert
@@ -164,11 +165,14 @@ def _captures_again(owner: Any, rest: tuple[Any, ...], held: Bundle) -> Captures
     return Captures((owner, *rules_of(owner), *rest), (), held, ())
 
 
+_RULED = "an argument of a function with a derivative rule"
+
+
 def _restored(role: str, part: Any, operands: Any) -> Any:
     if role == "fixed":
         return part
     x = next(operands)
-    return standing_for(x, part) if role == "value" else standing_for(x, None).shape[0]
+    return refuse_writes(standing_for(x, part), _RULED) if role == "value" else standing_for(x, None).shape[0]
 
 
 def _tangent(role: str, part: Any, pairs: Any) -> Any:

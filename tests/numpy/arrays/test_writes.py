@@ -192,7 +192,7 @@ def writes_to_an_outer_array(x):
         y[0] = v
         return v
 
-    return grad(inner)(1.0) + y
+    return vmap(inner)(x) + y
 
 
 REFUSALS = {
@@ -202,7 +202,7 @@ REFUSALS = {
     ),
     "a diagonal": (lambda x: np.diagonal(x * 2).__setitem__(0, 1.0), MutationError, "read-only"),
     "an unknown layout": (lambda x: (x * 2).T.reshape(-1).__setitem__(0, 1.0), MutationError, "depends on the layout"),
-    "an outer array": (writes_to_an_outer_array, MutationError, "around the transformed one"),
+    "an outer array": (writes_to_an_outer_array, MutationError, "the examples of vmap share the array"),
     "a NumPy array": (lambda x: np.add(x, 1, out=np.ones((3, 4))), MutationError, "cannot hold traced values"),
     "too many values": (lambda x: (x * 2).__setitem__(0, np.ones(9)), AnyshapeError, "9"),
     "growing": (lambda x: (x[:1] * 2).__iadd__(x), AnyshapeError, "must"),
