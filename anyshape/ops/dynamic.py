@@ -388,6 +388,17 @@ def slice_at(x: Operand, starts: Sequence[Operand], sizes: Sequence[Size]) -> An
     return apply(dynamic_slice_op, x, *starts, sources=sources, sizes=local)
 
 
+def window_at(x: Operand, starts: Sequence[Operand], sizes: Sequence[Size]) -> Any:
+    """Return `slice_at` as a view of x: what is written to it is written to x."""
+    return mv.viewed(
+        slice_at(x, starts, sizes),
+        x,
+        lambda base: slice_at(base, starts, sizes),
+        lambda base, part: update_at(base, part, starts),
+        ("window", tuple([getattr(start, "value", start) for start in starts]), tuple(sizes)),
+    )
+
+
 def dynamic_update_slice(x: Operand, update: Operand, start_indices: Any) -> Any:
     """Return x with the update in place of the elements that `dynamic_slice` would read with its sizes."""
     return update_at(x, update, _starts(x, start_indices, "dynamic_update_slice"))

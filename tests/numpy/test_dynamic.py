@@ -268,6 +268,81 @@ def test_examples_of_one_size_are_batched_at_any_depth(name, depth):
     assert mapped.cache_info().traces == 1
 
 
+def written(x, first, last, step=None):
+    """Write to a window in three ways: at a key, through a view, and at the same key as `at` does."""
+    y = x * 1.5
+    y[first:last:step] = y[first:last:step] * 3 + 1
+    view = y[first:last:step]
+    view *= 2
+    view[:1] += 5
+    if isinstance(y, np.ndarray) and type(y) is np.ndarray:
+        z = y.copy()
+        z[first:last:step] += 0.5
+        return z
+    return anp.at(y)[first:last:step].add(0.5)
+
+
+WINDOWS = {
+    "read": lambda x, i, j: x[i : i + 2] ** 2,
+    "of half a size": lambda x, i, j: x[i : i + x.shape[0] // 2] ** 2,
+    "between two values": lambda x, i, j: x[i + j - 1 : i + 2 * j - 1] ** 2,
+    "with a step": lambda x, i, j: x[i : i + 3 : 2] ** 2,
+    "backwards": lambda x, i, j: x[i + 2 : i + 1 - j : -1] ** 2,
+    "backwards with a step": lambda x, i, j: x[i + 3 : i : -2] ** 2,
+    "next to a list": lambda x, i, j: np.stack([x, x * x, -x], axis=1)[i : i + 2, [0, 2]],
+    "in two axes": lambda x, i, j: np.outer(x, x)[i : i + 2, i - 1 : i + 1],
+    "write": lambda x, i, j: written(x, i, i + 2) ** 2,
+    "write with a step": lambda x, i, j: written(x, i, i + 3, 2) ** 2,
+    "write backwards": lambda x, i, j: written(x, i + 2, i, -1) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_of_one_size_may_start_apart_in_each_example(name):
+    function = WINDOWS[name]
+    mapped = vmap(function)
+    gradients = vmap(grad(lambda x, i, j: np.sum(function(x, i, j) ** 2)))
+    second = vmap(grad(lambda x, i, j: np.sum(grad(lambda y: np.sum(function(y, i, j) ** 2))(x) ** 2)))
+    for n in (8, 9):
+        x, i, j = np.random.default_rng(n).normal(size=(3, n)), np.array([2, 4, 1]), np.array([2, 2, 2])
+        np.testing.assert_allclose(mapped(x, i, j), [function(*row) for row in zip(x, i, j, strict=True)], rtol=1e-12)
+        for batched in (gradients, second) if name in ("read", "write", "backwards") else (gradients,):
+            example = jit(batched.__wrapped__)
+            expected = [example(*row) for row in zip(x, i, j, strict=True)]
+            np.testing.assert_allclose(batched(x, i, j), expected, rtol=1e-12)
+        (example,) = np.diag(np.ones(n))[:1] * 1e-5
+        change = function(x[0] + example, 2, 2) ** 2 - function(x[0] - example, 2, 2) ** 2
+        np.testing.assert_allclose(gradients(x, i, j)[0, 0], np.sum(change) / 2e-5, 1e-5, 1e-5)
+    assert mapped.cache_info().traces == 1
+
+
+def test_windows_that_differ_are_refused_with_their_sizes():
+    """The end of the axis cuts the last one off."""
+    error = fails(
+        errors.RaggedBatchError, "one size for all", vmap(lambda x, k: x[k : k + 2]), np.ones((2, 4)), np.array([1, 3])
+    )
+    assert error.shapes == {(0,): (2,), (1,): (1,)}
+
+
+@pytest.mark.parametrize("step", [None, 2, -1, -2])
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.int64])
+def test_windows_between_any_bounds_are_those_of_numpy(kind, step):
+    part, change = jit(lambda x, i, j: x[i:j:step]), jit(lambda x, i, j: written(x, i, j, step))
+    for n in (0, 1, 5):
+        for i, j in itertools.product((0, 1, 4, 9) if kind is np.uint8 else (-7, -2, -1, 0, 4, 6), repeat=2):
+            x, i, j = np.arange(1.0, n + 1), kind(i), kind(j)
+            np.testing.assert_array_equal(part(x, i, j), x[i:j:step])
+            np.testing.assert_array_equal(change(x, i, j), written(x, i, j, step))
+    assert part.cache_info().traces == change.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.uint64])
+def test_a_bound_of_few_bits_reaches_along_a_longer_axis(kind):
+    x, k = np.arange(300.0), kind(100)
+    for part in (lambda x, k: x[k::-1], lambda x, k: x[:k:-1], lambda x, k: x[k:], lambda x, k: x[k : k + 20]):
+        np.testing.assert_array_equal(jit(part)(x, k), part(x, k))
+
+
 def test_sizes_that_carry_no_batch_are_batched():
     rows = np.stack([X, -X])
     made = vmap(lambda x, k, i: (x[:k], ops.dynamic_slice(x, (i,), (k,)), anp.top_k(x, k)[0]), in_axes=(0, None, 0))

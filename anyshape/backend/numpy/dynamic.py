@@ -10,8 +10,7 @@ from anyshape.ops.core.apply import kernel
 
 _NOTHING = np.zeros(1, bool)
 _ADVICE_OF_TOKENS = (
-    "call the function for each example; for parts of one size that start at different places use "
-    "anyshape.ops.dynamic_slice(x, (start,), (size,))"
+    "call the function for each example, or read parts of one length: x[k:k + 2] may start at another k in each"
 )
 
 

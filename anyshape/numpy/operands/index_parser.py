@@ -75,7 +75,9 @@ class Key:
     x: Any
     items: tuple[Any, ...]
     checked: bool = True
-    starts: list[Size] = field(default_factory=list)  # for each axis of x, after `reversed`
+    firsts: dict[int, Any] = field(default_factory=dict)  # by axis: where a window that depends on data starts
+    spans: dict[int, Size] = field(default_factory=dict)  # sizes of these windows
+    starts: list[Size] = field(default_factory=list)  # for each axis of x, after `reversed` and within its window
     counts: list[Size] = field(default_factory=list)
     steps: list[Size] = field(default_factory=list)
     reversed: list[int] = field(default_factory=list)
@@ -154,27 +156,48 @@ class Key:
 
     def _whole(self, start: Size, count: Size) -> None:
         """Add a range of consecutive elements of the axis."""
-        self.starts.append(start)
-        self.counts.append(count)
-        self.steps.append(1)
+        self._range(start, count, 1)
 
-    def _slice(self, axis: int, item: slice) -> None:
-        """Add a slice; one that runs backwards becomes a forward slice of the reversed axis."""
-        size = self.shape[axis]
-        step = _bound(item.step)
-        if has_type(step, int) and step < 0 and any(isinstance(end, Traced) for end in (item.start, item.stop)):
-            ends = [_mirrored(self.ctx, end, size) for end in (item.start, item.stop)]
-            start, count, step = slice_bounds(self.ctx, slice(*ends, -step), size)
-            self.reversed.append(axis)
-        else:
-            bounds = slice(_bound(item.start, size), _bound(item.stop, size), step)
-            start, count, step = slice_bounds(self.ctx, bounds, size)
-        if self.ctx.scope.decide(at_least(step, 0)) is not Verdict.YES:
-            self.reversed.append(axis)
-            start, step = size - 1 - start, -step
+    def _range(self, start: Size, count: Size, step: Size) -> None:
+        """Add `count` elements of the axis."""
         self.starts.append(start)
         self.counts.append(count)
         self.steps.append(step)
+
+    def _slice(self, axis: int, item: slice) -> None:
+        """Add a slice; one that runs backwards becomes a forward slice of the reversed axis."""
+        step = _step(item.step)
+        if any(isinstance(end, Traced) for end in (item.start, item.stop)):
+            self._traced_slice(axis, item, step)
+            return
+        size = self.shape[axis]
+        start, count, step = slice_bounds(self.ctx, slice(_size(item.start), _size(item.stop), step), size)
+        if self.ctx.scope.decide(at_least(step, 0)) is not Verdict.YES:
+            self.reversed.append(axis)
+            start, step = size - 1 - start, -step
+        self._range(start, count, step)
+
+    def _traced_slice(self, axis: int, item: slice, step: Size | None) -> None:
+        """Add a slice with a traced bound."""
+        size, position = self.shape[axis], _position
+        if step is not None and _is_negative(self.ctx, step):
+            position, step = _mirrored, -step
+            self.reversed.append(axis)
+        ends = [position(self.ctx, end, size) for end in (item.start, item.stop)]
+        if all(isinstance(end, Traced) for end in ends):
+            size, ends = self._window(axis, ends, size), [None, None]
+        bounds = [dy.runtime_size(end, size) if isinstance(end, Traced) else end for end in ends]
+        start, count, step = slice_bounds(self.ctx, slice(*bounds, step), size)
+        self._range(start, count, step)
+
+    def _window(self, axis: int, ends: Sequence[Any], size: Size) -> Size:
+        """Read the slice within a window between two traced bounds, and return the size of the window.
+
+        It is one size, and not a bound for each side: examples of a batch whose windows agree in size may start apart.
+        """
+        first, last = (_within(end, size) for end in ends)
+        self.firsts[axis], self.spans[axis] = first, dy.runtime_size(ew.sub(last, first), size)
+        return self.spans[axis]
 
     def _element(self, item: Any, size: Size, axis: int) -> Size:
         """Return the position of an integer index; a negative index counts from the end."""
@@ -184,7 +207,7 @@ class Key:
         if has_type(last, int) and last == -1:  # size - 1 is valid wherever the axis is not empty
             self._require(size, 1, why)
             return index
-        negative = index < 0 if has_type(index, int) else not self.ctx.scope.ask(at_least(index, 0), self.ctx.where)
+        negative = _is_negative(self.ctx, index)
         self._require(size, -index if negative else index + 1, why)
         return size + index if negative else index
 
@@ -213,8 +236,8 @@ class Key:
 
     def read(self) -> Any:
         """Return the part of x that the key names."""
-        backwards = mv.rev(self.x, self.reversed)
-        result = mv.drop(mv.strided(backwards, self.starts, self.counts, self.steps), self.dropped)
+        windows = self._in_windows(mv.rev(self.x, self.reversed))
+        result = mv.drop(mv.strided(windows, self.starts, self.counts, self.steps), self.dropped)
         rank = 0
         if self.indices:
             arrays, shape = self._broadcast()
@@ -226,6 +249,13 @@ class Key:
             first = _old_axes(arranged).index(Item("index", 0))
             result = ix.reposition(result, rank, ix.first_index_axis(tuple(taken_axes)), first)
         return mv.expand(result, _indices_of(arranged, lambda item: item.kind == "new"))
+
+    def _in_windows(self, x: Any) -> Any:
+        """Return the part of x in the windows that depend on data; x itself if there are none."""
+        if not self.firsts:
+            return x
+        firsts = [self.firsts.get(axis, cr.full((), 0, _INDEX)) for axis in range(len(self.shape))]
+        return dy.window_at(x, firsts, [self.spans.get(axis, size) for axis, size in enumerate(self.shape)])
 
     # -- writing
 
@@ -273,8 +303,8 @@ class Key:
                 positions[axis] = mv.broadcast_in_dim(ga.from_start(arrays[axis], size), lengths, index_axes)
             elif own in batch:
                 positions[axis] = mv.broadcast_in_dim(self._steps(axis), lengths, (batch.index(own),))
-            elif not is_int(self._lowest(axis), 0) or axis in self.dropped:
-                positions[axis] = _value(self._lowest(axis), lengths)
+            elif axis in self.firsts or axis in self.dropped or not is_int(self._lowest(axis), 0):
+                positions[axis] = self._lowest_value(axis, lengths)
         return positions
 
     def _windows(self, axes: Sequence[Item], positions: dict[int, Any], batch_rank: int) -> ga.Windows:
@@ -288,7 +318,18 @@ class Key:
         """Return the positions that a slice names, in the order of the array."""
         count = (self.counts[axis],)
         apart = ew.mul(cr.iota(count[0]), _value(self.steps[axis], count))
-        return ew.add(apart, _value(self._lowest(axis), count))
+        return ew.add(apart, self._lowest_value(axis, count))
+
+    def _lowest_value(self, axis: int, shape: Sequence[Size]) -> Any:
+        """Return the first position along an axis that the key names, as an array of this shape."""
+        if axis not in self.firsts:
+            return _value(self._lowest(axis), shape)
+        lowest = ew.add(self.firsts[axis], cr.size_value(self.starts[axis]))
+        if axis in self.reversed:
+            size, count = self.shape[axis], self.counts[axis]
+            lowest = ew.sub(cr.size_value(size - 1 - (count - 1) * self.steps[axis]), lowest)
+            lowest = ew.minimum(lowest, cr.size_value(expr.maximum(size - count, 0)))
+        return mv.broadcast_to(lowest, shape)
 
     def _lowest(self, axis: int) -> Size:
         """Return the first position along an axis, in the order of the array, that the key names."""
@@ -380,40 +421,55 @@ def mask_alone(key: Any) -> Any:
     return parsed if _is_mask(parsed) and _rank(parsed) else None
 
 
-def _bound(x: Any, size: Size | None = None) -> Size | None:
-    """Return a bound of a slice as a size; a traced bound that is negative counts from the end, as in NumPy."""
-    if not isinstance(x, Traced):
-        return None if x is None else size_of(x)
-    if size is None:
+def _step(x: Any) -> Size | None:
+    """Return the step of a slice as a size."""
+    if isinstance(x, Traced):
         raise UnsupportedFunctionError(
             "getitem", f"the step of a slice is the traced value {x.meta}", "use a size or an int", user_line()
         )
-    return dy.runtime_size(_from_start(x, size), size)
+    return _size(x)
 
 
-def _from_start(x: Traced, size: Size) -> Any:
-    """Return a traced bound as a position from the start of the axis."""
+def _size(x: Any) -> Size | None:
+    """Return a bound or the step of a slice as a size."""
+    return None if x is None else size_of(x)
+
+
+def _position(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
+    """Return a bound of a slice as a size, or as an int64 scalar that may lie outside of the axis.
+
+    A traced bound that is negative counts from the end, as in NumPy.
+    """
+    if not isinstance(x, Traced):
+        return _size(x)
     if x.meta.rank or x.dtype.kind not in "iu":
-        raise context_of("getitem").bad_dtype(f"a slice bound is {x.meta}, not an integer", "use astype(int)")
+        raise ctx.bad_dtype(f"a slice bound is {x.meta}, not an integer", "use astype(int)")
     if x.dtype.kind == "u":
-        return x
+        within = ew.minimum(x, cr.full((), dy.LARGEST, x.dtype)) if x.dtype.itemsize == 8 else x
+        return ew.convert(within, _INDEX)
     x = ew.convert(x, _INDEX)
     return ew.select(ew.lt(x, cr.full((), 0, _INDEX)), ew.add(x, cr.size_value(size)), x)
 
 
-def _mirrored(ctx: ShapeGuardContext, x: Any, size: Size) -> Size | None:
-    """Return a bound of a backward slice as one of the forward slice along the reversed axis.
+def _within(position: Any, size: Size) -> Any:
+    """Return the nearest position in 0..size."""
+    return ew.minimum(ew.maximum(position, cr.full((), 0, _INDEX)), cr.size_value(size))
+
+
+def _mirrored(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
+    """Return a bound of a backward slice as the `_position` of the forward slice along the reversed axis.
 
     A traced bound before the start becomes one beyond the end, and not the last element.
     """
     if isinstance(x, Traced):
-        position = _from_start(x, size)
-        if position.dtype.kind == "u":
-            position = ew.convert(ew.minimum(position, ew.convert(cr.size_value(size), position.dtype)), _INDEX)
-        return dy.runtime_size(ew.sub(cr.size_value(size - 1), position), size)
+        return ew.sub(cr.size_value(size - 1), _position(ctx, x, size))
     if x is None:
         return None
     bound = size_of(x)
-    negative = bound < 0 if has_type(bound, int) else not ctx.scope.ask(at_least(bound, 0), ctx.where)
-    mirrored = expr.sub(-1, bound) if negative else expr.sub(size - 1, bound)
+    mirrored = expr.sub(-1, bound) if _is_negative(ctx, bound) else expr.sub(size - 1, bound)
     return expr.minimum(expr.maximum(mirrored, 0), size)
+
+
+def _is_negative(ctx: ShapeGuardContext, size: Size) -> bool:
+    """Return whether Python counts from the end at this size, or runs backwards; ask where it is not proved."""
+    return size < 0 if has_type(size, int) else not ctx.scope.ask(at_least(size, 0), ctx.where)
