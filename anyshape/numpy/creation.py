@@ -59,43 +59,48 @@ def asarray(
     no effect.
     """
     if not is_traced(a):
-        return np.asarray(a, dtype, order, device=device, copy=copy)
+        return np.asarray(a, dtype, order, device=device, copy=copy, like=like)
     return as_traced(a, dtype)
 
 
 @makes_array
 def array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
-    like: Any = None,
+    ndmax: int = 0, like: Any = None,
 ) -> Any:  # fmt: skip
     """Return `object` as an array of its own dtype or of `dtype`, with at least `ndmin` axes.
 
-    Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `subok` and `like` have no
-    effect. NumPy's `ndmax` is not taken.
+    Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `subok`, `ndmax` and `like`
+    have no effect.
     """
     if not is_traced(object):
-        return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
+        limit = {"ndmax": ndmax} if ndmax else {}  # of NumPy 2.4
+        return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, like=like, **limit)
     x = asarray(object, dtype)
     result = mv.expand(x, range(max(ndmin - x.meta.rank, 0)))
     return owned(result, object) if copy else result
 
 
 @makes_array
-def asanyarray(a: Any, dtype: Any = None, order: Any = None) -> Any:
+def asanyarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None, like: Any = None
+) -> Any:
     """Return `a` as an array of its own dtype or of `dtype`; NumPy's subclasses pass through.
 
-    NumPy's `device`, `copy` and `like` are not taken.
-    """
-    return asarray(a, dtype) if is_traced(a) else np.asanyarray(a, dtype, order)
-
-
-def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
-    """Return `a` as a contiguous array with at least one axis.
-
-    A traced array is a view of its operand if that is contiguous, which may not be known. NumPy's `like` is not taken.
+    For traced arrays `order`, `device`, `copy` and `like` have no effect.
     """
     if not is_traced(a):
-        return np.ascontiguousarray(a, dtype)
+        return np.asanyarray(a, dtype, order, device=device, copy=copy, like=like)
+    return asarray(a, dtype)
+
+
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """Return `a` as a contiguous array with at least one axis.
+
+    A traced array is a view of its operand if that is contiguous, which may not be known. There `like` has no effect.
+    """
+    if not is_traced(a):
+        return np.ascontiguousarray(a, dtype, like=like)
     x = as_traced(array(a, dtype, ndmin=1, copy=False))
     return mv.viewed(x.unshared(), x, lambda base: base, lambda base, part: part, ("contiguous",), certain=False)
 
@@ -127,10 +132,10 @@ def full(
     """Return an array of a shape filled with a value.
 
     Sizes may be symbolic and the value may be traced; it broadcasts to the shape. The dtype is `dtype` or that of the
-    value. `order`, `device` and `like` have no effect.
+    value. For symbolic sizes `order`, `device` and `like` have no effect.
     """
     if not is_traced(shape, fill_value):
-        return np.full(shape, fill_value, dtype)
+        return np.full(shape, fill_value, dtype, order, device=device, like=like)
     return _filled(shape, fill_value, number_dtype(dtype, "full") if dtype is not None else as_traced(fill_value).dtype)
 
 
@@ -138,30 +143,36 @@ def full(
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of zeros; sizes may be symbolic.
 
-    The dtype is float64 by default. `order`, `device` and `like` have no effect.
+    The dtype is float64 by default. For symbolic sizes `order`, `device` and `like` have no effect.
     """
     dtype = float if dtype is None else dtype
-    return _filled(shape, 0, number_dtype(dtype, "zeros")) if is_traced(shape) else np.zeros(shape, dtype)
+    if not is_traced(shape):
+        return np.zeros(shape, dtype, order, device=device, like=like)
+    return _filled(shape, 0, number_dtype(dtype, "zeros"))
 
 
 @makes_array
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of ones; sizes may be symbolic.
 
-    The dtype is float64 by default. `order`, `device` and `like` have no effect.
+    The dtype is float64 by default. For symbolic sizes `order`, `device` and `like` have no effect.
     """
     dtype = float if dtype is None else dtype
-    return _filled(shape, 1, number_dtype(dtype, "ones")) if is_traced(shape) else np.ones(shape, dtype)
+    if not is_traced(shape):
+        return np.ones(shape, dtype, order, device=device, like=like)
+    return _filled(shape, 1, number_dtype(dtype, "ones"))
 
 
 @makes_array
 def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of a shape; sizes may be symbolic.
 
-    In a program it holds zeros, so that runs agree. The dtype is float64 by default. `order`, `device` and `like` have
-    no effect.
+    In a program it holds zeros, so that runs agree. The dtype is float64 by default. For symbolic
+    sizes `order`, `device` and `like` have no effect.
     """
-    return zeros(shape, dtype) if is_traced(shape) else np.empty(shape, float if dtype is None else dtype)
+    if not is_traced(shape):
+        return np.empty(shape, float if dtype is None else dtype, order, device=device, like=like)
+    return zeros(shape, dtype)
 
 
 def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, order: str) -> Any:
@@ -179,10 +190,10 @@ def full_like(
 ) -> Any:  # fmt: skip
     """Return an array filled with a value, with the shape and dtype of `a` unless `shape` and `dtype` differ.
 
-    The value may be traced. `order`, `subok` and `device` have no effect.
+    The value may be traced. For traced arrays `order`, `subok` and `device` have no effect.
     """
     if not is_traced(a, fill_value, shape):
-        return np.full_like(a, fill_value, dtype, shape=shape)
+        return np.full_like(a, fill_value, dtype, order, subok, shape, device=device)
     return _like("full_like", a, fill_value, dtype, shape, order)
 
 
@@ -192,10 +203,10 @@ def zeros_like(
 ) -> Any:
     """Return an array of zeros with the shape and dtype of `a` unless `shape` and `dtype` differ.
 
-    `order`, `subok` and `device` have no effect.
+    For traced arrays `order`, `subok` and `device` have no effect.
     """
     if not is_traced(a, shape):
-        return np.zeros_like(a, dtype, shape=shape)
+        return np.zeros_like(a, dtype, order, subok, shape, device=device)
     return _like("zeros_like", a, 0, dtype, shape, order)
 
 
@@ -205,10 +216,10 @@ def ones_like(
 ) -> Any:
     """Return an array of ones with the shape and dtype of `a` unless `shape` and `dtype` differ.
 
-    `order`, `subok` and `device` have no effect.
+    For traced arrays `order`, `subok` and `device` have no effect.
     """
     if not is_traced(a, shape):
-        return np.ones_like(a, dtype, shape=shape)
+        return np.ones_like(a, dtype, order, subok, shape, device=device)
     return _like("ones_like", a, 1, dtype, shape, order)
 
 
@@ -218,10 +229,10 @@ def empty_like(
 ) -> Any:
     """Return an array with the shape and dtype of `prototype` unless `shape` and `dtype` differ.
 
-    In a program it holds zeros. `order`, `subok` and `device` have no effect.
+    In a program it holds zeros, and `order`, `subok` and `device` have no effect.
     """
     if not is_traced(prototype, shape):
-        return np.empty_like(prototype, dtype, shape=shape)
+        return np.empty_like(prototype, dtype, order, subok, shape, device=device)
     return _like("empty_like", prototype, 0, dtype, shape, order)
 
 
@@ -250,7 +261,8 @@ def arange(
     ones, floats must be fractions with numerator and denominator up to 1024. The dtype is `dtype` or the promoted one.
     """
     if not is_traced(start, stop, step):
-        return np.arange(start, stop, step, dtype) if stop is not None else np.arange(0, start, step, dtype)
+        bounds = (0, start) if stop is None else (start, stop)
+        return np.arange(*bounds, step, dtype, device=device, like=like)
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
     target = number_dtype(dtype, "arange") if dtype is not None else result_type(start, stop, step)
@@ -316,7 +328,7 @@ def linspace(
     `retstep` also returns the step. Integers are rounded down. `device` has no effect.
     """
     if not is_traced(start, stop, num):
-        return np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
+        return np.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
     count = new_size(num, "linspace")
     for bound in (start, stop):
         promotion.operand(bound, "linspace")
@@ -418,7 +430,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
     Sizes and k may be symbolic or traced integer scalars. `like` has no effect.
     """
     if not is_traced(N, M, k):
-        return np.tri(N, M, k, dtype)
+        return np.tri(N, M, k, dtype, like=like)
     rows = _count(N)
     columns = rows if M is None else _count(M)
     return ew.convert(ew.ge(*_offsets(rows, columns, k)), dtype)
@@ -452,10 +464,10 @@ def eye(
 ) -> Any:
     """Return a matrix with ones on diagonal k and zeros elsewhere; sizes may be symbolic.
 
-    `order`, `device` and `like` have no effect.
+    For symbolic sizes `order`, `device` and `like` have no effect.
     """
     if not is_traced(N, M, k):
-        return np.eye(N, M, k, dtype)
+        return np.eye(N, M, k, dtype, order, device=device, like=like)
     rows = new_size(N, "eye")
     columns = rows if M is None else new_size(M, "eye")
     return ew.convert(ew.eq(*_offsets(rows, columns, k)), dtype)
@@ -464,7 +476,7 @@ def eye(
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Return the identity matrix with n rows; n may be symbolic. `like` has no effect."""
     dtype = float if dtype is None else dtype
-    return eye(n, dtype=dtype) if is_traced(n) else np.identity(n, dtype)
+    return eye(n, dtype=dtype) if is_traced(n) else np.identity(n, dtype, like=like)
 
 
 def diagflat(v: Any, k: Any = 0) -> Any:

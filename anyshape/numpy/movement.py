@@ -85,7 +85,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     UnsupportedFunctionError. The result is a view where NumPy gives one, and an array of its own with `copy`.
     """
     if not is_traced(a, shape):
-        return np.reshape(a, shape, order=order)
+        return np.reshape(a, shape, order=order, copy=copy)
     x = as_traced(a)
     if _order_of("reshape", x, order, ("C", "F", "A")) == "C":
         result = mv.reshape(x, shape_of(shape, "reshape"))

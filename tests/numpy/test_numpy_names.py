@@ -67,6 +67,34 @@ def test_further_functions_of_concrete_arguments_are_those_of_numpy():
     assert jit(lambda x: x * anp.delete(np.arange(4), 0))(X).tolist() == [0.5, 3, 7.5]
 
 
+class Sub(np.ndarray):
+    """Subclass that keeps its class where NumPy does."""
+
+
+MAKERS = {
+    "zeros": lambda np: np.zeros((2, 3), order="F"),
+    "ones": lambda np: np.ones((2, 3), np.int8, "F", device="cpu"),
+    "empty": lambda np: np.empty((2, 3), order="F") * 0,
+    "full": lambda np: np.full((2, 3), 1, order="F"),
+    "eye": lambda np: np.eye(2, 3, order="F"),
+    "zeros_like": lambda np: np.zeros_like(X.view(Sub)),
+    "ones_like": lambda np: np.ones_like(X.view(Sub), subok=False),
+    "full_like": lambda np: np.full_like(np.ones((2, 3)), 2, order="F"),
+    "asanyarray": lambda np: np.asanyarray(X.view(Sub), copy=True, device="cpu"),
+    "arange": lambda np: np.arange(3, device="cpu"),
+    "reshape": lambda np: np.reshape(X, (1, 3), copy=False),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_concrete_arrays_follow_all_options_of_numpy(name):
+    ours, numpys = MAKERS[name](anp), MAKERS[name](np)
+    np.testing.assert_array_equal(ours, numpys, strict=True)
+    assert type(ours) is type(numpys) and ours.strides == numpys.strides
+    with pytest.raises(ValueError, match="Device not understood"):
+        anp.zeros(2, device="none")
+
+
 def test_further_functions_write_to_traced_arrays():
     def program(x):
         y = x.copy()

@@ -116,9 +116,6 @@ def test_different_functions_have_different_docstrings():
 # functions whose parameters differ from NumPy's, each with the reason
 DIFFERENCES = {
     "arange": "`start` may be named and `dtype` may be positional, which NumPy takes too but does not show",
-    "array": "`ndmax` of NumPy 2.4 is missing",
-    "asanyarray": "`device`, `copy` and `like` are missing",
-    "ascontiguousarray": "`like` is missing",
     "einsum": "NumPy's **kwargs are spelled out",
     "empty_like": "`prototype` may be named, which NumPy takes too but does not show",
 }
