@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import collections
+import contextlib
 import functools
 import operator
 import sys
@@ -440,3 +441,20 @@ def _is_node(kind: type) -> bool:
 
 def _article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+@contextlib.contextmanager
+def restored_arrays(things: Iterable[tuple[str, Any]]) -> Iterator[list[str]]:
+    """Restore arrays of NumPy that a trace within the block writes to: Python runs the function itself later.
+
+    Yields the paths of the arrays, after the block.
+    """
+    arrays = [(path, x) for path, x in things if type(x) is np.ndarray and x.flags.writeable and x.dtype != object]
+    before, changed = [x.copy() for _, x in arrays], list[str]()
+    try:
+        yield changed
+    finally:
+        for (path, x), copy in zip(arrays, before, strict=True):
+            if x.tobytes() != copy.tobytes():
+                changed.append(path)
+                x[...] = copy

@@ -53,7 +53,7 @@ from anyshape.tracing.pytrees import (
     structure_text,
     unflatten,
 )
-from anyshape.tracing.reachable import reachable
+from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.trace import Leaves, any_sizes, as_value, kind_of, run_traced, standing_for
 from anyshape.transforms.control_flow.subgraph_results import (
     ResultType,
@@ -213,15 +213,14 @@ class _Conditional:
         builder, metas = any_sizes(Leaves(arrays, [None] * len(arrays), tree, paths), [])
         with activate(builder):
             traced = {i: like_returned(builder.input(m), x) for i, (m, x) in enumerate(zip(metas, leaves, strict=True))}
-            things = itertools.chain.from_iterable(map(reachable, self.functions))
+            things = [*itertools.chain.from_iterable(map(reachable, self.functions))]
             try:
-                branches = refuse_draws(self.name, lambda: _Branches(self, leaves, tree, traced).traced_now(), things)
-            except (
-                ConcretizationError,
-                FrozenDrawError,
-                UnsupportedFunctionError,
-            ):  # no trace can compare plain Python
-                return self.functions[position](*self.operands)
+                with restored_arrays(things):
+                    branches = refuse_draws(self.name, _Branches(self, leaves, tree, traced).traced_now, things)
+            except (ConcretizationError, FrozenDrawError, UnsupportedFunctionError):
+                branches = None  # no trace can compare plain Python
+        if branches is None:
+            return self.functions[position](*self.operands)
         results = flatten_as(self.functions[position](*self.operands), branches.tree_of_results)
         assert results is not None
         values = [promoted(x, r) for x, r in zip(results, branches.results, strict=True)]

@@ -12,6 +12,7 @@ from anyshape.errors import (
     ArgumentError,
     ConcretizationError,
     FrozenDrawError,
+    MutationError,
     SymbolicIterationError,
     UnsupportedFunctionError,
 )
@@ -32,6 +33,7 @@ from anyshape.ops.creation import full, iota
 from anyshape.ops.dynamic import size_from_count
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import check_callable, flatten, is_array, leaf_paths, unflatten
+from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.trace import as_value, standing_for
 from anyshape.transforms.control_flow.conditionals import scalar_operand
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop, Step
@@ -108,7 +110,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
         traced = lambda body, x, ends: fori_loop(ends[0], ends[1], body, x, checkpoint=checkpoint)
         loop = run_now(functools.partial(traced, body_fun), init_val, ends)
         if isinstance(loop, Exception):
-            return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), init_val)
+            return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), _copied(init_val))
         return loop
     if any(isinstance(x, Traced) and differs_between_examples(x) for x in bounds):
         return _until(bounds, body_fun, init_val, checkpoint)
@@ -172,9 +174,31 @@ def run_now(function: Callable[[Any, Any], Any], init: Any, others: Any) -> Any:
     The function binds the ones of the user as arguments of a partial function, through which a trace sees their state.
     """
     try:
-        return jit(function, optimize="off")(init, others)
+        return jit(functools.partial(_without_writes, function), optimize="off")(init, others)
     except (ConcretizationError, FrozenDrawError, SymbolicIterationError, UnsupportedFunctionError) as error:
         return error
+    except _OutsideWriteError as error:
+        return error
+
+
+class _OutsideWriteError(MutationError):
+    """Raised where the trace of a loop writes to an array of NumPy, as its trips would each time."""
+
+
+def _without_writes(function: Callable[[Any, Any], Any], init: Any, others: Any) -> Any:
+    """Return the result of a loop that is traced; raise an error if it writes to arrays of NumPy, which it leaves."""
+    with restored_arrays(reachable(function)) as changed:
+        result = function(init, others)
+    if changed:
+        problem = f"{changed[0]} is an array of NumPy, which a trip changes"
+        raise _OutsideWriteError("a loop", problem, "call the loop in a jitted function", user_line())
+    return result
+
+
+def _copied(tree: Any) -> Any:
+    """Return carries that trips may write to."""
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [x.copy() if has_type(x, np.ndarray) else x for x in leaves])
 
 
 def _mapped(f: Function, carry: Any, x: Any) -> tuple[Any, Any]:
@@ -204,7 +228,7 @@ def _scan_plainly(f: Function, carry: Any, xs: Any, length: Any, reverse: bool, 
     """Return what a scan of a function in plain Python gives. Without trips nothing tells what it stacks."""
     leaves, tree = flatten(xs)
     arrays = [np.asarray(x) for x in leaves]
-    count, ys = len(arrays[0]) if arrays else int(length), []
+    count, ys, carry = len(arrays[0]) if arrays else int(length), [], _copied(carry)
     if not count:
         raise error
     for i in reversed(range(count)) if reverse else range(count):
@@ -216,6 +240,7 @@ def _scan_plainly(f: Function, carry: Any, xs: Any, length: Any, reverse: bool, 
 
 def _while_plainly(cond_fun: Function, body_fun: Function, val: Any) -> Any:
     """Return what a loop of functions in plain Python gives."""
+    val = _copied(val)
     while bool(cond_fun(val)):
         val = body_fun(val)
     return val

@@ -217,3 +217,24 @@ def test_trips_of_map_write_to_arguments():
     x, compiled = np.ones(2), jit(function)
     assert compiled(x, np.arange(6.0).reshape(3, 2)).tolist() == [3, 8, 17]
     assert x.tolist() == [7, 10]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_outside_of_a_trace_write_to_arrays_of_numpy_as_loops_of_python(name):
+    x = np.array([0.5, 1.5, 1.0])
+    for y, wanted in zip(powers(x, LOOPS[name]), powers(x, python_loop), strict=True):
+        np.testing.assert_allclose(y, wanted)
+    counts = np.zeros(2)
+
+    def body(i, c):
+        counts[0] += 1
+        return c
+
+    LOOPS[name](3, body, 1.0)
+    assert counts.tolist() == [3, 0]
+
+
+def test_a_branch_that_is_not_chosen_writes_nothing_outside_of_a_trace():
+    y = np.zeros(2)
+    value = cond(True, lambda: y.__setitem__(0, 5.0) or y.sum(), lambda: y.fill(7.0) or y.sum())
+    assert value == 5 and y.tolist() == [5, 0]
