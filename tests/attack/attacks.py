@@ -24,6 +24,7 @@ from anyshape.errors import (
     SymbolicIterationError,
     UnsupportedFunctionError,
 )
+from tests.attack import paths as steps
 from tests.attack import state as states
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
 from tests.attack.kit import Attack, Wrong
@@ -199,6 +200,25 @@ def captured(rng):
     return "states"
 
 
+def paths(rng):
+    """Compare decisions on values, draws, writes and state with Python, from one jitted function; generators too."""
+    state = steps.state(rng)
+    function, names = steps.function(rng, state)
+    jitted = anyshape.jit(function)
+    for _ in range(8):
+        x, seed = rng.normal(size=rng.choice(SIZES)), int(rng.integers(99))
+        ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
+        got = outcome(jitted, x, ours)
+        if isinstance(got, REFUSALS):
+            return "refused"
+        with about(f"{names} of {x!r}, generator {seed}, {state}"):
+            check_same_outcome(got, outcome(function, x, theirs), 1e-9, "jit")
+            if not is_error(got):
+                assert ours.bit_generator.state == theirs.bit_generator.state, "the generators differ"
+        steps.change(rng, state)
+    return "paths"
+
+
 # -- files, threads, processes -----------------------------------------------------------------------------------
 
 
@@ -309,5 +329,17 @@ def pickles(rng):
 
 ATTACKS = {
     attempt.__name__: Attack(attempt.__name__, attempt)
-    for attempt in (values, derivatives, batches, structured, decisions, captured, files, threads, processes, pickles)
+    for attempt in (
+        values,
+        derivatives,
+        batches,
+        structured,
+        decisions,
+        paths,
+        captured,
+        files,
+        threads,
+        processes,
+        pickles,
+    )
 }

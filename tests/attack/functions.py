@@ -12,6 +12,7 @@ import scipy.special
 
 import anyshape.numpy
 from tests.attack.preparation import apart, bounded, integers, positive, rank, regular, uneven
+from tests.attack.signals import SIGNALS
 from tests.attack.structured import CONTROL, PLAIN, STRUCTURED
 from tests.laws.random_programs import TABLE, Row
 
@@ -277,5 +278,6 @@ FUNCTIONS: dict[str, Row] = {
     **_of_matrices(),
     **_by_data(),
     **_of_integers(),
+    **SIGNALS,
     **STRUCTURED,
 }
