@@ -28,6 +28,13 @@ def cautious(x, w, b, y):
     return loss(x, w, b, y) if x.shape[0] > 3 else np.sum(w * w)
 
 
+def halved_to_one(x):
+    """Return twice the first half of x, as often as its size allows."""
+    while x.shape[0] > 1:
+        x = x[: x.shape[0] // 2] * 2
+    return x
+
+
 def noisy(x):
     return x + np.random.normal(size=3)
 
@@ -80,6 +87,7 @@ MISTAKES = {
     "UndeterminedSizeError": lambda: anyshape.trace(np.outer)(ShapeDtypeStruct("a + b"), ShapeDtypeStruct("2*a + 2*b")),
     "InconclusiveDimensionError": lambda: anyshape.trace(lambda x: x if x.shape[0] > 3 else -x)(ShapeDtypeStruct("n")),
     "SpecializationError": lambda: anyshape.jit(lambda x: x * len(x), dynamic_shapes={"x": (anyshape.DYNAMIC,)})(X),
+    "SizePathsError": lambda: anyshape.export(halved_to_one)(ShapeDtypeStruct("n")),
     "MemoryLimitError": lambda: anyshape.jit(lambda x: np.sum(np.outer(x, x)), max_bytes=1000)(np.ones(50)),
     "ConcretizationError": lambda: anyshape.trace(lambda x: x if np.sum(x) > 0 else -x)(ShapeDtypeStruct("n")),
     "DecisionError": lambda: anyshape.vmap(lambda x: x if np.sum(x) > 0 else -x)(np.array([1.0, -1.0])),

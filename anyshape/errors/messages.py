@@ -247,8 +247,8 @@ def decided(witnesses: Mapping[bool, Mapping[str, int]], size: str) -> tuple[str
     sizes = {answer: ", ".join(f"{n}={v}" for n, v in w.items()) for answer, w in sorted(witnesses.items())}
     if size and sizes:
         advice = (
-            "use jit, which makes a program for each value, or let it stay a size: anyshape.numpy takes sizes "
-            "as they are, as in anyshape.numpy.zeros(x.shape)"
+            "write a loop with anyshape.fori_loop, use jit, which makes a program for each value, or let it stay a "
+            "size: anyshape.numpy takes sizes as they are, as in anyshape.numpy.zeros(x.shape)"
         )
         return "not the same for every size", f"tried {' and '.join(sizes.values())}", advice
     advice = "use jit, which keeps a program for each answer, or write the choice with np.where, max_dim or min_dim"

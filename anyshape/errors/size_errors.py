@@ -237,8 +237,10 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
     """Raised where Python decides on a size while a program is traced for all sizes, and the answers differ.
 
     `witnesses` holds sizes for each answer; an answer is missing where none were found. `size` is the size whose value
-    was queried, if that was the question.
+    was queried, if that was the question. `decision` is the open comparison, if that was the question.
     """
+
+    decision: Any = None
 
     def __init__(
         self,
@@ -254,6 +256,19 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
         under = f" with {' and '.join(self.constraints)}" if self.constraints else ""
         first = f"{messages.written(where, claim)}{claim} is {verdict}{under} ({evidence}){messages.at(where)}"
         super().__init__(f"{first}\n  {advice}")
+
+
+class SizePathsError(AnyshapeError, TypeError):
+    """Raised where a function decides on sizes too often for one program: `claim` is the decision beyond the limit.
+
+    `decisions` were followed both ways before it, `depth` of them in a row.
+    """
+
+    def __init__(self, function: str, claim: str, decisions: int, depth: int, where: object = None) -> None:
+        self.function, self.claim, self.decisions, self.depth, self.where = function, claim, decisions, depth, where
+        counts = f"{decisions - 1} decisions on sizes were followed both ways, {depth} in a row"
+        advice = "write a loop over sizes with anyshape.fori_loop or while_loop, or raise anyshape.config.max_paths"
+        super().__init__(f"{function}: {claim} is one decision too many: {counts}{messages.at(where)}\n  {advice}")
 
 
 class SpecializationError(InconclusiveDimensionError):

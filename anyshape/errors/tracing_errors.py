@@ -116,6 +116,7 @@ class BranchMismatchError(AnyshapeError, TypeError):
         self, function: str, path: str, branches: Sequence[tuple[str, str, object]], advice: str, where: object = None
     ) -> None:
         self.function, self.path, self.branches, self.where = function, path, list(branches), where
+        self.advice = advice
         texts = [f"{name} gives {text}{messages.at(line)}" for name, text, line in branches]
         about = f"{path}: " if path else ""
         super().__init__(f"{messages.operation(function, where)}: {about}{', and '.join(texts)}\n  {advice}")

@@ -130,6 +130,7 @@ if TYPE_CHECKING:
     from anyshape.transforms.caching import explanation as explanation
     from anyshape.transforms.caching import paths as paths
     from anyshape.transforms.control_flow import cumulative_functions as cumulative_functions
+    from anyshape.transforms.control_flow import size_paths as size_paths
 else:
     traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
     lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports
@@ -155,6 +156,7 @@ else:
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
     explanation = Package("anyshape.transforms.caching.explanation")  # reports
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan
+    size_paths = Package("anyshape.transforms.control_flow.size_paths")  # of exported functions that decide on sizes
     explain_text = Package("anyshape.inspect.explain.text")
     explain_table = Package("anyshape.inspect.explain.table")
     draw_dot = Package("anyshape.inspect.draw.dot")

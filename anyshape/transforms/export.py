@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.errors import InconclusiveDimensionError
 from anyshape.graph.ir.graph import Graph
-from anyshape.support.packages import program_file, pytree_json, traced_program
+from anyshape.support.packages import program_file, pytree_json, size_paths, traced_program
 from anyshape.tracing.pytrees import check_callable
-from anyshape.transforms.arguments.specs import trace
+from anyshape.tracing.trace import Trace
+from anyshape.transforms.arguments.specs import trace_specs
 
 
 def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program]:
     """Return a function of specifications, as `trace` takes them, that returns a program which can be saved.
 
-    The program holds for all sizes of the specifications, or InconclusiveDimensionError names the decision that it
-    cannot make. Captured arrays are copied.
+    The program holds for all sizes of the specifications. A decision of Python on sizes is followed both ways: the
+    program has all paths, and a call takes the one of its sizes. A path that raises is a check, and a call that would
+    take it raises CheckError. Where Python asks for the value of a size, InconclusiveDimensionError names the line.
+    Raise SizePathsError for more than `config.max_paths` decisions. Captured arrays are copied.
 
     >>> import io
     >>> import numpy as np
@@ -28,16 +32,29 @@ def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program
     >>> loaded = load(io.BytesIO(file.getvalue()))
     >>> [float(loaded(np.ones((n, 2)), np.zeros(2))) for n in (0, 3)], grad(loaded, 1)(np.ones((3, 2)), np.zeros(2))
     ([0.0, 0.0], array([3., 3.]))
+    >>> program = export(lambda x: x.sum() if x.shape[0] > 2 else x.sum() * 10)(ShapeDtypeStruct("n"))
+    >>> [float(program(np.ones(n))) for n in (1, 2, 3)], grad(program)(np.ones(2))
+    ([10.0, 20.0, 3.0], array([10., 10.]))
     """
     check_callable("export", function)
 
     def exported(*args: Any, **kwargs: Any) -> traced_program.Program:
-        traced = trace(function)(*args, **kwargs).trace
+        traced = _trace(function, args, kwargs)
         pytree_json.check_tree(traced.in_tree, traced.graph.name, "an argument")
         pytree_json.check_tree(traced.out_tree, traced.graph.name, "the result")
         return traced_program.Program(replace(traced, graph=_copy_constants(traced.graph)))
 
     return exported
+
+
+def _trace(function: Callable[..., Any], args: Any, kwargs: Any) -> Trace:
+    """Return the trace for specifications; of all paths where the function decides on sizes."""
+    try:
+        return trace_specs(function, args, kwargs, fixed=False)[0]
+    except InconclusiveDimensionError as error:
+        if error.decision is None:
+            raise
+    return trace_specs(function, args, kwargs, fixed=False, following=size_paths.following_sizes)[0]
 
 
 def _copy_constants(graph: Graph) -> Graph:

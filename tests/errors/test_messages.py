@@ -725,6 +725,7 @@ INSTANCES = [
     errors.ScopeMismatchError(["n", "m"], [AT, None], AT),
     errors.SizeLimitError("terms", 20_000, 10_000),
     errors.InconclusiveDimensionError("n > 2", {True: {"n": 3}, False: {"n": 0}}, AT),
+    errors.SizePathsError("f", "n > 4", 30, 29, AT),
     errors.SpecializationError("n", "n == 6", {"n": 6}, 6, "int(n) was asked", AT),
     errors.ConcretizationError("bool()", "f64[]", AT),
     errors.DecisionError(1, [True, False]),

@@ -37,7 +37,7 @@ MOST = {
     "lines": 200_000,
     "entries of a param": 10_000,
     "graphs": 10_000,
-    "graphs within graphs": 10,
+    "graphs within graphs": 40,
     "tuples within tuples": 10,
     "axes": 64,
     "characters of a text": LONGEST_TEXT,

@@ -302,7 +302,10 @@ class Scope:
             return known
         where = with_callers(where)
         if self.hints is None or not all(v in self.hints for v in claim.variables()):
-            raise self._inconclusive(claim, str(claim), where)
+            error = self._inconclusive(claim, str(claim), where)
+            if isinstance(error, InconclusiveDimensionError):
+                error.decision = claim
+            raise error
         answer = claim.holds(values_from(self.hints))
         held = claim if answer else claim.negated()
         self._refine(Condition("guard", held, "python", f"decided {claim} is {answer}", where))

@@ -126,18 +126,21 @@ def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
 
 
 def trace_specs(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, fixed: bool
-) -> tuple[Trace, Scope]:
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, fixed: bool,
+    following: Callable[[Callable[..., Any], str], Callable[..., Any]] | None = None,
+) -> tuple[Trace, Scope]:  # fmt: skip
     """Trace for all sizes that the specifications describe, and return the trace and the scope of the sizes.
 
     Arrays stand for any size, or for their own size if `fixed`. A symbolic size stands for an integer of that value.
+    `following` changes the function and its name into the function that is traced.
     """
     name, parameters, order = function_name(function), parameter_names(function), visible_order(function)
     things = list(reachable(function))
     if isinstance(function, Jitted) and function.options.static:
         function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)
     kwargs = in_order(kwargs, order)
-    return refuse_draws(name, lambda: _trace_specs(function, name, args, kwargs, (parameters, order), fixed), things)
+    body = function if following is None else following(function, name)
+    return refuse_draws(name, lambda: _trace_specs(body, name, args, kwargs, (parameters, order), fixed), things)
 
 
 def _trace_specs(

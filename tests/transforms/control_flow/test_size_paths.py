@@ -1,0 +1,187 @@
+"""Compare exported programs of functions that decide on sizes with the functions, at sizes of every path."""
+
+import io
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape import ShapeDtypeStruct as Spec
+from anyshape import config, export, grad, jit, load, trace, vmap
+from anyshape.errors import (
+    BranchMismatchError,
+    CheckError,
+    DataDependentSizeError,
+    InconclusiveDimensionError,
+    SizePathsError,
+)
+
+
+def vector(n):
+    return np.cos(np.arange(1.0, n + 1))
+
+
+def chained(x):
+    if x.shape[0] > 3:
+        return x.sum() * 2
+    elif x.shape[0] == 0:
+        return x.sum() + 7
+    return x.sum() * 3
+
+
+def nested(x, w):
+    n, m = x.shape[0], w.shape[0]
+    if n > m:
+        return x[:m] * w if m % 2 else np.concatenate([x[:m] * w, x[m:]])
+    return x * w[:n] + (1 if n == m else 0)
+
+
+def written(x):
+    y = anp.zeros_like(x)
+    if x.shape[0] > 2:
+        y[0] = x[1] * 3
+    y[:] += x
+    return y
+
+
+def through_jit(x):
+    first = jit(lambda z: z[0] if z.shape[0] > 1 else 1.0)
+    return x * first(x)
+
+
+def combined(x):
+    s = (x * x).sum()
+    return s if (x.shape[0] > 2 and x.shape[0] < 6) or x.shape[0] == 0 else -s
+
+
+def tree_of(x):
+    return {"a": x, "b": 1.0} if x.shape[0] % 3 == 0 else {"b": 2.0, "a": -x}
+
+
+def counted(x):
+    k = 0
+    for i in range(6):
+        if x.shape[0] > i:
+            k += 1
+    return x.sum() * k
+
+
+ONE = {f.__name__: f for f in (chained, written, through_jit, combined, tree_of, counted)}
+SIZES = (0, 1, 2, 3, 4, 7)
+
+
+def reloaded(program):
+    program.save(file := io.BytesIO())
+    return load(io.BytesIO(file.getvalue()))
+
+
+def leaves(tree):
+    return [tree[k] for k in sorted(tree)] if isinstance(tree, dict) else [tree]
+
+
+def total(tree):
+    return sum((y * np.cos(np.ones(np.shape(y)))).sum() for y in leaves(tree))
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_values_and_gradients_of_a_loaded_program_on_every_path(name):
+    function = ONE[name]
+    program = reloaded(export(function)(Spec("n")))
+    for n in SIZES:
+        x = vector(n)
+        for actual, expected in zip(leaves(program(x)), leaves(function(x)), strict=True):
+            np.testing.assert_allclose(actual, expected, 1e-12, err_msg=f"n = {n}")
+        actual = grad(lambda x: total(program(x)))(x)
+        np.testing.assert_allclose(actual, grad(lambda x: total(function(x)))(x), 1e-12, err_msg=f"n = {n}")
+
+
+def test_two_sizes_and_results_of_different_sizes():
+    program = reloaded(export(nested)(Spec("n"), Spec("m")))
+    for n in range(5):
+        for m in range(5):
+            np.testing.assert_allclose(program(vector(n), vector(m)), nested(vector(n), vector(m)), 1e-12)
+
+
+def test_batches_and_higher_derivatives():
+    program = export(lambda x: (x**3).sum() if x.shape[0] > 2 else (x**2).sum())(Spec("n"))
+    rows = np.stack([vector(3), 2 * vector(3)])
+    np.testing.assert_allclose(vmap(program)(rows), (rows**3).sum(1), 1e-12)
+    np.testing.assert_allclose(anyshape.hessian(program)(vector(3)), np.diag(6 * vector(3)), 1e-12)
+    np.testing.assert_allclose(anyshape.hessian(program)(vector(2)), 2 * np.eye(2), 1e-12)
+
+
+def test_decisions_of_a_gradient_and_of_a_caller():
+    program = export(grad(chained))(Spec("n"))
+    outer = export(lambda x: program(x) if x.shape[0] % 2 else 0 * x)(Spec("n"))
+    for n in SIZES:
+        np.testing.assert_allclose(program(vector(n)), grad(chained)(vector(n)))
+        np.testing.assert_allclose(outer(vector(n)), (n % 2) * program(vector(n)))
+
+
+def test_a_path_that_raises_is_a_check():
+    def needs(x):
+        if x.shape[0] < 2:
+            raise ValueError("two points are needed")
+        assert x.shape[0] % 2 == 0, "an even number is needed"
+        return x.reshape(-1, 2).sum(1)
+
+    program = reloaded(export(needs)(Spec("n")))
+    np.testing.assert_allclose(program(vector(4)), needs(vector(4)))
+    for n, text in [(1, "ValueError: two points are needed"), (3, "AssertionError: an even number is needed")]:
+        with pytest.raises(CheckError, match=text):
+            program(vector(n))
+
+
+def test_where_all_paths_raise_the_exception_is_pythons():
+    def never(x):
+        raise KeyError("small" if x.shape[0] < 3 else "large")
+
+    with pytest.raises(KeyError, match=r"small|large"):
+        export(never)(Spec("n"))
+
+
+def test_paths_of_different_types_are_shown_with_their_conditions_and_lines():
+    def mixed(x):
+        if x.shape[0] > 3:
+            return x.sum()
+        return x
+
+    with pytest.raises(BranchMismatchError, match=r"path where n > 3 gives f64\[\] at test_size_paths.py") as caught:
+        export(mixed)(Spec("n"))
+    assert "not (n > 3)" in str(caught.value) and " at size_paths.py" not in str(caught.value).replace("test_size", "")
+
+
+def test_limits(monkeypatch):
+    def halved(x):
+        while x.shape[0] > 1:
+            x = x[: x.shape[0] // 2]
+        return x
+
+    with pytest.raises(SizePathsError, match=r"30 in a row at test_size_paths.py:\d+"):
+        export(halved)(Spec("n"))
+    monkeypatch.setattr(config, "max_paths", 4)
+    with pytest.raises(SizePathsError) as caught:
+        export(counted)(Spec("n"))
+    assert caught.value.decisions == 4 and "fori_loop" in str(caught.value)
+
+
+def test_what_stays_an_error():
+    with pytest.raises(InconclusiveDimensionError, match="fori_loop"):
+        export(lambda x: sum(x[i] for i in range(x.shape[0])))(Spec("n"))
+    with pytest.raises(DataDependentSizeError):
+        export(lambda x: x if len(x[x > 0]) > 2 else -x)(Spec("n"))
+    with pytest.raises(InconclusiveDimensionError, match="n > 3"):
+        trace(lambda x: x if x.shape[0] > 3 else -x)(Spec("n"))
+
+
+def test_draws_come_once_and_in_order():
+    def noisy(x, rng):
+        y = rng.normal(size=x.shape)
+        return (y * x).sum() if x.shape[0] > 2 else (y + x).sum() + rng.uniform()
+
+    program = export(noisy)(Spec("n"), np.random.default_rng(0))
+    for n in (1, 3):
+        ours, theirs = np.random.default_rng(5), np.random.default_rng(5)
+        np.testing.assert_allclose(program(vector(n), ours), noisy(vector(n), theirs), 1e-12)
+        assert ours.random() == theirs.random()
