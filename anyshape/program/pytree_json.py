@@ -12,6 +12,7 @@ from anyshape.graph.ir.encode import encode_number
 from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.tracing.pytrees import Static, flatten, unflatten
 from anyshape.tracing.symbolic_shape import SymbolicShape
+from anyshape.tracing.tree_nodes import Setting, class_of
 
 _FACTORIES: dict[str, Callable[[], Any]] = {
     k.__name__: k for k in (int, float, complex, bool, str, list, tuple, dict, set)
@@ -24,9 +25,12 @@ _LEAF = object()
 
 def check_tree(tree: Any, function: str, argument: str) -> None:
     """Raise ArgumentError for a structure that a file cannot hold."""
+    if tree.type is Setting and isinstance(unflatten(tree, ()), str):
+        return
     if not tree.is_leaf():
         if tree.type not in _PLAIN:
-            kind = f"{tree.type.__module__}.{tree.type.__qualname__}"
+            cls = class_of(tree)
+            kind = f"{cls.__module__}.{cls.__qualname__}"
             problem = f"holds a {kind}, a class that a saved program does not know"
             advice = "take and return tuples, lists and dicts of arrays, such as x._asdict() or dataclasses.asdict(x)"
             raise ArgumentError(function, argument, problem, advice)
@@ -61,6 +65,8 @@ class _Encoder:
             return "leaf"
         if x is None:
             return None
+        if isinstance(x, str):
+            return {"setting": self._static(x)}
         if isinstance(x, Static):
             return {"static": self._static(x.value)}
         if isinstance(x, deque):
@@ -155,6 +161,7 @@ class _Decoder:
             "tuple": lambda parts, depth: tuple(self._parts(parts, depth)),
             "dict": self._sorted_pairs,
             "ordered": lambda pairs, depth: OrderedDict(self._pairs(pairs, depth)),
+            "setting": self._static,
             "static": lambda value, depth: Static(self._static(value, depth)),
         }
         (inside,) = fields(x, self.subject, choice(kind, self.subject, tuple(builders)))

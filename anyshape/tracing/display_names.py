@@ -13,6 +13,7 @@ from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.tracing.pytrees import Static, unflatten
+from anyshape.tracing.tree_nodes import Fields, Setting, class_of
 
 _COMPARISON = r"([^=<>!]+) (==|!=|<=|>=|<|>) ([^=<>!]+)"
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -70,7 +71,9 @@ def show_tree(tree: Any, leaves: Iterator[str] | None = None) -> str:
         return "None"
     if tree.type is Static:
         return repr(unflatten(tree, []).value)
-    return _show_node(tree.type, tree.entries(), parts)
+    if tree.type is Setting:
+        return repr(unflatten(tree, []))
+    return _show_node(class_of(tree), tree.entries(), parts)
 
 
 def _show_node(kind: type, entries: Sequence[Any], parts: Sequence[str]) -> str:
@@ -115,7 +118,8 @@ def tree_difference(before: Any, now: Any, names: Sequence[str]) -> tuple[str, A
             path = entry if isinstance(entry, str) else names[entry] if entry < len(names) else f"args[{entry}]"
         elif depth > 1:
             fields = getattr(kind, "_fields", None)
-            path += f".{fields[entry]}" if fields else f"[{entry!r}]"
+            name = entry if kind is Fields else fields[entry] if fields else None
+            path += f"[{entry!r}]" if name is None else f".{name}"
         _, before, now = difference
         depth += 1
     return (path, before, now) if depth > 1 else ("", *whole)

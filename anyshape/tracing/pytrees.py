@@ -29,8 +29,17 @@ from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.support.freezing import Frozen, freeze
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
+from anyshape.tracing.tree_nodes import (
+    NAMESPACE,
+    argument_path,
+    flatten_fields,
+    has_nodes,
+    made_of_fields,
+    register_class,
+    wrapped,
+    wrapped_prefix,
+)
 
-NAMESPACE = "anyshape"
 PYTHON_SCALARS = (bool, int, float, complex)
 _DICTS = ("DICT", "ORDEREDDICT", "DEFAULTDICT")  # optree's names of kinds
 _SETTINGS = ExitStack()  # open until exit: optree sorts keys without it
@@ -52,18 +61,13 @@ class Static:
     value: Any
 
 
-def _register(kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]) -> None:
-    """Register a class of anyshape, once optree is loaded."""
-    optree.when_loaded(lambda: optree.register_pytree_node(kind, flatten, unflatten, namespace=NAMESPACE))
-
-
 optree.when_loaded(lambda: _SETTINGS.enter_context(optree.dict_insertion_ordered(True, namespace=NAMESPACE)))
-_register(Static, lambda s: ((), Frozen(s.value)), lambda frozen, _: Static(frozen.value))
+register_class(Static, lambda s: ((), Frozen(s.value)), lambda frozen, _: Static(frozen.value))
 
 
 def register_as_tuple(kind: type[tuple[Any, ...]]) -> None:
     """Flatten instances of a subclass of tuple as tuples."""
-    _register(kind, lambda x: (tuple(x), None), lambda _, xs: tuple(xs))
+    register_class(kind, lambda x: (tuple(x), None), lambda _, xs: tuple(xs))
 
 
 register_as_tuple(Sizes)
@@ -101,13 +105,13 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
         raise ArgumentError(
             "register_pytree_node", cls.__name__, "is no dataclass and has no flatten and unflatten", advice
         )
-    kind = optree.FlattenedEntry
-    if flatten is None or unflatten is None:
-        flatten, unflatten = _of_fields(cls)
-        kind = optree.GetAttrEntry
+    by_fields = flatten is None or unflatten is None
+    take = flatten_fields if flatten is None else flatten
+    make = made_of_fields if unflatten is None else unflatten
+    kind = optree.GetAttrEntry if by_fields else optree.FlattenedEntry
 
     def hashed(x: Any) -> tuple[Any, ...]:
-        parts, rest, *entries = flatten(x)
+        parts, rest, *entries = take(x)
         try:
             hash(rest)
         except TypeError:
@@ -115,7 +119,6 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
             raise ArgumentError(cls.__name__, "an instance", problem, "hold a tuple or a text there") from None
         return parts, Frozen(rest), *entries
 
-    make = unflatten
     try:
         optree.register_pytree_node(
             cls, hashed, lambda frozen, xs: make(frozen.value, xs), path_entry_type=kind, namespace=NAMESPACE
@@ -123,21 +126,6 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
     except ValueError:
         raise ArgumentError("register_pytree_node", cls.__name__, "is registered already", "do so once") from None
     return cls
-
-
-def _of_fields(cls: type) -> tuple[Callable[[Any], Any], Unflatten]:
-    """Return functions that flatten and unflatten a dataclass by its fields."""
-    fields = [f for f in dataclasses.fields(cls) if f.init]
-    parts = tuple([f.name for f in fields if not f.metadata.get("static")])
-    rest = tuple([f.name for f in fields if f.metadata.get("static")])
-
-    def flatten(x: Any) -> Any:
-        return [getattr(x, name) for name in parts], tuple([getattr(x, name) for name in rest]), parts
-
-    def unflatten(held: Any, values: Iterable[Any]) -> Any:
-        return cls(**dict(zip(parts, values, strict=True)), **dict(zip(rest, held, strict=True)))
-
-    return flatten, unflatten
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -148,7 +136,20 @@ def function_name(function: Callable[..., Any]) -> str:
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """Return the leaves and the structure of a pytree."""
     leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+    if has_nodes(leaves):
+        leaves, structure = optree.tree_flatten(wrapped(tree), namespace=NAMESPACE)
     return leaves, structure
+
+
+def flatten_registered(tree: Any) -> tuple[list[Any], Any]:
+    """Return the leaves and the structure of a pytree whose leaves may be texts, functions and dataclasses."""
+    leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+    return leaves, structure
+
+
+def is_registered(x: Any) -> bool:
+    """Return True for a value of a class that is a tree: a container of Python, or one that was registered."""
+    return x is None or not optree.tree_structure(x, namespace=NAMESPACE).is_leaf()
 
 
 def flatten_as(tree: Any, like: Any) -> list[Any] | None:
@@ -225,6 +226,7 @@ def _keys(tree: Any) -> Iterator[Any]:
 
 def flatten_with_none(tree: Any) -> tuple[list[Any], Any, list[str]]:
     """Return the leaves, with None as a leaf, the structure, and the path of each leaf: `args[0]['w']`."""
+    tree = wrapped(tree)
     leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
     accessors = optree.tree_accessors(tree, none_is_leaf=True, namespace=NAMESPACE)
     return leaves, structure, [accessor.codify("args") for accessor in accessors]
@@ -240,6 +242,7 @@ def flatten_prefix(prefix: Any, tree: Any, function: str, argument: str, *, none
 
     The order of keys may differ. None in the tree is no leaf, unless `none_is_leaf`.
     """
+    prefix, tree = wrapped_prefix(prefix), wrapped(tree)
     try:
         optree.broadcast_prefix(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)
     except ValueError as error:
@@ -265,12 +268,7 @@ def _repeated(prefix: Any, entries: Iterator[Any], tree: Any) -> list[Any]:
 
 def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     """Return the path of each leaf of the arguments: `args[0]`, `args[0]['w']`, `scale`."""
-    paths = []
-    for accessor in optree.tree_accessors((args, kwargs), namespace=NAMESPACE):
-        head, key, *rest = accessor
-        start = f"args[{key.entry}]" if head.entry == 0 else str(key.entry)
-        paths.append(start + "".join(entry.codify("") for entry in rest))
-    return paths
+    return [argument_path(accessor) for accessor in optree.tree_accessors(wrapped((args, kwargs)), namespace=NAMESPACE)]
 
 
 def visible_order(function: Any) -> Order:
@@ -291,12 +289,14 @@ def in_order(kwargs: dict[str, Any], order: Order) -> dict[str, Any]:
 def structure_text(structure: Any) -> str:
     """Return a structure as its trees print, with `*` for each leaf: `({'w': *}, *)`."""
     text = str(structure).removeprefix("PyTreeSpec(").removesuffix(")")
+    text = re.sub(r"CustomTreeNode\(Setting\[(.*?)\], \[\]\)", r"\1", text)
+    text = re.sub(r"CustomTreeNode\(Fields\[([\w.<>]+)\], ", r"\1(", text)
     return text.removesuffix(f", namespace={NAMESPACE!r}").removesuffix(", NoneIsLeaf")
 
 
 def result_paths(structure: Any) -> list[str]:
     """Return the path of each leaf of a result: `result`, `result[0]`, `result['loss']`."""
-    tree = unflatten(structure, range(structure.num_leaves))
+    tree = wrapped(unflatten(structure, range(structure.num_leaves)))
     return [accessor.codify("result") for accessor in optree.tree_accessors(tree, namespace=NAMESPACE)]
 
 

@@ -55,7 +55,7 @@ from anyshape.tracing.captured.holders import (
     slots_of,
 )
 from anyshape.tracing.draws import is_stream
-from anyshape.tracing.pytrees import NAMESPACE
+from anyshape.tracing.tree_nodes import NAMESPACE
 
 LIMIT = 20_000  # objects of one function that are walked over
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import types
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter, thread_time
 from types import TracebackType
@@ -34,15 +35,18 @@ from anyshape.numpy.operands.memory import (
     written_inputs,
 )
 from anyshape.numpy.operands.promotion import asarray, dtype_of
+from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import optree, traced_generators, value_decisions
+from anyshape.support.packages import traced_generators, value_decisions
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import NAMESPACE, Order, flatten, is_array, named, readable, scalar_kind, unflatten
+from anyshape.tracing.pytrees import Order, flatten, is_array, named, readable, result_paths, scalar_kind, unflatten
+from anyshape.tracing.tree_nodes import settings_of
 
+_HOLD_NOTHING = (type, types.BuiltinFunctionType, np.ufunc, Ufunc)
 _LOG = logging.getLogger("anyshape.trace")
 
 
@@ -106,14 +110,25 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
         raise hidden
     leaves, tree = flatten(result)
     if not all(is_array(x) for x in leaves):
-        paths = optree.tree_paths(result, namespace=NAMESPACE)
-        path, leaf = next((p, x) for p, x in zip(paths, leaves, strict=True) if not is_array(x))
-        where = "the result" + "".join(f"[{p!r}]" for p in path)
+        path, leaf = next((p, x) for p, x in zip(result_paths(tree), leaves, strict=True) if not is_array(x))
         advice = "return arrays, numbers, or trees of them"
         if has_type(leaf, np.random.Generator):
             advice = "leave it out: the generator of the caller is the one that draws"
-        raise ArgumentError(name, where, f"is of type {type(leaf).__name__}, not an array", advice)
+        raise ArgumentError(name, f"the {path}", f"is of type {type(leaf).__name__}, not an array", advice)
+    _refuse_made_functions(name, tree, (args, kwargs))
     return [as_value(x) for x in leaves], tree
+
+
+def _refuse_made_functions(name: str, tree: Any, arguments: Any) -> None:
+    """Raise ArgumentError for a function in the result that may hold traced values: made while tracing."""
+    made = [x for x in settings_of(tree) if callable(x) and not has_type(x, _HOLD_NOTHING)]
+    made = [x for x in made if not (has_type(x, types.FunctionType) and x.__closure__ is x.__defaults__ is None)]
+    if made:
+        passed = [id(x) for x in settings_of(flatten(arguments)[1])]
+        for x in made:
+            if id(x) not in passed:
+                advice = "return arrays, and make functions of them outside"
+                raise ArgumentError(name, "the result", f"holds {x!r:.50}, a function made while tracing", advice)
 
 
 def _last_line(error: BaseException) -> SourceLine | None:

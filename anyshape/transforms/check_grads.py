@@ -14,7 +14,6 @@ from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
-    NAMESPACE,
     as_leaf,
     flatten,
     flatten_as,
@@ -24,6 +23,7 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import is_inexact
+from anyshape.tracing.tree_nodes import NAMESPACE, wrapped
 from anyshape.transforms.grad import jvp, vjp
 from anyshape.transforms.jit import Jitted, jit
 
@@ -345,7 +345,7 @@ def _moved(x: Any, t: Any, step: float) -> Any:
 
 
 def _result_paths(result: Any) -> list[str]:
-    return [accessor.codify("") for accessor in optree.tree_accessors(result, namespace=NAMESPACE)]
+    return [accessor.codify("") for accessor in optree.tree_accessors(wrapped(result), namespace=NAMESPACE)]
 
 
 def _described(x: Any) -> str:

@@ -31,6 +31,7 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.tracing.trace import as_value, is_inexact, trace_inner
+from anyshape.tracing.tree_nodes import is_setting
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.specs import zeros_like_spec
 from anyshape.transforms.function_memo import memoised
@@ -141,6 +142,7 @@ class _Wrt:
 def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...]) -> _Wrt:
     """Return the leaves of the arguments `argnums`; raise ArgumentError unless all have an inexact dtype."""
     chosen = _normalise_argnums(name, argnums, len(args))
+    _refuse_settings(name, function, {a: args[a] for a in chosen})
     leaves, tree = flatten([args[a] for a in chosen])
 
     def path_of(leaf: Any, among: Sequence[Any]) -> str:
@@ -157,6 +159,14 @@ def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, 
             advice = "convert it to a float dtype, or leave it out of argnums"
             raise ArgumentError(name, path_of(x, operands), f"has dtype {x.dtype}, which has no derivative", advice)
     return _Wrt(chosen, operands, tree, args)
+
+
+def _refuse_settings(name: str, function: Callable[..., Any], chosen: dict[int, Any]) -> None:
+    """Raise ArgumentError for an argument that is a text or a function."""
+    for a, x in chosen.items():
+        if is_setting(x):
+            path, advice = named(f"args[{a}]", parameter_names(function)), "leave it out of argnums"
+            raise ArgumentError(name, path, f"is of type {type(x).__name__}, not an array", advice)
 
 
 def _normalise_argnums(name: str, argnums: Argnums, count: int) -> tuple[int, ...]:

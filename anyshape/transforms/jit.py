@@ -32,6 +32,7 @@ from anyshape.tracing.pytrees import (
     function_name,
     in_order,
     is_array,
+    is_registered,
     leaf_paths,
     named,
     parameter_names,
@@ -468,8 +469,7 @@ def jit_transform(
     def method(instance: Any) -> Callable[..., Any] | None:
         transform, _, option, *rest = recipe
         shifted = None if without_object is None else without_object(option)
-        leaves, tree = flatten(instance)
-        if shifted is None or not tree.is_leaf() or is_array(leaves[0]):
+        if shifted is None or is_array(instance) or is_registered(instance):
             return None
         static = options.static.bound()
         others = {"static_argnums": sorted(static.positions), "static_argnames": sorted(static.names)}

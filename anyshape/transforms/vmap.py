@@ -32,7 +32,7 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.trace import InnerTrace, as_value, trace_inner
 from anyshape.transforms.arguments.options import Declared
-from anyshape.transforms.arguments.static_args import is_setting, with_static
+from anyshape.transforms.arguments.static_args import with_static
 from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.grad import Argnums, choose_arguments, derivative, grad, jvp, linearize, vjp
 from anyshape.transforms.jit import Jitted, active_builder, jit_transform
@@ -145,8 +145,7 @@ def _check_shared(name: str, leaves: Sequence[Any], written: dict[int, str]) -> 
 def _axes(in_axes: Any, args: tuple[Any, ...], leaves: Sequence[Any], name: str) -> list[Any]:
     """Return the mapped axis of each leaf, None for one that is not mapped. Keyword arguments come last."""
     tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    axes = [*flatten_prefix(tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
-    return [None if is_setting(x) else a for x, a in zip(leaves, axes, strict=True)]
+    return [*flatten_prefix(tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
 
 
 def _axis(axis: Any, rank: int, name: str, path: str) -> int:

@@ -22,19 +22,19 @@ def bitwise_operator_of_floats():
 
 
 @mistake(
-    """<lambda>: p['w'] is of type str, not an array
+    """<lambda>: p['w'] is of type object, not an array
   pass arrays and numbers, and close over the rest"""
 )
-def argument_of_text():
-    jit(lambda p: p["w"])({"w": "text"})
+def argument_of_an_object():
+    jit(lambda p: p["w"])({"w": object()})
 
 
 @mistake(
-    """<lambda>: the result['loss'] is of type str, not an array
+    """<lambda>: the result['loss'] is of type object, not an array
   return arrays, numbers, or trees of them"""
 )
-def result_of_text():
-    jit(lambda x: {"loss": "text"})(ones(3))
+def result_of_an_object():
+    jit(lambda x: {"loss": object()})(ones(3))
 
 
 # -- derivatives and vmap ----------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ PROGRAM_ARGUMENTS = [
     (({"v": X}, X), "the arguments have the structure"),
     (({"w": X},), "the arguments have the structure"),
     (({"w": np.array([1, None])}, X), r"p\['w'\] has dtype object"),
-    (({"w": "text"}, X), r"p\['w'\] is of type str"),
+    (({"w": object()}, X), r"p\['w'\] is of type object"),
 ]
 
 
@@ -87,8 +87,8 @@ class Unhashable:
 LEAVES = [
     ({"w": np.array(["a", None], object)}, r"p\['w'\] has dtype object"),
     ([np.array(["a"])], r"p\[0\] has dtype <U1"),
-    ({"w": "abc"}, r"p\['w'\] is of type str"),
-    (b"abc", r"p is of type bytes"),
+    ({"w": object()}, r"p\['w'\] is of type object"),
+    (bytearray(b"abc"), r"p is of type bytearray"),
     ((X, {1, 2}), r"p\[1\] is of type set"),
     ([Unhashable()], r"p\[0\] is of type Unhashable"),
     (np.array(["2020-01-01"], "M8[D]"), r"p has dtype datetime64"),
@@ -106,7 +106,11 @@ def test_a_leaf_that_is_no_array_is_named_by_its_path(transform, leaf, words):
 
 
 def test_a_keyword_leaf_is_named():
-    fails(errors.ArgumentError, r"scale\['a'\] is of type str", lambda: jit(lambda *, scale: scale)(scale={"a": "x"}))
+    fails(
+        errors.ArgumentError,
+        r"scale\['a'\] is of type object",
+        lambda: jit(lambda *, scale: scale)(scale={"a": object()}),
+    )
 
 
 def test_none_is_a_tree_without_leaves():
@@ -224,17 +228,17 @@ def test_concrete_sizes_are_refused_by_numpy_itself(size):
 # -- results -----------------------------------------------------------------------------------------------------
 
 RESULTS = [
-    (lambda x: "text", "the result is of type str"),
-    (lambda x: {"a": [x, "text"]}, r"the result\['a'\]\[1\] is of type str"),
+    (lambda x: object(), "the result is of type object"),
+    (lambda x: {"a": [x, object()]}, r"the result\['a'\]\[1\] is of type object"),
     (lambda x: {1, 2}, "the result is of type set"),
-    (lambda x: lambda: x, "the result is of type function"),
+    (lambda x: lambda: x, "the result holds <function .*, a function made while tracing"),
 ]
 
 
 @pytest.mark.parametrize(("function", "words"), RESULTS)
 def test_a_result_that_is_no_array(function, words):
     fails(errors.ArgumentError, words, jit(function), X)
-    fails(errors.ArgumentError, "not an array", anyshape.jacrev(function), X)
+    fails(errors.ArgumentError, "not an array|made while tracing", anyshape.jacrev(function), X)
 
 
 GRADS = [
@@ -593,7 +597,7 @@ TANGENTS = [
     (lambda: pullback({"a": X.astype(np.float32)}), TypeError, r"the cotangent\[0\] has dtype float32"),
     (lambda: pullback({"a": np.ones(4)}), ValueError, r"cotangent_0.shape\[0\] = 4 does not fit x_0 \(x_0 = 3\)"),
     (lambda: pullback({"a": M}), TypeError, r"the cotangent\[0\] has 2 axes"),
-    (lambda: pullback({"a": "text"}), TypeError, r"the cotangent\[0\] is of type str"),
+    (lambda: pullback({"a": object()}), TypeError, r"the cotangent\[0\] is of type object"),
     (lambda: jit(lambda x: pullback({"a": x}))(np.ones(4)), ValueError, "must equal 3|does not fit"),
     (
         lambda: anyshape.hvp(lambda x: x.sum(), (X,), (np.ones(4),)),
@@ -803,7 +807,7 @@ def test_an_error_of_a_call_pickles():
         lambda x: np.sum(x, axis="q"),
         lambda x: [anyshape.vmap(lambda y: y, in_axes=3)(x)],
         lambda x: anyshape.grad(lambda y: y)(x),
-        lambda x: anyshape.pure_callback(np.sin, "w", x),
+        lambda x: anyshape.pure_callback(np.sin, object(), x),
     ],
 )
 def test_a_wrong_argument_inside_a_trace_has_its_line(function):

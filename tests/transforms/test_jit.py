@@ -114,7 +114,7 @@ def test_errors_name_mistakes_with_static_arguments():
     fails(ArgumentError, lambda: jit(power, static_argnames=1), "static_argnames", "give names")
     by_place = jit(power, static_argnums=1)
     fails(ArgumentError, lambda: by_place(np.ones(2), [2]), "power: k is static", "list", "cannot be hashed")
-    fails(ArgumentError, lambda: jit(power)(np.ones(2), ["2"]), "power: k[0] is of type str")
+    fails(ArgumentError, lambda: jit(power)(np.ones(2), [object()]), "power: k[0] is of type object")
 
 
 # -- declared shapes ---------------------------------------------------------------------------------------------
@@ -527,8 +527,7 @@ def test_a_dataclass_is_a_tree_of_its_fields():
         np.testing.assert_allclose(other.in_itself(x).derivative, x.T @ expected)
     assert traces(f) == 2
     fails(InputSizeError, lambda: f(Line(np.ones((3, 2)), np.zeros(3)), x), "line.start.shape[0] = 3")
-    fails(ArgumentError, lambda: f(Line("text", np.zeros(3)), x), "line.derivative is of type str")
-    fails(ArgumentError, lambda: f(Line(1.0, 2.0, ["unhashable"]), x), "Line: an instance", "cannot be hashed")
+    fails(ArgumentError, lambda: f(Line("text", np.zeros(3)), x), "'d, m' for a str")
     program = anyshape.trace(lambda a: a.start * 2)(line)
     assert pickle.loads(pickle.dumps(program))(line).tolist() == [0, 0]
     fails(ArgumentError, lambda: anyshape.export(lambda a: a.start)(line), "Line, a class that a saved program")

@@ -36,7 +36,6 @@ from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import Dim, SymbolicScope, scope_of_sizes
 from anyshape.tracing.pytrees import (
-    NAMESPACE,
     as_leaf,
     flatten,
     leaf_paths,
@@ -46,6 +45,7 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import Leaves, Prepared
+from anyshape.tracing.tree_nodes import NAMESPACE, Setting, is_fields, is_setting, wrapped
 
 
 class Axis(enum.Enum):
@@ -119,14 +119,14 @@ class DynamicShapes:
             return
         if node is None:  # an optional argument that was not passed
             return
-        children, _, entries, _ = optree.tree_flatten_one_level(node, namespace=NAMESPACE)
-        if spec is None or isinstance(spec, Axis):
-            parts = dict.fromkeys(entries, spec)
-        elif isinstance(spec, Mapping):
-            parts = dict(spec)
-        elif isinstance(spec, (tuple, list)) and len(spec) == len(children):
-            parts = dict(zip(entries, spec, strict=True))
-        else:
+        node = node.value if isinstance(node, Setting) else node
+        if is_setting(node):
+            if spec is not None and not isinstance(spec, Axis):
+                raise self.wrong(path, f"is {spec!r} for a {type(node).__name__}", "leave it out: it has no sizes")
+            return
+        children, _, entries, _ = optree.tree_flatten_one_level(wrapped(node), namespace=NAMESPACE)
+        parts = _declared_parts(spec, entries)
+        if parts is None:
             raise self.wrong(path, f"is {spec!r} for a {type(node).__name__}", "give it the tree of the argument")
         for key in parts:
             if key not in entries:
@@ -137,6 +137,18 @@ class DynamicShapes:
     def wrong(self, path: str, problem: str, advice: str) -> ArgumentError:
         """Return the error for the declaration at a path."""
         return ArgumentError(self.function, f"dynamic_shapes{path}", problem, advice)
+
+
+def _declared_parts(spec: Any, entries: Sequence[Any]) -> dict[Any, Any] | None:
+    """Return the declaration of each part of a container, None if the declaration is of another structure."""
+    if spec is None or isinstance(spec, Axis):
+        return dict.fromkeys(entries, spec)
+    if is_fields(type(spec)):
+        return {name: getattr(spec, name) for name in entries if hasattr(spec, name)}
+    if isinstance(spec, Mapping):
+        return dict(spec)
+    fits = isinstance(spec, (tuple, list)) and len(spec) == len(entries)
+    return dict(zip(entries, spec, strict=True)) if fits else None
 
 
 @dataclass

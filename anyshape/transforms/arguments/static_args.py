@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
-import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from anyshape.errors import ArgumentError
-from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import named
-
-_SETTINGS = (str, enum.Enum, types.FunctionType, types.BuiltinFunctionType, np.ufunc, Ufunc)
-
-
-def is_setting(x: Any) -> bool:
-    """Return True for a text, a member of an enum or a function: an argument of that type is static by itself."""
-    return has_type(x, _SETTINGS)
+from anyshape.tracing.tree_nodes import is_setting
 
 
 @dataclass(frozen=True)
@@ -85,6 +74,8 @@ class StaticArguments:
         """Return static arguments as part of a key, by type and value at every depth."""
         key = tuple([(position, freeze(value)) for position, value in static.items()])
         for position, value in static.items():
+            if is_setting(value):
+                continue  # known by its type to be static: it is compared by identity if it cannot be hashed
             try:
                 hash(value)
             except TypeError:

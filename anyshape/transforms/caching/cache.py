@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -20,6 +21,7 @@ from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.display_names import DisplayNames
 from anyshape.tracing.pytrees import as_leaf, leaf_paths, named, scalar_kind
 from anyshape.tracing.trace import Leaves, Trace
+from anyshape.tracing.tree_nodes import has_settings
 from anyshape.transforms.caching.cache_miss import Arguments, Key, different_arguments, distance, failed_guard
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 LIMIT = 256  # programs of one function; beyond it, those that were not used lately are evicted
 MAX_FAST_PATHS = 8  # keys that a call is compared with before the lookup
+_LOG = logging.getLogger("anyshape.trace")
+_MADE_ANEW = "%s: the function %s is made anew at calls, and each one is traced: define it once, outside of the loop"
 _MAX_COMPARED = 8  # entries that a miss is compared with to explain it
 _MAX_REMEMBERED = 64  # evicted entries that explanations still mention
 _MAX_STALE = 16  # entries of earlier captured state whose programs may serve again
@@ -226,6 +230,7 @@ class Cache:
         self.state: CapturedState | None = None
         self.state_holds: Callable[[], bool] | None = None
         self.stale: deque[CacheEntry] = deque(maxlen=_MAX_STALE)
+        self.said_anew = False  # that a function among the arguments is made anew at each call
         self.added = self.traces = self.hits = self.evictions = self.revalidations = 0
         self.evicted: deque[EvictedEntry] = deque(maxlen=_MAX_REMEMBERED)
         self.said_full = False  # that paths of decisions on values are not kept any more
@@ -253,6 +258,8 @@ class Cache:
 
     def explain_miss(self, call: Arguments) -> list[Reason]:
         """Explain why no entry serves a call: by the entries of its key, else by the most similar entry."""
+        if not self.said_anew and (call.static or has_settings(call.key.tree)):
+            self._warn_of_new_functions(call)
         evicted = [e for e in list(self.evicted) if e.would_serve(call)]
         if evicted:
             return [Reason("evicted", str(self.limit), "", "", evicted[-1].number)]
@@ -261,6 +268,13 @@ class Cache:
             return [reason for entry in same_key[-_MAX_COMPARED:] for reason in entry.mismatches(call)]
         others = [entry.mismatches(call) for entry in reversed(self.entries()[-_MAX_COMPARED:])]
         return min(others, key=distance, default=[])
+
+    def _warn_of_new_functions(self, call: Arguments) -> None:
+        """Say once that a function among the arguments is made anew at each call."""
+        name = call.function_made_anew([entry.made_for for entry in self.entries()[-_MAX_COMPARED:]])
+        if name:
+            self.said_anew = True
+            _LOG.warning(_MADE_ANEW, self.state.name if self.state is not None else "a function", name)
 
     def prefer(self, entry: CacheEntry) -> None:
         """Try an entry before the others of its key: the next call may take the same path."""

@@ -18,7 +18,8 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.tracing.captured.code_origin import ATOMS, is_scalar
 from anyshape.tracing.captured.state import CapturedState, static_state
 from anyshape.tracing.display_names import DisplayNames, show_call, show_order, show_tree, tree_difference
-from anyshape.tracing.pytrees import Order, same_but_for_order
+from anyshape.tracing.pytrees import Order, named, same_but_for_order, unflatten
+from anyshape.tracing.tree_nodes import has_settings, settings_by_path
 
 if TYPE_CHECKING:
     from anyshape.program.program import Program
@@ -63,8 +64,26 @@ class Arguments:
 
     def static_state(self, state: CapturedState) -> CapturedState | None:
         """Return what a function and static arguments reach together, None if none of these can change in place."""
-        values = {self.static_name(position): x for position, x in self.static.items() if not _is_atom(x)}
+        values = {name: x for name, x in self.settings().items() if not _is_atom(x)}
         return static_state(state, values) if values else None
+
+    def settings(self) -> dict[str, Any]:
+        """Return static arguments and settings inside of others, by name or path."""
+        static = {self.static_name(position): x for position, x in self.static.items()}
+        if not has_settings(self.key.tree):
+            return static
+        inside = settings_by_path(*unflatten(self.key.tree, range(self.key.tree.num_leaves)))
+        return static | {named(path, self.names): x for path, x in inside.items()}
+
+    def function_made_anew(self, others: Sequence[Arguments]) -> str:
+        """Return the name of a function that others got with the same code as another object, at least twice."""
+        for name, x in self.settings().items():
+            code = getattr(x, "__code__", None)
+            if code is not None:
+                functions = [other.settings().get(name) for other in others]
+                if len({id(f) for f in functions if f is not x and getattr(f, "__code__", None) is code}) > 1:
+                    return name
+        return ""
 
     def static_name(self, position: int | str) -> str:
         """Return the parameter of a static argument."""

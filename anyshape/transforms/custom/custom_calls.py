@@ -30,6 +30,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     flatten,
     flatten_as,
+    flatten_registered,
     is_array,
     is_python_scalar,
     leaf_paths,
@@ -104,7 +105,7 @@ class Bundle:
 
 def bundle(tree: Any) -> tuple[Bundle, list[Any]]:
     """Return the bundle of a tree, and its operands. Python objects and scalars stay as they are."""
-    values, structure = flatten(tree)
+    values, structure = flatten_registered(tree)
     leaves: list[Leaf] = []
     operands: list[Any] = []
     for x in values:

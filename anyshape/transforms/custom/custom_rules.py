@@ -16,7 +16,6 @@ from anyshape.ops.elementwise import add
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
-    NAMESPACE,
     check_callable,
     flatten,
     function_name,
@@ -25,6 +24,7 @@ from anyshape.tracing.pytrees import (
     structure_text,
 )
 from anyshape.tracing.trace import is_inexact
+from anyshape.tracing.tree_nodes import NAMESPACE, wrapped
 from anyshape.transforms.custom.closures import HasRule
 from anyshape.transforms.custom.custom_calls import (
     Bundle,
@@ -438,6 +438,7 @@ def _with_none(tree: Any, like: Any) -> list[Any] | None:
         return [None] * like.num_leaves
     if like.is_leaf():
         return [tree]
+    tree = wrapped(tree)
     parts, structure = optree.tree_flatten(tree, is_leaf=lambda x: x is not tree, namespace=NAMESPACE)
     if structure != like.one_level():
         if not isinstance(tree, dict) or {*tree} != {*like.entries()}:

@@ -22,7 +22,15 @@ from anyshape.ops.elementwise import neg, sub
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import graph_jvp, linearize_transpose
-from anyshape.tracing.pytrees import check_callable, flatten, flatten_as, function_name, structure_text, unflatten
+from anyshape.tracing.pytrees import (
+    check_callable,
+    flatten,
+    flatten_as,
+    flatten_registered,
+    function_name,
+    structure_text,
+    unflatten,
+)
 from anyshape.tracing.trace import InnerTrace, as_value, is_inexact, trace_inner
 from anyshape.transforms.custom.custom_calls import Captures, Giver, check_arguments, line_of, results_of, zeros_of
 from anyshape.transforms.grad import require_linear
@@ -148,7 +156,7 @@ def custom_root(
     if active() is None:
         return _in_order(name, solve, solve(f, initial_guess), initial_guess, has_aux)
     check_arguments(name, [initial_guess], "start from arrays, numbers, or trees of them")
-    leaves, tree = flatten(initial_guess)
+    leaves, tree = flatten_registered(initial_guess)
     xs = [as_value(x) for x in leaves]
     if not xs:
         return _in_order(name, solve, solve(f, initial_guess), initial_guess, has_aux)
@@ -342,7 +350,7 @@ def custom_linear_solve(
     if active() is None:
         return _in_order(name, solve, solve(matvec, b), b, has_aux)
     check_arguments(name, [b], "pass arrays, numbers, or trees of them")
-    leaves, tree = flatten(b)
+    leaves, tree = flatten_registered(b)
     right = [as_value(x) for x in leaves]
     if not right:
         return _in_order(name, solve, solve(matvec, b), b, has_aux)

@@ -682,7 +682,7 @@ ARGS_MISTAKES = [
     ((X, {"w": X}), ("a, b", {"w": "a, b, c"}), errors.SpecError, r"3 axes, .* has 2, in args\[1\]\['w'\]"),
     ((X, X), ("a, b", "a, 5"), errors.SpecError, r"5 is not the size 4 .* in args\[1\]"),
     ((X, X), ("a, b", "a, b$"), errors.SpecError, r"'\$' is not expected here, in args\[1\]"),
-    ((X, "s"), "a, b", errors.ArgumentError, r"args\[1\] is of type str"),
+    ((X, object()), "a, b", errors.ArgumentError, r"args\[1\] is of type object"),
     ((ShapeDtypeStruct("n, 3"),), "a, b", errors.ArgumentError, r"args\[0\] has a specification"),
 ]
 

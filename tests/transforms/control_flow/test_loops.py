@@ -384,15 +384,14 @@ BAD = {
     "no length": (lambda x: scan(lambda c, v: (c, v), x), "length is None, and there are no xs.*\n  pass xs or"),
     "scalar xs": (lambda x: scan(lambda c, v: (c, v), 0.0, {"k": (x, 1.0)}), r"xs\['k'\]\[1\] is a scalar, without"),
     "mapped scalar": (lambda x: anyshape.map(lambda v: v, np.sum(x)), "is a scalar, without an axis to scan along"),
-    "text as init": (
-        lambda x: fori_loop(0, 3, lambda i, c: c, "a"),
-        "fori_loop: init_val is of type str, not an array",
-    ),
     "an object": (
         lambda x: while_loop(lambda c: c, lambda c: c, {"a": object()}),
         r"init_val\['a'\] is of type object",
     ),
-    "text as xs": (lambda x: scan(lambda c, v: (c, v), 0.0, ["a"]), r"scan: xs\[0\] is of type str, not an array"),
+    "text as xs": (
+        lambda x: scan(lambda c, v: (c, v), 0.0, [object()]),
+        r"scan: xs\[0\] is of type object, not an array",
+    ),
     "a float": (lambda x: fori_loop(0, 2.0, lambda i, c: c, 0.0), "fori_loop: upper is 2.0, not one integer"),
     "text as bound": (lambda x: fori_loop("0", 2, lambda i, c: c, 0.0), "fori_loop: lower is '0', not one integer"),
     "no unroll": (lambda x: scan(lambda c, v: (c, v), 0.0, x, unroll=0), "scan: unroll is 0.*\n  give a positive int"),
