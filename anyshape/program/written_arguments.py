@@ -77,9 +77,10 @@ def _check(trace: Trace, arrays: Sequence[Any]) -> None:
     name = trace.graph.name
     for i in trace.written:
         x = arrays[i]
-        if not x.flags.writeable:
+        flags = x.flags
+        if not flags.writeable:
             raise ArgumentError(name, names[i], f"is read-only, and {name} writes to it", _advice(names[i]))
-        if _overlaps_itself(x):
+        if not flags.forc and _overlaps_itself(x):
             problem = f"has elements that share memory, and {name} writes to it"
             raise ArgumentError(name, names[i], problem, _advice(names[i]))
         others = [(names[j], y) for j, y in enumerate(arrays[: len(names)]) if j != i]
