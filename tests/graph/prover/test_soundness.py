@@ -146,9 +146,11 @@ def test_normal_forms_and_same_are_true(numbers):
         pool = [random_claims.general(rng, w, 2) for _ in range(4)] + [random_claims.linear(rng, w) for _ in range(3)]
         pool = [sized for sized in pool if (where & sized.valid).any()]
         for sized in pool:
-            normal = scope.normal(sized.size)
-            text = f"{sized.size} became {normal} given {listed(constraints)} ({ranges(w)})"
-            assert (random_claims.value_of(w, normal) == sized.value)[where & sized.valid].all(), text
+            for form in (scope.normal, scope.simplest):
+                normal = form(sized.size)
+                text = f"{form.__name__}: {sized.size} became {normal} given {listed(constraints)} ({ranges(w)})"
+                assert (random_claims.value_of(w, normal) == sized.value)[where & sized.valid].all(), text
+                assert form(normal) == normal, f"{text}, and then {form(normal)}"
         for x, y in zip(pool, pool[1:] + [random_claims.variable(w, v) for v in w.variables]):
             proved += check_same(scope, x, y, where, constraints)
     assert proved > 0
