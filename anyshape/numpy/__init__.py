@@ -66,7 +66,6 @@ from anyshape.numpy.creation import (
     full_like,
     identity,
     indices,
-    ix_,
     linspace,
     meshgrid,
     ones,
@@ -216,7 +215,7 @@ from anyshape.numpy.elementwise import (
     trunc,
 )
 from anyshape.numpy.at_update import at
-from anyshape.numpy.indexing import diag, diagonal, diff, ediff1d, pad, take, take_along_axis, trace
+from anyshape.numpy.indexing import diag, diagonal, diff, ediff1d, ix_, pad, take, take_along_axis, trace
 from anyshape.numpy.operands.array_queries import ndim, result_type, shape, size
 from anyshape.numpy.interpolation import interp
 from anyshape.numpy.joining import (

@@ -19,6 +19,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.joining import stack
 from anyshape.numpy.movement import broadcast_arrays, moveaxis, ravel
 from anyshape.numpy.operands import promotion
+from anyshape.numpy.operands.concrete import assignable, makes_new
 from anyshape.numpy.operands.memory import owned
 from anyshape.numpy.operands.promotion import (
     ORDERS,
@@ -34,7 +35,6 @@ from anyshape.numpy.operands.promotion import (
     size_of,
     sizes,
 )
-from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -49,7 +49,7 @@ _EXACT = 1024  # steps are fractions with numerator and denominator up to this, 
 # -- lifting -----------------------------------------------------------------------------------------------------
 
 
-@makes_array
+@makes_new
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
@@ -63,7 +63,7 @@ def asarray(
     return as_traced(a, dtype)
 
 
-@makes_array
+@makes_new
 def array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
     ndmax: int = 0, like: Any = None,
@@ -81,7 +81,7 @@ def array(
     return owned(result, object) if copy else result
 
 
-@makes_array
+@makes_new
 def asanyarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
@@ -94,6 +94,7 @@ def asanyarray(
     return asarray(a, dtype)
 
 
+@assignable
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Return `a` as a contiguous array with at least one axis.
 
@@ -105,7 +106,7 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     return mv.viewed(x.unshared(), x, lambda base: base, lambda base, part: part, ("contiguous",), certain=False)
 
 
-@makes_array
+@makes_new
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """Return a copy of `a`."""
     if not is_traced(a):
@@ -125,7 +126,7 @@ def _filled(shape: Any, value: Any, dtype: np.dtype) -> Any:
     return owned(mv.broadcast_to(cast_operand(value, dtype), target), value)
 
 
-@makes_array
+@makes_new
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
@@ -139,7 +140,7 @@ def full(
     return _filled(shape, fill_value, number_dtype(dtype, "full") if dtype is not None else as_traced(fill_value).dtype)
 
 
-@makes_array
+@makes_new
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of zeros; sizes may be symbolic.
 
@@ -151,7 +152,7 @@ def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     return _filled(shape, 0, number_dtype(dtype, "zeros"))
 
 
-@makes_array
+@makes_new
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of ones; sizes may be symbolic.
 
@@ -163,7 +164,7 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
     return _filled(shape, 1, number_dtype(dtype, "ones"))
 
 
-@makes_array
+@makes_new
 def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of a shape; sizes may be symbolic.
 
@@ -183,7 +184,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, order: str) -> 
     return _filled(target, value, number_dtype(dtype, name) if dtype is not None else x.dtype)
 
 
-@makes_array
+@makes_new
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
@@ -197,7 +198,7 @@ def full_like(
     return _like("full_like", a, fill_value, dtype, shape, order)
 
 
-@makes_array
+@makes_new
 def zeros_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
@@ -210,7 +211,7 @@ def zeros_like(
     return _like("zeros_like", a, 0, dtype, shape, order)
 
 
-@makes_array
+@makes_new
 def ones_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
@@ -223,7 +224,7 @@ def ones_like(
     return _like("ones_like", a, 1, dtype, shape, order)
 
 
-@makes_array
+@makes_new
 def empty_like(
     prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
@@ -252,6 +253,7 @@ def _exact(x: Any, function: str) -> Size | float:
     raise UnsupportedFunctionError(function, f"a symbolic range with bound or step {shown}", advice, user_line())
 
 
+@assignable
 def arange(
     start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None, like: Any = None
 ) -> Any:
@@ -318,6 +320,7 @@ def _scalar(x: Any, dtype: np.dtype) -> Any:
     return ew.convert(cr.size_value(x), dtype) if not has_type(x, int) else cr.full((), x, dtype)
 
 
+@assignable
 def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
@@ -354,6 +357,7 @@ def linspace(
 # -- grids -------------------------------------------------------------------------------------------------------
 
 
+@assignable
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """Return coordinate arrays for the grid of the given vectors, as a tuple.
 
@@ -374,6 +378,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return owned(grid, *xi) if copy else grid
 
 
+@assignable
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """Return the index of each position of a grid along each axis, stacked; sizes may be symbolic.
 
@@ -387,21 +392,6 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     if sparse:
         return tuple(mv.expand(x, [a for a in range(rank) if a != i]) for i, x in enumerate(lines))
     return stack([mv.broadcast_in_dim(x, shape, (i,)) for i, x in enumerate(lines)])
-
-
-def ix_(*args: Any) -> Any:
-    """Return index vectors reshaped so that together they select an open grid, as a tuple.
-
-    A traced mask raises UnsupportedFunctionError.
-    """
-    if not is_traced(*args):
-        return np.ix_(*args)
-    arrays = [as_traced(x) for x in args]
-    if any(x.dtype.kind == "b" for x in arrays):
-        raise UnsupportedFunctionError("ix_", "a mask", "pass index arrays", user_line())
-    if any(x.meta.rank != 1 for x in arrays):
-        raise context_of("ix_", *arrays).fail("each index array must have one axis")
-    return tuple(mv.expand(x, [a for a in range(len(arrays)) if a != i]) for i, x in enumerate(arrays))
 
 
 # -- matrices ----------------------------------------------------------------------------------------------------
@@ -424,6 +414,7 @@ def _count(x: Any) -> Size:
     return dy.size_from_count(x) if isinstance(x, Traced) else expr.maximum(size_of(x), 0)
 
 
+@assignable
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
     """Return a matrix with ones on and below diagonal k and zeros above it.
 
@@ -449,16 +440,19 @@ def _triangle(m: Any, k: Any, below: bool) -> Any:
     return ew.select(ew.ge(i, j) if below else ew.ge(j, i), x, cr.full((), 0, x.dtype))
 
 
+@assignable
 def tril(m: Any, k: Any = 0) -> Any:
     """Return the matrices of an array with zeros above diagonal k; a vector counts as each row of one."""
     return _triangle(m, k, True) if is_traced(m, k) else np.tril(m, k)
 
 
+@assignable
 def triu(m: Any, k: Any = 0) -> Any:
     """Return the matrices of an array with zeros below diagonal k; a vector counts as each row of one."""
     return _triangle(m, k, False) if is_traced(m, k) else np.triu(m, k)
 
 
+@assignable
 def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
@@ -473,12 +467,14 @@ def eye(
     return ew.convert(ew.eq(*_offsets(rows, columns, k)), dtype)
 
 
+@assignable
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Return the identity matrix with n rows; n may be symbolic. `like` has no effect."""
     dtype = float if dtype is None else dtype
     return eye(n, dtype=dtype) if is_traced(n) else np.identity(n, dtype, like=like)
 
 
+@assignable
 def diagflat(v: Any, k: Any = 0) -> Any:
     """Return a square matrix with the flattened elements of `v` on diagonal k and zeros elsewhere."""
     return diagonal_matrix(ravel(v), size_of(k)) if is_traced(v, k) else np.diagflat(v, k)

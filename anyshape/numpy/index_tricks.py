@@ -9,6 +9,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy import creation, joining, movement
+from anyshape.numpy.operands.concrete import plain, wrapped
 from anyshape.numpy.operands.promotion import as_traced, cast_operand, is_traced, is_weak, result_type
 from anyshape.ops import elementwise as ew
 from anyshape.support.true_types import has_type
@@ -40,7 +41,7 @@ class Grid:
 
     def __getitem__(self, key: Any) -> Any:
         if not _is_traced(key):
-            return getattr(np, self._name)[key]
+            return wrapped(getattr(np, self._name)[plain(key)])
         if not isinstance(key, tuple):
             return _line(self._name, key)
         lines = [_line(self._name, part) for part in key]
@@ -62,7 +63,7 @@ class Joined:
 
     def __getitem__(self, key: Any) -> Any:
         if not _is_traced(key):
-            return getattr(np, self._name)[key]
+            return wrapped(getattr(np, self._name)[plain(key)])
         parts = list(key) if isinstance(key, tuple) else [key]
         axis, rank, start = self._plan
         if isinstance(parts[0], str):

@@ -23,6 +23,7 @@ from anyshape.numpy.at_update import Indexed
 from anyshape.numpy.creation import asarray, diagonal_matrix
 from anyshape.numpy.joining import concatenate
 from anyshape.numpy.movement import along_axis, broadcast_to, ravel, slice_axis
+from anyshape.numpy.operands.concrete import assignable
 from anyshape.numpy.operands.index_parser import Key
 from anyshape.numpy.operands.memory import owned, writes_out
 from anyshape.numpy.operands.promotion import (
@@ -400,3 +401,19 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     ends = [None if v is None else ravel(_of_same_kind("ediff1d", v, x.dtype)) for v in (to_begin, to_end)]
     parts = [ends[0], diff(x), ends[1]]
     return concatenate([p for p in parts if p is not None])
+
+
+@assignable
+def ix_(*args: Any) -> Any:
+    """Return index vectors reshaped so that together they select an open grid, as a tuple.
+
+    A traced mask raises UnsupportedFunctionError.
+    """
+    if not is_traced(*args):
+        return np.ix_(*args)
+    arrays = [as_traced(x) for x in args]
+    if any(x.dtype.kind == "b" for x in arrays):
+        raise UnsupportedFunctionError("ix_", "a mask", "pass index arrays", user_line())
+    if any(x.meta.rank != 1 for x in arrays):
+        raise context_of("ix_", *arrays).fail("each index array must have one axis")
+    return tuple(mv.expand(x, [a for a in range(len(arrays)) if a != i]) for i, x in enumerate(arrays))

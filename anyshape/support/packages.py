@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from anyshape.inspect.profile import data as profiles
     from anyshape.numpy import generator as traced_generators
     from anyshape.numpy import numpy_names as numpy_names
+    from anyshape.numpy.arrays import concrete_views as concrete_views
     from anyshape.numpy.arrays import further as further
     from anyshape.program import file as program_file
     from anyshape.program import loop_slots as loop_slots
@@ -146,6 +147,7 @@ else:
     one_variable = Package("anyshape.graph.prover.solvers.one_variable")  # of open questions about sizes
     sampled_points = Package("anyshape.graph.prover.solvers.sampled_points")
     small_sizes = Package("anyshape.graph.prover.solvers.small_sizes")
+    concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
     further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
     traced_generators = Package("anyshape.numpy.generator")  # of functions that draw random numbers
     numpy_names = Package("anyshape.numpy.numpy_names")  # names of NumPy without a counterpart

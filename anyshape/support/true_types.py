@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 U = TypeVar("U")
+STANDS_FOR: dict[type, type] = {}  # classes of values that are known, by the class that they stand for
 
 
 @overload
@@ -22,5 +23,9 @@ def has_type(x: object, kinds: tuple[type[T], type[U]]) -> TypeIs[T | U]: ...
 @overload
 def has_type(x: object, kinds: tuple[type, ...]) -> TypeGuard[Any]: ...
 def has_type(x: object, kinds: Any) -> bool:
-    """Return whether the value itself is of a class; a traced value is of no class that it stands for."""
-    return issubclass(type(x), kinds)
+    """Return whether the value itself is of a class; a traced value is of no class that it stands for.
+
+    An array that a trace made, and that depends on no traced value, is an ndarray.
+    """
+    kind = type(x)
+    return issubclass(kind, kinds) or (kind in STANDS_FOR and issubclass(STANDS_FOR[kind], kinds))

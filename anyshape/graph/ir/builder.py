@@ -7,6 +7,7 @@ import functools
 import logging
 import operator
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -34,10 +35,16 @@ _LOG = logging.getLogger("anyshape.shapes")
 _META = operator.attrgetter("meta")
 
 
-class Traced:
+class Handle:
+    """Memory layout of handles, by which an array that a trace made may become a traced one while others hold it."""
+
+    __slots__ = ("__weakref__", "builder", "exact", "memory", "owner", "value", "views", "weak")
+
+
+class Traced(Handle):
     """Handle of a value of a graph under construction. Subclasses add the operations of users."""
 
-    __slots__ = ("builder", "value")
+    __slots__ = ()
 
     def __init__(self, builder: Builder, value: Value) -> None:
         self.builder, self.value = builder, value
@@ -90,6 +97,9 @@ class Traced:
 
     def __repr__(self) -> str:
         return f"Traced<{self.value.meta}>"
+
+
+CHANGING: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by the id of what owns the elements
 
 
 class Builder:
@@ -155,7 +165,12 @@ class Builder:
         return self.handle(self, value)
 
     def constant(self, array: np.ndarray) -> Traced:
-        """Return the handle of an array that the program closes over by reference. The same array is one constant."""
+        """Return the handle of an array that the program closes over by reference. The same array is one constant.
+
+        An array that belongs to the trace is copied: the function may write to it later.
+        """
+        changing = CHANGING.get(id(array if array.base is None else array.base)) if CHANGING else None
+        array = array if changing is None else changing.snapshot(array)
         if id(array) not in self.constants:
             self.constants[id(array)] = Value(tensor(array.dtype, array.shape)), array
             self.roots[self.constants[id(array)][0]] = "constant"

@@ -25,6 +25,7 @@ from anyshape.errors import (
 )
 from anyshape.graph.ir.builder import (
     Builder,
+    Handle,
     Reader,
     Traced,
     Writer,
@@ -86,7 +87,9 @@ class Array(MemoryAttributes, Traced):
     NumPy's results without axes are, or for an ndarray: such a one is an NDArray.
     """
 
-    __slots__ = ("__weakref__", "exact", "memory", "owner", "views", "weak")
+    __slots__ = ()
+    weak: bool
+    exact: Any
     __array_priority__ = 2000
 
     def __new__(cls, builder: Builder, value: Value, *options: Any) -> Array:
@@ -476,7 +479,7 @@ class NDArray(Array):
     __irshift__ = in_place(">>", "right_shift")
 
 
-_BUILDER, _VALUE = (vars(Traced)[slot].__set__ for slot in Traced.__slots__)
+_BUILDER, _VALUE = (vars(Handle)[slot].__set__ for slot in ("builder", "value"))
 
 
 class OutdatedArray(NDArray):

@@ -11,7 +11,8 @@ from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.dispatch import FUNCTIONS, METHODS, UFUNCS
-from anyshape.support.packages import further
+from anyshape.numpy.operands.concrete import ConcreteArray
+from anyshape.support.packages import concrete_views, further
 
 COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the traced function"
 
@@ -38,3 +39,10 @@ def call_counterpart(function: Any, args: Any, kwargs: Any, *, of_sizes: bool = 
         name = f"{function.__module__}.{function.__name__}"
         raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())
     return counterpart(*args, **kwargs)
+
+
+def _become_traced(x: Any, asked: str) -> None:
+    concrete_views.become_traced(x, asked)
+
+
+ConcreteArray.become, ConcreteArray.counterpart = _become_traced, staticmethod(call_counterpart)

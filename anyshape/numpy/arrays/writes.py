@@ -11,6 +11,7 @@ from anyshape.errors import ArgumentError, DTypeError, MutationError, Unsupporte
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.at_update import Indexed, in_dtype_of, set_along_axis
+from anyshape.numpy.operands.concrete import become_traced
 from anyshape.numpy.operands.index_parser import Key
 from anyshape.numpy.operands.memory import assigned, in_shape_of, into, is_same_view, shares, write
 from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, sizes
@@ -78,6 +79,7 @@ def ufunc_at(ufunc: np.ufunc, a: Any, indices: Any, *operands: Any) -> None:
 
 def _writable(x: Any, asked: str) -> Any:
     """Return the array that a function writes to; one of NumPy cannot hold traced values."""
+    become_traced(x, asked)
     if not isinstance(x, Traced):
         problem = "an array of NumPy cannot hold traced values"
         raise MutationError(asked, problem, "make it with anyshape.numpy.zeros_like of a traced array", user_line())

@@ -20,6 +20,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.operands.concrete import plain
 from anyshape.numpy.operands.promotion import asarray, is_int, operator_index, size_of, sizes
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
@@ -368,6 +369,7 @@ def _indices_of(items: Sequence[Item], holds: Callable[[Item], bool]) -> tuple[i
 
 def _classified(item: Any) -> Any:
     """Return an item of a key as None, Ellipsis, a slice, an integer, a size, or an index or mask array."""
+    item = plain(item)
     if isinstance(item, SymbolicSize) and item.python_type is bool:
         item = bool(item)  # True adds an axis, so the shape depends on the answer
     if item is None or item is Ellipsis or isinstance(item, (slice, SymbolicSize)):

@@ -18,6 +18,7 @@ import numpy as np
 
 from anyshape.errors import DTypeError, MutationError
 from anyshape.graph.ir.builder import Builder, Reader, Traced, Writer, active, user_line
+from anyshape.numpy.operands.concrete import become_traced, is_involved
 from anyshape.numpy.operands.promotion import as_traced, asarray, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -93,6 +94,13 @@ def share(x: Any, base: Any, view: View) -> None:
         view = view._replace(certain=True)
     x.memory, x.views = memory, (*base.views, view)
     memory.arrays.append(weakref.ref(x))
+
+
+def adopt(x: Any, memory: Memory, views: tuple[View, ...], kind: type) -> None:
+    """Let a handle of no value yet share a memory, as an outdated array of class `kind`."""
+    x.memory, x.views, x.owner, x.weak, x.exact = memory, views, memory.owner, False, None
+    memory.arrays.append(weakref.ref(x))
+    _CLASS.__set__(x, kind)
 
 
 def alias(x: Any, other: Any) -> Any:
@@ -340,6 +348,7 @@ def into(out: Any, result: Any, name: str, where: Any = True, *, stretches: bool
     Ufuncs stretch the result to the shape of `out`; other functions require that shape.
     """
     asked = f"{name}(..., out=x)"
+    become_traced(out, asked)
     if not isinstance(out, Traced):
         raise MutationError(asked, "an array of NumPy cannot hold traced values", "use the result", user_line())
     if not out.is_array:
@@ -374,6 +383,8 @@ def writes_out(function: F, *, stretches: bool = False) -> F:
     def written(*args: Any, **kwargs: Any) -> Any:
         is_positional = position < min(len(args), code.co_argcount)
         out = args[position] if is_positional else kwargs.get("out")
+        if is_involved(args) or is_involved(kwargs):
+            become_traced(out, f"{written.__name__}(..., out=x)")
         if not isinstance(out, Traced):
             return function(*args, **kwargs)
         if is_positional:
