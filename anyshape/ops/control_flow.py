@@ -144,6 +144,7 @@ cond_op = define(
     claims=None,
     probe=None,
     cost=OpCost(_most_flops, bound=True),
+    has_subgraphs=True,
 )
 cond_each_op = define(
     "cond_each",
@@ -154,6 +155,7 @@ cond_each_op = define(
     claims=None,
     probe=None,
     cost=OpCost(_all_flops, bound=True),
+    has_subgraphs=True,
 )
 sized_op = define(
     "sized", _sized_type, params={"shape": kinds.sizes}, jointly=None, claims=None, probe=None, cost=MOVES

@@ -17,7 +17,7 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, sizes_of
+from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, meta_of, sizes_of
 from anyshape.ops.core.definition import PROBE_ONES, JointCheck, ParamKind, define, itself, refuse
 from anyshape.ops.core.flop_counts import MOVES, OpCost, per_result
 from anyshape.ops.creation import full
@@ -120,11 +120,11 @@ def lift(x: Any, like: Operand) -> Any:
 def broadcast_operands(name: str, *operands: Any, dtype: Any = None) -> list[Any]:
     """Return operands broadcast to their common shape; Python scalars take `dtype`, or the dtype of the first array."""
     arrays = [x for x in operands if has_type(x, (Traced, np.ndarray))]
+    sizes = [meta_of(x).sizes for x in arrays]
+    if sizes[0] is not None and sizes.count(sizes[0]) == len(operands):
+        return arrays  # the usual case; the op itself relies on it
     ctx = context_of(name, *arrays)
-    shapes = [ctx.shape(meta) for meta in ctx.metas]
-    if shapes.count(shapes[0]) == len(operands):
-        return arrays
-    shape = broadcast_sizes(ctx, shapes)
+    shape = broadcast_sizes(ctx, [ctx.shape(meta) for meta in ctx.metas])
     dtype = arrays[0].dtype if dtype is None else dtype
     lifted = [x if has_type(x, (Traced, np.ndarray)) else full(shape, x, dtype) for x in operands]
     return [broadcast_to(x, shape) for x in lifted]

@@ -391,6 +391,7 @@ scan_op = define(
     claims=None,
     probe=None,
     cost=OpCost(_scan_flops, bound=True),
+    has_subgraphs=True,
 )
 while_op = define(
     "while",
@@ -408,6 +409,7 @@ while_op = define(
     probe=None,
     cost=OpCost(_while_flops, bound=True),
     makes_sizes=True,
+    has_subgraphs=True,
 )
 while_each_op = define(
     "while_each",
@@ -419,6 +421,7 @@ while_each_op = define(
     probe=None,
     cost=OpCost(_while_flops, bound=True),
     makes_sizes=True,
+    has_subgraphs=True,
 )
 
 

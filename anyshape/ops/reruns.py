@@ -116,6 +116,7 @@ rerun_op = define(
     claims=None,
     probe=None,
     cost=OpCost(_rerun_flops, bound=True),
+    has_subgraphs=True,
 )
 
 

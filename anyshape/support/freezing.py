@@ -18,6 +18,8 @@ import numpy as np
 from anyshape.support.packages import decimal
 
 _SMALL = 4096  # bytes of an array that is compared by content
+_SAME: Any = object.__eq__  # of classes that compare by identity
+_HASH_OF_SAME: Any = object.__hash__
 
 
 def freeze(x: Any) -> Any:
@@ -30,13 +32,9 @@ def freeze(x: Any) -> Any:
     rule = _RULES.get(kind)
     if rule is not None:
         return rule(x)
-    if kind in _ATOMS or _compares_by_identity(kind):
+    if kind in _ATOMS or (kind.__eq__ is _SAME and kind.__hash__ is _HASH_OF_SAME):
         return x
     return _of_other(kind, x)
-
-
-def _compares_by_identity(kind: Any) -> bool:
-    return kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
 
 
 class Frozen:
@@ -116,7 +114,7 @@ def _hashable(x: Any) -> Any:
 
 
 def _parts(xs: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple([freeze(x) for x in xs])
+    return tuple(map(freeze, xs))
 
 
 def _of_dtype(x: np.dtype) -> tuple[Any, ...]:
@@ -162,7 +160,7 @@ _RULES: dict[type, Callable[[Any], Any]] = {
     int: lambda x: (int, x),
     float: lambda x: (float, float.__repr__(x)),
     complex: lambda x: (complex, complex.__repr__(x)),
-    tuple: lambda xs: (tuple, *_parts(xs)),
+    tuple: lambda xs: (tuple, *map(freeze, xs)),
     range: _of_range,
     slice: _of_range,
     **{type(np.dtype(code)): _of_dtype for code in np.typecodes["All"]},

@@ -22,8 +22,9 @@ from anyshape.backend.compiler.plan_ops import PLAN_OPS
 from anyshape.errors import AnyshapeError, MissingRuleError
 from anyshape.errors.messages import numpy_name
 from anyshape.graph.ir.builder import Builder, activate
-from anyshape.graph.ir.graph import OPS
+from anyshape.graph.ir.graph import OPS, Graph, Node, Value
 from anyshape.graph.prover.scope import Scope
+from anyshape.graph.shapes.array_type import tensor
 from anyshape.numpy.arrays.array import Array
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.definition import DEFINITIONS, define
@@ -137,6 +138,22 @@ def test_a_definition_states_what_its_shape_rule_leaves_open():
         with pytest.raises(AnyshapeError, match="open_op: its shape rule"):
             rule(params={}, **row)
     assert "open_op" not in OPS
+
+
+@every_op
+def test_an_op_says_whether_its_params_hold_graphs(op):
+    """Passes look for subgraphs in the params of these ops alone."""
+    graph, operand = Graph("", (), (), (), ()), Value(tensor(np.dtype(float), ()))
+    node = Node(op, (operand, operand), (), (), ())
+    kinds = DEFINITIONS[op].params.values() if op in DEFINITIONS else ()
+
+    def accepts(kind, param):
+        try:
+            return kind(node, param)
+        except (TypeError, IndexError):  # a test of other params
+            return False
+
+    assert op.has_subgraphs == any(accepts(kind, p) for kind in kinds for p in (graph, (graph,), (graph, graph)))
 
 
 @every_op

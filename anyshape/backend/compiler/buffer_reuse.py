@@ -141,7 +141,7 @@ class BufferReuse:
         for slot, position in self.last_use.items():
             if isinstance(slot, str) and position < len(self.steps) and not names.is_constant(slot):
                 drops.setdefault(taken_at.get(slot, position), []).append(slot)
-        return [replace(s, reuse=reuse.get(i), drops=tuple(drops.get(i, ()))) for i, s in enumerate(self.steps)]
+        return [s.with_buffers(reuse.get(i), tuple(drops.get(i, ()))) for i, s in enumerate(self.steps)]
 
 
 def _with_owned(steps: list[Step], owned: dict[int, tuple[int, ...]]) -> list[Step]:

@@ -81,6 +81,24 @@ class Step:
         variables = set(variables_in((*[p for _, p in self.params], *named_sizes(extents))))
         return variables.union(*[step.variables() for step in self.fallback])
 
+    def with_buffers(self, reuse: str | None, drops: tuple[str, ...]) -> Step:
+        """Return the step with the slot whose buffer it writes to, and the slots that end with it."""
+        # every step of a plan passes here: `replace` would ask for each field by its name
+        return Step(
+            self.op,
+            self.inputs,
+            self.params,
+            self.outputs,
+            self.metas,
+            self.results,
+            reuse,
+            drops,
+            self.where,
+            self.fallback,
+            self.sources,
+            self.bodies,
+        )
+
     def renamed(self, name: Callable[[str], str]) -> Step:
         """Return the step with other names of slots."""
         return replace(

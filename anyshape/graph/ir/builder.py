@@ -417,14 +417,19 @@ def activate(builder: Builder) -> Iterator[Builder]:
         _leave(builder, depth)
 
 
-@contextlib.contextmanager
-def at_line(builder: Builder, where: SourceLine | None) -> Iterator[None]:
-    """Give nodes that are emitted meanwhile this line of the user's program."""
-    before, builder.where = builder.where, where
-    try:
-        yield
-    finally:
-        builder.where = before
+class at_line:
+    """Line of the user's program for the nodes that a builder emits meanwhile: a context manager."""
+
+    __slots__ = ("before", "builder", "where")
+
+    def __init__(self, builder: Builder, where: SourceLine | None) -> None:
+        self.builder, self.where = builder, where
+
+    def __enter__(self) -> None:
+        self.before, self.builder.where = self.builder.where, self.where
+
+    def __exit__(self, *error: object) -> None:
+        self.builder.where = self.before
 
 
 @contextlib.contextmanager

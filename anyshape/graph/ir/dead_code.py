@@ -81,7 +81,7 @@ def refusals(node: Node) -> Sequence[Node]:
     """Return the nodes that refuse the values that a node refuses: itself, if one of its subgraphs refuses any."""
     if node.op.refusals is not None:
         return node.op.refusals(node)
-    return (node,) if node.params and applies(node, lambda op: op.refusals is not None) else ()
+    return (node,) if node.op.has_subgraphs and applies(node, lambda op: op.refusals is not None) else ()
 
 
 def _key(refusal: Node) -> Any:

@@ -31,11 +31,12 @@ class Op:
     - `makes_sizes`: its results have run-time sizes, which its shape rule makes by `ctx.new_size`.
     - `raises`: it is applied for the error or the warning that it gives, so dead code elimination keeps it.
     - `draws`: it moves a random generator, which is its first operand; it has results.
+    - `has_subgraphs`: its params hold graphs.
     - `refusals`: gives the nodes to run in place of a dead node, so that they refuse the values that it would refuse;
       None: its kernel refuses no values. See `dead_code`.
     """
 
-    __slots__ = ("draws", "family", "infer", "makes_sizes", "name", "raises", "refusals")
+    __slots__ = ("draws", "family", "has_subgraphs", "infer", "makes_sizes", "name", "raises", "refusals")
 
     def __init__(
         self,
@@ -45,9 +46,10 @@ class Op:
         makes_sizes: bool = False,
         raises: bool = False,
         draws: bool = False,
+        has_subgraphs: bool = False,
     ) -> None:
         self.name, self.infer, self.family = name, infer, family
-        self.makes_sizes, self.raises, self.draws = makes_sizes, raises, draws
+        self.makes_sizes, self.raises, self.draws, self.has_subgraphs = makes_sizes, raises, draws, has_subgraphs
         self.refusals: Callable[[Node], Sequence[Node]] | None = None
 
     def __repr__(self) -> str:
@@ -71,11 +73,13 @@ def define(
     makes_sizes: bool = False,
     raises: bool = False,
     draws: bool = False,
+    has_subgraphs: bool = False,
 ) -> Op:
     """Enter a new primitive into `OPS`. Its family is the module of its shape rule, unless it is stated."""
     if name in OPS:
         raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
-    OPS[name] = Op(name, infer, family or infer.__module__.rpartition(".")[2], makes_sizes, raises, draws)
+    family = family or infer.__module__.rpartition(".")[2]
+    OPS[name] = Op(name, infer, family, makes_sizes, raises, draws, has_subgraphs)
     return OPS[name]
 
 
@@ -170,7 +174,7 @@ class Graph:
     @cached_property
     def subgraphs(self) -> dict[Node, tuple[Graph, ...]]:
         """Subgraphs of each node that has any."""
-        return {node: inner for node in self.nodes if (inner := subgraphs(node))}
+        return {node: subgraphs(node) for node in self.nodes if node.op.has_subgraphs}
 
     @cached_property
     def runtime(self) -> dict[DimVar, tuple[Value, int]]:
@@ -250,7 +254,9 @@ def graphs_in(param: Any) -> list[Graph]:
 
 def subgraphs(node: HasParams) -> tuple[Graph, ...]:
     """Return the graphs that are params of a node, or of a step of a plan, in the order of the params."""
-    return tuple([graph for _, p in node.params if isinstance(p, (Graph, tuple)) for graph in graphs_in(p)])
+    if not node.op.has_subgraphs:
+        return ()
+    return tuple([graph for _, p in node.params for graph in graphs_in(p)])
 
 
 def replace_subgraphs(node: Node, new: Mapping[int, Graph]) -> Node:
@@ -287,8 +293,7 @@ def applies(node: HasParams, accepts: Callable[[Op], bool]) -> bool:
     """Return whether a node, or a node of its subgraphs, applies an op that the predicate accepts."""
     if accepts(node.op):
         return True
-    nested = subgraphs(node) if node.params else ()
-    return bool(nested) and any(accepts(inner.op) for graph in nested for inner in walk(graph))
+    return node.op.has_subgraphs and any(accepts(inner.op) for graph in subgraphs(node) for inner in walk(graph))
 
 
 def raises(node: HasParams) -> bool:

@@ -29,6 +29,7 @@ _STANDARD = os.path.dirname(os.__file__)  # packages may be installed below it
 _INSTALLED = ("site-packages", "dist-packages")  # folders of packages, the second one in Debian
 _FOREIGN = (*_FOLDERS, _STANDARD, "<frozen ", "<__array_function__", "<anyshape")
 _FOREIGN_FILES: set[str] = set()  # files in these folders that were met: each op of a trace looks for its line
+_USER_FILES: set[str] = set()  # other files that were met
 _TRACERS: set[CodeType] = set()  # functions that call the function of the user that is traced
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,14 +71,15 @@ def line_of(frame: FrameType) -> SourceLine:
 def is_user_frame(frame: FrameType) -> bool:
     """Return whether a frame runs code outside of anyshape, NumPy, SciPy and the standard library."""
     file = frame.f_code.co_filename
+    if file in _FOREIGN_FILES or file in _USER_FILES:
+        return file in _USER_FILES
     generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
-    if not (generated or file.startswith(_FOREIGN)) or file.startswith(_DEMO):
-        return True
-    if file.startswith(_STANDARD) and not file.startswith(_FOLDERS) and any(p in file for p in _INSTALLED):
-        return True
-    if not generated and not file.startswith("<"):
-        _FOREIGN_FILES.add(file)
-    return False
+    is_foreign = generated or (file.startswith(_FOREIGN) and not file.startswith(_DEMO))
+    if is_foreign and file.startswith(_STANDARD) and not file.startswith(_FOLDERS):
+        is_foreign = not any(p in file for p in _INSTALLED)
+    if not file.startswith("<"):
+        (_FOREIGN_FILES if is_foreign else _USER_FILES).add(file)
+    return not is_foreign
 
 
 def user_line() -> SourceLine | None:

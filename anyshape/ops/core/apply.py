@@ -237,9 +237,10 @@ def describe(x: Traced) -> str:
 def context_of(primitive: str, *operands: Any) -> ShapeGuardContext:
     """Return a context for the checks that a public function makes before it applies ops."""
     builder = choose_builder(operands)
-    scope = builder.scope if builder is not None else Scope()
     metas = [meta_of(x) for x in operands if has_type(x, (Traced, np.ndarray))]
-    return ShapeGuardContext(scope, primitive, user_line(), metas)
+    if builder is None:
+        return ShapeGuardContext(Scope(), primitive, user_line(), metas)
+    return ShapeGuardContext(builder.scope, primitive, builder.where or user_line(), metas)
 
 
 class Sized:

@@ -188,6 +188,7 @@ def registered():
         claims=None,
         probe=None,
         cost=OpCost(most_flops, bound=True),
+        has_subgraphs=True,
     )
     KERNELS[op], JVPS[op], TRANSPOSES[op], BATCHERS[op] = Kernel(run), select_jvp, select_transpose, select_batch
     SHIFTS[op] = None

@@ -10,7 +10,7 @@ Lines are as the writers of steps write them: targets stand first, and each bloc
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
@@ -56,6 +56,11 @@ def assigned(line: str) -> list[str]:
     return [name for target in targets for name in target.split(", ")]
 
 
+def _assigned(lines: Sequence[str]) -> dict[str, None]:
+    """Return the names that lines assign or delete, in order."""
+    return dict.fromkeys([name for line in lines for name in assigned(line)])
+
+
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
@@ -70,27 +75,26 @@ class _Cutting:
     def __init__(self, name: str, lines: Sequence[str], marks: Marks, first: int, outer: Collection[str]) -> None:
         self.name, self.lines, self.first = name, lines, first
         self.counts, self.steps = [count for count, _ in marks], [step for _, step in marks]
+        self.names = list(map(_NAME.findall, lines))  # that each line mentions
+        self.leaving = [i for i, line in enumerate(lines) if _LEAVES.search(line)]
         self.kept: list[int | tuple[int, int]] = []
         self.chunks: list[list[int]] = []
         self._cut(0, len(lines), 0)
-        self.mentioned = [self._names(chunk) for chunk in self.chunks]
-        self.shared = self._shared_names(outer)
-        self.passed = {*self._assigned(0, first), *outer}.difference(self._assigned(first, len(lines)))
+        self.mentioned = [self._mentioned(chunk) for chunk in self.chunks]
+        by_steps = _assigned(lines[first:])
+        self.shared = self._shared_names(by_steps, outer)
+        self.passed = {*_assigned(lines[:first]), *outer}.difference(by_steps)
         self.initial = [name for name in self.shared if name in outer]
 
-    def _names(self, positions: Sequence[int]) -> set[str]:
+    def _mentioned(self, positions: Sequence[int]) -> set[str]:
         """Return the names that these lines mention."""
-        return set(_NAME.findall("\n".join([self.lines[i] for i in positions])))
+        return set().union(*[self.names[i] for i in positions])
 
-    def _assigned(self, start: int, stop: int) -> dict[str, None]:
-        """Return the names that lines between two positions assign or delete, in order."""
-        return dict.fromkeys([name for i in range(start, stop) for name in assigned(self.lines[i])])
-
-    def _shared_names(self, outer: Collection[str]) -> dict[str, str]:
+    def _shared_names(self, by_steps: Collection[str], outer: Collection[str]) -> dict[str, str]:
         """Return the names that the steps assign and several regions mention, each with its place in the list."""
-        stays = self._names([i for i in self.kept if isinstance(i, int)]).union(outer)
+        stays = self._mentioned([i for i in self.kept if isinstance(i, int)]).union(outer)
         regions = Counter([name for names in (stays, *self.mentioned) for name in names])
-        shared = [name for name in self._assigned(self.first, len(self.lines)) if regions[name] > 1]
+        shared = [name for name in by_steps if regions[name] > 1]
         return {name: f"{_SHARED}[{i}]" for i, name in enumerate(shared)}
 
     # -- where to cut
@@ -115,7 +119,7 @@ class _Cutting:
 
     def _open(self, low: int, high: int, indent: int) -> None:
         """Keep the headers of a compound statement, and cut its blocks."""
-        headers = [i for i in range(low, high) if not self._is_deeper(i, indent)]
+        headers = [i for i in range(low, high) if not self.lines[i].startswith(" ", indent)]
         for header, end in zip(headers, [*headers[1:], high], strict=True):
             self.kept.append(header)
             self._cut(header + 1, end, indent + 4)
@@ -132,17 +136,14 @@ class _Cutting:
         """Yield where each statement of a block begins and ends."""
         begin = start
         for i in range(start + 1, stop + 1):
-            if i == stop or not (self._is_deeper(i, indent) or self.lines[i].startswith(("else", "elif "), indent)):
+            if i == stop or not self.lines[i].startswith((" ", "else", "elif "), indent):
                 yield begin, i
                 begin = i
 
-    def _is_deeper(self, i: int, indent: int) -> bool:
-        return self.lines[i].startswith(" ", indent)
-
     def _leaves(self, low: int, high: int) -> bool:
         """Tell whether a line leaves the function, or a loop that begins before these lines."""
-        leaving = [(i, match[1]) for i in range(low, high) if (match := _LEAVES.search(self.lines[i]))]
-        return any(word == "return" or not self._is_in_loop(i, low) for i, word in leaving)
+        between = self.leaving[bisect_left(self.leaving, low) : bisect_left(self.leaving, high)]
+        return any("return" in self.names[i] or not self._is_in_loop(i, low) for i in between)
 
     def _is_in_loop(self, i: int, low: int) -> bool:
         """Tell whether a line stands in a loop that begins at `low` or later."""
@@ -189,6 +190,8 @@ class _Cutting:
     def _line(self, i: int) -> list[str]:
         """Return a line with shared values in place of names. A value that is deleted leaves the list."""
         line = self.lines[i]
+        if self.shared.keys().isdisjoint(self.names[i]):
+            return [line]
         code = line.lstrip()
         if not code.startswith("del "):
             return [_NAME.sub(lambda match: self.shared.get(match[0], match[0]), line)]

@@ -141,7 +141,12 @@ def _without_nodes(graph: Graph, marks: Sequence[Node]) -> Graph:
 
     removed = {*marks}
     nodes = [n for n in graph.nodes if n not in removed]
-    nodes = [replace(n, inputs=follow_all(n.inputs), sources=follow_all(n.sources)) for n in nodes]
+    nodes = [
+        n
+        if operand.keys().isdisjoint(n.operands)
+        else replace(n, inputs=follow_all(n.inputs), sources=follow_all(n.sources))
+        for n in nodes
+    ]
     return replace(graph, nodes=tuple(nodes), outputs=follow_all(graph.outputs))
 
 

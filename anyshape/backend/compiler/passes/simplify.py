@@ -47,8 +47,14 @@ class Simplifier:
     def run(self) -> Graph:
         for node in self.graph.nodes:
             count_op()
-            self._visit(replace(node, inputs=self._current(node.inputs), sources=self._current(node.sources)))
+            self._visit(self._renewed(node))
         return replace(self.graph, nodes=tuple(self.nodes), outputs=self._current(self.graph.outputs))
+
+    def _renewed(self, node: Node) -> Node:
+        """Return the node over values that replace its operands; most nodes stay as they are."""
+        if self.replacement.keys().isdisjoint(node.operands):
+            return node
+        return replace(node, inputs=self._current(node.inputs), sources=self._current(node.sources))
 
     def _current(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
         return tuple([self.replacement.get(v, v) for v in values])
