@@ -226,7 +226,7 @@ class Builder:
     ) -> tuple[Traced, ...]:
         """Append one application of `op`, and return its outputs. The shape rule derives their array types."""
         values = tuple([x.value if x.builder is self else self.adopt(x) for x in inputs])
-        shape_values = tuple([x.value if x.builder is self else self.adopt(x) for x in sources])
+        shape_values = tuple([x.value if x.builder is self else self.adopt(x) for x in sources]) if sources else ()
         order = self.draw_order and self.draw_order.of_node(op, params)
         if order is not None:
             values = order.behind_last(values, self._emit_order)
@@ -273,7 +273,7 @@ class Builder:
         if op.makes_sizes:
             context = self._context(op, inputs, sources)
             return op, inputs, tuple([(name, context.bind(p, field=name)) for name, p in params.items()])
-        return op, inputs, sources, tuple([(name, freeze(p)) for name, p in params.items()])
+        return op, inputs, sources, tuple([(name, freeze(p)) for name, p in params.items()]) if params else ()
 
     def _record_runtime_sizes(self, variables: Sequence[DimVar], outputs: Sequence[Value]) -> None:
         """Record the axis that each new run-time size is read off."""

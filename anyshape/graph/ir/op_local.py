@@ -66,6 +66,8 @@ class NodeSizes:
 
     def params(self, node: Node) -> Params:
         """Return the params with value-side sizes. A size without a name stays op-local."""
+        if not node.params:
+            return ()
         params = self._params.get(node)
         if params is None:
             read = lambda leaf: self._axis(node, leaf)

@@ -142,7 +142,10 @@ class _Cutting:
 
     def _leaves(self, low: int, high: int) -> bool:
         """Tell whether a line leaves the function, or a loop that begins before these lines."""
-        between = self.leaving[bisect_left(self.leaving, low) : bisect_left(self.leaving, high)]
+        first = bisect_left(self.leaving, low)
+        if first == len(self.leaving) or self.leaving[first] >= high:  # the usual case
+            return False
+        between = self.leaving[first : bisect_left(self.leaving, high)]
         return any("return" in self.names[i] or not self._is_in_loop(i, low) for i in between)
 
     def _is_in_loop(self, i: int, low: int) -> bool:

@@ -110,8 +110,8 @@ class Simplifier:
 
     def literal(self, value: Value) -> Any:
         """Return the number that fills a value, or None."""
-        node = self.made_by(value, full_op)
-        return None if node is None else dict(node.params)["value"]
+        node = self.producer.get(value)
+        return dict(node.params)["value"] if node is not None and node.op is full_op else None
 
     def emit(self, op: Op, inputs: tuple[Value, ...], params: dict[str, Any], meta: TensorMeta, where: Any) -> Value:
         """Add a node and return its output, which has these metadata."""
