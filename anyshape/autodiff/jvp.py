@@ -114,7 +114,7 @@ def begin_replay(
     """Return the environment of a replay with the inputs and the constants of a graph."""
     env = Replay(graph, inputs, sizes, carrying)
     for value, array in graph.constants:
-        env[value] = builder.constant(array)
+        env[value] = builder.constant(array, is_settled=True)
     return env
 
 

@@ -188,7 +188,7 @@ class _Values:
         return None
 
     def _input(self, builder: Builder, value: Value) -> np.ndarray:
-        constant = next((array for v, array in builder.constants.values() if v is value), None)
+        constant = next((array for v, array in builder.constants.pairs() if v is value), None)
         if constant is not None:
             return np.asarray(constant)
         if builder is self.root:

@@ -66,7 +66,7 @@ class _Part:
             outputs, self.map = linearise(builder, graph, inputs, [i for i, flag in enumerate(active) if flag])
         self.builder, self.inputs, self.outputs = builder, inputs, outputs
         self.position = {x.value: i for i, x in enumerate(inputs)}
-        self.arrays = dict(builder.constants.values())
+        self.arrays = dict(builder.constants.pairs())
         self.maker = {v: node for node in builder.nodes for v in node.outputs}
         self.made_again = self._made_again(shared)
         self.again = False
@@ -203,7 +203,7 @@ class _Known:
 
     def _value(self, value: Value) -> Any:
         if value not in self.env:  # a constant
-            self.env[value] = self.builder.constant(self.part.arrays[value])
+            self.env[value] = self.builder.constant(self.part.arrays[value], is_settled=True)
         return self.env[value]
 
     def _make(self, node: Node) -> None:

@@ -332,7 +332,7 @@ class _Sources:
 
     def __init__(self, loop: Loop, builder: Builder, inputs: Sequence[Value]) -> None:
         self.position = {v: i for i, v in enumerate(inputs)}
-        self.arrays = dict(builder.constants.values())
+        self.arrays = dict(builder.constants.pairs())
         self.maker = {v: node for node in builder.nodes for v in node.outputs}
         self.bound = {s.variable for s in loop.body.dims}
         self.again = {v for i, v in enumerate(inputs) if i >= loop.layout.carries} | {*self.arrays}
@@ -375,7 +375,7 @@ class _Remade:
         """Return the stand-in of a value of the body."""
         if value not in self.values:
             if value in self.sources.arrays:
-                self.values[value] = self.builder.constant(self.sources.arrays[value])
+                self.values[value] = self.builder.constant(self.sources.arrays[value], is_settled=True)
             else:
                 self._make(self.sources.maker[value])
         return self.values[value]

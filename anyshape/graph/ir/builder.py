@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import LeakedTracerError
+from anyshape.graph.ir.constants import Constants
 from anyshape.graph.ir.draw_order import ORDER, DrawOrder, is_generator
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, find_op, params_tuple
 from anyshape.graph.prover.constraints import Condition, SourceLine
@@ -136,7 +137,7 @@ class Builder:
         self.inputs: list[Value] = []
         self.roots: dict[Value, str] = {}  # values that no node makes: "input" or "constant"
         self.nodes: list[Node] = []
-        self.constants: dict[int, tuple[Value, np.ndarray]] = {}
+        self.constants = Constants()
         self.captured: dict[Value, tuple[Traced, Value]] = {}
         self.dims: dict[DimVar, tuple[Size, DimSource]] = {}
         self.values = dict(values or {})  # the sizes that scalar integer inputs give by their value, by position
@@ -164,17 +165,18 @@ class Builder:
             self.draw_order = DrawOrder()
         return self.handle(self, value)
 
-    def constant(self, array: np.ndarray) -> Traced:
+    def constant(self, array: np.ndarray, *, is_settled: bool = False) -> Traced:
         """Return the handle of an array that the program closes over by reference. The same array is one constant.
 
-        An array that belongs to the trace is copied: the function may write to it later.
+        An array that belongs to the trace is copied: the function may write to it later. `is_settled` says that it is
+        a constant of a finished graph.
         """
         changing = CHANGING.get(id(array if array.base is None else array.base)) if CHANGING else None
         array = array if changing is None else changing.snapshot(array)
-        if id(array) not in self.constants:
-            self.constants[id(array)] = Value(tensor(array.dtype, array.shape)), array
-            self.roots[self.constants[id(array)][0]] = "constant"
-        return self.handle(self, self.constants[id(array)][0])
+        value, is_new = self.constants.value_of(array, is_settled=is_settled)
+        if is_new:
+            self.roots[value] = "constant"
+        return self.handle(self, value)
 
     def adopt(self, x: Traced) -> Value:
         """Return the value of a handle in this graph. A value of an enclosing graph becomes a captured input."""
@@ -298,7 +300,7 @@ class Builder:
         graph = Graph(
             name=name,
             inputs=(*self.inputs, *[inner for _, inner in self.captured.values()]),
-            constants=tuple(self.constants.values()),
+            constants=self.constants.settle(),
             nodes=tuple(self.nodes),
             outputs=ends,
             dims=tuple(source for _, source in self.dims.values()),
