@@ -15,7 +15,15 @@ from anyshape.graph.sizes.expr import DimVar, Size, from_atom
 from anyshape.numpy.operands.promotion import is_traced, operand, shape_of
 from anyshape.ops import callback as cb
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.tracing.pytrees import check_callable, flatten, flatten_as, function_name, is_array, unflatten
+from anyshape.tracing.pytrees import (
+    check_callable,
+    flatten,
+    flatten_as,
+    flatten_registered,
+    function_name,
+    is_array,
+    unflatten,
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ def pure_callback(
     array([2., 6.])
     """
     check_callable("pure_callback", callback)
-    specs, out_tree = flatten(result_spec)
+    specs, out_tree = flatten_registered(result_spec)
     results = [_promised(spec, i) for i, spec in enumerate(specs)]
     leaves, in_tree = flatten((args, kwargs))
     operands = [x if isinstance(x, Traced) else _operand(x) for x in leaves]

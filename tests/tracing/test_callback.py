@@ -105,8 +105,15 @@ def test_a_promise_that_is_not_kept(kind, words, function, promise):
 def test_bad_arguments():
     with pytest.raises(errors.ArgumentError, match="leaf 0, is 'f8'"):
         pure_callback(np.sin, "f8", X)
-    with pytest.raises(errors.ArgumentError, match="an argument is of type str"):
-        pure_callback(np.sin, ShapeDtypeStruct(()), "text")
+    with pytest.raises(errors.ArgumentError, match="an argument is of type object"):
+        pure_callback(np.sin, ShapeDtypeStruct(()), object())
+
+
+def test_settings_among_arguments_reach_the_function():
+    powers = {"square": np.square, "root": np.sqrt}
+    call = lambda x: pure_callback(lambda x, how: powers[how](x), ShapeDtypeStruct((3,)), x, how="square")
+    np.testing.assert_array_equal(jit(call)(X), X**2)
+    np.testing.assert_array_equal(call(X), X**2)
 
 
 def test_derivatives_are_those_of_what_is_around():

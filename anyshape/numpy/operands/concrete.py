@@ -225,7 +225,7 @@ class ConcreteArray(Handle):
         return self.value.copy().__reduce_ex__(protocol)
 
 
-STANDS_FOR[ConcreteArray] = np.ndarray
+STANDS_FOR[id(ConcreteArray)] = np.ndarray
 _IN_PLACE = ("sort", "fill", "put", "partition", "resize", "setfield", "setflags", "byteswap")
 _WRITERS = (np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis)
 
@@ -290,7 +290,7 @@ def wrapped(result: Any, arguments: Any = ()) -> Any:
     elements = _elements_of(result)
     memory = CHANGING.get(id(elements))
     if memory is None:
-        if any(_elements_of(x) is elements for x in arguments if isinstance(x, np.ndarray) and type(x) is np.ndarray):
+        if any(_elements_of(x) is elements for x in arguments if type(x) is np.ndarray):
             return result
         memory = ConcreteMemory(elements)
     return ConcreteArray(result, memory)
