@@ -122,7 +122,6 @@ SAMPLES = [
             ("binom", (), ("n, 3", "3"), (0.5, 2)),
             ("expn", (2.0,), ("n, 3",), (0.5, 2)),
             ("hyp0f1", (1.5,), ("n, 3",), (-1, 1)),
-            ("hyp1f1", (1.5, 2.5), ("n, 3",), (-1, 1)),
             ("hyp2f1", (1.5, 2.5, 3.5), ("n, 3",), (-0.6, 0.6)),
             *[(b, (1.3,), ("n, 3",), (0.5, 3)) for b in ("jv", "yv", "iv", "kv", "ive", "kve")],
         ]
@@ -142,6 +141,8 @@ SAMPLES = [
     Sample("special.boxcox of power 0", lambda np, y: sc.boxcox(2.5, y), ("n",), make=POLES),
     Sample("special.inv_boxcox of power 0", lambda np, y: sc.inv_boxcox(-2.5, y), ("n",), make=POLES),
     Sample("special.nbdtr of integers", lambda np, p: sc.nbdtr(2, 5, p), ("n",), domain=(0.2, 0.8)),
+    # SciPy's function does not return from larger numbers, and the special values are among these
+    Sample("special.hyp1f1", lambda np, x: sc.hyp1f1(1.5, 2.5, np.minimum(x, 1e6)), ("n, 3",), ("hyp1f1",)),
     Sample("special.expn 0", lambda np, x: sc.expn(0, x), ("n",), ("expn",), domain=(0.5, 2)),
     Sample("special.huber", scipy("huber"), UP, (), F, (0.5, 3)),
     Sample("special.pseudo_huber", scipy("pseudo_huber"), UP, (), F, (0.5, 3)),

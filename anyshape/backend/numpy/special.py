@@ -56,7 +56,6 @@ UFUNCS = {
     sp.spence_op: sc.spence,
     sp.expn_op: sc.expn,
     sp.hyp0f1_op: sc.hyp0f1,
-    sp.hyp1f1_op: sc.hyp1f1,
     sp.hyp2f1_op: sc.hyp2f1,
     sp.jv_op: sc.jv,
     sp.yv_op: sc.yv,
@@ -90,6 +89,16 @@ def _of_trials(ufunc):
     return run
 
 
+_LARGE = 1e8  # e**x has overflowed long before
+
+
+def _hyp1f1(a, b, x):
+    """Call SciPy, whose function does not return from some larger arguments, unless it is a polynomial."""
+    is_polynomial = (a <= 0) & (np.floor(a) == a)
+    return sc.hyp1f1(a, b, np.where(is_polynomial, x, np.minimum(x, _LARGE)).astype(x.dtype))
+
+
+kernel(sp.hyp1f1_op, _hyp1f1)
 kernel(sp.bdtr_op, _of_trials(sc.bdtr))
 kernel(sp.bdtrc_op, _of_trials(sc.bdtrc))
 
