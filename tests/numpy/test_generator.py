@@ -459,6 +459,16 @@ def test_shapes_that_do_not_broadcast_are_refused():
         jit(lambda rng, x: rng.normal(x, size=(2, 3)))(generator(), np.ones(4))
 
 
+def test_an_argument_is_shuffled_in_place():
+    shuffle = jit(lambda rng, x: rng.shuffle(x))
+    for n in (0, 1, 5):
+        ours, theirs, x, y = generator(), generator(), np.arange(float(n)), np.arange(float(n))
+        shuffle(ours, x)
+        theirs.shuffle(y)
+        np.testing.assert_array_equal(x, y)
+        assert ours.random() == theirs.random()
+
+
 OUTSIDE = generator(0)
 REFUSED = [
     (lambda: jit(lambda x: x + OUTSIDE.normal())(1.0), "an argument of"),
@@ -471,7 +481,6 @@ REFUSED = [
     (lambda: jit(lambda rng: rng.bit_generator)(generator()), "outside"),
     (lambda: jit(lambda rng: rng.bytes(3))(generator()), "outside"),
     (lambda: grad(lambda rng: rng.normal())(generator()), "argnums"),
-    (lambda: jit(lambda rng, x: rng.shuffle(x))(generator(), np.ones(3)), "copy"),
     (lambda: jit(lambda rng, x: rng.shuffle([x, x]))(generator(), 1.0), "permutation"),
     (lambda: jit(lambda rng, x: scan(lambda c, v: (c, v), rng, x))(generator(), np.ones(3)), "trips draw"),
     (lambda: jit(lambda rng, x: scan(lambda c, v: (c + rng.normal(), v), 0.0, x, checkpoint="carry"))(
