@@ -127,7 +127,14 @@ SAMPLES = [
         ]
     ],
     *[
-        Sample(f"special.{n}", lambda np, x, f=n, first=first: getattr(sc, f)(*first, x), ("n",), domain=(0.2, 0.8))
+        Sample(
+            f"special.{n}",
+            lambda np, x, f=n, first=first: getattr(sc, f)(*first, x),
+            ("n",),
+            (n,),
+            domain=(0.2, 0.8),
+            vmap=False,
+        )
         for n, first in [
             *[(f, (2.4, 5.0)) for f in ("bdtr", "bdtrc")],
             *[(f, (2.0, 5.0)) for f in ("nbdtr", "nbdtrc", "gdtr", "gdtrc", "fdtr", "fdtrc")],

@@ -228,7 +228,7 @@ class Builder:
     ) -> tuple[Traced, ...]:
         """Append one application of `op`, and return its outputs. The shape rule derives their array types."""
         values = tuple([x.value if x.builder is self else self.adopt(x) for x in inputs])
-        shape_values = tuple([x.value if x.builder is self else self.adopt(x) for x in sources]) if sources else ()
+        shape_values = self._adopted(sources) if sources else ()
         order = self.draw_order and self.draw_order.of_node(op, params)
         if order is not None:
             values = order.behind_last(values, self._emit_order)
@@ -245,6 +245,10 @@ class Builder:
         if order is not None:
             order.note(op, outputs)
         return tuple(map(functools.partial(self.handle, self), outputs))
+
+    def _adopted(self, xs: Sequence[Traced]) -> tuple[Value, ...]:
+        """Return the values of handles in this graph."""
+        return tuple([self.adopt(x) for x in xs])
 
     def _emit_order(self, generator: Value, last: Value) -> Value:
         """Return a generator behind the mark of the last draw."""
