@@ -12,7 +12,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Form
+from anyshape.scipy.stats.distribution import Form, constant
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 LOG_ROOT_2PI = 0.5 * log(2 * pi)
@@ -20,10 +20,6 @@ LOG_ROOT_2PI = 0.5 * log(2 * pi)
 
 def _unit_interval(*shapes: Any) -> tuple[Any, Any]:
     return 0.0, 1.0
-
-
-def _constant(value: float) -> Any:
-    return lambda *shapes: value
 
 
 NORM = Form(
@@ -34,9 +30,9 @@ NORM = Form(
     logsf=lambda z: sc.log_ndtr(-z),
     ppf=sc.ndtri,
     isf=lambda q: -sc.ndtri(q),
-    mean=_constant(0.0),
-    var=_constant(1.0),
-    entropy=_constant(0.5 * log(2 * pi * e)),
+    mean=constant(0.0),
+    var=constant(1.0),
+    entropy=constant(0.5 * log(2 * pi * e)),
 )
 
 UNIFORM = Form(
@@ -44,9 +40,9 @@ UNIFORM = Form(
     log_density=lambda z: 0.0 * z,
     cdf=lambda z: z,
     ppf=lambda q: q,
-    mean=_constant(0.5),
-    var=_constant(1 / 12),
-    entropy=_constant(0.0),
+    mean=constant(0.5),
+    var=constant(1 / 12),
+    entropy=constant(0.0),
 )
 
 
@@ -61,9 +57,9 @@ CAUCHY = Form(
     sf=_cauchy_tail,
     ppf=lambda q: -1 / xp.tan(pi * q),
     isf=lambda q: 1 / xp.tan(pi * q),
-    mean=_constant(NAN),
-    var=_constant(NAN),
-    entropy=_constant(log(4 * pi)),
+    mean=constant(NAN),
+    var=constant(NAN),
+    entropy=constant(log(4 * pi)),
 )
 
 LAPLACE = Form(
@@ -74,9 +70,9 @@ LAPLACE = Form(
     logsf=lambda z: xp.where(z > 0, -z - log(2), xp.log1p(-0.5 * xp.exp(-xp.abs(z)))),
     ppf=lambda q: xp.where(q > 0.5, -xp.log(2 * xp.minimum(1 - q, 0.5)), xp.log(2 * xp.minimum(q, 0.5))),
     isf=lambda q: xp.where(q > 0.5, xp.log(2 * xp.minimum(1 - q, 0.5)), -xp.log(2 * xp.minimum(q, 0.5))),
-    mean=_constant(0.0),
-    var=_constant(2.0),
-    entropy=_constant(log(2) + 1),
+    mean=constant(0.0),
+    var=constant(2.0),
+    entropy=constant(log(2) + 1),
 )
 
 
@@ -93,9 +89,9 @@ LOGISTIC = Form(
     logsf=lambda z: sc.log_expit(-z),
     ppf=sc.logit,
     isf=lambda q: -sc.logit(q),
-    mean=_constant(0.0),
-    var=_constant(pi**2 / 3),
-    entropy=_constant(2.0),
+    mean=constant(0.0),
+    var=constant(pi**2 / 3),
+    entropy=constant(2.0),
 )
 
 HYPSECANT = Form(
@@ -104,9 +100,9 @@ HYPSECANT = Form(
     sf=lambda z: 2 / pi * xp.arctan(xp.exp(-z)),
     ppf=lambda q: xp.log(xp.tan(0.5 * pi * q)),
     isf=lambda q: -xp.log(xp.tan(0.5 * pi * q)),
-    mean=_constant(0.0),
-    var=_constant(pi**2 / 4),
-    entropy=_constant(log(2 * pi)),
+    mean=constant(0.0),
+    var=constant(pi**2 / 4),
+    entropy=constant(log(2 * pi)),
 )
 
 GUMBEL_R = Form(
@@ -116,9 +112,9 @@ GUMBEL_R = Form(
     sf=lambda z: -xp.expm1(-xp.exp(-z)),
     ppf=lambda q: -xp.log(-xp.log(q)),
     isf=lambda q: -xp.log(-xp.log1p(-q)),
-    mean=_constant(EULER),
-    var=_constant(pi**2 / 6),
-    entropy=_constant(EULER + 1),
+    mean=constant(EULER),
+    var=constant(pi**2 / 6),
+    entropy=constant(EULER + 1),
 )
 
 GUMBEL_L = Form(
@@ -128,9 +124,9 @@ GUMBEL_L = Form(
     logsf=lambda z: -xp.exp(z),
     ppf=lambda q: xp.log(-xp.log1p(-q)),
     isf=lambda q: xp.log(-xp.log(q)),
-    mean=_constant(-EULER),
-    var=_constant(pi**2 / 6),
-    entropy=_constant(EULER + 1),
+    mean=constant(-EULER),
+    var=constant(pi**2 / 6),
+    entropy=constant(EULER + 1),
 )
 
 
@@ -186,7 +182,7 @@ GENNORM = Form(
     sf=lambda z, beta: xp.where(z > 0, _gennorm_tail(z, beta), 1 - _gennorm_tail(z, beta)),
     ppf=_gennorm_quantile,
     isf=lambda q, beta: -_gennorm_quantile(q, beta),
-    mean=_constant(0.0),
+    mean=constant(0.0),
     var=lambda beta: xp.exp(sc.gammaln(3 / beta) - sc.gammaln(1 / beta)),
     entropy=lambda beta: 1 / beta - xp.log(0.5 * beta) + sc.gammaln(1 / beta),
 )
@@ -235,9 +231,9 @@ ARCSINE = Form(
     log_density=lambda z: -log(pi) - 0.5 * xp.log(z) - 0.5 * xp.log1p(-z),
     cdf=lambda z: 2 / pi * xp.arcsin(xp.sqrt(z)),
     ppf=lambda q: xp.square(xp.sin(0.5 * pi * q)),
-    mean=_constant(0.5),
-    var=_constant(1 / 8),
-    entropy=_constant(log(pi / 4)),
+    mean=constant(0.5),
+    var=constant(1 / 8),
+    entropy=constant(log(pi / 4)),
 )
 
 POWERLAW = Form(
@@ -338,7 +334,7 @@ VONMISES = Form(
     shapes="kappa",
     valid=lambda kappa: kappa >= 0,
     log_density=lambda z, kappa: -2 * kappa * xp.square(xp.sin(0.5 * z)) - log(2 * pi) - xp.log(sc.i0e(kappa)),
-    mean=_constant(0.0),
+    mean=constant(0.0),
     entropy=lambda kappa: -kappa * sc.i1e(kappa) / sc.i0e(kappa) + log(2 * pi) + xp.log(sc.i0e(kappa)) + kappa,
 )
 

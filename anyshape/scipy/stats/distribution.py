@@ -75,6 +75,11 @@ class Parameters(NamedTuple):
     valid: Any
 
 
+def constant(value: float) -> Function:
+    """Return a function of any shape parameters that is this number."""
+    return lambda *shapes: value
+
+
 def where(condition: Any, value: Any, otherwise: Any) -> Any:
     """Choose by a condition; return `value` as it is where the condition is known to hold everywhere."""
     if not is_traced(condition) and np.all(condition):
@@ -88,15 +93,14 @@ def _interior(low: Any, high: Any) -> Any:
     return xp.where(xp.isinf(low), xp.where(xp.isinf(high), 0.0, high - 1), middle)
 
 
-def _derivations(form: Form) -> dict[str, tuple[tuple[str, Function], ...]]:
-    """Return for each function of a form the others that it follows from, best first."""
-    return {
-        "density": (("log_density", xp.exp),),
-        "cdf": (("logcdf", xp.exp), ("sf", lambda p: 1 - p)),
-        "sf": (("logsf", xp.exp), ("cdf", lambda p: 1 - p)),
-        "logcdf": (("cdf", xp.log), ("sf", lambda p: xp.log1p(-p))),
-        "logsf": (("sf", xp.log), ("cdf", lambda p: xp.log1p(-p))),
-    }
+# for each function of a form the others that it follows from, best first
+_DERIVATIONS: dict[str, tuple[tuple[str, Function], ...]] = {
+    "density": (("log_density", xp.exp),),
+    "cdf": (("logcdf", xp.exp), ("sf", lambda p: 1 - p)),
+    "sf": (("logsf", xp.exp), ("cdf", lambda p: 1 - p)),
+    "logcdf": (("cdf", xp.log), ("sf", lambda p: xp.log1p(-p))),
+    "logsf": (("sf", xp.log), ("cdf", lambda p: xp.log1p(-p))),
+}
 
 
 class Family:
@@ -218,7 +222,7 @@ class Family:
         function = getattr(self._form, name, None)
         if function is not None:
             return function
-        for other, finish in _derivations(self._form).get(name, ()):
+        for other, finish in _DERIVATIONS.get(name, ()):
             source = getattr(self._form, other, None)
             if source is not None:
                 return lambda *xs: finish(source(*xs))

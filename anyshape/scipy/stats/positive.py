@@ -13,17 +13,13 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM
-from anyshape.scipy.stats.distribution import Form
+from anyshape.scipy.stats.distribution import Form, constant
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
 
 def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
     return 0.0, INF
-
-
-def _constant(value: float) -> Any:
-    return lambda *shapes: value
 
 
 def _beyond(limit: float, shape: Any, value: Any, otherwise: float = INF) -> Any:
@@ -40,9 +36,9 @@ EXPON = Form(
     logsf=lambda z: -z,
     ppf=lambda q: -xp.log1p(-q),
     isf=lambda q: -xp.log(q),
-    mean=_constant(1.0),
-    var=_constant(1.0),
-    entropy=_constant(1.0),
+    mean=constant(1.0),
+    var=constant(1.0),
+    entropy=constant(1.0),
 )
 
 GAMMA = Form(
@@ -114,9 +110,9 @@ RAYLEIGH = Form(
     logsf=lambda z: -0.5 * xp.square(z),
     ppf=lambda q: xp.sqrt(-2 * xp.log1p(-q)),
     isf=lambda q: xp.sqrt(-2 * xp.log(q)),
-    mean=_constant(sqrt(pi / 2)),
-    var=_constant((4 - pi) / 2),
-    entropy=_constant(EULER / 2 + 1 - 0.5 * log(2)),
+    mean=constant(sqrt(pi / 2)),
+    var=constant((4 - pi) / 2),
+    entropy=constant(EULER / 2 + 1 - 0.5 * log(2)),
 )
 
 MAXWELL = Form(
@@ -127,9 +123,9 @@ MAXWELL = Form(
     sf=lambda z: sc.gammaincc(1.5, 0.5 * xp.square(z)),
     ppf=lambda q: xp.sqrt(2 * sc.gammaincinv(1.5, q)),
     isf=lambda q: xp.sqrt(2 * sc.gammainccinv(1.5, q)),
-    mean=_constant(2 * sqrt(2 / pi)),
-    var=_constant(3 - 8 / pi),
-    entropy=_constant(EULER + 0.5 * log(2 * pi) - 0.5),
+    mean=constant(2 * sqrt(2 / pi)),
+    var=constant(3 - 8 / pi),
+    entropy=constant(EULER + 0.5 * log(2 * pi) - 0.5),
 )
 
 HALFNORM = Form(
@@ -140,9 +136,9 @@ HALFNORM = Form(
     logsf=lambda z: log(2) + sc.log_ndtr(-z),
     ppf=lambda q: sc.ndtri(0.5 * (1 + q)),
     isf=lambda q: -sc.ndtri(0.5 * q),
-    mean=_constant(sqrt(2 / pi)),
-    var=_constant(1 - 2 / pi),
-    entropy=_constant(0.5 * log(pi / 2) + 0.5),
+    mean=constant(sqrt(2 / pi)),
+    var=constant(1 - 2 / pi),
+    entropy=constant(0.5 * log(pi / 2) + 0.5),
 )
 
 HALFCAUCHY = Form(
@@ -152,9 +148,9 @@ HALFCAUCHY = Form(
     sf=lambda z: 2 / pi * xp.arctan2(1.0, z),
     ppf=lambda q: xp.tan(0.5 * pi * q),
     isf=lambda q: 1 / xp.tan(0.5 * pi * q),
-    mean=_constant(INF),
-    var=_constant(INF),
-    entropy=_constant(log(2 * pi)),
+    mean=constant(INF),
+    var=constant(INF),
+    entropy=constant(log(2 * pi)),
 )
 
 HALFLOGISTIC = Form(
@@ -164,9 +160,9 @@ HALFLOGISTIC = Form(
     sf=lambda z: 2 * sc.expit(-z),
     ppf=lambda q: 2 * xp.arctanh(q),
     isf=lambda q: -sc.logit(0.5 * q),
-    mean=_constant(2 * log(2)),
-    var=_constant(pi**2 / 3 - 4 * log(2) ** 2),
-    entropy=_constant(2 - log(2)),
+    mean=constant(2 * log(2)),
+    var=constant(pi**2 / 3 - 4 * log(2) ** 2),
+    entropy=constant(2 - log(2)),
 )
 
 LOGNORM = Form(
@@ -318,8 +314,8 @@ LEVY = Form(
     sf=lambda z: sc.erf(xp.sqrt(0.5 / z)),
     ppf=lambda q: 1 / xp.square(sc.ndtri(0.5 * q)),
     isf=lambda q: 0.5 / xp.square(sc.erfinv(q)),
-    mean=_constant(INF),
-    var=_constant(INF),
+    mean=constant(INF),
+    var=constant(INF),
 )
 
 
