@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.errors import LeakedTracerError
+from anyshape.errors import InconclusiveDimensionError, LeakedTracerError
 from anyshape.graph.ir.constants import Constants
 from anyshape.graph.ir.draw_order import ORDER, DrawOrder, is_generator
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, find_op, params_tuple
-from anyshape.graph.prover.constraints import Condition, SourceLine
+from anyshape.graph.prover.constraints import Claim, Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import RepeatedLines, user_line
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
@@ -393,6 +393,15 @@ def record_hidden(error: Exception) -> None:
     """Record in all traces an error that code of NumPy hides, to raise it when they end."""
     for builder in active_builders():
         builder.hidden_error = error
+
+
+def decide_by_sizes(scope: Scope, claim: Claim) -> bool:
+    """Return the answer to a decision of Python; an open one ends the trace, also where the user's code hides it."""
+    try:
+        return scope.ask(claim, user_line())
+    except InconclusiveDimensionError as error:
+        record_hidden(error)
+        raise
 
 
 def _leave(builder: Builder, depth: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.builder import Traced, record_refusal, user_line
+from anyshape.graph.ir.builder import Traced, decide_by_sizes, record_refusal, user_line
 from anyshape.graph.prover.constraints import Claim, at_least, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.sizes import expr
@@ -182,7 +182,7 @@ class SymDim(Integer):
         return float(self.__index__())
 
     def __bool__(self) -> bool:
-        return self.scope.ask(Claim("!=", self.expr, 0, f"{self.expr} != 0"), user_line())
+        return decide_by_sizes(self.scope, Claim("!=", self.expr, 0, f"{self.expr} != 0"))
 
     def __round__(self, digits: Any = None) -> Any:
         return self if digits is None or operator.index(digits) >= 0 else round(self.__index__(), digits)
@@ -325,7 +325,7 @@ class SizeComparison(SymDim):
         return self.claim.indicator()
 
     def __bool__(self) -> bool:
-        return self.scope.ask(self.claim, user_line())
+        return decide_by_sizes(self.scope, self.claim)
 
     def __index__(self) -> int:
         return int(self.__bool__())

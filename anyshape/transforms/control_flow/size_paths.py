@@ -14,7 +14,7 @@ from typing import Any
 
 from anyshape.backend.runtime.config import config
 from anyshape.errors import AnyshapeError, BranchMismatchError, InconclusiveDimensionError, SizePathsError
-from anyshape.graph.ir.builder import Builder, active, user_line
+from anyshape.graph.ir.builder import Builder, active, active_builders, user_line
 from anyshape.graph.ir.subgraph import PREDICATE
 from anyshape.graph.prover.constraints import CHECK, Claim, Condition, SourceLine
 from anyshape.numpy.sizes.symdim import SizeComparison
@@ -92,6 +92,8 @@ class _Paths:
 
     def _split(self, error: InconclusiveDimensionError, held: Sequence[Condition]) -> _Decision:
         """Return an open decision with what follows either answer."""
+        for builder in active_builders():
+            builder.hidden_error = None  # this decision is followed
         claim: Claim = error.decision
         where: Any = error.where
         self.count += 1

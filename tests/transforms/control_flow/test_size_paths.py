@@ -166,6 +166,20 @@ def test_limits(monkeypatch):
     assert caught.value.decisions == 4 and "fori_loop" in str(caught.value)
 
 
+def test_a_decision_that_the_function_hides_is_followed_all_the_same():
+    def cautious(x):
+        try:
+            return x * 2 if x.shape[0] > 3 else x
+        except Exception:
+            return x * 0 - 7
+
+    program = export(cautious)(Spec("n"))
+    for n in SIZES:
+        np.testing.assert_array_equal(program(vector(n)), cautious(vector(n)))
+    with pytest.raises(InconclusiveDimensionError, match="n > 3"):
+        trace(cautious)(Spec("n"))
+
+
 def test_what_stays_an_error():
     with pytest.raises(InconclusiveDimensionError, match="fori_loop"):
         export(lambda x: sum(x[i] for i in range(x.shape[0])))(Spec("n"))
