@@ -26,15 +26,17 @@ WIDTH = 16
 
 
 class Library(NamedTuple):
-    """The parts of a library that programs use: NumPy, `scan`, and the compiled value with its gradient."""
+    """The parts of a library that programs use: NumPy, loops, and the compiled value, alone and with its gradient."""
 
     np: Any
     scan: Callable[..., Any]
+    associative_scan: Callable[..., Any]
+    jit: Callable[[Callable[..., Any]], Callable[..., Any]]
     value_and_grad: Callable[[Callable[..., Any], Sequence[int]], Callable[..., Any]]
 
 
 class Program(NamedTuple):
-    """A loss, the arguments of each call of a sweep, and those that gradients are taken in."""
+    """A loss, the arguments of each call of a sweep, and those that gradients are taken in; of none, the loss alone."""
 
     loss: Callable[..., Any]
     sweep: Callable[[], list[Arguments]]
@@ -116,10 +118,43 @@ def lotka_volterra(lib: Library, p: Any, y: Any) -> Any:
     return np.sum(lib.scan(step, y, None, 1000)[0])
 
 
+def hidden_markov(lib: Library, start: Any, moves: Any, emitted: Any) -> Any:
+    """The log-likelihood of a hidden Markov model: a product of scaled matrices."""
+    np = lib.np
+
+    def product(first: Any, second: Any) -> Any:
+        m = first[0] @ second[0]
+        largest = np.max(m, axis=(1, 2))
+        return m / largest[:, None, None], first[1] + second[1] + np.log(largest)
+
+    steps = moves * emitted[1:, None, :]
+    products, scales = lib.associative_scan(product, (steps, np.zeros_like(steps[:, 0, 0])))
+    return np.log(np.sum((start * emitted[0]) @ products[-1])) + scales[-1]
+
+
+def forward_algorithm(start: Any, moves: Any, emitted: Any) -> Any:
+    """The same by hand: a trip for each symbol."""
+    alpha, scale = start * emitted[0], 0.0
+    for row in emitted[1:]:
+        alpha = (alpha @ moves) * row
+        total = np.sum(alpha)
+        alpha, scale = alpha / total, scale + np.log(total)
+    return np.log(np.sum(alpha)) + scale
+
+
+def symbols(length: int = 200, states: int = 4) -> list[Arguments]:
+    """Return the first state, the moves, and how likely each state emits each symbol of a sequence."""
+    rng = np.random.default_rng(2)
+    start, moves, emitted = (rng.uniform(0.1, 1, size=shape) for shape in (states, (states, states), (length, states)))
+    return [(start / start.sum(), moves / moves.sum(axis=1, keepdims=True), emitted)]
+
+
 PROGRAMS = {
     "recurrent": Program(recurrent, sequences, (0, 1, 2)),
     "twenty": Program(twenty, rows, (0, 1)),
     "lotka_volterra": Program(lotka_volterra, lambda: [(np.array([1.5, 1.0, 1.0, 3.0]), np.ones(2))], (0, 1)),
+    "hidden_markov": Program(hidden_markov, symbols, ()),
+    "hidden_markov_gradient": Program(hidden_markov, symbols, (0, 1, 2)),
 }
 
 
@@ -130,7 +165,7 @@ def with_anyshape() -> Library:
     """Trace plain NumPy."""
     library = importlib.import_module("anyshape")
     library.grad(lambda x: (x * x).sum())(np.arange(2.0))  # loads what any first call loads
-    return Library(np, library.scan, library.value_and_grad)
+    return Library(np, library.scan, library.associative_scan, library.jit, library.value_and_grad)
 
 
 def with_jax() -> Library:
@@ -143,16 +178,33 @@ def with_jax() -> Library:
         step = jax.jit(jax.value_and_grad(loss, wrt))
         return lambda *args: jax.block_until_ready(step(*args))
 
-    return Library(importlib.import_module("jax.numpy"), importlib.import_module("jax.lax").scan, value_and_grad)
+    def jit(loss: Callable[..., Any]) -> Callable[..., Any]:
+        step = jax.jit(loss)
+        return lambda *args: jax.block_until_ready(step(*args))
+
+    numpy, lax = importlib.import_module("jax.numpy"), importlib.import_module("jax.lax")
+    return Library(numpy, lax.scan, lax.associative_scan, jit, value_and_grad)
 
 
 LIBRARIES = {"anyshape": with_anyshape, "jax": with_jax}
 
 
+def compiled(lib: Library, program: Program) -> Callable[..., Any]:
+    """Return the function that gives the loss of a program, and its gradients if there are any."""
+
+    def loss(*args: Any) -> Any:
+        return program.loss(lib, *args)
+
+    if program.wrt:
+        return lib.value_and_grad(loss, program.wrt)
+    value = lib.jit(loss)
+    return lambda *args: (value(*args), ())
+
+
 def measure(library: str, name: str) -> dict[str, float]:
     """CPU seconds of the first sweep, megabytes beyond the peak before it, and seconds of a later sweep."""
     program, lib = PROGRAMS[name], LIBRARIES[library]()
-    step = lib.value_and_grad(lambda *args: program.loss(lib, *args), program.wrt)
+    step = compiled(lib, program)
     sweep = program.sweep()
     peak, start = peak_megabytes(), time.process_time()
     value = float(sum(step(*args)[0] for args in sweep))

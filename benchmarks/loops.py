@@ -31,6 +31,7 @@ def run(
         recurrent(effort, steps),
         *sweeps(effort, times, [name for name in libraries if name in peers.installed()]),
         *first_gradients(times, lengths),
+        *prefixes(effort, times),
         small_body(effort, steps),
         *examples_apart(effort, examples, steps),
         *checkpointed(steps),
@@ -109,6 +110,26 @@ def traces(lengths: int) -> int:
     for n in range(lengths):
         step(w, np.resize(rows, (n, *rows.shape[1:])))
     return int(step.cache_info().traces)
+
+
+def prefixes(effort: Effort, times: int) -> list[Result]:
+    """The likelihood of a hidden Markov model by `associative_scan`, beside the same loop unrolled by a trace."""
+    name = "HMM of 200 symbols by associative_scan"
+    value, gradient = (
+        first_sweep("anyshape", program, times) for program in ("hidden_markov", "hidden_markov_gradient")
+    )
+    (args,), lib = first_loop.symbols(), first_loop.with_anyshape()
+    for measured in (value, gradient):
+        np.testing.assert_allclose(measured.value, first_loop.forward_algorithm(*args), rtol=1e-12)
+    loop = anyshape.jit(lambda *args: first_loop.hidden_markov(lib, *args), optimize="now")
+    unrolled = anyshape.jit(first_loop.forward_algorithm)
+    np.testing.assert_allclose(loop(*args), unrolled(*args), rtol=1e-12)
+    ours, other = np.median(interleaved([lambda: loop(*args), lambda: unrolled(*args)], effort.fewer(2)), axis=0)
+    return [
+        Result(f"{name}: first call", value.first, "s", 0.3, str(value)),
+        Result("  first gradient", gradient.first, "s", None, str(gradient)),
+        Result("  steady", 1e3 * ours, "ms", 1, f"unrolled {seconds(other)}"),
+    ]
 
 
 # -- a recurrent network -----------------------------------------------------------------------------------------
@@ -199,10 +220,30 @@ def masked(rows: Any, trips: Any) -> Any:
     return rows
 
 
+def rows_computed(trips: Any) -> int:
+    """Return how many rows the body of a batched loop computes in all, counted by a callback for each of them."""
+    rows: list[int] = []
+
+    def counted(row: Any) -> Any:
+        rows.append(1)
+        return row
+
+    def loop(row: Any, trips: Any) -> Any:
+        number = anyshape.ShapeDtypeStruct((), float)
+        body = lambda carry: (carry[0] + 1, anyshape.pure_callback(counted, number, carry[1]))
+        return anyshape.while_loop(lambda c: c[0] < trips, body, (0, row))[1]
+
+    anyshape.jit(anyshape.vmap(loop), optimize="now")(np.ones(len(trips)), trips)
+    return len(rows)
+
+
 def examples_apart(effort: Effort, examples: int, steps: int) -> list[Result]:
-    """A batch whose examples make from 1 to `steps` trips, of rows of 512 numbers and of one."""
+    """A batch whose examples make from 1 to `steps` trips: rows that its body computes, then times by width."""
     rng, results = np.random.default_rng(2), []
     trips = np.linspace(1, steps, examples).astype(np.int64)
+    rows, least = rows_computed(trips), int(trips.sum())
+    name = f"vmap of a while_loop, {examples} examples, trips from 1 to {steps}: rows computed / sum of trips"
+    results.append(Result(name, rows / least, "x", 1.05, f"{rows:,} of {least:,}"))
     loop = anyshape.jit(anyshape.vmap(halving), optimize="now")
     for width, limit in ((512, 0.55), (1, 1.1)):
         rows = rng.normal(size=(examples, width) if width > 1 else examples)

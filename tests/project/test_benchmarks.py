@@ -433,6 +433,7 @@ def test_the_peak_counts_memory_that_is_kept_for_later_calls():
 
 def test_loops_agree_with_loops_by_hand():
     results = loops.run(QUICK, steps=10, examples=4, lengths=3, libraries=())  # each agrees, or raises
-    assert all(r.value > 0 for r in results) and sum(r.limit is not None for r in results) == 12
+    assert all(r.value > 0 for r in results) and sum(r.limit is not None for r in results) == 15
     assert [r.value for r in results if r.name.strip() == "traces for 3 lengths"] == [1]
+    assert [r.value for r in results if "rows computed" in r.name] == [1]
     assert results[-2].name == "checkpoint=32 at 10 steps: forward runs" and results[-2].value == 2
