@@ -59,8 +59,8 @@ class Anyshape(Library):
     def __init__(self) -> None:
         self.anyshape = importlib.import_module("anyshape")
         self.version = self.anyshape.__version__
-        self.arena = importlib.import_module("anyshape.backend.runtime.block_cache")
-        self.kept = importlib.import_module("anyshape.backend.runtime.shape_constant_cache")
+        self.blocks = importlib.import_module("anyshape.backend.runtime.block_cache")
+        self.shape_constants = importlib.import_module("anyshape.backend.runtime.shape_constant_cache")
         self.names = types.SimpleNamespace(np=self.anyshape.numpy, erf=importlib.import_module("scipy.special").erf)
 
     def function(self, key: str, workload: Workload) -> Callable[..., Any]:
@@ -71,8 +71,8 @@ class Anyshape(Library):
         return getattr(self.anyshape, workload.computes)(f, argnums=_argnums(workload))
 
     def forget(self) -> None:
-        self.arena.clear()
-        self.kept.CACHE.clear()
+        self.blocks.clear()
+        self.shape_constants.CACHE.clear()
 
 
 class Autograd(Library):

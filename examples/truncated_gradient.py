@@ -12,14 +12,14 @@ import anyshape
 import anyshape.numpy as anp
 
 
-def kept(c):
+def significant(c):
     """How many coefficients hold 99 % of the energy."""
     return np.searchsorted(np.cumsum(c**2), 0.99 * np.sum(c**2)) + 1
 
 
 def rebuilt(c, t):
     """The signal of the coefficients that are kept."""
-    first = c[: kept(c)]
+    first = c[: significant(c)]
     waves = np.cos(np.pi * t[:, None] * anp.arange(first.shape[0]))
     return waves @ first
 
@@ -30,7 +30,7 @@ def loss(c, t, signal):
 
 
 gradient = anyshape.grad(loss)
-count = anyshape.jit(kept)
+count = anyshape.jit(significant)
 
 
 def differences(c, t, signal, step=1e-6):

@@ -15,7 +15,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "anyshape"
@@ -27,11 +27,22 @@ ARTICLES = {
     *("all", "every", "each", "any", "some", "no", "both", "many", "most", "few", "several", "another", "other"),
 }
 PHRASES = re.compile(r"\b(is no array|of which|those of|that is told|are told|is told)\b", re.IGNORECASE)
-VAGUE = {"found", "kept", "told", "met", "given", "place", "spread", "what"}
+VAGUE = {"found", "kept", "told", "met", "given", "place", "spread", "what", "gone"}
+NUMPY_NAMES = {"place"}  # functions of NumPy of these names may be defined
 MAX_WORDS, MAX_COMPLEXITY, MAX_SUBJECT = 25, 12, 72
 BASE_COMMIT = "dfa6d3b"  # subjects before it are history
 
-BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.IfExp, ast.comprehension)
+BRANCHES = (
+    ast.If,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.ExceptHandler,
+    ast.Assert,
+    ast.IfExp,
+    ast.match_case,
+    ast.comprehension,
+)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
 
 
@@ -125,7 +136,7 @@ def complexity(function: ast.AST, *, asserts: bool = True) -> int:
 
 
 def code_findings(file: Path, tree: ast.Module) -> Iterator[Finding]:
-    """Functions that are too complex, and locals whose names do not say what they hold.
+    """Functions that are too complex, and names that do not say what they hold or do.
 
     Asserts of tests are not counted: a test is a list of them.
     """
@@ -135,10 +146,21 @@ def code_findings(file: Path, tree: ast.Module) -> Iterator[Finding]:
             number = complexity(node, asserts=asserts)
             if number > MAX_COMPLEXITY:
                 yield Finding(file, node.lineno, "complexity", f"{node.name} has {number}")
-        elif isinstance(node, ast.arg) and node.arg in VAGUE:
-            yield Finding(file, node.lineno, "vague name", node.arg)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE:
-            yield Finding(file, node.lineno, "vague name", node.id)
+        name = _defined_name(node)
+        if name.strip("_") in VAGUE:
+            yield Finding(file, node.lineno, "vague name", name)
+
+
+def _defined_name(node: Any) -> str:
+    """Name that a node defines: of a function, parameter, local or attribute; "" for other nodes."""
+    if isinstance(node, DEFINITIONS):
+        is_numpys = isinstance(node, ast.Module) or (not node.col_offset and node.name in NUMPY_NAMES)
+        return "" if is_numpys else node.name
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(getattr(node, "ctx", None), ast.Store):
+        return getattr(node, "id", "") or getattr(node, "attr", "")
+    return ""
 
 
 def commit_findings() -> Iterator[Finding]:

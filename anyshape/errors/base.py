@@ -20,7 +20,7 @@ class AnyshapeError(Exception):
             cls.__module__ = "anyshape.errors"  # tracebacks name the class where users import it from
 
     def __reduce__(self) -> Any:
-        return _rebuild, (type(self), self.args, self.__dict__)
+        return _rebuild, (type(self), self.args), self.__dict__
 
     def locate(self, where: object) -> None:
         """Add the user's line to the message, if the error has an attribute `where` that is None."""
@@ -40,11 +40,10 @@ class AnyshapeError(Exception):
             self.args = ("\n".join([first + messages.in_trips(trips), *rest]),)
 
 
-def _rebuild(kind: type[AnyshapeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AnyshapeError:
-    """Return an error with this message and these attributes; the message is not built again."""
+def _rebuild(kind: type[AnyshapeError], args: tuple[Any, ...]) -> AnyshapeError:
+    """Return an error with this message, which is not built again."""
     error: AnyshapeError = BaseException.__new__(kind)  # whichever built-in errors it is too
     error.args = args
-    error.__dict__.update(attributes)
     return error
 
 

@@ -228,7 +228,7 @@ class SizeLimitError(AnyshapeError, OverflowError):
     """Raised for a size expression beyond a limit that bounds the work on it."""
 
     def __init__(self, kind: str, observed: int, limit: int) -> None:
-        self.what, self.observed, self.limit = kind, observed, limit
+        self.kind, self.observed, self.limit = kind, observed, limit
         advice = "give the intermediate size a name of its own, as an axis of an input or in a specification"
         super().__init__(f"an expression over sizes has {observed} {kind}; the limit is {limit}\n  {advice}")
 

@@ -130,7 +130,7 @@ def broadcast_operands(name: str, *operands: Any, dtype: Any = None) -> list[Any
     return [broadcast_to(x, shape) for x in lifted]
 
 
-def pointwise(
+def define_pointwise(
     name: str,
     rule: ShapeRule,
     operands: tuple[int, int],
@@ -158,7 +158,7 @@ def unary(
     name: str, doc: str, rule: ShapeRule = same_type, family: str = "elementwise", cost: OpCost = PER_RESULT
 ) -> tuple[Op, Callable[[Any], Any]]:
     """Define an op of one operand; return it with the function that applies it."""
-    op = pointwise(name, rule, (1, 1), family=family, cost=cost)
+    op = define_pointwise(name, rule, (1, 1), family=family, cost=cost)
 
     def function(x: Any) -> Any:
         return apply(op, x)
@@ -171,7 +171,7 @@ def binary(
     name: str, doc: str, rule: ShapeRule = same_type, family: str = "elementwise", cost: OpCost = PER_RESULT
 ) -> tuple[Op, Callable[[Any, Any], Any]]:
     """Define an op of two operands; return it with the function that broadcasts them and applies it."""
-    op = pointwise(name, rule, (2, 2), family=family, cost=cost)
+    op = define_pointwise(name, rule, (2, 2), family=family, cost=cost)
 
     def function(x: Any, y: Any) -> Any:
         return apply(op, *broadcast_operands(name, x, y))
@@ -213,7 +213,7 @@ floor_divide_op, floor_divide = binary("floor_divide", "The largest integer not 
 remainder_op, remainder = binary("remainder", "x - y * floor_divide(x, y), with the sign of y.")
 fmod_op, fmod = binary("fmod", "The remainder of x / y with the sign of x.")
 pow_op, power = binary("pow", "x to the power y.")
-power_by_op = pointwise("power_by", same_type, (1, 1), exponent=kinds.number)
+power_by_op = define_pointwise("power_by", same_type, (1, 1), exponent=kinds.number)
 hypot_op, hypot = binary("hypot", "The length of the vector (x, y).")
 gcd_op, gcd = binary("gcd", "The greatest common divisor.")
 lcm_op, lcm = binary("lcm", "The least common multiple.")
@@ -258,11 +258,11 @@ floor_op, floor = unary("floor", "The largest integer not above x.")
 ceil_op, ceil = unary("ceil", "The smallest integer not below x.")
 trunc_op, trunc = unary("trunc", "x without its fraction.")
 rint_op, rint = unary("rint", "The nearest integer, the even one of two.")
-round_op = pointwise("round", same_type, (1, 1), decimals=_is_decimals)
+round_op = define_pointwise("round", same_type, (1, 1), decimals=_is_decimals)
 nextafter_op, nextafter = binary("nextafter", "The neighbour of x in the direction of y.")
 spacing_op, spacing = unary("spacing", "The distance from x to its neighbour.")
 ldexp_op, ldexp = binary("ldexp", "x * 2**y, for integers y.", _first_type)
-frexp_op = pointwise("frexp", _frexp_type, (1, 1))
+frexp_op = define_pointwise("frexp", _frexp_type, (1, 1))
 
 # -- comparison and logic
 
@@ -294,10 +294,10 @@ real_op, _real = unary("real", "The real part of x.", real_type, cost=MOVES)
 imag_op, _imag = unary("imag", "The imaginary part of x.", real_type, cost=MOVES)
 conj_op, _conj = unary("conj", "The complex conjugate of x.")
 complex_op, make_complex = binary("complex", "x + 1j * y.", _complex_type, cost=MOVES)
-select_op = pointwise("select", _select_type, (3, 3))
-convert_op = pointwise("convert", _convert_type, (1, 1), cost=MOVES, dtype=kinds.dtype)
-narrow_op = pointwise("narrow", _convert_type, (1, 1), cost=MOVES, jointly=_narrows_integers, dtype=kinds.dtype)
-python_int_op = pointwise("python_int", _python_int_type, (1, 2), operator=_is_python_operator)
+select_op = define_pointwise("select", _select_type, (3, 3))
+convert_op = define_pointwise("convert", _convert_type, (1, 1), cost=MOVES, dtype=kinds.dtype)
+narrow_op = define_pointwise("narrow", _convert_type, (1, 1), cost=MOVES, jointly=_narrows_integers, dtype=kinds.dtype)
+python_int_op = define_pointwise("python_int", _python_int_type, (1, 2), operator=_is_python_operator)
 refuse(itself, narrow_op, python_int_op)
 refuse(lambda node: itself(node) if node.inputs[1].meta.dtype.kind == "i" else (), pow_op)  # a negative exponent
 

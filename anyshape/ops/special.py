@@ -18,12 +18,12 @@ _binary = functools.partial(ew.binary, family="special")
 
 def _ordered(name: str) -> Any:
     """Define an op of one operand with a literal order."""
-    return ew.pointwise(name, ew.same_type, (1, 1), family="special", order=kinds.order)
+    return ew.define_pointwise(name, ew.same_type, (1, 1), family="special", order=kinds.order)
 
 
 def _ternary(name: str, doc: str) -> tuple[Any, Any]:
     """Define an op of three operands."""
-    op = ew.pointwise(name, ew.same_type, (3, 3), family="special")
+    op = ew.define_pointwise(name, ew.same_type, (3, 3), family="special")
 
     def function(x: Any, y: Any, z: Any) -> Any:
         return apply(op, *ew.broadcast_operands(name, x, y, z))
@@ -93,7 +93,7 @@ spence_op, spence = _unary("spence", "The dilogarithm of 1 - x: the integral of 
 expn_op, expn = _binary("expn", "The exponential integral of y, of order x.")
 hyp0f1_op, hyp0f1 = _binary("hyp0f1", "The confluent hypergeometric limit function 0F1(; x; y).")
 hyp1f1_op, hyp1f1 = _ternary("hyp1f1", "Return Kummer's confluent hypergeometric function 1F1(x; y; z).")
-hyp2f1_op = ew.pointwise("hyp2f1", ew.same_type, (4, 4), family="special")
+hyp2f1_op = ew.define_pointwise("hyp2f1", ew.same_type, (4, 4), family="special")
 
 # -- distribution functions by the names of Cephes, and powers of Box and Cox
 

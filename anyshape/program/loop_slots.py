@@ -19,12 +19,10 @@ from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, activate, at_line
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Value, draws
-from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
-from anyshape.numpy.arrays.array import Array
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general, dot_general_op
 from anyshape.ops.core.apply import apply_all
@@ -32,6 +30,7 @@ from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
 from anyshape.ops.loops import Layout, scan_op, varying_variables
 from anyshape.ops.movement import transpose_op
+from anyshape.program.replay_builder import replay_builder, replay_scope
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
@@ -208,15 +207,7 @@ def with_slots(graph: Graph, count: int, accepts: Callable[[Pair], bool] = lambd
 
 def _rewritten(graph: Graph, pair: Pair, count: int) -> Graph:
     """Return the graph in which the loop of one pair has checkpoint slots."""
-    runtime = graph.runtime.keys()  # the replay makes new run-time sizes and states their conditions again
-    scope = Scope(conditions=[c for c in graph.conditions if runtime.isdisjoint(c.claim.variables())])
-    builder = Builder(scope, handle=Array, values=dict(graph.values))
-    for source in graph.dims:
-        builder.define_dim(source.variable, source.size, source.read)
-    visible = len(graph.inputs) - graph.hidden
-    inputs = [builder.input(v.meta) for v in graph.inputs[:visible]]
-    for value in graph.inputs[visible:]:
-        inputs += [builder.hidden_input(variable) for variable, _ in value.meta.variable_axes()]
+    builder, inputs = replay_builder(graph, replay_scope(graph))
     with activate(builder):
         env = begin_replay(builder, graph, inputs)
         rewriter = _Rewriter(builder, env, pair, count)
@@ -232,7 +223,7 @@ class _Rewriter:
     def __init__(self, builder: Builder, env: Replay, pair: Pair, count: int) -> None:
         self.builder, self.env, self.pair, self.count = builder, env, pair, count
         self.products = {product.node for product in pair.products}
-        self.gone = {*pair.stacks, *pair.dropped}
+        self.replaced = {*pair.stacks, *pair.dropped}
 
     def emit(self, node: Node) -> None:
         """Emit a node again."""
@@ -240,7 +231,7 @@ class _Rewriter:
             self._emit_loop(self.pair)
         elif node is self.pair.back:
             self._emit_back(self.pair)
-        elif node not in self.products and self.gone.isdisjoint(node.inputs):  # products are results of the rerun
+        elif node not in self.products and self.replaced.isdisjoint(node.inputs):  # products are results of the rerun
             replay_node(self.builder, node, self.env)
 
     def _emit_loop(self, pair: Pair) -> None:

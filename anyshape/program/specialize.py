@@ -23,7 +23,7 @@ from anyshape.backend.compiler.codegen.meters import Meter
 from anyshape.backend.compiler.passes.binary_einsum import to_pairs
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.errors import AnyshapeError
-from anyshape.graph.ir.builder import Builder, activate
+from anyshape.graph.ir.builder import activate
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, equal
 from anyshape.graph.prover.scope import Scope
@@ -34,8 +34,8 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, may_divide_by_zero, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
-from anyshape.numpy.arrays.array import Array
 from anyshape.program.contraction_choice import ContractionPaths, Paths
+from anyshape.program.replay_builder import replay_builder, replay_scope
 from anyshape.program.tiers import Tiers
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_namedtuple import NamedTuple
@@ -79,16 +79,9 @@ def _is_readable(call: Call, solved: set[DimVar]) -> bool:
 @restores_thread
 def specialised(graph: Graph, groups: Sequence[Group], ones: frozenset[Size]) -> Graph:
     """Return the graph for calls in which exactly `ones`, of the sizes that broadcast together, are 1."""
-    runtime = graph.runtime.keys()  # the replay makes new run-time sizes and states their conditions again
-    scope = Scope(conditions=[c for c in graph.conditions if runtime.isdisjoint(c.claim.variables())])
+    scope = replay_scope(graph)
     _restate_equalities(scope, _assume_pattern(scope, groups, ones))
-    builder = Builder(scope, handle=Array, values=dict(graph.values))
-    for source in graph.dims:
-        builder.define_dim(source.variable, source.size, source.read)
-    visible = len(graph.inputs) - graph.hidden
-    inputs = [builder.input(v.meta) for v in graph.inputs[:visible]]
-    for value in graph.inputs[visible:]:
-        inputs += [builder.hidden_input(variable) for variable, _ in value.meta.variable_axes()]
+    builder, inputs = replay_builder(graph, scope)
     with activate(builder):
         return builder.finish(inline(builder, graph, inputs), graph.name, graph.input_names)
 

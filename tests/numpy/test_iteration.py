@@ -16,7 +16,7 @@ def unpacked(x):
     return first * rest[-1]
 
 
-def spread(first, *rest):
+def first_and_count(first, *rest):
     return first + len(rest)
 
 
@@ -24,7 +24,7 @@ FORMS = {
     "sum": lambda x: sum(v * v for v in x),
     "list": lambda x: list(x)[1] * 2,
     "tuple": lambda x: tuple(x)[-1] ** 2,
-    "unpacking": lambda x: unpacked(x) * spread(*x),
+    "unpacking": lambda x: unpacked(x) * first_and_count(*x),
     "zip": lambda x: sum(p * q for p, q in zip(x, x[::-1], strict=True)),
     "enumerate": lambda x: sum(i * v for i, v in enumerate(x)),
     "reversed": lambda x: functools.reduce(lambda total, v: 2 * total + v, reversed(x)),

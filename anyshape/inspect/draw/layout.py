@@ -59,7 +59,7 @@ def lay_out(sizes: Sequence[Point], wires: Sequence[Wire]) -> Layout:
     layers = _layers(len(sizes), wires)
     rows = _Rows(sizes, wires, layers)
     crossings = rows.order()
-    rows.place()
+    rows.settle()
     return rows.layout(crossings)
 
 
@@ -218,7 +218,7 @@ class _Rows:
 
     # -- places in each row
 
-    def place(self) -> None:
+    def settle(self) -> None:
         """Set the x of each vertex as near to straight edges as its row allows."""
         for row in self.rows:
             self._settle(row, [0.0] * len(row), [1.0] * len(row))  # side by side around 0

@@ -140,8 +140,8 @@ def _line(where: Any) -> str:
 
 def _evicted(program: Any) -> str:
     """Return why a program was evicted, and why it had been traced."""
-    gone = f"as {program.stale}" if program.stale else "as others were used more lately"
-    return f"  program {program.number}, {gone}; was traced because {'; '.join(because(program.because))}"
+    cause = f"as {program.stale}" if program.stale else "as others were used more lately"
+    return f"  program {program.number}, {cause}; was traced because {'; '.join(because(program.because))}"
 
 
 def _counts(cache: Any, revalidations: int) -> str:

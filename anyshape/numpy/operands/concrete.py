@@ -300,13 +300,13 @@ def assignable(function: F) -> F:
     """Return a function that makes arrays, whose results in a trace can be written to."""
 
     @functools.wraps(function)
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         if active() is None or isinstance(result, Traced):
             return result
         return wrapped(result, (*args, *kwargs.values()))
 
-    return cast(F, made)
+    return cast(F, wrapper)
 
 
 def makes_new(function: F) -> F:

@@ -22,31 +22,31 @@ def makes_array(function: F) -> F:
     """Return a function whose results are arrays, also without axes."""
 
     @functools.wraps(function)
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         return as_arrays(function(*args, **kwargs))
 
-    return cast(F, made)
+    return cast(F, wrapper)
 
 
 def keeps_class(function: F) -> F:
     """Return a function that gives a scalar for a scalar of NumPy, and an array for anything else."""
 
     @functools.wraps(function)
-    def kept(a: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(a: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(a, *args, **kwargs)
         return result if is_numpy_scalar(a) else as_arrays(result)
 
-    return cast(F, kept)
+    return cast(F, wrapper)
 
 
 def keeps_number(function: F) -> F:
     """Return a function that gives a number for a number, and an array for an array."""
 
     @functools.wraps(function)
-    def kept(val: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(val: Any, *args: Any, **kwargs: Any) -> Any:
         return alike(function(val, *args, **kwargs), val)
 
-    return cast(F, kept)
+    return cast(F, wrapper)
 
 
 def alike(result: Any, x: Any) -> Any:

@@ -116,7 +116,7 @@ class CustomFunction(HasRule):
             inside[i] = x
         return inside
 
-    def place(self, fixed: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    def all_arguments(self, fixed: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
         """Return all arguments by position."""
         remaining, held = iter(arguments), iter(fixed)
         count = len(fixed) + len(arguments)
@@ -359,7 +359,7 @@ class _VJPRule(CustomRule):
         count = len(operands) - self.captured
         _, fwd, _, *fixed = self.captures.renewed(operands[count:])
         giver = Giver(self.function.shown, "fwd", line_of(fwd))
-        arguments = self.function.place(fixed, self.arguments.fill(operands[:count]))
+        arguments = self.function.all_arguments(fixed, self.arguments.fill(operands[:count]))
         value, residuals = giver.pair(fwd(*arguments), "the result, the residuals")
         leaves = giver.leaves(value, self.results.tree, "a result", "the function gives")
         ys = [

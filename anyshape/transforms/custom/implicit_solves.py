@@ -103,6 +103,14 @@ def _solution(
     return solution, results, values
 
 
+def _traced_leaves(name: str, like: Any, advice: str) -> tuple[list[Any], Any]:
+    """Return the leaves and the structure of an unknown like this; no leaves outside of a trace."""
+    if active() is None:
+        return [], None
+    check_arguments(name, [like], advice)
+    return flatten_registered(like)
+
+
 def _in_order(name: str, solve: Function, solved: Any, like: Any, has_aux: bool) -> Any:
     """Return what a solver gives outside of a trace, with keys in the order of the unknown."""
     giver, tree = Giver(name, "solve", line_of(solve)), flatten(like)[1]
@@ -153,13 +161,10 @@ def custom_root(
     for argument in (f, solve, tangent_solve):
         check_callable("custom_root", argument)
     name = f"custom_root({function_name(f)})"
-    if active() is None:
+    leaves, tree = _traced_leaves(name, initial_guess, "start from arrays, numbers, or trees of them")
+    if not leaves:
         return _in_order(name, solve, solve(f, initial_guess), initial_guess, has_aux)
-    check_arguments(name, [initial_guess], "start from arrays, numbers, or trees of them")
-    leaves, tree = flatten_registered(initial_guess)
     xs = [as_value(x) for x in leaves]
-    if not xs:
-        return _in_order(name, solve, solve(f, initial_guess), initial_guess, has_aux)
     equations, params = _equations(name, "f", f, xs, tree)
     detached = [custom_argument(p) for p in params]
     giver = Giver(name, "solve", line_of(solve))
@@ -347,13 +352,10 @@ def custom_linear_solve(
     for argument in (matvec, solve, *([transpose_solve] if transpose_solve is not None else [])):
         check_callable("custom_linear_solve", argument)
     name = f"custom_linear_solve({function_name(matvec)})"
-    if active() is None:
+    leaves, tree = _traced_leaves(name, b, "pass arrays, numbers, or trees of them")
+    if not leaves:
         return _in_order(name, solve, solve(matvec, b), b, has_aux)
-    check_arguments(name, [b], "pass arrays, numbers, or trees of them")
-    leaves, tree = flatten_registered(b)
     right = [as_value(x) for x in leaves]
-    if not right:
-        return _in_order(name, solve, solve(matvec, b), b, has_aux)
     equations, params = _equations(name, "matvec", matvec, right, tree)
     back = solve if symmetric else transpose_solve
     solver = _Solver(name, equations, solve, back, symmetric, has_aux)

@@ -97,11 +97,11 @@ def test_cached_memory_is_bounded_and_can_be_freed(monkeypatch):
     blocks = block_cache._BLOCKS.blocks
     held = [double(numbers(k)) for k in range(8)]
     assert sum(b.nbytes for b in blocks) == block_cache._BLOCKS.held_bytes <= 4 * 8 * N
-    gone = weakref.ref(blocks[-1])
+    freed = weakref.ref(blocks[-1])
     del held
     block_cache.clear()
     gc.collect()
-    assert gone() is None and not blocks and not block_cache._BLOCKS.held_bytes
+    assert freed() is None and not blocks and not block_cache._BLOCKS.held_bytes
     monkeypatch.setattr(block_cache, "MAX_THREAD_BYTES", 1000)  # less than a result
     np.testing.assert_array_equal(double(numbers(3)), 2 * numbers(3))
     assert not blocks

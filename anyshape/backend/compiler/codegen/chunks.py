@@ -68,7 +68,7 @@ def _indent(line: str) -> int:
 class _Cutting:
     """Function that is cut into regions: the lines that stay, and chunks.
 
-    - `kept`: the lines that stay, by their positions. A chunk stands as its number, with the indentation of its call.
+    - `remaining`: positions of the lines that stay. A chunk stands as its number, with the indentation of its call.
     - `chunks`: the positions of the lines of each chunk.
     """
 
@@ -77,7 +77,7 @@ class _Cutting:
         self.counts, self.steps = [count for count, _ in marks], [step for _, step in marks]
         self.names = list(map(_NAME.findall, lines))  # that each line mentions
         self.leaving = [i for i, line in enumerate(lines) if _LEAVES.search(line)]
-        self.kept: list[int | tuple[int, int]] = []
+        self.remaining: list[int | tuple[int, int]] = []
         self.chunks: list[list[int]] = []
         self._cut(0, len(lines), 0)
         self.mentioned = [self._mentioned(chunk) for chunk in self.chunks]
@@ -92,7 +92,7 @@ class _Cutting:
 
     def _shared_names(self, by_steps: Collection[str], outer: Collection[str]) -> dict[str, str]:
         """Return the names that the steps assign and several regions mention, each with its place in the list."""
-        stays = self._mentioned([i for i in self.kept if isinstance(i, int)]).union(outer)
+        stays = self._mentioned([i for i in self.remaining if isinstance(i, int)]).union(outer)
         regions = Counter([name for names in (stays, *self.mentioned) for name in names])
         shared = [name for name in by_steps if regions[name] > 1]
         return {name: f"{_SHARED}[{i}]" for i, name in enumerate(shared)}
@@ -112,7 +112,7 @@ class _Cutting:
             self._flush(pending, indent)
             pending = []
             if high <= self.first or high - low <= MAX_LINES:
-                self.kept += range(low, high)
+                self.remaining += range(low, high)
             else:
                 self._open(low, high, indent)
         self._flush(pending, indent)
@@ -121,15 +121,15 @@ class _Cutting:
         """Keep the headers of a compound statement, and cut its blocks."""
         headers = [i for i in range(low, high) if not self.lines[i].startswith(" ", indent)]
         for header, end in zip(headers, [*headers[1:], high], strict=True):
-            self.kept.append(header)
+            self.remaining.append(header)
             self._cut(header + 1, end, indent + 4)
 
     def _flush(self, pending: Sequence[int], indent: int) -> None:
         """Make a chunk of these lines, unless they are few."""
         if len(pending) < MIN_LINES:
-            self.kept += pending
+            self.remaining += pending
         else:
-            self.kept.append((len(self.chunks), indent))
+            self.remaining.append((len(self.chunks), indent))
             self.chunks.append([*pending])
 
     def _statements(self, start: int, stop: int, indent: int) -> Iterator[tuple[int, int]]:
@@ -164,7 +164,7 @@ class _Cutting:
         """Return the function that is left, and the chunks."""
         lines = [f"{_SHARED} = [None] * {len(self.shared)}", *[f"{self.shared[n]} = {n}" for n in self.initial]]
         origins: list[int | None] = [None] * len(lines)
-        for item in self.kept:
+        for item in self.remaining:
             if isinstance(item, int):
                 lines += (line := self._line(item))
                 origins += [item] * len(line)
@@ -200,8 +200,8 @@ class _Cutting:
             return [_NAME.sub(lambda match: self.shared.get(match[0], match[0]), line)]
         names, indent = code[4:].split(", "), line[: len(line) - len(code)]
         own = ", ".join([name for name in names if name not in self.shared])
-        gone = "".join([f"{self.shared[name]} = " for name in names if name in self.shared])
-        return [f"{indent}{text}" for text in (own and f"del {own}", gone and f"{gone}None") if text]
+        cleared = "".join([f"{self.shared[name]} = " for name in names if name in self.shared])
+        return [f"{indent}{text}" for text in (own and f"del {own}", cleared and f"{cleared}None") if text]
 
     def _marks(self, origins: Sequence[int | None]) -> list[tuple[int, Step]]:
         """Return where the lines of each step begin, for lines that come from these positions."""

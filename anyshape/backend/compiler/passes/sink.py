@@ -41,7 +41,7 @@ class _Sinking:
     def run(self) -> list[Step]:
         for i in range(len(self.steps) - 1, -1, -1):
             if i not in self.position:
-                self._place(i, i)
+                self._move(i, i)
                 self._sink(i)
         return [self.steps[i] for i in sorted(range(len(self.steps)), key=lambda i: (self.position[i], i))]
 
@@ -53,9 +53,9 @@ class _Sinking:
         first_use = min([self.position[r] for r in readers], default=len(self.steps))
         if first_use > i + 1:
             for k in self._moved_together(i, first_use):
-                self._place(k, first_use)
+                self._move(k, first_use)
 
-    def _place(self, i: int, position: int) -> None:
+    def _move(self, i: int, position: int) -> None:
         """Note the position of a step."""
         for slot in {slot for slot in self.steps[i].reads if isinstance(slot, str)}:
             self.latest[slot] = max(position, self.latest.get(slot, -1))

@@ -50,14 +50,14 @@ class _Fusion:
 
     def run(self, runtime: Collection[DimVar]) -> list[Step | Group]:
         for position, step in enumerate(self.steps):
-            self._place(position, step)
+            self._assign(position, step)
         self._close(self.open.in_order())
         parts = merge_groups(self.parts, self.outputs, runtime, self.liveness)
         return [part for item in parts for part in self._finish(item)]
 
     # -- the walk
 
-    def _place(self, position: int, step: Step) -> None:
+    def _assign(self, position: int, step: Step) -> None:
         """Let a step join a group, or stand alone."""
         self.held.advance(position)
         parallel = self.analysis.parallel_axis(step)

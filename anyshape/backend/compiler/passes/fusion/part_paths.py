@@ -62,12 +62,12 @@ class PartPaths:
     def contract(self, i: int, j: int) -> None:
         """Make part j one with part i."""
         for edges, back in ((self.readers, self.needs), (self.needs, self.readers)):
-            gone = edges.pop(j)
-            for k in gone:
+            absorbed = edges.pop(j)
+            for k in absorbed:
                 back[k].discard(j)
                 if k != i:
                     back[k].add(i)
-            large, small = (gone, edges[i]) if len(edges[i]) < len(gone) else (edges[i], gone)
+            large, small = (absorbed, edges[i]) if len(edges[i]) < len(absorbed) else (edges[i], absorbed)
             large |= small
             large -= {i, j}
             edges[i] = large
