@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.numpy import editing, fft, folds, grids, histograms, index_tricks, polynomials, rearranging, signals
+from anyshape.numpy import editing, fft, folds, grids, index_tricks, rearranging
+from anyshape.numpy.analysis import histograms, polynomials, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
 NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft}

@@ -9,7 +9,8 @@ import numpy as np
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
-from anyshape.numpy import creation, dynamic, joining, movement, reduction, signals
+from anyshape.numpy import creation, dynamic, joining, movement, reduction
+from anyshape.numpy.analysis import signals
 from anyshape.numpy.contraction import matmul, outer
 from anyshape.numpy.elementwise import isclose, logical_not, not_equal
 from anyshape.numpy.linalg import decompositions, least_squares, solving

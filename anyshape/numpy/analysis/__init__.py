@@ -1,0 +1,1 @@
+"""NumPy's functions of samples: histograms, polynomials and signals. They load at their first use."""
