@@ -124,7 +124,7 @@ DEFECTS = {
     "RaggedBatchError": errors.RaggedBatchError("nonzero_each", {(0,): (2,), (1,): (3,)}, "user.py:7"),
     "IndexRangeError": errors.IndexRangeError("scatter_add", 7, 0, 5, 1, "user.py:7"),
     "ViewError": errors.ViewError(["m", "n"], [1, "m"], ["m*n"], "contiguity", (0, 1), CONTIGUITY),
-    "ProgramFileError": errors.ProgramFileError("loss.anyshape", "is no saved program, or is cut short"),
+    "ProgramFileError": errors.ProgramFileError("loss.anyshape", "is not a saved program, or is truncated"),
     "MetadataError": errors.MetadataError("v4", "f64[n, 3] with sizes (5, 3)", "f64[3, 5]", "user.py:7"),
 }
 

@@ -190,7 +190,7 @@ def _dtype(text: str) -> np.dtype:
     try:
         dtype = np.dtype(_SHORT.get(stem, stem) + text[len(stem) :])
     except TypeError:
-        raise UsageError(f"--dtypes: {text!r} is no dtype; write f64, f32, i64, c128 or bool") from None
+        raise UsageError(f"--dtypes: {text!r} is not a dtype; write f64, f32, i64, c128 or bool") from None
     if dtype.kind not in "biufc":
-        raise UsageError(f"--dtypes: {text!r} is no dtype of numbers; write f64, f32, i64, c128 or bool")
+        raise UsageError(f"--dtypes: {text!r} is not a dtype of numbers; write f64, f32, i64, c128 or bool")
     return dtype

@@ -136,7 +136,7 @@ def _traced(options: argparse.Namespace) -> Program:
     if options.shapes is None and is_saved(options.target) and not options.grad:
         return load(options.target)
     if options.shapes is None:
-        raise UsageError(f"{options.target!r} is no saved program, and a function needs --shapes")
+        raise UsageError(f"{options.target!r} is not a saved program, and a function needs --shapes")
     function, arguments = _described(options)
     try:
         return trace(function)(*arguments.structs)

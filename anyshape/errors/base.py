@@ -27,9 +27,11 @@ class AnyshapeError(Exception):
         if where is not None and getattr(self, "where", where) is None:
             self.where = where
             first, *rest = str(self).split("\n")
-            primitive = getattr(self, "primitive", "")
+            primitive, function = getattr(self, "primitive", ""), getattr(self, "function", "")
             if primitive and first.startswith(before := f"{messages.operation(primitive, None)}: "):
                 first = f"{messages.operation(primitive, where)}: {first.removeprefix(before)}"
+            elif function and first.startswith(before := f"{function}: "):
+                first = f"{messages.called(function, where)}: {first.removeprefix(before)}"
             self.args = ("\n".join([first + messages.at(where), *rest]),)
 
     def locate_in_loops(self, trips: tuple[int | range, ...]) -> None:

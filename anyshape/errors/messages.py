@@ -280,10 +280,10 @@ def too_much(needed: int | None, limit: int, sizes: Mapping[str, int], again: in
     return f"may need {needed} bytes{f' for {call}' if call else ''}{less}, and max_bytes is {limit}"
 
 
-def data_dependent(asked: str, sizes: Mapping[str, str]) -> str:
-    """Return that a question was asked about run-time sizes, with what makes each."""
+def data_dependent(needed: str, sizes: Mapping[str, str]) -> str:
+    """Return that Python needs what depends on run-time sizes, with the expression that makes each."""
     makers = " and ".join([f"{name} ({maker})" for name, maker in sizes.items()])
-    return f"{asked} was asked, and {makers} depends on data: it is not known while tracing"
+    return f"Python needs {needed}, and {makers} depends on data: it is not known while tracing"
 
 
 def read_sizes(sizes: Mapping[str, int], sources: Mapping[str, str]) -> str:

@@ -76,7 +76,7 @@ class SizeMismatchError(ShapeError):
 class IndexRangeError(ShapeError):
     """Raised where a computed index, or the window that starts there, lies outside its axis. Nothing is written."""
 
-    advice = "keep indices within the axis, or say what is to happen: mode='clip', or mode='fill' or 'drop'"
+    advice = "keep indices within the axis, or choose mode='clip', mode='fill' or mode='drop'"
 
     def __init__(self, primitive: str, index: int, axis: int, size: int, window: int = 1, where: object = None) -> None:
         self.index, self.axis, self.size, self.window = index, axis, size, window

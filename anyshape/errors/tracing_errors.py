@@ -48,7 +48,9 @@ class ConcretizationError(AnyshapeError, TypeError):
         self.asked, self.value, self.where = asked, value, where
         self.instead = instead or "write a choice with np.where, or move this code outside the traced function"
         if messages.is_assignment(where):
-            self.instead = "make the array from a traced one, as in np.zeros_like(x): NumPy's cannot hold the value"
+            self.instead = (
+                "create the array by np.zeros_like(x) or anyshape.numpy: one of NumPy cannot hold traced values"
+            )
         problem = f"{asked} needs the value of a traced array {value}, which is not known while tracing"
         super().__init__(f"{messages.written(where, asked)}{problem}{messages.at(where)}\n  {self.instead}")
 
@@ -89,7 +91,7 @@ class CheckError(AnyshapeError, ValueError):
         self.observed = observed if isinstance(observed, str) else messages.read_sizes(observed, sources or {})
         self.message, self.where = message, where
         false = f": {self.observed}" if isinstance(observed, str) and observed else ""
-        super().__init__(f"{message}{false}{messages.at(where)}\n  call it with what is demanded")
+        super().__init__(f"{message}{false}{messages.at(where)}\n  pass arguments that satisfy this check")
 
 
 class NegativeSizeError(CheckError):
@@ -193,7 +195,7 @@ class UnhashableError(AnyshapeError, TypeError):
         because = f"an array has no hash (unhashable type: '{kind.__module__}.{kind.__name__}')"
         if kind.__hash__ is not None:
             because = f"the hash of a {kind.__name__} is that of its value, which is not known while tracing"
-        problem = f"a traced array {value} is no key of a dict or a set, as {because}"
+        problem = f"a traced array {value} is not a key of a dict or a set, as {because}"
         super().__init__(f"{messages.written(where)}{problem}{messages.at(where)}\n  {self.instead}")
 
 

@@ -99,7 +99,7 @@ class ProgramCost:
         names = [v.label for v in variables]
         unknown = next(iter(sizes.keys() - names), None)
         if unknown is not None:
-            self._refuse(f"gives {unknown!r}, which is no dim of the program", f"give {', '.join(names) or 'none'}")
+            self._refuse(f"gives {unknown!r}, which is not a dim of the program", f"give {', '.join(names) or 'none'}")
         values = {variable: self._value(variable, sizes) for variable in variables}
         known = [c for c in self.graph.conditions if values.keys() >= {*c.claim.variables()}]  # not of run-time sizes
         for condition in known:

@@ -238,7 +238,7 @@ def _updates(x: Any, values: Any, target: Target, kind: str) -> Any:
     """Return values in the shape that the key reads, in the order of the elements, for a scatter."""
     updates = in_dtype_of(x, values, kind)
     while meta_of(updates).rank > len(target.shape) and sizes(updates)[0] == 1:
-        updates = mv.drop(updates, (0,))  # as in NumPy, leading axes of one element are no axes
+        updates = mv.drop(updates, (0,))  # as in NumPy, leading axes of one element are not axes
     stretched = mv.broadcast_to(updates, target.shape)
     return mv.rev(mv.drop(stretched, target.new), target.reversed)
 
@@ -270,7 +270,7 @@ def set_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> Any:
     put_axis = axis_of(axis, rank, "put_along_axis")
     ctx = context_of("put_along_axis", x, index)
     if meta_of(index).rank != rank or index.dtype.kind not in "iu":
-        raise ctx.fail(f"indices are no integers with {rank} axes, as the array has")
+        raise ctx.fail(f"indices are not integers with {rank} axes, as the array has")
     others = tuple([i for i in range(rank) if i != put_axis])
     shape, index_shape = sizes(x), sizes(index)
     if not all(index_shape[i] == 1 or ctx.same(shape[i], index_shape[i]) for i in others):

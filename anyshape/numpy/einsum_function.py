@@ -96,7 +96,7 @@ def _sublist(labels: Sequence[Any]) -> str:
     """Return [0, 1, Ellipsis] as "AB..."."""
     for n in labels:
         if n is not Ellipsis and (has_type(n, bool) or not has_type(n, (int, np.integer))):
-            raise ArgumentError("einsum", f"the label {n!r}", "is no integer", "label axes by integers, or ...")
+            raise ArgumentError("einsum", f"the label {n!r}", "is not an integer", "label axes by integers, or ...")
         if n is not Ellipsis and not 0 <= n < len(LETTERS):
             raise SpecError(str(labels), f"the label {n} is not in 0..{len(LETTERS) - 1}", "use others for the axes")
     return "".join("..." if n is Ellipsis else LETTERS[n] for n in labels)
@@ -137,7 +137,7 @@ def _term(equation: str, term: str, rank: int) -> Labels:
     """Return the labels of the axes of one operand."""
     head, dots, tail = term.partition("...")
     if not all(c in LETTERS for c in head + tail):
-        raise _fail(equation, f"has characters that are no labels in {term!r}")
+        raise _fail(equation, f"has characters that are not labels in {term!r}")
     spare = rank - len(head) - len(tail)
     if spare < 0 or (spare > 0 and not dots):
         raise _fail(equation, f"names {len(head + tail)} axes of an operand of rank {rank}")

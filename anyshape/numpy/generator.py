@@ -219,7 +219,7 @@ class TracedGenerator(np.random.Generator):
         mean, cov = _row(name, "mean", mean, 1), as_traced(_parameter(name, "cov", cov))
         (count,) = sizes(mean)
         if len(sizes(cov)) != 2:
-            raise ArgumentError(name, "cov", "is no matrix", "give the covariance of each pair of elements")
+            raise ArgumentError(name, "cov", "is not a matrix", "give the covariance of each pair of elements")
         cov = mv.broadcast_to(cov, (count, count))
         if check_valid != "ignore" and method != "cholesky":
             _check_covariance(cov, check_valid, tol)

@@ -293,7 +293,7 @@ def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
 def _refuse_unordered(values: Any) -> Any:
     """Return constants to pad with; a dict or a set is refused."""
     if isinstance(values, (Mapping, Set)):
-        raise ArgumentError("pad", f"constant_values={values!r}", "is no number, nor pairs of these", "give one")
+        raise ArgumentError("pad", f"constant_values={values!r}", "is not a number, nor pairs of these", "give one")
     return values
 
 

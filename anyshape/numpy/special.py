@@ -135,7 +135,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     """
     if not is_traced(x, q):
         return sc.zeta(x, q, out)
-    return sp.zeta(*promoted(sc.rel_entr, x, 1.0 if q is None else q))  # zeta is no ufunc; it promotes like rel_entr
+    return sp.zeta(*promoted(sc.rel_entr, x, 1.0 if q is None else q))  # zeta, not a ufunc, promotes like it
 
 
 # -- logistic functions, entropies, integrals of exponentials
@@ -282,7 +282,7 @@ def _bessel(
     operands: str = "v, z",
     real: Callable[[Any, Any], Any] | None = None,
 ) -> Ufunc:
-    """Build a Bessel function of an order and an argument; `real` serves orders that are no literal integers."""
+    """Build a Bessel function of an order and an argument; `real` serves orders that are not literal integers."""
     name = ufunc.__name__
 
     def function(*args: Any, **options: Any) -> Any:

@@ -104,7 +104,7 @@ def terms_of(equation: str) -> tuple[list[str], str]:
 def equation_of(terms: Sequence[Sequence[Any]], out: Sequence[Any]) -> str:
     """Return labels of any kind as the equation of an einsum_op; "" if there is none.
 
-    There is none if it is no product, or has too many labels or operands. Labels take half of the letters, so that
+    There is none if it is not a product, or has too many labels or operands. Labels take half of the letters, so that
     batching can add some.
     """
     if len(terms) > MAX_OPERANDS:

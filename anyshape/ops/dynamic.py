@@ -120,7 +120,7 @@ def _is_limit(node: Node, param: Any) -> bool:
 
 
 def _may_refuse(params: dict[str, Any]) -> bool:
-    """Tell whether some value is no size: a negative one without a limit, or NaN."""
+    """Tell whether some value is not a size: a negative one without a limit, or NaN."""
     return params["limit"] is None or params["rounds"]
 
 

@@ -179,7 +179,7 @@ refuse(lambda node: refuse_indices(node, dict(node.params)["axes"], dict(node.pa
 
 
 def index_bounds(index: Operand, axis: int, extent: Size, name: str) -> Any:
-    """Return the indices; the program raises for one that is no position along an axis of this size."""
+    """Return the indices; the program raises for one that is not a position along an axis of this size."""
     local, sources = localise(extent, (index,))
     return apply(index_bounds_op, index, sources=sources, axis=axis, extent=local, name=name)
 

@@ -29,7 +29,7 @@ def _require_matrices(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[Size, Size
     if a.dtype.char not in LAPACK:
         raise ctx.bad_dtype(f"array type {a.dtype} is unsupported in linalg", "convert it with astype(float)")
     if a.rank < 2:
-        raise ctx.fail("the operand is no matrix", "pass an array of two axes or more")
+        raise ctx.fail("the operand is not a matrix", "pass an array of two axes or more")
     rows, columns = (ctx.exact(a, axis, field="operands") for axis in (a.rank - 2, a.rank - 1))
     return rows, columns
 

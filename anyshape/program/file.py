@@ -178,7 +178,7 @@ def unpack(data: bytes, name: str) -> Trace:
     except Malformed as error:
         raise ProgramFileError(name, f"is damaged, or was not saved by anyshape: {error}") from None
     except zipfile.BadZipFile as error:
-        raise ProgramFileError(name, f"is no saved program, or is cut short: {error}") from None
+        raise ProgramFileError(name, f"is not a saved program, or is truncated: {error}") from None
     except AnyshapeError as error:
         raise ProgramFileError(name, f"holds a program that is not legal: {str(error).splitlines()[0]}") from error
     except (Exception, RecursionError) as error:  # of a parser of the library, on unknown bytes
@@ -251,7 +251,7 @@ def _written(
     for result, position in pairs:
         integer(result, "a result", 0, results - 1)
         if position not in positions or _kind(graph.outputs[result]) != _kind(graph.inputs[position]):
-            raise Malformed("a result of it is no argument that it writes to")
+            raise Malformed("a result of it is not an argument that it writes to")
     return tuple(positions), tuple([(result, position) for result, position in pairs])
 
 
@@ -322,7 +322,7 @@ def _refuse(number: str) -> Any:
 def _program(document: Any, name: str) -> tuple[int, Any]:
     """Return the version and the program of a document; check format, version and digest."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise Malformed("its document is no program")
+        raise Malformed("its document is not a program")
     version = integer(document.get("version"), "its version", 1, 2**31)
     by = text(document.get("anyshape"), "the version of anyshape")
     if version > VERSION:

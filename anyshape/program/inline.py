@@ -232,4 +232,4 @@ def _chain(builder: Builder) -> Iterator[Builder]:
 
 
 def _no_leaf(leaf: Any) -> int:
-    raise TypeError(f"{leaf} is no number")
+    raise TypeError(f"{leaf} is not a number")

@@ -147,7 +147,7 @@ class _Decoder:
         if x is None:
             return None
         if not isinstance(x, dict) or not x:
-            raise Malformed(f"{self.subject} is no structure")
+            raise Malformed(f"{self.subject} is not a structure")
         kind = next(k for k in ("factory", "longest", *x) if k in x)
         if kind == "factory":
             return self._defaultdict(x, depth)

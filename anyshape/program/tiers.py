@@ -69,7 +69,7 @@ class Tiers:
     def making_first(self, steps: int) -> Iterator[None]:
         """Note how long the block takes to make a first plan with so many steps.
 
-        The first program of a process also loads modules, which is no cost of a second plan.
+        The first program of a process also loads modules, which is not a cost of a second plan.
         """
         started, modules = clock(), len(sys.modules)
         yield

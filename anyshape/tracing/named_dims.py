@@ -85,7 +85,7 @@ def _range(name: Any, low: Any, high: Any) -> tuple[int, Bound]:
     """Return the bounds of a Dim; raise SpecError for a wrong name or range."""
     if not isinstance(name, str) or not is_name(name):
         advice = 'name it as a variable, as in Dim("n"); max, min and other functions of sizes are taken'
-        raise SpecError(str(name), "is no name for a size", advice)
+        raise SpecError(str(name), "is not a name for a size", advice)
     declaration = f"Dim({name!r}, min={low!r}, max={high!r})"
     for bound in (low, high) if high is not None else (low,):
         if has_type(bound, (bool, np.bool_)) or not has_type(bound, (int, np.integer)) or bound < 0:

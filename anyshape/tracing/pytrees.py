@@ -103,7 +103,7 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
     if (flatten is None) != (unflatten is None) or (flatten is None and not dataclasses.is_dataclass(cls)):
         advice = "give flatten and unflatten, or make it a dataclass"
         raise ArgumentError(
-            "register_pytree_node", cls.__name__, "is no dataclass and has no flatten and unflatten", advice
+            "register_pytree_node", cls.__name__, "is not a dataclass and has no flatten and unflatten", advice
         )
     by_fields = flatten is None or unflatten is None
     take = flatten_fields if flatten is None else flatten
@@ -240,7 +240,7 @@ def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
 def flatten_prefix(prefix: Any, tree: Any, function: str, argument: str, *, none_is_leaf: bool = False) -> list[Any]:
     """Return the entries of `prefix` (ints or None), repeated for every leaf of `tree` below them.
 
-    The order of keys may differ. None in the tree is no leaf, unless `none_is_leaf`.
+    The order of keys may differ. None in the tree is not a leaf, unless `none_is_leaf`.
     """
     prefix, tree = wrapped_prefix(prefix), wrapped(tree)
     try:

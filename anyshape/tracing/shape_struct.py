@@ -39,7 +39,7 @@ class ShapeDtypeStruct:
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
         if self.dtype.kind not in NUMERIC + "O":  # random generators are objects
-            raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is no dtype of numbers", "give a numeric dtype")
+            raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is not a dtype of numbers", "give a numeric dtype")
         if not isinstance(self.shape, str):
             object.__setattr__(self, "shape", SymbolicShape(self.shape))
         if self.value is not None:
@@ -50,7 +50,7 @@ class ShapeDtypeStruct:
             raise SpecError(str(self.value), "is not a size", "give a symbolic size, or a text such as 'k'")
         if self.dtype.kind not in "iu":
             advice = "give an integer dtype, as in ShapeDtypeStruct((), int, value='k')"
-            raise DTypeError("ShapeDtypeStruct", f"a value of dtype {self.dtype} is no size", advice)
+            raise DTypeError("ShapeDtypeStruct", f"a value of dtype {self.dtype} is not a size", advice)
         if self.ndim:
             raise SpecError(str(self.shape), "has axes, and only a scalar is a size", "give the shape ()")
 

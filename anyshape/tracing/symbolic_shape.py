@@ -116,7 +116,7 @@ class SymbolicShape(Sizes):
             variable = known.get(key) if isinstance(key, str) else _variable(key)
             if variable is None:
                 advice = f"it has {', '.join(known) or 'no unknown size'}"
-                raise SpecError(str(self), f"{key} is no unknown size of it", advice)
+                raise SpecError(str(self), f"{key} is not an unknown size of it", advice)
             if variable in values and not _same_value(values[variable], value):
                 raise SpecError(str(self), f"{variable} is given twice", "give it one value")
             values[variable] = value

@@ -398,7 +398,7 @@ def generator_value(x: np.random.Generator) -> Traced:
     traced = getattr(x, "traced", None)
     if not isinstance(traced, Traced):
         advice = "pass it to the jitted function as an argument"
-        raise ArgumentError("draw", "a generator", "is no argument of the function that is traced", advice)
+        raise ArgumentError("draw", "a generator", "is not an argument of the function that is traced", advice)
     return traced
 
 

@@ -58,7 +58,7 @@ class LinearMapSpec:
 
     @cached_property
     def tokens(self) -> tuple[DimVar, ...]:
-        """Dimension variables that are no axis of a residual and no result of the graph; each gets a size carrier."""
+        """Dimension variables that are neither axes of residuals nor results of the graph; each gets a size carrier."""
         metas = [*self.xs, *self.ys, *[v.meta for v in self.graph.numbering]]
         wanted = dict.fromkeys(
             v for m in metas for e in m.extents if isinstance(e, Exact) for v in expr.variables(e.size)

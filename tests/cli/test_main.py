@@ -112,7 +112,7 @@ def test_a_saved_program_is_shown_drawn_checked_and_explained(run, tmp_path):
     assert "program 1 serves n=1" in run("explain", saved, "--shapes", "n", "--sizes", "1")[1]
     (tmp_path / "torn.anyshape").write_bytes(Path(saved).read_bytes()[:-9])
     code, _, said = run("show", str(tmp_path / "torn.anyshape"))
-    assert code == 2 and "is no saved program, or is cut short" in said and said.count("\n") == 1
+    assert code == 2 and "is not a saved program, or is truncated" in said and said.count("\n") == 1
 
 
 def test_show_takes_dtypes(run):
@@ -233,9 +233,9 @@ def test_explain_complains_on_one_line(run):
 # -- mistakes ----------------------------------------------------------------------------------------------------
 
 MISTAKES = [
-    (["show", "f:loss"], "user_functions.py:loss' is no saved program, and a function needs --shapes"),
+    (["show", "f:loss"], "user_functions.py:loss' is not a saved program, and a function needs --shapes"),
     (["explain", "f:loss"], "arguments are required: --shapes"),
-    (["show", __file__], "is no saved program, and a function needs --shapes"),
+    (["show", __file__], "is not a saved program, and a function needs --shapes"),
     ([], "arguments are required: command"),
     (["teach", "f:loss"], "invalid choice"),
     (["show", "f:loss", "--shapes", "n", "--fast"], "unrecognized arguments: --fast"),
@@ -248,8 +248,8 @@ MISTAKES = [
     (["show", "f:loss", "--shapes", "n, 4"], "--shapes describes 1 arguments, but loss(x, w)"),
     (["show", "f:loss", "--shapes", "n, , 4; 4"], "a size is missing"),
     (["show", "f:loss", "--shapes", "n, 'a'; 4"], "is not a size"),
-    (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "f77"], "'f77' is no dtype"),
-    (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "str"], "is no dtype of numbers"),
+    (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "f77"], "'f77' is not a dtype"),
+    (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "str"], "is not a dtype of numbers"),
     (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "f64;f64;f64"], "--dtypes names 3 dtypes for 2 shapes"),
     (["show", "f:loss", "--shapes", "n, 4; 5, 3"], "x @ w: x.shape[1] (4) must equal w.shape[0] (5)"),
     (["show", "f:layer", "--shapes", "n, 4; 4, 3", "--grad"], "not a scalar"),
@@ -369,7 +369,7 @@ def test_an_argument_may_be_a_size_by_its_value(run):
         (("show", "f:takes", "--shapes", "n; =k, m"), "'=k, m' gives 2 sizes"),
         (("show", "f:takes", "--shapes", "n; ="), "'=' gives 0 sizes"),
         (("show", "f:takes", "--shapes", "n; =k $"), "'$' is not expected here"),
-        (("show", "f:takes", "--shapes", "n; =k", "--dtypes", "f64; f32"), "float32 is no size"),
+        (("show", "f:takes", "--shapes", "n; =k", "--dtypes", "f64; f32"), "float32 is not a size"),
         (("check", "f:takes", "--shapes", "n; =k"), "a check takes arrays"),
     ],
 )

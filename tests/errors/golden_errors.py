@@ -262,7 +262,7 @@ def axis():
 
 
 @mistake(
-    """sum: axis (0, 0) names an axis twice at model.py
+    """x.sum((0, 0)): axis (0, 0) names an axis twice at model.py
   name each axis once"""
 )
 def axis_named_twice():
@@ -288,7 +288,7 @@ def index_at_a_later_call():
 
 
 @mistake(
-    """x[0, 1]: 2 indices for 1 axes at model.py
+    """x[0, 1]: 2 indices for an array with 1 axis at model.py
   give at most 1"""
 )
 def too_many_indices():
@@ -305,7 +305,7 @@ def index_of_floats():
 
 @mistake(
     """x[i]: index 7 is out of bounds for axis 0 with size 5 at model.py
-  keep indices within the axis, or say what is to happen: mode='clip', or mode='fill' or 'drop'"""
+  keep indices within the axis, or choose mode='clip', mode='fill' or mode='drop'"""
 )
 def index_out_of_range_at_run_time():
     jit(lambda x, i: x[i])(ones(5), np.array([1, 7]))
@@ -313,7 +313,7 @@ def index_out_of_range_at_run_time():
 
 @mistake(
     """np.take(x, i): index 7 is out of bounds for axis 0 with size 5 at model.py
-  keep indices within the axis, or say what is to happen: mode='clip', or mode='fill' or 'drop'"""
+  keep indices within the axis, or choose mode='clip', mode='fill' or mode='drop'"""
 )
 def take_out_of_range_at_run_time():
     jit(lambda x, i: np.take(x, i))(ones(5), np.array([1, 7]))
@@ -398,7 +398,7 @@ def size_that_no_input_gives():
 
 
 @mistake(
-    """len(x): x.shape[0] was declared dynamic, and is inferred to be the constant 3 (int(x.shape[0]) was asked with x.shape[0]=3) at model.py
+    """len(x): x.shape[0] was declared dynamic, and is inferred to be the constant 3 (int(x.shape[0]) with x.shape[0]=3) at model.py
   write the code for every size, or declare the size AUTO or STATIC to have a program for each case"""
 )
 def dynamic_size_that_is_bound():

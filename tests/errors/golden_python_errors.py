@@ -141,7 +141,7 @@ def addition_in_place():
 
 @mistake(
     """y[0] = ...: float() needs the value of a traced array f64[], which is not known while tracing at model.py
-  make the array from a traced one, as in np.zeros_like(x): NumPy's cannot hold the value"""
+  create the array by np.zeros_like(x) or anyshape.numpy: one of NumPy cannot hold traced values"""
 )
 def assignment_to_a_concrete_array():
     def fill(x):
@@ -184,7 +184,7 @@ def function_without_a_counterpart():
 
 
 @mistake(
-    """len(x[x > 0]): the value of count was asked, and count (made by x[x > 0] at model.py) depends on data: it is not known while tracing at model.py
+    """len(x[x > 0]): Python needs the value of count, and count (made by x[x > 0] at model.py) depends on data: it is not known while tracing at model.py
   write the code for every size, or the choice with np.where, max_dim or min_dim"""
 )
 def question_about_a_size_from_data():
@@ -245,7 +245,7 @@ def callback_with_a_wrong_result():
 
 @mistake(
     """whole batches are needed: x.shape[0] (6) must be divisible by 4 at model.py
-  call it with what is demanded"""
+  pass arguments that satisfy this check"""
 )
 def check_of_sizes():
     def batches(x):
@@ -257,7 +257,7 @@ def check_of_sizes():
 
 @mistake(
     """x must be positive: 3 of 3 elements that are False, the first at [0] at model.py
-  call it with what is demanded"""
+  pass arguments that satisfy this check"""
 )
 def check_of_values():
     def root(x):
@@ -286,7 +286,7 @@ def rank_of_an_argument():
 
 
 @mistake(
-    """loss.anyshape: is no saved program, or is cut short: File is not a zip file
+    """loss.anyshape: is not a saved program, or is truncated: File is not a zip file
   save the program again, or get another copy of the file"""
 )
 def damaged_file():

@@ -344,7 +344,7 @@ def test_sizes_that_do_not_fit_are_refused():
     spent = cost_of(lambda x: x[3:] + x.max(), "n, m")
     with pytest.raises(ArgumentError, match="does not give m"):
         spent.at({"n": 4})
-    with pytest.raises(ArgumentError, match="gives 'k', which is no dim"):
+    with pytest.raises(ArgumentError, match="gives 'k', which is not a dim"):
         spent.at({"n": 4, "m": 1, "k": 3})
     with pytest.raises(ArgumentError, match=r"gives 2\.5 for m"):
         spent.at({"n": 4, "m": 2.5})

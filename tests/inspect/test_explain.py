@@ -123,7 +123,7 @@ def test_a_fixed_value_of_a_size_is_a_guard_for_that_value():
     assert (size.name, size.source, size.value, size.low, size.high) == ("x_0", "x.shape[0]", 6, 6, 6)
 
 
-# -- what is no size ---------------------------------------------------------------------------------------------
+# -- what is not a size ---------------------------------------------------------------------------------------------
 
 
 def test_another_dtype():

@@ -76,7 +76,7 @@ _NUMBER = object()  # stands for a number among the objects of a result
 
 
 def evaluated(code, arrays, transform):
-    """The outcome of an expression over arrays, run by `transform(function)`; what is no number stays an object."""
+    """The outcome of an expression over arrays, run by `transform(function)`; what is not a number stays an object."""
     side = {}
 
     def function(*values):

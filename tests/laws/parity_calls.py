@@ -53,7 +53,7 @@ def _from_signature(name, function):
 
 
 def _along_axes(options):
-    """Each option that is no axis beside each axis that most arrays have."""
+    """Each option that is not an axis beside each axis that most arrays have."""
     axes = [o for o in options if o in ("axis=0", "axis=-1", "axis=1")]
     return [f"{axis}, {o}" for axis in axes for o in options if not o.startswith("axis=")]
 

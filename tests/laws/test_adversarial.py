@@ -46,7 +46,7 @@ ONE = [((n,),) for n in range(8)]
 TWO = [((n,), (m,)) for n in range(4) for m in range(4)]
 
 
-# -- sizes in sets and dictionaries, and beside numbers that are no ints -------------------------------------------
+# -- sizes in sets and dictionaries, and beside numbers that are not ints -------------------------------------------
 
 AS_INTS = {
     "in a set": (lambda x: x * 2 if x.shape[0] in {2, 5} else x, ONE),

@@ -28,7 +28,7 @@ FAULTS = re.compile("^(accepted|error not ours|refused, not ours|value|shape|dty
 WANTED = [
     ("take_along_axis", "no attribute", "a list of positions counts as an array, as elsewhere"),
     (r"cum(sum|prod)\(x, axis=True", "^accepted", "where NumPy asks C for an int, True is 1"),
-    (r"dtype=", "^error not ours", "NumPy itself says what is no dtype"),
+    (r"dtype=", "^error not ours", "NumPy itself says what is not a dtype"),
     (r"axis=True|diagonal|trace|(argmax|argmin|argsort|sort|repeat|take|softmax)\(", "^accepted", "True is the int 1"),
     (r"ord=", "not ours", "an order of norms is a number or one of a few names"),
     (r"ddof|correction", "", "one number is subtracted"),

@@ -181,9 +181,9 @@ REFUSED = [
     (lambda x: np.einsum(x, [0, -1], [0]), SpecError, r"the label -1 is not in 0\.\.51"),
     (lambda x: np.einsum(x, [0, 52], [0]), SpecError, r"the label 52 is not in 0\.\.51"),
     (lambda x: np.einsum(x, [0, 1], [0, 60]), SpecError, r"the label 60 is not in 0\.\.51"),
-    (lambda x: np.einsum(x, [0, 1.0], [0]), ArgumentError, "the label 1.0 is no integer"),
-    (lambda x: np.einsum(x, [0, True], [0]), ArgumentError, "the label True is no integer"),
-    (lambda x: np.einsum(x, "ij"), ArgumentError, "the label 'i' is no integer"),
+    (lambda x: np.einsum(x, [0, 1.0], [0]), ArgumentError, "the label 1.0 is not an integer"),
+    (lambda x: np.einsum(x, [0, True], [0]), ArgumentError, "the label True is not an integer"),
+    (lambda x: np.einsum(x, "ij"), ArgumentError, "the label 'i' is not an integer"),
 ]
 
 

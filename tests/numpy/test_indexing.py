@@ -79,7 +79,7 @@ def test_neighbouring_slices_are_proved_to_have_one_size():
         (lambda x: x[:: np.int64(0)], ShapeError, "step cannot be zero"),
         (lambda x: x[: np.sum(x)], AnyshapeError, "slice bound is f64"),
         (lambda x: x[:: np.argmax(x)], UnsupportedFunctionError, "step of a slice is the traced value"),
-        (lambda x: x[0, 0, 0], ShapeError, "3 indices for 2 axes"),
+        (lambda x: x[0, 0, 0], ShapeError, "3 indices for an array with 2 axes"),
         (lambda x: x[..., ...], ShapeError, "one `...`"),
         (lambda x: x[5], SizeMismatchError, r"x\[5\]: x.shape\[0\] \(2\) must be at least 6"),
         (lambda x: x[np.ones((2, 2), bool)], SizeMismatchError, r"x.shape\[1\] \(3\) must equal 2"),

@@ -216,7 +216,7 @@ def test_bytes_that_are_no_program_are_refused(data):
     refused(b"PK\x03\x04" + bytes(100), "no saved program")
     refused(data[0][: len(data[0]) // 2], "no saved program")
     refused(packed({"a": b""}), "has no program.json")
-    refused(packed({"program.json": b"[]"}), "its document is no program")
+    refused(packed({"program.json": b"[]"}), "its document is not a program")
     refused(packed({"program.json": b"{"}), "cannot be read")
     refused(packed({"program.json": b'{"format": 1, "format": 2}'}), "a key twice")
     refused(packed({"program.json": b"[" * 100_000}), "nested too deep")
@@ -268,7 +268,7 @@ CHANGES = {
     "unknown param": (0, lambda p: _set(_node(p, "tanh")["params"], "out", 1), "has the params none"),
     "axis out of range": (0, lambda p: _set(_node(p, "sort")["params"], "axis", 2), "axis cannot be 2"),
     "axis of a wrong type": (0, lambda p: _set(_node(p, "sort")["params"], "axis", False), "axis cannot be False"),
-    "value of the future": (0, lambda p: _set(p["graph"]["nodes"][0], "inputs", [99]), "a value is no integer"),
+    "value of the future": (0, lambda p: _set(p["graph"]["nodes"][0], "inputs", [99]), "a value is not an integer"),
     "wrong metadata": (1, lambda p: _set(_node(p, "reduce_sum")["outputs"][0], "shape", [4]), "promises c128"),
     "wrong dtype": (0, lambda p: _set(_node(p, "tanh")["outputs"][0], "dtype", "float32"), "float32|promises"),
     "function of sizes": (0, lambda p: _set(p["graph"]["sizes"], 0, [[1, [[["eval", 1, 2], 1]]]]), "'eval'"),

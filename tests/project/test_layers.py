@@ -316,7 +316,7 @@ def test_no_file_is_too_long(file):
 
 
 def length(function):
-    """Lines of the body; the signature and the docstring are no work to read."""
+    """Lines of the body; the signature and the docstring are not work to read."""
     body = function.body
     first = body[0]
     if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):

@@ -55,7 +55,7 @@ def private(name):
 
 
 def messages(path):
-    """Yield the texts in the code of a module that are no docstrings."""
+    """Yield the texts in the code of a module that are not docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     expressions = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
     for node in ast.walk(tree):

@@ -28,7 +28,7 @@ def integers(low, high):
 
 
 def apart(rng, shapes, dtype):
-    """Values that are no integer, so that rounding is flat around them."""
+    """Values that are not integers, so that rounding is flat around them."""
     return [numpy.asarray(rng.integers(-3, 3, s) + rng.uniform(0.2, 0.8, s)).astype(dtype) for s in shapes]
 
 

@@ -1,6 +1,6 @@
 """Draws of every method of a generator, as functions of a generator and arrays.
 
-`tests/numpy/test_generator.py` sweeps them. They are no rows of the common table: a call moves the
+`tests/numpy/test_generator.py` sweeps them. They are not rows of the common table: a call moves the
 generator, so each run needs one in the same state.
 """
 

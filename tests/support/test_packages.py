@@ -157,7 +157,7 @@ print(*[names for names in GROUPS for _ in range(4) if not in_child(lambda: toge
 
 
 def test_the_state_of_floating_point_errors_is_the_one_at_the_import():
-    """A change by `np.seterr` before it is no block; a later one may be, though modules load after it."""
+    """A change by `np.seterr` before it is not a block; a later one may be, though modules load after it."""
     code = """
 from anyshape.support.packages import traced_program
 before, np.seterr(all="raise")

@@ -89,7 +89,7 @@ REFUSED = [
     (errors.ShapeError, r"gave the shape \(1, 3\), not float64\[\?\]", lambda x: x[None], "?"),
     (errors.DTypeError, r"gave float32, not float64\[3\]", lambda x: x.astype(np.float32), "{n}"),
     (errors.ArgumentError, "as declared", lambda x: (x, x), "{n}"),
-    (errors.SpecError, "q is no size of this program", np.sin, "q"),
+    (errors.SpecError, "q is not a size of this program", np.sin, "q"),
     (KeyError, "mine", lambda x: {}["mine"], "{n}"),
 ]
 

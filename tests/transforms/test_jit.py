@@ -217,7 +217,7 @@ def test_on_decision_error_allows_decisions_on_auto_and_static_axes_only():
         f = jit(decides, dynamic_shapes={"x": (flag,)}, on_decision="error")
         assert f(np.ones(6))[0] == 1 and f(np.ones(2))[0] == -1
     proved = jit(decides, dynamic_shapes={"x": (Dim("n", min=5),)}, on_decision="error")
-    assert proved(np.ones(5))[0] == 1  # a question that the range answers is no decision
+    assert proved(np.ones(5))[0] == 1  # a question that the range answers is not a decision
 
 
 def test_sizes_as_arguments_need_no_trace_of_their_own():
@@ -544,6 +544,6 @@ def test_a_registered_class_is_a_tree():
 def test_mistakes_with_registered_classes_are_named():
     register = anyshape.register_pytree_node
     fails(ArgumentError, lambda: register(Line), "Line is registered already")
-    fails(ArgumentError, lambda: register(int), "int is no dataclass")
-    fails(ArgumentError, lambda: register(Pair, lambda p: ((), None)), "Pair is no dataclass")
+    fails(ArgumentError, lambda: register(int), "int is not a dataclass")
+    fails(ArgumentError, lambda: register(Pair, lambda p: ((), None)), "Pair is not a dataclass")
     fails(ArgumentError, lambda: register(3), "cls is 3", "give a class")

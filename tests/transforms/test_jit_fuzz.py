@@ -30,8 +30,8 @@ FAMILIES = (AssertionError, *ERRORS)
 class Tally:
     """Compares the calls of one jitted function with NumPy, and its new traces with new paths.
 
-    A slice bound that counts from the end is no question of Python, but another formula for a size: such calls may be
-    traced apart, and need not.
+    A slice bound that counts from the end is not a decision of Python, but another formula for a size. Such calls may
+    be traced apart, and need not.
     """
 
     def __init__(self, jitted, note):

@@ -56,7 +56,7 @@ class BufferReuse:
             self.stretched.add(step.outputs[0])
 
     def _last_uses_of_memory(self) -> dict[Slot, int]:
-        """Return for each slot that is no view the last use of its memory, by the slot or by a view of it."""
+        """Return for each slot that is not a view the last use of its memory, by the slot or by a view of it."""
         last = dict(self.last_use)
         for view, base in self.base.items():
             last[base] = max(last.get(base, len(self.steps)), self.last_use[view])

@@ -110,7 +110,7 @@ class Traits(NamedTuple):
     - `time`: the time per element of the result, for the choice of tiles.
     - `tiling`: how it runs in tiles; None: on whole arrays alone.
     - `scratch`: an upper bound of the bytes that the kernel allocates besides its result; None: nothing.
-    - `movement`: how it acts on strides; None: it is no movement that views can stand for.
+    - `movement`: how it acts on strides; None: it is not a movement that views can stand for.
     - `algebra`: how it is simplified.
     - `recomputable`: rematerialisation may run it twice.
     - `runs_user_code`: its kernel calls a Python function of the user.

@@ -174,7 +174,7 @@ def _narrow(x, *, dtype):
 def _power_of_ints(x, y):
     """Return x**y, or infinity for numbers so large that no int64 holds it: it could take all memory."""
     if y < 0:
-        raise ValueError(f"{x} ** {y} is no integer: make one of them a float")
+        raise ValueError(f"{x} ** {y} is not an integer: make one of them a float")
     return x**y if y <= 64 or abs(x) <= 1 else math.inf
 
 

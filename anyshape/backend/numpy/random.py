@@ -22,7 +22,7 @@ def _loop(numbers, arrays, loops, draw):
         one = arrays[0][()]
         if not isinstance(one, np.random.Generator):
             advice = "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
-            raise DTypeError("draw", f"{type(one).__name__} is no generator of NumPy", advice)
+            raise DTypeError("draw", f"{type(one).__name__} is not a generator of NumPy", advice)
         numbers[...] = draw((one, numbers.shape, numbers.dtype), *arrays[1:])
         return
     for i in range(len(numbers)):

@@ -12,7 +12,7 @@ from anyshape.errors import ArgumentError
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
 DEFAULT_MODE = "auto"
-AMBIENT_ERRSTATE = np.geterr()  # at the import of anyshape: an `np.seterr` before it is no block of `np.errstate`
+AMBIENT_ERRSTATE = np.geterr()  # at the import of anyshape: an `np.seterr` before it is not a block of `np.errstate`
 
 
 class Config:

@@ -384,7 +384,7 @@ def last_draw() -> Value | None:
 
 
 def record_refusal(x: object, error: Exception) -> None:
-    """Record in all traces why x is no int, as NumPy may replace this error with its own."""
+    """Record in all traces why x is not an int, as NumPy may replace this error with its own."""
     for builder in active_builders():
         builder.refused = repr(x), error
 

@@ -52,7 +52,7 @@ GENERATORS = np.dtype(object)  # of values that stand for random generators
 
 
 class Malformed(Exception):
-    """Data are no graph, with the reason; the caller adds where they come from."""
+    """Data that are not a graph, with the reason; the caller adds where they come from."""
 
 
 # -- readers of plain data
@@ -61,7 +61,7 @@ class Malformed(Exception):
 def fields(x: Any, subject: str, *names: str) -> list[Any]:
     """Return the entries of an object that has exactly these names."""
     if not isinstance(x, dict) or x.keys() != set(names):
-        raise Malformed(f"{subject} is no object with {', '.join(names)}")
+        raise Malformed(f"{subject} is not an object with {', '.join(names)}")
     return [x[name] for name in names]
 
 
@@ -69,21 +69,21 @@ def items(x: Any, subject: str, most: int, least: int = 0) -> list[Any]:
     """Return a list of `least` to `most` entries."""
     if not isinstance(x, list) or not least <= len(x) <= most:
         wanted = f"{least}" if least == most else f"{least} to {most}"
-        raise Malformed(f"{subject} is no list of {wanted} entries")
+        raise Malformed(f"{subject} is not a list of {wanted} entries")
     return x
 
 
 def integer(x: Any, subject: str, low: int, high: int) -> int:
     """Return an integer of this range, both ends included."""
     if type(x) is not int or not low <= x <= high:
-        raise Malformed(f"{subject} is no integer from {low} to {high}")
+        raise Malformed(f"{subject} is not an integer from {low} to {high}")
     return x
 
 
 def text(x: Any, subject: str) -> str:
     """Return a text that is safe to print."""
     if not isinstance(x, str) or len(x) > MOST["characters of a text"]:
-        raise Malformed(f"{subject} is no text, or a long one")
+        raise Malformed(f"{subject} is not a text, or a long one")
     if not all(c.isprintable() or c in "\n\t" for c in x):
         raise Malformed(f"{subject} holds characters that do not print")
     return x
@@ -111,14 +111,14 @@ def number(x: Any, subject: str) -> Any:
         if kind == "long":
             reals = [np.longdouble(text(p, subject)) for p in items(parts, subject, 2, 1)]
             return reals[0] if len(reals) == 1 else np.clongdouble(reals[0]) + reals[1] * np.clongdouble(1j)
-    raise Malformed(f"{subject} is no number")
+    raise Malformed(f"{subject} is not a number")
 
 
 def _float(x: Any, subject: str) -> float:
     try:
         return float.fromhex(text(x, subject)[:100])
     except (ValueError, OverflowError):
-        raise Malformed(f"{subject} is no float in hexadecimal") from None
+        raise Malformed(f"{subject} is not a float in hexadecimal") from None
 
 
 def read_dtype(x: Any, subject: str) -> np.dtype:
@@ -308,7 +308,7 @@ class _Decoder:
         op = OPS[choice(name, f"the op of {subject}", OPS)]
         inputs, sources = [tuple([self.value(v) for v in items(vs, subject, MOST["inputs"])]) for vs in operands]
         if not isinstance(params, dict):
-            raise Malformed(f"the params of {subject} are no object")
+            raise Malformed(f"the params of {subject} are not an object")
         decoded = {text(k, subject): self.param(p, f"{subject}: {op}: {k}") for k, p in params.items()}
         metas = [self.meta(m) for m in items(outputs, subject, MOST["outputs of a node"], 1)]
         node = Node(op, inputs, sources, params_tuple(decoded), tuple([Value(m) for m in metas]), self.line(line))

@@ -45,7 +45,7 @@ def encode_number(x: Any) -> Any:
         return {"complex": [x.real.hex(), x.imag.hex()]}
     if isinstance(x, float):
         return {"float": x.hex()}
-    raise TypeError(f"a program holds {x!r}, which is no number")
+    raise TypeError(f"a program holds {x!r}, which is not a number")
 
 
 def encode_graph(graph: Graph) -> tuple[dict[str, Any], list[np.ndarray]]:

@@ -241,7 +241,8 @@ class _Sizes:
         for source in graph.dims:
             axis = expr.as_atom(source.size)
             if not isinstance(axis, InputAxis):
-                raise ctx.fail(f"the size {source.variable} of {graph.name or 'a subgraph'} is no axis of its inputs")
+                name = graph.name or "a subgraph"
+                raise ctx.fail(f"the size {source.variable} of {name} is not an axis of its inputs")
             if source.variable not in varying:
                 axis_of_operand = axis.axis + (axis.operand in elements)
                 self.axes[source.variable] = expr.input_axis(first + axis.operand, axis_of_operand)

@@ -55,11 +55,11 @@ def check_subgraph(graph: Graph, tick: Tick = bool) -> None:
         raise IllegalGraphError(name, "is a subgraph with constants, sizes by value or hidden inputs")
     for source in graph.dims:
         if not _is_axis(graph, source):
-            raise IllegalGraphError(name, f"reads {source.variable} off {source.size}, which is no axis of that size")
+            raise IllegalGraphError(name, f"reads {source.variable} off {source.size}, which is not an axis of it")
     bound = {*[source.variable for source in graph.dims], *graph.runtime}
     free = [v for v in variables_in_types(graph) if v not in bound]
     if free:
-        raise IllegalGraphError(name, f"is a subgraph with the size {free[0]}, which is no axis of its inputs")
+        raise IllegalGraphError(name, f"is a subgraph with the size {free[0]}, which is not an axis of its inputs")
     check_graph(graph, tick)
 
 

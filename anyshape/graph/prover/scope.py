@@ -377,7 +377,7 @@ class Scope:
             claim = equal(size, 0, f"int({size})")
             raise self._inconclusive(claim, f"the value of {size}", where, str(size))
         number = evaluate(size, values_from(self.hints))
-        self._refine(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
+        self._refine(Condition("guard", equal(size, number), "python", f"int({size})", where))
         _warn_about_fixed_size(self.size_names.size(size), where)
         return number
 

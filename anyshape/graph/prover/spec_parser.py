@@ -90,7 +90,7 @@ def parse_relation(text: str, lookup: Lookup) -> ParsedSpec:
         parser.expect(("", "="))
         if token.text:
             parser.fail(_HINTS["="], token.column)
-        raise SpecError(text, "is no relation between sizes", _RELATION_ADVICE)
+        raise SpecError(text, "is not a relation between sizes", _RELATION_ADVICE)
     parser.position += 1
     right = parser.expression()
     if parser.peek().text in _RELATIONS:
@@ -161,7 +161,7 @@ class _Parser:
         """Raise SpecError if the lookup did not know a name."""
         if self.unknown:
             names = " and ".join(map(repr, self.unknown))
-            be = "is no name" if len(self.unknown) == 1 else "are no names"
+            be = "is not a name" if len(self.unknown) == 1 else "are not names"
             self.fail(f"{names} {be} of the shape or its scope", next(iter(self.unknown.values())))
 
     # -- shapes
@@ -254,7 +254,7 @@ class _Parser:
                 return
             if token.kind == "name" and self.peek().text == "(":
                 if token.text not in _FUNCTIONS:
-                    self.fail(f"{token.text!r} is no function of sizes", token.column)
+                    self.fail(f"{token.text!r} is not a function of sizes", token.column)
                 self.position += 1
                 self._open(token)
             elif token.kind == "name":

@@ -215,7 +215,7 @@ def total(sizes: Iterable[Size]) -> Size:
 def power(a: Size, k: int) -> Size:
     """Return a ** k; raise ValueError for k < 0."""
     if k < 0:
-        raise ValueError(f"({a}) ** {k} is no integer")
+        raise ValueError(f"({a}) ** {k} is not an integer")
     if isinstance(a, DimExpr):
         check_limit("factors in a term", k)
     else:

@@ -395,7 +395,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     members = [_wholes("ravel_multi_index", i) for i in multi_index]
     modes = (mode,) * len(shape) if isinstance(mode, str) else tuple(mode)
     if not len(members) == len(shape) == len(modes):
-        problem = f"has {len(members)} indices for {len(shape)} axes"
+        problem = f"has {len(members)} indices for a shape of length {len(shape)}"
         raise ArgumentError("ravel_multi_index", "multi_index", problem, "give an index for each axis")
     terms = list(zip(broadcast_arrays(*members), shape, modes, strict=True))
     result: Any = None

@@ -1,4 +1,4 @@
-"""Compare traced arrays with what is no number: None, text, other objects. NumPy finds them unequal, elementwise."""
+"""Compare traced arrays with what is not a number: None, text, other objects. NumPy finds them unequal, elementwise."""
 
 from __future__ import annotations
 

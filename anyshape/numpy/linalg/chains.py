@@ -63,7 +63,7 @@ def matrix_power(a: Any, n: Any) -> Any:
         return np.linalg.matrix_power(a, n)
     x, power = asarray(a), static_int(n, "matrix_power", "the power")
     if x.ndim < 2:
-        raise ShapeError("matrix_power", "the operand is no matrix", (meta_of(x),), user_line())
+        raise ShapeError("matrix_power", "the operand is not a matrix", (meta_of(x),), user_line())
     if power < 0:
         x, power = inv(x), -power
     shape = sizes(x)

@@ -112,7 +112,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if mode in ("complete", "raw"):
         raise UnsupportedFunctionError("qr", f"mode {mode!r} of a traced array", "use mode='reduced'", user_line())
     if mode not in ("reduced", "r"):
-        raise ArgumentError("qr", f"mode={mode!r}", "is no mode", "use 'reduced' or 'r'")
+        raise ArgumentError("qr", f"mode={mode!r}", "is not a mode", "use 'reduced' or 'r'")
     q, r = la.qr(as_matrices("qr", a))
     return QRResult(q, r) if mode == "reduced" else r
 

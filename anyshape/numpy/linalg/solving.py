@@ -35,7 +35,7 @@ def as_matrices(name: str, a: Any) -> Any:
     """Return matrices in the dtype of numpy.linalg. As in NumPy, axes are checked before the dtype."""
     x = as_traced(asarray(a))
     if x.meta.rank < 2:
-        raise context_of(name, x).fail("the operand is no matrix", "pass an array of two axes or more")
+        raise context_of(name, x).fail("the operand is not a matrix", "pass an array of two axes or more")
     return in_one_dtype(name, x)[0]
 
 
@@ -44,7 +44,7 @@ def as_squares(name: str, a: Any) -> Any:
     x = as_traced(asarray(a))
     ctx = context_of(name, x)
     if x.meta.rank < 2:
-        raise ctx.fail("the operand is no matrix", "pass an array of two axes or more")
+        raise ctx.fail("the operand is not a matrix", "pass an array of two axes or more")
     rows, columns = sizes(x)[-2:]
     ctx.require_equal(rows, columns, f"matrices must be square, and these are {rows} by {columns}")
     return in_one_dtype(name, x)[0]
@@ -156,7 +156,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     count = numel(shape)
     ctx = context_of("tensorsolve", x, right)
     size, square = numel(sizes(x)), expr.mul(count, count)
-    ctx.require_equal(size, square, f"{size} elements are no square matrix for the {count} elements of the solution")
+    ctx.require_equal(size, square, f"{size} elements are not a square matrix for the {count} elements of the solution")
     flat = solve(mv.reshape(x, (count, count)), mv.reshape(right, (numel(sizes(right)),)))
     return mv.reshape(flat, shape)
 
@@ -170,7 +170,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
         return np.linalg.tensorinv(a, ind)
     x, count = as_traced(a), static_int(ind, "tensorinv", "ind")
     if count <= 0:
-        raise ArgumentError("tensorinv", f"ind={ind}", "is no number of axes", "pass an int of at least 1")
+        raise ArgumentError("tensorinv", f"ind={ind}", "is not a number of axes", "pass an int of at least 1")
     if not x.meta.rank:
         raise ArgumentError("tensorinv", "a", "is a scalar", "pass an array with axes")
     first, last = sizes(x)[:count], sizes(x)[count:]

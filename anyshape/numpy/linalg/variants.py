@@ -20,7 +20,7 @@ def _matrices(name: str, x: Any) -> Any:
     """Return a stack of matrices."""
     stack = as_traced(x)
     if stack.ndim < 2:
-        raise ShapeError(name, "the operand is no matrix", (meta_of(stack),), user_line())
+        raise ShapeError(name, "the operand is not a matrix", (meta_of(stack),), user_line())
     return stack
 
 
@@ -44,7 +44,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
         return np.linalg.outer(x1, x2)
     vectors = [as_traced(x) for x in (x1, x2)]
     if any(x.ndim != 1 for x in vectors):
-        raise ShapeError("outer", "an operand is no vector", [meta_of(x) for x in vectors], user_line())
+        raise ShapeError("outer", "an operand is not a vector", [meta_of(x) for x in vectors], user_line())
     return contraction.outer(*vectors)
 
 

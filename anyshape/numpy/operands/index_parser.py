@@ -114,7 +114,10 @@ class Key:
         dots = [i for i, item in enumerate(items) if item is Ellipsis]
         if count > rank or len(dots) > 1:
             if count > rank:
-                raise self.ctx.fail(f"{count} indices for {rank} axes", f"give at most {rank}")
+                raise self.ctx.fail(
+                    f"{count} indices for an array with {rank} {'axis' if rank == 1 else 'axes'}",
+                    f"give at most {rank}",
+                )
             raise self.ctx.fail("a key can hold one `...`", "leave out the other ones")
         missing: list[Any] = [slice(None)] * (rank - count)
         if dots:  # one for no axis stays

@@ -82,7 +82,7 @@ def memory_of(x: Any) -> Memory:
 
 
 def _outside(x: Any) -> str:
-    """Return what an array that is no copy stands for outside of the program, "" if it may be written to."""
+    """Return what an array that is not a copy stands for outside of the program, "" if it may be written to."""
     outside = _OUTSIDE.get(x.builder.roots.get(x.value, ""), "")
     return "" if outside and any(x is handle for handle in x.builder.writable) else outside
 

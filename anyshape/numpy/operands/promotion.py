@@ -61,7 +61,7 @@ def resolve_size(size: SymbolicSize) -> Size:
         for variable in expr.variables(known):
             if builder.dim_owner(variable) is None:
                 advice = f"give an argument an axis of size {variable}, or pass it as an integer"
-                raise SpecError(str(size), f"{variable} is no size of the arguments of this program", advice)
+                raise SpecError(str(size), f"{variable} is not a size of the arguments of this program", advice)
     return known
 
 

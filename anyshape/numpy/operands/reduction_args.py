@@ -114,7 +114,7 @@ def start_value(name: str, initial: Any, dtype: np.dtype) -> Any:
 def mask_like(name: str, x: Any, where: Any) -> Any:
     """Return a `where` argument in the shape of x."""
     if not is_traced(where) and np.asarray(where).dtype.kind not in "biufc":
-        raise ArgumentError(name, f"where={where!r}", "is no mask", "pass an array of bools")
+        raise ArgumentError(name, f"where={where!r}", "is not a mask", "pass an array of bools")
     mask = asarray(where if is_traced(where) or hasattr(where, "dtype") else np.asarray(where, _BOOL))
     if mask.dtype != _BOOL:
         raise DTypeError(name, f"`where` is {mask.dtype}", "compare it to make it bool", user_line())

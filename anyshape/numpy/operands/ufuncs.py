@@ -75,7 +75,7 @@ def has_out(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> 
 class Ufunc:
     """Function that stands for a ufunc of NumPy or SciPy, with its attributes and methods.
 
-    It is no `np.ufunc` itself, since it takes lists of traced values, symbolic sizes and Python scalars of a program.
+    It does not extend `np.ufunc`, since it takes lists of traced values, symbolic sizes and traced Python scalars.
     """
 
     __module__: str

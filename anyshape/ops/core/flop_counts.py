@@ -56,7 +56,7 @@ class OpCost(NamedTuple):
 
 
 class CeilLog2(DimVar):
-    """Leaf of a cost that stands for the smallest k >= 0 with 2**k >= `of`, which is no polynomial of sizes."""
+    """Leaf of a cost that stands for the smallest k >= 0 with 2**k >= `of`, which is not a polynomial of sizes."""
 
     __slots__ = ("of",)
     _made: WeakValueDictionary[DimExpr, CeilLog2] = WeakValueDictionary()

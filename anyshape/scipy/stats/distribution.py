@@ -146,11 +146,11 @@ class Family:
         return self._density("pdf", "density", x, args, parameters, 0.0)
 
     def logpmf(self, k: Any, *args: Any, **parameters: Any) -> Any:
-        """Return the logarithm of the probability of k; -inf where k is no integer of the support."""
+        """Return the logarithm of the probability of k; -inf where k is not an integer of the support."""
         return self._density("logpmf", "log_density", k, args, parameters, -INF)
 
     def pmf(self, k: Any, *args: Any, **parameters: Any) -> Any:
-        """Return the probability of k; 0 where k is no integer of the support."""
+        """Return the probability of k; 0 where k is not an integer of the support."""
         return self._density("pmf", "density", k, args, parameters, 0.0)
 
     # -- distribution functions and quantiles

@@ -241,7 +241,7 @@ class _Reading:
         if has_type(entry, (int, np.integer)) and not has_type(entry, bool) and entry >= 0:
             return int(entry)
         advice = "give a name, an int, a Dim, AUTO, STATIC or DYNAMIC"
-        raise self.shapes.wrong(path, f"is {entry!r}, which is no size", advice)
+        raise self.shapes.wrong(path, f"is {entry!r}, which is not a size", advice)
 
     def _check_text(self, text: str, rank: int, path: str) -> None:
         """Raise SpecError for a text that is not a specification, whatever its number of axes."""

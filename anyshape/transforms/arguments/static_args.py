@@ -138,7 +138,7 @@ def _positions(
 
 
 def _check_names(name: str, names: Sequence[str], parameters: Sequence[inspect.Parameter]) -> None:
-    """Raise ArgumentError if a name is no parameter of the function."""
+    """Raise ArgumentError if a name is not a parameter of the function."""
     known = [p.name for p in parameters]
     if not parameters or any(p.kind is p.VAR_KEYWORD for p in parameters):
         return

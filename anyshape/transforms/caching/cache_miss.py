@@ -34,7 +34,7 @@ class Key(NamedTuple):
     tree: Any
     static: tuple[Any, ...]
     leaves: tuple[tuple[Any, ...], ...]  # by `leaf_key`
-    keys: tuple[Any, ...] = ()  # of dicts, if some are no texts: 1 and True are equal in `tree`
+    keys: tuple[Any, ...] = ()  # of dicts, if some are not texts: 1 and True are equal in `tree`
     order: Order = Order.KEYS  # of keys and keywords, as far as the function sees it
 
 

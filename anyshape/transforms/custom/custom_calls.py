@@ -79,11 +79,11 @@ class Bundle:
         return unflatten(self.tree, [_restored(role, part, remaining) for role, part in self.leaves])
 
     def objects(self) -> list[Any]:
-        """Return the leaves that are no values."""
+        """Return the leaves that are not values."""
         return [part for role, part in self.leaves if role == "fixed"]
 
     def with_objects(self, objects: Sequence[Any]) -> Bundle:
-        """Return the bundle with other objects in place of its leaves that are no values."""
+        """Return the bundle with other objects in place of its leaves that are not values."""
         remaining = iter(objects)
         return replace(self, leaves=tuple([(r, next(remaining) if r == "fixed" else part) for r, part in self.leaves]))
 
@@ -342,7 +342,7 @@ def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[
         problem = "has no position, and rules get arguments by position"
         raise ArgumentError(name, next(iter(bound.kwargs)), problem, "declare it before `*`, or close over it")
     if (getattr(function, "__module__", None) or "").partition(".")[0] not in ("numpy", "anyshape"):
-        bound.apply_defaults()  # defaults of NumPy's functions are no arrays
+        bound.apply_defaults()  # defaults of NumPy's functions are not arrays
     return list(bound.args)
 
 

@@ -75,8 +75,8 @@ def test_values_are_checked_against_their_bounds():
 
 
 BAD_VALUES = [
-    (lambda: ShapeDtypeStruct((), float, value="k"), errors.DTypeError, "of dtype float64 is no size"),
-    (lambda: ShapeDtypeStruct((), bool, value="k"), errors.DTypeError, "of dtype bool is no size"),
+    (lambda: ShapeDtypeStruct((), float, value="k"), errors.DTypeError, "of dtype float64 is not a size"),
+    (lambda: ShapeDtypeStruct((), bool, value="k"), errors.DTypeError, "of dtype bool is not a size"),
     (lambda: ShapeDtypeStruct((3,), int, value="k"), errors.SpecError, "only a scalar is a size"),
     (lambda: ShapeDtypeStruct((), int, value=-1), errors.SpecError, "is not a size"),
     (lambda: ShapeDtypeStruct((), int, value=2.5), errors.SpecError, "is not a size"),

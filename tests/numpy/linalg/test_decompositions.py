@@ -78,7 +78,7 @@ def test_results_have_the_classes_of_numpy():
         (lambda a: np.linalg.eigh(a, "X"), ValueError, "UPLO"),
         (lambda a: np.linalg.eigvalsh(a[:2]), SizeMismatchError, "must equal"),
         (lambda a: np.linalg.qr(a, "complete"), UnsupportedFunctionError, "mode 'complete'"),
-        (lambda a: np.linalg.qr(a, "full"), ArgumentError, "is no mode"),
+        (lambda a: np.linalg.qr(a, "full"), ArgumentError, "is not a mode"),
         (lambda a: np.linalg.svd(a, hermitian=True), UnsupportedFunctionError, "hermitian"),
         (lambda a: np.linalg.pinv(a, 0.1, rtol=0.1), ValueError, "both given"),
         (lambda a: np.linalg.cond(a, 1), UnsupportedFunctionError, "p=1"),

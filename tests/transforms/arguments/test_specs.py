@@ -225,7 +225,7 @@ MISTAKES = [
     ("max(a,)", 6, "a size is missing"),
     ("floordiv(a)", 0, "takes 2 arguments, not 1"),
     ("mod(a, b, c)", 0, "takes 2 arguments, not 3"),
-    ("a + foo(b)", 4, "'foo' is no function"),
+    ("a + foo(b)", 4, "'foo' is not a function"),
     ("a + max", 4, "'max' is a function"),
     ("a // 0", 2, "divides by zero"),
     ("a, b % (2 - 2)", 5, "divides by zero"),
@@ -270,8 +270,8 @@ MISTAKEN_CONSTRAINTS = [
     (">= a", 0, "a size is missing"),
     ("a >= b, c", 6, "',' is not expected"),
     ("n is large", 2, "'is' is not expected"),
-    ("a >= zz + yy", 5, "'zz' and 'yy' are no names"),
-    ("q == 1", 0, "'q' is no name"),
+    ("a >= zz + yy", 5, "'zz' and 'yy' are not names"),
+    ("q == 1", 0, "'q' is not a name"),
     ("a == _", 5, "a whole axis"),
     ("a >= 2.5", 5, "not an integer"),
 ]
@@ -535,7 +535,7 @@ def test_a_program_may_close_over_sizes_of_its_specifications():
         return x.reshape(n, m, 1) * (n - m)
 
     assert trace(function)(ShapeDtypeStruct((n, m)))(np.ones((5, 2))).sum() == 30
-    with pytest.raises(errors.SpecError, match="k is no size of the arguments"):
+    with pytest.raises(errors.SpecError, match="k is not a size of the arguments"):
         trace(lambda x: x * k)(ShapeDtypeStruct((n, m)))
 
 
@@ -604,9 +604,9 @@ def test_dims_mix_with_every_scope():
     assert anyshape.max_dim(n, d) is not None and str(anyshape.max_dim(n, d)) == "n"
     program = trace(lambda x, y: x.reshape(d, -1) + y)(ShapeDtypeStruct((d, n)), ShapeDtypeStruct((n,)))
     assert program(np.ones((2, 6)), np.ones(6)).shape == (2, 6)
-    with pytest.raises(errors.SpecError, match="e is no size of the arguments"):
+    with pytest.raises(errors.SpecError, match="e is not a size of the arguments"):
         trace(lambda x: x + e)(ShapeDtypeStruct((d,)))
-    with pytest.raises(errors.SpecError, match="e is no size of the arguments"):
+    with pytest.raises(errors.SpecError, match="e is not a size of the arguments"):
         anyshape.jit(lambda x: x + e)(X)
     assert m is not None
 
@@ -705,7 +705,7 @@ def test_specs_of_arguments_share_a_scope_and_its_constraints():
     scope = SymbolicScope(dims=[Dim("batch", 1, 16)])
     (y,) = symbolic_args_specs((X,), "batch, _", scope=scope)
     assert y.shape[0].upper == 16 and y.shape[0].scope is scope
-    with pytest.raises(errors.SpecError, match="'q' is no name"):
+    with pytest.raises(errors.SpecError, match="'q' is not a name"):
         symbolic_args_specs((X,), "a, _", constraints=["q >= a"])
     with pytest.raises(errors.ContradictionError):
         symbolic_args_specs((X,), "a, b", constraints=["a >= b + 1", "b >= a"])

@@ -565,7 +565,7 @@ def test_derivatives_of_batches(derive, pair):
 
 
 def test_weights_that_examples_share():
-    """The cotangent of a value that is no row is the sum over examples, also in a batch of batches."""
+    """The cotangent of a value that is not a row is the sum over examples, also in a batch of batches."""
 
     def loss(w, x):
         return np.sum(cond(x[0] > 0, lambda: np.tanh(x @ w), lambda: np.sin(np.sum(w * w, axis=0)) * x[1]) ** 2)

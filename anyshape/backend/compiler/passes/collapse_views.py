@@ -72,7 +72,7 @@ def _is_movement(step: Step, ctx: ShapeGuardContext) -> bool:
 
 def _movement(step: Step) -> Movement:
     movement = TRAITS[step.op].movement
-    assert movement is not None, f"{step.op} is no movement"
+    assert movement is not None, f"{step.op} is not a movement"
     return movement
 
 
