@@ -1,4 +1,4 @@
-"""Naive evaluator, which defines the meaning of a graph: every plan must give the same."""
+"""Interpreter of graphs: the naive evaluator, which defines their meaning. Every plan must give the same results."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Levels: TypeAlias = tuple[tuple[bool, ...], ...]
 
 
 class CustomRule:
-    """Rule of the user as a param. Rules are equal if their keys are; subclasses hold the functions.
+    """Derivative rule of the user as a param. Rules are equal if their keys are; subclasses hold the functions.
 
     `name` is the name of the function that has the rule. The last `captured` arguments are values that the rule closes
     over: their tangents play no part. `is_independent`: the results do not depend on how the function

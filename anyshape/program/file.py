@@ -1,4 +1,4 @@
-"""File format of programs: a zip archive of one JSON document and its constants as .npy. See docs/export.md.
+"""Program files: a zip archive of one JSON document and its constants as .npy. See docs/export.md.
 
 The author of a file is not trusted:
 

@@ -1,4 +1,4 @@
-"""Load packages at their first use, so that importing anyshape costs little over importing NumPy.
+"""Table of lazily imported modules, so that importing anyshape costs little over importing NumPy.
 
 This table is the only place of the library that imports late. `extra` names the optional dependency group of a package
 that anyshape can do without. Modules of anyshape itself stand here if `import anyshape` needs none of them: what

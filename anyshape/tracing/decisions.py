@@ -1,4 +1,4 @@
-"""Decisions of Python on values: each is answered from the current call while tracing, and checked by every run.
+"""Decisions on values: Python takes the answer from the traced call, and every run checks it.
 
 The values of a call are computed on demand, node by node as the naive evaluator does, and each once. A value inside of
 `grad` is that of the primal, one inside of `vmap` that of the first example: a run compares it with the others.

@@ -67,3 +67,20 @@ def test_the_design_names_every_folder_and_module():
             continue
         nested = f"`{folder.as_posix()}/`" in layout and folder.parts[:1] == ("inspect",)
         assert f"`{file.stem}`" in layout or nested, f"{folder}/{file.name} is missing in section 3 of docs/design.md"
+
+
+def terms():
+    """Yield each term of the glossary, the class or symbol that it names, and the files where it lives."""
+    row = re.compile(r"^\| (?!term|---)(.+?) \| .+ \| (.+?) \|$", re.MULTILINE)
+    for names, homes in row.findall((DOCS / "glossary.md").read_text()):
+        for name in re.sub(r" \(.*?\)", "", names).split(", "):
+            yield name.replace("`", ""), re.findall(r"\(`(\w+)`\)", names), re.findall(r"`([\w/.]+)`", homes)
+
+
+@pytest.mark.parametrize(("term", "symbols", "homes"), terms(), ids=lambda x: x if isinstance(x, str) else "")
+def test_a_term_of_the_glossary_is_used_where_it_lives(term, symbols, homes):
+    paths = [ROOT / "anyshape" / home for home in homes]
+    files = [file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])]
+    text = " ".join(file.read_text() for file in files)
+    assert term.lower() in re.sub(r"[_\s]+", " ", text.lower()), f"{homes} does not say {term!r}"
+    assert all(symbol in text for symbol in symbols), f"{homes} does not define {symbols}"

@@ -1,6 +1,6 @@
-"""Blocks of trips of a scan: so many trips that the element values of a block stay in a cache.
+"""Length of a block of trips of a scan: so many trips that the element values of a block fit in a cache.
 
-A block has a trip at least. How many it has depends on sizes alone, so equal arguments have equal blocks.
+A block has at least one trip. The length depends on sizes alone, so equal arguments have equal blocks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cache of the memory blocks of large results, reused once nobody holds them.
+"""Block cache: memory blocks of large results, reused once nobody holds them.
 
 Fresh memory is slow. The system clears its pages first, and the C library returns large arrays to the system as soon
 as they are free. A new array costs about as much as adding two existing ones.

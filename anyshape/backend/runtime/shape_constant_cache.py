@@ -1,4 +1,4 @@
-"""Cache of shape-only values, keyed by the sizes of a call.
+"""Shape-constant cache: results of shape-only steps, keyed by the sizes of a call.
 
 A generated function makes its values at the first call with some sizes. `anyshape.config.shape_cache_bytes` bounds the
 bytes that all functions hold together, and the oldest entry is evicted first. The arrays are read-only. Values whose
@@ -26,7 +26,7 @@ _WARNS: Values = ()  # stands for values that are not cached because making them
 
 
 class ShapeConstants:
-    """Cached values of one generated function; `make` computes them from sizes."""
+    """Shape constants of one generated function; `make` computes them from sizes."""
 
     def __init__(self, make: Callable[..., Values]) -> None:
         self.make = make

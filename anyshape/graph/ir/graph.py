@@ -105,7 +105,7 @@ class Value:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
-    """Application of an op. `sources` are read for shapes alone; op-local leaves index inputs, then sources."""
+    """Application of an op. `sources` are shape sources; op-local leaves index inputs, then sources."""
 
     op: Op
     inputs: tuple[Value, ...]

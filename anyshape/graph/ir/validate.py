@@ -1,4 +1,4 @@
-"""Validate graphs: each value is made before it is read, and its array type follows from the shape rule of its op."""
+"""Validation of graphs: values are made before they are read, and array types follow from the shape rules of ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes of sizes that are proved equal: what is proved of one size holds for all of its class."""
+"""Classes of equal sizes: what is proved of one size holds for all sizes of its class."""
 
 from __future__ import annotations
 

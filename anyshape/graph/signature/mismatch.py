@@ -1,6 +1,6 @@
-"""Error for a call whose sizes do not fit the signature: bind each variable again, up to the first mismatch.
+"""Signature mismatch: the error for a call whose sizes do not fit. Variables are bound again, up to the first mismatch.
 
-Generated code detects a mismatch fast and without words. This module then finds the words, slowly.
+Generated code detects a mismatch fast, without details. This module then builds the message, slowly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Leaves of size expressions: unknown sizes, and sizes of operands, by axis or by value."""
+"""Symbols, the leaves of size expressions: unknown sizes, and sizes of operands, by axis or by value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Interned:
 
 
 class DimVar(Interned):
-    """Unknown size, with identity, name and bounds. Two variables of one name differ.
+    """Dimension variable: an unknown size, with identity, name and bounds. Two variables of one name differ.
 
     A pickled variable keeps its identity. It prints as its `label`: its name, or a text that distinguishes it from
     another variable of that name.

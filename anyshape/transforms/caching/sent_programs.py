@@ -1,6 +1,6 @@
-"""Programs in the pickle of a jitted function, and the test that they are valid in the process that unpickles it.
+"""Sent programs, in the pickle of a jitted function, and the test that they are valid in the process that unpickles it.
 
-A program of another process serves here only if everything that the function reaches is equal there and here. Arrays
+A program of another process is used only if everything that the function reaches is equal in both processes. Arrays
 that the function reaches stay references: the program holds the arrays of this process.
 """
 

@@ -1,4 +1,4 @@
-"""Fusion: steps along the same rows become one group, which runs a tile of rows at a time.
+"""Fusion pass: steps along the same rows become one fusion group, which runs a tile of rows at a time.
 
 An operand of a step in a group has its rows (`row_parallel.py`), or is read whole by each tile. One walk over the steps
 in order makes the partition. A step joins the open groups that make or read its operands. A group is closed, and so

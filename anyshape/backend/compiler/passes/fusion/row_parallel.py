@@ -96,7 +96,7 @@ def elementwise(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
 
 
 def reduction(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
-    """Take the rows from the operand; a reduction along them is carried."""
+    """Take the rows from the operand; a reduction along them is a carried reduction."""
     rows = analysis.rows_of(step.metas[0])
     if rows is None:
         return None
