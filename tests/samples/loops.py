@@ -65,6 +65,7 @@ SAMPLES = [
            lambda np, x: fori_loop(0, x.shape[0], lambda i, y: np.tanh(y) + x[i] * y, x), ("n",)),
     Sample("fori_loop, a growing carry", growing, ("n",)),
     Sample("map", lambda np, x: anyshape.map(lambda v: np.exp(v) * np.sum(x), x), ("n",)),
+    Sample("map, unused", lambda np, x: (anyshape.map(lambda row: row[0] * 2, x), np.sum(x))[1], ("n, k",)),
     Sample("while_loop", counted, ("n",), ops=("while",)),
     Sample("while_loop, a shrinking carry", shrinking, ("n",)),
     Sample("loops, nested", nested, ("n, k",)),

@@ -2,6 +2,8 @@
 
 A node whose value is not used may still refuse values, such as an index out of range. Its refusals then run in its
 place, without its result. They are left out where a node that stays refuses the same values.
+
+A loop or a conditional also refuses what its subgraphs assert of sizes, in the runs that reach them.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from anyshape.graph.ir.graph import Graph, Node, Value, applies, raises
+from anyshape.graph.ir.graph import Graph, Node, Value, raises, subgraphs
 from anyshape.graph.ir.op_local import bind_local
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.sizes.expr import DimVar, InputAxis, Size
@@ -78,10 +80,15 @@ def _is_new(refusal: Node, made: set[Any]) -> bool:
 
 
 def refusals(node: Node) -> Sequence[Node]:
-    """Return the nodes that refuse the values that a node refuses: itself, if one of its subgraphs refuses any."""
+    """Return the nodes that refuse what a node refuses: itself, if one of its subgraphs refuses sizes or values."""
     if node.op.refusals is not None:
         return node.op.refusals(node)
-    return (node,) if node.op.has_subgraphs and applies(node, lambda op: op.refusals is not None) else ()
+    return (node,) if node.op.has_subgraphs and any(map(may_refuse, subgraphs(node))) else ()
+
+
+def may_refuse(graph: Graph) -> bool:
+    """Return whether a run of a subgraph may raise for its sizes or values."""
+    return any(c.may_refuse for c in graph.conditions) or any(raises(n) or refusals(n) for n in graph.nodes)
 
 
 def _key(refusal: Node) -> Any:

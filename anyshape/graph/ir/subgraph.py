@@ -31,8 +31,6 @@ from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.support.lazy_dataclass import dataclass
 
-PREDICATE = "predicate"  # the primitive of what holds wherever a subgraph runs, as its node chose it by that
-
 
 @dataclass(frozen=True, slots=True)
 class Closed:
@@ -124,7 +122,7 @@ class _Parts:
             {*self.variables(), *self.graph.runtime},
             [c for c in self.graph.conditions if c.claim.variables()],
         )
-        return [c for c in stated if own.issuperset(c.claim.variables()) or _is_checked(c)]
+        return [c for c in stated if own.issuperset(c.claim.variables()) or c.may_refuse]
 
     def closed(
         self,
@@ -157,11 +155,6 @@ class _Parts:
         """Return a fact about a run-time size of an enclosing graph as a constraint on an input, others as they are."""
         own = not self.graph.runtime.keys().isdisjoint(condition.claim.variables())
         return condition if own or condition.kind != "fact" else replace(condition, kind="constraint")
-
-
-def _is_checked(condition: Condition) -> bool:
-    """Return whether a run of the subgraph may find that a condition does not hold."""
-    return condition.kind == "assertion" and condition.primitive != PREDICATE
 
 
 def _connected(conditions: Iterable[Condition], variables: Iterable[DimVar]) -> list[Condition]:

@@ -23,6 +23,7 @@ from anyshape.graph.sizes.symbols import memoised
 from anyshape.support.lazy_dataclass import dataclass
 
 CHECK = "check"  # the primitive of the claims that users demand
+PREDICATE = "predicate"  # the primitive of what holds wherever a subgraph runs, as its node chose it by that
 _MAX_CALLERS = 4  # shown of a line
 _PAIRED = 8  # sizes of one broadcast that are compared in pairs
 
@@ -192,6 +193,11 @@ class Condition:
     def __str__(self) -> str:
         where = f"  # {self.where}" if self.where else ""
         return f"{self.kind} {self.claim}: {self.primitive}: {self.why}{where}"
+
+    @property
+    def may_refuse(self) -> bool:
+        """True where a run of a subgraph that states the condition may find that it does not hold."""
+        return self.kind == "assertion" and self.primitive != PREDICATE
 
     def spoken(self, values: Mapping[DimVar, int], names: SizeNames) -> ClaimText:
         """Return the claim in the words of the caller, with these sizes."""

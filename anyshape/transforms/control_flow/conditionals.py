@@ -17,8 +17,7 @@ from anyshape.errors import (
 )
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.ir.subgraph import PREDICATE
-from anyshape.graph.prover.constraints import Claim, Condition, Verdict
+from anyshape.graph.prover.constraints import PREDICATE, Claim, Condition, Verdict
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.memory import (
     Memory,

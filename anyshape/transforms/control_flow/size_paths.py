@@ -15,8 +15,7 @@ from typing import Any
 from anyshape.backend.runtime.config import config
 from anyshape.errors import AnyshapeError, BranchMismatchError, InconclusiveDimensionError, SizePathsError
 from anyshape.graph.ir.builder import Builder, active, active_builders, user_line
-from anyshape.graph.ir.subgraph import PREDICATE
-from anyshape.graph.prover.constraints import CHECK, Claim, Condition, SourceLine
+from anyshape.graph.prover.constraints import CHECK, PREDICATE, Claim, Condition, SourceLine
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.trace import trace_inner

@@ -12,7 +12,6 @@ from anyshape.backend.compiler.codegen.timers import begin_body_line, done_body_
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, sizes_of_body
 from anyshape.backend.runtime.rows import Rows
 from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
-from anyshape.graph.ir.subgraph import PREDICATE
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown
@@ -159,7 +158,7 @@ class Body(PlanWriter):
 
     def _checked_conditions(self) -> list[Condition]:
         """Return its assertions. Its node has required the other conditions."""
-        conditions = [c for c in self.plan.conditions if c.kind == "assertion" and c.primitive != PREDICATE]
+        conditions = [c for c in self.plan.conditions if c.may_refuse]
         return sorted(conditions, key=lambda c: divides_by_size(c.claim))
 
     def slots_read(self) -> set[Slot]:

@@ -49,6 +49,12 @@ CONTRACT = (
     ),
     Need("dead code, last use", "nothing", "metadata is irrelevant"),
     Need(
+        "loops whose results nothing reads",
+        "exact sizes of stacks",
+        "a loop over any other stack makes all of its trips",
+        _queries("prune_loops", "elements"),
+    ),
+    Need(
         "common subexpressions",
         "nothing",
         "exact sizes are compared by name, any others by the array they are read from",

@@ -56,7 +56,7 @@ def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
     """
     passes: dict[str, Callable[[Graph], Graph]] = {
         "remove_dead_code": remove_dead_code,
-        "prune_branches": prune_branches,
+        "prune_branches": partial(prune_branches, reliance_log=reliance_log),
         "simplify": partial(simplify, reliance_log=reliance_log),
     }
     graph = _with_optimized_subgraphs(graph)

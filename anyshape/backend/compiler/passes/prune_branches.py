@@ -9,37 +9,49 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from anyshape.backend.compiler.passes.prune_inputs import read_positions, with_inputs, with_outputs
-from anyshape.backend.compiler.passes.prune_loops import LOOP_PRUNERS
-from anyshape.graph.ir.dead_code import asserted_sizes, refusals
-from anyshape.graph.ir.graph import Graph, Node, Op, params_tuple, raises
+from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
+from anyshape.backend.compiler.passes.prune_inputs import (
+    TOKEN,
+    read_positions,
+    with_first,
+    with_inputs,
+    with_outputs,
+    with_token,
+)
+from anyshape.backend.compiler.passes.prune_loops import LOOP_PRUNERS, prune_unused_scan
+from anyshape.graph.ir.dead_code import asserted_sizes, remove_dead_code
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
 from anyshape.ops.control_flow import cond_each_op, cond_op
+from anyshape.ops.loops import scan_op
 
 
-def prune_branches(graph: Graph) -> Graph:
+def prune_branches(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
     """Return the graph with no unread result or operand of a conditional or of a loop."""
     if not any(n.op in _PRUNED or n.op in LOOP_PRUNERS for n in graph.nodes):
         return graph
     read = {*graph.outputs, *asserted_sizes(graph)}
     nodes: list[Node] = []
     for node in reversed(graph.nodes):
-        new = node
-        may_raise = node.op in _PRUNED and (raises(node) or node in refusals(node))
-        live = [may_raise or v in read for v in node.outputs]
-        if not any(live):
-            live[:1] = [True]
+        new = [node]
+        live = [v in read for v in node.outputs]
         if node.op in _PRUNED:
-            new = _PRUNED[node.op](node, live)
+            new = [_PRUNED[node.op](node, live)]
+        elif node.op is scan_op and not any(live):
+            new = prune_unused_scan(node, prune_branches, pass_context(pass_scope(graph, reliance_log), "prune_loops"))
         elif node.op in LOOP_PRUNERS:
-            new = LOOP_PRUNERS[node.op](node, live, prune_branches)
-        nodes.append(new)
-        read.update(new.operands)
+            new = [LOOP_PRUNERS[node.op](node, live, prune_branches)]
+        nodes += reversed(new)
+        read.update([v for n in new for v in n.operands])
     return replace(graph, nodes=tuple(reversed(nodes)))
 
 
 def _prune_cond(node: Node, live: Sequence[bool]) -> Node:
-    """Return a conditional with its live results alone."""
-    branches = with_outputs(dict(node.params)["branches"], live)
+    """Return a conditional with its live results alone, or with a token where there are none."""
+    branches = dict(node.params)["branches"]
+    if not any(live):
+        branches, live = tuple([remove_dead_code(with_token(g)) for g in branches]), [True]
+        node = replace(node, params=params_tuple({"branches": branches}), outputs=(Value(TOKEN),))
+    branches = with_outputs(branches, live)
     positions = read_positions(branches)
     return _renewed(node, live, positions, {"branches": with_inputs(branches, positions)})
 
@@ -49,7 +61,7 @@ def _prune_cond_each(node: Node, live: Sequence[bool]) -> Node:
 
     Operands of the branches of one example come first, and stay where either kind of branch reads them.
     """
-    params = dict(node.params)
+    params, live = dict(node.params), with_first(live)
     branches, batched = (with_outputs(params[name], live) for name in ("branches", "batched"))
     count = len(params["carries"])
     in_rows = read_positions(batched, [0])

@@ -1,22 +1,40 @@
-"""Subgraphs with fewer outputs, and with the inputs alone that they then read."""
+"""Subgraphs with fewer outputs, with the inputs alone that they then read, or with no more than what they refuse."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.graph import DimSource, Graph, Value
+from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, params_tuple
 from anyshape.graph.ir.subgraph import axes_of_variables
 from anyshape.graph.ir.validate import variables_in_types
+from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis
+from anyshape.ops.creation import full_op
+
+TOKEN = TensorMeta(np.dtype(bool), ())  # of the result of a subgraph that runs for what it refuses
 
 
 def with_outputs(graphs: Sequence[Graph], live: Sequence[bool]) -> list[Graph]:
     """Return subgraphs with their live outputs alone, and what these need."""
     outputs = [tuple([v for v, flag in zip(g.outputs, live, strict=True) if flag]) for g in graphs]
     return [remove_dead_code(replace(g, outputs=ends)) for g, ends in zip(graphs, outputs, strict=True)]
+
+
+def with_first(live: Sequence[bool]) -> list[bool]:
+    """Return flags of live results: the first one is live where none is, as a node has a result."""
+    return [*live] if any(live) else [True, *live[1:]]
+
+
+def with_token(graph: Graph, count: int = 0) -> Graph:
+    """Return a subgraph with a token behind the first outputs, in place of all others."""
+    token = Value(TOKEN)
+    fill = Node(full_op, (), (), params_tuple({"dtype": TOKEN.dtype, "shape": (), "value": False}), (token,))
+    return replace(graph, nodes=(*graph.nodes, fill), outputs=(*graph.outputs[:count], token))
 
 
 def read_positions(graphs: Sequence[Graph], always: Sequence[int] = ()) -> list[int]:

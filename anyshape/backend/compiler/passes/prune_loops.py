@@ -1,16 +1,31 @@
 """Prune loops: results that nothing reads leave the body, and so do carries and operands that no other result needs.
 
-A stack that nothing reads is not made, and a carry that nothing reads does not run.
+A stack that nothing reads is not made, and a carry that nothing reads does not run. A loop whose results nothing reads
+runs for what its trips refuse: once, where all trips refuse the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from anyshape.backend.compiler.passes.prune_inputs import read_positions, with_inputs, with_outputs
-from anyshape.graph.ir.graph import Graph, Node, Op, params_tuple
+from anyshape.backend.compiler.passes.prune_inputs import (
+    TOKEN,
+    read_positions,
+    with_first,
+    with_inputs,
+    with_outputs,
+    with_token,
+)
+from anyshape.graph.ir.dead_code import remove_dead_code
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple, raises
+from anyshape.graph.shapes.array_type import TensorMeta, tensor
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
 from anyshape.ops.loops import Layout, scan_op, while_each_op, while_op
+from anyshape.ops.movement import slice_op
 
 Prune = Callable[[Graph], Graph]
 
@@ -58,6 +73,54 @@ def prune_scan(node: Node, live: Sequence[bool], prune: Prune) -> Node:
     return _renewed(node, outputs, [*[node.inputs[i] for i in positions], *node.inputs[count:]], new)
 
 
+def prune_unused_scan(node: Node, prune: Prune, ctx: ShapeGuardContext) -> list[Node]:
+    """Return the nodes that run a scan for what it refuses alone."""
+    params = dict(node.params)
+    if params["ends"] or params["slots"]:
+        return [node]
+    carries = Layout(*params["layout"]).carries
+    return _first_trip(prune_scan(_with_token(node, ctx), [*[False] * carries, True], prune), ctx)
+
+
+def _with_token(node: Node, ctx: ShapeGuardContext) -> Node:
+    """Return a scan whose trips give carries and a token, in place of its results."""
+    params = dict(node.params)
+    (body,), layout = params["body"], Layout(*params["layout"])
+    refusing = remove_dead_code(with_token(body, layout.carries))
+    outputs = (*node.outputs[: layout.carries], Value(_tokens(node.inputs[layout.carries], ctx)))
+    inputs = node.inputs[: len(body.inputs) + layout.pieces]
+    return replace(
+        node, inputs=inputs, params=params_tuple(params | {"body": (refusing,), "joined": 0}), outputs=outputs
+    )
+
+
+def _tokens(stack: Value, ctx: ShapeGuardContext) -> TensorMeta:
+    """Return the type of the tokens of all trips over a stack."""
+    return TensorMeta(TOKEN.dtype, (ctx.extent(stack, 0, field="elements"),))
+
+
+def _first_trip(node: Node, ctx: ShapeGuardContext) -> list[Node]:
+    """Return the nodes that run a scan with a token alone for one trip at most, if all trips refuse the same.
+
+    A trip without a carry that reads no element refuses sizes and captured values alone.
+    """
+    params = dict(node.params)
+    (body,), layout = params["body"], Layout(*params["layout"])
+    stack, reads = node.inputs[layout.carries], {v for n in body.nodes for v in n.inputs}
+    sizes = ctx.sizes(stack, field="elements")
+    if layout.own > 1 or sizes is None or body.inputs[0] in reads or any(map(raises, body.nodes)):
+        return [node]
+    local = [expr.input_axis(0, axis) for axis in range(len(sizes))]
+    shape = {"starts": (0,) * len(sizes), "sizes": (_one_at_most(local[0]), *local[1:]), "steps": (1,) * len(sizes)}
+    first = Value(tensor(stack.meta.dtype, [_one_at_most(sizes[0]), *sizes[1:]]))
+    cut = Node(slice_op, (stack,), (), params_tuple(shape), (first,), node.where)
+    return [cut, replace(node, inputs=(first, *node.inputs[1:]), outputs=(Value(_tokens(first, ctx)),))]
+
+
+def _one_at_most(size: Size) -> Size:
+    return expr.minimum(size, 1)
+
+
 def _positions_of_scan(body: Graph, layout: Layout, carries: Sequence[bool]) -> tuple[list[int], int]:
     """Return the positions of the inputs of a body that stay, and how many of them are elements: one at least."""
     read, first = read_positions([body]), layout.stacks.start
@@ -69,6 +132,7 @@ def _positions_of_scan(body: Graph, layout: Layout, carries: Sequence[bool]) -> 
 
 def prune_while_each(node: Node, live: Sequence[bool], prune: Prune) -> Node:
     """Return a loop of each example with its live results."""
+    live = with_first(live)
     if all(live):
         return node
     params = dict(node.params)
