@@ -2,9 +2,13 @@
 
     python -m benchmarks.cold_start anyshape|numpy|jax|torch [--lengths 60]
 
-Prints one line of JSON: seconds for all lengths in turn, tracing and compiling included, imports not; the sum of the
-values, by which libraries are compared; and how long the first call took. A file of its own, without anyshape at the
-top, so that an interpreter with another library can run it.
+Prints one line of JSON:
+
+- seconds for all lengths in turn, with tracing and compiling, without imports,
+- the sum of the values, by which libraries are compared,
+- seconds of the first call.
+
+The file does not import anyshape at the top, so that an interpreter with another library can run it.
 """
 
 from __future__ import annotations

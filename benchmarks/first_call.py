@@ -2,9 +2,13 @@
 
     python -m benchmarks.first_call anyshape|jax|autograd PROGRAM SIZE [--gradient]
 
-Prints one line of JSON: CPU seconds of the first call, tracing and compiling included, imports not; the megabytes by
-which the peak of the process grew; seconds of a later call. A file of its own, without anyshape at the top, so that an
-interpreter with another library can run it.
+Prints one line of JSON:
+
+- CPU seconds of the first call, with tracing and compiling, without imports,
+- the megabytes by which the peak of the process grew,
+- seconds of a later call.
+
+The file does not import anyshape at the top, so that an interpreter with another library can run it.
 """
 
 from __future__ import annotations

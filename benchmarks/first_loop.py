@@ -2,9 +2,13 @@
 
     python -m benchmarks.first_loop anyshape|jax PROGRAM
 
-Prints one line of JSON: CPU seconds of the first sweep over all arguments, tracing and compiling included, imports not;
-the megabytes by which the peak of the process grew; seconds of a later sweep. Without anyshape at the top, so that an
-interpreter with another library can run it.
+Prints one line of JSON:
+
+- CPU seconds of the first sweep over all arguments, with tracing and compiling, without imports,
+- the megabytes by which the peak of the process grew,
+- seconds of a later sweep.
+
+The file does not import anyshape at the top, so that an interpreter with another library can run it.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
     python -m benchmarks.run [--quick] [--only speed,attention,small,...] [--json FILE] [--picture FILE]
 
-Peers (autograd, jax, torch, pytensor) are measured where they are installed, in processes of their own; `make
-bench-peers` installs them, and ANYSHAPE_PEERS names another interpreter that has them. The exit status is 0 even if a
-limit is missed: on a machine that others use too, a miss is a reason to look, not a failure. Set OMP_NUM_THREADS=1, as
-`make bench` does: with more threads of linear algebra, times depend on who else runs. In the section speed each library
-has as many threads as there are cores, or `--threads N`, but for the BLAS of NumPy.
+Peers (autograd, jax, torch, pytensor) are measured where they are installed, in processes of their own. `make
+bench-peers` installs them, and ANYSHAPE_PEERS names another interpreter that has them.
+
+The exit status is 0 even if a limit is missed, because times depend on the load of the machine. Set OMP_NUM_THREADS=1,
+as `make bench` does: with more threads of linear algebra, times depend on other processes. In the section speed, each
+library has as many threads as there are cores, or `--threads N`. Only the BLAS of NumPy has one.
 """
 
 from __future__ import annotations

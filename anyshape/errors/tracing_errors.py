@@ -150,8 +150,8 @@ class CarryMismatchError(AnyshapeError, TypeError):
 class DecisionError(AnyshapeError, ValueError):
     """Raised where one program cannot follow a decision of Python on a value.
 
-    `turn` counts the decisions before it, and `answers` are two that differ: of examples of a batch, or of the trace
-    and a call of a program that has one path.
+    `turn` counts the decisions before it. `answers` are two that differ. They are of examples of a batch, or of the
+    trace and a call of a program that has one path.
     """
 
     where: object = None

@@ -1,7 +1,7 @@
 """Contractions: products summed over axes.
 
-Plans run dot_general; matmul, tensordot and einsum are compositions of it. einsum_op is a product of several operands
-without a contraction path that is cheapest at all sizes: plans choose one.
+Plans run dot_general, and matmul, tensordot and einsum are compositions of it. `einsum_op` is a product of several
+operands without a contraction path that is cheapest at all sizes. Plans choose one.
 """
 
 from __future__ import annotations

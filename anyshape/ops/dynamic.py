@@ -1,7 +1,7 @@
 """Ops whose results have sizes or positions that depend on data.
 
 Each run-time size is a new dimension variable with the bounds that are known. A size that a program computes as a
-number becomes the size of a token, an array that has no other use: so sizes are read from arrays everywhere.
+number becomes the size of a token, an array that has no other use. So all sizes are read from arrays.
 """
 
 from __future__ import annotations
@@ -319,8 +319,8 @@ def unique(x: Operand, axis: int = 0, *, equal_nan: bool = True) -> tuple[Any, A
 def top_k(x: Operand, k: Any) -> tuple[Any, Any]:
     """Return the k largest elements along the last axis, in descending order, and their positions.
 
-    Among equals, the first comes first; NaN counts as the largest. k may be an int, a size, or an integer scalar; it
-    must be in 0..n.
+    Among equals, the first comes first. NaN counts as the largest. k is an int, a size or an integer scalar, and must
+    be in 0..n.
     """
     rank = meta_of(x).rank
     ctx = context_of("top_k", x)

@@ -10,8 +10,8 @@ trip, then what each trip adds to the results:
 
 A carry may have another size after each trip. Its axis then has a varying variable in the body.
 
-`checkpoint` says what reverse mode saves of a loop: what each trip needs, "carry" for the carry of each trip, or a
-number of checkpoint slots. A loop with `slots` fills these: it gives them behind its other results.
+`checkpoint` says what reverse mode saves of a loop. None is the residuals of each trip, "carry" the carry of each trip,
+and a number as many checkpoint slots. A loop with `slots` fills these, and returns them behind its other results.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Scans that run a loop again: their trips read the carries that it had, which no array holds.
+"""Scans that recompute a loop: their trips read its carries, which no array holds.
 
-`rerun` has two bodies. The first is a trip of the loop: it gives the next carries, then what a trip of the scan reads
-of this one, as elements and pieces. The second is a trip of the scan. So a rerun means a scan of the first body, which
-stacks and joins what it gives. A scan of the second body over these follows.
+`rerun` has two bodies. The first is a trip of the loop. It gives the next carries, then the elements and pieces that a
+trip of the scan reads. The second is a trip of the scan. A rerun means a scan of the first body, which stacks and joins
+its results, followed by a scan of the second body over these.
 
-A run does not stack them. In the direction of the loop, both run along. In the other direction, carries are made again
-from the nearest checkpoint slot, and slots that are free take more of them on the way.
+A run does not stack them. In the direction of the loop, both run together. In the other direction, carries are
+recomputed from the nearest checkpoint slot, and free slots are filled with further carries on the way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SciPy's functions for traced and concrete arrays, under the names of SciPy's modules.
 
-`from anyshape.scipy import stats` stands for `from scipy import stats`. Each module has all public names of the one of
-SciPy: concrete arrays go to SciPy itself, and a function without a counterpart refuses traced arrays by its name.
+`from anyshape.scipy import stats` stands for `from scipy import stats`. Each module has all public names of SciPy's
+module. Concrete arrays go to SciPy itself. A function without a counterpart refuses traced arrays by its name.
 """
 
 from anyshape.scipy import linalg, special, stats

@@ -1,8 +1,8 @@
-"""Leave a thread as it was when Ctrl-C or an error ends a trace, a plan or the generation of code.
+"""Restore the state of a thread when Ctrl-C or an error ends a trace, a plan or the generation of code.
 
-Python may raise KeyboardInterrupt at any call, also between the lines of a context manager that is written in Python:
-after it has changed something, and before its block begins. So what such context managers change is restored once
-more, by a `try` around them all.
+Python may raise KeyboardInterrupt at any call. That includes the lines of a context manager written in Python, after it
+has changed something and before its block begins. So the state that such context managers change is restored once more,
+by a `try` around them all.
 """
 
 from __future__ import annotations

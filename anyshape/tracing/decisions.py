@@ -1,7 +1,7 @@
 """Decisions on values: Python takes the answer from the traced call, and every run checks it.
 
 The values of a call are computed on demand, node by node as the naive evaluator does, and each once. A value inside of
-`grad` is that of the primal, one inside of `vmap` that of the first example: a run compares it with the others.
+`grad` is that of the primal. One inside of `vmap` is that of the first example, and a run compares it with the others.
 """
 
 from __future__ import annotations

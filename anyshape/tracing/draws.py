@@ -1,8 +1,8 @@
 """Refuse functions that draw random numbers, or take items of an iterator, while they are traced.
 
-A program would repeat what the trace got. So the states of random generators and iterators are compared before and
-after each trace: NumPy's and Python's global generators, and those that the function can reach. Where one moved, its
-state is restored, and a second trace, line by line, finds the line that moved it.
+A program would repeat the numbers of its trace. So the states of random generators and iterators are compared before
+and after each trace. These are NumPy's and Python's global generators, and all that the function can reach. If one
+moved, its state is restored, and a second trace, line by line, finds the line that moved it.
 """
 
 from __future__ import annotations

@@ -314,8 +314,8 @@ def standing_for(x: Any, kind: type | None) -> Any:
 class InnerTrace:
     """Trace of a function on values of an enclosing graph; `captured` are further values that it reads there.
 
-    The last outputs of the graph are final values: of `memories` of enclosing graphs that the function writes to, and
-    of inputs that it writes to, by their positions `written`.
+    The last outputs of the graph are final values of what the function writes to. These are `memories` of enclosing
+    graphs, and inputs by their positions `written`.
     """
 
     graph: Graph
@@ -355,8 +355,8 @@ def trace_inner(
 
     The inputs have the array types of `like`, or `metas`. With `whole`, operations on values of enclosing graphs alone
     belong to the new graph too. Traced values in `aux` are not captured: only results can be used outside. A graph that
-    will be batched says so by `is_batched`. With `at_like`, the graph is used at the values of `like`, or
-    at each row of them if it is batched: so Python can decide on values in it.
+    will be batched says so by `is_batched`. With `at_like`, the graph is used at the values of `like`, or at each row
+    of them if it is batched. So Python can decide on values in it.
 
     With `writes`, the function may write to memory of `outer`: `InnerTrace.results` changes it. With `writable`, it may
     write to its inputs.

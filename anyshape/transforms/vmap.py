@@ -50,8 +50,8 @@ def vmap(
 ) -> Jitted:
     """Return `function` mapped over an axis of its arguments.
 
-    - `in_axes` is the mapped axis of each argument: an int, None for an argument that is not mapped, or a tree that is
-      a prefix of the arguments. Keyword arguments are mapped over axis 0.
+    - `in_axes` is the mapped axis of each argument: an int, or None for an argument that is not mapped. It may be a
+      tree that is a prefix of the arguments. Keyword arguments are mapped over axis 0.
     - `out_axes` is the position of the mapped axis in the results.
     - `axis_size` is its size, needed when no argument has it.
     - `static_argnums`, `static_argnames` and `dynamic_shapes` are as in `jit`. Static arguments are not mapped.

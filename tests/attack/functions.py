@@ -1,7 +1,7 @@
 """The table of functions that random programs of the attack are made of: NumPy's and SciPy's, one row each.
 
-Values stay in a range where rounding cannot decide much: functions that grow are given bounded arguments, and functions
-that jump are given arguments that hardly ever hit a jump.
+Values stay in a range where rounding cannot decide much. Functions that grow take bounded arguments, and functions that
+jump take arguments that hardly ever hit a jump.
 """
 
 from math import inf, nan

@@ -1,7 +1,7 @@
 """Batch derivatives: `vmap(jvp(f))` and `vmap(vjp(f))` equal a loop over examples, for every sample.
 
-A rule that is right alone can be wrong inside of another transform: the batching rule of `sum_to` is met by derivatives
-of broadcasts alone, so `vmap` of samples never sees it.
+A rule that is right alone can be wrong inside of another transform. Only derivatives of broadcasts use the batching
+rule of `sum_to`, so `vmap` of samples never runs it.
 """
 
 import zlib

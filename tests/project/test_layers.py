@@ -1,6 +1,6 @@
 """Read the layers from the source: who may import whom, no imports in functions, no circles, no long files.
 
-A module that is loaded at its first use is imported all the same: a row of `support/packages.py` counts as an import of
+A module that is loaded at its first use counts as imported. So a row of `support/packages.py` counts as an import of
 the module that it names, wherever it is imported.
 """
 
@@ -56,7 +56,7 @@ FORBIDDEN = {
     "numpy": {"autodiff", "backend"},  # NumPy's functions are compositions of ops
     "demo": set(FLOORS) - {"demo", "support", "numpy", ""},  # public names alone: `anyshape` and `anyshape.numpy`
 }
-# Files that may load modules by name: the table of packages loaded at first use, and the command line, which loads
+# Files that may load modules by name: the table of packages loaded at first use, and the command line. The latter loads
 # the module that the user names.
 LATE = "anyshape.support.packages"
 LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py"}

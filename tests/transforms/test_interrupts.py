@@ -1,7 +1,7 @@
 """Ctrl-C at any point of a first call leaves nothing behind: the next call works and gives the right numbers.
 
 A signal is made pending at a chosen line event inside the library. Python raises KeyboardInterrupt where it would for a
-real one: at the next call, loop or function entry, so between the lines of context managers too.
+real one: at the next call, loop or function entry. So it is raised between the lines of context managers too.
 """
 
 import contextlib

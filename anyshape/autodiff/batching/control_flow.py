@@ -1,8 +1,8 @@
 """Batching of conditionals.
 
 An index that is the same for all examples chooses one batched branch. An index of each example makes a conditional of
-each: a branch runs on the examples that choose it, in their order, and not at all where there are none. So no example
-sees another branch, and the work is a sum. A further batch of such conditionals is one of more examples.
+each. A branch then runs on the examples that choose it, in their order, and not at all if there are none. So no example
+sees another branch, and the work is a sum. A batch of such conditionals is one conditional of more examples.
 """
 
 from anyshape.autodiff.batch_axis import merged, stretch

@@ -1,8 +1,9 @@
 """Forward and reverse mode of a loop.
 
-Tangents in a graph of their own make two loops: one of the values, which adds what the derivative reads, and a scan of
-this that is linear in the tangents. Its transpose is a scan in the other direction. So there is no bound on the number
-of trips, which the first loop counts. With checkpoint slots the first loop fills these, and the scan is a rerun.
+Tangents in a graph of their own make two loops. The first computes the values and stacks the residuals. The second is a
+scan of the residuals that is linear in the tangents; its transpose is a scan in the other direction. So the number of
+trips, which the first loop counts, has no bound. With checkpoint slots the first loop fills these, and the scan is a
+rerun.
 """
 
 from __future__ import annotations

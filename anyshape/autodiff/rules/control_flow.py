@@ -1,7 +1,7 @@
 """Derivatives of conditionals: the JVP gives values and tangents, so that branches share their work and save the rest.
 
 Tangents in the graph of the values make one conditional of both. Tangents in a graph of their own, as in reverse mode,
-make two: one of the values and of what the derivative reads, and one that is linear in the tangents.
+make two. The first gives the values and residuals, and the second is linear in the tangents.
 """
 
 from anyshape.autodiff.control_flow.branch_calls import Branches, by_flags

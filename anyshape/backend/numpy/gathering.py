@@ -256,8 +256,8 @@ def _scattered(how, operand, indices, updates, out, layout, mode, unique):
 def _scatter(how):
     """Return the kernel of a scatter, and its `specialise`.
 
-    `how` is its name, its ufunc (None: it sets), and `combine(target, position, rows, unique)`, which changes rows of
-    the target (None: the operand holds zeros, and rows are added).
+    `how` is its name, its ufunc (None: it sets) and `combine(target, position, rows, unique)`. `combine` changes rows
+    of the target; if it is None, the operand holds zeros, and rows are added.
     """
 
     def run(operand, indices, updates, out=None, *, mode, unique_indices, **numbers):

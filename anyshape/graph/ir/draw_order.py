@@ -1,8 +1,8 @@
 """Order of draws from random generators: each node of a graph that draws reads a mark of the draw before it.
 
-A generator is a value that nodes move when they run. It has one value in a graph, which a node takes behind the mark of
-the last draw, from whichever generator: two generators may share their bits. So no pass can change the order of draws.
-A replay of a graph orders its draws anew, after those that the builder has already.
+A generator is a value that nodes advance when they run. It has one value in a graph. Each node that draws also reads
+the mark of the last draw, from whichever generator, because two generators may share their bits. So no pass can change
+the order of draws. A replay of a graph orders its draws after the ones that the builder already has.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Op:
     - `raises`: it is applied for the error or the warning that it gives, so dead code elimination keeps it.
     - `draws`: it moves a random generator, which is its first operand; it has results.
     - `has_subgraphs`: its params hold graphs.
-    - `refusals`: gives the nodes to run in place of a dead node, so that they refuse the values that it would refuse;
+    - `refusals`: gives the nodes to run in place of a dead node, so that they refuse the values that it would refuse.
       None: its kernel refuses no values. See `dead_code`.
     """
 

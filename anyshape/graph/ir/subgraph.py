@@ -4,7 +4,8 @@ A subgraph is closed:
 
 - It has no constants. Constants and captured values of enclosing graphs are inputs, so operands of the node.
 - Each of its dimension variables is the size of an axis of its inputs, on which it stands alone. A variable without
-  such an axis gets an input of its own, a size carrier: a bool array of that size whose elements are never read.
+  such an axis gets an input of its own, a size carrier. This is a bool array of that size whose elements are never
+  read.
 - Its conditions are about these variables and about run-time sizes of its own.
 
 So a subgraph means the same wherever its node stands, and passes that substitute sizes leave it as it is. Its variables

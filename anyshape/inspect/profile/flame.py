@@ -1,4 +1,4 @@
-"""Write a profile as one page of HTML: the time of a call as nested bars, by run order and by source line, and a table.
+"""Write a profile as one page of HTML. Nested bars show the time of a call, by run order and by source line.
 
 Names, lines and files of the user are escaped. The page loads nothing, and its policy allows no other script.
 """

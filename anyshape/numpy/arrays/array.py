@@ -83,8 +83,8 @@ class Array(MemoryAttributes, Traced):
     """Array or number of a program under construction.
 
     `weak` says that it stands for a Python number. `exact` is the size, quotient of sizes or comparison of sizes that
-    it stands for, if any; Python may ask for the value of that one. Without `weak` it stands for a NumPy scalar, as
-    NumPy's results without axes are, or for an ndarray: such a one is an NDArray.
+    it stands for, if any. Python may decide by the value of that one. Without `weak` it stands for a NumPy scalar, like
+    NumPy's results without axes, or for an ndarray: such a one is an NDArray.
     """
 
     __slots__ = ()

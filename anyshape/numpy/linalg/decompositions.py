@@ -133,8 +133,8 @@ _NOT_GIVEN: Any = np._NoValue
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT_GIVEN) -> Any:
     """Return the pseudo-inverses of the matrices in the last two axes.
 
-    Singular values up to `rcond` (or `rtol`) times the largest one count as 0: 1e-15 by default, and the longer side
-    times an ulp of 1 for `rtol=None`. The derivative holds where the rank stays the same.
+    Singular values up to `rcond` (or `rtol`) times the largest one count as 0. The default is 1e-15; `rtol=None` means
+    the longer side times an ulp of 1. The derivative holds where the rank stays the same.
     For traced arrays `hermitian` raises UnsupportedFunctionError.
     """
     if not is_traced(a, rcond, rtol):

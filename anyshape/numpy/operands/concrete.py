@@ -1,7 +1,7 @@
-"""Define the arrays that a trace makes of no traced value: NumPy computes with them until one is written to them.
+"""Define concrete arrays of a trace, which hold numbers: NumPy computes with them until a traced value is written.
 
-`zeros(3)` in a traced function is such an array. It holds an ndarray, and answers as one. The first write of a traced
-value makes its memory one of the program, for all views of it: from then on they are traced arrays.
+`zeros(3)` in a traced function is such an array. It holds an ndarray, and behaves like one. The first write of a traced
+value moves its memory into the program, for all views of it. From then on they are traced arrays.
 """
 
 from __future__ import annotations

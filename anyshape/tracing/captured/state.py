@@ -1,7 +1,7 @@
 """Captured state of one function: one snapshot for all its programs, and what its own traces change.
 
-The snapshot is from the end of the latest trace. So changes that a trace makes never call for another one, and changes
-from outside do: they make a new version of the state, and programs of older versions serve no call.
+The snapshot is from the end of the latest trace. So changes that a trace makes never cause another one. Changes from
+outside do: they make a new version of the state, and programs of older versions are no longer used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Watch what a function reaches: one generated test that all of it is as it was, and the list of what is not.
+"""Watch captured state: one generated test that nothing has changed, and the list of changes.
 
-The test compares identities, in one pass that runs in C for what is many. Only where it fails, the careful comparison
-decides: equal numbers of one type and bits are the same, and a new attribute that no code names does not matter.
+The test compares identities, in passes that run in C. If it fails, a slower comparison decides. There, numbers of equal
+type and bits are the same, and a new attribute that no code names does not matter.
 """
 
 from __future__ import annotations

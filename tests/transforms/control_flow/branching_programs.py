@@ -21,10 +21,8 @@ RANKS = (("n",), ("n",), ("m",), ("n", "m"), ("n", "m"), ("m", "n"), ("n", "n"),
 DTYPES = ("float64", "float64", "float64", "float32", "int64")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
-# Templates of parts of programs, with words in braces:
-# - s a size, b a size below 8, axis and input the size of an axis;
-# - c a constant, r a comparison, t a question;
-# - x and y arrays.
+# Templates of parts of programs, with words in braces. A size is s, one below 8 is b, that of an axis is axis or input.
+# A constant is c, a comparison r, a condition t. Arrays are x and y.
 INTEGERS = (
     "({s} + {s2})", "({s} - {s2})", "({s} * {s2})", "({s} + {c})", "({s} - {c})", "{s} * {c}", "({s} // {c})",
     "({s} % {c})", "min({s}, {s2})", "max({s}, {s2})", "max({s}, {c})", "abs({s} - {s2})", "-({s})",

@@ -1,7 +1,7 @@
 """Element values: split the body of a scan into what it computes of elements and captured values alone, and the rest.
 
-These values need no carry, so a block of trips computes them at once, before its first trip: `x @ w` is one product for
-all rows of the block. A block has so many trips that its values stay in a cache.
+These values need no carry, so a block of trips computes them at once, before its first trip. So `x @ w` is one product
+for all rows of the block. A block has so many trips that its values fit in a cache.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loop-invariant code motion: split the body of a loop into what every trip computes alike, and the rest.
 
-The invariant part takes the inputs of the first trip and runs before it, where there is a trip: so it neither raises
-nor warns where a loop has none.
+The invariant part takes the inputs of the first trip and runs before it. In a loop without trips it does not run, so it
+neither raises nor warns there.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ def informative_claims(claim: Claim) -> tuple[Claim, ...]:
 def replacements_from(claim: Claim, runtime: Mapping[DimVar, int]) -> Iterator[tuple[Atom, Size]]:
     """Yield equalities `atom == size` that follow from the claim.
 
-    `runtime` numbers the run-time sizes in their order. The newest one in a claim is never part of a size that takes
-    the place of another: a plan would read it before the step that makes it.
+    `runtime` numbers the run-time sizes in their order. The newest one in a claim is never part of a
+    replacement, because a plan would read it before the step that makes it.
     """
     if claim.relation == "stretches":
         atom = expr.as_atom(expr.broadcast(claim.left, claim.right))

@@ -38,7 +38,7 @@ _FEW_ENTRIES = 500  # up to which the answer never depends on a clock
 _WORK = 20_000_000  # entries of a matrix times operations on all of it, for small numbers
 _SECONDS = 0.3  # of the thread's time, for one query, checked between calls of isl
 # Weights are sixteenths of a bit by which constraints exceed `a >= b`. When isl solves equalities, the digits of its
-# numbers double with each of them, without counting any operation: systems of 26 bits can take more than 0.1 s.
+# numbers double with each of them, without counting any operation. Systems of 26 bits can take more than 0.1 s.
 _FACTS_WEIGHT = 16 * 20
 _WEIGHT = 16 * 32
 _PRODUCTS_WEIGHT = 16 * 128  # of the constraints on products, which are few
