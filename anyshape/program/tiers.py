@@ -126,7 +126,7 @@ class Tiers:
             install = self.make(pattern)
         except Exception as error:  # the first plan is right too
             self.failed[pattern] = f"{type(error).__name__}: {error}"
-            _PLAN.exception("%s: the optimised plan could not be made; the first one serves on", self.name)
+            _PLAN.exception("%s: the optimised plan could not be made; the first one stays in use", self.name)
             return False
         finally:
             if is_mine:

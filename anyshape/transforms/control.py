@@ -80,7 +80,7 @@ def statically_known(condition: Any) -> bool | None:
     if has_type(condition, (bool, np.bool_)):
         return bool(condition)
     advice = "pass a comparison of sizes, as in statically_known(x.shape[0] > 3)"
-    raise ArgumentError("statically_known", "condition", f"is {condition!r:.50}, no comparison of sizes", advice)
+    raise ArgumentError("statically_known", "condition", f"is {condition!r:.50}, not a comparison of sizes", advice)
 
 
 def _require_comparisons(scope: Scope, condition: Callable[[], Any], message: str) -> Any:
@@ -94,7 +94,7 @@ def _require_comparisons(scope: Scope, condition: Callable[[], Any], message: st
         compared, value = _evaluate(scope, condition, [*[True] * i, False])
         if isinstance(value, Traced) or value or list(map(str, compared)) != list(map(str, claims[: i + 1])):
             problem = "is more than comparisons of sizes that are joined by `and`"
-            raise ArgumentError("check", "the condition", problem, "demand each in a check of its own")
+            raise ArgumentError("check", "the condition", problem, "check each in a call of its own")
     for claim in claims if has_type(result, (Traced, np.ndarray)) or result else ():
         scope.require(claim, CHECK, message, (), user_line())
     return result

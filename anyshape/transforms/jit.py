@@ -205,7 +205,7 @@ class Jitted:
         trace, scope, made_for, reasons, static_state = self._traced(call)
         restored = self._cache.restore(call.key, trace, reasons, static_state)
         if restored is not None:
-            _LOG.debug("%s: program %d serves again, as a trace gives the same", self.name, restored.number)
+            _LOG.debug("%s: program %d is used again: the new trace equals it", self.name, restored.number)
             return restored
         program, sizes, state = self._program(trace), scope.hints or {}, self._cache.state
         entry = CacheEntry(program, state, made_for, number, sizes, reasons, scope.reliance_log, static_state)

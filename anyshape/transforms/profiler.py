@@ -57,8 +57,8 @@ def measure(target: Jitted | Program, args: tuple[Any, ...], kwargs: dict[str, A
         timers.clear()
         whole = _clocked(timed, args, kwargs)
         if timers.last is None:
-            problem = "is traced anew on each call, so no plan of it runs twice"
-            raise ArgumentError("profile", target.name, problem, "do not bind names anew that it reads")
+            problem = "is traced again on each call, so no plan runs twice"
+            raise ArgumentError("profile", target.name, problem, "do not rebind names that it reads")
         runs.append((whole, timers.last))
     return _profile(target.name, value, plain, runs)
 

@@ -199,7 +199,7 @@ def test_a_global_that_was_bound_anew(monkeypatch):
     (program,) = made.explain().programs
     assert reasons(made.explain()) == [("name", "FACTOR", "2.0", "3.0")]
     assert program.number == 2 and program.watched == ("FACTOR",) and not program.stale
-    assert "FACTOR is bound anew" in program.retraces
+    assert "FACTOR is rebound" in program.retraces
 
 
 def test_a_variable_of_a_closure_a_container_and_an_array():

@@ -293,7 +293,7 @@ def test_a_function_that_is_traced_on_each_call_is_refused():
         return x
 
     step = jit(lambda x: anyshape.pure_callback(move, ShapeDtypeStruct((3,)), x) + moving)
-    with pytest.raises(errors.ArgumentError, match="traced anew on each call"):
+    with pytest.raises(errors.ArgumentError, match="traced again on each call"):
         of(step, np.ones(3))
 
 

@@ -154,7 +154,7 @@ def test_a_size_that_is_fixed_is_warned_of_once_per_line(said):
     made = jit(lambda x: [x * i for i in range(x.shape[0])])
     for n in (2, 3, 2, 4):
         made(np.ones(n))
-    assert len([line for line in lines() if "each value of it is traced anew" in line]) == 1
+    assert len([line for line in lines() if "each value is traced separately" in line]) == 1
 
 
 def test_shapes_are_said_of_every_op(said):

@@ -237,8 +237,8 @@ def test_a_function_made_anew_at_each_call_is_said_once(wrap, shown, caplog):
     with caplog.at_level(logging.WARNING, "anyshape"):
         for _ in range(5):
             f(wrap(lambda x: x + 1), 1.0)
-    assert [record.message for record in caplog.records if "made anew" in record.message] == [
-        f"<lambda>: the function {shown} is made anew at calls, "
+    assert [record.message for record in caplog.records if "is created at each call" in record.message] == [
+        f"<lambda>: the function {shown} is created at each call, "
         "and each one is traced: define it once, outside of the loop"
     ]
 

@@ -61,7 +61,7 @@ def test_a_program_serves_at_other_sizes(name):
         y, count = traces(again, np.full((n, 60), 0.5))
         assert count == 0 and same(y, BODIES[name](np.full((n, 60), 0.5)))
     assert again.cache_info().hits == 2
-    assert "it came with the function from another process" in str(again.explain())
+    assert "it was sent with the function by another process" in str(again.explain())
 
 
 @pytest.mark.parametrize("name", ["a large array", "a transposed array", "rows of an array", "reversed rows"])
@@ -223,7 +223,7 @@ def test_a_module_that_differs_there_is_traced(monkeypatch, caplog):
         with caplog.at_level("DEBUG", "anyshape.trace"):
             y, count = traces(pickle.loads(data), X)
         assert count == expected and same(y, X * scale)
-    assert "a program that came with it does not serve, as scale differs here" in caplog.text
+    assert "a received program is not used: scale differs here" in caplog.text
 
 
 def test_a_state_that_changed_since_is_not_sent():

@@ -46,7 +46,7 @@ def _closed_over(ctx, op, rule, tangents, results, levels):
 
 def _refuse_lost_rule(ctx, op, name, tangents):
     if any(t is not None for t in tangents):
-        problem = "has no derivative here, as its rule did not travel with the program from a file or another process"
+        problem = "has no derivative here, because files and other processes receive a program without its rule"
         raise UnsupportedFunctionError(
             f"{op}({name})", problem, "save the program of the derivative instead", ctx.where
         )

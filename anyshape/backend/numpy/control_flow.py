@@ -58,7 +58,7 @@ def _cond_each(index, *operands, branches, batched, carries, totals):
 
 def _sized(x, *, shape):
     if np.shape(x) != shape:
-        why = f"an array of the shape {np.shape(x)} stands where one of the shape {shape} is needed"
+        why = f"an array has the shape {np.shape(x)}, and the shape {shape} is needed"
         raise ShapeError("cond", why, (), None, "let all branches give results of equal sizes")
     return x
 

@@ -444,7 +444,7 @@ def _restore(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:
 def _warn_about_fixed_size(size: str, where: SourceLine | None) -> None:
     """Warn once per line that each value of the size will have a trace of its own."""
     _LOG.warning(
-        "%s: Python asked for the value of the size %s, so each value of it is traced anew "
+        "%s: Python needs the value of the size %s, so each value is traced separately "
         "(functions of `import anyshape.numpy as np` take sizes as they are, as in np.zeros(x.shape))",
         where,
         size,

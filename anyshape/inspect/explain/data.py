@@ -69,7 +69,7 @@ _SUBJECTS = {
     "guard": "{}",
     "decision": "{}",
     "evicted": "it was evicted, as {} programs are kept at most",
-    "received": "it came with the function from another process",
+    "received": "it was sent with the function by another process",
 }
 
 
@@ -247,7 +247,7 @@ class Explanation:
     - `program` is the number of the program that serves the queried arguments; `traced` means it was traced for them.
     - `broken` are the conditions that these arguments do not satisfy.
     - `evicted` are the programs that were evicted last: beyond the limit, or as captured state changed.
-    - `revalidations` counts traces after a change of captured state that gave an evicted program, which serves again.
+    - `revalidations` counts traces after a change of captured state that gave an evicted program, which is used again.
     """
 
     name: str

@@ -196,7 +196,7 @@ def _retraces(program: Any) -> list[str]:
     """Return the calls for which another program is traced."""
     structure = cut(program.structure)
     arguments = f"an argument has another dtype or number of axes, or together they are not {structure}"
-    watched = f"one of these is bound anew: {', '.join(few(program.watched))}"
+    watched = f"one of these is rebound: {', '.join(few(program.watched))}"
     return [*few([g.otherwise for g in program.guards()]), arguments, *([watched] if program.watched else [])]
 
 

@@ -143,7 +143,7 @@ class CapturedState:
         self._often[change.label] += 1
         if self._often[change.label] >= _OFTEN.get(change.holder.kind, _OFTEN_OTHERWISE):
             at = _where(naming_line(self._codes, _last_name(change)) or _start(self._codes))
-            text = "%s: %s%s changes between calls, and each change is traced anew\n  pass it as an argument"
+            text = "%s: %s%s changes between calls, and each change causes a new trace\n  pass it as an argument"
             self._say(f"{change.label} often", text, self.name, change.label, at)
 
     def _say_unwatched(self, now: Watch) -> None:

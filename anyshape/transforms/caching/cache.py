@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LIMIT = 256  # programs of one function; beyond it, those that were not used lately are evicted
 MAX_FAST_PATHS = 8  # keys that a call is compared with before the lookup
 _LOG = logging.getLogger("anyshape.trace")
-_MADE_ANEW = "%s: the function %s is made anew at calls, and each one is traced: define it once, outside of the loop"
+_MADE_ANEW = "%s: the function %s is created at each call, and each one is traced: define it once, outside of the loop"
 _MAX_COMPARED = 8  # entries that a miss is compared with to explain it
 _MAX_REMEMBERED = 64  # evicted entries that explanations still mention
 _MAX_STALE = 16  # entries of earlier captured state whose programs may serve again

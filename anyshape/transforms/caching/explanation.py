@@ -123,4 +123,4 @@ def _retraces(
         changes.append(f"{a.path} is not {kind}")
     changes += [f"{name} is not {value}" for name, value in static.items()]
     changes.append(f"the arguments are not {structure}")
-    return (*changes, *[f"{name} is bound anew" for name in watched])
+    return (*changes, *[f"{name} is rebound" for name in watched])

@@ -81,7 +81,7 @@ def pack_programs(cache: Cache) -> tuple[str, bytes]:
         return "", b""
     captured = state_digest(state.watch)
     if captured is None:
-        _LOG.debug("%s: its programs do not travel, as it reaches an object whose state cannot be read", state.name)
+        _LOG.debug("%s: its programs are not sent: it reaches an object whose state cannot be read", state.name)
         return "", b""
     places = _Places(state.watch, captured.has_opaque)
     sent = []
@@ -89,7 +89,7 @@ def pack_programs(cache: Cache) -> tuple[str, bytes]:
         try:
             sent.append(_packed(entry, places))
         except (pickle.PicklingError, AttributeError, TypeError, MissingPackageError) as error:
-            _LOG.debug("%s: program %d does not travel: %s", state.name, entry.number, error)
+            _LOG.debug("%s: program %d is not sent: %s", state.name, entry.number, error)
     data = pickle.dumps((_VERSIONS, tuple(captured), sent), protocol=pickle.HIGHEST_PROTOCOL)
     return hashlib.sha256(data).hexdigest(), data
 
@@ -211,7 +211,7 @@ class Sent(NamedTuple):
         """Return the program with the arrays of this process, None if it does not hold here."""
         if now is None or self.captured.total != now.total:
             differing = "what it reaches" if now is None else self.captured.first_difference(now)
-            _LOG.debug("%s: a program that came with it does not serve, as %s differs here", name, differing)
+            _LOG.debug("%s: a received program is not used: %s differs here", name, differing)
             return None
         arrays = _arrays(watch) if self.captured.arrays == now.arrays else ()
         program: SentProgram | None = _loaded(self.data, arrays)
@@ -238,7 +238,7 @@ def _loaded(data: bytes, arrays: Sequence[np.ndarray]) -> Any:
     try:
         return unpickler.load()
     except Exception as error:  # of whatever the classes of the user raise
-        _LOG.debug("a program that came with a function cannot be loaded here: %s: %s", type(error).__name__, error)
+        _LOG.debug("a received program cannot be loaded here: %s: %s", type(error).__name__, error)
         return None
 
 

@@ -134,7 +134,12 @@ class _Pairs:
         results, tree = run_traced(self.fn, function_name(self.fn), args, {})
         if last_draw() is not before:
             advice = "draw all numbers before it, and pass them among the elements"
-            raise UnsupportedFunctionError("associative_scan", "draws in no order that is known", advice, user_line())
+            raise UnsupportedFunctionError(
+                "associative_scan",
+                "cannot draw random numbers: the order of its calls is not defined",
+                advice,
+                user_line(),
+            )
         order = order_of_leaves(tree, self.tree)
         if order is None:
             texts = structure_text(self.tree), structure_text(tree)

@@ -117,7 +117,7 @@ def test_statically_known():
         assert statically_known(condition) is known
     assert statically_known((n > 5) | (n < 7)) in (True, None)
     for wrong in (1, n, None, np.ones(2) > 0):
-        with pytest.raises(errors.ArgumentError, match="no comparison of sizes"):
+        with pytest.raises(errors.ArgumentError, match="not a comparison of sizes"):
             statically_known(wrong)
     asked = []
 

@@ -637,7 +637,7 @@ def test_a_file_keeps_the_values_and_refuses_the_derivative(tmp_path):
     loaded = anyshape.load(tmp_path / "f.zip")
     x = np.linspace(0, 1, 5)
     np.testing.assert_array_equal(loaded(x), jit(f)(x))
-    with pytest.raises(UnsupportedFunctionError, match=r"custom_jvp\(module_level\).*did not travel.*\n.*derivative"):
+    with pytest.raises(UnsupportedFunctionError, match=r"custom_jvp\(module_level\).*without its rule.*\n.*derivative"):
         grad(lambda x: np.sum(loaded(x)))(x)
     anyshape.export(grad(total(f)))(np.ones(3)).save(tmp_path / "g.zip")
     np.testing.assert_allclose(anyshape.load(tmp_path / "g.zip")(x), grad(total(f))(x))
@@ -666,7 +666,7 @@ def test_a_pickle_carries_the_rule_or_refuses_the_derivative():
     root(x)
     program = pickle.loads(pickle.dumps(root.programs()[0]))
     np.testing.assert_array_equal(program(x), x)
-    with pytest.raises(UnsupportedFunctionError, match="did not travel"):
+    with pytest.raises(UnsupportedFunctionError, match="without its rule"):
         grad(lambda x: np.sum(program(x)))(x)
 
 
