@@ -22,6 +22,8 @@ from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.ops.control import decide_op
 from anyshape.ops.core.apply import describe
+from anyshape.ops.creation import size_value_op
+from anyshape.ops.elementwise import convert_op
 
 _LOG = logging.getLogger("anyshape.trace")
 _MANY_IN_A_ROW = 8  # decisions on one line
@@ -99,7 +101,7 @@ class Decisions:
             raise ConcretizationError(asked, describe(x), where, _INSTEAD) from None
         except _NoExampleError:
             self.without_examples += 1
-            if self.without_examples > _MOST_WITHOUT_EXAMPLES:
+            if self.without_examples > _MOST_WITHOUT_EXAMPLES or _is_of_size(x):  # runs know a size of such a batch
                 raise ConcretizationError(asked, describe(x), where, "give vmap at least one example") from None
             return False if x.dtype.kind == "b" else 0
         answer: bool | int = value.item()
@@ -113,6 +115,15 @@ class Decisions:
                 node = next(n for n in builder.nodes if n.op is decide_op and n.inputs[0] is value)
                 x = Traced(builder, value)
                 raise ConcretizationError("a decision", describe(x), node.where, _INSTEAD)
+
+
+def _is_of_size(x: Traced) -> bool:
+    """Return whether a decision is on a size, or on a comparison of sizes."""
+    makers = {v: node for node in x.builder.nodes for v in node.outputs}
+    node = makers.get(x.value)
+    if node is not None and node.op is convert_op:
+        node = makers.get(node.inputs[0])
+    return node is not None and node.op is size_value_op
 
 
 class _NoValueError(Exception):

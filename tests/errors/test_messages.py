@@ -839,11 +839,6 @@ NO_INTS = [
     ),
     (lambda x, k: anp.zeros(x.shape[0] * 0.5), errors.ConcretizationError, r"write n // 2 for n / 2 and for n \* 0.5"),
     (lambda x, k: x.reshape(x.shape[0] / 2, 2), errors.ConcretizationError, "write n // 2"),
-    (
-        lambda x, k: np.zeros(np.nonzero(x)[0].shape[0]),
-        errors.DataDependentSizeError,
-        "needs the value of count",
-    ),
 ]
 
 

@@ -335,12 +335,12 @@ def differs_between_examples(x: Traced) -> bool:
     if not builder.is_batched:
         return False
     outer = {inner: handle for handle, inner in builder.captured.values()}
-    values = _ancestors(x)
+    values = ancestors(x)
     captured = [outer[v] for v in values if v in outer]
     return any(builder.roots.get(v) == "input" for v in values) or any(map(differs_between_examples, captured))
 
 
-def _ancestors(x: Traced) -> set[Value]:
+def ancestors(x: Traced) -> set[Value]:
     """Return a value and all others of its graph that it is computed from."""
     makers = {y: node.operands for node in x.builder.nodes for y in node.outputs}
     ancestors, todo = {x.value}, [x.value]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -35,7 +34,6 @@ from anyshape.graph.ir.builder import (
     user_line,
 )
 from anyshape.graph.ir.graph import Value
-from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.array_methods import (
     as_float,
@@ -64,6 +62,7 @@ from anyshape.numpy.sizes.size_operands import is_compared_by_numpy
 from anyshape.numpy.sizes.size_quotient import Quotient
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import describe
+from anyshape.support.packages import asked
 
 _COUNT_ADVICE = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
@@ -441,7 +440,7 @@ class NDArray(Array):
     def __len__(self) -> int:
         if not self.meta.rank:
             raise TypeError("len() of unsized object")
-        return operator.index(self.shape[0])
+        return asked.length(self.shape[0], sys._getframe(1))
 
     def __iter__(self) -> Iterator[Any]:
         """Return an iterator over the rows; its first step asks for their number."""
@@ -450,12 +449,11 @@ class NDArray(Array):
         return self._rows(self.shape[0])
 
     def _rows(self, count: Any) -> Iterator[Any]:
-        if isinstance(count, SymbolicSize):
-            try:
-                count = count.scope.value(count.expr, user_line())
-            except (DataDependentSizeError, InconclusiveDimensionError) as error:
-                raise SymbolicIterationError(describe(self), user_line()) from error
-        for i in range(count):
+        try:
+            rows = range(asked.trips(count))
+        except (DataDependentSizeError, InconclusiveDimensionError) as error:
+            raise SymbolicIterationError(describe(self), user_line()) from error
+        for i in rows:
             yield self[i]
 
     def __contains__(self, x: Any) -> bool:

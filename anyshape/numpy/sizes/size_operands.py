@@ -72,6 +72,13 @@ def numpy_dtype(x: Any) -> Any:
     return x.dtype if has_type(x, np.generic) else None
 
 
+def divided_by_zero(dtype: Any) -> Any:
+    """Return 0, which NumPy's integers give, or raise Python's error."""
+    if dtype is None:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    return dtype.type(0)
+
+
 def is_zero(divisor: Any, primitive: str, why: str) -> bool:
     """Return whether a divisor is 0.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.errors import DataDependentSizeError
 from anyshape.graph.ir.builder import Traced, decide_by_sizes, record_refusal, user_line
 from anyshape.graph.prover.constraints import Claim, at_least, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
@@ -27,6 +28,7 @@ from anyshape.numpy.sizes.size_operands import (
     bits_of,
     check_divisor,
     check_sizes,
+    divided_by_zero,
     is_reduced_by_numpy,
     is_zero,
     joint_dtype,
@@ -36,6 +38,7 @@ from anyshape.numpy.sizes.size_operands import (
 )
 from anyshape.ops.creation import size_value
 from anyshape.ops.elementwise import convert
+from anyshape.support.packages import asked
 from anyshape.support.true_types import has_type
 
 _NUMBERS = (float, complex, np.generic, np.ndarray, Traced)
@@ -68,18 +71,11 @@ def _combined(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any]
     if not isinstance(a, SymbolicSize) and not isinstance(b, SymbolicSize):
         return python(a, b)
     if combine in _DIVISIONS and is_zero(b, "floordiv", "integer division or modulo by zero"):
-        return _divided_by_zero(dtype)
+        return divided_by_zero(dtype)
     return symdim(combine(left, right), scope_of(a, b), dtype)
 
 
 _DIVISIONS = (expr.floordiv, expr.mod)
-
-
-def _divided_by_zero(dtype: Any) -> Any:
-    """Return 0, which NumPy's integers give, or raise Python's error."""
-    if dtype is None:
-        raise ZeroDivisionError("integer division or modulo by zero")
-    return dtype.type(0)
 
 
 def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
@@ -172,6 +168,8 @@ class SymDim(Integer):
     def __index__(self) -> int:
         try:
             return self.scope.value(self.expr, user_line())
+        except DataDependentSizeError as error:
+            return int(asked.decided(self, int, "int()", error))
         except TypeError as error:
             record_refusal(self, error)
             raise
@@ -182,7 +180,7 @@ class SymDim(Integer):
         return float(self.__index__())
 
     def __bool__(self) -> bool:
-        return decide_by_sizes(self.scope, Claim("!=", self.expr, 0, f"{self.expr} != 0"))
+        return bool(SizeComparison(Claim("!=", self.expr, 0, f"{self.expr} != 0"), self.scope))
 
     def __round__(self, digits: Any = None) -> Any:
         return self if digits is None or operator.index(digits) >= 0 else round(self.__index__(), digits)
@@ -325,7 +323,10 @@ class SizeComparison(SymDim):
         return self.claim.indicator()
 
     def __bool__(self) -> bool:
-        return decide_by_sizes(self.scope, self.claim)
+        try:
+            return decide_by_sizes(self.scope, self.claim)
+        except DataDependentSizeError as error:
+            return bool(asked.decided(self, bool, "bool()", error))
 
     def __index__(self) -> int:
         return int(self.__bool__())

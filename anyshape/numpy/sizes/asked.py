@@ -1,0 +1,144 @@
+"""Answer what Python asks of a size beyond its arithmetic: the value of a run-time size, and `len(x)`.
+
+A run-time size is known in the current call, and each run checks the answer: Python decides on it as on any value.
+
+`len(x)` must be an int. Where Python compares it with a number at once, as in `len(x) > 1`, the comparison alone is
+decided. The int is then an example with that answer. So a program serves all sizes with the same answer.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import operator
+import types
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import DataDependentSizeError
+from anyshape.graph.ir.builder import Traced, active, ancestors, user_line
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.sizes.expr import DimVar, variables
+from anyshape.numpy.operands.promotion import resolve_size
+from anyshape.ops.creation import size_value
+from anyshape.ops.elementwise import convert
+from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.true_types import has_type
+
+
+def decided(size: Any, dtype: type, asked: str, error: DataDependentSizeError) -> bool | int:
+    """Return a run-time size as Python decides on its value in this call; raise the error where calls have none."""
+    builder = active()
+    if builder is None or builder.answer is None:
+        raise error
+    value = size_value(resolve_size(size))
+    return builder.answer(value if value.dtype == dtype else convert(value, np.dtype(dtype)), asked)
+
+
+def trips(size: Any) -> int:
+    """Return the number of rows that a loop of Python takes.
+
+    A run-time size is one if integers alone make it, as an argument of the function does in `np.linspace(0, 1, n)`.
+    Others are refused: a loop over the elements that a mask selects is a loop of the program.
+    """
+    if not isinstance(size, SymbolicSize):
+        return operator.index(size)
+    try:
+        return size.scope.value(size.expr, user_line())
+    except DataDependentSizeError as error:
+        if not all(map(_is_made_of_integers, variables(size.expr))):
+            raise
+        return int(decided(size, int, "int()", error))
+
+
+def _is_made_of_integers(variable: DimVar) -> bool:
+    """Return whether a size is one of arguments, or a run-time one that integers without axes make."""
+    builder = active()
+    owner = None if builder is None else builder.dim_owner(variable)
+    if owner is None or variable not in owner.runtime:
+        return owner is not None
+    value, _ = owner.runtime[variable]
+    makers = ancestors(Traced(owner, value)) - {value}
+    return all(v.meta.dtype.kind in "biu" and not v.meta.rank for v in makers)
+
+
+# -- len -----------------------------------------------------------------------------------------------------------
+
+
+class Comparison(NamedTuple):
+    """Comparison of `len(x)` with a number: by an operator of Python."""
+
+    compare: Callable[[Any, int], Any]
+    number: int
+
+
+# what to add to the number for an int that makes the comparison true, and for one that makes it false
+_EXAMPLES: dict[str, tuple[Callable[[Any, int], Any], int, int]] = {
+    "==": (operator.eq, 0, 1),
+    "!=": (operator.ne, 1, 0),
+    ">": (operator.gt, 1, 0),
+    ">=": (operator.ge, 0, -1),
+    "<": (operator.lt, -1, 0),
+    "<=": (operator.le, 0, 1),
+}
+_BY_OPERATOR = {compare: (if_true, if_false) for compare, if_true, if_false in _EXAMPLES.values()}
+_NOT_ZERO = Comparison(operator.ne, 0)
+_NAMES = ("LOAD_GLOBAL", "LOAD_NAME")
+_CALLS = ("PRECALL", "CALL")  # Python 3.11 may call `len` at the first of the two
+_PADDING = ("CACHE", "NOT_TAKEN", "EXTENDED_ARG")
+_NUMBERS = ("LOAD_CONST", "LOAD_SMALL_INT")
+_TRUTH = ("UNARY_NOT", "TO_BOOL")
+
+
+def length(size: Any, frame: FrameType) -> int:
+    """Return the number of rows for the builtin `len`, which a frame calls."""
+    if not isinstance(size, SymbolicSize):
+        return operator.index(size)
+    comparison = _comparisons(frame.f_code).get(frame.f_lasti)
+    if comparison is None or not _calls_len(frame):
+        return operator.index(size)
+    answer = bool(comparison.compare(size, comparison.number))
+    return max(comparison.number + _BY_OPERATOR[comparison.compare][not answer], 0)
+
+
+def _calls_len(frame: FrameType) -> bool:
+    """Return whether the name `len` means the builtin function in a frame."""
+    return frame.f_globals.get("len", frame.f_builtins.get("len")) is builtins.len
+
+
+@functools.lru_cache(maxsize=512)
+def _comparisons(code: CodeType) -> types.MappingProxyType[int, Comparison]:
+    """Return the calls of `len` in a code whose result is compared with a number at once, by the offset of the call."""
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _PADDING]
+    starts = {_start(i) for i in instructions if i.opname in _NAMES and i.argval == "len"}
+    comparisons: dict[int, Comparison] = {}
+    for k, call in enumerate(instructions):
+        if call.opname in _CALLS and call.arg == 1 and _start(call) in starts:
+            comparison = _comparison_after(instructions[k + 1 : k + 4])
+            comparisons |= {} if comparison is None else {call.offset: comparison}
+    return types.MappingProxyType(comparisons)
+
+
+def _start(instruction: dis.Instruction) -> Any:
+    """Return where the expression of an instruction starts in the source: a call starts with the name that it calls."""
+    position = instruction.positions
+    known = position is not None and position.lineno is not None and position.col_offset is not None
+    return (position.lineno, position.col_offset) if known and position is not None else instruction.offset
+
+
+def _comparison_after(following: list[dis.Instruction]) -> Comparison | None:
+    """Return the comparison that the instructions after a call make of its result, None if they make another use."""
+    following = [i for i in following if i.opname not in _CALLS]
+    if not following:
+        return None
+    first = following[0]
+    if first.opname in _TRUTH or (first.opname.startswith("POP_JUMP") and not first.opname.endswith("NONE")):
+        return _NOT_ZERO
+    if first.opname not in _NUMBERS or not has_type(first.argval, int) or following[1].opname != "COMPARE_OP":
+        return None
+    symbol = str(following[1].argval).removeprefix("bool(").removesuffix(")")
+    return Comparison(_EXAMPLES[symbol][0], int(first.argval))
