@@ -18,7 +18,7 @@ _LONGEST = 60  # characters of an expression in a message
 _LONGEST_OPERAND = 32  # characters of an operand that is repeated in front of `.shape[0]`
 _MODULES = frozenset(("np", "numpy", "anp", "anyshape", "xp", "jnp", "scipy", "linalg", "special"))
 _BYTES_PER_INSTRUCTION = 2
-_STORE_ELEMENT = opmap["STORE_SUBSCR"]
+STORE_ELEMENT = opmap["STORE_SUBSCR"]
 
 
 def expression_at(code: CodeType, offset: int) -> ast.AST | None:
@@ -26,7 +26,7 @@ def expression_at(code: CodeType, offset: int) -> ast.AST | None:
     text = _segment(code, offset)
     if not text.strip():
         return None
-    if code.co_code[offset] == _STORE_ELEMENT:
+    if code.co_code[offset] == STORE_ELEMENT:
         text = f"{text} = ..."
     for source in (f"({text.strip()})", text):
         try:

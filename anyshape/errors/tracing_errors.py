@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,7 +52,8 @@ class ConcretizationError(AnyshapeError, TypeError):
             self.instead = (
                 "create the array by np.zeros_like(x) or anyshape.numpy: one of NumPy cannot hold traced values"
             )
-        problem = f"{asked} needs the value of a traced array {value}, which is not known while tracing"
+        array = f"a traced array {value}" if value else "a traced array"
+        problem = f"{asked} needs the value of {array}, which is not known while tracing"
         super().__init__(f"{messages.written(where, asked)}{problem}{messages.at(where)}\n  {self.instead}")
 
 
@@ -192,6 +194,8 @@ class UnhashableError(AnyshapeError, TypeError):
     def __init__(self, value: str, kind: type, where: object = None) -> None:
         self.value, self.kind, self.where = value, kind, where
         self.instead = "use a name or a position as the key, and the array as the value"
+        if re.search(r" in \{[^:]*$", getattr(where, "expression", "")):
+            self.instead = "write the values as a list, as in x in [1, 2]"
         because = f"an array has no hash (unhashable type: '{kind.__module__}.{kind.__name__}')"
         if kind.__hash__ is not None:
             because = f"the hash of a {kind.__name__} is that of its value, which is not known while tracing"

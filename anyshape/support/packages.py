@@ -122,6 +122,7 @@ if TYPE_CHECKING:
     from anyshape.numpy import numpy_names as numpy_names
     from anyshape.numpy.arrays import concrete_views as concrete_views
     from anyshape.numpy.arrays import further as further
+    from anyshape.numpy.arrays import python_slips as python_slips
     from anyshape.numpy.sizes import asked as asked
     from anyshape.program import file as program_file
     from anyshape.program import loop_slots as loop_slots
@@ -150,6 +151,7 @@ else:
     small_sizes = Package("anyshape.graph.prover.solvers.small_sizes")
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
     further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
+    python_slips = Package("anyshape.numpy.arrays.python_slips")  # of code that wants values
     asked = Package("anyshape.numpy.sizes.asked")  # of sizes by Python: their values, and len
     traced_generators = Package("anyshape.numpy.generator")  # of functions that draw random numbers
     numpy_names = Package("anyshape.numpy.numpy_names")  # names of NumPy without a counterpart

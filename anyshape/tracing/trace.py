@@ -40,7 +40,7 @@ from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import traced_generators, value_decisions
+from anyshape.support.packages import python_slips, traced_generators, value_decisions
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import Order, flatten, is_array, named, readable, result_paths, scalar_kind, unflatten
@@ -100,7 +100,9 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     except ArgumentError as error:
         error.locate(_users_line(error))
         raise
-    except (TypeError, ValueError) as error:
+    except AnyshapeError:
+        raise
+    except Exception as error:
         ours = _hidden(error)
         if ours is None:
             raise
@@ -161,13 +163,15 @@ _SHOWN = 100  # characters of the argument that NumPy quotes in its error
 def _hidden(error: Exception) -> Exception | None:
     """Return the error of anyshape that NumPy replaced by one of its own, None if there is none."""
     text = str(error)
+    if not isinstance(error, (TypeError, ValueError)):
+        return python_slips.hidden_by(error)
     if text.startswith("setting an array element") and isinstance(error.__cause__, AnyshapeError):
         return error.__cause__  # in `concrete[i] = traced`
     if text.startswith("dispatcher for __array_function__ did not return an iterable"):
         return SymbolicIterationError("an array", _last_line(error))
     argument, ours = getattr(active(), "refused", None) or ("", None)
     hides = text == f"expected a sequence of integers or a single integer, got '{argument[:_SHOWN]}'"
-    return ours if hides else None  # in `np.zeros(traced)`
+    return ours if hides else python_slips.hidden_by(error)  # in `np.zeros(traced)`, in `brentq(f, ...)`
 
 
 Prepared: TypeAlias = tuple[Builder, Sequence[TensorMeta]]

@@ -9,7 +9,7 @@ import operator
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from anyshape.support.freezing import freeze
 from anyshape.support.interruption import is_thread_state
 from anyshape.support.progress import count_op
 
+E = TypeVar("E", bound=Exception)
 Reader: TypeAlias = Callable[[Any], Any]
 Writer: TypeAlias = Callable[[Any, Any], Any]
 _LOG = logging.getLogger("anyshape.shapes")
@@ -149,6 +150,7 @@ class Builder:
         self.lines = RepeatedLines()
         self.refused: tuple[str, Exception] | None = None  # the last non-int, and its error
         self.hidden_error: Exception | None = None
+        self.concretized: Exception | None = None  # the last refusal of a value, which foreign code may hide
         has_generators = parent is not None and parent.draw_order is not None
         self.draw_order: DrawOrder | None = DrawOrder() if has_generators else None
         self.resumed = 0  # how often `resume` made it the innermost one
@@ -387,6 +389,13 @@ def record_refusal(x: object, error: Exception) -> None:
     """Record in all traces why x is not an int, as NumPy may replace this error with its own."""
     for builder in active_builders():
         builder.refused = repr(x), error
+
+
+def record_concretized(error: E) -> E:
+    """Record in all traces that a value was refused, and return the error: foreign code may raise another one."""
+    for builder in active_builders():
+        builder.concretized = error
+    return error
 
 
 def record_hidden(error: Exception) -> None:

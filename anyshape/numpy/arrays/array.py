@@ -29,6 +29,7 @@ from anyshape.graph.ir.builder import (
     Traced,
     Writer,
     active,
+    record_concretized,
     record_hidden,
     record_refusal,
     user_line,
@@ -62,7 +63,7 @@ from anyshape.numpy.sizes.size_operands import is_compared_by_numpy
 from anyshape.numpy.sizes.size_quotient import Quotient
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import describe
-from anyshape.support.packages import asked
+from anyshape.support.packages import asked, python_slips
 
 _COUNT_ADVICE = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
@@ -75,6 +76,7 @@ _SIZE_ADVICE = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
     "functions of anyshape.numpy take it for a size as it is: anyshape.numpy.zeros(k)"
 )
+_CONVERT_ADVICE = "return the array, and convert it outside the traced function"
 _FRACTION_ADVICE = "an integer is needed here: of a size, write n // 2 for n / 2 and for n * 0.5"
 
 
@@ -205,16 +207,17 @@ class Array(MemoryAttributes, Traced):
     __floor__ = rounded("math.floor()", math.floor, "floor")
     __ceil__ = rounded("math.ceil()", math.ceil, "ceil")
     __trunc__ = rounded("math.trunc()", math.trunc, "trunc")
-    __complex__ = valueless("complex()")
+    __complex__ = valueless("complex()", "write x + 0j")
 
     def __index__(self) -> int:
         if self.builder.closed:
             raise self.leaked()
         is_integer = self.dtype.kind in "iub"
         if is_integer and self.builder.answer is not None and not self.ndim:
-            return int(self)
+            return int(self.builder.answer(self, "a Python int"))
         instead = _SIZE_ADVICE if is_integer else _FRACTION_ADVICE
-        error = ConcretizationError("a Python int", describe(self), user_line(), instead)
+        instead = python_slips.advice(of_numpy=False) or instead
+        error = record_concretized(ConcretizationError("a Python int", describe(self), user_line(), instead))
         record_refusal(self, error)
         raise error
 
@@ -235,9 +238,9 @@ class Array(MemoryAttributes, Traced):
             raise
 
     item = item
-    tolist = valueless("tolist()")
-    tobytes = valueless("tobytes()")
-    view = valueless("view()")
+    tolist = valueless("tolist()", _CONVERT_ADVICE)
+    tobytes = valueless("tobytes()", _CONVERT_ADVICE)
+    view = valueless("view()", "convert it with astype, or take the view outside the traced function")
     sort = writes.sort
     fill = writes.fill
     put = writes.put

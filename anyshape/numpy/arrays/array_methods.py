@@ -8,8 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from anyshape.errors import ArgumentError, ConcretizationError, MutationError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.errors.source_text import STORE_ELEMENT
+from anyshape.graph.ir.builder import Traced, record_concretized, user_line
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.prover.user_stack import user_frame
 from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.arrays.foreign_operands import compared, is_foreign
 from anyshape.numpy.operands.promotion import cast_operand, is_weak
@@ -17,7 +19,7 @@ from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
 from anyshape.numpy.sizes.size_operands import check_divisor
 from anyshape.numpy.sizes.size_quotient import exactly
 from anyshape.ops.core.apply import describe
-from anyshape.support.packages import further
+from anyshape.support.packages import further, python_slips
 from anyshape.support.true_types import has_type
 
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
@@ -145,9 +147,21 @@ def valueless(request: str, instead: str = "") -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         if self.builder.closed:
             raise self.leaked()
-        raise ConcretizationError(request, describe(self), user_line(), instead)
+        advice = python_slips.advice() or instead
+        raise record_concretized(ConcretizationError(request, describe(self), user_line(), advice))
 
     return method
+
+
+def _is_stored() -> bool:
+    """Return whether the user's line stores into an array of NumPy, for which that asks a value for a number.
+
+    No decision is made there: the array would hold a number of this call in every call.
+    """
+    frame = user_frame()
+    if frame is None or frame.f_code.co_code[frame.f_lasti] == STORE_ELEMENT:
+        return frame is not None
+    return "fill" in frame.f_code.co_names and python_slips.fills_array(frame)
 
 
 def decided(request: str, python_type: type, instead: str = "") -> Callable[..., Any]:
@@ -158,7 +172,7 @@ def decided(request: str, python_type: type, instead: str = "") -> Callable[...,
     def method(self: Any) -> Any:
         if self.exact is not None:
             return python_type(self.exact)
-        if self.builder.closed or self.builder.answer is None:
+        if self.builder.closed or self.builder.answer is None or _is_stored():
             return refuse(self)
         return python_type(self.builder.answer(convert(_alone(self, request), refuse), request))
 
@@ -190,7 +204,7 @@ def _as_integer(x: Any, refuse: Callable[..., Any]) -> Any:
             raise ValueError("cannot convert float NaN to integer")
         raise OverflowError("cannot convert float infinity to integer")
     if not bool(NAMESPACE["absolute"](x) < 2.0**62):
-        return refuse(x)
+        return _refuse_long(x)
     return NAMESPACE["astype"](x, int)
 
 
@@ -218,9 +232,10 @@ def as_float(self: Any) -> float:
     """Return the value of an integer, on which Python decides, or of a size; other floats are refused."""
     if self.exact is not None:
         return float(self.exact)
-    return float(int(self)) if self.dtype.kind in "biu" else float(_refuse_float(self))
+    return float(int(self)) if self.dtype.kind in "biu" and not _is_stored() else float(_refuse_float(self))
 
 
+_refuse_long = valueless("int()", "keep the float, as in np.floor(x): integers of a program have 64 bits")
 _refuse_float, _float_item = (valueless(request, _FLOAT_ADVICE) for request in ("float()", "item()"))
 
 

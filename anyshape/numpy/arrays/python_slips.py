@@ -1,0 +1,208 @@
+"""Name what Python code called with a traced value, and what to write instead.
+
+Functions of Python and SciPy ask an array for a float or for its memory. The line of the user tells which function that
+is: its expression is read, and the name in it is looked up in the frame. Some functions hide the refusal behind an
+error of their own, or make garbage of it: `hidden_by` finds it again.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import cmath
+import math
+import re
+import statistics
+import types
+from collections.abc import Iterator, Mapping
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+import anyshape.numpy
+from anyshape.errors import ConcretizationError
+from anyshape.errors.source_text import expression_at
+from anyshape.graph.ir.builder import active
+from anyshape.graph.prover.constraints import SourceLine
+from anyshape.graph.prover.user_stack import is_user_frame, user_frame
+from anyshape.numpy.operands.promotion import is_traced
+from anyshape.support.true_types import has_type
+
+_OUTSIDE = "return the array, and call {name} outside the traced function"
+_CALLBACK = "call it outside the traced function, or through anyshape.pure_callback"
+_IMPORT = "write import anyshape.numpy as np, whose {name} takes traced values"
+_NO_COUNTERPART = "write it with other NumPy functions, or call it outside the traced function"
+_FLOATS = "compute with the array itself: it has +, *, comparisons and the functions of NumPy"
+_SCIPY = "write from anyshape.scipy import {module}, or call it outside the traced function"
+_SCIPY_MODULES = ("special", "linalg", "stats")  # that anyshape.scipy has
+
+# functions of math and cmath by what stands for them; others have the name in NumPy that stands in `_RENAMED`
+_MATH = {
+    "erf": "anyshape.scipy.special.erf",
+    "erfc": "anyshape.scipy.special.erfc",
+    "gamma": "anyshape.scipy.special.gamma",
+    "lgamma": "anyshape.scipy.special.gammaln",
+    "factorial": "anyshape.scipy.special.factorial",
+    "comb": "anyshape.scipy.special.comb",
+    "perm": "anyshape.scipy.special.perm",
+    "dist": "np.linalg.norm(x - y)",
+    "remainder": "x - y * np.round(x / y)",
+    "isqrt": "np.floor(np.sqrt(x))",
+    "fma": "x * y + z",
+    "polar": "np.abs(z) and np.angle(z)",
+    "rect": "r * np.exp(1j * phi)",
+}
+_RENAMED = {
+    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+    "atanh": "arctanh", "pow": "power", "fabs": "abs", "fsum": "sum", "phase": "angle", "sumprod": "dot",
+    "ulp": "spacing",
+}  # fmt: skip
+_STATISTICS = {
+    "mean": "np.mean(x)", "fmean": "np.mean(x)", "median": "np.median(x)", "stdev": "np.std(x, ddof=1)",
+    "pstdev": "np.std(x)", "variance": "np.var(x, ddof=1)", "pvariance": "np.var(x)", "quantiles": "np.quantile(x, q)",
+    "geometric_mean": "np.exp(np.mean(np.log(x)))", "harmonic_mean": "1 / np.mean(1 / x)",
+}  # fmt: skip
+# by the name of a module, or of a function in it: the advice
+_ADVICE = {
+    **dict.fromkeys(("struct", "_struct", "json", "pickle", "_pickle", "ctypes", "_ctypes", "array"), _OUTSIDE),
+    **dict.fromkeys(("builtins.memoryview", "builtins.bytes", "builtins.bytearray", "numpy.frombuffer"), _OUTSIDE),
+    **dict.fromkeys(("decimal", "fractions", "_decimal"), _FLOATS),
+    "numpy.nditer": "write it with array operations, or for v in x.ravel()",
+    "numpy.ndenumerate": "write it with array operations, or for i, v in enumerate(x)",
+}
+_NAMES_TRACED = re.compile(r"\b(ND)?Array\b")
+
+
+def advice(of_numpy: bool = True) -> str:
+    """Return what to write instead of the call that the user's line makes, "" where that has no advice of its own."""
+    frame = user_frame()
+    if frame is None:
+        return ""
+    function, name = _callee(expression_at(frame.f_code, frame.f_lasti), frame)
+    return _advice_for(function, name) if of_numpy or not _path(function)[0].startswith("numpy") else ""
+
+
+def fills_array(frame: FrameType) -> bool:
+    """Return whether a frame calls `y.fill(v)` of an array of NumPy."""
+    function, _ = _callee(expression_at(frame.f_code, frame.f_lasti), frame)
+    return has_type(getattr(function, "__self__", None), np.ndarray) and _path(function)[1] == "fill"
+
+
+def hidden_by(error: Exception) -> ConcretizationError | None:
+    """Return the refusal that an error of foreign code hides, made anew if there was none; None if it hides none."""
+    refusal, lines = getattr(active(), "concretized", None), _lines(error)
+    if isinstance(refusal, ConcretizationError) and any(where == refusal.where for _, where in lines):
+        return refusal
+    if not lines:
+        return None
+    frame, where = lines[-1]
+    node = expression_at(frame.f_code, where.offset)
+    if not isinstance(node, ast.Call) or not _takes_traced(node, frame):
+        return None
+    function, name = _callee(node, frame)
+    if not _NAMES_TRACED.search(str(error)) and _row(function) is None:
+        return None
+    return ConcretizationError(name, "", where, _advice_for(function, name) or _CALLBACK)
+
+
+def _lines(error: Exception) -> list[tuple[FrameType, SourceLine]]:
+    """Return the frames and lines of the user that an error went through, the innermost one last."""
+    lines, step = [], error.__traceback__
+    while step is not None:
+        frame, code = step.tb_frame, step.tb_frame.f_code
+        if is_user_frame(frame):
+            lines.append((frame, SourceLine(code.co_filename, step.tb_lineno, code.co_name, code, step.tb_lasti)))
+        step = step.tb_next
+    return lines
+
+
+def _takes_traced(call: ast.Call, frame: FrameType) -> bool:
+    """Return whether a name in the arguments of a call has a traced value."""
+    arguments = [*call.args, *[k.value for k in call.keywords]]
+    names = [node for argument in arguments for node in ast.walk(argument) if isinstance(node, ast.Name)]
+    return is_traced(*[_looked_up(name, frame) for name in names])
+
+
+# -- the function that a line calls --------------------------------------------------------------------------------
+
+
+def _callee(node: ast.AST | None, frame: FrameType) -> tuple[Any, str]:
+    """Return the function that an expression calls, None if that is not known, and its name as written."""
+    if not isinstance(node, ast.Call):
+        return None, ""
+    name = ast.unparse(node.func)
+    return (_looked_up(node.func, frame), name) if name.isascii() else (None, name)
+
+
+def _looked_up(node: ast.expr, frame: FrameType) -> Any:
+    """Return the value of a dotted name in a frame; attributes of other objects than modules may run code."""
+    if isinstance(node, ast.Name):
+        scopes: Iterator[Mapping[str, Any]] = iter((frame.f_locals, frame.f_globals, frame.f_builtins))
+        return next((scope[node.id] for scope in scopes if node.id in scope), None)
+    if isinstance(node, ast.Attribute):
+        owner = _looked_up(node.value, frame)
+        if has_type(owner, types.ModuleType) or type(owner).__module__.startswith(("numpy", "scipy")):
+            return getattr(owner, node.attr, None)
+    return None
+
+
+def _path(function: Any) -> tuple[str, str]:
+    """Return the module and the name of a function; for a method, the module of its object."""
+    owner = getattr(function, "__self__", None)
+    module = getattr(function, "__module__", None)
+    if module is None and owner is not None and not has_type(owner, types.ModuleType):
+        module = type(owner).__module__
+    return str(module or ""), str(getattr(function, "__name__", ""))
+
+
+def _row(function: Any) -> str | None:
+    """Return the advice of the table for a function."""
+    module, name = _path(function)
+    own = module.partition(".")[0] if module.startswith(("json", "ctypes")) else module
+    return _ADVICE.get(f"{module}.{name}", _ADVICE.get(own))
+
+
+def _advice_for(function: Any, name: str) -> str:
+    """Return what to write instead of a call of a function, "" if nothing is known of it."""
+    if function is None or function in (float, int, bool):
+        return ""
+    module, own_name = _path(function)
+    if module in (math.__name__, cmath.__name__):
+        return _instead_of_math(own_name)
+    if module == statistics.__name__:
+        return f"write {_STATISTICS[own_name]}" if own_name in _STATISTICS else _FLOATS
+    row = _row(function)
+    if row is not None:
+        return row.format(name=name)
+    package, _, rest = module.partition(".")
+    if package == "scipy":
+        part = rest.partition(".")[0].removeprefix("_")
+        return _SCIPY.format(module=part) if part in _SCIPY_MODULES else _CALLBACK
+    return _instead_of_numpy(function, own_name) if package == "numpy" else _of_others(function, package)
+
+
+def _instead_of_math(name: str) -> str:
+    """Return what stands for a function of math or cmath."""
+    counterpart = _MATH.get(name) or f"np.{_RENAMED.get(name, name)}"
+    return f"write {counterpart}, which takes traced values"
+
+
+def _instead_of_numpy(function: Any, name: str) -> str:
+    """Return the advice for a function or class of NumPy that has taken a traced array for one of its own."""
+    if has_type(getattr(function, "__self__", None), np.ndarray):
+        return "write import anyshape.numpy as np, whose arrays take traced values"
+    if has_type(function, type) and issubclass(function, np.generic):
+        return f"write x.astype(np.{name})"
+    if has_type(function, np.vectorize):
+        return _IMPORT.format(name="vectorize")
+    is_ours = getattr(np, name, None) is function and getattr(anyshape.numpy, name, function) is not function
+    return _IMPORT.format(name=name) if is_ours else _NO_COUNTERPART
+
+
+def _of_others(function: Any, package: str) -> str:
+    """Return the advice for a function of another package, or a builtin: these know nothing of traced values."""
+    if package in ("", "builtins", "anyshape") or getattr(builtins, _path(function)[1], None) is function:
+        return ""
+    code = getattr(function, "__code__", None)
+    return "" if code is not None and "site-packages" not in code.co_filename else _CALLBACK
