@@ -184,7 +184,7 @@ def function_without_a_counterpart():
 
 
 @mistake(
-    """len(x[x > 0]): count > 1 was asked, and count (made by x[x > 0] at model.py) depends on data: it is not known while tracing at model.py
+    """len(x[x > 0]): Python needs count > 1, and count (made by x[x > 0] at model.py) depends on data: it is not known while tracing at model.py
   write the code for every size, or the choice with np.where, max_dim or min_dim"""
 )
 def question_about_a_size_from_data():

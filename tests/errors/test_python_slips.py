@@ -138,7 +138,7 @@ SLIPS = [
     Slip("csr_matrix", lambda x: scipy.sparse.csr_matrix(x), needs("scipy.sparse.csr_matrix(x)", "a NumPy array", CALLBACK, VECTOR)),
     Slip("stats.norm", lambda x: scipy.stats.norm.pdf(x), needs("scipy.stats.norm.pdf(x)", "a NumPy array", "write from anyshape.scipy import stats, or call it outside the traced function", VECTOR), lambda x: stats.norm.pdf(x), scipy.stats.norm.pdf(X)),
     Slip("linalg.expm", lambda x: scipy.linalg.expm(x[:, None] * x), needs("scipy.linalg.expm(x[:, None] * x)", "a NumPy array", "write from anyshape.scipy import linalg, or call it outside the traced function", "a traced array f64[x.shape[0], x.shape[0]]"), lambda x: linalg.expm(x[:, None] * x), scipy.linalg.expm(np.outer(X, X))),
-    Slip("in a set", lambda x: x if x[0] in {0.5, 2.0} else -x, "x[0] in {0.5, 2.0}: a traced array f64[] is no key of a dict or a set, as the hash of a float64 is that of its value, which is not known while tracing at HERE\n  write the values as a list, as in x in [1, 2]", lambda x: x if x[0] in [0.5, 2.0] else -x, X),
+    Slip("in a set", lambda x: x if x[0] in {0.5, 2.0} else -x, "x[0] in {0.5, 2.0}: a traced array f64[] is not a key of a dict or a set, as the hash of a float64 is that of its value, which is not known while tracing at HERE\n  write the values as a list, as in x in [1, 2]", lambda x: x if x[0] in [0.5, 2.0] else -x, X),
 ]  # fmt: skip
 
 
