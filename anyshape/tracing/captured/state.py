@@ -6,6 +6,7 @@ outside do: they make a new version of the state, and programs of older versions
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import types
@@ -16,13 +17,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from anyshape.tracing.captured.code_names import Line, changing_line, naming_line
-from anyshape.tracing.captured.holders import Roots, Unwatched
+from anyshape.tracing.captured.holders import Roots, Unwatched, dict_of, of_class
 from anyshape.tracing.captured.watch import Change, Watch, watch
 
 _LOG = logging.getLogger("anyshape.trace")
 _OFTEN = {"content": 3}  # changes of one thing, each traced again, after which a line says so
 _OFTEN_OTHERWISE = 10
-_SETTERS = {"setattr", "delattr", "__dict__", "vars", "globals", "exec", "__setattr__", "cached_property"}
+_SETTERS = {"setattr", "delattr", "__dict__", "vars", "globals", "exec", "__setattr__"}
 _PERSISTENT = 3  # traces that change a container by code that is not seen, until the change counts as their own
 _STATES: weakref.WeakSet[CapturedState] = weakref.WeakSet()
 
@@ -131,10 +132,18 @@ class CapturedState:
         """Return True if code of the function made the change, and not another thread meanwhile."""
         named = change.holder.kind in ("variables", "attributes", "keys", "fields")
         setters = self.watch is not None and not _SETTERS.isdisjoint(self.watch.names)
-        if line is not None or (named and setters) or isinstance(change.now, types.ModuleType):
+        if line is not None or (named and (setters or self._is_cached_property(change))):
+            return True
+        if isinstance(change.now, types.ModuleType):
             return True
         self._unexplained[change.label] += 1
         return not named and self._unexplained[change.label] >= _PERSISTENT
+
+    def _is_cached_property(self, change: Change) -> bool:
+        """Return True for an attribute that a `cached_property` of the class sets at its first use."""
+        things = [] if self.watch is None else self.watch.things
+        owners = [type(x) for _, x in things if dict_of(x) is change.holder.owner]
+        return any(isinstance(of_class(owner, change.name), functools.cached_property) for owner in owners)
 
     # -- lines in the log
 
