@@ -92,12 +92,12 @@ def sweep(folder, chosen, derivatives):
 
 
 def test_rows_run_in_a_process_without_their_source(tmp_path):
-    """Run a third of the rows with their first dtype, and the derivatives of a quarter of these."""
-    chosen = [c for c in FIRST if in_gate("saved", c, 3)]
+    """Run a part of the rows with their first dtype, and the derivatives of a quarter of these."""
+    chosen = [c for c in FIRST if in_gate("saved", c, 6)]
     expected = sweep(tmp_path, [c for i, c in enumerate(chosen) if i % 4], derivatives=False)
     expected |= sweep(tmp_path, chosen[::4], derivatives=True)
-    assert len(expected) > 0.9 * len(chosen) > 200
-    assert sum(derivatives is not None for _, calls in expected.values() for *_, derivatives in calls) > 50
+    assert len(expected) > 0.9 * len(chosen) > 80
+    assert sum(derivatives is not None for _, calls in expected.values() for *_, derivatives in calls) > 20
 
 
 @pytest.mark.slow

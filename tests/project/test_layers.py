@@ -74,6 +74,12 @@ def tree_of(file):
     return ast.parse((PACKAGE / file).read_text(), file)
 
 
+@cache
+def nodes_of(file):
+    """All nodes of a file: to walk over a tree takes longer than to look at what it holds."""
+    return tuple(ast.walk(tree_of(file)))
+
+
 def module_of(file):
     """anyshape/graph/sizes/expr.py -> anyshape.graph.sizes.expr; a package is its __init__."""
     parts = ["anyshape", *file.removesuffix(".py").split("/")]
@@ -104,7 +110,7 @@ def late_rows():
     """The rows of the table of what is loaded late: the module by the name of the row."""
     return {
         node.targets[0].id: node.value.args[0].value
-        for node in ast.walk(tree_of("support/packages.py"))
+        for node in nodes_of("support/packages.py")
         if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Package(")
     }
 
@@ -123,10 +129,10 @@ def imported(file, nodes):
         yield from ((name, node.lineno) for name in names if name.split(".")[0] == "anyshape")
 
 
-def all_imported(file, tree):
+def all_imported(file, nodes):
     """The modules that a file names anywhere. Types of lazily imported modules do not count."""
-    skipped = typing_only(tree) if file == "support/packages.py" else ()
-    return imported(file, [n for n in ast.walk(tree) if n not in skipped])
+    skipped = typing_only(nodes) if file == "support/packages.py" else ()
+    return imported(file, [n for n in nodes if n not in skipped])
 
 
 def base_of(file, node):
@@ -140,11 +146,11 @@ def base_of(file, node):
     return ".".join([*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])])
 
 
-def typing_only(tree):
+def typing_only(nodes):
     """Statements under `if TYPE_CHECKING:`, which never run."""
     return {
         inner
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
         for statement in node.body
         for inner in ast.walk(statement)
@@ -152,24 +158,23 @@ def typing_only(tree):
 
 
 def functions(file):
-    return [n for n in ast.walk(tree_of(file)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return [n for n in nodes_of(file) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 
-def upward_imports(file, tree):
+def upward_imports(file, nodes):
     """A line for each import of a floor that is not below."""
     floor = floor_of(module_of(file))
     assert floor is not None, f"{file}: in no folder of FLOORS; give it a place in tests/project/test_layers.py"
     return [
         f"anyshape/{file}:{line} imports {name}"
-        for name, line in all_imported(file, tree)
+        for name, line in all_imported(file, nodes)
         if not may_import(floor, floor_of(name)) and (floor, name) != ("demo", "anyshape")
     ]
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_floor_imports_only_floors_below(file):
-    wrong = upward_imports(file, tree_of(file))
-    assert not wrong, f"{floor_of(module_of(file))} stands below:\n" + "\n".join(wrong)
+def test_a_floor_imports_only_floors_below():
+    wrong = [line for file in FILES for line in upward_imports(file, nodes_of(file))]
+    assert not wrong, "what is imported stands above:\n" + "\n".join(wrong)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,7 @@ def test_a_floor_imports_only_floors_below(file):
     ],
 )
 def test_an_upward_import_through_the_table_is_seen(file, planted, module):
-    assert upward_imports(file, ast.parse(planted)) == [f"anyshape/{file}:1 imports {module}"]
+    assert upward_imports(file, [*ast.walk(ast.parse(planted))]) == [f"anyshape/{file}:1 imports {module}"]
 
 
 def test_rows_of_modules_loaded_late():
@@ -194,23 +199,26 @@ def test_rows_of_modules_loaded_late():
     assert set(own.values()) <= set(MODULES)
     typed = {
         alias.asname: f"{node.module}.{alias.name}"
-        for node in typing_only(tree_of("support/packages.py"))
+        for node in typing_only(nodes_of("support/packages.py"))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
     assert typed == own
-    users = [n for f in FILES for n in ast.walk(tree_of(f)) if isinstance(n, ast.ImportFrom) and base_of(f, n) == LATE]
+    users = [n for f in FILES for n in nodes_of(f) if isinstance(n, ast.ImportFrom) and base_of(f, n) == LATE]
     unused = set(rows) - {alias.name for node in users for alias in node.names}
     assert not unused, f"rows of support/packages.py that nothing uses: {sorted(unused)}"
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_rows_are_imported_by_name(file):
+def import_statements():
+    """Every import statement of the package, with its file."""
+    return [(f, n) for f in FILES for n in nodes_of(f) if isinstance(n, (ast.Import, ast.ImportFrom))]
+
+
+def test_rows_are_imported_by_name():
     """An import of the whole table, or of its class, would hide which module it loads."""
-    nodes = [n for n in ast.walk(tree_of(file)) if isinstance(n, (ast.Import, ast.ImportFrom))]
     wrong = [
         f"anyshape/{file}:{node.lineno} {ast.unparse(node)}"
-        for node in nodes
+        for file, node in import_statements()
         for alias in node.names
         if f"{base_of(file, node)}.{alias.name}" in (LATE, f"{LATE}.*", f"{LATE}.Package")
         or (isinstance(node, ast.Import) and alias.name == LATE)
@@ -234,12 +242,13 @@ def test_forbidden_folders_exist():
         assert floor in ("", "__main__") or (PACKAGE / floor).is_dir(), floor
 
 
-@pytest.mark.parametrize("file", [f for f in FILES if f not in LOADERS])
-def test_no_module_is_loaded_by_its_name(file):
+def test_no_module_is_loaded_by_its_name():
     """Neither importlib, nor __import__, nor a module's __getattr__ hides an import from this test."""
     wrong = [
         f"anyshape/{file}:{node.lineno} {ast.unparse(node).splitlines()[0]}"
-        for node in ast.walk(tree_of(file))
+        for file in FILES
+        if file not in LOADERS
+        for node in nodes_of(file)
         if (isinstance(node, (ast.Import, ast.ImportFrom)) and "importlib" in ast.unparse(node))
         or (isinstance(node, ast.Name) and node.id == "__import__")
         or (node in tree_of(file).body and getattr(node, "name", "") == "__getattr__")
@@ -250,15 +259,15 @@ def test_no_module_is_loaded_by_its_name(file):
 @pytest.mark.parametrize("file", [f for f in FILES if f.startswith("demo/")])
 def test_the_demo_uses_public_names_only(file):
     allowed = {"anyshape", "anyshape.numpy", "anyshape.support.packages"}
-    names = all_imported(file, tree_of(file))
+    names = all_imported(file, nodes_of(file))
     wrong = [f"anyshape/{file}:{n} imports {m}" for m, n in names if m not in allowed and floor_of(m) != "demo"]
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_no_import_inside_a_function(file):
+def test_no_import_inside_a_function():
     wrong = [
         f"anyshape/{file}:{node.lineno} {ast.unparse(node)}"
+        for file in FILES
         for function in functions(file)
         for node in ast.walk(function)
         if isinstance(node, (ast.Import, ast.ImportFrom))
@@ -266,17 +275,19 @@ def test_no_import_inside_a_function(file):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_imports_stand_at_the_top(file):
-    """After the first other statement no import follows; under TYPE_CHECKING and in try blocks they may."""
-    body = tree_of(file).body
-    seen, wrong = False, []
-    for node in body:
+def late_imports(file):
+    """Imports that follow another statement; under TYPE_CHECKING and in try blocks they may."""
+    seen = False
+    for node in tree_of(file).body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             if seen:
-                wrong.append(f"anyshape/{file}:{node.lineno} {ast.unparse(node)}")
+                yield f"anyshape/{file}:{node.lineno} {ast.unparse(node)}"
         elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             seen = seen or not isinstance(node, (ast.If, ast.Try))
+
+
+def test_imports_stand_at_the_top():
+    wrong = [line for file in FILES for line in late_imports(file)]
     assert not wrong, "\n".join(wrong)
 
 
@@ -290,8 +301,8 @@ def entered(module, name):
 def test_no_circle_between_modules():
     edges = {}
     for module, file in MODULES.items():
-        skipped = typing_only(tree_of(file))
-        nodes = [n for n in ast.walk(tree_of(file)) if n not in skipped]
+        skipped = typing_only(nodes_of(file))
+        nodes = [n for n in nodes_of(file) if n not in skipped]
         edges[module] = {m for name, _ in imported(file, nodes) if name != module for m in entered(module, name)}
     done, path = set(), []
 
@@ -309,10 +320,10 @@ def test_no_circle_between_modules():
         visit(module)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_no_file_is_too_long(file):
-    lines = len((PACKAGE / file).read_text().splitlines())
-    assert lines <= FILE_LINES, f"anyshape/{file} has {lines} lines; split it by what it is about"
+def test_no_file_is_too_long():
+    lengths = {file: len((PACKAGE / file).read_text().splitlines()) for file in FILES}
+    wrong = [f"anyshape/{file} has {lines} lines" for file, lines in lengths.items() if lines > FILE_LINES]
+    assert not wrong, "split by what it is about:\n" + "\n".join(wrong)
 
 
 def length(function):
@@ -324,10 +335,9 @@ def length(function):
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_no_function_is_too_long(file):
-    lengths = [(f, length(f)) for f in functions(file)]
-    wrong = [f"anyshape/{file}:{f.lineno} {f.name} has {n} lines" for f, n in lengths if n > FUNCTION_LINES]
+def test_no_function_is_too_long():
+    lengths = [(file, f, length(f)) for file in FILES for f in functions(file)]
+    wrong = [f"anyshape/{file}:{f.lineno} {f.name} has {n} lines" for file, f, n in lengths if n > FUNCTION_LINES]
     assert not wrong, "\n".join(wrong)
 
 
@@ -342,17 +352,19 @@ def _fills_names(node):
     return any(ast.unparse(c.func) in ("vars", "locals") for c in calls)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_no_public_name_is_filled_in_from_a_list(file):
+def test_no_public_name_is_filled_in_from_a_list():
     wrong = [
-        f"anyshape/{file}:{node.lineno} {ast.unparse(node)}" for node in ast.walk(tree_of(file)) if _fills_names(node)
+        f"anyshape/{file}:{node.lineno} {ast.unparse(node)}"
+        for file in FILES
+        for node in nodes_of(file)
+        if _fills_names(node)
     ]
     assert not wrong, "write the names out:\n" + "\n".join(wrong)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_module_says_what_it_is_for(file):
-    assert ast.get_docstring(tree_of(file)), f"anyshape/{file} has no docstring"
+def test_every_module_says_what_it_is_for():
+    wrong = [f"anyshape/{file} has no docstring" for file in FILES if not ast.get_docstring(tree_of(file))]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_layout_of_families_is_the_same_in_every_folder():

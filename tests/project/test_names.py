@@ -118,9 +118,8 @@ def test_calls_on_a_page_are_of_names_that_exist(page):
     assert [f"{owner}{rest}" for owner, rest in calls if not known(owner, rest, inner)] == []
 
 
-@pytest.mark.parametrize("name", anyshape.ops.__all__)
-def test_every_name_of_ops_is_there(name):
-    assert callable(getattr(anyshape.ops, name))
+def test_every_name_of_ops_is_there():
+    assert [name for name in anyshape.ops.__all__ if not callable(getattr(anyshape.ops, name, None))] == []
 
 
 @pytest.mark.parametrize("module", [anyshape, anyshape.numpy, anyshape.errors], ids=lambda m: m.__name__)

@@ -51,14 +51,14 @@ def run_script(tmp_path, *args):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("how", ["spawn", "loky"])
+@pytest.mark.parametrize("how", ["spawn", pytest.param("loky", marks=pytest.mark.slow)])
 def test_functions_that_carry_their_programs_are_not_traced_elsewhere(tmp_path, how):
     report = run_script(tmp_path, how, "programs")
     assert (report.pop("traces"), report.pop("traces of one process") > 10) == (0, True)
     assert report.pop("processes") and report == {name: [True, 1] for name in CALLS}
 
 
-@pytest.mark.parametrize("how", ["spawn", "loky"])
+@pytest.mark.parametrize("how", [pytest.param("spawn", marks=pytest.mark.slow), "loky"])
 def test_each_process_makes_one_object_and_traces_it_once(tmp_path, how):
     """Make 180 calls of 15 functions of a script: closures, lambdas, methods, decorated and transformed functions.
 
