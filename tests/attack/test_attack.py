@@ -26,10 +26,10 @@ def test_the_table_has_many_functions():
     assert len(FUNCTIONS) >= 370
 
 
-SLOW = [pytest.param(op, marks=pytest.mark.slow) for op in ("concatenate", "reduce_sum")]
+SLOW = [pytest.param(op, marks=pytest.mark.slow) for op in ("tanh", "concatenate", "reduce_sum")]
 
 
-@pytest.mark.parametrize("op", ["tanh", "slice", *SLOW])
+@pytest.mark.parametrize("op", ["slice", *SLOW])
 def test_a_wrong_kernel_is_found_and_its_finding_repeats(op, monkeypatch):
     row = KERNELS[OPS[op]]
 
@@ -38,7 +38,7 @@ def test_a_wrong_kernel_is_found_and_its_finding_repeats(op, monkeypatch):
         return (result * 1.001).astype(result.dtype)
 
     monkeypatch.setitem(KERNELS, OPS[op], row._replace(run=wrong, specialise=None, inline=None, out=False))
-    report = run([ATTACKS["values"]], seed=1, seconds=0, tries=40)
+    report = run([ATTACKS["values"]], seed=1, seconds=0, tries=20)
     assert report.findings
     with pytest.raises((Wrong, AnyshapeError)):
         repeat(ATTACKS["values"], report.findings[0].seed)

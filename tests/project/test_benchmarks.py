@@ -363,7 +363,7 @@ def test_signatures_are_solved_for():
 
 
 def test_claims_are_settled_by_the_means_they_are_timed_for():
-    results = sizes.run(QUICK)  # each claim is checked to be settled where it is said to be
+    results = sizes.run(QUICK, ops=100)  # each claim is checked to be settled where it is said to be
     assert {"a claim settled by intervals", "a claim settled by integer sets"} <= set(names(results))
     assert all(r.value > 0 for r in results)
 

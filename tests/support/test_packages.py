@@ -123,7 +123,7 @@ here, to = os.pipe()
 assert in_child(count)
 number = int(os.read(here, 99))
 print(number)
-print(*[last for last in range(1, number, number // 40) if not in_child(lambda: interrupted(last))])
+print(*[last for last in range(1, number, number // 20) if not in_child(lambda: interrupted(last))])
 """
     lines, errors = outputs(code)
     assert int(lines[0]) > 1000, "the modules are loaded already, or their bodies are not seen"
