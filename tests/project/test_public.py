@@ -144,7 +144,7 @@ def test_parameters_and_defaults_are_those_of_numpy():
 
 
 def check_signature(module, name):
-    """Compare parameters and defaults with those of NumPy, and of SciPy's documentation."""
+    """Compare parameters and defaults with the ones of NumPy, and of SciPy's documentation."""
     theirs = counterpart(module, name)
     if name in OWN:
         assert theirs is None, f"NumPy has {name} now: compare it"
