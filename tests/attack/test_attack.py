@@ -11,8 +11,8 @@ from tests.attack.attacks import ATTACKS
 from tests.attack.functions import FUNCTIONS
 from tests.attack.kit import Attack, Wrong, repeat, run
 
-TRIES = {"values": 25, "derivatives": 8, "batches": 20, "structured": 20, "decisions": 2, "captured": 25, "files": 8,
-         "paths": 4, "threads": 8, "processes": 1, "pickles": 10}  # fmt: skip
+TRIES = {"values": 15, "derivatives": 5, "batches": 12, "structured": 12, "decisions": 2, "captured": 15, "files": 5,
+         "paths": 3, "threads": 5, "processes": 1, "pickles": 10}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ATTACKS)

@@ -42,10 +42,11 @@ EVERY = cases()
 WIDE_CASES = [c for c in cases(WIDE) if c[1].grad is True]
 
 
-def every(select, one_in=1):
+def every(select, one_in=1, turn=None):
     """Run a check on cases: one in so many rows with its first dtype, and a part of the other dtypes. The rest is slow.
 
-    The part differs from check to check, so that each row and most dtypes are tried by some of them.
+    The part differs from check to check, so that each row and most dtypes are tried by some of them. Checks of one
+    `turn` have the same part, and so share programs.
     """
     first = {}
     for case in select:
@@ -53,7 +54,8 @@ def every(select, one_in=1):
 
     def parametrized(check):
         def is_slow(case):
-            return not in_gate(check.__name__, case, one_in if first[id(case[1])] is case else OTHER_DTYPES)
+            part = one_in if first[id(case[1])] is case else OTHER_DTYPES
+            return not in_gate(turn or check.__name__, case, part)
 
         marked = [pytest.param(c, id=label(c), marks=[pytest.mark.slow] * is_slow(c)) for c in select]
         return pytest.mark.parametrize("case", marked)(check)
@@ -90,7 +92,7 @@ def test_plain_numpy_functions_give_what_numpy_gives(case):
     sweep_values(traced(row, np), row, dtype, 1)  # traced at the smallest sizes
 
 
-@every(EVERY)
+@every(EVERY, one_in=2, turn="the namespace")
 def test_the_namespace_gives_what_numpy_gives(case):
     _, row, dtype = case
     sweep_values(programs_of(case).value, row, dtype, -1)  # traced at other sizes than above
@@ -106,7 +108,7 @@ def test_concrete_arrays_in_the_namespace_are_numpys_own(case):
         check_same_outcome(got, expected, row.tolerance, f"{row.name} outside a trace at {sizes}")
 
 
-@every(EVERY, one_in=2)
+@every(EVERY, one_in=2, turn="the namespace")
 def test_the_plan_equals_the_naive_evaluator_and_survives_pickling(case):
     """Law 5 and Law 7: graph, plan and program say the same, here and after a round trip."""
     _, row, dtype = case
@@ -249,7 +251,7 @@ def steady_difference(function, xs, ts, otherwise):
     return [np.where(s, f, o) for s, f, o in zip(steady, fine, otherwise, strict=True)]
 
 
-@every([c for c in WIDE_CASES if c[1].order >= 2], one_in=2)
+@every([c for c in WIDE_CASES if c[1].order >= 2], one_in=3)
 def test_second_derivatives_agree_with_differences_of_the_gradient(case):
     _, row, dtype = case
     program, rng = None, np.random.default_rng(4)

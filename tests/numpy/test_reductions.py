@@ -63,10 +63,10 @@ def options(function):
         yield {"initial": initial, "axis": 0}
 
 
-@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("part", [0, *[pytest.param(i, marks=pytest.mark.slow) for i in (1, 2, 3)]])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
-def test_every_option_equals_numpy(function, half):
-    """Half of all combinations: each two of an option, a dtype and a number of axes meet in it."""
+def test_every_option_equals_numpy(function, part):
+    """A quarter of all combinations: each two of an option, a dtype and a number of axes meet in it."""
     extremes = function in (np.max, np.min, np.nanmax, np.nanmin)  # the sign of a zero depends on the order of elements
     for choice, chosen in enumerate(options(function)):
 
@@ -81,7 +81,7 @@ def test_every_option_equals_numpy(function, half):
             if dtype[0] == "c" and np.dtype(chosen.get("dtype", "c16")).kind in "biu":
                 continue  # NumPy casts with a warning
             for shape in SHAPES[:: -1 if turn // 2 % 2 else 1]:  # so that axes of zero are traced first, too
-                if (turn + len(shape)) % 2 != half:
+                if (turn + len(shape)) % 4 != part:
                     continue
                 note = f"{function.__name__} {chosen} of {dtype}{shape}"
                 assert_as_numpy(reduced, values(shape, dtype), note=note, jitted=jitted)

@@ -560,7 +560,8 @@ PAIRS = {
 def test_derivatives_of_batches(derive, pair):
     x = np.random.default_rng(2).normal(size=(5, 2))
     got = jit(derive(lambda x: cond(x[0] > 0, *pair, x)))(x)
-    rows = [derive(pair[0] if row[0] > 0 else pair[1])(row[None])[0] for row in x]
+    chosen, other = map(derive, pair)
+    rows = [(chosen if row[0] > 0 else other)(row[None])[0] for row in x]
     np.testing.assert_allclose(got, rows, rtol=1e-9, atol=1e-11)
 
 

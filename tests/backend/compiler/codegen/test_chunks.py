@@ -146,7 +146,9 @@ def looped(x, count):
 @pytest.mark.parametrize("transform", [lambda f: f, value_and_grad], ids=["values", "gradient"])
 def test_loops_in_chunks_have_the_bits_of_one_function(lines, transform, monkeypatch):
     x = np.random.default_rng(0).random((4, 3))
-    whole = [bits(jit(transform(looped), optimize="now")(x, n)) for n in range(4)]
+    program = jit(transform(looped), optimize="now")
+    whole = [bits(program(x, n)) for n in range(4)]
     monkeypatch.setattr(chunks, "MAX_LINES", lines)
     monkeypatch.setattr(chunks, "MIN_LINES", 1)
-    assert [bits(jit(transform(looped), optimize="now")(x, n)) for n in range(4)] == whole
+    program = jit(transform(looped), optimize="now")
+    assert [bits(program(x, n)) for n in range(4)] == whole

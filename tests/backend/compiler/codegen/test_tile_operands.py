@@ -277,7 +277,7 @@ def test_collapsed_axes(name, threads, rng):
     function = DEEP[name]
     loss = lambda *args: np.sum(np.sin(function(*args)) * 0.7)
     with tiled(5, threads=threads):
-        program, derivative = jit(function), anyshape.grad(loss, argnums=(0, 1, 2, 3))
+        program, derivative, plain = jit(function), *[anyshape.grad(loss, argnums=(0, 1, 2, 3)) for _ in range(2)]
         for b, n, d in ((1, 9, 4), (2, 7, 3), (4, 4, 4), (3, 1, 8), (1, 1, 12), (5, 6, 1)):
             args = [rng.normal(size=s) for s in ((b, n, d), (d,), (b, 1, d), (n,), (b, n, 1))]
             strided = np.repeat(args[0], 2, axis=0)[::2]
@@ -285,7 +285,7 @@ def test_collapsed_axes(name, threads, rng):
                 np.testing.assert_allclose(program(x, *args[1:]), function(x, *args[1:]), rtol=1e-12, atol=1e-13)
             got = derivative(*args)
             with untiled():
-                expected = anyshape.grad(loss, argnums=(0, 1, 2, 3))(*args)
+                expected = plain(*args)
             for g, e in zip(got, expected, strict=True):
                 np.testing.assert_allclose(g, e, rtol=1e-10, atol=1e-11)
 
