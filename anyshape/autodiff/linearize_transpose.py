@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from anyshape.autodiff.cotangents import CotangentSum
 from anyshape.autodiff.jvp import Replay, begin_replay, push, replay_node, with_sizes_of
 from anyshape.autodiff.remat_checkpoint import recompute_residuals, topological_order
-from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, add_tangents, zeros_like
+from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, zeros_like
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
@@ -60,18 +61,16 @@ def transpose(
     env = begin_replay(builder, graph, [*[None] * linear_count, *residuals])
     # array types of linear values are in terms of run-time sizes, which are new in this replay
     _compute_known(builder, [value for value, _ in graph.runtime.values() if value in maker], maker, env, linear)
-    cotangent_of: dict[Value, Any] = {}
+    sums: dict[Value, CotangentSum] = {}
     for value, ct in zip(graph.outputs, cotangents, strict=True):
         if ct is not None and value in linear:
-            cotangent_of[value] = add_tangents(
-                cotangent_of.get(value), with_sizes_of(builder, ct, env.translate_type(value.meta))
-            )
+            sums.setdefault(value, CotangentSum()).add(with_sizes_of(builder, ct, env.translate_type(value.meta)))
     for node in reversed(graph.nodes):
-        if not linear.isdisjoint(node.inputs) and not cotangent_of.keys().isdisjoint(node.outputs):
+        if not linear.isdisjoint(node.inputs) and not sums.keys().isdisjoint(node.outputs):
             _compute_known(builder, node.operands, maker, env, linear)
             with at_line(builder, node.where):
-                _pull_node(builder, node, env, linear, cotangent_of)
-    return [cotangent_of.get(v) for v in graph.inputs[:linear_count]]
+                _pull_node(builder, node, env, linear, sums)
+    return [sums[v].value() if v in sums else None for v in graph.inputs[:linear_count]]
 
 
 def _split(graph: Graph, linear_count: int) -> tuple[set[Value], dict[Value, Node]]:
@@ -100,20 +99,24 @@ def _compute_known(
             replay_node(builder, maker[value], env)
 
 
-def _pull_node(builder: Builder, node: Node, env: Replay, linear: set[Value], cotangent_of: dict[Value, Any]) -> None:
+def _pull_node(builder: Builder, node: Node, env: Replay, linear: set[Value], sums: dict[Value, CotangentSum]) -> None:
     """Apply the transpose rule of a node, and add up the cotangents of its linear inputs."""
     rule = TRANSPOSES[node.op]
     metas = [env.translate_type(v.meta) for v in node.operands]
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, metas, "transpose")
     inputs = [Linear(meta) if v in linear else env[v] for v, meta in zip(node.inputs, metas, strict=False)]
-    cts = [cotangent_of.pop(v, None) for v in node.outputs]
+    cts = [sums.pop(v).value() if v in sums else None for v in node.outputs]
     params = dict(node.params)
     if node.sources:
         params["sources"] = [Linear(env.translate_type(v.meta)) if v in linear else env[v] for v in node.sources]
     result = rule(context, cts if len(cts) > 1 else cts[0], *inputs, **params)
     for value, ct in zip(node.inputs, result, strict=True):
-        if ct is None:
-            continue
-        if value not in linear:
-            raise AnyshapeError(f"{node.op}: its transpose gave a cotangent to a constant input\n  fix the rule")
-        cotangent_of[value] = add_tangents(cotangent_of.get(value), ct)
+        if ct is not None:
+            _add(node, value, ct, linear, sums)
+
+
+def _add(node: Node, value: Value, ct: Any, linear: set[Value], sums: dict[Value, CotangentSum]) -> None:
+    """Add what the transpose rule of a node gave to the cotangent of an input."""
+    if value not in linear:
+        raise AnyshapeError(f"{node.op}: its transpose gave a cotangent to a constant input\n  fix the rule")
+    sums.setdefault(value, CotangentSum()).add(ct)

@@ -5,7 +5,7 @@ A verb fills JVP and transpose together, so the two cannot drift. VJPs are deriv
 - JVP: `rule(ctx, tangents, out, *inputs, **params)` returns the tangent of the output. A tangent is None where it is
   zero. An op with several outputs has tuples for `out` and for the result.
 - Transpose: `rule(ctx, ct, *inputs, **params)` returns a tuple: a cotangent for each linear input, and None for the
-  others. Linear inputs are `Linear`, which have an array type and no value.
+  others. Linear inputs are `Linear`, which have an array type and no value. Cotangents are arrays or `Part`s.
 - Batching: `rule(ctx, size, batched, *inputs, **params)` returns the output, or a tuple. Batched inputs and all outputs
   have the batch as their first axis, but for outputs that are `Common`.
 """

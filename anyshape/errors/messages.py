@@ -17,6 +17,7 @@ _NUMPY_NAMES = {
     "cond_each": "cond",
     "order_draw": "draw",
     "rerun": "scan",
+    "slice_add": "x[...] += v",
     "slice_update": "x[...] = v",
     "while": "while_loop",
     "while_each": "while_loop",

@@ -16,7 +16,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, Sized, apply, context_of, localise, meta_of, sizes_of
 from anyshape.ops.core.definition import define
-from anyshape.ops.core.flop_counts import MOVES, PICKS
+from anyshape.ops.core.flop_counts import MOVES, PER_LAST_OPERAND, PICKS
 from anyshape.support.true_types import has_type
 
 
@@ -66,7 +66,7 @@ def _rev_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]) -
 def _slice_update_type(
     ctx: ShapeGuardContext, x: TensorMeta, part: TensorMeta, *, starts: tuple[Size, ...], steps: tuple[Size, ...]
 ) -> TensorMeta:
-    """Replace the elements start, start + step, ... along each axis, as many as `part` has."""
+    """Replace or increase the elements start, start + step, ... along each axis, as many as `part` has."""
     if not x.rank == part.rank == len(starts) == len(steps):
         raise ctx.fail("an update needs a part of as many axes, and a start and a step for each")
     if x.dtype != part.dtype:
@@ -182,6 +182,15 @@ slice_update_op = define(
     claims=_slice_update_claims,
     probe=None,
     cost=MOVES,
+)
+slice_add_op = define(
+    "slice_add",
+    _slice_update_type,
+    params={"starts": kinds.sizes, "steps": kinds.sizes},
+    jointly=lambda node, params: {len(param) for param in params.values()} == {node.inputs[0].meta.rank},
+    claims=_slice_update_claims,
+    probe=None,
+    cost=PER_LAST_OPERAND,
 )
 rev_op = define(
     "rev",
@@ -317,6 +326,12 @@ def slice_update(x: Operand, part: Operand, starts: Sequence[Size], steps: Seque
         return part  # all elements of each axis in order can only start at 0
     (starts, steps), sources = localise((tuple(starts), steps), (x, part))
     return apply(slice_update_op, x, part, sources=sources, starts=starts, steps=steps)
+
+
+def slice_add(x: Operand, part: Operand, starts: Sequence[Size], steps: Sequence[Size]) -> Any:
+    """Return x with `part` added to the elements start, start + step, ...; the caller ensures that they exist."""
+    (starts, steps), sources = localise((tuple(starts), tuple(steps)), (x, part))
+    return apply(slice_add_op, x, part, sources=sources, starts=starts, steps=steps)
 
 
 def slice(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:

@@ -9,9 +9,14 @@ def _after_batch(axes):
     return tuple([axis + 1 for axis in axes])
 
 
-def _slice_update(ctx, size, batched, x, part, *, starts, steps):
-    x, part = stretch_all(ctx, size, batched, (x, part))
-    return mv.slice_update(x, part, (0, *starts), (1, *steps))
+def _write(change):
+    """Return the batching rule of an op that changes a part of an array."""
+
+    def batch(ctx, size, batched, x, part, *, starts, steps):
+        x, part = stretch_all(ctx, size, batched, (x, part))
+        return change(x, part, (0, *starts), (1, *steps))
+
+    return batch
 
 
 BATCHERS[mv.broadcast_in_dim_op] = lambda ctx, size, batched, x, *, shape, axes: mv.broadcast_in_dim(
@@ -22,7 +27,8 @@ BATCHERS[mv.transpose_op] = lambda ctx, size, batched, x, *, axes: mv.transpose(
 BATCHERS[mv.slice_op] = lambda ctx, size, batched, x, *, starts, sizes, steps: mv.strided(
     x, (0, *starts), (size, *sizes), (1, *steps)
 )
-BATCHERS[mv.slice_update_op] = _slice_update
+BATCHERS[mv.slice_update_op] = _write(mv.slice_update)
+BATCHERS[mv.slice_add_op] = _write(mv.slice_add)
 BATCHERS[mv.rev_op] = lambda ctx, size, batched, x, *, axes: mv.rev(x, _after_batch(axes))
 BATCHERS[mv.pad_op] = lambda ctx, size, batched, x, *, low, high, interior, value: mv.pad_unchecked(
     x, (0, *low), (0, *high), (0, *interior), value

@@ -3,6 +3,7 @@
 import numpy as np
 
 from anyshape.autodiff import shift_invariance as shifts
+from anyshape.autodiff.cotangents import Part, Rest
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear, no_shift, shift, zeros_like
 from anyshape.graph.shapes.shape_rules import dilated_size
 from anyshape.ops import elementwise as ew
@@ -16,12 +17,12 @@ linear(mv.transpose_op, lambda ctx, ct, x, *, axes: mv.transpose(ct, np.argsort(
 
 
 def _slice_back(ctx, ct, x, *, starts, sizes, steps, sources=()):
-    """Return the cotangent with zeros for the elements that the slice left out."""
+    """Return the cotangent as a part of an array, with zeros for the elements that the slice left out."""
     low, counts, steps = (ctx.bind(p, field=f) for p, f in ((starts, "starts"), (sizes, "sizes"), (steps, "steps")))
     interior = [step - 1 for step in steps]
     spans = [a + dilated_size(n, k) for a, n, k in zip(low, counts, interior)]
     high = [whole - span for whole, span in zip(ctx.shape(x), spans)]
-    return mv.pad_unchecked(ct, low, high, interior)
+    return Part(ct, low, high, interior)
 
 
 linear(mv.slice_op, _slice_back)
@@ -36,13 +37,33 @@ def _slice_update_jvp(ctx, tangents, out, x, part, **params):
 def _slice_update_transpose(ctx, ct, x, part, *, starts, steps, sources=()):
     """Give the part its elements of the cotangent, and the array the others."""
     starts, steps = ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps")
-    of_array = mv.slice_update(ct, zeros_like(ctx, part), starts, steps) if isinstance(x, Linear) else None
+    of_array = Rest(ct, zeros_like(ctx, part), starts, steps) if isinstance(x, Linear) else None
     of_part = mv.strided(ct, starts, ctx.shape(part), steps) if isinstance(part, Linear) else None
     return of_array, of_part
 
 
 JVPS[mv.slice_update_op] = _slice_update_jvp
 TRANSPOSES[mv.slice_update_op] = _slice_update_transpose
+
+
+def _slice_add_jvp(ctx, tangents, out, x, part, *, starts, steps, sources=()):
+    """Add the tangents; one may be zero."""
+    array, added = tangents
+    if added is None:
+        return array
+    starts, steps = ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps")
+    return mv.slice_add(zeros_like(ctx, x) if array is None else array, added, starts, steps)
+
+
+def _slice_add_transpose(ctx, ct, x, part, *, starts, steps, sources=()):
+    """Give the array the cotangent, and the part its elements of it."""
+    starts, steps = ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps")
+    of_part = mv.strided(ct, starts, ctx.shape(part), steps) if isinstance(part, Linear) else None
+    return Rest(ct) if isinstance(x, Linear) else None, of_part
+
+
+JVPS[mv.slice_add_op] = _slice_add_jvp
+TRANSPOSES[mv.slice_add_op] = _slice_add_transpose
 linear(mv.rev_op, lambda ctx, ct, x, *, axes: mv.rev(ct, axes))
 
 
@@ -100,4 +121,4 @@ TRANSPOSES[mv.concatenate_op] = _concatenate_transpose
 shift(mv.transpose_op, shifts.transpose)
 shift(mv.broadcast_in_dim_op, shifts.broadcast_in_dim)
 shift(mv.reshape_op, shifts.reshape)
-no_shift(mv.slice_op, mv.slice_update_op, mv.rev_op, mv.pad_op, mv.concatenate_op)
+no_shift(mv.slice_op, mv.slice_update_op, mv.slice_add_op, mv.rev_op, mv.pad_op, mv.concatenate_op)

@@ -11,7 +11,7 @@ from anyshape.errors import IllegalGraphError
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops.core.flop_counts import COSTS, MOVES, Applied, OpCost, elements, per_result
+from anyshape.ops.core.flop_counts import COSTS, MOVES, PER_LAST_OPERAND, Applied, OpCost, elements, per_result
 
 PLAN_OPS: dict[str, PlanOp] = {}
 
@@ -47,8 +47,6 @@ def _contraction_flops(a: Applied) -> Size:
     summed = [size for label, size in zip(left, a.inputs[0], strict=True) if label not in out]
     return expr.mul(2, expr.mul(elements(a.outputs[0]), elements(tuple(summed))))
 
-
-PER_LAST_OPERAND = OpCost(lambda a: elements(a.inputs[-1]))
 
 # x with another shape: strides and an offset in bytes, as NumPy has them, over the elements in C order
 view_op = _define("view", "movement", MOVES)

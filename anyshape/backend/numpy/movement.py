@@ -62,12 +62,9 @@ def _slice_update(x, part, out=None, *, starts, steps):
     return out
 
 
-def _inline_slice_update(site):
-    """Write the part into the array itself where its memory is free, else into a copy."""
-    (x, part), out = site.operands, site.out or site.target
-    if out == part:
-        return None
-    lines = []
+def _changed_part(site):
+    """Return the lines that make the array writable, its name, and its part that an update changes."""
+    (x, part), out, lines = site.operands, site.out or site.target, []
     if site.out is None:
         lines.append(f"{out} = {x}.copy()")
     elif out != x:
@@ -75,7 +72,38 @@ def _inline_slice_update(site):
     sizes = [site.metas[i].sizes or [None] * site.metas[0].rank for i in (1, 0)]
     counts = [f"{part}.shape[{axis}]" if n is None else n for axis, n in enumerate(sizes[0])]
     parts = zip(site.params["starts"], counts, site.params["steps"], sizes[1], strict=True)
-    lines.append(f"{out}{_key([_part(site, *part) for part in parts])} = {part}")
+    return lines, out, f"{out}{_key([_part(site, *part) for part in parts])}"
+
+
+def _inline_slice_update(site):
+    """Write the part into the array itself where its memory is free, else into a copy."""
+    part = site.operands[1]
+    if site.out == part:
+        return None
+    lines, out, target = _changed_part(site)
+    lines.append(f"{target} = {part}")
+    return lines if out == site.target else [*lines, f"{site.target} = {out}"]
+
+
+def _slice_add(x, part, out=None, *, starts, steps):
+    if out is part:
+        part = part.copy()
+    if out is None:
+        out = x.copy()
+    elif out is not x:
+        np.copyto(out, x)
+    here = out[_parts(starts, part.shape, steps)]
+    np.add(here, part, here)
+    return out
+
+
+def _inline_slice_add(site):
+    """Add the part in the array itself where its memory is free, else in a copy."""
+    part, here = site.operands[1], f"{site.target}_part"
+    if site.out == part:
+        return None
+    lines, out, target = _changed_part(site)
+    lines += [f"{here} = {target}", f"{site.bind(np.add)}({here}, {part}, {here})", f"del {here}"]
     return lines if out == site.target else [*lines, f"{site.target} = {out}"]
 
 
@@ -200,6 +228,7 @@ kernel(mv.reshape_op, lambda x, *, shape: x.reshape(shape), inline=_inline_resha
 kernel(mv.transpose_op, lambda x, *, axes: x.transpose(axes), inline=_inline_transpose)
 kernel(mv.slice_op, lambda x, **key: x[_parts(**key)], specialise=_slice_case, inline=_inline_slice)
 kernel(mv.slice_update_op, _slice_update, out=True, inline=_inline_slice_update)
+kernel(mv.slice_add_op, _slice_add, out=True, inline=_inline_slice_add)
 kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], specialise=_rev_case, inline=_inline_rev)
 kernel(mv.pad_op, _pad, inline=_inline_pad)
 kernel(po.add_part_op, _add_part, out=True, inline=_inline_add_part)

@@ -19,11 +19,13 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.creation import iota, size_value
 from anyshape.ops.indexing import take
+from anyshape.support.true_types import has_type
 
 _AT = {
     np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.divide: "divide", np.power: "power",
     np.minimum: "min", np.maximum: "max",
 }  # fmt: skip
+_SIGNS = {"add": 1, "subtract": -1}
 _MODES = {"raise": None, "clip": "clip", "wrap": "wrap"}
 
 
@@ -52,10 +54,19 @@ def in_place(symbol: str, name: str) -> Callable[..., Any]:
 
     def operate(self: Any, other: Any) -> Any:
         result = NAMESPACE[name](self, other)
-        write(self, assigned(self, result, name), f"x {symbol}= y")
+        added = _added(self, other, name) if name in _SIGNS and self.views and result.dtype == self.dtype else None
+        write(self, assigned(self, result, name), f"x {symbol}= y", added)
         return self
 
     return operate
+
+
+def _added(x: Any, other: Any, name: str) -> Any:
+    """Return what `x += y` or `x -= y` adds to each element of x; None: y may be anything."""
+    if not isinstance(other, Traced) and not has_type(other, (np.ndarray, np.generic, complex, float, int)):
+        return None
+    value = in_shape_of(x, ew.convert(as_traced(asarray(other)), x.dtype), name)
+    return value if _SIGNS[name] > 0 else ew.neg(value)
 
 
 def all_into(outs: tuple[Any, ...], results: Any, name: str, where: Any, stretches: bool) -> Any:

@@ -29,6 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _CLASS: Any = object.__dict__["__class__"]  # arrays answer `__class__` with the class that they stand for
 
 
+_REARRANGED = ("reshape", "transpose", "rev")  # views of all elements of their base
 _OUTSIDE = {"input": "an argument", "constant": "an array that was made outside of the traced function"}
 
 
@@ -154,9 +155,10 @@ def restore(x: Any, value: Any, kind: type) -> None:
     x.builder, x.value = value.builder, value.value
 
 
-def write(x: Any, part: Any, asked: str) -> None:
+def write(x: Any, part: Any, asked: str, added: Any = None) -> None:
     """Write a part of the shape and dtype of x to the elements of x, and let all who share them know.
 
+    `added` is what the part has more than the elements, if it is a sum with them: its derivative needs no old value.
     MutationError refuses memory that is not this trace's: arguments, constants and arrays of outer functions.
     """
     memory = memory_of(x)
@@ -166,6 +168,11 @@ def write(x: Any, part: Any, asked: str) -> None:
         bases.append(view.read(bases[-1]))
     new = part
     for view, base in zip(reversed(x.views), reversed(bases[:-1]), strict=True):
+        if added is not None and view.key[0] == "slice":
+            _, starts, _, steps = view.key
+            new, added = mv.slice_add(base, added, starts, steps), None
+            continue
+        added = view.write(base, added) if added is not None and view.key[0] in _REARRANGED else None
         new = view.write(base, new)
     _note(memory)
     memory.set(new.unshared())

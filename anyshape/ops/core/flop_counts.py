@@ -113,6 +113,7 @@ def _merge_sort(a: Applied) -> Size:
 
 
 MOVES = OpCost(lambda a: 0)
+PER_LAST_OPERAND = OpCost(lambda a: elements(a.inputs[-1]))
 PICKS = OpCost(lambda a: 0, reads_first=lambda a: elements(a.outputs[0]))
 MERGE_SORT = OpCost(_merge_sort)
 

@@ -273,6 +273,22 @@ def _summed_over(s: Simplifier, node: Node, axes: list[int]) -> Value:
     return s.emit(rd.reduce_sum_op, (x,), {"axes": tuple(axes)}, tensor(x.meta.dtype, left), node.where)
 
 
+def increased_part(s: Simplifier, node: Node) -> Replacement:
+    """slice_update(x, slice(x) + y) = slice_add(x, y), where nothing else reads the sum."""
+    x, part = node.inputs
+    total = s.made_by(part, ew.add_op)
+    if total is None or s.uses[part] != 1:
+        return None
+    for old, new in (total.inputs, total.inputs[::-1]):
+        read = s.made_by(old, mv.slice_op)
+        if read is None or read.inputs != (x,) or not s.ctx.same_extents(new.meta, part.meta):
+            continue
+        here, there = dict(s.node_sizes.params(node)), dict(s.node_sizes.params(read))
+        if new.meta.dtype == x.meta.dtype and all(here[name] == there[name] for name in ("starts", "steps")):
+            return replace(node, op=mv.slice_add_op, inputs=(x, new))
+    return None
+
+
 # -- conversion and choice
 
 
