@@ -26,7 +26,10 @@ ARTICLES = {
     *("the", "a", "an", "one", "two", "three", "how", "it", "this", "these", "everything", "nothing", "something"),
     *("all", "every", "each", "any", "some", "no", "both", "many", "most", "few", "several", "another", "other"),
 }
-PHRASES = re.compile(r"\b(is no array|of which|those of|that is told|are told|is told)\b", re.IGNORECASE)
+PHRASES = re.compile(
+    r"\b((?<!there )(?:is|are) no (?!longer|more)[a-z]+|of which|those of|that is told|are told|is told)\b",
+    re.IGNORECASE,
+)
 VAGUE = {"found", "kept", "told", "met", "given", "place", "spread", "what", "gone"}
 NUMPY_NAMES = {"place"}  # functions of NumPy of these names may be defined
 MAX_WORDS, MAX_COMPLEXITY, MAX_SUBJECT = 25, 12, 72
@@ -62,14 +65,17 @@ class Finding(NamedTuple):
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Sentences of prose, without code blocks, tables, doctests, lists' markers and headings."""
+    """Sentences of prose, without code blocks, tables, doctests, lists' markers and headings.
+
+    Colons and semicolons do not end a sentence.
+    """
     for paragraph in re.split(r"\n\s*\n", text):
         lines = paragraph.splitlines()
         if any(re.match(r"\s*(>>>|```|\||#|<)", line) for line in lines):
             continue
         for item in re.split(r"\n\s*(?:[-*]|\d+\.)\s+", "\n" + paragraph):
             prose = re.sub(r"`[^`]*`", "x", " ".join(item.split()))
-            yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z`(\"x])|(?<=[;:])\s+", prose)
+            yield from re.split(r"(?<=[.!?])\s+(?=[A-Z`(\"x])", prose)
 
 
 def words(sentence: str) -> int:
@@ -192,7 +198,8 @@ def python_findings(file: Path) -> Iterator[Finding]:
 def page_findings(file: Path) -> Iterator[Finding]:
     """All findings of a Markdown page."""
     fenced = re.sub(r"^```.*?^```", "", file.read_text(), flags=re.DOTALL | re.MULTILINE)
-    yield from prose_findings(file, 0, fenced)
+    prose = re.sub(r"^\n(?: {4}.*\n)+", "\n", fenced, flags=re.MULTILINE)  # indented blocks are code too
+    yield from prose_findings(file, 0, prose)
 
 
 def files(paths: Sequence[str]) -> Iterator[Path]:

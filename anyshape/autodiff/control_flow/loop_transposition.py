@@ -81,7 +81,7 @@ def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, I
     """Return the body of the transposed scan, which linear inputs have a cotangent there, and which are products.
 
     - Its carries are the cotangents of the carries, then the sums of the cotangents of captured linear inputs that are
-      no products. The operands of products are stacks behind the others. With a checkpoint there are none.
+      not products. The operands of products are stacks behind the others. With a checkpoint there are none.
     - Its elements are the known elements, then the cotangents of `live` stacked outputs; its pieces likewise.
     - It gives the cotangents of linear elements as stacks, and the cotangents of linear pieces joined.
     """
