@@ -8,20 +8,16 @@ from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 Key = tuple[str, Size, Size]  # of a claim without its text
-_SYMMETRIC = ("==", "!=", "broadcasts")
+_SYMMETRIC = frozenset({"==", "!=", "broadcasts"})
 
 
 def key_of(claim: Claim) -> Key:
     """Return the key of a claim, which is the same with its sides exchanged where that changes nothing."""
-    a, b = claim.left, claim.right
-    if claim.relation in _SYMMETRIC and _rank(a) < _rank(b):
-        return claim.relation, b, a
-    return claim.relation, a, b
-
-
-def _rank(size: Size) -> int:
-    """Return a number that orders sizes within a process: interned sizes are one object while a key holds them."""
-    return id(size) if isinstance(size, DimExpr) else -1
+    relation, a, b = claim.relation, claim.left, claim.right
+    # Identity orders sizes within a process: interned sizes are one object while a key holds them. Numbers come last.
+    if relation in _SYMMETRIC and type(b) is DimExpr and (type(a) is not DimExpr or id(a) < id(b)):
+        return relation, b, a
+    return relation, a, b
 
 
 class FinalAnswers(NamedTuple):
@@ -48,15 +44,6 @@ class Answers:
     def keep(self, answers: FinalAnswers) -> None:
         """Start with final answers."""
         self.settled, self.equal = dict(answers.settled), answers.equal.copy()
-
-    def settle(self, claim: Claim, verdict: Verdict) -> None:
-        """Note a final verdict."""
-        self.settled[key_of(claim)] = verdict
-
-    def join(self, claim: Claim, verdict: Verdict) -> None:
-        """Let the sides of a proved equality stand for each other."""
-        if claim.relation == "==" and verdict is Verdict.YES:
-            self.equal.join(claim.left, claim.right)
 
     def give_up(self, claim: Claim) -> None:
         """Note that a search for an answer ended without one, by its budget."""

@@ -244,15 +244,19 @@ class Assumptions:
         """Return YES if the assumptions imply the claim, NO if they contradict it, else UNKNOWN."""
         if claim.left is claim.right and claim.relation != "!=":
             return Verdict.YES
-        key = key_of(claim)
-        settled = self._answers.settled.get(key)
-        if settled is not None:
-            return settled
-        if key in self._answers.undecided:
+        key, answers = key_of(claim), self._answers
+        verdict = answers.settled.get(key)
+        if verdict is not None:
+            return verdict
+        if key in answers.undecided:
             return Verdict.UNKNOWN
-        verdict = self._decide(claim, need_proof=key not in self._answers.unproved)
+        verdict = decide_by_form(claim)
         if verdict is Verdict.UNKNOWN:
-            self._answers.undecided.add(key)
+            verdict = self._decide(claim, need_proof=key not in answers.unproved)
+            if verdict is Verdict.UNKNOWN:
+                answers.undecided.add(key)
+            else:
+                answers.settled[key] = verdict
         return verdict
 
     def same(self, a: Size, b: Size) -> bool:
@@ -261,44 +265,69 @@ class Assumptions:
 
     def proves(self, claim: Claim, leaves: int = _LEAVES) -> bool:
         """Return whether the claim is proved, without the work of refuting it, by a search of at most these leaves."""
-        key = key_of(claim)
-        verdict = self._answers.settled.get(key)
-        if verdict is None and key not in self._answers.undecided and key not in self._answers.unproved:
-            verdict = self._decide(claim, need_refutation=False, leaves=leaves)
+        key, answers = key_of(claim), self._answers
+        verdict = answers.settled.get(key)
+        if verdict is None and key not in answers.undecided and key not in answers.unproved:
+            verdict = decide_by_form(claim)
             if verdict is Verdict.UNKNOWN:
-                self._answers.unproved.add(key)
+                verdict = self._decide(claim, need_refutation=False, leaves=leaves)
+                if verdict is Verdict.UNKNOWN:
+                    answers.unproved.add(key)
+                else:
+                    answers.settled[key] = verdict
         return verdict is Verdict.YES
 
     def proves_at_once(self, claim: Claim) -> bool:
         """Return whether canonical forms, intervals and single facts prove the claim: integer sets are not asked."""
-        return self._decide_at_once(claim)[1] is Verdict.YES
+        verdict = self._answers.settled.get(key_of(claim))
+        if verdict is None:
+            verdict = decide_by_form(claim)
+            if verdict is Verdict.UNKNOWN:
+                verdict = self._decide_at_once(claim)[1]
+        return verdict is Verdict.YES
 
-    def _decide_at_once(self, claim: Claim) -> tuple[Claim, Verdict]:
-        """Return the claim about the shortest of equal sizes, and the verdict of the cheap methods."""
-        verdict = decide_by_form(claim)
-        if verdict is not Verdict.UNKNOWN:
-            return claim, verdict
-        shortest, query = self._answers.equal.shortest_inside, claim
+    def _decide_at_once(self, claim: Claim) -> tuple[Claim | None, Verdict]:
+        """Return the claim about the shortest of equal sizes, and the verdict of the cheap methods.
+
+        The claim is one that its own form does not decide. The first result is None where another form of it does.
+        """
         try:
-            a, b = shortest(self.normal(claim.left)), shortest(self.normal(claim.right))
-            if a is not claim.left or b is not claim.right:
-                query = Claim(claim.relation, a, b)
+            query = self._shortest(claim)
         except ZeroDivisionError:  # undefined wherever all assumptions hold
-            return claim, Verdict.NO
-        except SizeLimitError:
-            pass
-        verdict = decide_by_form(query)
-        if verdict is Verdict.UNKNOWN:
+            return None, Verdict.NO
+        if query is not claim:
+            verdict = decide_by_form(query)
+            if verdict is not Verdict.UNKNOWN:
+                return None, verdict
             verdict = self._answers.settled.get(key_of(query), verdict)
-        if verdict is Verdict.UNKNOWN:
-            verdict = decide_by_bounds(query, lambda: self._facts_about(query), self._known_links)
-        return query, verdict
+            if verdict is not Verdict.UNKNOWN:
+                return query, verdict
+        return query, decide_by_bounds(query, lambda: self._facts.about(query.variables()), self._known_links)
+
+    def _shortest(self, claim: Claim) -> Claim:
+        """Return the claim about the shortest sizes that are proved equal to its sides."""
+        left, right = claim.left, claim.right
+        try:
+            a, b = self._shortest_equal(left), self._shortest_equal(right)
+        except SizeLimitError:
+            return claim
+        return claim if a is left and b is right else Claim(claim.relation, a, b)
+
+    def _shortest_equal(self, size: Size) -> Size:
+        """Return the shortest size that is proved equal."""
+        if isinstance(size, int):
+            return size
+        if self._replacements or size.divides:
+            size = self.normal(size)
+        return self._answers.equal.shortest_inside(size)
 
     def _decide(
         self, claim: Claim, need_refutation: bool = True, need_proof: bool = True, leaves: int | None = None
     ) -> Verdict:
-        """Decide, and note a final verdict. UNKNOWN may stand for a verdict that is not needed."""
+        """Decide a claim that its form does not decide. UNKNOWN may stand for a verdict that is not needed."""
         query, verdict = self._decide_at_once(claim)
+        if query is None:
+            return verdict
         if verdict is Verdict.UNKNOWN and not self._answers.is_given_up(query):
             answers: set[bool | None] = set() if need_proof else {False}
             for model in self._models.newest_first():
@@ -309,16 +338,18 @@ class Assumptions:
             with self._budget.question(leaves) as question:
                 verdict = self._decide_by_sets(claim, query, answers, need_refutation, question.leaves > 0)
                 question.answered = verdict is not Verdict.UNKNOWN
-        if verdict is not Verdict.UNKNOWN:
-            self._settle(claim, query, verdict)
+        is_equal = verdict is Verdict.YES and claim.relation == "=="
+        if is_equal or (query is not claim and verdict is not Verdict.UNKNOWN):
+            self._note_query(claim, query, verdict, is_equal)
         return verdict
 
-    def _settle(self, claim: Claim, query: Claim, verdict: Verdict) -> None:
-        """Note the verdict of a claim; and of its sizes elsewhere, if these are known to broadcast inside of it."""
-        if all(self._decide_at_once(c)[1] is Verdict.YES for c in implied_broadcasts(claim)):
-            self._answers.settle(query, verdict)
-            self._answers.join(claim, verdict)
-        self._answers.settle(claim, verdict)
+    def _note_query(self, claim: Claim, query: Claim, verdict: Verdict, is_equal: bool) -> None:
+        """Note the verdict of the query, if the sizes inside the claim are known to broadcast."""
+        if all([self.proves_at_once(c) for c in implied_broadcasts(claim)]):
+            if query is not claim:
+                self._answers.settled[key_of(query)] = verdict
+            if is_equal:
+                self._answers.equal.join(query.left, query.right)
 
     def _decide_by_sets(
         self, original: Claim, query: Claim, answers: set[bool | None], need_refutation: bool, may_search: bool
@@ -392,10 +423,6 @@ class Assumptions:
         if self.decide(at_least(a, 0)) is Verdict.YES and self.decide(at_least(b - 1, a)) is Verdict.YES:
             return 0 if atom.function == "floordiv" else a
         return None
-
-    def _facts_about(self, claim: Claim) -> list[Claim]:
-        """Return the comparisons that share a variable with the claim."""
-        return list({id(f): f for v in claim.variables() for f in self._facts.get(v)}.values())
 
     def _known_links(self) -> Links:
         if self._links is None:

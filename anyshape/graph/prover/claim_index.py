@@ -37,22 +37,41 @@ class Claims:
             del self._claims[key]  # the new one comes last
         self._claims[key] = claim
         if self._by_variable is not None:
-            self._index(key, claim, self._by_variable)
+            _index(key, claim, self._by_variable)
 
-    def _index(self, key: Hashable, claim: Claim, by_variable: dict[DimVar, dict[Hashable, Claim]]) -> None:
-        for variable in claim.variables():
-            about = by_variable.setdefault(variable, {})
-            about.pop(key, None)
-            about[key] = claim
-
-    def get(self, variable: DimVar, default: Sequence[Claim] = (), /) -> Sequence[Claim]:
-        """Return the claims about a variable."""
+    def _indexed(self) -> dict[DimVar, dict[Hashable, Claim]]:
+        """Return the claims by variable."""
         if self._by_variable is None:
             self._by_variable = {}
             for key, claim in self._claims.items():
-                self._index(key, claim, self._by_variable)
-        about = self._by_variable.get(variable)
+                _index(key, claim, self._by_variable)
+        return self._by_variable
+
+    def get(self, variable: DimVar, default: Sequence[Claim] = (), /) -> Sequence[Claim]:
+        """Return the claims about a variable."""
+        about = self._indexed().get(variable)
         return default if about is None else [*about.values()]
+
+    def about(self, variables: Iterable[DimVar]) -> Sequence[Claim]:
+        """Return the claims about some of the variables."""
+        if not self._claims:
+            return ()
+        index = self._indexed()
+        about: dict[Hashable, Claim] = {}
+        for variable in variables:
+            about.update(index.get(variable, ()))
+        return [*about.values()]
+
+
+def _index(key: Hashable, claim: Claim, by_variable: dict[DimVar, dict[Hashable, Claim]]) -> None:
+    """Put a claim last among those about each of its variables."""
+    for variable in claim.variables():
+        about = by_variable.get(variable)
+        if about is None:
+            by_variable[variable] = {key: claim}
+        else:
+            about.pop(key, None)
+            about[key] = claim
 
 
 def bound_of(claim: Claim) -> tuple[Hashable, int]:

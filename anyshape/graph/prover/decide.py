@@ -17,7 +17,7 @@ from anyshape.graph.prover.solvers.models import Assignment, Model, has_countere
 from anyshape.graph.prover.solvers.search_budget import OutOfBudgetError
 from anyshape.graph.sizes import expr, intervals, polynomial_bounds
 from anyshape.graph.sizes.expr import Call, Size
-from anyshape.graph.sizes.intervals import Bound
+from anyshape.graph.sizes.intervals import Bound, Interval
 from anyshape.graph.sizes.polynomials import Terms
 from anyshape.support.packages import one_variable, small_sizes
 
@@ -75,10 +75,10 @@ _OF_CONSTANTS: dict[str, Callable[[int], bool]] = {
 def decide_by_form(claim: Claim) -> Verdict:
     """Return the verdict if the canonical forms of the sides differ by a constant."""
     test = _OF_CONSTANTS.get(claim.relation)
-    gap = _constant_gap(claim.left, claim.right) if test is not None else None
-    if test is None or gap is None:
+    if test is None:
         return Verdict.UNKNOWN
-    return Verdict.YES if test(gap) else Verdict.NO
+    gap = _constant_gap(claim.left, claim.right)
+    return Verdict.UNKNOWN if gap is None else Verdict.YES if test(gap) else Verdict.NO
 
 
 def _constant_gap(a: Size, b: Size) -> int | None:
@@ -89,6 +89,8 @@ def _constant_gap(a: Size, b: Size) -> int | None:
         x, y = a.terms, b.terms
     except AttributeError:
         raise TypeError(f"a claim about {a!r} and {b!r}, which are not both sizes") from None
+    if x is y:
+        return 0
     c, x = (0, x) if x[-1][0] else (x[-1][1], x[:-1])  # the constant is the last term
     d, y = (0, y) if y[-1][0] else (y[-1][1], y[:-1])
     return c - d if x == y else None
@@ -108,8 +110,19 @@ def decide_by_bounds(claim: Claim, facts: Facts = tuple, links: Callable[[], Lin
 _OPPOSITE = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES, Verdict.UNKNOWN: Verdict.UNKNOWN}
 
 
+def _bounds_of_gap(a: Size, b: Size) -> Interval:
+    """Return sound bounds of a - b. Those of a size are memoised, and a number shifts them."""
+    if isinstance(b, int) and (isinstance(a, int) or not a.merges):
+        low, high = expr.bounds(a)
+        return (low, high) if not b else (None if low is None else low - b, None if high is None else high - b)
+    if isinstance(a, int) and not isinstance(b, int) and not b.merges:
+        low, high = expr.bounds(b)
+        return None if high is None else a - high, None if low is None else a - low
+    return polynomial_bounds.of_terms(expr.difference_terms(a, b))
+
+
 def _decide_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
-    low, high = polynomial_bounds.of_terms(expr.difference_terms(a, b))
+    low, high = _bounds_of_gap(a, b)
     if low is not None and low >= 0:
         return Verdict.YES
     if high is not None and high < 0:
@@ -123,7 +136,7 @@ def _decide_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
 
 
 def _decide_equal(a: Size, b: Size, facts: Facts) -> Verdict:
-    low, high = polynomial_bounds.of_terms(expr.difference_terms(a, b))
+    low, high = _bounds_of_gap(a, b)
     verdict = _decide_zero(low, high)
     if verdict is not Verdict.UNKNOWN:
         return verdict
@@ -312,7 +325,7 @@ def decide_exactly(
     if cases is not None:
         decision.read(cases, need_refutation=need_refutation, need_proof=need_proof)
         return decision
-    if decision.read_small(claim, facts):
+    if _has_cases([claim, *facts]) and decision.read_small(claim, facts):
         return decision
     queries: list[_Query] = [(Verdict.YES, negation_of(claim))] if need_proof else []
     queries += [(Verdict.NO, [rows_of(claim)])] if need_refutation else []
@@ -323,6 +336,15 @@ def decide_exactly(
         ordered = list(dict.fromkeys([*broken, *rest]))
         known, rest = [*known, *ordered[: len(known)]], ordered[len(known) :]
     return decision
+
+
+def _has_cases(claims: Sequence[Claim]) -> bool:
+    """Return whether a claim holds or fails in several ways, which sets would take one by one. Linear ones do not."""
+    return any([c.relation not in ("==", ">=") or _has_calls(c.left) or _has_calls(c.right) for c in claims])
+
+
+def _has_calls(size: Size) -> bool:
+    return not isinstance(size, int) and size.depth > 0
 
 
 def _decide_by_own_facts(claim: Claim, facts: Sequence[Claim], queries: Sequence[_Query]) -> Verdict:

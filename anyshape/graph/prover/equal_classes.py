@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, DimExpr, Size
+from anyshape.graph.sizes.symbols import memoised
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 
@@ -31,15 +32,19 @@ class EqualClasses:
             DimExpr, tuple[int, Clamped]
         ] = {}  # by a core: from which offset on, and what equals it there
         self._order: dict[Size, int] = {}  # in which sizes were seen
+        self._joined: list[tuple[Size, Size]] = []  # pairs that the tables above do not have yet
 
     def copy(self) -> EqualClasses:
         """Return a copy that grows on its own."""
+        self._enter_joined()
         new = EqualClasses()
         new._shorter, new._slices, new._order = dict(self._shorter), dict(self._slices), dict(self._order)
         return new
 
     def shortest(self, size: Size) -> Size:
         """Return the shortest size of the class."""
+        if self._joined:
+            self._enter_joined()
         first = size
         while (shorter := self._next(size)) is not None:
             size = shorter
@@ -60,8 +65,10 @@ class EqualClasses:
 
     def shortest_inside(self, size: Size) -> Size:
         """Return the shortest size of the class; that of a broadcast has the shortest of its sizes in their places."""
+        if not (self._shorter or self._joined):
+            return size
         size = self.shortest(size)
-        atom = expr.as_atom(size) if self._shorter else None
+        atom = expr.as_atom(size)
         if isinstance(atom, Call) and atom.function == "broadcast":
             args = [self.shortest(a) for a in atom.args]
             if any(a is not b for a, b in zip(args, atom.args, strict=True)):
@@ -69,10 +76,21 @@ class EqualClasses:
         return size
 
     def join(self, a: Size, b: Size) -> None:
-        """Join the classes of two sizes."""
+        """Join the classes of two sizes. The tables get the pair when a size is looked up next."""
+        self._joined.append((a, b))
+
+    def _enter_joined(self) -> None:
+        """Put the pairs that were joined into the tables."""
+        joined, self._joined = self._joined, []
+        for a, b in joined:
+            self._enter(a, b)
+
+    def _enter(self, a: Size, b: Size) -> None:
+        """Join the classes of two sizes in the tables."""
         if _divides(a) or _divides(b):
             return
-        a, b = self.shortest(a), self.shortest(b)
+        if self._shorter:
+            a, b = self.shortest(a), self.shortest(b)
         if a is not b and a != b:
             longer, shorter = (a, b) if self._rank(a) > self._rank(b) else (b, a)
             self._shorter[longer] = shorter
@@ -94,9 +112,10 @@ class EqualClasses:
         return size.nodes, self._order.setdefault(seen, len(self._order))
 
 
+@memoised
 def _clamped(size: Size) -> Clamped | None:
     """Return a size that is at least 0 as a difference that is clamped to 0; None if it is not of that form."""
-    if not isinstance(size, DimExpr):
+    if isinstance(size, int):
         return None
     atom, inner = size.atom, size
     if isinstance(atom, Call) and atom.function == "max" and len(atom.args) == 2 and atom.args[1] == 0:
@@ -106,9 +125,10 @@ def _clamped(size: Size) -> Clamped | None:
         if low is None or low < 0:
             return None
     monomial, constant = inner.terms[-1]
-    offset = 0 if monomial else -constant
-    core = expr.add(inner, offset)
-    return Clamped(core, offset) if isinstance(core, DimExpr) else None
+    if monomial:
+        return Clamped(inner, 0)
+    core = expr.add(inner, -constant)
+    return Clamped(core, -constant) if isinstance(core, DimExpr) else None
 
 
 def _divides(size: Size) -> bool:

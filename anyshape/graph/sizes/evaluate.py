@@ -37,19 +37,19 @@ def evaluate(size: Size, leaf_value: Callable[[Leaf], int], known: dict[Call, in
     """
     if isinstance(size, int):
         return size
-    if size.atom is not None and not isinstance(size.atom, Call):
-        return leaf_value(size.atom)
+    atom = size.atom
+    if atom is not None and type(atom) is not Call:
+        return leaf_value(atom)  # type: ignore[arg-type]
     total = 0
-    for monomial, coefficient in size.terms:
-        product = coefficient
+    for monomial, product in size.terms:
         for atom, power in monomial:
-            if isinstance(atom, Call):
+            if type(atom) is Call:
                 value = known.get(atom) if known is not None else None
                 if value is None:
                     value = _evaluate_call(atom, leaf_value, known)
             else:
-                value = leaf_value(atom)
-            product *= value**power
+                value = leaf_value(atom)  # type: ignore[arg-type]
+            product *= value if power == 1 else value**power
         total += product
     return total
 

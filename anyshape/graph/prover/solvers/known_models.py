@@ -41,10 +41,12 @@ class KnownModels:
         self._mentioned: set[DimVar] = set()  # by claims
         self._samples: sampled_points.PointSamples | None = None
         self._models: list[Model] = [Model(sizes)] if sizes is not None else []
+        self._has_tried = False  # the initial models, for the claims so far
 
     def all(self) -> list[Model]:
         """Return the models; try the initial ones if there are none, and sizes that claims state as numbers."""
-        if not self._models:
+        if not (self._models or self._has_tried):
+            self._has_tried = True
             numbers = dict.fromkeys([n for c in self._claims for n in (c.left, c.right) if isinstance(n, int)])
             for model in initial_models([n for n in numbers if n > 1][:_NUMBERS]):
                 self.add(model)
@@ -63,6 +65,7 @@ class KnownModels:
         """Drop the models in which a new claim does not hold, unless other sizes of new variables make it hold."""
         fresh = [v for v in claim.variables() if v not in self._mentioned]
         self._mentioned.update(fresh)
+        self._has_tried = False
         models = (m if truth(claim, m) else _repaired(m, claim, fresh, i % 2) for i, m in enumerate(self._models))
         self._models = [m for m in models if m is not None]
 
@@ -103,8 +106,9 @@ class KnownModels:
             sampled = self._sampled(facts, known) if has_links else None
             if sampled is not None:
                 return False if sampled and self._refutes_at(self._free(known) | sampled, claim, known) else None
-            if any(self._refutes_at(sizes, claim, known) for sizes in self._variants(known, facts[0])):
-                return False
+            for sizes in self._variants(known, facts[0]):
+                if truth(facts[0], sizes) is not True and self._refutes_at(sizes, claim, known):
+                    return False
         for sizes in separating_models(claim, facts) if has_links else ():
             model = Model(self.complete(sizes), sizes.make)
             if truth(claim, model) is False and self.add(model):
@@ -122,7 +126,7 @@ class KnownModels:
         model = Model(self.complete(sizes), _distinct)
         return truth(claim, model) is False and self.add(model, known)
 
-    def _variants(self, known: Model, claim: Claim) -> Iterator[Assignment]:
+    def _variants(self, known: Model, claim: Claim) -> Iterator[Model]:
         """Yield variants of a known model: other sizes, or what makes a size 1, by variable and side of the claim.
 
         Variables that no claim mentions are left out: other sizes of these refute the questions about them.
@@ -131,10 +135,10 @@ class KnownModels:
         singles = [(v,) for v in claim.variables()]
         sides = [s for s in (expr.variables(claim.left), expr.variables(claim.right)) if len(s) > 1]
         for others in [*singles, *sides]:
-            yield {**free, **{v: nearest(v, known[v] + 1) for v in others}}
+            yield Model({**free, **{v: nearest(v, known[v] + 1) for v in others}}, _distinct)
         ones = dict.fromkeys(claim.variables(), 1) | _sizes_for_one(claim, known)
         for side in [*sides, *singles]:
-            yield {**free, **{v: nearest(v, ones[v]) for v in side}}
+            yield Model({**free, **{v: nearest(v, ones[v]) for v in side}}, _distinct)
 
     def _free(self, known: Model) -> Assignment:
         """Return the sizes of a model that claims mention and no equality determines."""
