@@ -259,6 +259,7 @@ def first_use() -> float:
 
 OPS_OF_A_BLOCK = 33
 SIZE_FOLDERS = ("graph/sizes/", "graph/prover/", "graph/shapes/", "graph/signature/", "numpy/sizes/symdim.py")
+USER_LINES = "graph/prover/user_stack.py"  # looked for by each op, whether or not it asks about sizes
 PACKAGE = str(Path(anyshape.__file__).parent) + "/"
 PERIOD = 5e-4
 SPECIFICATIONS = {
@@ -303,7 +304,8 @@ def share(name: str, program: Callable[..., Any], specs: Sequence[str], effort: 
             anyshape.eval_shape(program, *structs)
             times.append(time.perf_counter() - start)
     taken = max(1, sum(where.values()))
-    of_sizes = Counter({file: count for file, count in where.items() if file.startswith(SIZE_FOLDERS)})
+    in_folders = [file for file in where if file.startswith(SIZE_FOLDERS) and file != USER_LINES]
+    of_sizes = Counter({file: where[file] for file in in_folders})
     top = ", ".join(f"{file} {count / taken:.0%}" for file, count in of_sizes.most_common(5))
     detail = f"of {seconds(float(np.median(times)))}, by {taken} samples of the stack: {top}"
     return Result(name, sum(of_sizes.values()) / taken, "", 0.3, detail, {"where": dict(where), "seconds": times})

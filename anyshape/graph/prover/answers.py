@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anyshape.graph.prover.constraints import Claim, Verdict
 from anyshape.graph.prover.equal_classes import EqualClasses
-from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
+from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 Key = tuple[str, Size, Size]  # of a claim without its text
@@ -12,12 +12,14 @@ _SYMMETRIC = frozenset({"==", "!=", "broadcasts"})
 
 
 def key_of(claim: Claim) -> Key:
-    """Return the key of a claim, which is the same with its sides exchanged where that changes nothing."""
-    relation, a, b = claim.relation, claim.left, claim.right
-    # Identity orders sizes within a process: interned sizes are one object while a key holds them. Numbers come last.
-    if relation in _SYMMETRIC and type(b) is DimExpr and (type(a) is not DimExpr or id(a) < id(b)):
-        return relation, b, a
-    return relation, a, b
+    """Return the key of a claim."""
+    return claim.relation, claim.left, claim.right
+
+
+def keys_of(claim: Claim) -> tuple[Key, ...]:
+    """Return the keys that an answer is noted under: that of the claim, and with its sides exchanged if that is it."""
+    relation, a, b = key_of(claim)
+    return ((relation, a, b), (relation, b, a)) if relation in _SYMMETRIC else ((relation, a, b),)
 
 
 class FinalAnswers(NamedTuple):
@@ -45,9 +47,16 @@ class Answers:
         """Start with final answers."""
         self.settled, self.equal = dict(answers.settled), answers.equal.copy()
 
+    def settle(self, claim: Claim, verdict: Verdict) -> None:
+        """Note a final verdict."""
+        relation, a, b = claim.relation, claim.left, claim.right
+        self.settled[relation, a, b] = verdict
+        if relation in _SYMMETRIC:
+            self.settled[relation, b, a] = verdict
+
     def give_up(self, claim: Claim) -> None:
         """Note that a search for an answer ended without one, by its budget."""
-        self._given_up[key_of(claim)] = frozenset(claim.variables())
+        self._given_up.update(dict.fromkeys(keys_of(claim), frozenset(claim.variables())))
 
     def is_given_up(self, claim: Claim) -> bool:
         """Return whether a search ended by its budget, and no assumption about sizes of the claim alone came since.

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from anyshape.errors import SizeLimitError
-from anyshape.graph.prover.answers import Answers, FinalAnswers, key_of
+from anyshape.graph.prover.answers import Answers, FinalAnswers, key_of, keys_of
 from anyshape.graph.prover.claim_index import Claims, connected_claims
 from anyshape.graph.prover.constraints import Claim, Verdict, at_least, equal, implied_broadcasts, substitute_claim
 from anyshape.graph.prover.decide import (
@@ -37,7 +37,7 @@ from anyshape.graph.prover.solvers.equalities import (
 from anyshape.graph.prover.solvers.integer_sets import range_of
 from anyshape.graph.prover.solvers.known_divisions import declare_ranges, divide_out, nest_quotients, write_as_multiples
 from anyshape.graph.prover.solvers.known_models import KnownModels
-from anyshape.graph.prover.solvers.linear_constraints import count_products
+from anyshape.graph.prover.solvers.linear_constraints import count_products, divides_by_size
 from anyshape.graph.prover.solvers.models import (
     Assignment,
     Model,
@@ -244,7 +244,7 @@ class Assumptions:
         """Return YES if the assumptions imply the claim, NO if they contradict it, else UNKNOWN."""
         if claim.left is claim.right and claim.relation != "!=":
             return Verdict.YES
-        key, answers = key_of(claim), self._answers
+        key, answers = (claim.relation, claim.left, claim.right), self._answers
         verdict = answers.settled.get(key)
         if verdict is not None:
             return verdict
@@ -254,9 +254,9 @@ class Assumptions:
         if verdict is Verdict.UNKNOWN:
             verdict = self._decide(claim, need_proof=key not in answers.unproved)
             if verdict is Verdict.UNKNOWN:
-                answers.undecided.add(key)
+                answers.undecided.update(keys_of(claim))
             else:
-                answers.settled[key] = verdict
+                answers.settle(claim, verdict)
         return verdict
 
     def same(self, a: Size, b: Size) -> bool:
@@ -265,16 +265,16 @@ class Assumptions:
 
     def proves(self, claim: Claim, leaves: int = _LEAVES) -> bool:
         """Return whether the claim is proved, without the work of refuting it, by a search of at most these leaves."""
-        key, answers = key_of(claim), self._answers
+        key, answers = (claim.relation, claim.left, claim.right), self._answers
         verdict = answers.settled.get(key)
         if verdict is None and key not in answers.undecided and key not in answers.unproved:
             verdict = decide_by_form(claim)
             if verdict is Verdict.UNKNOWN:
                 verdict = self._decide(claim, need_refutation=False, leaves=leaves)
                 if verdict is Verdict.UNKNOWN:
-                    answers.unproved.add(key)
+                    answers.unproved.update(keys_of(claim))
                 else:
-                    answers.settled[key] = verdict
+                    answers.settle(claim, verdict)
         return verdict is Verdict.YES
 
     def proves_at_once(self, claim: Claim) -> bool:
@@ -291,10 +291,12 @@ class Assumptions:
 
         The claim is one that its own form does not decide. The first result is None where another form of it does.
         """
-        try:
-            query = self._shortest(claim)
-        except ZeroDivisionError:  # undefined wherever all assumptions hold
-            return None, Verdict.NO
+        query = claim
+        if self._replacements or self._answers.equal.has_joined or divides_by_size(claim):
+            try:
+                query = self._shortest(claim)
+            except ZeroDivisionError:  # undefined wherever all assumptions hold
+                return None, Verdict.NO
         if query is not claim:
             verdict = decide_by_form(query)
             if verdict is not Verdict.UNKNOWN:
@@ -306,20 +308,12 @@ class Assumptions:
 
     def _shortest(self, claim: Claim) -> Claim:
         """Return the claim about the shortest sizes that are proved equal to its sides."""
-        left, right = claim.left, claim.right
+        shortest = self._answers.equal.shortest_inside
         try:
-            a, b = self._shortest_equal(left), self._shortest_equal(right)
+            a, b = shortest(self.normal(claim.left)), shortest(self.normal(claim.right))
         except SizeLimitError:
             return claim
-        return claim if a is left and b is right else Claim(claim.relation, a, b)
-
-    def _shortest_equal(self, size: Size) -> Size:
-        """Return the shortest size that is proved equal."""
-        if isinstance(size, int):
-            return size
-        if self._replacements or size.divides:
-            size = self.normal(size)
-        return self._answers.equal.shortest_inside(size)
+        return claim if a is claim.left and b is claim.right else Claim(claim.relation, a, b)
 
     def _decide(
         self, claim: Claim, need_refutation: bool = True, need_proof: bool = True, leaves: int | None = None
@@ -345,9 +339,9 @@ class Assumptions:
 
     def _note_query(self, claim: Claim, query: Claim, verdict: Verdict, is_equal: bool) -> None:
         """Note the verdict of the query, if the sizes inside the claim are known to broadcast."""
-        if all([self.proves_at_once(c) for c in implied_broadcasts(claim)]):
+        if all(self.proves_at_once(c) for c in implied_broadcasts(claim)):
             if query is not claim:
-                self._answers.settled[key_of(query)] = verdict
+                self._answers.settle(query, verdict)
             if is_equal:
                 self._answers.equal.join(query.left, query.right)
 

@@ -340,7 +340,7 @@ def decide_exactly(
 
 def _has_cases(claims: Sequence[Claim]) -> bool:
     """Return whether a claim holds or fails in several ways, which sets would take one by one. Linear ones do not."""
-    return any([c.relation not in ("==", ">=") or _has_calls(c.left) or _has_calls(c.right) for c in claims])
+    return any(c.relation not in ("==", ">=") or _has_calls(c.left) or _has_calls(c.right) for c in claims)
 
 
 def _has_calls(size: Size) -> bool:

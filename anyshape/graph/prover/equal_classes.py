@@ -27,6 +27,7 @@ class EqualClasses:
     """
 
     def __init__(self) -> None:
+        self.has_joined = False  # else each size stands for itself
         self._shorter: dict[Size, Size] = {}  # an equal size, which is shorter or was first
         self._slices: dict[
             DimExpr, tuple[int, Clamped]
@@ -38,6 +39,7 @@ class EqualClasses:
         """Return a copy that grows on its own."""
         self._enter_joined()
         new = EqualClasses()
+        new.has_joined = self.has_joined
         new._shorter, new._slices, new._order = dict(self._shorter), dict(self._slices), dict(self._order)
         return new
 
@@ -65,7 +67,7 @@ class EqualClasses:
 
     def shortest_inside(self, size: Size) -> Size:
         """Return the shortest size of the class; that of a broadcast has the shortest of its sizes in their places."""
-        if not (self._shorter or self._joined):
+        if not self.has_joined:
             return size
         size = self.shortest(size)
         atom = expr.as_atom(size)
@@ -77,6 +79,7 @@ class EqualClasses:
 
     def join(self, a: Size, b: Size) -> None:
         """Join the classes of two sizes. The tables get the pair when a size is looked up next."""
+        self.has_joined = True
         self._joined.append((a, b))
 
     def _enter_joined(self) -> None:

@@ -48,10 +48,13 @@ def user_frame() -> FrameType | None:
 
 def calling_frames(frame: FrameType | None) -> tuple[FrameType | None, FrameType | None]:
     """Return the innermost frame of the user from a frame on, and the frame that it called, None if it is first."""
-    callee = None
-    while frame is not None and (frame.f_code.co_filename in _FOREIGN_FILES or not is_user_frame(frame)):
-        frame, callee = frame.f_back, frame
-    return frame, callee
+    callee, foreign = None, _FOREIGN_FILES
+    while frame is not None:
+        if frame.f_code.co_filename not in foreign and is_user_frame(frame):
+            return frame, callee
+        callee = frame
+        frame = frame.f_back
+    return None, callee
 
 
 def traced_frames(frame: FrameType | None) -> list[FrameType]:
@@ -118,21 +121,35 @@ class RepeatedLines:
         self.counts: dict[tuple[int, int], int] = {}
         self.by_callers: dict[tuple[int, ...], int] = {}
         self.callee: FrameType | None = None  # of the last operation
+        self.known: dict[tuple[int, int], SourceLine] = {}  # by position; a line keeps its code alive, and so the id
         self.named: set[int] = set()  # functions with a line that was named: a loop has many lines
 
     def line(self) -> SourceLine | None:
         """Return the line of the user's program that is evaluated, and count it."""
-        frame, callee = calling_frames(sys._getframe(1))
+        frame, callee = calling_frames(sys._getframe(2))
         if frame is None:
             return None
-        where = line_of(frame)
+        key = id(frame.f_code), frame.f_lasti
+        where = self.known.get(key) or self._learn(key, frame)
         if callee is not self.callee:
             self.callee = callee
-            key = id(frame.f_code), frame.f_lasti
             count = self.counts[key] = self.counts.get(key, 0) + 1
             if _FEW < count < _MANY and self._repeats(frame):
                 self.counts[key] = _MANY
                 self._name(where)
+        return where
+
+    def uncounted(self) -> SourceLine | None:
+        """Return the line of the user's program that is evaluated, for checks before the operation that counts it."""
+        frame = calling_frames(sys._getframe(2))[0]
+        if frame is None:
+            return None
+        key = id(frame.f_code), frame.f_lasti
+        return self.known.get(key) or self._learn(key, frame)
+
+    def _learn(self, key: tuple[int, int], frame: FrameType) -> SourceLine:
+        """Return the line that a frame is at, and keep it: a position is met again with each operation of it."""
+        where = self.known[key] = line_of(frame)
         return where
 
     def forget_frame(self) -> None:

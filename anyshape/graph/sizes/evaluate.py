@@ -48,7 +48,7 @@ def evaluate(size: Size, leaf_value: Callable[[Leaf], int], known: dict[Call, in
                 if value is None:
                     value = _evaluate_call(atom, leaf_value, known)
             else:
-                value = leaf_value(atom)  # type: ignore[arg-type]
+                value = leaf_value(atom)
             product *= value if power == 1 else value**power
         total += product
     return total

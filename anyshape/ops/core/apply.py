@@ -240,7 +240,7 @@ def context_of(primitive: str, *operands: Any) -> ShapeGuardContext:
     metas = [meta_of(x) for x in operands if has_type(x, (Traced, np.ndarray))]
     if builder is None:
         return ShapeGuardContext(Scope(), primitive, user_line(), metas)
-    return ShapeGuardContext(builder.scope, primitive, builder.where or user_line(), metas)
+    return ShapeGuardContext(builder.scope, primitive, builder.where or builder.lines.uncounted(), metas)
 
 
 class Sized:

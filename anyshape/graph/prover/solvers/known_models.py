@@ -134,10 +134,10 @@ class KnownModels:
         free = self._free(known)
         singles = [(v,) for v in claim.variables()]
         sides = [s for s in (expr.variables(claim.left), expr.variables(claim.right)) if len(s) > 1]
-        for others in [*singles, *sides]:
+        for others in dict.fromkeys([*singles, *sides]):
             yield Model({**free, **{v: nearest(v, known[v] + 1) for v in others}}, _distinct)
         ones = dict.fromkeys(claim.variables(), 1) | _sizes_for_one(claim, known)
-        for side in [*sides, *singles]:
+        for side in dict.fromkeys([*sides, *singles]):
             yield Model({**free, **{v: nearest(v, ones[v]) for v in side}}, _distinct)
 
     def _free(self, known: Model) -> Assignment:
