@@ -6,9 +6,9 @@ Other libraries run in subprocesses, as `benchmarks.peers` says; missing ones ar
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
+import tempfile
 import timeit
 import types
 from collections.abc import Callable, Sequence
@@ -20,6 +20,7 @@ import numpy as np
 import anyshape
 from anyshape.tracing.captured.watch import watch
 from benchmarks import peers
+from benchmarks.importing import Interpreter
 from benchmarks.timing import Effort, Result, interleaved, seconds
 
 GUARDS = 20
@@ -206,12 +207,20 @@ def cold_start(lengths: int, libraries: Sequence[str] = PEERS) -> list[Result]:
 
 
 def _measured(python: str, library: str, lengths: int) -> dict[str, Any] | None:
-    """Measurements of a library in a process of its own; None if it is not installed there."""
+    """Measurements of a library in a process of its own; None if it is not installed there.
+
+    Bytecode is cached, as in any installation: a first call loads modules, and compiles none.
+    """
     probe = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({library!r}) is None)"
     root = Path(__file__).resolve().parents[1]
     if subprocess.run([python, "-c", probe], cwd=root, check=False).returncode:
         return None
-    command = [python, str(root / "benchmarks" / "cold_start.py"), library, "--lengths", str(lengths)]
-    environment = {**os.environ, "PYTHONPATH": str(root)} if library == "anyshape" else None
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    script = str(root / "benchmarks" / "cold_start.py")
+    if library == "anyshape":
+        with tempfile.TemporaryDirectory() as bytecode:
+            run = Interpreter(bytecode)
+            run(script, library, "--lengths", "1")  # fills the folder of bytecode
+            return json.loads(run(script, library, "--lengths", str(lengths)))
+    command = [python, script, library, "--lengths", str(lengths)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(done.stdout)

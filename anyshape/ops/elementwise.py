@@ -119,7 +119,7 @@ def lift(x: Any, like: Operand) -> Any:
 
 def broadcast_operands(name: str, *operands: Any, dtype: Any = None) -> list[Any]:
     """Return operands broadcast to their common shape; Python scalars take `dtype`, or the dtype of the first array."""
-    arrays = [x for x in operands if has_type(x, (Traced, np.ndarray))]
+    arrays = [x for x in operands if isinstance(x, Traced) or has_type(x, np.ndarray)]
     sizes = [meta_of(x).sizes for x in arrays]
     if sizes[0] is not None and sizes.count(sizes[0]) == len(operands):
         return arrays  # the usual case; the op itself relies on it

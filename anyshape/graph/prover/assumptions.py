@@ -36,7 +36,7 @@ from anyshape.graph.prover.solvers.equalities import (
 )
 from anyshape.graph.prover.solvers.integer_sets import range_of
 from anyshape.graph.prover.solvers.known_divisions import declare_ranges, divide_out, nest_quotients, write_as_multiples
-from anyshape.graph.prover.solvers.known_models import KnownModels
+from anyshape.graph.prover.solvers.known_models import KnownModels, SeenSizes
 from anyshape.graph.prover.solvers.linear_constraints import count_products, divides_by_size
 from anyshape.graph.prover.solvers.models import (
     Assignment,
@@ -50,7 +50,6 @@ from anyshape.graph.prover.solvers.models import (
 )
 from anyshape.graph.prover.solvers.search_budget import SearchBudget, out_of_time
 from anyshape.graph.sizes import expr, intervals
-from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound, negated
 from anyshape.graph.sizes.substitute import substitute
@@ -80,8 +79,7 @@ class Assumptions:
         self._normal_forms: dict[Size, Size] = {}
         self._open_divisions: list[DimExpr] = []  # sizes whose normal form may become simpler by a further assumption
         self._simplest_forms: dict[DimExpr, Size] = {}
-        self._seen_by_value: dict[tuple[int, DimVar], dict[DimExpr, None]] = {}  # by value in `_probe`, and variable
-        self._probe: Model | None = None
+        self._seen = SeenSizes()
         self._answers = Answers()
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}  # cleared by `assume`
         self._ranges: dict[DimVar, tuple[Bound, Bound]] = {}  # likewise
@@ -213,30 +211,15 @@ class Assumptions:
     def _find_shorter(self, size: DimExpr) -> Size:
         """Return a shorter size that is proved equal, among those seen before, or else this size."""
         model = next(iter(self._models.all()), None)
-        if model is None or truth(Claim("==", size, 0), model) is None:
+        value = None if model is None else value_in(model, size)
+        if model is None or value is None:
             return size
-        if model is not self._probe:  # seen sizes are indexed by their value in one model
-            self._probe, self._seen_by_value = model, {}
-        value = evaluate(size, values_from(model), model.calls)
-        for variable in expr.variables(size):
-            self._see(expr.from_atom(variable), model[variable])
-        for candidate in self._seen_below(size, value):
+        for candidate in self._seen.shorter(size, value, model):
             claim = equal(size, candidate)
             if not self._models.refutes(claim) and self.proves(claim):
                 return candidate
-        self._see(size, value)
+        self._seen.add(size, value)
         return size
-
-    def _seen_below(self, size: DimExpr, value: int) -> list[DimExpr]:
-        """Return the shorter sizes of this value that were seen before, over variables of the size."""
-        variables = expr.variables(size)
-        seen = [s for v in variables for s in self._seen_by_value.get((value, v), ()) if s.nodes < size.nodes]
-        return [s for s in seen if set(variables).issuperset(expr.variables(s))]
-
-    def _see(self, size: DimExpr, value: int) -> None:
-        """Note a size with its value in the probe; the index has the first variable too, as there may be many sizes."""
-        for variable in expr.variables(size)[:1]:
-            self._seen_by_value.setdefault((value, variable), {})[size] = None
 
     # -- verdicts
 

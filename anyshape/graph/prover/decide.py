@@ -111,7 +111,7 @@ _OPPOSITE = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES, Verdict.UNKNOWN: 
 
 
 def _bounds_of_gap(a: Size, b: Size) -> Interval:
-    """Return sound bounds of a - b. Those of a size are memoised, and a number shifts them."""
+    """Return sound bounds of a - b. A size keeps its own, which a number shifts."""
     if isinstance(b, int) and (isinstance(a, int) or not a.merges):
         low, high = expr.bounds(a)
         return (low, high) if not b else (None if low is None else low - b, None if high is None else high - b)

@@ -237,7 +237,7 @@ def describe(x: Traced) -> str:
 def context_of(primitive: str, *operands: Any) -> ShapeGuardContext:
     """Return a context for the checks that a public function makes before it applies ops."""
     builder = choose_builder(operands)
-    metas = [meta_of(x) for x in operands if has_type(x, (Traced, np.ndarray))]
+    metas = [meta_of(x) for x in operands if isinstance(x, Traced) or has_type(x, np.ndarray)]
     if builder is None:
         return ShapeGuardContext(Scope(), primitive, user_line(), metas)
     return ShapeGuardContext(builder.scope, primitive, builder.where or builder.lines.uncounted(), metas)

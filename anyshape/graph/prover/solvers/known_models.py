@@ -20,7 +20,7 @@ from anyshape.graph.prover.solvers.models import (
 )
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
-from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
+from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.support.packages import sampled_points
 
 _MODELS = 32
@@ -106,9 +106,8 @@ class KnownModels:
             sampled = self._sampled(facts, known) if has_links else None
             if sampled is not None:
                 return False if sampled and self._refutes_at(self._free(known) | sampled, claim, known) else None
-            for sizes in self._variants(known, facts[0]):
-                if truth(facts[0], sizes) is not True and self._refutes_at(sizes, claim, known):
-                    return False
+            if any(self._refutes_at(sizes, claim, known) for sizes in self._variants(known, facts[0])):
+                return False
         for sizes in separating_models(claim, facts) if has_links else ():
             model = Model(self.complete(sizes), sizes.make)
             if truth(claim, model) is False and self.add(model):
@@ -127,18 +126,12 @@ class KnownModels:
         return truth(claim, model) is False and self.add(model, known)
 
     def _variants(self, known: Model, claim: Claim) -> Iterator[Model]:
-        """Yield variants of a known model: other sizes, or what makes a size 1, by variable and side of the claim.
-
-        Variables that no claim mentions are left out: other sizes of these refute the questions about them.
-        """
+        """Yield variants of a known model at which the claim may be false."""
         free = self._free(known)
-        singles = [(v,) for v in claim.variables()]
-        sides = [s for s in (expr.variables(claim.left), expr.variables(claim.right)) if len(s) > 1]
-        for others in dict.fromkeys([*singles, *sides]):
-            yield Model({**free, **{v: nearest(v, known[v] + 1) for v in others}}, _distinct)
-        ones = dict.fromkeys(claim.variables(), 1) | _sizes_for_one(claim, known)
-        for side in dict.fromkeys([*sides, *singles]):
-            yield Model({**free, **{v: nearest(v, ones[v]) for v in side}}, _distinct)
+        for changed in _changes(known, claim):
+            variant = Model({**free, **changed}, _distinct)
+            if truth(claim, variant) is not True:
+                yield variant
 
     def _free(self, known: Model) -> Assignment:
         """Return the sizes of a model that claims mention and no equality determines."""
@@ -151,6 +144,46 @@ class KnownModels:
     def values(self, size: Size) -> list[int]:
         """Return the values of the size in the models."""
         return [v for v in (value_in(m, size) for m in self.all()) if v is not None]
+
+
+class SeenSizes:
+    """Sizes that were seen before, by their value in one model, and by their first variable, as there may be many.
+
+    Longer sizes may equal one of them.
+    """
+
+    def __init__(self) -> None:
+        self._by_value: dict[tuple[int, DimVar], dict[DimExpr, None]] = {}
+        self._model: Model | None = None
+
+    def shorter(self, size: DimExpr, value: int, model: Model) -> list[DimExpr]:
+        """Return the shorter sizes over variables of the size that have its value in a model."""
+        if model is not self._model:
+            self._model, self._by_value = model, {}
+        variables = expr.variables(size)
+        for variable in variables:
+            self.add(expr.from_atom(variable), model[variable])
+        seen = [s for v in variables for s in self._by_value.get((value, v), ()) if s.nodes < size.nodes]
+        return [s for s in seen if set(variables).issuperset(expr.variables(s))]
+
+    def add(self, size: DimExpr, value: int) -> None:
+        """Note a size with its value in the model."""
+        for variable in expr.variables(size)[:1]:
+            self._by_value.setdefault((value, variable), {})[size] = None
+
+
+def _changes(known: Model, claim: Claim) -> Iterator[Assignment]:
+    """Yield changes of a known model: other sizes, or what makes a size 1, by variable and side of the claim.
+
+    Variables that no claim mentions are left out: other sizes of these refute the questions about them.
+    """
+    singles = [(v,) for v in claim.variables()]
+    sides = [s for s in (expr.variables(claim.left), expr.variables(claim.right)) if len(s) > 1]
+    for others in dict.fromkeys([*singles, *sides]):
+        yield {v: nearest(v, known[v] + 1) for v in others}
+    ones = dict.fromkeys(claim.variables(), 1) | _sizes_for_one(claim, known)
+    for side in dict.fromkeys([*sides, *singles]):
+        yield {v: nearest(v, ones[v]) for v in side}
 
 
 def _sizes_for_one(claim: Claim, known: Model) -> dict[DimVar, int]:
