@@ -73,8 +73,11 @@ def calls_by_length(function, lengths, differentiate=False):
 
 
 @pytest.mark.parametrize("program", [chain, rows, softmaxes, checkpoints, matrices, parts])
-@pytest.mark.parametrize("differentiate", [False, True], ids=["value", "gradient"])
+@pytest.mark.parametrize(
+    "differentiate", [pytest.param(False, marks=pytest.mark.slow, id="value"), pytest.param(True, id="gradient")]
+)
 def test_the_cost_of_an_op_does_not_grow_with_the_program(program, differentiate):
+    """To differentiate a program is to trace it first, so the gradient also shows a trace that grows."""
     few, many = calls_by_length(program, (25, 50), differentiate)
     assert many < 2.1 * few
 

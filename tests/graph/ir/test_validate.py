@@ -38,7 +38,7 @@ def check_programs(programs):
 LEGAL = "graphs are legal"
 
 
-@pytest.mark.parametrize("case", gate_part(LEGAL, ROWS, one_in=6))
+@pytest.mark.parametrize("case", gate_part(LEGAL, ROWS, one_in=10))
 def test_graphs_are_legal_after_every_transform_and_pass(case):
     _, row = case
 

@@ -179,8 +179,15 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.parametrize("loop", LOOPS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("derivative", DERIVATIVES)
+# Loops take turns in the gate: each has half of the derivatives.
+HALVED = [
+    pytest.param(loop, derivative, marks=[pytest.mark.slow] * ((i + j) % 2), id=f"{derivative}-{loop.__name__}")
+    for i, loop in enumerate(LOOPS)
+    for j, derivative in enumerate(DERIVATIVES)
+]
+
+
+@pytest.mark.parametrize(("loop", "derivative"), HALVED)
 def test_derivatives_are_those_of_the_loop_without_checkpoints(loop, derivative):
     derive = DERIVATIVES[derivative]
     if (loop, derivative) == (compressed, "Hessian"):
