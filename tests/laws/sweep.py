@@ -43,6 +43,7 @@ def label(case):
 
 # Cases that alone catch a planted bug: the gate always tries them.
 ALWAYS = {
+    ("batched derivatives", "reduction-subtract.outer-float64"),
     ("batched derivatives", "reduction-sum_stretches_back-float64"),
     ("peak memory", "movement-roll,_axes"),
     ("special values", "reduction-max-float64"),
