@@ -54,7 +54,10 @@ class MemoryLimitError(RunMemoryError):
         self.needed, self.again, self.limit, self.sizes, self.where = needed, again, limit, dict(sizes), where
         most = f"; the most{messages.quoted(where)}{messages.at(where)}" if where is not None else ""
         problem = f"{messages.too_much(needed, limit, sizes, again)}{most}"
-        AnyshapeError.__init__(self, f"{program}: {problem}\n  call it with smaller arrays, in parts, or allow more")
+        advice = "call it with smaller arrays, in parts, or allow more"
+        if needed is None:
+            advice = "call it without max_bytes, or let the sizes of the arguments give all sizes and numbers of trips"
+        AnyshapeError.__init__(self, f"{program}: {problem}\n  {advice}")
 
 
 class MetadataError(AnyshapeError, RuntimeError):

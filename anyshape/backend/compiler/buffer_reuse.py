@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -14,15 +15,24 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core.apply import KERNELS
+from anyshape.ops.loops import LOOPS
 
 BufferKey = tuple[np.dtype, tuple[Size, ...]]  # dtype and sizes
 
 
 class BufferReuse:
-    """Assigns buffers to the steps of a plan, and finds the outputs to copy."""
+    """Assigns buffers to the steps of a plan, and finds the outputs to copy.
+
+    `carries` are the inputs of a trip of a loop that may own the memory of its carries: see `owned_carries`.
+    """
 
     def __init__(
-        self, steps: Sequence[Step], outputs: Sequence[Slot], ctx: ShapeGuardContext, groups: Sequence[Group]
+        self,
+        steps: Sequence[Step],
+        outputs: Sequence[Slot],
+        ctx: ShapeGuardContext,
+        groups: Sequence[Group],
+        carries: Sequence[str] = (),
     ) -> None:
         self.steps, self.outputs, self.ctx = steps, outputs, ctx
         self.internal = {group.steps[-1].outputs[0]: group.internal for group in groups}  # by the last result
@@ -40,10 +50,27 @@ class BufferReuse:
         # what a kernel consumes, it hands to nobody
         self.unconsumable = self._shared_by([step for step in retaining if not KERNELS[step.op].consumes])
         self.memory_use = self._last_uses_of_memory()
+        self.owned_carries = self._owned_carries(carries)
 
     def _shared_by(self, steps: Sequence[Step]) -> set[Slot]:
         """Return the slots whose memory others share, or functions that these steps call."""
         return {*self.base.values(), *[self.base.get(slot, slot) for step in steps for slot in step.inputs]}
+
+    def _owned_carries(self, carries: Sequence[str]) -> set[str]:
+        """Return the carries whose memory nothing else holds in any trip, if it is so before the first one.
+
+        A trip leaves such a carry as an array that it has made, or as another one of them. No function of the user has
+        seen this array, and no other result shares its memory.
+        """
+        ends = self.outputs[: len(carries)]
+        sharing = Counter([self.base.get(slot, slot) for slot in self.outputs])
+        by_user = {slot for step in self.steps if runs_user_code(step) for slot in step.outputs}
+        made = self.fresh - by_user - self.retained
+        owned = {c: end for c, end in zip(carries, ends, strict=True) if sharing[end] == 1}
+        while left := [c for c, end in owned.items() if end not in made and end not in owned]:
+            for carry in left:
+                del owned[carry]
+        return {*owned}
 
     def _note_aliases(self, step: Step) -> None:
         alias = TRAITS[step.op].alias
@@ -85,11 +112,11 @@ class BufferReuse:
         reuse: dict[int, str] = {}
         owned: dict[int, tuple[int, ...]] = {}
         for position, step in enumerate(self.steps):
-            dying = self._dying(position, step)
-            if KERNELS[step.op].consumes:
+            dying, is_loop = self._dying(position, step), step.op in LOOPS
+            if KERNELS[step.op].consumes or is_loop:
                 owned[position] = self._owned_operands(step, dying)
-            for slot in [s for s in dying if s in step.inputs and self._is_reusable(s)]:
-                free.add(slot, self._key(self.metas[slot]))
+            if not is_loop or not owned[position]:  # results of a loop may be in the memory of its operands
+                self._free_operands(free, step, dying)
             buffer = self._updated(position, step)
             if buffer is not None:
                 free.remove([buffer])
@@ -102,13 +129,20 @@ class BufferReuse:
             free.remove(self.internal.get(step.outputs[0], ()))
         return _with_owned(self._with_drops(reuse), owned)
 
+    def _free_operands(self, free: _FreeBuffers, step: Step, dying: Sequence[str]) -> None:
+        """Let the buffers of operands wait that nothing reads after a step."""
+        for slot in [s for s in dying if s in step.inputs and self._is_reusable(s)]:
+            free.add(slot, self._key(self.metas[slot]))
+
     def _updated(self, position: int, step: Step) -> str | None:
         """Return the first operand if the step writes a part of it, and nobody reads its memory later.
 
         Views of it may have been read before. None of them may be what is written: it is read meanwhile.
         """
         slot = step.inputs[0] if step.inputs else None
-        if not TRAITS[step.op].updates or not isinstance(slot, str) or slot not in self.fresh or slot in self.retained:
+        if not TRAITS[step.op].updates or not isinstance(slot, str) or slot in self.retained:
+            return None
+        if slot not in self.fresh and (slot not in self.owned_carries or not self.ctx.rank(step.metas[0])):
             return None
         others = [self.base.get(other, other) for other in step.inputs[1:]]
         return slot if self.memory_use[slot] == position and slot not in others else None
@@ -120,7 +154,7 @@ class BufferReuse:
 
     def _owned_operands(self, step: Step, dying: Sequence[str]) -> tuple[int, ...]:
         """Return the positions of the operands that nothing reads after a step, and whose memory nobody shares."""
-        ends = self.fresh.intersection(dying) - self.unconsumable
+        ends = (self.fresh | self.owned_carries).intersection(dying) - self.unconsumable
         return tuple([i for i, s in enumerate(step.inputs) if s in ends])
 
     def _is_reusable(self, slot: str) -> bool:
@@ -145,7 +179,7 @@ class BufferReuse:
 
 
 def _with_owned(steps: list[Step], owned: dict[int, tuple[int, ...]]) -> list[Step]:
-    """Return the steps, where kernels that consume operands know which."""
+    """Return the steps, where kernels that consume operands, and loops that may write to them, know which."""
     params = {i: (*steps[i].params, ("owned_operands", positions)) for i, positions in owned.items()}
     return [replace(s, params=params[i]) if i in params else s for i, s in enumerate(steps)]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from anyshape.backend.compiler import names
 from anyshape.backend.compiler.buffer_reuse import BufferReuse
-from anyshape.backend.compiler.op_traits import TRAITS
+from anyshape.backend.compiler.op_traits import TRAITS, runs_user_code
 from anyshape.backend.compiler.passes.loop_elements import Batched, split_elements
 from anyshape.backend.compiler.passes.loop_invariants import split_invariants
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
@@ -37,13 +37,16 @@ from anyshape.support.progress import count_op
 Operand = Value | Literal
 
 
-def lower(graph: Graph, hoist: bool = False, tier: Tier = Tier.OPTIMISED, batched: Batched | None = None) -> Plan:
+def lower(
+    graph: Graph, hoist: bool = False, tier: Tier = Tier.OPTIMISED, batched: Batched | None = None, carries: int = 0
+) -> Plan:
     """Return the plan of a graph. It assumes no relation of sizes beyond what the conditions of the graph prove.
 
     With `hoist`, shape-only steps are hoisted. That is for sizes at which their results take few bytes: see
-    `shape_constant_bytes`. With `batched`, blocks of trips compute element values: see `split_elements`.
+    `shape_constant_bytes`. With `batched`, blocks of trips compute element values: see `split_elements`. Of the trip of
+    a loop that may own the memory of its carries, `carries` is their number.
     """
-    return _lowering(prepare_to_run(graph)).plan(hoist, tier, batched)
+    return _lowering(prepare_to_run(graph)).plan(hoist, tier, batched, carries)
 
 
 def reliances_of_passes(graph: Graph) -> list[Any]:
@@ -112,7 +115,7 @@ class _Lowering:
 
     # -- the plan
 
-    def plan(self, hoist: bool, tier: Tier = Tier.OPTIMISED, batched: Batched | None = None) -> Plan:
+    def plan(self, hoist: bool, tier: Tier = Tier.OPTIMISED, batched: Batched | None = None, carries: int = 0) -> Plan:
         graph, self.tier, self.batched = self.graph, tier, batched
         visible = graph.inputs[: len(graph.inputs) - graph.hidden]
         steps = [self._step(n) for n in graph.nodes if n in self.live]
@@ -121,10 +124,11 @@ class _Lowering:
         rewritten = PlanSteps(steps, outputs, self.scope, read, graph.runtime)
         hoisted, parts = run_plan_passes(rewritten, tier, hoist=hoist)
         groups, steps = _flatten(parts)
-        buffers = BufferReuse(steps, outputs, pass_context(self.scope, "buffer_reuse"), groups)
+        inputs = tuple(map(names.input_slot, range(len(visible))))
+        buffers = BufferReuse(steps, outputs, pass_context(self.scope, "buffer_reuse"), groups, inputs[:carries])
         return Plan(
             name=graph.name,
-            inputs=tuple(map(names.input_slot, range(len(visible)))),
+            inputs=inputs,
             input_metas=_metas(visible),
             input_names=graph.input_names or tuple([f"args[{i}]" for i in range(len(visible))]),
             constants=tuple([(names.constant_slot(i), array) for i, (_, array) in enumerate(graph.constants)]),
@@ -165,16 +169,27 @@ class _Lowering:
             results=_metas(node.outputs),
             where=node.where,
             sources=tuple([str(self.slot[v]) for v in sources]),
-            bodies=tuple([lower(g, tier=self.tier, batched=self.batched) for g in self._bodies(op, dict(node.params))]),
+            bodies=self._bodies(op, dict(node.params)),
         )
 
-    def _bodies(self, op: Op, params: dict[str, Any]) -> Sequence[Graph]:
-        """Return the graphs that a step runs. In a loop, invariant and element values have graphs of their own."""
-        graphs: Sequence[Graph] = params.get(TRAITS[op].inlines, ())
+    def _bodies(self, op: Op, params: dict[str, Any]) -> tuple[Plan, ...]:
+        """Return the plans of the graphs that a step runs."""
         if op not in LOOPS:
-            return graphs
-        *others, body = graphs
+            return tuple(map(self._body, params.get(TRAITS[op].inlines, ())))
         layout = Layout(*params["layout"]) if "layout" in params else Layout(params["carries"])
+        *others, trip = self._bodies_of_loop(op, params, layout)
+        plans = tuple(map(self._body, others))
+        # what holds carries beside the trips: checkpoint slots, and functions of the user that a condition calls
+        is_held = params["slots"] or any(runs_user_code(step) for plan in plans for step in plan.steps)
+        return *plans, self._body(trip, 0 if is_held else layout.carries)
+
+    def _body(self, graph: Graph, carries: int = 0) -> Plan:
+        """Return the plan of a subgraph."""
+        return lower(graph, tier=self.tier, batched=self.batched, carries=carries)
+
+    def _bodies_of_loop(self, op: Op, params: dict[str, Any], layout: Layout) -> Sequence[Graph]:
+        """Return the graphs that a loop runs, the one of a trip last: invariant and element values have their own."""
+        *others, body = params[TRAITS[op].inlines]
         ahead, trip = split_invariants(body, layout)
         if op is not scan_op or self.batched is None:
             return *others, ahead, trip

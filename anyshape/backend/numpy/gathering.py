@@ -6,6 +6,7 @@ positions otherwise. Axes of the operand without indices, which windows cover in
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -268,11 +269,41 @@ def _scatter(how):
         params = dict(params)
         mode, unique = params.pop("mode"), params.pop("unique_indices")
         layout = _layout(ga.windows_of(params, ga.SCATTER), metas[0].rank, metas[1].rank)
+        is_one = mode == "error" and not (layout.outer or layout.first or layout.batching)
+        if is_one and layout.offset == tuple(range(len(layout.windowed))):
+            return _one_window(how, layout, metas[0].rank)
         return lambda operand, indices, updates, out=None: _scattered(
             how, operand, indices, updates, out, layout, mode, unique
         )
 
     return run, case
+
+
+def _one_window(how, layout, rank):
+    """Return the kernel that writes one window, whose axes are in order: as an assignment to a key of NumPy."""
+    name, ufunc, _ = how
+    position = dict(zip(layout.windowed, layout.offset, strict=True))
+    indexed = tuple([(a, c, position.get(a)) for a, c in zip(layout.starts, layout.components, strict=True)])
+    free = tuple([(a, position[a]) for a in layout.free])
+
+    def run(operand, indices, updates, out=None):
+        key: list[Any] = [None] * rank
+        for axis, component, of_updates in indexed:
+            start, size = int(indices[component]), 1 if of_updates is None else updates.shape[of_updates]
+            if not 0 <= start <= operand.shape[axis] - size:
+                check_starts(name, indices[component], axis, operand.shape[axis], size, "error")
+            key[axis] = start if of_updates is None else slice(start, start + size)
+        for axis, of_updates in free:
+            key[axis] = slice(updates.shape[of_updates])
+        out = _writable(operand, updates, indices, out)
+        if ufunc is None:
+            out[tuple(key)] = updates
+        else:
+            part = out[(*key, ...)]  # a view even without axes
+            ufunc(part, updates, out=part)
+        return out
+
+    return run
 
 
 def _writable(operand, updates, indices, out):

@@ -251,3 +251,21 @@ def test_the_limit_belongs_to_transforms_too_and_survives_copies():
 def test_a_limit_must_be_a_number_of_bytes(limit):
     with pytest.raises(ArgumentError, match="max_bytes"):
         jit(lambda x: x, max_bytes=limit)
+
+
+def test_a_loop_of_any_number_of_trips_has_a_bound():
+    def last(w, h, n):
+        return anyshape.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, np.tanh(w * c[1])), (0, h))[1]
+
+    def slope(w, h, n):
+        return anyshape.jvp(lambda h: last(w, h, n), (h,), (h,))[1]
+
+    w, h = np.full(300_000, 0.5), np.ones(300_000)
+    for function in (last, slope):
+        limited = jit(function, max_bytes=10 * h.nbytes)
+        np.testing.assert_allclose(limited(w, h, 9), function(w, h, 9))
+        taken, _ = measured(limited, (w, h, 50))
+        with pytest.raises(MemoryLimitError, match="may need"):
+            jit(function, max_bytes=taken - SLACK)(w, h, 50)
+    with pytest.raises(MemoryLimitError, match="call it without max_bytes"):
+        jit(anyshape.grad(lambda h: last(w, h, 9).sum()), max_bytes=10**9)(h)

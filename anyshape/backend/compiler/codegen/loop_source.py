@@ -23,7 +23,7 @@ from anyshape.backend.runtime.trips import check_ends, joined, owned, pieces, st
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.sizes.expr import as_atom, variables
 from anyshape.graph.sizes.symbols import InputAxis
-from anyshape.ops.loops import Layout, changing_carries, scan_op, varying_variables
+from anyshape.ops.loops import LOOPS, Layout, changing_carries, scan_op, varying_variables
 
 RUNTIME = {
     "_Slots": Slots,
@@ -95,11 +95,25 @@ class _Loop:
     # -- parts
 
     def write_carries(self) -> None:
-        """Write the first carries, and counters that are captured."""
-        positions = {*range(self.layout.carries), *self.counters}
+        """Write the first carries, and counters that are captured. Carries that trips write to are copied before."""
+        positions, inputs = {*range(self.layout.carries), *self.counters}, self.step.inputs
+        owned = {i for i in self.params.get("owned_operands", ()) if inputs.count(inputs[i]) == 1}
+        copied = self._written() - owned
         for i in sorted(positions):
             value = f"{self.inputs[i]}.item()" if i in self.counters else self.inputs[i]
-            self.writer.lines.append(f"{self.operands[i]} = {value}")
+            self.writer.lines.append(f"{self.operands[i]} = {value}{'.copy()' if i in copied else ''}")
+
+    def _written(self) -> set[int]:
+        """Return the carries that a trip writes to in place, and those that it makes such a carry of the next trip."""
+        carries = self.trip.inputs[: self.layout.carries]
+        ends = dict(zip(carries, self.trip.outputs, strict=False))
+        reused: set[Any] = {step.reuse for step in self.trip.steps}
+        for step in self.trip.steps:  # a loop inside may write to what nothing else reads
+            reused |= {step.inputs[i] for i in dict(step.params).get("owned_operands", ()) if step.op in LOOPS}
+        written = reused.intersection(carries)
+        for _ in carries:
+            written |= {ends[carry] for carry in written}.intersection(carries)
+        return {i for i, carry in enumerate(carries) if carry in written}
 
     def write_slots(self, count: str) -> None:
         """Write the checkpoint slots, none of them filled, if the loop has any."""

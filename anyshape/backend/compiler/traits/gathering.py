@@ -6,12 +6,6 @@ from anyshape.backend.compiler.plan_ops import scatter_sums_op
 from anyshape.ops import gathering as ga
 
 declare(OPAQUE._replace(scratch=scratch.windows(5)), ga.gather_op, ga.gather_dynamic_op)
-declare(
-    OPAQUE._replace(scratch=scratch.windows(8)),
-    ga.scatter_add_op,
-    ga.scatter_set_op,
-    ga.scatter_mul_op,
-    ga.scatter_min_op,
-    ga.scatter_max_op,
-    scatter_sums_op,
-)
+SCATTER = OPAQUE._replace(scratch=scratch.windows(8))
+declare(SCATTER._replace(updates=True), *ga.SCATTERS.values())
+declare(SCATTER, scatter_sums_op)

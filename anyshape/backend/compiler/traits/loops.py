@@ -52,11 +52,26 @@ def _at(size: Size | None, sizes: Mapping[DimVar, Size]) -> Size | None:
     return substitute(size, axes.get) if size is not None and axes.keys() >= {*expr.variables(size)} else None
 
 
+def _bytes_of_while(step: Step) -> Size | None:
+    """Return the bytes of condition, invariant values, a trip, and its carries.
+
+    It is None where carries change size, and where trips add results: nothing bounds their number.
+    """
+    params, trip = dict(step.params), step.bodies[-1]
+    layout, (_, body) = lp.Layout(params["carries"]), params["loop"]
+    if len(trip.outputs) > layout.carries or lp.varying_variables(body, layout):
+        return None
+    metas = [*step.metas[: len(body.inputs)], *step.bodies[-2].output_metas]
+    parts = [total_bytes(map(bytes_of, step.results[: layout.carries]))]
+    parts += [_peak_at(plan, sizes_of_body(plan, metas)) for plan in step.bodies]
+    return total_bytes(parts)
+
+
 def _unknown(step: Step) -> Size | None:
-    """Return None: nothing bounds the number of trips."""
+    """Return None: how many rows are live in each trip is not known."""
     return None
 
 
 declare(OPAQUE._replace(inlines="body", scratch=_bytes_of_trips), lp.scan_op)
-declare(OPAQUE._replace(inlines="loop", scratch=_unknown), lp.while_op)
+declare(OPAQUE._replace(inlines="loop", scratch=_bytes_of_while), lp.while_op)
 declare(OPAQUE._replace(inlines="rows", scratch=_unknown), lp.while_each_op)

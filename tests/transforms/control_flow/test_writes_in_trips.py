@@ -1,0 +1,191 @@
+"""Trips that write parts of their carries do so in place, and nobody sees it."""
+
+import time
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape import fori_loop, grad, jit, scan, vmap, while_loop
+
+
+def by_scan(body, first, trips):
+    """Make a loop by `scan`, which stacks what the body gives besides the carry."""
+    return scan(body, first, np.arange(trips))
+
+
+def by_python(body, first, trips):
+    """Make the same loop in Python on copies."""
+    carry, rows = first, []
+    for i in range(trips):
+        carry, row = body(tuple([x.copy() for x in carry]), i)
+        rows.append(row.copy())
+    return carry, np.stack(rows) if rows else None
+
+
+def set_one(x, i, value):
+    """Write an element, as `x[i] = value` of an array of one's own."""
+    x = x * 1 if isinstance(x, np.ndarray) else x
+    x[i % x.shape[0]] = value
+    return x
+
+
+BODIES = {
+    "one": lambda c, i: ((set_one(c[0], i, 7.0 + i), c[1]), c[1][0]),
+    "reads what it wrote": lambda c, i: ((set_one(c[0], i, c[0][(i - 1) % 5] + 1), c[1]), c[1][0]),
+    "both": lambda c, i: ((set_one(c[0], i, c[1][0]), set_one(c[1], i, c[0][1])), c[0][0]),
+    "swap": lambda c, i: ((c[1], set_one(c[0], i, 5.0)), c[0][0]),
+    "swap of both": lambda c, i: ((set_one(c[1], i, 6.0), set_one(c[0], i + 1, 5.0)), c[0][0]),
+    "result twice": lambda c, i: ((d := set_one(c[0], i, 2.0 + i), d), d),
+    "old carry is a result": lambda c, i: ((set_one(c[0], i, 2.0 + i), c[1]), c[0]),
+    "new carry is a result": lambda c, i: ((d := set_one(c[0], i, 2.0 + i), c[1]), d),
+    "view is a result": lambda c, i: ((d := set_one(c[0], i, 2.0 + i), c[1]), d[::-1]),
+    "view is a carry": lambda c, i: ((set_one(c[0], i, 2.0 + i), c[0][::-1]), c[1][0]),
+    "view of the new one": lambda c, i: ((d := set_one(c[0], i, 2.0 + i), d[::-1]), d[0]),
+    "reversed before": lambda c, i: ((set_one(c[0][::-1], i, 2.0 + i), c[1]), c[0][0]),
+    "old one lives on": lambda c, i: ((set_one(c[0], i, 2.0 + i), c[0]), c[1][0]),
+}
+
+
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("trips", [0, 1, 2, 7])
+@pytest.mark.parametrize("name", BODIES)
+def test_values_are_those_of_copies(name, trips, same):
+    x = np.arange(5.0)
+    y = x if same else -np.arange(5.0)
+    (a, b), rows = jit(lambda x, y: by_scan(BODIES[name], (x, y), trips))(x, y)
+    (c, d), expected = by_python(BODIES[name], (x, y), trips)
+    np.testing.assert_array_equal(a, c)
+    np.testing.assert_array_equal(b, d)
+    if trips:
+        np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(x, np.arange(5.0))
+    assert not np.shares_memory(a, b) and not np.shares_memory(a, x) and not np.shares_memory(b, y)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_derivatives_and_batches(name):
+    x, y = np.linspace(1, 2, 5), np.linspace(-1, 1, 5)
+
+    def loss(x, y):
+        (a, b), rows = by_scan(BODIES[name], (x * 2, y * y), 6)
+        return np.sum(a * a) + np.sum(np.sin(b)) + np.sum(rows * rows)
+
+    anyshape.check_grads(loss, (x, y), 1)
+    xs, ys = np.stack([x, -x, x + 1]), np.stack([y, y, -y])
+    each = [grad(loss)(*row) for row in zip(xs, ys, strict=True)]
+    np.testing.assert_allclose(vmap(grad(loss))(xs, ys), each, rtol=1e-12)
+
+
+@pytest.mark.parametrize("checkpoint", [None, "carry", 1, 3])
+def test_saved_carries_keep_their_values(checkpoint):
+    def loss(x):
+        def body(c):
+            i, h = c
+            return i + 1, h.at[i % 4].set(np.sin(h[i % 4 - 1]) * h[2])
+
+        return np.sum(while_loop(lambda c: c[0] < 9, body, (0, x), checkpoint=checkpoint)[1] ** 2)
+
+    anyshape.check_grads(loss, (np.linspace(0.5, 1.5, 4),), 2)
+
+
+def test_functions_of_the_user_keep_what_they_were_given():
+    seen = []
+
+    def keep(x):
+        seen.append(x)
+        return 1.0
+
+    def body(i, h):
+        h[i] = anyshape.pure_callback(keep, anyshape.ShapeDtypeStruct((), float), h) + i
+        return h
+
+    np.testing.assert_array_equal(jit(lambda x: fori_loop(0, 3, body, x))(np.zeros(3)), [1, 2, 3])
+    np.testing.assert_array_equal(seen, [[0, 0, 0], [1, 0, 0], [1, 2, 0]])
+
+
+def test_conditions_of_the_user_keep_what_they_were_given():
+    seen = []
+
+    def keep(x):
+        seen.append(x)
+        return x[-1] == 0
+
+    def goes_on(c):
+        return anyshape.pure_callback(keep, anyshape.ShapeDtypeStruct((), bool), c[1])
+
+    loop = jit(lambda x: while_loop(goes_on, lambda c: (c[0] + 1, c[1].at[c[0]].set(1.0)), (0, x))[1])
+    np.testing.assert_array_equal(loop(np.zeros(2)), [1, 1])
+    np.testing.assert_array_equal(seen, [[0, 0], [1, 0], [1, 1]])
+
+
+@pytest.mark.parametrize("write", ["add", "multiply", "min", "max", "set"])
+def test_each_write(write):
+    body = lambda i, h: getattr(h.at[i, 1:], write)(h[i - 1, :-1] + 2.0)
+    x = np.arange(12.0).reshape(3, 4) - 5
+    expected = x.copy()
+    for i in range(3):
+        row = expected[i - 1, :-1] + 2.0
+        part = expected[i, 1:]
+        operations = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
+        part[...] = operations[write](part, row) if write in operations else row
+    np.testing.assert_array_equal(jit(lambda x: fori_loop(0, 3, body, x))(x), expected)
+    np.testing.assert_array_equal(jit(lambda x: fori_loop(0, 3, body, x.T.copy().T))(np.asfortranarray(x)), expected)
+
+
+def test_an_index_out_of_range_is_an_error_in_its_trip():
+    def body(i, h):
+        h[i, 2 * i] = 1.0
+        return h
+
+    loop, x = jit(lambda x, n: fori_loop(0, n, body, x)), np.zeros((4, 3))
+    np.testing.assert_array_equal(loop(x, 2), [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]])
+    with pytest.raises(anyshape.errors.IndexRangeError, match="in trip 2"):
+        loop(x, 3)
+    assert not x.any()
+
+
+def longest_common(a, b):
+    """Return the lengths of the longest common subsequences of all beginnings, by a table of two loops."""
+
+    def row(i, table):
+        def cell(j, table):
+            same = table[i, j] + 1
+            table[i + 1, j + 1] = np.where(a[i] == b[j], same, np.maximum(table[i, j + 1], table[i + 1, j]))
+            return table
+
+        return fori_loop(0, b.shape[0], cell, table)
+
+    return fori_loop(0, a.shape[0], row, anyshape.numpy.zeros((a.shape[0] + 1, b.shape[0] + 1), int))
+
+
+def test_a_table_of_two_loops():
+    rng = np.random.default_rng(0)
+    fill = jit(longest_common)
+    for n, m in ((0, 3), (1, 1), (6, 4), (15, 20)):
+        a, b = rng.integers(3, size=n), rng.integers(3, size=m)
+        expected = np.zeros((n + 1, m + 1), int)
+        for i in range(n):
+            for j in range(m):
+                best = max(expected[i, j + 1], expected[i + 1, j])
+                expected[i + 1, j + 1] = expected[i, j] + 1 if a[i] == b[j] else best
+        np.testing.assert_array_equal(fill(a, b), expected)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_trip_does_not_copy_its_carry(nested):
+    inner = lambda i, h: h.at[i].set(h[i - 1] + 1)
+    body = (lambda i, h: fori_loop(0, 10, inner, h)) if nested else inner
+    loop, x = jit(lambda x, n: fori_loop(0, n, body, x), optimize="now"), np.zeros(1_000_000)
+    loop(x, 1)
+
+    def seconds(trips):
+        start = time.process_time()
+        loop(x, trips)
+        return time.process_time() - start
+
+    copies = time.process_time()
+    for _ in range(200):
+        x.copy()
+    copies = time.process_time() - copies
+    assert min(seconds(200) - seconds(0) for _ in range(3)) < copies / 4
