@@ -35,76 +35,80 @@ def _ternary(name: str, doc: str) -> tuple[Any, Any]:
 
 # -- error functions and the normal distribution
 
-erf_op, erf = _unary("erf", "The error function.")
-erfc_op, erfc = _unary("erfc", "1 - erf(x), accurate for large x.")
-erfcx_op, erfcx = _unary("erfcx", "exp(x**2) * erfc(x).")
-erfi_op, erfi = _unary("erfi", "The imaginary error function.")
-erfinv_op, erfinv = _unary("erfinv", "The inverse of erf.")
-erfcinv_op, erfcinv = _unary("erfcinv", "The inverse of erfc.")
-dawsn_op, dawsn = _unary("dawsn", "Dawson's integral.")
-ndtr_op, ndtr = _unary("ndtr", "The cumulative distribution of the standard normal.")
-ndtri_op, ndtri = _unary("ndtri", "The quantile of the standard normal.")
-owens_t_op, owens_t = _binary("owens_t", "Owen's T function: P(X > x, 0 < Y < y X) of standard normals X and Y.")
-log_ndtr_op, log_ndtr = _unary("log_ndtr", "log(ndtr(x)), accurate for very negative x.")
+erf_op, erf = _unary("erf", "Return the error function.")
+erfc_op, erfc = _unary("erfc", "Return 1 - erf(x), accurate for large x.")
+erfcx_op, erfcx = _unary("erfcx", "Return exp(x**2) * erfc(x).")
+erfi_op, erfi = _unary("erfi", "Return the imaginary error function.")
+erfinv_op, erfinv = _unary("erfinv", "Return the inverse of erf.")
+erfcinv_op, erfcinv = _unary("erfcinv", "Return the inverse of erfc.")
+dawsn_op, dawsn = _unary("dawsn", "Return Dawson's integral.")
+ndtr_op, ndtr = _unary("ndtr", "Return the cumulative distribution of the standard normal.")
+ndtri_op, ndtri = _unary("ndtri", "Return the quantile of the standard normal.")
+owens_t_op, owens_t = _binary("owens_t", "Return Owen's T function: P(X > x, 0 < Y < y X) of standard normals X and Y.")
+log_ndtr_op, log_ndtr = _unary("log_ndtr", "Return log(ndtr(x)), accurate for very negative x.")
 
 # -- gamma and beta functions
 
-gamma_op, gamma = _unary("gamma", "The gamma function.")
-gammaln_op, gammaln = _unary("gammaln", "log(|gamma(x)|).")
-digamma_op, digamma = _unary("digamma", "The derivative of gammaln.")
+gamma_op, gamma = _unary("gamma", "Return the gamma function.")
+gammaln_op, gammaln = _unary("gammaln", "Return log(|gamma(x)|).")
+digamma_op, digamma = _unary("digamma", "Return the derivative of gammaln.")
 polygamma_op = _ordered("polygamma")
-beta_op, beta = _binary("beta", "gamma(x) * gamma(y) / gamma(x + y).")
-betaln_op, betaln = _binary("betaln", "log(|beta(x, y)|).")
-zeta_op, zeta = _binary("zeta", "Hurwitz's zeta function: the sum of (k + y)**-x.")
-gammainc_op, gammainc = _binary("gammainc", "The regularised lower incomplete gamma function of y, of parameter x.")
-gammaincc_op, gammaincc = _binary("gammaincc", "1 - gammainc(x, y).")
+beta_op, beta = _binary("beta", "Return gamma(x) * gamma(y) / gamma(x + y).")
+betaln_op, betaln = _binary("betaln", "Return log(|beta(x, y)|).")
+zeta_op, zeta = _binary("zeta", "Return Hurwitz's zeta function: the sum of (k + y)**-x.")
+gammainc_op, gammainc = _binary(
+    "gammainc", "Return the regularised lower incomplete gamma function of y, of parameter x."
+)
+gammaincc_op, gammaincc = _binary("gammaincc", "Return 1 - gammainc(x, y).")
 betainc_op, betainc = _ternary(
     "betainc", "Return the regularised incomplete beta function of z, with parameters x and y."
 )
 betaincc_op, betaincc = _ternary("betaincc", "Return 1 - betainc(x, y, z).")
-gammaincinv_op, gammaincinv = _binary("gammaincinv", "The y whose gammainc(x, y) is the second operand.")
-gammainccinv_op, gammainccinv = _binary("gammainccinv", "The y whose gammaincc(x, y) is the second operand.")
+gammaincinv_op, gammaincinv = _binary("gammaincinv", "Return the y whose gammainc(x, y) is the second operand.")
+gammainccinv_op, gammainccinv = _binary("gammainccinv", "Return the y whose gammaincc(x, y) is the second operand.")
 betaincinv_op, betaincinv = _ternary("betaincinv", "Return the number whose betainc with parameters x and y is z.")
 betainccinv_op, betainccinv = _ternary("betainccinv", "Return the number whose betaincc with parameters x and y is z.")
-stdtr_op, stdtr = _binary("stdtr", "The distribution function of Student's t at y, with x degrees of freedom.")
-stdtrit_op, stdtrit = _binary("stdtrit", "The quantile of Student's t at the probability y, with x degrees of freedom.")
+stdtr_op, stdtr = _binary("stdtr", "Return the distribution function of Student's t at y, with x degrees of freedom.")
+stdtrit_op, stdtrit = _binary(
+    "stdtrit", "Return the quantile of Student's t at the probability y, with x degrees of freedom."
+)
 
 # -- logistic functions, entropies, integrals of exponentials
 
-expit_op, expit = _unary("expit", "1 / (1 + exp(-x)).")
-logit_op, logit = _unary("logit", "log(x / (1 - x)).")
-log_expit_op, log_expit = _unary("log_expit", "log(expit(x)), accurate for very negative x.")
-xlogy_op, xlogy = _binary("xlogy", "x * log(y), and 0 where x is 0.")
-xlog1py_op, xlog1py = _binary("xlog1py", "x * log(1 + y), and 0 where x is 0.")
-entr_op, entr = _unary("entr", "-x * log(x), 0 at 0 and -inf below.")
-rel_entr_op, rel_entr = _binary("rel_entr", "x * log(x / y), the terms of the relative entropy.")
-kl_div_op, kl_div = _binary("kl_div", "x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence.")
-exp10_op, exp10 = _unary("exp10", "10 to the power x.")
-exp1_op, exp1 = _unary("exp1", "The exponential integral E1.")
-expi_op, expi = _unary("expi", "The exponential integral Ei.")
+expit_op, expit = _unary("expit", "Return 1 / (1 + exp(-x)).")
+logit_op, logit = _unary("logit", "Return log(x / (1 - x)).")
+log_expit_op, log_expit = _unary("log_expit", "Return log(expit(x)), accurate for very negative x.")
+xlogy_op, xlogy = _binary("xlogy", "Return x * log(y), and 0 where x is 0.")
+xlog1py_op, xlog1py = _binary("xlog1py", "Return x * log(1 + y), and 0 where x is 0.")
+entr_op, entr = _unary("entr", "Return -x * log(x), 0 at 0 and -inf below.")
+rel_entr_op, rel_entr = _binary("rel_entr", "Return x * log(x / y), the terms of the relative entropy.")
+kl_div_op, kl_div = _binary("kl_div", "Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence.")
+exp10_op, exp10 = _unary("exp10", "Return 10 to the power x.")
+exp1_op, exp1 = _unary("exp1", "Return the exponential integral E1.")
+expi_op, expi = _unary("expi", "Return the exponential integral Ei.")
 
 # -- hypergeometric functions, products of gamma functions, further integrals
 
-rgamma_op, rgamma = _unary("rgamma", "1 / gamma(x), which is 0 at the poles of gamma.")
-poch_op, poch = _binary("poch", "gamma(x + y) / gamma(x), the rising factorial.")
-binom_op, binom = _binary("binom", "The binomial coefficient of x over y, for real numbers.")
-exprel_op, exprel = _unary("exprel", "(exp(x) - 1) / x, and 1 at 0.")
-spence_op, spence = _unary("spence", "The dilogarithm of 1 - x: the integral of log(t) / (1 - t) from 1 to x.")
-expn_op, expn = _binary("expn", "The exponential integral of y, of order x.")
-hyp0f1_op, hyp0f1 = _binary("hyp0f1", "The confluent hypergeometric limit function 0F1(; x; y).")
+rgamma_op, rgamma = _unary("rgamma", "Return 1 / gamma(x), which is 0 at the poles of gamma.")
+poch_op, poch = _binary("poch", "Return gamma(x + y) / gamma(x), the rising factorial.")
+binom_op, binom = _binary("binom", "Return the binomial coefficient of x over y, for real numbers.")
+exprel_op, exprel = _unary("exprel", "Return (exp(x) - 1) / x, and 1 at 0.")
+spence_op, spence = _unary("spence", "Return the dilogarithm of 1 - x: the integral of log(t) / (1 - t) from 1 to x.")
+expn_op, expn = _binary("expn", "Return the exponential integral of y, of order x.")
+hyp0f1_op, hyp0f1 = _binary("hyp0f1", "Return the confluent hypergeometric limit function 0F1(; x; y).")
 hyp1f1_op, hyp1f1 = _ternary("hyp1f1", "Return Kummer's confluent hypergeometric function 1F1(x; y; z).")
 hyp2f1_op = ew.define_pointwise("hyp2f1", ew.same_type, (4, 4), family="special")
 
 # -- distribution functions by the names of Cephes, and powers of Box and Cox
 
-pdtr_op, pdtr = _binary("pdtr", "The probability of up to x events, for a Poisson distribution of mean y.")
-pdtrc_op, pdtrc = _binary("pdtrc", "1 - pdtr(x, y).")
-chdtr_op, chdtr = _binary("chdtr", "The probability up to y of chi-squared with x degrees of freedom.")
-chdtrc_op, chdtrc = _binary("chdtrc", "1 - chdtr(x, y).")
-boxcox_op, boxcox = _binary("boxcox", "(x**y - 1) / y, or log(x) for y = 0.")
-boxcox1p_op, boxcox1p = _binary("boxcox1p", "boxcox(1 + x, y).")
-inv_boxcox_op, inv_boxcox = _binary("inv_boxcox", "The number whose boxcox of power y is x.")
-inv_boxcox1p_op, inv_boxcox1p = _binary("inv_boxcox1p", "The number whose boxcox1p of power y is x.")
+pdtr_op, pdtr = _binary("pdtr", "Return the probability of up to x events, for a Poisson distribution of mean y.")
+pdtrc_op, pdtrc = _binary("pdtrc", "Return 1 - pdtr(x, y).")
+chdtr_op, chdtr = _binary("chdtr", "Return the probability up to y of chi-squared with x degrees of freedom.")
+chdtrc_op, chdtrc = _binary("chdtrc", "Return 1 - chdtr(x, y).")
+boxcox_op, boxcox = _binary("boxcox", "Return (x**y - 1) / y, or log(x) for y = 0.")
+boxcox1p_op, boxcox1p = _binary("boxcox1p", "Return boxcox(1 + x, y).")
+inv_boxcox_op, inv_boxcox = _binary("inv_boxcox", "Return the number whose boxcox of power y is x.")
+inv_boxcox1p_op, inv_boxcox1p = _binary("inv_boxcox1p", "Return the number whose boxcox1p of power y is x.")
 
 bdtr_op, bdtr = _ternary("bdtr", "Return the probability of up to x successes in y trials of probability z.")
 bdtrc_op, bdtrc = _ternary("bdtrc", "Return 1 - bdtr(x, y, z).")
@@ -117,12 +121,12 @@ fdtrc_op, fdtrc = _ternary("fdtrc", "Return 1 - fdtr(x, y, z).")
 
 # -- Bessel functions of real order
 
-jv_op, jv = _binary("jv", "The Bessel function of the first kind of y, of real order x.")
-yv_op, yv = _binary("yv", "The Bessel function of the second kind of y, of real order x.")
-iv_op, iv = _binary("iv", "The modified Bessel function of the first kind of y, of real order x.")
-kv_op, kv = _binary("kv", "The modified Bessel function of the second kind of y, of real order x.")
-ive_op, ive = _binary("ive", "exp(-|y|) * iv(x, y).")
-kve_op, kve = _binary("kve", "exp(y) * kv(x, y).")
+jv_op, jv = _binary("jv", "Return the Bessel function of the first kind of y, of real order x.")
+yv_op, yv = _binary("yv", "Return the Bessel function of the second kind of y, of real order x.")
+iv_op, iv = _binary("iv", "Return the modified Bessel function of the first kind of y, of real order x.")
+kv_op, kv = _binary("kv", "Return the modified Bessel function of the second kind of y, of real order x.")
+ive_op, ive = _binary("ive", "Return exp(-|y|) * iv(x, y).")
+kve_op, kve = _binary("kve", "Return exp(y) * kv(x, y).")
 
 # -- Bessel functions of integer order, and sinc
 
