@@ -241,9 +241,9 @@ def undetermined(
 
 
 def decided(witnesses: Mapping[bool, Mapping[str, int]], size: str) -> tuple[str, str, str]:
-    """Return the verdict on a question about sizes, the sizes that were tried, and the advice.
+    """Return the verdict on a claim about sizes, the sizes that were tried, and the advice.
 
-    `size` is the size whose value was queried, if that was the question.
+    `size` is the size whose value Python needs, if it needs one.
     """
     sizes = {answer: ", ".join(f"{n}={v}" for n, v in w.items()) for answer, w in sorted(witnesses.items())}
     if size and sizes:

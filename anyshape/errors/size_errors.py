@@ -234,10 +234,10 @@ class SizeLimitError(AnyshapeError, OverflowError):
 
 
 class InconclusiveDimensionError(AnyshapeError, TypeError):
-    """Raised where Python decides on a size while a program is traced for all sizes, and the answers differ.
+    """Raised where Python decides on a size while a program is traced for all sizes, and the outcomes differ.
 
-    `witnesses` holds sizes for each answer; an answer is missing where none were found. `size` is the size whose value
-    was queried, if that was the question. `decision` is the open comparison, if that was the question.
+    `witnesses` holds sizes for each outcome. An outcome is missing where none were found. `size` is the size whose
+    value Python needs, if it needs one. `decision` is the open comparison, if there is one.
     """
 
     decision: Any = None

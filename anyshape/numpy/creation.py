@@ -308,7 +308,7 @@ def _range_length(first: Any, last: Any, by: Any) -> Size:
     ctx = context_of("arange")
     if is_int(by, 0):
         raise ctx.fail("the step of a range cannot be zero")
-    forward = by > 0 if has_type(by, int) else ctx.scope.ask(at_least(by, 1), ctx.where)
+    forward = by > 0 if has_type(by, int) else ctx.scope.branch_on(at_least(by, 1), ctx.where)
     span = expr.maximum(last - first if forward else first - last, 0)
     return expr.ceildiv(span, by if forward else -by)
 

@@ -151,7 +151,7 @@ def _values_at(new: Any, rank: int, axis: int, is_scalar: bool, positions: Any) 
     count = 1 if positions is None else sizes(positions)[0]
     if has_type(mine, int) and mine == 1:
         return new, count
-    is_single = is_scalar or ctx.scope.ask(equal(count, 1, f"number of positions {count} == 1"), ctx.where)
+    is_single = is_scalar or ctx.scope.branch_on(equal(count, 1, f"number of positions {count} == 1"), ctx.where)
     return new, mine if is_single else count
 
 
@@ -198,7 +198,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     x, y = as_traced(a1), as_traced(a2)
     ctx = context_of("array_equal", x, y)
     pairs = zip(sizes(x), sizes(y))
-    if x.ndim != y.ndim or not all(ctx.scope.ask(equal(m, n, f"{m} == {n}"), ctx.where) for m, n in pairs):
+    if x.ndim != y.ndim or not all(ctx.scope.branch_on(equal(m, n, f"{m} == {n}"), ctx.where) for m, n in pairs):
         return cr.full((), False, bool)
     same = equal_elements(x, y)
     if equal_nan and x.dtype.kind in "fc" and y.dtype.kind in "fc":

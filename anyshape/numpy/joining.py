@@ -229,7 +229,7 @@ def _clamped(x: Any, position: Size, size: Size) -> Size:
     Where a symbolic position may be negative, the trace decides it by a guard.
     """
     ctx = context_of("split", x)
-    negative = position < 0 if has_type(position, int) else not ctx.scope.ask(at_least(position, 0), ctx.where)
+    negative = position < 0 if has_type(position, int) else not ctx.scope.branch_on(at_least(position, 0), ctx.where)
     if negative:
         return expr.maximum(size + position, 0)
     return expr.minimum(position, size)

@@ -154,7 +154,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     x = as_traced(a)
     shape, ctx = sizes(x), context_of("squeeze", x)
     if axis is None:
-        return mv.drop(x, [i for i, s in enumerate(shape) if ctx.scope.ask(equal(s, 1), ctx.where)])
+        return mv.drop(x, [i for i, s in enumerate(shape) if ctx.scope.branch_on(equal(s, 1), ctx.where)])
     axes = () if _is_axis_of_scalar(axis, x) else axes_of(axis, x.meta.rank, "squeeze")
     for i in axes:
         ctx.require(equal(shape[i], 1), f"axis {i} to be dropped has size {shape[i]}, not 1")

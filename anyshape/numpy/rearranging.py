@@ -195,7 +195,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     x, y = as_traced(a1), as_traced(a2)
     scope, where = context_of("array_equiv", x, y).scope, user_line()
     for m, n in zip(sizes(x)[::-1], sizes(y)[::-1]):
-        if not any(scope.ask(equal(a, b, f"{a} == {b}"), where) for a, b in ((m, n), (m, 1), (n, 1))):
+        if not any(scope.branch_on(equal(a, b, f"{a} == {b}"), where) for a, b in ((m, n), (m, 1), (n, 1))):
             return cr.full((), False, bool)
     return reduction.all(x == y)
 

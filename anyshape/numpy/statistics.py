@@ -414,7 +414,7 @@ def cov(
     result = ew.div(dot_general(centered, other, ((1,), (1,)), ((), ())), number)
     # NumPy drops both axes when there is a single variable, so the rank of the result depends on a size
     ctx, count = context_of("cov", result), sizes(result)[0]
-    single = ctx.scope.ask(equal(count, 1, f"number of variables {count} == 1"), ctx.where)
+    single = ctx.scope.branch_on(equal(count, 1, f"number of variables {count} == 1"), ctx.where)
     return mv.reshape(result, ()) if single else result
 
 

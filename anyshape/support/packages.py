@@ -81,7 +81,7 @@ class Package:
                 action()
 
 
-islpy = Package("islpy")  # integer sets: questions that intervals and examples leave open
+islpy = Package("islpy")  # integer sets: claims that intervals and models leave open
 optree = Package("optree")  # pytrees of arguments and results: flattened at the first call
 networkx = Package("networkx")  # layers of a drawing, minimum cuts under a memory limit
 threadpoolctl = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
@@ -146,7 +146,7 @@ else:
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
     value_flow = Package("anyshape.autodiff.value_flow")
-    one_variable = Package("anyshape.graph.prover.solvers.one_variable")  # of open questions about sizes
+    one_variable = Package("anyshape.graph.prover.solvers.one_variable")  # of open claims about sizes
     sampled_points = Package("anyshape.graph.prover.solvers.sampled_points")
     small_sizes = Package("anyshape.graph.prover.solvers.small_sizes")
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value

@@ -109,7 +109,7 @@ class View:
         distinct = dict.fromkeys(v for size in self._sizes() for v in expr.variables(size))
         return tuple([SymDim(expr.from_atom(v), self._scope) for v in distinct])
 
-    # -- questions
+    # -- queries
 
     def linear_index(self, indices: Sequence[Any]) -> Any:
         """Return the position of an element in the buffer; neither its range nor the mask is checked."""

@@ -108,7 +108,7 @@ def _evaluate(scope: Scope, condition: Callable[[], Any], answers: Sequence[bool
         claims.append(claim)
         return answers[len(claims) - 1] if len(claims) <= len(answers) else True
 
-    with scope.answer_with(answer):
+    with scope.branching_by(answer):
         result = condition()
         result = bool(result) if isinstance(result, SizeComparison) else result
     return claims, result

@@ -212,9 +212,9 @@ def data():
 
 
 def test_bytes_that_are_no_program_are_refused(data):
-    refused(b"", "no saved program")
-    refused(b"PK\x03\x04" + bytes(100), "no saved program")
-    refused(data[0][: len(data[0]) // 2], "no saved program")
+    refused(b"", "not a saved program")
+    refused(b"PK\x03\x04" + bytes(100), "not a saved program")
+    refused(data[0][: len(data[0]) // 2], "not a saved program")
     refused(packed({"a": b""}), "has no program.json")
     refused(packed({"program.json": b"[]"}), "its document is not a program")
     refused(packed({"program.json": b"{"}), "cannot be read")

@@ -122,7 +122,7 @@ def file(select_graph):
 
 @pytest.mark.parametrize("reference", [-1, 99, None, "0", True, [0], 10**30])
 def test_a_reference_to_no_graph(file, reference):
-    refuse(rewritten(file, lambda p: outer_params(p)["branches"][0].update(graph=reference)), "no integer from 0")
+    refuse(rewritten(file, lambda p: outer_params(p)["branches"][0].update(graph=reference)), "not an integer from 0")
 
 
 def test_a_graph_refers_to_no_later_one_and_not_to_itself(file):
@@ -132,7 +132,7 @@ def test_a_graph_refers_to_no_later_one_and_not_to_itself(file):
                 if node["op"] == "select_graph":
                     node["params"]["branches"][0]["graph"] = position
 
-    refuse(rewritten(file, circle), "no integer from 0")
+    refuse(rewritten(file, circle), "not an integer from 0")
 
 
 def chain(program, length, twice):

@@ -77,7 +77,7 @@ def terms():
             yield name.replace("`", ""), re.findall(r"\(`(\w+)`\)", names), re.findall(r"`([\w/.]+)`", homes)
 
 
-@pytest.mark.parametrize(("term", "symbols", "homes"), terms(), ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize(("term", "symbols", "homes"), [*terms()], ids=lambda x: x if isinstance(x, str) else "")
 def test_a_term_of_the_glossary_is_used_where_it_lives(term, symbols, homes):
     paths = [ROOT / "anyshape" / home for home in homes]
     files = [file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])]

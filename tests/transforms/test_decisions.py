@@ -248,7 +248,7 @@ def test_the_errors_of_python_are_those_of_the_value():
 def test_floats_of_python_are_refused():
     for function in (lambda x: x * float(x), lambda x: x * x.item(), lambda x: math.sin(x)):
         for transform in (jit, grad):
-            with pytest.raises(errors.ConcretizationError, match="constant of every derivative"):
+            with pytest.raises(errors.ConcretizationError, match=r"constant of every derivative|write np.sin"):
                 transform(function)(np.float64(1.5))
 
 

@@ -275,7 +275,7 @@ def test_errors_name_mistakes_in_declarations():
     fails(ArgumentError, lambda: jit(identity, dynamic_shapes={"x": "n"})(ones), "1 entries for 2 axes")
     fails(ArgumentError, lambda: jit(identity, dynamic_shapes={"x": {2: "n"}})(ones), "axis 2 of 2")
     fails(ArgumentError, lambda: jit(identity, dynamic_shapes={"x": (..., "n", ...)})(ones), "3 entries")
-    fails(ArgumentError, lambda: jit(identity, dynamic_shapes={"x": (1.5, None)})(ones), "[0]", "1.5", "no size")
+    fails(ArgumentError, lambda: jit(identity, dynamic_shapes={"x": (1.5, None)})(ones), "[0]", "1.5", "not a size")
     fails(ArgumentError, lambda: jit(identity, dynamic_shapes={"x": (-1, None)})(ones), "-1")
     fails(ArgumentError, lambda: jit(identity, dynamic_shapes={"x": {"w": "n"}})(ones), "'w'")
     fails(ArgumentError, lambda: jit(identity, dynamic_shapes={"x": {"w": None}})({"v": ones}), "'w'")

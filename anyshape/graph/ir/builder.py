@@ -407,7 +407,7 @@ def record_hidden(error: Exception) -> None:
 def decide_by_sizes(scope: Scope, claim: Claim) -> bool:
     """Return the answer to a decision of Python; an open one ends the trace, also where the user's code hides it."""
     try:
-        return scope.ask(claim, user_line())
+        return scope.branch_on(claim, user_line())
     except InconclusiveDimensionError as error:
         record_hidden(error)
         raise

@@ -1,8 +1,8 @@
-"""Scope: the variables of one program, the assumptions about them, and the answers to questions about sizes.
+"""Scope: the variables of one program, the assumptions about them, and decisions about sizes.
 
 - `require` makes a precondition that is not proved an assertion, which is assumed from then on.
-- `ask` answers a decision that is not proved by the sizes of the current call, and records a guard. Without a call it
-  raises an error with a witness of each answer.
+- `branch_on` decides a branch of Python that is not proved by the sizes of the current call, and records a guard.
+  Without a call it raises an error with a witness of each outcome.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _COUNTER = itertools.count()
 
 
 class Reliance(NamedTuple):
-    """Answer to a rule of a primitive: the question ("exact", "rank", ...), the field and axis, and the answer.
+    """Query of a rule of a primitive: its kind ("exact", "rank", ...), the field and axis, and the answer.
 
     A decision of Python that was proved is one of the primitive "python". `where` is the line that relies on it.
     """
@@ -111,9 +111,9 @@ class Scope:
         self.uid = (_PROCESS, next(_COUNTER))  # a copy is the same scope
         self._root = root.root if root is not None else None
         self.hints = dict(hints) if hints is not None else None
-        self.answers: Callable[[Claim], bool] | None = None  # answers decisions instead, while set
+        self.branch_rule: Callable[[Claim], bool] | None = None  # decides branches instead, while set
         self.is_apart = False  # its assertions are of a subgraph that may not run
-        self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
+        self.closed = False  # its trace has ended: what the sizes of that call decide would hold for no other
         self.names: dict[str, Size] = {}  # sizes that were declared by name
         self.runtime: dict[DimVar, SizeMaker] = {}  # run-time sizes, and what makes each
         self.dynamic_sizes = dict(dynamic_sizes or {})  # declared to stay dynamic
@@ -224,7 +224,7 @@ class Scope:
 
     @property
     def reliances(self) -> list[Reliance]:
-        """Answers to the rules of primitives, in order, with one entry for each axis of a shape."""
+        """Queries of the rules of primitives, in order, with one entry for each axis of a shape."""
         return [*reliances(self.reliance_log)]
 
     def __reduce__(self) -> Any:
@@ -282,7 +282,7 @@ class Scope:
             raise condition.error(self.hints, self.size_names)
 
     def known(self, claim: Claim, read_where: Callable[[], SourceLine | None]) -> bool | None:
-        """Answer a decision of Python by proof, and log it in a program; None where it is open."""
+        """Decide a branch of Python by proof, and log it in a program; None where it is open."""
         verdict = Verdict.UNKNOWN if self.closed else self.decide(claim)
         if verdict is Verdict.UNKNOWN:
             return None
@@ -291,12 +291,12 @@ class Scope:
             self.reliance_log.extend(("python", "decision", "proved", "", None, proved, read_where()))
         return verdict is Verdict.YES
 
-    def ask(self, claim: Claim, where: SourceLine | None) -> bool:
-        """Answer a decision of Python: by proof, or by the sizes of this call, which is recorded as a guard."""
+    def branch_on(self, claim: Claim, where: SourceLine | None) -> bool:
+        """Decide a branch of Python: by proof, or by the sizes of this call, which is recorded as a guard."""
         if self.closed:
             raise LeakedTracerError(f"size in `{claim}`", where=where)
-        if self.answers is not None:
-            return self.answers(claim)
+        if self.branch_rule is not None:
+            return self.branch_rule(claim)
         known = self.known(claim, lambda: where)
         if known is not None:
             return known
@@ -306,19 +306,19 @@ class Scope:
             if isinstance(error, InconclusiveDimensionError):
                 error.decision = claim
             raise error
-        answer = claim.holds(values_from(self.hints))
-        held = claim if answer else claim.negated()
-        self._refine(Condition("guard", held, "python", f"decided {claim} is {answer}", where))
-        return answer
+        outcome = claim.holds(values_from(self.hints))
+        held = claim if outcome else claim.negated()
+        self._refine(Condition("guard", held, "python", f"decided {claim} is {outcome}", where))
+        return outcome
 
     @contextlib.contextmanager
-    def answer_with(self, answers: Callable[[Claim], bool]) -> Iterator[None]:
-        """Answer the decisions in the block by the given function; neither decide nor record them."""
-        before, self.answers = self.answers, answers
+    def branching_by(self, rule: Callable[[Claim], bool]) -> Iterator[None]:
+        """Decide branches in the block by the rule; neither prove nor record them."""
+        before, self.branch_rule = self.branch_rule, rule
         try:
             yield
         finally:
-            self.answers = before
+            self.branch_rule = before
 
     def _refine(self, condition: Condition) -> None:
         """Record a condition; raise SpecializationError if it binds a size that was declared to stay dynamic."""
@@ -352,15 +352,15 @@ class Scope:
         finally:
             self.dynamic_sizes = before
 
-    def _inconclusive(self, claim: Claim, question: str, where: SourceLine | None, size: str = "") -> AnyshapeError:
-        """Return the error for a question that the assumptions leave open, without a call to answer it."""
+    def _inconclusive(self, claim: Claim, claim_text: str, where: SourceLine | None, size: str = "") -> AnyshapeError:
+        """Return the error for a branch that the assumptions leave open, without a call to decide it."""
         names = self.size_names
-        question, size = names.text(question), names.text(size)
+        claim_text, size = names.text(claim_text), names.text(size)
         depends = {str(v): str(self.runtime[v]) for v in claim.variables() if v in self.runtime}
         if depends:
-            return DataDependentSizeError(question, depends, where)
+            return DataDependentSizeError(claim_text, depends, where)
         declared = [names.text(str(c.claim)) for c in self.conditions if c.kind == "constraint"]
-        return InconclusiveDimensionError(question, self.witnesses(claim), where, declared, size)
+        return InconclusiveDimensionError(claim_text, self.witnesses(claim), where, declared, size)
 
     def value(self, size: Size, where: SourceLine | None) -> int:
         """Return the size as a Python int: proved, or its value in this call, which is recorded as a guard."""
@@ -452,7 +452,7 @@ def _warn_about_fixed_size(size: str, where: SourceLine | None) -> None:
 
 
 class SymbolicSize:
-    """Size with the scope that answers questions about it: base of the sizes that users see in `x.shape`.
+    """Size with the scope that decides claims about it: base of the sizes that users see in `x.shape`.
 
     It stands for a Python int, or for a NumPy integer if it has a `numpy_dtype`. A comparison of sizes stands for a
     Python bool, which is an int too.

@@ -140,10 +140,10 @@ def _bound(ctx: ShapeGuardContext, bound: Size, size: Size, limit: Size, forward
 
 
 def _is_nonnegative(ctx: ShapeGuardContext, size: Size, role: str) -> bool:
-    """Return True if the size is at least 0; ask the scope where bounds do not settle it."""
+    """Return True if the size is at least 0; branch on it where bounds do not settle it."""
     low, high = expr.bounds(size)
     if low is not None and low >= 0:
         return True
     if high is not None and high < 0:
         return False
-    return ctx.scope.ask(at_least(size, 0, f"slice {role} {size} >= 0"), ctx.where)
+    return ctx.scope.branch_on(at_least(size, 0, f"slice {role} {size} >= 0"), ctx.where)

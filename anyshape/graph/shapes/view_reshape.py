@@ -74,7 +74,7 @@ def _assume_nonempty(scope: Scope, sizes: Sequence[Size]) -> Scope:
 def regroup(layout: Layout, new: Sizes, scope: Scope | None) -> Layout:
     """Return the layout of the same elements in a new shape with as many elements, or raise ViewError.
 
-    Canonical forms settle most reshapes. The scope is asked only where they do not, since proofs cost more.
+    Canonical forms settle most reshapes. The scope is queried only where they do not, since proofs cost more.
     """
     try:
         return _regroup(layout, new, identical, None)

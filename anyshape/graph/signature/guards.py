@@ -83,7 +83,7 @@ def _without_weaker(conditions: Sequence[Condition], implied_by: Mapping[str, Se
 
 
 class _Premises:
-    """Conditions by variable. The ones that may imply another are found as they are asked for."""
+    """Conditions by variable. The ones that may imply another are looked up on demand."""
 
     def __init__(self, conditions: Sequence[Condition]) -> None:
         self.position = {id(c): i for i, c in enumerate(conditions)}
@@ -217,7 +217,7 @@ def _predicate_source(claims: Sequence[Claim], local: Mapping[Any, str], prefix:
         test = claim.source(block.name, block.call)
         block.lines.append(f"if not ({test}): return False")
     lines = [*block.lines, "return True"]
-    if any(map(divides_by_size, claims)):  # a divisor of 0: an earlier question of Python has another answer here
+    if any(map(divides_by_size, claims)):  # a divisor of 0: an earlier branch of Python has another outcome here
         lines = ["try:", *[f"    {line}" for line in lines], "except ZeroDivisionError:", "    return False"]
     return "\n    ".join([f"def accepts({inputs}):", *lines]) + "\n"
 

@@ -78,7 +78,7 @@ class DimExpr(Interned):
         return _text(self)
 
     def __bool__(self) -> bool:
-        raise TypeError(f"the size {self} has no truth value; ask its scope")
+        raise TypeError(f"the size {self} has no truth value; query its scope")
 
     def __add__(self, other: Size) -> Size:
         return add(self, other) if isinstance(other, _SIZES) else NotImplemented

@@ -80,7 +80,7 @@ def _constants(k: Any, order: int) -> Any:
     row = as_traced(k)
     row = row if row.ndim else mv.reshape(row, (1,))
     ctx, (count,) = context_of("polyint", row), sizes(row)
-    if order > 1 and ctx.scope.ask(equal(count, 1, f"number of constants {count} == 1"), ctx.where):
+    if order > 1 and ctx.scope.branch_on(equal(count, 1, f"number of constants {count} == 1"), ctx.where):
         return row * creation.ones(order)
     ctx.require(at_least(count, order), f"{count} constants for {order} integrals")
     return row

@@ -1,4 +1,4 @@
-"""Define NumPy's questions about arrays that need no values: ndim, shape, size and result_type."""
+"""Define NumPy's queries about arrays that need no values: ndim, shape, size and result_type."""
 
 from __future__ import annotations
 

@@ -477,4 +477,4 @@ def _mirrored(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
 
 def _is_negative(ctx: ShapeGuardContext, size: Size) -> bool:
     """Return whether Python counts from the end at this size, or runs backwards; ask where it is not proved."""
-    return size < 0 if has_type(size, int) else not ctx.scope.ask(at_least(size, 0), ctx.where)
+    return size < 0 if has_type(size, int) else not ctx.scope.branch_on(at_least(size, 0), ctx.where)

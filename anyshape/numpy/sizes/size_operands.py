@@ -90,7 +90,7 @@ def is_zero(divisor: Any, primitive: str, why: str) -> bool:
     verdict = scope.decide(claim := Claim("!=", size, 0, f"{size} != 0"))
     if verdict is Verdict.UNKNOWN and not scope.closed:
         if scope.hints is not None:
-            return not scope.ask(claim, user_line())
+            return not scope.branch_on(claim, user_line())
         if any(b.scope is scope for b in active_builders()):
             scope.require(claim, primitive, why, (), user_line())
     return verdict is Verdict.NO

@@ -19,7 +19,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.numpy.operands.promotion import resolve_size
-from anyshape.numpy.sizes.numpy_questions import QUESTIONS, Integer
+from anyshape.numpy.sizes.number_protocol import QUESTIONS, Integer
 from anyshape.numpy.sizes.size_operands import (
     INEXACT,
     INTEGERS,
@@ -369,7 +369,7 @@ def compared(claim: Claim, scope: Scope) -> Any:
     known = scope.known(claim, user_line)
     if known is not None:
         return known
-    return SizeComparison(claim, scope) if scope.answers is None else scope.answers(claim)
+    return SizeComparison(claim, scope) if scope.branch_rule is None else scope.branch_rule(claim)
 
 
 def _with_arrays(x: Any) -> Any:

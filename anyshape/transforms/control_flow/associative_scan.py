@@ -170,7 +170,7 @@ class _Pairs:
         if verdict is not Verdict.UNKNOWN or is_scanned:
             return verdict is Verdict.YES
         if scope.hints is not None and all(v in scope.hints for v in claim.variables()):
-            return claim.holds(values_from(scope.hints)) and scope.ask(claim, user_line())
+            return claim.holds(values_from(scope.hints)) and scope.branch_on(claim, user_line())
         scope.require(claim, "associative_scan", "fn keeps sizes", (), user_line())
         return True
 

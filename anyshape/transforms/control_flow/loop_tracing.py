@@ -235,7 +235,11 @@ def _keeps(scope: Scope, before: Size, after: Size, varying: Container[DimVar]) 
     if others and others <= own:  # 2 * n == n holds of a degenerate size alone
         return False
     if hints is not None:
-        return all(v in hints for v in variables) and claim.holds(values_from(hints)) and scope.ask(claim, user_line())
+        return (
+            all(v in hints for v in variables)
+            and claim.holds(values_from(hints))
+            and scope.branch_on(claim, user_line())
+        )
     if any(v in scope.runtime or v in varying for v in variables):
         return False
     scope.require(claim, "loop", "a carry keeps its size", (), user_line())

@@ -62,7 +62,7 @@ def ask(claim, *constraints):
     for precondition in preconditions:
         scope.assume(Condition("assertion", precondition, "test", "undefined otherwise"))
     try:
-        return scope.ask(query, None)
+        return scope.branch_on(query, None)
     except InconclusiveDimensionError:
         return None
 

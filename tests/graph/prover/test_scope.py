@@ -295,13 +295,13 @@ def test_an_open_requirement_is_asserted_once_and_then_assumed():
 
 def test_a_decision_is_answered_from_the_call_and_guarded():
     scope = Scope({A: 3, B: 5})
-    assert scope.ask(at_least(a, 3, "a > 2"), WHERE) is True
-    assert scope.ask(at_least(b, 9, "b > 8"), WHERE) is False
+    assert scope.branch_on(at_least(a, 3, "a > 2"), WHERE) is True
+    assert scope.branch_on(at_least(b, 9, "b > 8"), WHERE) is False
     assert [g.kind for g in scope.conditions] == ["guard", "guard"]
     assert str(scope.conditions[0].claim) == "a > 2"  # the user's words, not the canonical form
     assert all(holds(g.claim, {A: 3, B: 5, C: 1}) for g in scope.conditions)
-    assert scope.ask(at_least(a, 3), WHERE) is True  # now proved
-    assert scope.ask(at_least(a, 1), WHERE) is True
+    assert scope.branch_on(at_least(a, 3), WHERE) is True  # now proved
+    assert scope.branch_on(at_least(a, 1), WHERE) is True
     assert len(scope.conditions) == 2
 
 
@@ -320,7 +320,7 @@ def test_every_guard_of_a_call_holds_at_that_call(seed):
                 if holds(claim, at):
                     require(scope, claim)
                 continue
-            assert scope.ask(claim, WHERE) is holds(claim, at), (
+            assert scope.branch_on(claim, WHERE) is holds(claim, at), (
                 str(claim),
                 at,
                 list(map(str, scope.conditions)),
@@ -341,7 +341,7 @@ def test_a_size_as_an_int_is_guarded_by_its_value():
 def test_without_a_call_a_decision_is_refused_with_a_witness_of_each_answer():
     claim = at_least(a, 5, "a > 4")
     with pytest.raises(InconclusiveDimensionError, match=r"a > 4 is neither true nor false.*model.py:12") as caught:
-        Scope().ask(claim, WHERE)
+        Scope().branch_on(claim, WHERE)
     witnesses = caught.value.witnesses
     assert set(witnesses) == {True, False}
     assert witnesses[True]["a"] > 4 >= witnesses[False]["a"]

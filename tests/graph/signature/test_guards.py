@@ -43,7 +43,7 @@ def recorded(rng):
             if holds(claim, at):
                 scope.require(claim, "op", "a precondition", (), None)
         else:
-            scope.ask(claim, None)
+            scope.branch_on(claim, None)
     return scope.conditions, at
 
 

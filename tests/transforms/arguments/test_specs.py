@@ -261,7 +261,7 @@ def test_a_syntax_error_is_shown_at_its_column(text, column, words):
 
 
 MISTAKEN_CONSTRAINTS = [
-    ("a", None, "no relation"),
+    ("a", None, "not a relation"),
     ("a >= b >= 1", 7, "chains two relations"),
     ("a >= b and b >= 1", 7, "'and' is not expected"),
     ("a = b", 2, "write =="),
@@ -621,7 +621,7 @@ def test_an_invalid_range_is_refused(bounds):
 
 @pytest.mark.parametrize("name", ["", "2n", "a b", "_", "max", "broadcast", "n@2", 3, None])
 def test_an_invalid_name_is_refused(name):
-    with pytest.raises(errors.SpecError, match="no name for a size"):
+    with pytest.raises(errors.SpecError, match="not a name for a size"):
         Dim(name)
 
 

@@ -34,7 +34,7 @@ from anyshape.graph.sizes.symbols import RuntimeScalar
 from anyshape.support.packages import islpy as isl
 
 _OPERATIONS = 10_000  # of isl, for one query: a good part of a second at the worst
-_FEW_ENTRIES = 500  # up to which the answer never depends on a clock
+_FEW_ENTRIES = 500  # up to which the verdict never depends on a clock
 _WORK = 20_000_000  # entries of a matrix times operations on all of it, for small numbers
 _SECONDS = 0.3  # of the thread's time, for one query, checked between calls of isl
 # Weights are sixteenths of a bit by which constraints exceed `a >= b`. When isl solves equalities, the digits of its
@@ -176,7 +176,7 @@ class IntegerSet:
         return _hull(ranges) if ranges else None
 
     def _bisected_range(self, leaf: Any, position: int, size: Size) -> tuple[Bound, Bound]:
-        """Return the range of one column by bisection: each step asks whether any point lies on one side.
+        """Return the range of one column by bisection: each step queries whether any point lies on one side.
 
         Each side has a budget of operations of its own. A side that exceeds it, or the time, gets its bound from
         intervals.
@@ -233,7 +233,7 @@ class IntegerSet:
                     yield self._sizes_at(self._coordinates(point))
 
     def _coordinates(self, point: Any) -> list[int]:
-        """Return the values of all columns, read from one text: that takes half as long as asking for each."""
+        """Return the values of all columns, read from one text: that takes half as long as reading each."""
         text = point.to_str() if self.forms.columns else "[]"
         if text is None:  # printing counts as operations too
             raise OutOfBudgetError
@@ -352,7 +352,7 @@ class IntegerSet:
     def _search(self, part: Any, cases: Sequence[_Case], leaves: Leaves) -> list[int] | None:
         """Return a point in `part` that satisfies the cases, None if there is none.
 
-        Only a case that a point breaks is split: most facts have nothing to do with the question.
+        Only a case that a point breaks is split: most facts have nothing to do with the query.
         """
         leaves.take()
         sample = part.sample_point()

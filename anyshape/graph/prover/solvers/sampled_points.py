@@ -1,7 +1,7 @@
 """Points, many at once: sizes at which facts hold, as arrays. One that breaks a claim refutes it at little cost.
 
-Stencils ask many questions whose answer is no: sizes that may stretch differ from those they stretch to. Integer sets
-take milliseconds for each such answer. Values may overflow here, so a point counts as a candidate alone.
+Stencils make many false claims: sizes that may stretch differ from the sizes that they stretch to. Integer sets take
+milliseconds to refute each of them. Values may overflow here, so a point counts as a candidate alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Paths between the parts of a plan: whether one part leads to another through a third, while parts become one.
 
-A spanning forest answers most questions with yes: a part reaches all that stands below it. Parts that become one reach
-all that each of them did, so this stays true. A search from both ends answers the others. It ends where the nearer side
+A spanning forest settles most queries: a part reaches all that stands below it. Parts that become one reach
+all that each of them did, so this stays true. A search from both ends settles the others. It ends where the nearer side
 ends, as groups that may become one have little between them.
 """
 

@@ -1,4 +1,4 @@
-"""Answer what functions ask about a size, as for the integer that it stands for: its class and NumPy's questions."""
+"""Number protocol of sizes: functions that query the class or the shape of a size treat it as an integer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anyshape.numpy.operands import array_queries
 
 
 class Integer(SymbolicSize):
-    """Size that answers for its class and for NumPy's questions as an integer does."""
+    """Size that has the class of an integer, and no axes for NumPy's queries."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ class Integer(SymbolicSize):
     def __array_function__(self, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
         """Call what stands for the function on traced arrays: an operand that is a size stays one.
 
-        NumPy's questions need no value. Functions without a counterpart ask for the value, as they do for a size.
+        NumPy's queries of shape and class need no value. Functions without a counterpart need it, as for a size.
         """
         if any(issubclass(t, Traced) for t in types):
             return NotImplemented
