@@ -358,22 +358,22 @@ print(len(rows))
 """
 
 
-@pytest.mark.parametrize("one_in", [3, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("family", sorted({f for f, _ in rows()}))
-def test_programs_run_in_a_fresh_process(family, one_in, tmp_path):
+@pytest.mark.parametrize("one_in", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("part", range(4))
+def test_programs_run_in_a_fresh_process(part, one_in, tmp_path):
     """Law 7: a pickled program needs nothing of the process, nor of the function, it was traced from."""
-    cases_of_family = []
-    for _, row in [c for c in rows() if c[0] == family and in_gate("fresh process", c, one_in)]:
+    saved = []
+    for _, row in [c for c in rows()[part::4] if in_gate("fresh process", c, one_in)]:
         jitted, runs = traced(row, anp), []
         for sizes in few_combinations(row)[:3]:
             xs = arrays_of(row, sizes, row.dtypes[0])
             if not is_error(outcome(jitted, *xs)):
                 runs.append((xs, [np.array(y) for y in jitted.programs()[0].run(*xs)]))
         if runs:
-            cases_of_family.append((row.name, pickle.dumps(jitted.programs()[0]), runs))
+            saved.append((row.name, pickle.dumps(jitted.programs()[0]), runs))
     file = tmp_path / "programs"
-    file.write_bytes(pickle.dumps(cases_of_family))
+    file.write_bytes(pickle.dumps(saved))
     command = [sys.executable, "-c", _REPLAY, str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout.split()[-1]) == len(cases_of_family)
+    assert int(done.stdout.split()[-1]) == len(saved) > 20
