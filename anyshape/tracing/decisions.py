@@ -17,7 +17,7 @@ import numpy as np
 from anyshape.backend.interpreter import evaluate, evaluate_node
 from anyshape.backend.runtime.outcome import PathLeft
 from anyshape.errors import ConcretizationError
-from anyshape.graph.ir.builder import Builder, Traced, has_drawn, user_line
+from anyshape.graph.ir.builder import Builder, Traced, has_drawn, unhidden, user_line
 from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.ops.control import decide_op
@@ -74,10 +74,12 @@ class Decisions:
         if answer is None:
             where = user_line()
             if has_drawn():  # a run that leaves the path would draw again
-                raise ConcretizationError(asked, describe(x), where, _BEFORE_DRAWS)
+                raise unhidden(ConcretizationError(asked, describe(x), where, _BEFORE_DRAWS))
             answer = self._computed(x, asked, where)
             if self.strict:
-                raise ConcretizationError(asked, describe(x), where, f'{_INSTEAD}; or give jit on_decision="guard"')
+                raise unhidden(
+                    ConcretizationError(asked, describe(x), where, f'{_INSTEAD}; or give jit on_decision="guard"')
+                )
             self._count_repeats(where)
             turn = len(self.answers)
             self.answers[key] = answer
@@ -98,11 +100,13 @@ class Decisions:
         try:
             value = self.values.of((x.builder, x.value))
         except _NoValueError:
-            raise ConcretizationError(asked, describe(x), where, _INSTEAD) from None
+            raise unhidden(ConcretizationError(asked, describe(x), where, _INSTEAD)) from None
         except _NoExampleError:
             self.without_examples += 1
             if self.without_examples > _MOST_WITHOUT_EXAMPLES or _is_of_size(x):  # runs know a size of such a batch
-                raise ConcretizationError(asked, describe(x), where, "give vmap at least one example") from None
+                raise unhidden(
+                    ConcretizationError(asked, describe(x), where, "give vmap at least one example")
+                ) from None
             return False if x.dtype.kind == "b" else 0
         answer: bool | int = value.item()
         return answer

@@ -398,10 +398,11 @@ def record_concretized(error: E) -> E:
     return error
 
 
-def record_hidden(error: Exception) -> None:
-    """Record in all traces an error that code of NumPy hides, to raise it when they end."""
+def unhidden(error: E) -> E:
+    """Return an error that NumPy would not raise. All traces raise it when they end, where code around it hides it."""
     for builder in active_builders():
         builder.hidden_error = error
+    return error
 
 
 def decide_by_sizes(scope: Scope, claim: Claim) -> bool:
@@ -409,7 +410,7 @@ def decide_by_sizes(scope: Scope, claim: Claim) -> bool:
     try:
         return scope.branch_on(claim, user_line())
     except InconclusiveDimensionError as error:
-        record_hidden(error)
+        unhidden(error)
         raise
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 import anyshape.numpy
 from anyshape.errors import (
-    AnyshapeError,
     ArgumentError,
     ConcretizationError,
     DataDependentSizeError,
@@ -30,8 +29,8 @@ from anyshape.graph.ir.builder import (
     Writer,
     active,
     record_concretized,
-    record_hidden,
     record_refusal,
+    unhidden,
     user_line,
 )
 from anyshape.graph.ir.graph import Value
@@ -59,7 +58,6 @@ from anyshape.numpy.operands.memory import Memory, View, alias, owned, refresh, 
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, choice_of, number_dtype
 from anyshape.numpy.operands.zero_d import alike
 from anyshape.numpy.sizes.shape_tuple import as_shape
-from anyshape.numpy.sizes.size_operands import is_compared_by_numpy
 from anyshape.numpy.sizes.size_quotient import Quotient
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import describe
@@ -68,9 +66,6 @@ from anyshape.support.packages import asked, python_slips
 _COUNT_ADVICE = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
     "else write a choice with np.where, or move this code outside the traced function"
-)
-_as_numpy_array = valueless(
-    "a NumPy array", "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
 )
 _SIZE_ADVICE = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
@@ -219,7 +214,7 @@ class Array(MemoryAttributes, Traced):
         instead = python_slips.advice(of_numpy=False) or instead
         error = record_concretized(ConcretizationError("a Python int", describe(self), user_line(), instead))
         record_refusal(self, error)
-        raise error
+        raise unhidden(error) if is_integer and not self.ndim else error
 
     def __hash__(self) -> int:
         if self.builder.closed:
@@ -228,14 +223,9 @@ class Array(MemoryAttributes, Traced):
 
     __reduce__ = valueless("pickling")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raise ConcretizationError, once more when the trace ends if a function of NumPy hides it."""
-        try:
-            _as_numpy_array(self)
-        except AnyshapeError as error:
-            if is_compared_by_numpy(sys._getframe(1)):
-                record_hidden(error)
-            raise
+    __array__ = valueless(
+        "a NumPy array", "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
+    )
 
     item = item
     tolist = valueless("tolist()", _CONVERT_ADVICE)
@@ -455,7 +445,7 @@ class NDArray(Array):
         try:
             rows = range(asked.trips(count))
         except (DataDependentSizeError, InconclusiveDimensionError) as error:
-            raise SymbolicIterationError(describe(self), user_line()) from error
+            raise unhidden(SymbolicIterationError(describe(self), user_line())) from error
         for i in rows:
             yield self[i]
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, ConcretizationError, MutationError, UnsupportedFunctionError
 from anyshape.errors.source_text import STORE_ELEMENT
-from anyshape.graph.ir.builder import Traced, record_concretized, user_line
+from anyshape.graph.ir.builder import Traced, record_concretized, unhidden, user_line
+from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import user_frame
 from anyshape.numpy.arrays.dispatch import NAMESPACE
@@ -148,9 +149,23 @@ def valueless(request: str, instead: str = "") -> Callable[..., Any]:
         if self.builder.closed:
             raise self.leaked()
         advice = python_slips.advice() or instead
-        raise record_concretized(ConcretizationError(request, describe(self), user_line(), advice))
+        error = record_concretized(ConcretizationError(request, describe(self), user_line(), advice))
+        raise error if request in _OF_ONE_ELEMENT and _has_other_size(self) else unhidden(error)
 
     return method
+
+
+_OF_ONE_ELEMENT = ("bool()", "int()", "float()", "complex()", "item()")  # NumPy refuses arrays of other sizes
+
+
+def _has_other_size(x: Any) -> bool:
+    """Return whether an array is known to have another size than 1: in a program for a call, by a guard."""
+    size = x.size if x.ndim else 1
+    if isinstance(size, SymbolicSize):
+        hints, claim = size.scope.hints, equal(size.expr, 1)
+        if hints is None or not all(v in hints for v in claim.variables()):
+            return size.scope.decide(claim) is Verdict.NO
+    return bool(size != 1)
 
 
 def _is_stored() -> bool:

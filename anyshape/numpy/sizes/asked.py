@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import DataDependentSizeError
-from anyshape.graph.ir.builder import Traced, active, ancestors, user_line
+from anyshape.graph.ir.builder import Traced, active, ancestors, unhidden, user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.sizes.expr import DimVar, variables
 from anyshape.numpy.operands.promotion import resolve_size
@@ -34,7 +34,7 @@ def decided(size: Any, dtype: type, asked: str, error: DataDependentSizeError) -
     """Return a run-time size as Python decides on its value in this call; raise the error where calls have none."""
     builder = active()
     if builder is None or builder.answer is None:
-        raise error
+        raise unhidden(error)
     value = size_value(resolve_size(size))
     return builder.answer(value if value.dtype == dtype else convert(value, np.dtype(dtype)), asked)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import DataDependentSizeError
-from anyshape.graph.ir.builder import Traced, decide_by_sizes, record_refusal, user_line
+from anyshape.graph.ir.builder import Traced, decide_by_sizes, record_refusal, unhidden, user_line
 from anyshape.graph.prover.constraints import Claim, at_least, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.sizes import expr
@@ -171,7 +171,7 @@ class SymDim(Integer):
         except DataDependentSizeError as error:
             return int(asked.decided(self, int, "int()", error))
         except TypeError as error:
-            record_refusal(self, error)
+            record_refusal(self, unhidden(error))
             raise
 
     __int__ = __index__
