@@ -294,8 +294,8 @@ BUGS = (
     Bug(
         "a value that is read twice gets one cotangent",
         "anyshape/autodiff/linearize_transpose.py",
-        'fix the rule")\n        cotangent_of[value] = add_tangents(cotangent_of.get(value), ct)',
-        'fix the rule")\n        cotangent_of[value] = ct',
+        "sums.setdefault(value, CotangentSum()).add(ct)",
+        "sums[value] = CotangentSum()\n    sums[value].add(ct)",
         (SWEEP, "-k", "vjp_is_the_transpose and sinc"),
     ),
     Bug(
