@@ -370,7 +370,7 @@ def test_a_carry_that_changes_type_is_refused(wrap, step, init, text):
         assert isinstance(error.value, TypeError)
 
 
-ONE_BOOLEAN = r"while_loop: the result of cond_fun is .*, not one boolean.*\n  reduce it with np.all or np.any"
+ONE_BOOLEAN = r"while_loop.*: the result of cond_fun is .*, not one boolean.*\n  reduce it with np.all or np.any"
 BAD = {
     "a vector": (lambda x: while_loop(lambda c: c < 5, lambda c: c + 1, x), ONE_BOOLEAN),
     "text": (lambda x: while_loop(lambda c: "yes", lambda c: c + 1, x), ONE_BOOLEAN),
