@@ -345,7 +345,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Return what a further name of NumPy stands for."""
-    return numpy_names.named(name)
+    return numpy_names.ndarray_class() if name == "ndarray" else numpy_names.named(name)
 
 
 def __dir__() -> list[str]:

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from anyshape.numpy.arrays.counterparts import call_counterpart
+from anyshape.numpy.ndarray_class import ndarray_class
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.support.packages import further
 
+__all__ = ["named", "ndarray_class", "public_names"]
 _READ_MEMORY = ("frombuffer", "from_dlpack")  # without NumPy's protocol
 
 

@@ -13,6 +13,7 @@ from scipy.special import erf
 
 import anyshape
 from benchmarks import (
+    assigning,
     attention,
     calls,
     chain,
@@ -78,6 +79,10 @@ def test_small_programs_agree_with_numpy():
 
 def test_decisions_take_the_path_of_python():
     assert [r.limit for r in decisions.run(QUICK)] == [1.25, 1.2, 1.2, 1.2, 1.2]
+
+
+def test_assignments_have_the_gradients_written_by_hand():
+    assert [r.limit for r in assigning.run(QUICK, steps=2, elements=4)] == [1.1, 2.5, 3, 2.5]
 
 
 def test_the_chain_has_the_gradient_written_by_hand():

@@ -11,7 +11,7 @@ from anyshape.errors import IllegalGraphError
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops.core.flop_counts import COSTS, MOVES, PER_LAST_OPERAND, Applied, OpCost, elements, per_result
+from anyshape.ops.core.flop_counts import COSTS, MOVES, PER_LAST_OPERAND, PICKS, Applied, OpCost, elements, per_result
 
 PLAN_OPS: dict[str, PlanOp] = {}
 
@@ -54,6 +54,9 @@ stretched_view_op = _define("stretched_view", "movement", MOVES)  # one element 
 padded_view_op = _define("padded_view", "movement", MOVES)  # a new array: a view of x from `starts` to `stops`, padded
 scatter_sums_op = _define("scatter_sums", "gathering", PER_LAST_OPERAND)  # scatter_add into zeros that are never made
 add_part_op = _define("add_part", "movement", PER_LAST_OPERAND)  # x + y, y with `low` and `high` zeros around `axis`
+read_element_op = _define("read_element", "movement", PICKS)  # the element of x at `starts`, as a number
+write_element_op = _define("write_element", "movement", MOVES)  # x with a number at `starts`
+add_to_element_op = _define("add_to_element", "movement", PER_LAST_OPERAND)  # x with a number added at `starts`
 contract_op = _define("contract", "contraction", OpCost(_contraction_flops))  # two operands, as np.einsum writes it
 bits_op = _define("bits", "elementwise", per_result(1))  # a mask as integers: all bits set where chosen, or where not
 rest_op = _define("rest", "elementwise", per_result(1))  # the bits of a number where bits are not set

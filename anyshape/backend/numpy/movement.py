@@ -107,6 +107,41 @@ def _inline_slice_add(site):
     return lines if out == site.target else [*lines, f"{site.target} = {out}"]
 
 
+# -- single elements; assignments to them write the numbers that NumPy reads there
+
+
+def _changed_element(change):
+    """Return the kernel that writes `change(element, number)` to one element."""
+
+    def run(x, number, out=None, *, starts):
+        if out is None:
+            out = x.copy()
+        elif out is not x:
+            np.copyto(out, x)
+        out[starts] = change(out[starts], number)
+        return out
+
+    return run
+
+
+def _inline_element(symbol):
+    """Return what writes a statement with one element on the left, in the array itself where its memory is free."""
+
+    def inline(site):
+        (x, number), out = site.operands, site.out or site.target
+        lines = [f"{out} = {x}.copy()"] if site.out is None else []
+        if site.out not in (None, x):
+            lines.append(f"{site.bind(np.copyto)}({out}, {x})")
+        lines.append(f"{out}{_element(site)} {symbol} {number}")
+        return lines if out == site.target else [*lines, f"{site.target} = {out}"]
+
+    return inline
+
+
+def _element(site):
+    return _key([site.text(start) for start in site.params["starts"]])
+
+
 def _inline_rev(site):
     parts = ["::-1" if axis in site.params["axes"] else ":" for axis in range(site.metas[0].rank)]
     return [f"{site.target} = {site.operands[0]}{_key(parts)}"]
@@ -233,6 +268,13 @@ kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], specialise=_rev_
 kernel(mv.pad_op, _pad, inline=_inline_pad)
 kernel(po.add_part_op, _add_part, out=True, inline=_inline_add_part)
 kernel(po.view_op, _view)
+kernel(
+    po.read_element_op,
+    lambda x, *, starts: x[starts],
+    inline=lambda site: [f"{site.target} = {site.operands[0]}{_element(site)}"],
+)
+kernel(po.write_element_op, _changed_element(lambda old, new: new), out=True, inline=_inline_element("="))
+kernel(po.add_to_element_op, _changed_element(np.add), out=True, inline=_inline_element("+="))
 kernel(po.stretched_view_op, _view)
 kernel(po.padded_view_op, _padded_view)
 kernel(mv.concatenate_op, lambda *xs, axis: np.concatenate(xs, axis))

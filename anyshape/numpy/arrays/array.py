@@ -16,7 +16,6 @@ from anyshape.errors import (
     DataDependentSizeError,
     DTypeError,
     InconclusiveDimensionError,
-    MutationError,
     SymbolicIterationError,
     UnhashableError,
     UnsupportedFunctionError,
@@ -166,7 +165,7 @@ class Array(MemoryAttributes, Traced):
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        raise MutationError("x.shape = s", "a traced array keeps its shape", "write {x} = {x}.reshape(s)", user_line())
+        writes.set_shape(self, shape)
 
     @property
     def size(self) -> Any:

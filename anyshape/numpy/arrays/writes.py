@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, MutationError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.at_update import Indexed, in_dtype_of, set_along_axis
 from anyshape.numpy.operands.concrete import become_traced
 from anyshape.numpy.operands.index_parser import Key
-from anyshape.numpy.operands.memory import assigned, in_shape_of, into, is_same_view, shares, write
+from anyshape.numpy.operands.memory import (
+    assigned,
+    become_view,
+    in_shape_of,
+    into,
+    is_same_view,
+    memory_of,
+    shares,
+    write,
+)
 from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -127,6 +136,15 @@ def set_imag(x: Any, value: Any) -> None:
             "imag", f"there is no imaginary part of {x.dtype}", "convert it with astype(complex)", user_line()
         )
     setitem(NAMESPACE["imag"](x), ..., value)
+
+
+def set_shape(x: Any, shape: Any) -> None:
+    """Let an array have the same elements in another shape. An argument would keep its shape for the caller."""
+    memory = memory_of(x) if x.is_array else None
+    if memory is None or memory.outside or x.builder.roots.get(x.value) or memory.owner is not active():
+        problem = "the array is an argument, which would keep its shape outside of the traced function"
+        raise MutationError("x.shape = s", problem, "write {x} = {x}.reshape(s)", user_line())
+    become_view(x, NAMESPACE["reshape"](x, shape))
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:

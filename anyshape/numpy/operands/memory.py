@@ -104,6 +104,13 @@ def adopt(x: Any, memory: Memory, views: tuple[View, ...], kind: type) -> None:
     _CLASS.__set__(x, kind)
 
 
+def become_view(x: Any, view: Any) -> None:
+    """Let an array be the same elements as a view of it."""
+    if view is not x:
+        x.memory, x.views, x.exact = memory_of(view), view.views, None
+        restore(x, view, type(x).present)
+
+
 def alias(x: Any, other: Any) -> Any:
     """Return x as another handle of the elements of `other`."""
     if other.memory is not None or other.meta.rank:

@@ -19,6 +19,7 @@ from anyshape.backend.compiler.passes.hoist_shape_only import hoist_shape_only
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.prune_branches import prune_branches
 from anyshape.backend.compiler.passes.simplify import simplify
+from anyshape.backend.compiler.passes.single_elements import read_and_write_elements
 from anyshape.backend.compiler.passes.sink import sink
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.backend.runtime.config import checks_enabled, config
@@ -176,6 +177,10 @@ class PlanSteps:
         """Fold the movement around contractions into them."""
         self.steps = fold_into_contractions(self.steps, self.outputs, self.scope, reassociate=config.reassociate)
 
+    def read_and_write_elements(self) -> None:
+        """Read and write single elements by their position."""
+        self.steps = read_and_write_elements(self.steps, self.outputs, self.scope)
+
     def collapse_views(self) -> None:
         """Replace chains of movement by one view."""
         self.steps = collapse_views(self.steps, self.outputs, self.scope)
@@ -206,6 +211,7 @@ class PlanPass(NamedTuple):
 
 PLAN_PASSES = (
     PlanPass(PlanSteps.fold_into_contractions, Tier.FIRST),  # the same sums of BLAS in both tiers
+    PlanPass(PlanSteps.read_and_write_elements, Tier.FIRST),
     PlanPass(PlanSteps.collapse_views, Tier.OPTIMISED),
     PlanPass(PlanSteps.hoist_shape_only, Tier.FIRST),
     PlanPass(PlanSteps.fold_pads_into_sums, Tier.OPTIMISED),

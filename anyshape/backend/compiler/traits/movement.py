@@ -113,9 +113,9 @@ declare(MOVEMENT._replace(tiling=Tiling(rows.behind("axis"), collapse.axis, comb
 
 declare(MOVEMENT._replace(alias=Alias.VIEW), po.view_op)
 declare(MOVEMENT._replace(alias=Alias.STRETCHED_VIEW), po.stretched_view_op)
-declare(MOVEMENT, po.padded_view_op, po.add_part_op)
+declare(MOVEMENT, po.padded_view_op, po.add_part_op, po.read_element_op)
 declare(
     MOVEMENT._replace(updates=True, algebra=NO_ALGEBRA._replace(identities=(identities.increased_part,))),
     mv.slice_update_op,
 )
-declare(MOVEMENT._replace(updates=True), mv.slice_add_op)
+declare(MOVEMENT._replace(updates=True), mv.slice_add_op, po.write_element_op, po.add_to_element_op)
