@@ -19,6 +19,7 @@ Reader = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[Any, ...] | None"]
 MAX_LEAVES = 256  # of a structure with a generated function
 MAX_DEPTH = 32  # of nested containers: the parser of Python limits brackets
 _NUMBERS = (*PYTHON_SCALARS, np.generic, np.ndarray, np.random.Generator)  # an ndarray without axes
+_OF_ONE_DTYPE = (bool, float, complex)  # an int that is too large for one dtype gets another
 _KINDS = {"TUPLE": "tuple", "LIST": "list", "DICT": "dict"}  # types by optree's names of kinds
 
 
@@ -55,11 +56,12 @@ class _Reader:
     """
 
     def __init__(self, leaves: Sequence[tuple[Any, ...]], order: Order) -> None:
-        self.leaves, self.order = iter(enumerate(leaves)), order
+        self.leaves, self.order = leaves, order
         self.lines: list[str] = []
         self.parts = itertools.count()
         self.ordered: list[str] = []
         self.keys: list[str] = []
+        self.converts = False  # whether a leaf of the arguments may not be an array yet
         self.names: dict[str, Any] = {
             "asarray": np.asarray,
             "ndarray": np.ndarray,
@@ -68,79 +70,108 @@ class _Reader:
         }
 
     def function(self, args: Any, kwargs: Any) -> Reader:
-        self._inside("args", args)
+        self._inside("args", args, 0, "" if kwargs.num_children else "kwargs")
         if self.order is Order.ALL:
-            self._in_order("kwargs", kwargs)
-        else:
-            self._inside("kwargs", kwargs)
+            self._in_order("kwargs", kwargs, args.num_leaves)
+        elif kwargs.num_children:
+            self._inside("kwargs", kwargs, args.num_leaves)
         if self.ordered:
             self.names["keys"] = self.keys
             self._reject_if(f"[{', '.join([f'*{name}' for name in self.ordered])}] != keys")
-        leaves = "".join([f"x{i}, " for i in range(args.num_leaves + kwargs.num_leaves)])
-        body = "\n".join([f"        {line}" for line in [*self.lines, f"return ({leaves})"]])
+        body = "\n".join([f"        {line}" for line in [*self.lines, f"return {self._leaves(args, kwargs)}"]])
         source = f"def read(args, kwargs):\n    try:\n{body}\n    except (KeyError, ValueError):\n        return None\n"
         exec(compile(source, "<anyshape arguments>", "exec"), self.names)
         return self.names["read"]
 
-    def _reject_if(self, test: str) -> None:
-        self.lines.append(f"if {test}: return None")
+    def _leaves(self, args: Any, kwargs: Any) -> str:
+        """Return the source of the tuple of leaves: that of the arguments where it is the same."""
+        if not (self.converts or kwargs.num_leaves) and all(part.is_leaf() for part in args.children()):
+            return "args"
+        return f"({''.join([f'x{i}, ' for i in range(len(self.leaves))])})"
 
-    def _part(self, source: str, tree: Any) -> None:
-        """Write lines that check the value of an expression and leave its leaves in their locals."""
-        if tree.kind.name == "NONE":
-            self._reject_if(f"{source} is not None")
-            return
-        if tree.kind.name == "LEAF":
-            self._leaf(source)
-            return
-        name = f"a{next(self.parts)}"
-        self.lines.append(f"{name} = {source}")
-        self._reject_if(f"type({name}) is not {_KINDS[tree.kind.name]}")
-        if tree.kind.name == "DICT" and self.order is not Order.NONE:
-            self._in_order(name, tree)
+    def _reject_if(self, *tests: str) -> None:
+        written = " or ".join(filter(None, tests))
+        if written:
+            self.lines.append(f"if {written}: return None")
+
+    def _name(self, tree: Any, first: int) -> str:
+        """Return the local for a part of the arguments, whose first leaf has this number."""
+        return f"x{first}" if tree.is_leaf() else f"a{next(self.parts)}"
+
+    def _check(self, name: str, tree: Any, first: int) -> None:
+        """Write lines that check a local and leave its leaves in theirs."""
+        if tree.is_leaf():
+            self._leaf(name, *self.leaves[first])
+        elif tree.kind.name == "NONE":
+            self._reject_if(f"{name} is not None")
         else:
-            self._inside(name, tree)
+            self._reject_if(f"type({name}) is not {_KINDS[tree.kind.name]}")
+            if tree.kind.name == "DICT" and self.order is not Order.NONE:
+                self._in_order(name, tree, first)
+            else:
+                self._inside(name, tree, first)
 
-    def _in_order(self, name: str, tree: Any) -> None:
+    def _in_order(self, name: str, tree: Any, first: int) -> None:
         """Write the lines for the values of a dict whose keys must come in the order of the structure.
 
         They need no length: each of the dicts has the keys that are read, and all together no more.
         """
         if tree.num_children < 2:
-            self._inside(name, tree)
+            self._inside(name, tree, first)
             return
         self.ordered.append(name)
         self.keys += tree.entries()
+        self._items(name, tree, first)
+
+    def _inside(self, name: str, tree: Any, first: int, also: str = "") -> None:
+        """Write the lines for the parts of a container, whose type was checked; `also` rejects too."""
+        count = tree.num_children
+        self._reject_if(f"len({name}) != {count}" if count else name, also)
+        if tree.kind.name == "DICT":
+            self._items(name, tree, first)
+        elif count:
+            self._unpack(name, tree.children(), first)
+
+    def _items(self, name: str, tree: Any, first: int) -> None:
+        """Write the lines for the values of a dict."""
         for entry, part in zip(tree.entries(), tree.children(), strict=True):
-            self._part(f"{name}[{entry!r}]", part)
+            local = self._name(part, first)
+            self.lines.append(f"{local} = {name}[{entry!r}]")
+            self._check(local, part, first)
+            first += part.num_leaves
 
-    def _inside(self, name: str, tree: Any) -> None:
-        """Write the lines for the parts of a container, whose type was checked."""
-        parts = tree.children()
-        self._reject_if(f"len({name}) != {len(parts)}" if parts else name)
-        for entry, part in zip(tree.entries(), parts, strict=True):
-            self._part(f"{name}[{entry!r}]", part)
+    def _unpack(self, name: str, parts: Sequence[Any], first: int) -> None:
+        """Write the lines for the parts of a tuple or list, of this length."""
+        firsts = itertools.accumulate([part.num_leaves for part in parts[:-1]], initial=first)
+        locals_ = [(self._name(part, number), part, number) for part, number in zip(parts, firsts, strict=True)]
+        self.lines.append(f"{''.join([f'{local}, ' for local, _, _ in locals_])}= {name}")
+        for local, part, number in locals_:
+            self._check(local, part, number)
 
-    def _leaf(self, source: str) -> None:
-        i, (dtype, rank, *kind) = next(self.leaves)
-        x, expected = f"x{i}", f"d{i}"
+    def _leaf(self, x: str, dtype: np.dtype, rank: int, *kind: type) -> None:
+        expected, kind_name = f"d{x[1:]}", f"t{x[1:]}"
         self.names[expected] = dtype
-        self.lines.append(f"{x} = {source}")
-        if kind == [np.random.Generator]:
+        if kind == (np.random.Generator,):
             self._reject_if(f"type({x}) is not Generator")
-            self.lines.append(f"{x} = generator_array({x})")
+            self._convert(x, "generator_array")
             return
         wrong = f"({x}.dtype is not {expected} and {x}.dtype != {expected}) or {x}.ndim != {rank}"
         if kind and kind[0] is not np.ndarray:
-            self.names[f"t{i}"] = dtype.type if kind[0] is np.generic else kind[0]
-            self._reject_if(f"type({x}) is not t{i}")
-            self.lines.append(f"{x} = asarray({x})")
-            self._reject_if(wrong)
+            self.names[kind_name] = dtype.type if kind[0] is np.generic else kind[0]
+            self._reject_if(f"type({x}) is not {kind_name}")
+            self._convert(x, "asarray")
+            if kind[0] not in _OF_ONE_DTYPE:
+                self._reject_if(wrong)
             return
         if rank == 0 and not kind:
-            self.names[f"t{i}"] = dtype.type
-            self.lines.append(f"if type({x}) is t{i}: {x} = asarray({x})")
+            self.names[kind_name] = dtype.type
+            self._convert(x, "asarray", f"if type({x}) is {kind_name}: ")
         self._reject_if(f"type({x}) is not ndarray or {wrong}")
+
+    def _convert(self, x: str, function: str, condition: str = "") -> None:
+        """Write the line that makes an array of a leaf."""
+        self.converts = True
+        self.lines.append(f"{condition}{x} = {function}({x})")
 
 
 def maker(tree: Any) -> Callable[[Sequence[Any]], Any]:

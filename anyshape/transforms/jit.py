@@ -16,7 +16,7 @@ import numpy as np
 
 from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import ArgumentError, MissingPackageError
-from anyshape.graph.ir.builder import Builder, active, active_builders
+from anyshape.graph.ir.builder import Builder, active, active_builders, tracing_threads
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.support.fork_lock import Lock
@@ -93,7 +93,7 @@ class Jitted:
     # -- calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if active_builders():
+        if tracing_threads and active_builders():
             return self._call_in_trace(args, kwargs)
         cache = self._cache
         state_holds = cache.state_holds

@@ -362,6 +362,7 @@ class _Stack(threading.local):
 
 
 _STACK = _Stack()
+tracing_threads: set[int] = set()  # threads that have builders: a call asks whether any has before it asks for its own
 
 
 def active() -> Builder | None:
@@ -417,12 +418,20 @@ def decide_by_sizes(scope: Scope, claim: Claim) -> bool:
 def _leave(builder: Builder, depth: int) -> None:
     """Take a builder and all above it off the stack, unless that is done: after Ctrl-C a block may end late."""
     if _STACK.builders[depth : depth + 1] == [builder]:
-        del _STACK.builders[depth:]
+        _cut(depth)
+
+
+def _enter(builder: Builder) -> None:
+    """Put a builder on the stack. A signal handler that traces in between leaves the thread among those that trace."""
+    _STACK.builders.append(builder)
+    tracing_threads.add(threading.get_ident())
 
 
 def _cut(depth: int) -> None:
     """Take all builders above a depth off the stack."""
     del _STACK.builders[depth:]
+    if not _STACK.builders:
+        tracing_threads.discard(threading.get_ident())
 
 
 is_thread_state(lambda: len(_STACK.builders), _cut)
@@ -433,7 +442,7 @@ def activate(builder: Builder) -> Iterator[Builder]:
     """Make `builder` the innermost one. It is closed on exit, also after an error."""
     depth = len(_STACK.builders)
     try:
-        _STACK.builders.append(builder)
+        _enter(builder)
         yield builder
     finally:
         builder.closed = True
@@ -465,7 +474,7 @@ def resume(builder: Builder) -> Iterator[None]:
     """
     depth, marks = len(_STACK.builders), builder is not active()
     try:
-        _STACK.builders.append(builder)
+        _enter(builder)
         builder.resumed += marks
         yield
     finally:
