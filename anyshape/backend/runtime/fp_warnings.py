@@ -5,8 +5,10 @@ The collector gives one warning per line of a call, as NumPy does for whole arra
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import warnings
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -41,32 +43,32 @@ def _warn_at(file: str, line: int, names: dict[str, Any], message: str) -> None:
 
 
 class WarningCollector:
-    """Context manager that collects NumPy's floating-point warnings and issues them at the end.
+    """Collector of NumPy's floating-point warnings, which issues them at the end.
 
     Each message is issued once per line of code that caused it. Nothing is collected where NumPy's error mode is "call"
     or "log", or where warnings are errors: the first one then stops the run.
     """
 
-    __slots__ = ("collected", "state")
+    __slots__ = ("collected",)
 
-    def __enter__(self) -> None:
+    def __init__(self) -> None:
         self.collected: dict[tuple[CodeType, int, str], dict[str, Any]] = {}
-        modes = np.geterr().items()
-        logged: dict[str, Any] = {kind: "log" for kind, mode in modes if mode == "warn"}
-        if any(mode in ("call", "log") for _, mode in modes) or _warnings_are_errors():
-            logged = {}
-        self.state = np.errstate(call=self, **logged) if logged else np.errstate()
-        self.state.__enter__()
+
+    def run(self, function: Callable[..., None], *args: Any) -> None:
+        """Call a function. It runs in a copy of the context, so NumPy's error modes are as before, also after Ctrl-C."""
+        contextvars.copy_context().run(self._collecting, function, *args)
+        for code, line, message in sorted(self.collected, key=lambda k: (k[0].co_filename, k[1], k[2])):
+            _warn_at(code.co_filename, line, self.collected[code, line, message], message)
+
+    def _collecting(self, function: Callable[..., None], *args: Any) -> None:
+        modes = np.geterr()
+        logged: dict[str, Any] = {kind: "log" for kind, mode in modes.items() if mode == "warn"}
+        if logged and not {"call", "log"}.intersection(modes.values()) and not _warnings_are_errors():
+            np.errstate(call=self, **logged).__enter__()  # until the context is left
+        function(*args)
 
     def write(self, message: str) -> None:
         """Record a line from NumPy, such as "Warning: divide by zero encountered in log"."""
         frame = sys._getframe(1)
         key = frame.f_code, frame.f_lineno, message.removeprefix("Warning: ").rstrip()
         self.collected.setdefault(key, frame.f_globals)
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
-        self.state.__exit__(kind, *rest)
-        if kind is not None or not self.collected:
-            return
-        for code, line, message in sorted(self.collected, key=lambda k: (k[0].co_filename, k[1], k[2])):
-            _warn_at(code.co_filename, line, self.collected[code, line, message], message)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.fp_warnings import WarningCollector
-from anyshape.support.interruption import restores_thread
 from anyshape.support.packages import queue
 
 if TYPE_CHECKING:
@@ -170,24 +169,27 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_POOL.reset)
 
 
-@restores_thread  # of the state that collects NumPy's warnings
 def run_tiles(work: Work, count: int, per: int = 1, most: int | None = None) -> None:
     """Call `work` on the tiles 0..count-1: once in this thread, and in others with the tiles that they take.
 
     A thread takes `per` tiles at a time and runs them in order. At most `most` threads are used.
     """
     threads = min(config.num_threads, -(-count // per), config.num_threads if most is None else most)
-    with WarningCollector():
-        if threads < 2:
-            work(range(count))
-            return
-        run = _Run(work, count, per)
-        try:
-            _POOL.offer(run, threads - 1)
-            run.lead(work)
-        except BaseException:
-            run.interrupted = True
-            raise
-        finally:
-            run.close()
-        run.surface()
+    if threads < 2:
+        WarningCollector().run(work, range(count))
+    else:
+        WarningCollector().run(_run_on, threads, work, count, per)
+
+
+def _run_on(threads: int, work: Work, count: int, per: int) -> None:
+    """Call `work` on the tiles in this thread and in others."""
+    run = _Run(work, count, per)
+    try:
+        _POOL.offer(run, threads - 1)
+        run.lead(work)
+    except BaseException:
+        run.interrupted = True
+        raise
+    finally:
+        run.close()
+    run.surface()
