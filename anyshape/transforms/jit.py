@@ -108,10 +108,7 @@ class Jitted:
                     try:
                         outputs = entry.program.run(*leaves)
                     except BaseException as error:
-                        if entry.path:
-                            return paths.leave(self, functools.partial(self._read, args, kwargs), entry, leaves, error)
-                        entry.hits += 1
-                        raise
+                        return self._after_error((args, kwargs), entry, leaves, error)
                     if outputs is not GUARD_FAILED:
                         entry.hits += 1
                         return entry.result(outputs)
@@ -124,6 +121,15 @@ class Jitted:
             return self.function(*args, **kwargs)
         with active_builder().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
             return self.function(*args, **kwargs)
+
+    def _after_error(
+        self, call: tuple[Any, Any], entry: CacheEntry, leaves: Sequence[Any], error: BaseException
+    ) -> Any:
+        """Return the result of a call that left the path of its program; raise any other error."""
+        if entry.path:
+            return paths.leave(self, functools.partial(self._read, *call), entry, leaves, error)
+        entry.hits += 1
+        raise error
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Serve a call that has no fast path: of any structure, with everything that an array can be made of."""

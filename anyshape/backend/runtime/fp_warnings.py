@@ -55,7 +55,7 @@ class WarningCollector:
         self.collected: dict[tuple[CodeType, int, str], dict[str, Any]] = {}
 
     def run(self, function: Callable[..., None], *args: Any) -> None:
-        """Call a function. It runs in a copy of the context, so NumPy's error modes are as before, also after Ctrl-C."""
+        """Call a function in a copy of the context: NumPy's error modes are as before, also after Ctrl-C."""
         contextvars.copy_context().run(self._collecting, function, *args)
         for code, line, message in sorted(self.collected, key=lambda k: (k[0].co_filename, k[1], k[2])):
             _warn_at(code.co_filename, line, self.collected[code, line, message], message)
