@@ -12,14 +12,18 @@ from typing import Any
 
 
 def define(text: str, file: str, line: int, namespace: dict[str, Any]) -> None:
-    """Define a function, whose text begins at a line of the file, to be compiled at its first call."""
+    """Define a function, whose text begins at a line of the file, to be compiled at its first call.
+
+    Who holds what stands for it until then calls the compiled function through it.
+    """
     name = text[len("def ") : text.index("(")]
 
-    def compile_and_run(*arguments: Any) -> Any:
-        function = namespace[name] = compiled(text, file, line, namespace)
-        return function(*arguments)
+    def run(*arguments: Any) -> Any:
+        if namespace[name] is run:
+            namespace[name] = compiled(text, file, line, namespace)
+        return namespace[name](*arguments)
 
-    namespace[name] = compile_and_run
+    namespace[name] = run
 
 
 def compiled(text: str, file: str, line: int, namespace: dict[str, Any]) -> Callable[..., Any]:
