@@ -241,6 +241,7 @@ class _Test:
         self.space |= {"addresses": np.fromiter, "join": b"".join}
         self.terms: list[str] = []
         self.singles: list[tuple[str, int, int]] = []  # a name in `space`, a holder, one of its values
+        self.wholes: list[tuple[str, int]] = []  # a name in `space`, a holder of which all values are compared
         self.bulk: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         self.holders = holders
         self.keyed = {id(h.owner) for h in holders if h.kind == "keys"}
@@ -250,18 +251,34 @@ class _Test:
         for key in [k for k, group in self.bulk.items() if k[0] in _WRITTEN and _is_few(k, group)]:
             for i in self.bulk.pop(key):
                 self._write(i, holders[i], before[i])
-        self._join_few_keys()
+        for key in [k for k, group in self.bulk.items() if k[0] in ("shape", "content") and _is_few(k, group)]:
+            for i in self.bulk.pop(key):
+                self._write_value(i, *key[1:])
+        self._write_few_keys()
         self._write_identities(before)
         self._write_values()
 
-    def _join_few_keys(self) -> None:
-        """Compare namespaces of few kinds together, with their sizes: so no key slides from one to the next.
+    def _write_few_keys(self) -> None:
+        """Compare namespaces of few kinds each by itself, and together with their sizes where they are many.
 
-        Among many with the same keys none can: no namespace can have more keys, as a key would come twice.
+        So no key slides from one to the next. Among many with the same keys none can: no namespace can have more keys,
+        as a key would come twice.
         """
         few = [key for key, group in self.bulk.items() if key[0] == "keys" and len(group) < _INLINE]
-        for key in few:
-            self.bulk["keys", None] += self.bulk.pop(key)
+        numbers = [i for key in few for i in self.bulk.pop(key)]
+        if len(numbers) > _INLINE:
+            self.bulk["keys", None] = numbers
+            return
+        for i in numbers:
+            self.space[f"o{i}"] = self.holders[i].owner
+            self.wholes.append((f"v{i}", i))
+            self.terms.append(f"[*o{i}] == v{i}")
+
+    def _write_value(self, i: int, read: Any, j: int) -> None:
+        """Write the comparison of the shape, the dtype or the content of an array with value j of its holder."""
+        self.space |= {f"o{i}": self.holders[i].owner, f"r{i}": read}
+        self.singles.append((f"v{i}_{j}", i, j))
+        self.terms.append(_WRITTEN_VALUES.get(read, "r{i}(o{i}) == v{i}_{j}").format(i=i, j=j))
 
     def _write(self, i: int, holder: Holder, before: Sequence[Any]) -> None:
         self.space[f"o{i}"] = holder.owner
@@ -336,7 +353,8 @@ class _Test:
 
     def set(self, before: Sequence[Sequence[Any]]) -> None:
         """Compare with these values from now on."""
-        self.space.update({name: before[i][j] for name, i, j in self.singles})
+        self.space |= {name: before[i][j] for name, i, j in self.singles}
+        self.space |= {name: list(before[i]) for name, i in self.wholes}
         for n, key in enumerate(self.identical):
             held = [x for i in self.bulk[key] for x in _with_mark(self.holders[i], before[i])]
             self.space |= {f"s{n}": held, f"c{n}": len(held), f"a{n}": np.fromiter(held, _ANY, len(held)).tobytes()}
@@ -365,6 +383,11 @@ _BY_VALUE = {"keys", "shape", "content"}
 _SHAPE: Any = operator.attrgetter("shape")
 _DTYPE: Any = operator.attrgetter("dtype")
 _BUFFER: Any = memoryview  # stands for: read all in one join
+_WRITTEN_VALUES = {
+    _SHAPE: "o{i}.shape == v{i}_{j}",
+    _DTYPE: "o{i}.dtype is v{i}_{j}",
+    _BUFFER: "o{i}.tobytes() == v{i}_{j}",
+}
 _ANY = np.dtype(object)  # whose elements are addresses: one comparison of bytes for many identities
 
 
