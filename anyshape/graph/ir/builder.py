@@ -328,20 +328,6 @@ class Builder:
         return [outer for outer, _ in self.captured.values()]
 
 
-def differs_between_examples(x: Traced) -> bool:
-    """Return whether x may differ between the examples of a batch that its graph, or one around it, is traced for.
-
-    Inputs of a graph that is traced for a batch may differ. Values that it captures from outside do not.
-    """
-    builder = x.builder
-    if not builder.is_batched:
-        return False
-    outer = {inner: handle for handle, inner in builder.captured.values()}
-    values = ancestors(x)
-    captured = [outer[v] for v in values if v in outer]
-    return any(builder.roots.get(v) == "input" for v in values) or any(map(differs_between_examples, captured))
-
-
 def ancestors(x: Traced) -> set[Value]:
     """Return a value and all others of its graph that it is computed from."""
     makers = {y: node.operands for node in x.builder.nodes for y in node.outputs}

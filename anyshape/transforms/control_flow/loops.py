@@ -16,7 +16,7 @@ from anyshape.errors import (
     SymbolicIterationError,
     UnsupportedFunctionError,
 )
-from anyshape.graph.ir.builder import Traced, active, differs_between_examples, user_line
+from anyshape.graph.ir.builder import Traced, active, ancestors, user_line
 from anyshape.graph.ir.graph import Graph, walk
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -112,7 +112,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
         if isinstance(loop, Exception):
             return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), _copied(init_val))
         return loop
-    if any(isinstance(x, Traced) and differs_between_examples(x) for x in bounds):
+    if any(isinstance(x, Traced) and _differs_between_examples(x) for x in bounds):
         return _until(bounds, body_fun, init_val, checkpoint)
     first, count = _range(*bounds)
     rows = _Rows("fori_loop", ew.add(iota(count), first) if first is not None else iota(count), None)
@@ -121,6 +121,20 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
         return body_fun(standing_for(rows.element(own), int), carry), ()
 
     return _scan(CarryLoop("fori_loop", "body_fun", body_fun, init_val), step, rows, False, policy)[0]
+
+
+def _differs_between_examples(x: Traced) -> bool:
+    """Return whether x may differ between the examples of a batch that its graph, or one around it, is traced for.
+
+    Inputs of a graph that is traced for a batch may differ. Values that it captures from outside do not.
+    """
+    builder = x.builder
+    if not builder.is_batched:
+        return False
+    outer = {inner: handle for handle, inner in builder.captured.values()}
+    values = ancestors(x)
+    captured = [outer[v] for v in values if v in outer]
+    return any(builder.roots.get(v) == "input" for v in values) or any(map(_differs_between_examples, captured))
 
 
 def map(f: Function, xs: Any, *, checkpoint: Any = None) -> Any:
