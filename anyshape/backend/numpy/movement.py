@@ -28,9 +28,14 @@ def _parts(starts, sizes, steps):
 
 
 def _inline_broadcast(site):
-    shape = site.params["shape"]
-    if site.params["axes"]:
-        return None
+    """Inline the broadcast of a number, and the question whether an array has the shape already."""
+    shape, axes = site.params["shape"], site.params["axes"]
+    if axes:
+        if axes != tuple(range(len(shape) - len(axes), len(shape))):
+            return None
+        x, text = site.operands[0], site.text(shape)
+        stretched = f"{site.bind(np.broadcast_to)}({x}, {text})"
+        return [f"{site.target} = {x} if {x}.shape == {text} else {stretched}"]
     arguments = f"{site.text(shape)}, {site.bind(site.result.dtype)}, {site.operands[0]}, 0, {(0,) * len(shape)}"
     return [f"{site.target} = {site.bind(np.ndarray)}({arguments})"]
 
