@@ -25,8 +25,9 @@ from anyshape.graph.signature.prologue import (
     read_lines,
 )
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Size
+from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, InputAxis, Size
 from anyshape.graph.sizes.printing import to_source
+from anyshape.graph.sizes.substitute import substitute
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 _MAX_QUERIES = 100  # per program; beyond, implied conditions stay
@@ -244,3 +245,46 @@ def _size_lines(prologue: Prologue, needed: Sequence[DimVar]) -> tuple[Mapping[A
     writer = PrologueSource(prologue, local, "x{}.shape".format, "int(x{})".format)
     lines = writer.lines(dict.fromkeys(needed))
     return local, lines, dict(writer.names)
+
+
+# -- conditions that equalities imply ----------------------------------------------------------------------------
+
+
+def implied_by_equalities(conditions: Sequence[Condition]) -> tuple[list[Condition], list[Condition]]:
+    """Return equalities among the conditions, and other conditions that hold wherever all of them do.
+
+    Sizes that broadcast together and are equal need no further question: so it is in plans for a pattern of ones.
+    """
+    if len(conditions) > _MAX_QUERIES:
+        return [], []
+    known: dict[Atom, Size] = {}
+    equalities, others = [], []
+    for condition in conditions:
+        replacement = None if divides_by_size(condition.claim) else _replacement(condition.claim, known)
+        if replacement is None:
+            others.append(condition)
+        else:
+            (new,) = replacement
+            for atom, size in known.items():
+                if new in expr.variables(size):
+                    known[atom] = substitute(size, replacement.get)
+            known |= replacement
+            equalities.append(condition)
+    return equalities, [c for c in others if _is_trivial(c.claim, known)]
+
+
+def _replacement(claim: Claim, known: Mapping[Atom, Size]) -> dict[Atom, Size] | None:
+    """Return the variable that an equality gives a size, with that size; None where it gives none."""
+    if claim.relation != "==":
+        return None
+    left, right = substitute(claim.left, known.get), substitute(claim.right, known.get)
+    for side, size in ((left, right), (right, left)):
+        atom = expr.as_atom(side)
+        if isinstance(atom, DimVar) and atom not in expr.variables(size):
+            return {atom: size}
+    return None
+
+
+def _is_trivial(claim: Claim, known: Mapping[Atom, Size]) -> bool:
+    """Return whether both sides are the same size where the variables have the known sizes."""
+    return claim.relation != "!=" and substitute(claim.left, known.get) == substitute(claim.right, known.get)

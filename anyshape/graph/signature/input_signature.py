@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from anyshape.graph.prover.claim_text import SizeNames
 from anyshape.graph.prover.constraints import Condition
@@ -54,6 +54,13 @@ class Signature:
     def size_names(self) -> SizeNames:
         """Names of sizes in errors."""
         return size_names(self.bindings, self.names)
+
+    def first_violated(self, conditions: Sequence[Condition], variables: Sequence[DimVar], *sizes: int) -> None:
+        """Raise the error for the first condition that does not hold for these sizes of the variables."""
+        known: dict[Any, int] = dict(zip(variables, sizes, strict=True))
+        for condition in conditions:
+            if not condition.claim.holds(known.__getitem__):
+                self.violated(condition, *[known[v] for v in condition.claim.variables()])
 
     def violated(self, condition: Condition, *sizes: int) -> NoReturn:
         """Raise the error for a condition that does not hold for these sizes of its variables."""

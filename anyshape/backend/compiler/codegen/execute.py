@@ -40,6 +40,7 @@ from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
+from anyshape.graph.signature.guards import implied_by_equalities
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
@@ -148,7 +149,8 @@ class _PlanSource(StepSource):
         self.prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
         size_locals = {variable: naming.variable_local(i) for i, variable in enumerate(variables)}
-        names = {"_fail": self.prologue.violated, "_array": np.array, "_guard_failed": GUARD_FAILED}
+        names = {"_fail": self.prologue.violated, "_fail_first": self.prologue.first_violated}
+        names |= {"_array": np.array, "_guard_failed": GUARD_FAILED}
         super().__init__(size_locals, names | dict(plan.constants))
         self.checks = checks_enabled()
         self.undefined = set(plan.runtime)  # run-time sizes, until a step defines them
@@ -282,11 +284,27 @@ class _PlanSource(StepSource):
             is_ready = self.undefined.isdisjoint(condition.claim.variables())
             (ready if is_ready else waiting).append(condition)
         self.unchecked = waiting
-        for condition in ready:
+        for condition in self._without_implied(ready):
             test = condition.claim.source(self.leaf_text, self.local_of)
             sizes = [self.size_locals[v] for v in condition.claim.variables()]
             arguments = ", ".join([self.bind("condition", condition), *sizes])
             self.lines.append(f"if not ({test}): _fail({arguments})")
+
+    def _without_implied(self, ready: Sequence[Condition]) -> list[Condition]:
+        """Write one test of the equalities that imply others of these conditions; return the rest.
+
+        Where it fails, all are tested in their order, so the error is the one of the first that fails.
+        """
+        equalities, implied = implied_by_equalities(ready)
+        if not implied:
+            return list(ready)
+        variables = list(dict.fromkeys([v for c in ready for v in c.claim.variables()]))
+        test = " and ".join([c.claim.source(self.leaf_text, self.local_of) for c in equalities])
+        failed = [self.bind("conditions", ready), self.bind("variables", variables)]
+        sizes = [self.size_locals[v] for v in variables]
+        self.lines.append(f"if not ({test}): _fail_first({', '.join([*failed, *sizes])})")
+        written = {id(c) for c in (*equalities, *implied)}
+        return [c for c in ready if id(c) not in written]
 
     def _define_sizes(self, step: Step) -> None:
         """Write the locals of the run-time sizes that a result of the step is the first to have."""
