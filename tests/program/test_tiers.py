@@ -105,7 +105,7 @@ def calls_in(function, *args):
 
 
 CHECKS = {"verify", "rank"}  # of metadata
-HIT = {"__call__", "active_builders", "read", "run", "_only"}
+HIT = {"__call__", "read", "run", "_only"}
 
 
 def test_hits_call_no_more_before_the_optimised_plan_than_after(clock):
