@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import types
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -241,22 +241,25 @@ class _Test:
         self.space |= {"addresses": np.fromiter, "join": b"".join}
         self.terms: list[str] = []
         self.singles: list[tuple[str, int, int]] = []  # a name in `space`, a holder, one of its values
-        self.wholes: list[tuple[str, int]] = []  # a name in `space`, a holder of which all values are compared
+        self.wholes: list[tuple[str, int]] = []  # a name in `space`, a holder whose values are compared together
         self.bulk: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         self.holders = holders
         self.keyed = {id(h.owner) for h in holders if h.kind == "keys"}
         for i, holder in enumerate(holders):
             for key in self._bulk_keys(holder):
                 self.bulk[key].append(i)
-        for key in [k for k, group in self.bulk.items() if k[0] in _WRITTEN and _is_few(k, group)]:
-            for i in self.bulk.pop(key):
-                self._write(i, holders[i], before[i])
-        for key in [k for k, group in self.bulk.items() if k[0] in ("shape", "content") and _is_few(k, group)]:
-            for i in self.bulk.pop(key):
-                self._write_value(i, *key[1:])
+        for _, i in self._few(_WRITTEN):
+            self._write(i, holders[i], before[i])
+        for key, i in self._few(("shape", "content")):
+            self._write_value(i, *key[1:])
         self._write_few_keys()
         self._write_identities(before)
         self._write_values()
+
+    def _few(self, kinds: Collection[str]) -> list[tuple[tuple[Any, ...], int]]:
+        """Take small groups of these kinds out of the bulk; return each holder with its group."""
+        keys = [key for key, group in self.bulk.items() if key[0] in kinds and _is_few(key, group)]
+        return [(key, i) for key in keys for i in self.bulk.pop(key)]
 
     def _write_few_keys(self) -> None:
         """Compare namespaces of few kinds each by itself, and together with their sizes where they are many.
@@ -358,6 +361,10 @@ class _Test:
         for n, key in enumerate(self.identical):
             held = [x for i in self.bulk[key] for x in _with_mark(self.holders[i], before[i])]
             self.space |= {f"s{n}": held, f"c{n}": len(held), f"a{n}": np.fromiter(held, _ANY, len(held)).tobytes()}
+        self._set_values(before)
+
+    def _set_values(self, before: Sequence[Sequence[Any]]) -> None:
+        """Take the values of what is compared by value in bulk."""
         for n, key in enumerate(self.by_value):
             if key[0] == "keys":
                 self.space[f"l{n}"] = [len(before[i]) for i in self.bulk[key]]
