@@ -149,7 +149,7 @@ class _PlanSource(StepSource):
         self.prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
         size_locals = {variable: naming.variable_local(i) for i, variable in enumerate(variables)}
-        names = {"_fail": self.prologue.violated, "_fail_first": self.prologue.first_violated}
+        names: dict[str, Any] = {"_fail": self.prologue.violated, "_fail_first": self.prologue.first_violated}
         names |= {"_array": np.array, "_guard_failed": GUARD_FAILED}
         super().__init__(size_locals, names | dict(plan.constants))
         self.checks = checks_enabled()
