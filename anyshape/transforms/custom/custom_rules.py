@@ -164,6 +164,18 @@ def _remake(kind: type[CustomFunction], function: Any, nondiff_argnums: Any, *ru
     return made
 
 
+class _CallRule(CustomRule):
+    """Rule of a function at one call: what it captures, and the structures of arguments and results."""
+
+    def __init__(self, owner: CustomFunction, captures: Captures, arguments: Bundle, results: Results) -> None:
+        self.function, self.captures, self.arguments, self.results = owner, captures, arguments, results
+        super().__init__(owner.name, len(captures.operands))
+
+    @property
+    def key(self) -> Any:
+        return self.function.shown, self.captures.key, self.arguments.key, self.results.key
+
+
 # -- custom_jvp --------------------------------------------------------------------------------------------------
 
 
@@ -211,16 +223,8 @@ class CustomJVP(CustomFunction):
         return _JVPRule(self, captures, arguments, results)
 
 
-class _JVPRule(CustomRule):
+class _JVPRule(_CallRule):
     """Rule of custom_jvp at one call."""
-
-    def __init__(self, owner: CustomJVP, captures: Captures, arguments: Bundle, results: Results) -> None:
-        self.function, self.captures, self.arguments, self.results = owner, captures, arguments, results
-        super().__init__(owner.name, len(captures.operands))
-
-    @property
-    def key(self) -> Any:
-        return self.function.shown, self.captures.key, self.arguments.key, self.results.key
 
     def push(
         self, operands: Sequence[Any], tangents: Sequence[Any | None], outputs: Sequence[Any]
@@ -341,16 +345,8 @@ class CustomVJP(CustomFunction):
         return _VJPRule(self, captures, arguments, results)
 
 
-class _VJPRule(CustomRule):
+class _VJPRule(_CallRule):
     """Rule of custom_vjp at one call."""
-
-    def __init__(self, owner: CustomVJP, captures: Captures, arguments: Bundle, results: Results) -> None:
-        self.function, self.captures, self.arguments, self.results = owner, captures, arguments, results
-        super().__init__(owner.name, len(captures.operands))
-
-    @property
-    def key(self) -> Any:
-        return self.function.shown, self.captures.key, self.arguments.key, self.results.key
 
     def forward(
         self, operands: Sequence[Any], active: Sequence[bool], outputs: Sequence[Any]
