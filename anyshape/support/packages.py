@@ -123,7 +123,7 @@ if TYPE_CHECKING:
     from anyshape.numpy.arrays import concrete_views as concrete_views
     from anyshape.numpy.arrays import further as further
     from anyshape.numpy.arrays import python_slips as python_slips
-    from anyshape.numpy.sizes import asked as asked
+    from anyshape.numpy.sizes import python_values as python_values
     from anyshape.program import file as program_file
     from anyshape.program import loop_slots as loop_slots
     from anyshape.program import program as traced_program
@@ -152,7 +152,7 @@ else:
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
     further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
     python_slips = Package("anyshape.numpy.arrays.python_slips")  # of code that wants values
-    asked = Package("anyshape.numpy.sizes.asked")  # of sizes by Python: their values, and len
+    python_values = Package("anyshape.numpy.sizes.python_values")  # of sizes, and len
     traced_generators = Package("anyshape.numpy.generator")  # of functions that draw random numbers
     numpy_names = Package("anyshape.numpy.numpy_names")  # names of NumPy without a counterpart
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit

@@ -60,7 +60,7 @@ from anyshape.numpy.sizes.shape_tuple import as_shape
 from anyshape.numpy.sizes.size_quotient import Quotient
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import describe
-from anyshape.support.packages import asked, python_slips
+from anyshape.support.packages import python_slips, python_values
 
 _COUNT_ADVICE = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
@@ -432,7 +432,7 @@ class NDArray(Array):
     def __len__(self) -> int:
         if not self.meta.rank:
             raise TypeError("len() of unsized object")
-        return asked.length(self.shape[0], sys._getframe(1))
+        return python_values.length(self.shape[0], sys._getframe(1))
 
     def __iter__(self) -> Iterator[Any]:
         """Return an iterator over the rows; its first step asks for their number."""
@@ -442,7 +442,7 @@ class NDArray(Array):
 
     def _rows(self, count: Any) -> Iterator[Any]:
         try:
-            rows = range(asked.trips(count))
+            rows = range(python_values.trips(count))
         except (DataDependentSizeError, InconclusiveDimensionError) as error:
             raise unhidden(SymbolicIterationError(describe(self), user_line())) from error
         for i in rows:

@@ -38,7 +38,7 @@ from anyshape.numpy.sizes.size_operands import (
 )
 from anyshape.ops.creation import size_value
 from anyshape.ops.elementwise import convert
-from anyshape.support.packages import asked
+from anyshape.support.packages import python_values
 from anyshape.support.true_types import has_type
 
 _NUMBERS = (float, complex, np.generic, np.ndarray, Traced)
@@ -169,7 +169,7 @@ class SymDim(Integer):
         try:
             return self.scope.value(self.expr, user_line())
         except DataDependentSizeError as error:
-            return int(asked.decided(self, int, "int()", error))
+            return int(python_values.decided(self, int, "int()", error))
         except TypeError as error:
             record_refusal(self, unhidden(error))
             raise
@@ -326,7 +326,7 @@ class SizeComparison(SymDim):
         try:
             return decide_by_sizes(self.scope, self.claim)
         except DataDependentSizeError as error:
-            return bool(asked.decided(self, bool, "bool()", error))
+            return bool(python_values.decided(self, bool, "bool()", error))
 
     def __index__(self) -> int:
         return int(self.__bool__())

@@ -1,9 +1,9 @@
-"""Answer what Python asks of a size beyond its arithmetic: the value of a run-time size, and `len(x)`.
+"""Values of sizes that Python needs: of a run-time size in the current call, and of `len(x)`.
 
-A run-time size is known in the current call, and each run checks the answer: Python decides on it as on any value.
+A run-time size is known in the current call, and each run checks it: Python decides on it as on any value.
 
-`len(x)` must be an int. Where Python compares it with a number at once, as in `len(x) > 1`, the comparison alone is
-decided. The int is then an example with that answer. So a program serves all sizes with the same answer.
+`len(x)` must be an int. If Python compares it with a number at once, as in `len(x) > 1`, only the comparison is
+decided. The int is then an example with that outcome. So a program serves all sizes with the same outcome.
 """
 
 from __future__ import annotations
