@@ -111,7 +111,7 @@ def _extent(text: str, whole: str) -> Size | ShapeExtent:
     def lookup(name: str) -> Size:
         variables = [v for v in _variables(builders) if str(v) == name]
         if len(variables) != 1:
-            problem = f"{name} is {'the name of two sizes' if variables else 'no size'} of this program"
+            problem = f"{name} is {'the name of two sizes' if variables else 'not a size'} of this program"
             raise SpecError(whole, problem, 'write an entry of x.shape, as in f"<={x.shape[0]}, 4"')
         return from_atom(variables[0])
 

@@ -1,7 +1,7 @@
 """Assumptions about the sizes of one program, and their consequences: verdicts, bounds, normal forms and models.
 
 Queries try cheap checks first: the canonical form with known equalities applied, intervals, and known models in which
-the answers differ. Only then integer sets decide, over the facts that are connected with the query.
+the outcomes differ. Only then integer sets decide, over the facts that are connected with the query.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from anyshape.errors import SizeLimitError
-from anyshape.graph.prover.answers import Answers, FinalAnswers, key_of, keys_of
 from anyshape.graph.prover.claim_index import Claims, connected_claims
 from anyshape.graph.prover.constraints import Claim, Verdict, at_least, equal, implied_broadcasts, substitute_claim
 from anyshape.graph.prover.decide import (
@@ -49,6 +48,7 @@ from anyshape.graph.prover.solvers.models import (
     value_in,
 )
 from anyshape.graph.prover.solvers.search_budget import SearchBudget, out_of_time
+from anyshape.graph.prover.verdict_tables import FinalVerdicts, VerdictTables, key_of, keys_of
 from anyshape.graph.sizes import expr, intervals
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound, negated
@@ -80,12 +80,12 @@ class Assumptions:
         self._open_divisions: list[DimExpr] = []  # sizes whose normal form may become simpler by a further assumption
         self._simplest_forms: dict[DimExpr, Size] = {}
         self._seen = SeenSizes()
-        self._answers = Answers()
+        self._verdicts = VerdictTables()
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}  # cleared by `assume`
         self._ranges: dict[DimVar, tuple[Bound, Bound]] = {}  # likewise
         self._models = KnownModels(self.claims, self._replacements, sizes)
         self._budget = SearchBudget(_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST)
-        self.asked: Counter[DimVar] = Counter()  # how many questions to integer sets were about each variable
+        self.queried: Counter[DimVar] = Counter()  # number of queries of integer sets about each variable
 
     def assume(self, claim: Claim) -> None:
         """Take the claim as true from now on."""
@@ -103,7 +103,7 @@ class Assumptions:
         if not replacements or normal.relation != "==":
             self._add_fact(normal)
         self._models.note(claim)
-        self._answers.reopen(claim)
+        self._verdicts.reopen(claim)
         self._bounds.clear()
         self._ranges.clear()
         for size in self._open_divisions:
@@ -119,19 +119,19 @@ class Assumptions:
         if self._links is not None:
             self._links.add(fact)
 
-    def without(self, sizes: Set[DimVar], verdicts: FinalAnswers) -> Assumptions:
+    def without(self, sizes: Set[DimVar], verdicts: FinalVerdicts) -> Assumptions:
         """Return a copy without claims about `sizes`; of the final verdicts it keeps those given."""
         new = Assumptions(None, self._runtime)
         new._models.take_over(self._models)
-        new._budget, new.asked = self._budget, self.asked
+        new._budget, new.queried = self._budget, self.queried
         for claim in [c for c in self.claims if sizes.isdisjoint(c.variables())]:
             new.assume(claim)
-        new._answers.keep(verdicts)
+        new._verdicts.keep(verdicts)
         return new
 
-    def verdicts(self) -> FinalAnswers:
+    def verdicts(self) -> FinalVerdicts:
         """Return a copy of the final verdicts."""
-        return self._answers.final()
+        return self._verdicts.final()
 
     def _restate(self, claim: Claim) -> list[Claim]:
         """Return the claim over variables that no equality determines, and the broadcasts it no longer implies."""
@@ -227,19 +227,19 @@ class Assumptions:
         """Return YES if the assumptions imply the claim, NO if they contradict it, else UNKNOWN."""
         if claim.left is claim.right and claim.relation != "!=":
             return Verdict.YES
-        key, answers = (claim.relation, claim.left, claim.right), self._answers
-        verdict = answers.settled.get(key)
+        key, tables = (claim.relation, claim.left, claim.right), self._verdicts
+        verdict = tables.settled.get(key)
         if verdict is not None:
             return verdict
-        if key in answers.undecided:
+        if key in tables.undecided:
             return Verdict.UNKNOWN
         verdict = decide_by_form(claim)
         if verdict is Verdict.UNKNOWN:
-            verdict = self._decide(claim, need_proof=key not in answers.unproved)
+            verdict = self._decide(claim, need_proof=key not in tables.unproved)
             if verdict is Verdict.UNKNOWN:
-                answers.undecided.update(keys_of(claim))
+                tables.undecided.update(keys_of(claim))
             else:
-                answers.settle(claim, verdict)
+                tables.settle(claim, verdict)
         return verdict
 
     def same(self, a: Size, b: Size) -> bool:
@@ -248,21 +248,21 @@ class Assumptions:
 
     def proves(self, claim: Claim, leaves: int = _LEAVES) -> bool:
         """Return whether the claim is proved, without the work of refuting it, by a search of at most these leaves."""
-        key, answers = (claim.relation, claim.left, claim.right), self._answers
-        verdict = answers.settled.get(key)
-        if verdict is None and key not in answers.undecided and key not in answers.unproved:
+        key, tables = (claim.relation, claim.left, claim.right), self._verdicts
+        verdict = tables.settled.get(key)
+        if verdict is None and key not in tables.undecided and key not in tables.unproved:
             verdict = decide_by_form(claim)
             if verdict is Verdict.UNKNOWN:
                 verdict = self._decide(claim, need_refutation=False, leaves=leaves)
                 if verdict is Verdict.UNKNOWN:
-                    answers.unproved.update(keys_of(claim))
+                    tables.unproved.update(keys_of(claim))
                 else:
-                    answers.settle(claim, verdict)
+                    tables.settle(claim, verdict)
         return verdict is Verdict.YES
 
     def proves_at_once(self, claim: Claim) -> bool:
-        """Return whether canonical forms, intervals and single facts prove the claim: integer sets are not asked."""
-        verdict = self._answers.settled.get(key_of(claim))
+        """Return whether canonical forms, intervals and single facts prove the claim: integer sets are not queried."""
+        verdict = self._verdicts.settled.get(key_of(claim))
         if verdict is None:
             verdict = decide_by_form(claim)
             if verdict is Verdict.UNKNOWN:
@@ -275,7 +275,7 @@ class Assumptions:
         The claim is one that its own form does not decide. The first result is None where another form of it does.
         """
         query = claim
-        if self._replacements or self._answers.equal.has_joined or divides_by_size(claim):
+        if self._replacements or self._verdicts.equal.has_joined or divides_by_size(claim):
             try:
                 query = self._shortest(claim)
             except ZeroDivisionError:  # undefined wherever all assumptions hold
@@ -284,14 +284,14 @@ class Assumptions:
             verdict = decide_by_form(query)
             if verdict is not Verdict.UNKNOWN:
                 return None, verdict
-            verdict = self._answers.settled.get(key_of(query), verdict)
+            verdict = self._verdicts.settled.get(key_of(query), verdict)
             if verdict is not Verdict.UNKNOWN:
                 return query, verdict
         return query, decide_by_bounds(query, lambda: self._facts.about(query.variables()), self._known_links)
 
     def _shortest(self, claim: Claim) -> Claim:
         """Return the claim about the shortest sizes that are proved equal to its sides."""
-        shortest = self._answers.equal.shortest_inside
+        shortest = self._verdicts.equal.shortest_inside
         try:
             a, b = shortest(self.normal(claim.left)), shortest(self.normal(claim.right))
         except SizeLimitError:
@@ -305,16 +305,16 @@ class Assumptions:
         query, verdict = self._decide_at_once(claim)
         if query is None:
             return verdict
-        if verdict is Verdict.UNKNOWN and not self._answers.is_given_up(query):
-            answers: set[bool | None] = set() if need_proof else {False}
+        if verdict is Verdict.UNKNOWN and not self._verdicts.is_given_up(query):
+            outcomes: set[bool | None] = set() if need_proof else {False}
             for model in self._models.newest_first():
-                answers.add(truth(claim, model))
-                if _is_unprovable(answers, need_refutation):
+                outcomes.add(truth(claim, model))
+                if _is_unprovable(outcomes, need_refutation):
                     return Verdict.UNKNOWN
-            self.asked.update(query.variables())
-            with self._budget.question(leaves) as question:
-                verdict = self._decide_by_sets(claim, query, answers, need_refutation, question.leaves > 0)
-                question.answered = verdict is not Verdict.UNKNOWN
+            self.queried.update(query.variables())
+            with self._budget.query(leaves) as work:
+                verdict = self._decide_by_sets(claim, query, outcomes, need_refutation, work.leaves > 0)
+                work.decided = verdict is not Verdict.UNKNOWN
         is_equal = verdict is Verdict.YES and claim.relation == "=="
         if is_equal or (query is not claim and verdict is not Verdict.UNKNOWN):
             self._note_query(claim, query, verdict, is_equal)
@@ -324,20 +324,20 @@ class Assumptions:
         """Note the verdict of the query, if the sizes inside the claim are known to broadcast."""
         if all(self.proves_at_once(c) for c in implied_broadcasts(claim)):
             if query is not claim:
-                self._answers.settle(query, verdict)
+                self._verdicts.settle(query, verdict)
             if is_equal:
-                self._answers.equal.join(query.left, query.right)
+                self._verdicts.equal.join(query.left, query.right)
 
     def _decide_by_sets(
-        self, original: Claim, query: Claim, answers: set[bool | None], need_refutation: bool, may_search: bool
+        self, original: Claim, query: Claim, outcomes: set[bool | None], need_refutation: bool, may_search: bool
     ) -> Verdict:
-        """Return the verdict of integer sets on a claim, asked as the query; `answers` are known to occur."""
+        """Return the verdict of integer sets on a claim, in the form of the query; `outcomes` are known to occur."""
         claim, facts = self._with_facts(original, query)
         has_one_variable = one_variable.is_about_one_variable([claim, *facts])
-        if False not in answers and not has_one_variable:
+        if False not in outcomes and not has_one_variable:
             has_links = any(c.relation in _LINKS for c in [claim, *facts])
-            answers.add(self._models.separate(original, [claim, *facts], has_links=has_links))
-            if _is_unprovable(answers, need_refutation):
+            outcomes.add(self._models.separate(original, [claim, *facts], has_links=has_links))
+            if _is_unprovable(outcomes, need_refutation):
                 return Verdict.UNKNOWN
         if count_products(claim.left) + count_products(claim.right):
             verdict, claim, facts = self._decide_product(claim, facts)
@@ -345,8 +345,8 @@ class Assumptions:
                 return verdict
         if (not facts and is_independent(claim)) or not (may_search or has_one_variable):
             return Verdict.UNKNOWN
-        need_refutation = need_refutation and True not in answers
-        return self._search(claim, facts, query, need_refutation=need_refutation, need_proof=False not in answers)
+        need_refutation = need_refutation and True not in outcomes
+        return self._search(claim, facts, query, need_refutation=need_refutation, need_proof=False not in outcomes)
 
     def _search(
         self, claim: Claim, facts: Sequence[Claim], query: Claim, *, need_refutation: bool, need_proof: bool
@@ -356,12 +356,12 @@ class Assumptions:
         for model in decision.models:
             self._models.add(Model(self._models.complete(model)))
         if decision.gave_up:
-            self._answers.give_up(query)
+            self._verdicts.give_up(query)
         return decision.verdict
 
     @property
     def seconds(self) -> float:
-        """Time that questions to integer sets have taken."""
+        """Time that queries of integer sets have taken."""
         return self._budget.spent
 
     def _with_facts(self, original: Claim, query: Claim) -> tuple[Claim, list[Claim]]:
@@ -417,14 +417,14 @@ class Assumptions:
         if any(truth(claim, m) for m in self._models.all()):
             return True
         if implied_broadcasts(claim):
-            with self._budget.question():
+            with self._budget.query():
                 return not contradict(claim, connected_claims(claim, self.claims))
         return self.decide(claim) is not Verdict.NO
 
     def core(self, claim: Claim) -> list[Claim]:
         """Return the claim, which is known to be false, and a minimal set of assumptions that contradict it."""
         core = connected_claims(claim, self.claims)
-        with self._budget.question():
+        with self._budget.query():
             for fact in list(core):
                 rest = [f for f in core if f is not fact]
                 if not out_of_time() and contradict(claim, rest):
@@ -450,7 +450,7 @@ class Assumptions:
             return low, high
         query, *broadcasts = self._restate(Claim("==", normal if normal.divides else size, 0))
         facts = [*broadcasts, *self._connected_claims(query)]
-        with self._budget.question():
+        with self._budget.query():
             if not count_products(query.left):
                 return intervals.intersection((low, high), range_of(query.left, facts))
             values = [v for v in (value_in(p, query.left) for p in self._points(query, facts)) if v is not None]
@@ -483,17 +483,17 @@ class Assumptions:
         facts = connected_claims(claim, self.claims)
         names = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
         models: dict[bool, Assignment] = {}
-        with self._budget.question():
+        with self._budget.query():
             for candidate in candidates(claim, facts, names):
                 if all(truth(c, candidate) for c in facts):
-                    answer = truth(claim, candidate)
-                    if answer is not None:
-                        models.setdefault(answer, candidate)
+                    outcome = truth(claim, candidate)
+                    if outcome is not None:
+                        models.setdefault(outcome, candidate)
                 if len(models) == 2 or out_of_time():
                     break
         return models
 
 
-def _is_unprovable(answers: Set[bool | None], need_refutation: bool) -> bool:
+def _is_unprovable(outcomes: Set[bool | None], need_refutation: bool) -> bool:
     """Return True if known models rule out YES, and NO where a refutation is needed."""
-    return False in answers and (True in answers or not need_refutation)
+    return False in outcomes and (True in outcomes or not need_refutation)

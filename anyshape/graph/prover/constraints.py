@@ -31,7 +31,7 @@ Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
 
 
 class Verdict(enum.Enum):
-    """Result of a proof attempt. It has no truth value: name the answer you want."""
+    """Result of a proof attempt. It has no truth value: compare it with one of its members."""
 
     YES, NO, UNKNOWN = "yes", "no", "unknown"
 

@@ -1,7 +1,7 @@
 """Decide a claim from facts. Stateless and sound: a claim that is neither proved nor refuted is UNKNOWN.
 
 `decide_quickly` uses the canonical form, the bounds of variables, and single facts whose distance to the claim has a
-known sign. `decide_exactly` asks integer sets. It is complete for linear arithmetic with quotients and remainders by
+known sign. `decide_exactly` queries integer sets. It is complete for linear arithmetic with quotients and remainders by
 constants, extrema and broadcasts.
 """
 
@@ -52,8 +52,8 @@ def contradict(claim: Claim, facts: Sequence[Claim]) -> bool:
 
 def decide_at_points(claim: Claim, points: Sequence[Assignment]) -> Verdict:
     """Return the verdict of all sizes that are possible; UNKNOWN if the claim is defined at none of them."""
-    answers = {truth(claim, p) for p in points} - {None}
-    return Verdict.UNKNOWN if len(answers) != 1 else Verdict.YES if True in answers else Verdict.NO
+    values = {truth(claim, p) for p in points} - {None}
+    return Verdict.UNKNOWN if len(values) != 1 else Verdict.YES if True in values else Verdict.NO
 
 
 # -- canonical forms, intervals and single facts -----------------------------------------------------------------
@@ -289,10 +289,10 @@ class Decision:
         self.models += [case for case in cases if case is not None]
         return True
 
-    def ask(
+    def run(
         self, known: Sequence[Claim], queries: Sequence[_Query], rest: Sequence[Claim]
     ) -> tuple[list[_Query], list[Claim]]:
-        """Ask queries given the known facts; return those that stay open, as points break facts of the rest."""
+        """Decide queries given the known facts; return the ones that stay open, as points break facts of the rest."""
         feasible = IntegerSet(known)
         open_queries: list[_Query] = []
         broken: list[Claim] = []
@@ -332,7 +332,7 @@ def decide_exactly(
     decision.verdict = _decide_by_own_facts(claim, facts, queries)
     known, rest = list(facts[:_FIRST_FACTS]), list(facts[_FIRST_FACTS:])
     while queries and decision.verdict is Verdict.UNKNOWN:
-        queries, broken = decision.ask(known, queries, rest)
+        queries, broken = decision.run(known, queries, rest)
         ordered = list(dict.fromkeys([*broken, *rest]))
         known, rest = [*known, *ordered[: len(known)]], ordered[len(known) :]
     return decision

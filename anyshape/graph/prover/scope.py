@@ -27,11 +27,11 @@ from anyshape.errors import (
 )
 from anyshape.errors.messages import at, operation
 from anyshape.errors.size_errors import DIVISIONS
-from anyshape.graph.prover.answers import FinalAnswers
 from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.claim_text import OperandAxes, SizeNames
 from anyshape.graph.prover.constraints import CHECK, Claim, Condition, SourceLine, Verdict, equal
 from anyshape.graph.prover.user_stack import with_callers
+from anyshape.graph.prover.verdict_tables import FinalVerdicts
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size, from_atom, variables
 from anyshape.graph.sizes.intervals import Bound
@@ -136,11 +136,11 @@ class Scope:
         """Return the normal form, or a shorter size seen before that is proved equal to it."""
         return self._assumptions.simplest(size)
 
-    def verdicts(self) -> FinalAnswers:
+    def verdicts(self) -> FinalVerdicts:
         """Return a copy of the final verdicts, for `forget`."""
         return self._assumptions.verdicts()
 
-    def forget(self, sizes: Iterable[DimVar], verdicts: FinalAnswers) -> None:
+    def forget(self, sizes: Iterable[DimVar], verdicts: FinalVerdicts) -> None:
         """Drop the assumptions about sizes of a nested graph, and all verdicts but those from before it was begun.
 
         A replay of the graph has sizes in their place, and requires the same of those. An assumption that stayed would
@@ -191,13 +191,13 @@ class Scope:
 
         `share` is the share of the time that the processor worked for this thread.
         """
-        seconds, asked = share * self._assumptions.seconds, self._assumptions.asked
+        seconds, queried = share * self._assumptions.seconds, self._assumptions.queried
         if seconds <= _COSTLY_SECONDS:
             return None
         alike: dict[int | DimVar, list[DimVar]] = {}  # those that agree in this call may be one size
-        for variable, _ in asked.most_common():
+        for variable, _ in queried.most_common():
             alike.setdefault((self.hints or {}).get(variable, variable), []).append(variable)
-        most = max(alike.values(), key=lambda sizes: (len(sizes) > 1, sum(asked[v] for v in sizes)))
+        most = max(alike.values(), key=lambda sizes: (len(sizes) > 1, sum(queried[v] for v in sizes)))
         names = self.size_names
         return CostlyProofs(seconds, [names.leaf(v) for v in most[:_MOST_NAMED]])
 

@@ -38,7 +38,7 @@ _SPELLINGS = {"^": "**"}  # of operators, as JAX writes them
 _UNARY, _BRACKET = 3, 0
 _HINTS = {
     "/": "'/' does not give an integer; write //",
-    "=": "'=' asks nothing; write ==",
+    "=": "'=' is not a comparison; write ==",
     "_": "'_' stands for a whole axis",
     "...": "'...' stands for whole axes",
 }

@@ -351,12 +351,12 @@ def test_a_question_that_was_given_up_is_asked_again_where_its_own_sizes_are_con
     n, m, k = (expr.variable(name) for name in "nmk")
     assumptions = Assumptions()
     hard = equal(n * m * k * k, n * n * m)
-    assumptions._answers.give_up(hard)
+    assumptions._verdicts.give_up(hard)
     assert not assumptions.proves(hard)
     assumptions.assume(Claim(">=", expr.variable("other"), n))
-    assert assumptions._answers.is_given_up(hard)
+    assert assumptions._verdicts.is_given_up(hard)
     assumptions.assume(equal(n, k * k))
-    assert not assumptions._answers.is_given_up(hard)
+    assert not assumptions._verdicts.is_given_up(hard)
     assert assumptions.proves(hard)
 
 
@@ -384,11 +384,11 @@ def test_optional_questions_get_few_parts_once_many_were_in_vain():
     budget = SearchBudget(4.0, 1.0, 0.01)
     allowed = []
     for _ in range(6):
-        with budget.question(400), search(400, np.inf) as leaves:
+        with budget.query(400), search(400, np.inf) as leaves:
             allowed.append(leaves.left)
             leaves.left = 0
     assert allowed == [400, 400, 400, 300, 40, 40]
-    with budget.question(), search(400, np.inf) as leaves:
+    with budget.query(), search(400, np.inf) as leaves:
         assert leaves.left == 400  # a question that is not optional gets all
 
 
@@ -396,15 +396,15 @@ def test_most_optional_questions_are_not_searched_after_many_in_vain():
     budget = SearchBudget(4.0, 1.0, 0.01)
 
     def ask(answered=False):
-        with budget.question(400) as question:
-            allowed = question.leaves
-            question.leaves, question.answered = max(0, allowed - 1), answered
+        with budget.query(400) as work:
+            allowed = work.leaves
+            work.leaves, work.decided = max(0, allowed - 1), answered
         return allowed > 0
 
     searched = [ask() for _ in range(12 + 32)]
     assert all(searched[:12]) and sum(searched[12:]) == 4
-    with budget.question() as question:
-        assert question.leaves > 400  # a question that is not optional gets all
+    with budget.query() as work:
+        assert work.leaves > 400  # a question that is not optional gets all
     while not ask(answered=True):
         pass
     assert all(ask() for _ in range(3))
@@ -413,9 +413,9 @@ def test_most_optional_questions_are_not_searched_after_many_in_vain():
 def test_answered_questions_cost_nothing():
     budget = SearchBudget(4.0, 1.0, 0.01)
     for _ in range(20):
-        with budget.question(400) as question, search(400, np.inf) as leaves:
-            leaves.left, question.answered = 0, True
-    with budget.question(400), search(400, np.inf) as leaves:
+        with budget.query(400) as work, search(400, np.inf) as leaves:
+            leaves.left, work.decided = 0, True
+    with budget.query(400), search(400, np.inf) as leaves:
         assert leaves.left == 400
 
 

@@ -175,7 +175,7 @@ class SeenSizes:
 def _changes(known: Model, claim: Claim) -> Iterator[Assignment]:
     """Yield changes of a known model: other sizes, or what makes a size 1, by variable and side of the claim.
 
-    Variables that no claim mentions are left out: other sizes of these refute the questions about them.
+    Variables that no claim mentions are left out: other sizes of these refute claims about them.
     """
     singles = [(v,) for v in claim.variables()]
     sides = [s for s in (expr.variables(claim.left), expr.variables(claim.right)) if len(s) > 1]

@@ -1,6 +1,6 @@
-"""Budget of searches for answers about sizes: time, and parts of sets that are examined.
+"""Budget of searches for verdicts on sizes: time, and parts of sets that are examined.
 
-Parts are counted, so that the answers of a program are the same each time. Time guards against the worst alone.
+Parts are counted, so that the verdicts of a program are the same each time. Time only limits the worst case.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from anyshape.support.interruption import is_thread_state
 from anyshape.support.progress import show_if_due
 
-_LEAVES_IN_VAIN, _FEW_LEAVES = 1500, 40  # of all optional questions of one owner, and of each one beyond
-_CREDIT, _CREDIT_OF_ANSWER = 12, 4  # searches in vain until most optional questions get none, and what one answer adds
+_FAILED_LEAVES, _FEW_LEAVES = 1500, 40  # of all optional queries of one owner, and of each one beyond
+_CREDIT, _CREDIT_OF_VERDICT = 12, 4  # failed searches until most optional queries get none, and what a verdict adds
 _PROBED = 8  # one in so many is searched then, as what follows may be easier
 _LEAVES_PER_READING = 16  # of the clock
 _UNLIMITED = 1 << 30
@@ -25,16 +25,16 @@ class OutOfBudgetError(Exception):
     """Raised where a query took more operations, more parts or more time than its budget."""
 
 
-class Question:
-    """Question to integer sets: the parts and the seconds that it may still take, and whether it was answered.
+class QueryBudget:
+    """Budget of one query of integer sets: the parts and seconds that are left, and whether it was decided.
 
-    Its time begins when the clock is first read: reading it costs more than most answers.
+    Its time begins when the clock is first read: reading it costs more than most verdicts.
     """
 
-    __slots__ = ("answered", "leaves", "seconds", "start")
+    __slots__ = ("decided", "leaves", "seconds", "start")
 
     def __init__(self, leaves: int, seconds: float) -> None:
-        self.leaves, self.seconds, self.start, self.answered = leaves, seconds, math.inf, False
+        self.leaves, self.seconds, self.start, self.decided = leaves, seconds, math.inf, False
 
     def end(self, now: float) -> float:
         """Return the time at which it ends; begin it, if it has not begun."""
@@ -43,18 +43,18 @@ class Question:
 
 
 class _Thread(threading.local):
-    """State of the current questions of a thread."""
+    """State of the current query of a thread."""
 
     deadline = math.inf  # of a block, on the thread's clock
-    question: Question | None = None
+    query: QueryBudget | None = None
 
-    def renew(self, state: tuple[float, Question | None]) -> None:
+    def renew(self, state: tuple[float, QueryBudget | None]) -> None:
         """Set the state to what it was."""
-        self.deadline, self.question = state
+        self.deadline, self.query = state
 
 
 _THREAD = _Thread()
-is_thread_state(lambda: (_THREAD.deadline, _THREAD.question), _THREAD.renew)
+is_thread_state(lambda: (_THREAD.deadline, _THREAD.query), _THREAD.renew)
 
 
 @contextlib.contextmanager
@@ -75,14 +75,14 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 def deadline(seconds: float) -> float:
     """Return the time at which a query of at most these seconds ends, on the thread's clock."""
-    now, question = time.thread_time(), _THREAD.question
+    now, query = time.thread_time(), _THREAD.query
     end = min(_THREAD.deadline, now + seconds)
-    return end if question is None else min(end, question.end(now))
+    return end if query is None else min(end, query.end(now))
 
 
 def out_of_time() -> bool:
-    """Return whether the time of the question, or of the block, is over."""
-    is_limited = _THREAD.question is not None or _THREAD.deadline < math.inf
+    """Return whether the time of the query, or of the block, is over."""
+    is_limited = _THREAD.query is not None or _THREAD.deadline < math.inf
     return is_limited and time.thread_time() > deadline(math.inf)
 
 
@@ -103,67 +103,67 @@ class Leaves:
 
 @contextlib.contextmanager
 def search(most: int, until: float) -> Iterator[Leaves]:
-    """Give a search its parts: at most this many, and as many as the current question has left."""
-    question = _THREAD.question
-    leaves = Leaves(most if question is None else min(most, question.leaves), until)
+    """Give a search its parts: at most this many, and as many as the current query has left."""
+    query = _THREAD.query
+    leaves = Leaves(most if query is None else min(most, query.leaves), until)
     allowed = leaves.left
     try:
         yield leaves
     finally:
-        if question is not None:
-            question.leaves -= allowed - max(leaves.left, 0)
+        if query is not None:
+            query.leaves -= allowed - max(leaves.left, 0)
 
 
 class SearchBudget:
-    """Work on all questions of one owner.
+    """Work on all queries of one owner.
 
-    Parts are counted for optional questions that got no answer. When they are used up, each further one still gets a
-    few, so that easy proofs are found. So does each question get `least` seconds when the time is used up. After many
-    searches in vain, with few answers between them, only one in eight optional questions is searched.
+    Parts are counted for optional queries without a verdict. When they are used up, each further one still gets a
+    few, so that easy proofs are found. So does each query get `least` seconds when the time is used up. After many
+    failed searches, with few verdicts between them, only one in eight optional queries is searched.
     """
 
     def __init__(self, seconds: float, each: float, least: float) -> None:
         self.seconds, self.each, self.least = seconds, each, least
-        self.leaves, self.credit, self.unsearched = _LEAVES_IN_VAIN, _CREDIT, 0
-        self.spent = 0.0  # seconds of all questions
+        self.leaves, self.credit, self.unsearched = _FAILED_LEAVES, _CREDIT, 0
+        self.spent = 0.0  # seconds of all queries
 
     @contextlib.contextmanager
-    def question(self, leaves: int | None = None) -> Iterator[Question]:
-        """Limit the work on one question and on all questions asked to answer it.
+    def query(self, leaves: int | None = None) -> Iterator[QueryBudget]:
+        """Limit the work on one query, and on all queries that it needs.
 
-        `leaves` are the parts that an optional answer may cost at most: nothing breaks where a proof is missed.
+        `leaves` are the parts that an optional query may cost at most: nothing breaks where a proof is missed.
         """
-        if _THREAD.question is not None:
-            yield _THREAD.question
+        if _THREAD.query is not None:
+            yield _THREAD.query
             return
         show_if_due()
         limit = _UNLIMITED if leaves is None else self._parts(leaves)
         seconds = max(self.least, min(self.each, self.seconds))
-        question, start = Question(limit, seconds), time.perf_counter()
+        query, start = QueryBudget(limit, seconds), time.perf_counter()
         try:
-            _THREAD.question = question
-            yield question
+            _THREAD.query = query
+            yield query
         finally:
-            if _THREAD.question is question:  # else Ctrl-C ended the block, and this comes late
-                _THREAD.question = None
+            if _THREAD.query is query:  # else Ctrl-C ended the block, and this comes late
+                _THREAD.query = None
             self.spent += time.perf_counter() - start
-            if question.start < math.inf:
-                self.seconds -= time.thread_time() - question.start
+            if query.start < math.inf:
+                self.seconds -= time.thread_time() - query.start
             if leaves is not None:
-                self._count(limit - question.leaves, answered=question.answered)
+                self._count(limit - query.leaves, decided=query.decided)
 
     def _parts(self, leaves: int) -> int:
-        """Return the parts of an optional question; 0 if it is not searched."""
+        """Return the parts of an optional query; 0 if it is not searched."""
         if self.credit <= 0:
             self.unsearched += 1
             if self.unsearched % _PROBED:
                 return 0
         return max(_FEW_LEAVES, min(leaves, self.leaves))
 
-    def _count(self, parts: int, *, answered: bool) -> None:
-        """Count the parts that an optional question took."""
-        if answered:
-            self.credit = min(_CREDIT, self.credit + _CREDIT_OF_ANSWER * (parts > 0))
+    def _count(self, parts: int, *, decided: bool) -> None:
+        """Count the parts that an optional query took."""
+        if decided:
+            self.credit = min(_CREDIT, self.credit + _CREDIT_OF_VERDICT * (parts > 0))
         else:
             self.leaves -= parts
             self.credit = max(0, self.credit - (parts > 0))

@@ -1,4 +1,4 @@
-"""Answers to claims: final verdicts, and questions that stay open under the assumptions so far."""
+"""Tables of verdicts: final ones, and claims that stay open under the assumptions so far."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def key_of(claim: Claim) -> Key:
 
 
 def keys_of(claim: Claim) -> tuple[Key, ...]:
-    """Return the keys that an answer is noted under: that of the claim, and with its sides exchanged if that is it."""
+    """Return the keys that a verdict is stored under: of the claim, and of its mirror image if that is equivalent."""
     relation, a, b = key_of(claim)
     return ((relation, a, b), (relation, b, a)) if relation in _SYMMETRIC else ((relation, a, b),)
 
 
-class FinalAnswers(NamedTuple):
+class FinalVerdicts(NamedTuple):
     """Final verdicts, and the classes of sizes that are proved equal."""
 
     settled: dict[Key, Verdict]
     equal: EqualClasses
 
 
-class Answers:
-    """Tables of answers, and the classes of sizes that are proved equal."""
+class VerdictTables:
+    """Tables of verdicts, and the classes of sizes that are proved equal."""
 
     def __init__(self) -> None:
         self.settled: dict[Key, Verdict] = {}  # final, as further assumptions keep what is implied
@@ -39,13 +39,13 @@ class Answers:
         self.equal = EqualClasses()
         self._given_up: dict[Key, frozenset[DimVar]] = {}  # with the variables of the claim
 
-    def final(self) -> FinalAnswers:
-        """Return a copy of the final answers."""
-        return FinalAnswers(dict(self.settled), self.equal.copy())
+    def final(self) -> FinalVerdicts:
+        """Return a copy of the final verdicts."""
+        return FinalVerdicts(dict(self.settled), self.equal.copy())
 
-    def keep(self, answers: FinalAnswers) -> None:
-        """Start with final answers."""
-        self.settled, self.equal = dict(answers.settled), answers.equal.copy()
+    def keep(self, final: FinalVerdicts) -> None:
+        """Start with final verdicts."""
+        self.settled, self.equal = dict(final.settled), final.equal.copy()
 
     def settle(self, claim: Claim, verdict: Verdict) -> None:
         """Note a final verdict."""
@@ -55,7 +55,7 @@ class Answers:
             self.settled[relation, b, a] = verdict
 
     def give_up(self, claim: Claim) -> None:
-        """Note that a search for an answer ended without one, by its budget."""
+        """Note that a search ended without a verdict, by its budget."""
         self._given_up.update(dict.fromkeys(keys_of(claim), frozenset(claim.variables())))
 
     def is_given_up(self, claim: Claim) -> bool:
@@ -66,7 +66,7 @@ class Answers:
         return key_of(claim) in self._given_up
 
     def reopen(self, assumed: Claim) -> None:
-        """Open the questions that a further assumption may answer."""
+        """Reopen the claims that a further assumption may settle."""
         self.undecided.clear()
         self.unproved.clear()
         about = set(assumed.variables())
