@@ -11,7 +11,7 @@ from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, subgraphs
 from anyshape.graph.ir.printer import show_param
 from anyshape.graph.prover.constraints import substitute_claim
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, exact_size
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
@@ -156,14 +156,18 @@ def _check_range(scope: Scope, node: Node, minted: Atom, stated: Size) -> None:
 
 
 def _agrees(scope: Scope, stated: TensorMeta, inferred: TensorMeta) -> bool:
-    """Return whether two array types are equal, with sizes that are proved equal."""
+    """Return whether two array types are equal, with sizes that are proved equal, or the stated one promises less."""
     if stated.dtype != inferred.dtype or stated.rank != inferred.rank:
         return False
-    for a, b in zip(stated.extents, inferred.extents, strict=True):
-        x, y = exact_size(a), exact_size(b)
-        if (a != b) if x is None or y is None else not scope.same(x, y):
-            return False
-    return True
+    return all(a == b or _follows(scope, a, b) for a, b in zip(stated.extents, inferred.extents, strict=True))
+
+
+def _follows(scope: Scope, stated: ShapeExtent, inferred: ShapeExtent) -> bool:
+    """Return whether a stated extent is the inferred one, by sizes that are proved equal, or is a bound of that."""
+    if isinstance(stated, Unknown) or isinstance(inferred, Unknown):
+        return False
+    is_stronger = isinstance(stated, Exact) and not isinstance(inferred, Exact)
+    return not is_stronger and scope.same(stated.size, inferred.size)
 
 
 def _text(node: Node) -> str:

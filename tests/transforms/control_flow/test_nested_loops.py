@@ -269,3 +269,17 @@ def test_the_linear_map_of_a_long_branch_is_found():
 
     slopes = jit(vmap(grad(f), in_axes=(0, None)))(np.ones((2, 3)), np.ones(3))
     assert np.all(np.isfinite(slopes))
+
+
+def test_branches_of_different_sizes_in_a_loop_that_moves_its_carries():
+    def body(i, carries):
+        x, y, z = carries
+        z = anyshape.cond(x[3] > 0.2, lambda z, x: z.at[(i + 1) % 4].set(0.25), lambda z, x: x, z, x)
+        return x, z, y
+
+    def moved(x, y, z):
+        return anyshape.fori_loop(0, 2, body, (x, y, z))
+
+    x, y, z = np.arange(4.0), np.ones(4), np.full(4, 3.0)
+    for got in (anyshape.jit(moved)(x, y, z), [a[0] for a in anyshape.vmap(moved)(x[None], y[None], z[None])]):
+        np.testing.assert_array_equal(got, [x, [1, 1, 0.25, 1], [3, 0.25, 3, 3]])
