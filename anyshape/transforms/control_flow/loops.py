@@ -72,8 +72,8 @@ def scan(
     3.0
     """
     check_callable("scan: f", f)
-    if not has_type(unroll, (int, bool)) or unroll < 1:
-        raise ArgumentError("scan", "unroll", f"is {unroll!r:.50}", "give a positive int")
+    if not has_type(unroll, (int, bool)) or unroll < 0:
+        raise ArgumentError("scan", "unroll", f"is {unroll!r:.50}", "give a bool, or an int of at least 0")
     policy = _policy("scan", checkpoint)
     _check_arrays("scan", "init", init)
     _check_arrays("scan", "xs", xs)

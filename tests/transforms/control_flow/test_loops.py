@@ -395,8 +395,8 @@ BAD = {
     "a float": (lambda x: fori_loop(0, 2.0, lambda i, c: c, 0.0), "fori_loop.*: upper is 2.0, not one integer"),
     "text as bound": (lambda x: fori_loop("0", 2, lambda i, c: c, 0.0), "fori_loop.*: lower is '0', not one integer"),
     "no unroll": (
-        lambda x: scan(lambda c, v: (c, v), 0.0, x, unroll=0),
-        "scan.*: unroll is 0.*\n  give a positive int",
+        lambda x: scan(lambda c, v: (c, v), 0.0, x, unroll=-1),
+        "scan.*: unroll is -1.*\n  give a bool, or an int",
     ),
     "no function": (lambda x: scan(1, 0.0, x), "scan: f: its argument is of type int, not a function"),
     "no body": (lambda x: fori_loop(0, 3, None, x), "fori_loop: body_fun: .* NoneType, not a function"),
@@ -436,3 +436,10 @@ def test_results_of_trips_have_one_size(wrap):
     last, ys = wrap(lambda x: scan(lambda c, v: (np.concatenate([c, c]), x * v), x, x))(V)
     assert last.shape == (24,)
     np.testing.assert_array_equal(ys, np.outer(V, V))
+
+
+@pytest.mark.parametrize("unroll", [False, True, 0, 1, 3])
+def test_unroll_changes_nothing(unroll):
+    last, rows = jit(lambda xs: scan(lambda c, x: (c + x, c * x), 1.0, xs, unroll=unroll))(np.arange(4.0))
+    assert last == 7
+    np.testing.assert_array_equal(rows, [0, 1, 4, 12])
