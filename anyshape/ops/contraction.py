@@ -118,7 +118,7 @@ def equation_of(terms: Sequence[Sequence[Any]], out: Sequence[Any]) -> str:
 
 
 def is_product(equation: str) -> bool:
-    """Tell whether no operand repeats a label, and each label occurs in two operands, or in one and in the result.
+    """Return whether no operand repeats a label, and each label occurs in two operands, or in one and in the result.
 
     Then the cotangent of an operand is such a product too, of the other operands and the cotangent of the result.
     """

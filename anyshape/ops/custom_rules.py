@@ -143,7 +143,7 @@ def _are_results(node: Node, param: Any) -> bool:
 
 
 def _counts_operands(node: Node, params: dict[str, Any]) -> bool:
-    """Tell whether there is a result behind the arguments, and each level has a flag for each argument."""
+    """Return whether there is a result behind the arguments, and each level has a flag for each argument."""
     count = params["count"]
     return count < len(node.inputs) and all(len(level) == count for level in params["levels"])
 

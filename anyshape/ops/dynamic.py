@@ -120,7 +120,7 @@ def _is_limit(node: Node, param: Any) -> bool:
 
 
 def _may_refuse(params: dict[str, Any]) -> bool:
-    """Tell whether some value is not a size: a negative one without a limit, or NaN."""
+    """Return whether some value is not a size: a negative one without a limit, or NaN."""
     return params["limit"] is None or params["rounds"]
 
 
@@ -180,7 +180,7 @@ def _define_each(name: str, op: Op, infer: ShapeRule) -> Op:
 
 
 def _axis_of_example(node: Node, params: dict[str, Any]) -> bool:
-    """Tell whether an axis, if there is one, is an axis of each example."""
+    """Return whether an axis, if there is one, is an axis of each example."""
     return params.get("axis", 0) < max(node.inputs[0].meta.rank - params["batch"], 1)
 
 

@@ -325,12 +325,12 @@ def _is_policy(node: Node, param: Any) -> bool:
 
 
 def _fills_slots(params: dict[str, Any]) -> bool:
-    """Tell whether a loop that fills checkpoint slots has a number of them."""
+    """Return whether a loop that fills checkpoint slots has a number of them."""
     return not params["slots"] or not isinstance(params["checkpoint"], str)
 
 
 def _scan_fits(node: Node, params: dict[str, Any]) -> bool:
-    """Tell whether a node has an operand for each input of its body."""
+    """Return whether a node has an operand for each input of its body."""
     layout, body = Layout(*params["layout"]), params["body"][0]
     lengths = len(node.inputs) - len(body.inputs) - layout.pieces
     fits = 0 <= lengths <= params["joined"] and len(body.inputs) >= layout.own and layout.elements > 0
@@ -340,7 +340,7 @@ def _scan_fits(node: Node, params: dict[str, Any]) -> bool:
 
 
 def _while_fits(node: Node, params: dict[str, Any]) -> bool:
-    """Tell whether a node has an operand for each input of its condition and its body."""
+    """Return whether a node has an operand for each input of its condition and its body."""
     test, body = params["loop"]
     fits = len(node.inputs) == len(test.inputs) == len(body.inputs) >= params["carries"]
     fits &= _fills_slots(params) and (not params["slots"] or len(body.outputs) > params["carries"])
@@ -353,7 +353,7 @@ def _are_flags(node: Node, param: Any) -> bool:
 
 
 def _each_fits(node: Node, params: dict[str, Any]) -> bool:
-    """Tell whether a node has an operand for each input of its graph of rows."""
+    """Return whether a node has an operand for each input of its graph of rows."""
     return len(node.inputs) == len(params["rows"][0].inputs) >= len(params["carries"])
 
 

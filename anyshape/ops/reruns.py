@@ -83,7 +83,7 @@ def _rerun_type(
 
 
 def _rerun_fits(node: Node, params: dict[str, Any]) -> bool:
-    """Tell whether a node has an operand for each input of its bodies that no trip makes again."""
+    """Return whether a node has an operand for each input of its bodies that no trip makes again."""
     (loop, body), begin, plan = params["bodies"], Layout(*params["start"]), Layout(*params["layout"])
     made = len(loop.outputs) - begin.carries
     if begin.pieces or not begin.elements or len(loop.inputs) < begin.own or not plan.pieces <= made:

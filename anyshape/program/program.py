@@ -100,7 +100,7 @@ class Program:
 
     @property
     def tier(self) -> TierInfo:
-        """Tell whether calls run the first plan or the optimised one, and why.
+        """Return whether calls run the first plan or the optimised one, and why.
 
         >>> import numpy as np
         >>> import anyshape

@@ -235,7 +235,7 @@ class _Absorption:
         return Literal(params["value"], params["dtype"])
 
     def _is_zeros(self, value: Value) -> bool:
-        """Tell whether a value is filled with positive zeros and all of its sizes have names."""
+        """Return whether a value is filled with positive zeros and all of its sizes have names."""
         literal = self._literal(value)
         return (
             literal is not None
@@ -257,7 +257,7 @@ class _Absorption:
         return value
 
     def _broadcasts_to(self, operands: tuple[Operand, ...], shape: TensorMeta) -> bool:
-        """Tell whether NumPy's broadcasting of the operands is proved to give exactly this shape."""
+        """Return whether NumPy's broadcasting of the operands is proved to give exactly this shape."""
         arrays = [o for o in operands if isinstance(o, Value)]
         target = self.ctx.sizes(shape, field="broadcast")
         if target is None:

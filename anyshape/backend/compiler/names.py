@@ -32,12 +32,12 @@ def mask_slot(position: int) -> str:
 
 
 def is_input(slot: str) -> bool:
-    """Tell whether the caller holds the value of a slot; freeing it would free nothing."""
+    """Return whether the caller holds the value of a slot; freeing it would free nothing."""
     return slot.startswith("x")
 
 
 def is_constant(slot: str) -> bool:
-    """Tell whether the plan itself holds the value of a slot."""
+    """Return whether the plan itself holds the value of a slot."""
     return slot.startswith("c")
 
 

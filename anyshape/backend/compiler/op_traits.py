@@ -165,7 +165,7 @@ def is_observable(step: HasParams) -> bool:
 
 
 def is_compute_bound(op: Op) -> bool:
-    """Tell whether the arithmetic of an op takes longer than its reads and writes."""
+    """Return whether the arithmetic of an op takes longer than its reads and writes."""
     return TRAITS[op].time.double > MEMORY_BOUND.double
 
 

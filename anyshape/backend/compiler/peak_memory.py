@@ -294,7 +294,7 @@ def _copied_bytes(plan: Plan) -> Size | None:
 
 
 def _is_at_least(a: Size, b: Size) -> bool:
-    """Tell whether a >= b at all sizes follows from the bounds of the terms in which they differ."""
+    """Return whether a >= b at all sizes follows from the bounds of the terms in which they differ."""
     difference = dict(_terms(a))
     for monomial, coefficient in _terms(b):
         difference[monomial] = difference.get(monomial, 0) - coefficient

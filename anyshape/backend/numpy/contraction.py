@@ -174,7 +174,7 @@ def _merged(form: _Form, left: Any, right: Any, multiply: Product) -> Product:
 
 
 def _has_columns_first(form: _Form) -> bool:
-    """Tell whether the result has its columns in front of its rows, or no rows."""
+    """Return whether the result has its columns in front of its rows, or no rows."""
     if not form.columns or not form.rows:
         return bool(form.columns)
     return form.out.index(form.rows[0]) > form.out.index(form.columns[0])

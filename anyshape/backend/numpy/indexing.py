@@ -82,7 +82,7 @@ def check_first(name, count, axis, size):
 
 
 def _beyond(start, last):
-    """Tell whether an index is negative or beyond the last: one pass where negative ones can be read as large."""
+    """Return whether an index is negative or beyond the last: one pass where negative ones can be read as large."""
     if start.dtype == np.int64 and last >= 0:
         return start.view(np.uint64).max() > last
     return start.min() < 0 or start.max() > last

@@ -105,7 +105,7 @@ def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
 
 
 def checks_enabled() -> bool:
-    """Tell whether ANYSHAPE_CHECK=1 asks for graphs to be verified after each pass, and metadata after each step."""
+    """Return whether ANYSHAPE_CHECK=1 asks for graphs to be verified after each pass, and metadata after each step."""
     return os.environ.get("ANYSHAPE_CHECK", "") not in ("", "0")
 
 

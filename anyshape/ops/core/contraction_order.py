@@ -178,7 +178,7 @@ class _WorkProver:
         self.proved: dict[tuple[Any, Any], bool] = {}
 
     def costs_at_most(self, pairs: Pairs, others: Pairs) -> bool:
-        """Tell whether each pair is proved to cost at most one of the others, a different one each."""
+        """Return whether each pair is proved to cost at most one of the others, a different one each."""
         orders = itertools.permutations(others)
         return any(all(self._pair_at_most(p, o) for p, o in zip(pairs, order, strict=True)) for order in orders)
 

@@ -96,7 +96,7 @@ def one_of(*options: str) -> ParamKind:
 
 
 def are_different_axes(param: Any, rank: int) -> bool:
-    """Tell whether a param is a tuple of different axes of an array of this rank."""
+    """Return whether a param is a tuple of different axes of an array of this rank."""
     return (
         isinstance(param, tuple)
         and all(type(a) is int and 0 <= a < rank for a in param)
@@ -105,17 +105,17 @@ def are_different_axes(param: Any, rank: int) -> bool:
 
 
 def are_increasing_axes(param: Sequence[int], number_of_axes: int, rank: int) -> bool:
-    """Tell whether a param is so many axes, in increasing order, of an array of this rank."""
+    """Return whether a param is so many axes, in increasing order, of an array of this rank."""
     return len(param) == number_of_axes and list(param) == sorted(param) and all(a < rank for a in param)
 
 
 def has_increasing_axes(node: Node, params: dict[str, Any]) -> bool:
-    """Tell whether `axes` are axes of the first operand in increasing order."""
+    """Return whether `axes` are axes of the first operand in increasing order."""
     return are_increasing_axes(params["axes"], len(params["axes"]), node.inputs[0].meta.rank)
 
 
 def is_literal(dtype: np.dtype, param: Any) -> bool:
-    """Tell whether a param is a number as an array of the dtype gives it back."""
+    """Return whether a param is a number as an array of the dtype gives it back."""
     try:
         return freeze(dtype.type(param).item()) == freeze(param)
     except (TypeError, ValueError, OverflowError):

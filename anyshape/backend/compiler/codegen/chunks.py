@@ -141,7 +141,7 @@ class _Cutting:
                 begin = i
 
     def _leaves(self, low: int, high: int) -> bool:
-        """Tell whether a line leaves the function, or a loop that begins before these lines."""
+        """Return whether a line leaves the function, or a loop that begins before these lines."""
         first = bisect_left(self.leaving, low)
         if first == len(self.leaving) or self.leaving[first] >= high:  # the usual case
             return False
@@ -149,7 +149,7 @@ class _Cutting:
         return any("return" in self.names[i] or not self._is_in_loop(i, low) for i in between)
 
     def _is_in_loop(self, i: int, low: int) -> bool:
-        """Tell whether a line stands in a loop that begins at `low` or later."""
+        """Return whether a line stands in a loop that begins at `low` or later."""
         indent = _indent(self.lines[i])
         for line in reversed(self.lines[low:i]):
             if _indent(line) < indent:

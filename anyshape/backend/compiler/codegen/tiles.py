@@ -418,7 +418,7 @@ def _combine_ufunc(step: Step) -> np.ufunc:
 
 
 def _in_order(*arrays: np.ndarray) -> bool:
-    """Tell whether the elements of rows lie together; else NumPy's results and sums follow the order of operands."""
+    """Return whether the elements of rows lie together; else NumPy's results and sums follow the order of operands."""
     for x in arrays:
         if not x.flags.c_contiguous:
             steps = [abs(step) for size, step in zip(x.shape, x.strides, strict=True) if size > 1 and step]

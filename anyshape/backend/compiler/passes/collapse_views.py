@@ -61,7 +61,7 @@ def collapse_views(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope)
 
 
 def _is_movement(step: Step, ctx: ShapeGuardContext) -> bool:
-    """Tell whether the step is movement that views can stand for, and all of its sizes have names."""
+    """Return whether the step is movement that views can stand for, and all of its sizes have names."""
     movement = TRAITS[step.op].movement
     if movement is None or not isinstance(step.inputs[0], str) or step.sources:
         return False

@@ -239,12 +239,12 @@ class _Folding:
             contraction = replace(contraction, out=tuple(out), last=reader)
 
     def _only_contracted(self, step: Step) -> bool:
-        """Tell whether only contractions read the result. They need no copy of it in another order."""
+        """Return whether only contractions read the result. They need no copy of it in another order."""
         slot = step.outputs[0]
         return slot not in self.outputs and (slot in self.contracted or slot not in self.readers)
 
     def _may_sum(self, contraction: _Contraction, axes: Sequence[int]) -> bool:
-        """Tell whether the axes are of the stack, and adding up in another order is exact or allowed."""
+        """Return whether the axes are of the stack, and adding up in another order is exact or allowed."""
         kinds = "iufc" if self.reassociate else "iu"
         stacked = {contraction.out[axis] for axis in axes} <= contraction.shared
         return stacked and contraction.last.results[0].dtype.kind in kinds

@@ -61,7 +61,7 @@ class _Hoisting:
         self.metas |= dict(zip(step.outputs, step.results, strict=True))
 
     def _is_shape_only(self, step: Step) -> bool:
-        """Tell whether a step reads literals, hoisted results and bound sizes alone, and its results have named sizes.
+        """Return whether a step reads only literals, hoisted results and bound sizes, and its results have named sizes.
 
         Steps that the user can observe are not hoisted.
         """

@@ -72,7 +72,7 @@ def _is_recomputable(node: Node, weigh: Weigh) -> bool:
 
 
 def _takes_no_memory(node: Node) -> bool:
-    """Tell whether the plan leaves the node to NumPy: filled arrays and stretches."""
+    """Return whether the plan leaves the node to NumPy: filled arrays and stretches."""
     return not node.inputs or node.op is broadcast_in_dim_op
 
 

@@ -63,7 +63,7 @@ class _Sinking:
         self.position[i] = position
 
     def _is_movable(self, i: int) -> bool:
-        """Tell whether a step is elementwise with one result, which is a number or no output of the plan."""
+        """Return whether a step is elementwise with one result, which is a number or no output of the plan."""
         step = self.steps[i]
         alone = TRAITS[step.op].elementwise and len(step.outputs) == 1 and not step.fallback and not step.sources
         return alone and (not self.ctx.rank(step.results[0]) or step.outputs[0] not in self.outputs)

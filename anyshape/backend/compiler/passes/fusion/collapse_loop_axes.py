@@ -38,7 +38,7 @@ def _other_metas(step: Step, parallel: ParallelAxis) -> list[TensorMeta]:
 
 
 def _may_collapse(analysis: RowAnalysis, entries: Entries, shapes: Sequence[tuple[Size, ...]], count: int) -> bool:
-    """Tell whether axes 1..count may collapse.
+    """Return whether axes 1..count may collapse.
 
     All values with the parallel axis must share them, under names that no other axis has. Every step must work along
     them as along rows.
@@ -53,7 +53,7 @@ def _may_collapse(analysis: RowAnalysis, entries: Entries, shapes: Sequence[tupl
 
 
 def _works_along(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
-    """Tell whether a step works along each of these axes as along rows."""
+    """Return whether a step works along each of these axes as along rows."""
     tiling = TRAITS[step.op].tiling
     return tiling is not None and tiling.collapse is not None and tiling.collapse(analysis, step, parallel, count)
 
@@ -112,5 +112,5 @@ def _leading(axes: Sequence[int], count: int) -> bool:
 
 
 def _ones(axes: Sequence[int], sizes: Sequence[Size], count: int) -> bool:
-    """Tell whether an array whose axes go to these has size 1 in front."""
+    """Return whether an array whose axes go to these has size 1 in front."""
     return all(axis > count or size == 1 for axis, size in zip(axes, sizes, strict=True))

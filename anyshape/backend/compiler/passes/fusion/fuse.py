@@ -73,7 +73,7 @@ class _Fusion:
             self.held.join(group, step)
 
     def _may_write_in_place(self, pad: Step) -> bool:
-        """Tell whether tiles make the operand of a pad, and only the pad reads it: then they write it in place."""
+        """Return whether tiles make the operand of a pad, and only the pad reads it: then they write it in place."""
         (slot,) = pad.inputs
         made = any(slot not in group.unfinished for group in self.open.makers(pad.inputs))
         return made and self.reads[str(slot)] == 1 and slot not in self.outputs
@@ -140,7 +140,7 @@ class _Fusion:
         return tuple([slot for slot in made if slot in self.outputs or self.reads[slot] > inside[slot]])
 
     def _is_worth_it(self, entries: Entries, escaping: Collection[str]) -> bool:
-        """Tell whether a group saves reads or writes of arrays, or threads share expensive arithmetic."""
+        """Return whether a group saves reads or writes of arrays, or threads share expensive arithmetic."""
         steps = [step for step, _ in entries]
         if not any(any(axis.operands) for _, axis in entries):
             return False

@@ -64,7 +64,7 @@ class _PartGraph:
         return [self.parts[i] for i in self._order()]
 
     def _pays(self, first: OpenGroup, later: OpenGroup) -> bool:
-        """Tell whether two groups are compatible, and no more arrays are live at once if they are one."""
+        """Return whether two groups are compatible, and no more arrays are live at once if they are one."""
         if len(first.entries) + len(later.entries) > MAX_MERGED or not first.is_compatible(later):
             return False
         inside = Counter([slot for _, step, _ in later.entries for slot in {*step.inputs}])
@@ -75,7 +75,7 @@ class _PartGraph:
         return not self.liveness.exceeds_pressure([first, later], later.end, first.start)
 
     def _is_separated(self, i: int, j: int, last: int) -> bool:
-        """Tell whether a path leads from one part to the other through a third."""
+        """Return whether a path leads from one part to the other through a third."""
         return self.paths.is_separated(i, j, last) or self.paths.is_separated(j, i, last)
 
     def _order(self) -> list[int]:

@@ -72,7 +72,7 @@ class OpenGroup:
         return self.entries
 
     def is_compatible(self, other: OpenGroup) -> bool:
-        """Tell whether both have the same rows and a common value, and neither needs all tiles of the other."""
+        """Return whether both have the same rows and a common value, and neither needs all tiles of the other."""
         if self.rows != other.rows:
             return False
         pairs = (self.read, other.read), (self.made, other.read), (self.read, other.made)

@@ -56,7 +56,7 @@ def _padded_operand(step: Step, pads: Mapping[str, Step], ctx: ShapeGuardContext
 
 
 def _is_plain(pad: Step, ctx: ShapeGuardContext) -> bool:
-    """Tell whether a pad puts zeros before and after one axis, and its sizes have names."""
+    """Return whether a pad puts zeros before and after one axis, and its sizes have names."""
     params = dict(pad.params)
     zero = params["value"] == 0 and not np.signbit(np.real(params["value"]))
     axes = [both for both in zip(params["low"], params["high"], strict=True) if both != (0, 0)]

@@ -28,7 +28,7 @@ class PartPaths:
         self.work = LEAST_WORK + WORK_PER_PART * len(readers)
 
     def is_separated(self, start: int, end: int, last: int) -> bool:
-        """Tell whether a path leads from one part to another through a third.
+        """Return whether a path leads from one part to another through a third.
 
         Parts with larger numbers than `last` are as they were, so no path leads back from them. Where searches have
         taken too long in all, the answer is yes.
@@ -43,7 +43,7 @@ class PartPaths:
         return any(low <= below[k][0] < high for k in before) or self._meet(after, before, last)
 
     def _meet(self, after: set[int], before: set[int], last: int) -> bool:
-        """Tell whether a path leads from a part to one that is before another, by a search from both sides in turn."""
+        """Return whether a path leads from a part to one that is before another, by a bidirectional search."""
         if not after.isdisjoint(before):
             return True
         sides = (after, [*after], self.readers), (before, [*before], self.needs)

@@ -43,7 +43,7 @@ class Liveness:
             self.last[slot] = self.last[self.base.get(slot, slot)] = position
 
     def is_large(self, slot: str) -> bool:
-        """Tell whether a result is a large array."""
+        """Return whether a result is a large array."""
         return self.long_axes.get(slot, -1) >= self.large_axes
 
     def large_operands(self, group: OpenGroup) -> set[str]:
@@ -51,7 +51,7 @@ class Liveness:
         return {base for slot in group.read if self.is_large(base := self.base.get(slot, slot))}
 
     def exceeds_pressure(self, groups: Sequence[OpenGroup], position: int, begun: int) -> bool:
-        """Tell whether groups that have not run keep too many large arrays alive at a position.
+        """Return whether groups that have not run keep too many large arrays alive at a position.
 
         Only arrays made after position `begun` count, and of these the ones that nothing but the groups still reads.
         """

@@ -56,7 +56,7 @@ class RowAnalysis:
         return None if single else axis
 
     def _is_plain(self, step: Step) -> bool:
-        """Tell whether a step has operands and one result, and all sizes have names."""
+        """Return whether a step has operands and one result, and all sizes have names."""
         if step.fallback or step.sources or len(step.outputs) != 1 or not step.metas:
             return False
         return all(self.ctx.sizes(m, field="rows") is not None for m in (*step.metas, *step.results))
@@ -106,7 +106,7 @@ def reduction(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
 
 
 def _can_be_carried(step: Step) -> bool:
-    """Tell whether partial results combine to the result: NumPy adds halves as singles, but partial sums are halves."""
+    """Return whether partial results combine exactly: NumPy adds float16 as float32, but partial sums are float16."""
     tiling = TRAITS[step.op].tiling
     combine = None if tiling is None else tiling.combine
     return combine is not None and (combine is not np.add or step.results[0].dtype != np.float16)
