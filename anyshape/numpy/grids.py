@@ -203,3 +203,12 @@ def triu_indices_from(arr: Any, k: Any = 0) -> Any:
         return np.triu_indices_from(arr, k)
     rows, columns = _matrix_shape("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
+) -> Any:
+    """Return the value of a function of the indices of a grid, one array for each axis; sizes may be symbolic."""
+    if not is_traced(shape):
+        return np.fromfunction(function, shape, dtype=dtype, like=like, **kwargs)
+    return function(*creation.indices(shape, dtype), **kwargs)

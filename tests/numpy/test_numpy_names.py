@@ -35,7 +35,6 @@ def test_types_constants_and_modules_are_those_of_numpy():
         "float64",
         "random",
         "testing",
-        "polynomial",
         "lib",
         "ma",
         "s_",

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.numpy import editing, fft, folds, grids, index_tricks, rearranging
-from anyshape.numpy.analysis import histograms, polynomials, signals
+from anyshape.numpy import editing, fft, folds, grids, index_tricks, polynomial, rearranging
+from anyshape.numpy.analysis import elements, histograms, polynomials, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
-NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft}
-OBJECTS: Mapping[str, Any] = index_tricks.OBJECTS  # that are indexed, by name
+NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft, "polynomial": polynomial}
+OBJECTS: Mapping[str, Any] = {**index_tricks.OBJECTS, **elements.OBJECTS}  # that NumPy's protocol does not reach
 
 METHODS = folds.METHODS  # of ufuncs
 
@@ -23,6 +23,7 @@ _HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = (
     (polynomials, np),
     (grids, np),
     (editing, np),
+    (elements, np),
     (histograms, np),
     (rearranging, np),
     (rearranging, np.lib.stride_tricks),

@@ -132,6 +132,9 @@ def _callee(node: ast.AST | None, frame: FrameType) -> tuple[Any, str]:
     if not isinstance(node, ast.Call):
         return None, ""
     name = ast.unparse(node.func)
+    if isinstance(node.func, ast.Call):  # of the object that a call makes: np.vectorize(f)(x)
+        maker = _looked_up(node.func.func, frame)
+        return (maker if has_type(maker, type) else None), name
     return (_looked_up(node.func, frame), name) if name.isascii() else (None, name)
 
 
@@ -196,6 +199,8 @@ def _instead_of_numpy(function: Any, name: str) -> str:
         return f"write x.astype(np.{name})"
     if has_type(function, np.vectorize):
         return _IMPORT.format(name="vectorize")
+    if _path(function)[0].startswith("numpy.polynomial"):
+        return _IMPORT.format(name="polynomial")
     is_ours = getattr(np, name, None) is function and getattr(anyshape.numpy, name, function) is not function
     return _IMPORT.format(name=name) if is_ours else _NO_COUNTERPART
 
