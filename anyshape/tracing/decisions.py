@@ -15,10 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.backend.interpreter import evaluate, evaluate_node
+from anyshape.backend.runtime.generator_states import unmoved
 from anyshape.backend.runtime.outcome import PathLeft
 from anyshape.errors import ConcretizationError
-from anyshape.graph.ir.builder import Builder, Traced, has_drawn, unhidden, user_line
-from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of
+from anyshape.graph.ir.builder import Builder, Traced, active_builders, unhidden, user_line
+from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of, draws
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.ops.control import decide_op
 from anyshape.ops.core.apply import describe
@@ -30,7 +31,7 @@ _MANY_IN_A_ROW = 8  # decisions on one line
 _NAMED: set[tuple[str, int]] = set()  # lines of loops that the log has named
 _MOST_WITHOUT_EXAMPLES = 64  # decisions of a batch of no examples, whose answer is False or 0
 _INSTEAD = "write the choice with np.where or anyshape.cond, and the loop with anyshape.while_loop"
-_BEFORE_DRAWS = "decide before the first draw of a random number, or " + _INSTEAD
+_BEFORE_DRAWS = "decide before the first draw in the function of vmap, or " + _INSTEAD
 _Key: TypeAlias = tuple[Builder, Value]
 
 
@@ -43,7 +44,7 @@ def path_left(graph: Graph, arrays: Sequence[Any]) -> PathLeft | None:
             nodes.append(node)
             read.update(node.operands)
     try:
-        evaluate_quietly(replace(graph, nodes=tuple(reversed(nodes)), outputs=()), arrays)
+        evaluate_quietly(replace(graph, nodes=tuple(reversed(nodes)), outputs=()), unmoved(arrays))
     except PathLeft as left:
         return left
     except Exception:  # of the call itself: the run has raised it too
@@ -73,7 +74,7 @@ class Decisions:
         answer = self.answers.get(key)
         if answer is None:
             where = user_line()
-            if has_drawn():  # a run that leaves the path would draw again
+            if any(b.is_batched and b.has_drawn for b in active_builders()):  # a batch draws other numbers
                 raise unhidden(ConcretizationError(asked, describe(x), where, _BEFORE_DRAWS))
             answer = self._computed(x, asked, where)
             if self.strict:
@@ -98,7 +99,7 @@ class Decisions:
 
     def _computed(self, x: Traced, asked: str, where: SourceLine | None) -> bool | int:
         try:
-            value = self.values.of((x.builder, x.value))
+            value = self._values().of((x.builder, x.value))
         except _NoValueError:
             raise unhidden(ConcretizationError(asked, describe(x), where, _INSTEAD)) from None
         except _NoExampleError:
@@ -110,6 +111,16 @@ class Decisions:
             return False if x.dtype.kind == "b" else 0
         answer: bool | int = value.item()
         return answer
+
+    def _values(self) -> _Values:
+        """Return the values of this call. Draws are made anew for each decision, in their order, by copies."""
+        builders = active_builders()
+        if not any(b.has_drawn for b in builders):
+            return self.values
+        values = _Values(self.values.root, unmoved(self.values.arrays))
+        for builder, node in [(b, node) for b in builders for node in b.nodes if draws(node)]:
+            values.of((builder, node.outputs[0]))
+        return values
 
     def require_checked(self, graph: Graph) -> None:
         """Raise an error unless the program checks each answer."""

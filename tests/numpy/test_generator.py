@@ -349,22 +349,107 @@ def test_paths_draw_what_they_draw_in_numpy(transform):
         assert state(traced) == state(eager) == state(own)
 
 
+def proposes(rng, x):
+    """Walk by Metropolis steps, whose acceptance is a decision on numbers drawn."""
+    for _ in range(3):
+        y = x + 0.5 * rng.normal(size=x.shape)
+        if np.log(rng.random()) < np.sum(x * x) - np.sum(y * y):
+            x = y
+    return x
+
+
+def rejects(rng, x):
+    for _ in range(4):
+        z = rng.normal()
+        if z > 0.3:
+            break
+    return x * z + rng.random()
+
+
 AFTER_DRAWS = [
     lambda rng, x: x if rng.normal() > 0 else -x,
     lambda rng, x: x + rng.normal() if np.sum(rng.normal() * x) > 0 else -x,
-    lambda rng, x: x * rng.random() if np.sum(rng.random(3)) + 0 * grad(lambda x: rng.normal() * x)(x[0]) > 0 else x,
     lambda rng, x: (rng.normal(), x if np.sum(x) > 0 else -x)[1],
     lambda rng, x: x[: int(rng.integers(0, 3))],
+    lambda rng, x: x * (rng.random() if rng.random() > 0.5 else rng.integers(5)) * rng.normal(),
+    proposes,
+    rejects,
 ]
 
 
 @pytest.mark.parametrize("number", range(len(AFTER_DRAWS)))
-def test_decisions_after_a_draw_are_refused(number):
-    """A run that leaves its path after a draw would draw again."""
+def test_decisions_after_a_draw_take_the_path_of_numpy(number):
+    function = AFTER_DRAWS[number]
+    traced, eager, own, copied = (generator() for _ in range(4))
+    program, slope = jit(function), jit(grad(lambda rng, x: np.sum(function(rng, x)), 1))
+    for turn in range(16):
+        x = np.full(turn % 3 + 1, 0.7 - turn % 2)
+        assert_same(program(traced, x), function(eager, x))
+        slope(own, x)
+        assert state(traced) == state(eager) == state(own)
+        before = copied.bit_generator.state
+        value = np.sum(function(copied, x))
+        after = copied.bit_generator.state
+        copied.bit_generator.state = before
+        moved = np.sum(function(copied, x + 1e-7))
+        copied.bit_generator.state = before
+        gradient = slope(copied, x)
+        assert copied.bit_generator.state == after
+        if abs(moved - value) < 1e-3:  # else the path changes in between
+            np.testing.assert_allclose(np.sum(gradient), (moved - value) / 1e-7, rtol=1e-4, atol=1e-5)
+
+
+def test_a_decision_in_a_gradient_reads_the_draws_before_it():
+    def function(rng, x):
+        first = rng.normal()
+        slope = grad(lambda x: x * (rng.normal() if rng.random() > 0.5 else 3.0))(x)
+        return slope * first if rng.random() > 0.5 else slope - first
+
+    def by_hand(rng, x):
+        first = rng.normal()
+        slope = rng.normal() if rng.random() > 0.5 else 3.0
+        return slope * first if rng.random() > 0.5 else slope - first
+
+    traced, eager, program = generator(), generator(), jit(function)
+    for _ in range(20):
+        np.testing.assert_allclose(program(traced, 0.5), by_hand(eager, 0.5))
+        assert state(traced) == state(eager)
+
+
+def test_one_generator_passed_twice_is_one_where_python_decides():
+    def function(rng, other, x):
+        return x + rng.normal() if other.random() > rng.random() else x - other.normal()
+
+    traced, eager, program = generator(), generator(), jit(function)
+    for _ in range(12):
+        np.testing.assert_allclose(program(traced, traced, 0.5), function(eager, eager, 0.5))
+        assert state(traced) == state(eager)
+
+
+def test_a_failure_after_a_decision_on_a_draw_restores_the_state():
+    @jit
+    def function(rng, x):
+        if rng.random() > 0.5:
+            raise ValueError("no luck")
+        return x * rng.normal()
+
+    rng = generator()
+    for _ in range(20):
+        before, copied = state(rng), generator()
+        copied.bit_generator.state = rng.bit_generator.state
+        fails = copied.random() > 0.5
+        try:
+            assert function(rng, 2.0) == 2.0 * copied.normal() and not fails
+        except ValueError:
+            assert fails and state(rng) == before
+            rng.random()
+
+
+def test_decisions_after_a_draw_in_a_batch_are_refused():
+    """A batch draws all numbers of a call site at once: the first example has other numbers than alone."""
     traced = generator()
-    with pytest.raises(errors.ConcretizationError, match="decide before the first draw") as caught:
-        jit(AFTER_DRAWS[number])(traced, np.ones(3))
-    assert "test_generator.py" in str(caught.value)
+    with pytest.raises(errors.ConcretizationError, match="decide before the first draw in the function of vmap"):
+        jit(lambda rng, x: vmap(lambda y: y if rng.normal() > 0 else -y)(x))(traced, np.ones(3))
     assert state(traced) == state(generator())
 
 

@@ -156,6 +156,11 @@ class Builder:
         self.resumed = 0  # how often `resume` made it the innermost one
         self.logs = _LOG.isEnabledFor(logging.DEBUG)
 
+    @property
+    def has_drawn(self) -> bool:
+        """Whether the graph draws random numbers so far."""
+        return self.draw_order is not None and self.draw_order.last is not None
+
     # -- inputs, constants and sizes
 
     def input(self, meta: TensorMeta) -> Traced:
@@ -359,11 +364,6 @@ def active() -> Builder | None:
 def active_builders() -> list[Builder]:
     """Return the builders of this thread, outermost first."""
     return _STACK.builders
-
-
-def has_drawn() -> bool:
-    """Return whether a graph that is being traced in this thread draws random numbers so far."""
-    return any(b.draw_order is not None and b.draw_order.last is not None for b in active_builders())
 
 
 def last_draw() -> Value | None:

@@ -2,7 +2,8 @@
 
 A run that leaves the path of its program raises PathLeft, with the turn of the decision and the new answer. The call
 then goes on with a program that has the same answers before this turn and the new one in it. If there is none, the
-function is traced once more, and gets its answers from the call. A run undoes nothing: decisions come before draws.
+function is traced once more, and gets its answers from the call. A run
+that has drawn random numbers restores the generators, and the next one draws them again.
 
 Plans may add up in another order than NumPy. Where they disagree about an answer with the naive evaluator, that one
 computes the result.
