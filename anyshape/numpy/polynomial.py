@@ -1,7 +1,7 @@
 """Serve `numpy.polynomial` on traced coefficients and points.
 
 NumPy writes its polynomials in Python over its own functions. The same code runs here over the functions of
-`anyshape.numpy`: trimming of zeros is a decision on values, and degrees are sizes that Python asks for. Concrete
+`anyshape.numpy`. So trimming of zeros is a decision on values, and a degree has a program of its own. Concrete
 arguments go to NumPy. The classes are subclasses of NumPy's.
 """
 

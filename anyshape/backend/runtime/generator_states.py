@@ -17,7 +17,6 @@ from anyshape.backend.runtime.outcome import PathLeft
 from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.graph import Graph, applies, draws
 
-
 _FLOAT = np.dtype(float)
 
 

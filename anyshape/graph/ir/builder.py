@@ -158,7 +158,7 @@ class Builder:
 
     @property
     def has_drawn(self) -> bool:
-        """Whether the graph draws random numbers so far."""
+        """True once the graph draws random numbers."""
         return self.draw_order is not None and self.draw_order.last is not None
 
     # -- inputs, constants and sizes

@@ -49,8 +49,8 @@ def _as_int(x: Any) -> Any:
     return int(x) if has_type(x, bool) else x
 
 
-def _of_no_number(name: str, x: Any, other: Any) -> Any:
-    """Return the result of an operator for an operand that is no number, None for one that is."""
+def _without_numbers(name: str, x: Any, other: Any) -> Any:
+    """Return the result of an operator for an operand without numbers, None for others."""
     if getattr(other, "__array_ufunc__", other) is None:
         return NotImplemented  # a class that takes arrays itself, such as a polynomial
     if isinstance(other, _NO_OPERANDS) or (name in _COMPARISONS and is_foreign(other)):
@@ -63,9 +63,9 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     compute = _computation(name)
 
     def forward(self: Any, other: Any) -> Any:
-        of_no_number = _of_no_number(name, self, other)
-        if of_no_number is not None:
-            return of_no_number
+        result_without = _without_numbers(name, self, other)
+        if result_without is not None:
+            return result_without
         if self.weak and name in _DIVISIONS:
             check_divisor(self, other)
         result = compute(self, other)
