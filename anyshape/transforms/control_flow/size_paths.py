@@ -83,7 +83,7 @@ class _Paths:
         with contextlib.ExitStack() as stack:
             for condition in held:
                 stack.enter_context(self.builder.scope.apart(condition))
-            trace_inner(self.builder, lambda _: (self.function(), None), self.name, (), whole=True)
+            trace_inner(self.builder, lambda _: (self.function(), None), self.name, (), whole=True, writes=True)
 
     def _is_known(self, claim: Claim) -> bool:
         """Return whether a claim is about sizes of the whole trace, not of one attempt."""

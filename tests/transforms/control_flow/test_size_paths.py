@@ -199,3 +199,19 @@ def test_draws_come_once_and_in_order():
         ours, theirs = np.random.default_rng(5), np.random.default_rng(5)
         np.testing.assert_allclose(program(vector(n), ours), noisy(vector(n), theirs), 1e-12)
         assert ours.random() == theirs.random()
+
+
+def test_a_path_may_write_to_an_argument():
+    def clears(x, y):
+        if x.shape[0] > 2:
+            x[0] = 5.0
+            if y.shape[0] == 1:
+                y += x.sum()
+        return x.sum() + y.sum()
+
+    program = export(clears)(Spec("n"), Spec("m"))
+    for n, m in [(1, 1), (3, 1), (3, 2), (5, 0), (2, 2)]:
+        ours, theirs = (vector(n), vector(m)), (vector(n), vector(m))
+        np.testing.assert_allclose(program(*ours), clears(*theirs))
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(a, b)
