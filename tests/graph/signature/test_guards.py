@@ -279,3 +279,27 @@ def _calls_of_dropping(count):
 def test_looking_for_implied_conditions_costs_the_same_in_long_programs():
     few, many = _calls_of_dropping(400), _calls_of_dropping(1200)
     assert many - few < 40 * 800  # the strongest bounds are found in one pass; no condition is asked about
+
+
+# -- conditions that equalities imply ------------------------------------------------------------------------------
+
+
+def stretched(x, y, z):
+    return (x + y) * z
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 4), (3, 5), (2, 5), (0, 4), (1, 4), (3, 1)])
+@pytest.mark.parametrize("which", range(3))
+def test_a_plan_for_a_pattern_of_ones_refuses_what_the_first_plan_refuses(shape, which):
+    arrays = [np.full((3, 4), k + 1.0) for k in range(3)]
+    other = [np.ones(shape) if k == which else x for k, x in enumerate(arrays)]
+    results = []
+    for optimize in ("now", "off"):
+        f = jit(stretched, optimize=optimize)
+        f(*arrays)
+        try:
+            results.append(f(*other).tolist())
+        except SizeMismatchError as error:
+            results.append(str(error))
+    assert results[0] == results[1]
+    assert isinstance(results[0], str) == (shape in ((2, 4), (3, 5), (2, 5), (0, 4)))
