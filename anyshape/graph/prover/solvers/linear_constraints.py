@@ -118,10 +118,12 @@ class Snapshot(NamedTuple):
 class LinearForms:
     """Columns with their definitions, and the linear forms of sizes over them.
 
-    `definitions` hold unconditionally; of each of the `cases`, at least one alternative holds.
+    `monomials` has the monomial of each column. `definitions` hold unconditionally. Of each of the `cases`, at least
+    one alternative holds.
     """
 
     columns: dict[Any, int] = field(default_factory=dict)
+    monomials: list[Any] = field(default_factory=list)
     definitions: list[Constraint] = field(default_factory=list)
     cases: list[list[list[Constraint]]] = field(default_factory=list)
     products: list[Monomial] = field(default_factory=list)
@@ -152,13 +154,14 @@ class LinearForms:
 
     def snapshot(self) -> Snapshot:
         """Return the state that `roll_back` restores."""
-        return Snapshot(len(self.columns), len(self.definitions), len(self.cases), len(self.products))
+        return Snapshot(len(self.monomials), len(self.definitions), len(self.cases), len(self.products))
 
     def roll_back(self, snapshot: Snapshot) -> None:
         """Remove everything that was added since the snapshot."""
-        while len(self.columns) > snapshot.columns:
-            self.columns.popitem()
-        del self.definitions[snapshot.definitions :], self.cases[snapshot.cases :], self.products[snapshot.products :]
+        for monomial in self.monomials[snapshot.columns :]:
+            del self.columns[monomial]
+        del self.monomials[snapshot.columns :], self.definitions[snapshot.definitions :]
+        del self.cases[snapshot.cases :], self.products[snapshot.products :]
 
     def constraint(self, row: Row) -> Constraint:
         """Return the row over the columns."""
@@ -169,7 +172,8 @@ class LinearForms:
     def _column(self, monomial: Monomial) -> int:
         column = self.columns.get(monomial)
         if column is None:
-            column = self.columns[monomial] = len(self.columns)
+            column = self.columns[monomial] = len(self.monomials)
+            self.monomials.append(monomial)
             low, high = polynomial_bounds.of_monomial(monomial)
             if low is not None:
                 self.definitions.append(Constraint({column: 1}, -low, ">="))
