@@ -81,6 +81,15 @@ def adds_to_counts(make):
     return add
 
 
+def adds(make):
+    def add(x):
+        y = make(3)
+        y += x
+        return y
+
+    return add
+
+
 STORED = "create the array by np.zeros_like(x) or anyshape.numpy: one of NumPy cannot hold traced values"
 FLOAT = "compute with the array itself: a Python float would be a constant of every derivative"
 CALLBACK = "call it outside the traced function, or through anyshape.pure_callback"
@@ -116,6 +125,7 @@ SLIPS = [
     Slip("stored count", stores(lambda n: np.zeros(n, int), lambda x: (x > 0).sum()), needs("y[0] = ...", "int()", STORED, "a traced array i64[]"), stores(lambda n: anp.zeros(n, int), lambda x: (x > 0).sum()), [3, 0, 0]),
     Slip("stored bool", stores(lambda n: np.zeros(n, bool), lambda x: x[0] > 0), needs("y[0] = ...", "bool()", STORED, "a traced array bool[]"), stores(lambda n: anp.zeros(n, bool), lambda x: x[0] > 0), [True, False, False]),
     Slip("added to a count", adds_to_counts(np.zeros), needs("y[0] = ...", "int()", STORED, "a traced array i64[]"), adds_to_counts(anp.zeros), [3, 0, 0]),
+    Slip("added in place", adds(np.zeros), "y += x: an array of NumPy cannot hold traced values at HERE\n  create the array by np.zeros_like(x) or anyshape.numpy", adds(anp.zeros), X),
     Slip("fill", fills(np.zeros), needs("y.fill((x > 0).sum())", "int()", "write import anyshape.numpy as np, whose arrays take traced values", "a traced array i64[]"), fills(anp.zeros), [3, 3, 3]),
     Slip("struct.pack", lambda x: struct.pack("d", x[0]), needs("struct.pack('d', x[0])", "float()", outside("struct.pack")), lambda x: x[0], 0.5),
     Slip("memoryview", lambda x: memoryview(x), needs("memoryview(x)", "memoryview", outside("memoryview"), "a traced array"), lambda x: x, X),

@@ -416,6 +416,32 @@ def test_a_decision_in_a_gradient_reads_the_draws_before_it():
         assert state(traced) == state(eager)
 
 
+def test_a_decision_in_a_checkpoint_draws_once():
+    def function(rng, x):
+        first = rng.normal()
+        y = anyshape.checkpoint(lambda y: y * y * rng.normal() if rng.random() > 0.5 else y * first)(x)
+        return y + rng.normal() * x if rng.random() > 0.3 else y
+
+    def by_hand(rng, x):
+        first = rng.normal()
+        factor = x * rng.normal() if rng.random() > 0.5 else first
+        return x * factor + rng.normal() * x if rng.random() > 0.3 else x * factor
+
+    traced, eager, program = generator(), generator(), jit(anyshape.value_and_grad(function, argnums=1))
+    for _ in range(12):
+        np.testing.assert_allclose(program(traced, 0.7)[0], by_hand(eager, 0.7))
+        assert state(traced) == state(eager)
+
+
+def test_paths_beyond_the_limit_draw_as_numpy(monkeypatch):
+    monkeypatch.setattr(anyshape.config, "max_paths", 3)
+    function = lambda rng, x: x * int(rng.integers(0, 20)) + rng.normal()
+    traced, eager, program = generator(), generator(), jit(function)
+    for _ in range(10):
+        np.testing.assert_allclose(program(traced, 0.5), function(eager, 0.5))
+        assert state(traced) == state(eager)
+
+
 def test_one_generator_passed_twice_is_one_where_python_decides():
     def function(rng, other, x):
         return x + rng.normal() if other.random() > rng.random() else x - other.normal()

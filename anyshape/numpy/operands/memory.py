@@ -364,7 +364,10 @@ def into(out: Any, result: Any, name: str, where: Any = True, *, stretches: bool
     asked = f"{name}(..., out=x)"
     become_traced(out, asked)
     if not isinstance(out, Traced):
-        raise MutationError(asked, "an array of NumPy cannot hold traced values", "use the result", user_line())
+        where = user_line()
+        is_operator = where is not None and "= " in where.expression.partition("(")[0]  # y += x
+        advice = "create the array by np.zeros_like(x) or anyshape.numpy" if is_operator else "use the result"
+        raise MutationError(asked, "an array of NumPy cannot hold traced values", advice, where)
     if not out.is_array:
         raise MutationError(asked, "a number cannot be written to", "use the result", user_line())
     if not stretches:
