@@ -1,0 +1,331 @@
+"""Run the examples of HIPS/autograd with anyshape behind autograd's names, beside autograd itself.
+
+`python -m tests.external.autograd_examples FOLDER --reference PYTHON` prints a row for each example of a checkout of
+github.com/HIPS/autograd. PYTHON is an interpreter that has autograd, numpy and scipy. Both runs record what the first
+calls of `grad` and its siblings return, and these numbers must agree. The text of an example stays as it is: modules of
+a shim stand for autograd, for pictures and for data that would be fetched.
+"""
+
+import argparse
+import builtins
+import importlib
+import importlib.util
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+import types
+from collections import Counter
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import numpy
+
+ROOT = Path(__file__).parents[2]
+CALLS = 8  # of derivatives, whose results are recorded
+TRANSFORMS = ("grad", "value_and_grad", "elementwise_grad", "jacobian", "hessian_vector_product", "multigrad_dict")
+PICTURES = ("matplotlib", "matplotlib.pyplot", "matplotlib.image", "matplotlib.cm", "mpl_toolkits", "graphviz")
+AGREEMENT = {"rtol": 1e-6, "atol": 1e-8}
+SKIPPED = ("__init__", "data", "data_mnist")
+
+
+class EnoughError(BaseException):
+    """Raised to end an example once enough results are recorded."""
+
+
+class Recorder:
+    """Results of calls that come from the example itself, as flat lists of floats."""
+
+    def __init__(self):
+        self.results = []
+
+    def watch(self, transform):
+        """Return a transform whose functions record their results, where these are numbers."""
+
+        def watched(*args, **kwargs):
+            function = transform(*args, **kwargs)
+
+            def recorded(*inner, **options):
+                result = function(*inner, **options)
+                flat = numbers_of(result)
+                if flat is not None:
+                    self.results.append(flat)
+                    if len(self.results) >= CALLS:
+                        raise EnoughError
+                return result
+
+            return recorded
+
+        return watched
+
+
+def numbers_of(tree):
+    """Return the floats of nested containers; None if something there is no array of NumPy."""
+    if isinstance(tree, dict):
+        tree = [tree[key] for key in sorted(tree)]
+    if isinstance(tree, (list, tuple)):
+        parts = [numbers_of(part) for part in tree]
+        return None if any(part is None for part in parts) else [x for part in parts for x in part]
+    if type(tree).__module__.partition(".")[0] not in ("numpy", "builtins") or not hasattr(tree, "__float__"):
+        return None
+    return numpy.ravel(tree).astype(float).tolist()
+
+
+# -- autograd's names over anyshape
+
+
+def module(name, **members):
+    """Put a module among those that are loaded."""
+    made = types.ModuleType(name)
+    made.__path__ = []
+    made.__dict__.update(members)
+    sys.modules[name] = made
+    parent, _, child = name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], child, made)
+    return made
+
+
+def from_folder(folder, name):
+    """Load a module of autograd that is plain Python over its public names."""
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name.replace('.', '/')}.py")
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[name] = made
+    parent, _, child = name.rpartition(".")
+    setattr(sys.modules[parent], child, made)
+    spec.loader.exec_module(made)
+    return made
+
+
+def primitives(anyshape):
+    """Return `primitive` and `defvjp` over `custom_vjp`. Functions among the arguments are bound first."""
+
+    class Primitive:
+        """Function with a derivative rule."""
+
+        def __init__(self, function):
+            self.function, self.makers, self.__name__ = function, (), function.__name__
+
+        def __get__(self, instance, owner):
+            return self if instance is None else types.MethodType(self, instance)
+
+        def __call__(self, *args):
+            positions = [i for i, arg in enumerate(args) if not callable(arg)]
+
+            def whole(arrays):
+                values = dict(zip(positions, arrays, strict=True))
+                return [values.get(i, arg) for i, arg in enumerate(args)]
+
+            def forward(*arrays):
+                ans = self(*whole(arrays))  # by the rule, for derivatives of the rule
+                return ans, (ans, arrays)
+
+            def backward(residual, ct):
+                ans, arrays = residual
+                makers = [self.makers[i] if i < len(self.makers) else None for i in positions]
+                return tuple(
+                    x * 0.0 if maker is None else maker(ans, *whole(arrays))(ct)
+                    for x, maker in zip(arrays, makers, strict=True)
+                )
+
+            rule = anyshape.custom_vjp(lambda *arrays: self.function(*whole(arrays)))
+            rule.defvjp(forward, backward)
+            return rule(*[args[i] for i in positions])
+
+    def defvjp(function, *makers, argnums=None):
+        function.makers = makers
+
+    return Primitive, defvjp
+
+
+def install_shim(folder, recorder):
+    """Put modules with autograd's names over anyshape among those that are loaded."""
+    anyshape = importlib.import_module("anyshape")
+    anp = importlib.import_module("anyshape.numpy")
+    scipy = importlib.import_module("anyshape.scipy")
+    primitive, defvjp = primitives(anyshape)
+
+    def number(function):
+        def reshaped(*args, **kwargs):
+            value = function(*args, **kwargs)
+            return anp.reshape(value, ()) if anp.shape(value) in ((1,), (1, 1)) else value
+
+        return reshaped
+
+    def derivative(transform, convert=lambda function: function):
+        return lambda function, argnum=0: transform(convert(function), argnums=argnum)
+
+    def elementwise_grad(function, argnum=0):
+        return anyshape.grad(lambda *args, **kwargs: anp.sum(function(*args, **kwargs)), argnums=argnum)
+
+    def hessian_vector_product(function, argnum=0):
+        gradient = anyshape.grad(number(function), argnums=argnum)
+
+        def product(*args):
+            *rest, vector = args
+            slope = lambda *args: anp.tensordot(gradient(*args), vector, anp.ndim(vector))
+            return anyshape.grad(slope, argnums=argnum)(*rest)
+
+        return product
+
+    def make_vjp(function, argnum=0):
+        def at(*args):
+            value, back = anyshape.vjp(lambda x: function(*args[:argnum], x, *args[argnum + 1 :]), args[argnum])
+            return (lambda ct: back(ct)[0]), value
+
+        return at
+
+    watched = {
+        "grad": recorder.watch(derivative(anyshape.grad, number)),
+        "value_and_grad": recorder.watch(derivative(anyshape.value_and_grad, number)),
+        "jacobian": recorder.watch(derivative(anyshape.jacobian)),
+        "elementwise_grad": recorder.watch(elementwise_grad),
+        "hessian_vector_product": recorder.watch(hessian_vector_product),
+    }
+    module("autograd", make_vjp=make_vjp, **watched)
+    sys.modules["autograd.numpy"] = sys.modules["autograd"].numpy = anp
+    for name in ("linalg", "fft", "random"):
+        sys.modules[f"autograd.numpy.{name}"] = getattr(anp, name)
+    module("autograd.builtins", **{name: getattr(builtins, name) for name in ("tuple", "list", "dict", "type")})
+
+    def vspace(x):
+        return types.SimpleNamespace(zeros=lambda: anp.zeros_like(x), add=lambda a, b: a + b)
+
+    module("autograd.extend", primitive=primitive, defvjp=defvjp, vspace=vspace)
+
+    def check_grads(function, modes=("fwd", "rev"), order=2):
+        return lambda *args: anyshape.check_grads(function, args, order, modes)
+
+    module("autograd.test_util", check_grads=check_grads)
+    module("autograd.scipy")
+    for name in ("special", "stats", "linalg"):
+        sys.modules[f"autograd.scipy.{name}"] = getattr(scipy, name)
+        setattr(sys.modules["autograd.scipy"], name, getattr(scipy, name))
+    for name in ("norm", "multivariate_normal", "t", "dirichlet", "poisson"):
+        sys.modules[f"autograd.scipy.stats.{name}"] = getattr(scipy.stats, name)
+    for name in ("util", "wrap_util"):
+        from_folder(folder, f"autograd.{name}")
+    module("autograd.misc")
+    for name in ("flatten", "optimizers", "fixed_points"):
+        from_folder(folder, f"autograd.misc.{name}")
+        if name == "flatten":
+            sys.modules["autograd.misc"].flatten = sys.modules["autograd.misc.flatten"].flatten
+
+
+def watch_autograd(recorder):
+    """Let autograd's own transforms record their results."""
+    autograd = importlib.import_module("autograd")
+    importlib.import_module("autograd.misc.optimizers")
+    for name in TRANSFORMS:
+        if hasattr(autograd, name):
+            setattr(autograd, name, recorder.watch(getattr(autograd, name)))
+
+
+# -- one example
+
+
+def stub_surroundings():
+    """Let pictures be nothing, and data be small random arrays."""
+    for name in PICTURES:
+        sys.modules[name] = MagicMock(name=name)
+    draws = numpy.random.RandomState(5)
+    plt = sys.modules["matplotlib"].pyplot = sys.modules["matplotlib.pyplot"]
+    plt.subplots.side_effect = lambda *args, **kwargs: (MagicMock(), MagicMock())
+    plt.imread.side_effect = lambda path: draws.rand(*((24, 24) if "skull" in path else (12, 12, 4)))
+    images = lambda count: (draws.rand(count, 28, 28) * 255).astype("uint8")
+    labels = lambda count: draws.randint(0, 10, count).astype("uint8")
+    fake = types.ModuleType("data_mnist")
+    fake.mnist = lambda: (images(64), labels(64), images(16), labels(16))
+    sys.modules["data_mnist"] = fake
+    numpy.random.seed(0)
+
+
+def run_example(options):
+    """Print the recorded results of an example as JSON, with the error that ended it."""
+    recorder = Recorder()
+    stub_surroundings()
+    sys.path.insert(0, str(options.folder / "examples"))
+    if options.inside == "autograd":
+        watch_autograd(recorder)
+    else:
+        install_shim(options.folder, recorder)
+    end = ""
+    try:
+        runpy.run_path(str(options.folder / "examples" / f"{options.names[0]}.py"), run_name="__main__")
+    except EnoughError:
+        pass
+    except Exception as error:
+        end = f"{type(error).__name__}: {error}"
+    Path(options.out).write_text(json.dumps({"results": recorder.results, "end": end}))
+
+
+def outcome(interpreter, options, name, inside):
+    """Run an example in a process of its own, and return what it recorded."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.json"
+        command = [interpreter, str(Path(__file__)), str(options.folder), "--names", name]
+        command += ["--inside", inside, "--out", str(out)]
+        environment = os.environ | ({"PYTHONPATH": str(ROOT)} if inside == "anyshape" else {})
+        try:
+            run = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=options.seconds,
+                check=False,
+                cwd=folder,
+                env=environment,
+            )
+        except subprocess.TimeoutExpired:
+            return {"results": [], "end": f"not done in {options.seconds} s"}
+        if not out.exists():
+            return {"results": [], "end": (run.stderr.strip().splitlines() or ["no result"])[-1]}
+        return json.loads(out.read_text())
+
+
+def verdict(theirs, ours):
+    """Return "right" with the number of results that agree, or what differs."""
+    count = len(theirs["results"])
+    if not count:
+        return f"autograd gives nothing to compare: {theirs['end']}"
+    if ours["end"] and not theirs["end"]:
+        return ours["end"].strip().replace("\n", " ")
+    if len(ours["results"]) != count:
+        return f"{len(ours['results'])} results, {count} by autograd {theirs['end']}"
+    for i, (a, b) in enumerate(zip(ours["results"], theirs["results"], strict=True)):
+        if len(a) != len(b) or not numpy.allclose(a, b, equal_nan=True, **AGREEMENT):
+            return f"result {i} differs"
+    return f"right, {count} results {theirs['end'][:60]}"
+
+
+def main(arguments=None):
+    """Compare examples, and return 1 unless all agree."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="a checkout of github.com/HIPS/autograd")
+    parser.add_argument("--reference", default=sys.executable, help="an interpreter that has autograd")
+    parser.add_argument("--names", nargs="*", help="examples; all without it")
+    parser.add_argument("--seconds", type=float, default=120.0, help="time for each run")
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    parser.add_argument("--out", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.inside:
+        run_example(options)
+        return 0
+    counts = Counter()
+    paths = [*(options.folder / "examples").glob("*.py"), options.folder / "examples" / "fluidsim" / "fluidsim.py"]
+    paths.append(options.folder / "examples" / "fluidsim" / "wing.py")
+    names = sorted(str(p.relative_to(options.folder / "examples"))[:-3] for p in paths if p.stem not in SKIPPED)
+    for name in options.names or names:
+        theirs = outcome(options.reference, options, name, "autograd")
+        row = verdict(theirs, outcome(sys.executable, options, name, "anyshape"))
+        counts["right"] += row.startswith("right")
+        counts["all"] += 1
+        print(f"{name:34}{row[:160]}", flush=True)
+    print(f"{counts['right']} of {counts['all']} have autograd's numbers")
+    return int(counts["right"] < counts["all"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
