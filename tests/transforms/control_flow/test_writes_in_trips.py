@@ -4,6 +4,8 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import anyshape
 from anyshape import fori_loop, grad, jit, scan, vmap, while_loop
@@ -46,9 +48,11 @@ BODIES = {
     "old one lives on": lambda c, i: ((set_one(c[0], i, 2.0 + i), c[0]), c[1][0]),
 }
 
+IN_GATE = ("both", "swap of both", "old carry is a result", "view is a carry", "old one lives on")
+
 
 @pytest.mark.parametrize("same", [False, True])
-@pytest.mark.parametrize("trips", [0, 1, 2, 7])
+@pytest.mark.parametrize("trips", [0, 2, 7])
 @pytest.mark.parametrize("name", BODIES)
 def test_values_are_those_of_copies(name, trips, same):
     x = np.arange(5.0)
@@ -63,7 +67,9 @@ def test_values_are_those_of_copies(name, trips, same):
     assert not np.shares_memory(a, b) and not np.shares_memory(a, x) and not np.shares_memory(b, y)
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in IN_GATE)) for name in BODIES]
+)
 def test_derivatives_and_batches(name):
     x, y = np.linspace(1, 2, 5), np.linspace(-1, 1, 5)
 
@@ -189,3 +195,73 @@ def test_a_trip_does_not_copy_its_carry(nested):
         x.copy()
     copies = time.process_time() - copies
     assert min(seconds(200) - seconds(0) for _ in range(3)) < copies / 4
+
+
+# -- random bodies -------------------------------------------------------------------------------------------------
+
+MOVES = {
+    "set": lambda c, a, b, i: c[a].at[i % 4].set(c[b][(i + 1) % 4] * 0.5 + 1),
+    "add": lambda c, a, b, i: c[a].at[i % 4].add(c[b][(2 * i) % 4]),
+    "part": lambda c, a, b, i: c[a].at[1:3].set(c[b][:2] * 0.9),
+    "copy": lambda c, a, b, i: c[b],
+    "view": lambda c, a, b, i: c[b][::-1],
+    "mix": lambda c, a, b, i: np.tanh(c[a] + c[b] * 0.3),
+    "branch": lambda c, a, b, i: anyshape.cond(c[b][0] > 0.2, lambda x: x.at[i % 4].set(0.25), lambda x: x, c[a]),
+    "loop": lambda c, a, b, i: fori_loop(0, 2, lambda j, x: x.at[j].set(x[i % 4] + x[j + 1]), c[a]),
+}
+moves = st.lists(
+    st.tuples(st.sampled_from([*MOVES, "swap"]), st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=5
+)
+quiet = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
+def moved(steps, carries, i):
+    """Make the moves of one trip, one after the other."""
+    carries = list(carries)
+    for name, a, b in steps:
+        if name == "swap":
+            carries[a], carries[b] = carries[b], carries[a]
+        else:
+            carries[a] = MOVES[name](carries, a, b, i)
+    return tuple(carries)
+
+
+def check_random_moves(steps, trips, old, policy):
+    """Compare a loop with the same trips one after the other: values, stacked carries, and gradients."""
+
+    def looped(x):
+        def body(carries, i):
+            after = moved(steps, carries, i)
+            return after, (carries if old else after)[0]
+
+        return scan(body, tuple(x), np.arange(trips), checkpoint=policy)
+
+    def unrolled(x):
+        carries, rows = tuple(x), []
+        for i in range(trips):
+            before, carries = carries, moved(steps, carries, np.int64(i))
+            rows.append((before if old else carries)[0])
+        return carries, np.stack(rows) if rows else anyshape.numpy.zeros((0, 4))
+
+    x = np.random.default_rng(trips).normal(size=(3, 4))
+    before = x.copy()
+    for mode in ("now", "off"):
+        (got, rows), (expected, stacked) = jit(looped, optimize=mode)(x), jit(unrolled, optimize="off")(x)
+        np.testing.assert_allclose([*got], [*expected], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(rows, stacked, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(x, before)
+    slopes = [grad(lambda x, f=f: sum(np.sum(y * y) for y in (*f(x)[0], f(x)[1])))(x) for f in (looped, unrolled)]
+    np.testing.assert_allclose(*slopes, rtol=1e-9, atol=1e-9)
+
+
+@given(steps=moves, trips=st.integers(0, 3), old=st.booleans(), policy=st.sampled_from([None, "carry", 2]))
+@settings(max_examples=4, **quiet)
+def test_random_moves_of_carries(steps, trips, old, policy):
+    check_random_moves(steps, trips, old, policy)
+
+
+@pytest.mark.slow
+@given(steps=moves, trips=st.integers(0, 6), old=st.booleans(), policy=st.sampled_from([None, "carry", 1, 2]))
+@settings(max_examples=200, **quiet)
+def test_many_random_moves_of_carries(steps, trips, old, policy):
+    check_random_moves(steps, trips, old, policy)
