@@ -88,6 +88,13 @@ def _through_view(np, c, e, s, i):
     return y
 
 
+def _inner_scan(np, c, e, s, i):
+    if c.ndim > 1:
+        return np.map(lambda row: row * 0.5 + s, c)
+    first = np.sum(e[:1])  # e[0] would be refused where no trip runs
+    return np.scan(lambda a, b: (a * 0.5 + b, np.sin(a)), first * s, c)[1]
+
+
 def _inner_while(np, c, e, s, i):
     small = lambda a: (a[0] < 4) & (np.sum(a[1] * a[1]) > 0.5)
     return np.while_loop(small, lambda a: (a[0] + 1, a[1] * 0.6), (0, c))[1]
@@ -117,8 +124,7 @@ STEPS = {
     "write first": _first,
     "write where": _where,
     "write through a view": _through_view,
-    "inner scan": lambda np, c, e, s, i: np.scan(lambda a, b: (a * 0.5 + b, np.sin(a)), e[0] * s, c)[1] if c.ndim == 1
-    else np.map(lambda row: row * 0.5 + s, c),
+    "inner scan": _inner_scan,
 }  # fmt: skip
 
 
