@@ -110,6 +110,8 @@ def _first_trip(node: Node, ctx: ShapeGuardContext) -> list[Node]:
     sizes = ctx.sizes(stack, field="elements")
     if layout.own > 1 or sizes is None or body.inputs[0] in reads or any(map(raises, body.nodes)):
         return [node]
+    if _one_at_most(sizes[0]) == sizes[0]:
+        return [node]
     local = [expr.input_axis(0, axis) for axis in range(len(sizes))]
     shape = {"starts": (0,) * len(sizes), "sizes": (_one_at_most(local[0]), *local[1:]), "steps": (1,) * len(sizes)}
     first = Value(tensor(stack.meta.dtype, [_one_at_most(sizes[0]), *sizes[1:]]))
