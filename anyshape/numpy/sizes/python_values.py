@@ -118,7 +118,8 @@ def _comparisons(code: CodeType) -> types.MappingProxyType[int, Comparison]:
     comparisons: dict[int, Comparison] = {}
     for k, call in enumerate(instructions):
         if call.opname in _CALLS and call.arg == 1 and _start(call) in starts:
-            comparison = _comparison_after(instructions[k + 1 : k + 4])
+            first = k + 2 if call.opname == "PRECALL" else k + 1  # a further call is of another function
+            comparison = _comparison_after(*instructions[first : first + 2])
             comparisons |= {} if comparison is None else {call.offset: comparison}
     return types.MappingProxyType(comparisons)
 
@@ -130,15 +131,13 @@ def _start(instruction: dis.Instruction) -> Any:
     return (position.lineno, position.col_offset) if known and position is not None else instruction.offset
 
 
-def _comparison_after(following: list[dis.Instruction]) -> Comparison | None:
+def _comparison_after(first: dis.Instruction, second: dis.Instruction | None = None) -> Comparison | None:
     """Return the comparison that the instructions after a call make of its result, None if they make another use."""
-    following = [i for i in following if i.opname not in _CALLS]
-    if not following:
-        return None
-    first = following[0]
     if first.opname in _TRUTH or (first.opname.startswith("POP_JUMP") and not first.opname.endswith("NONE")):
         return _NOT_ZERO
-    if first.opname not in _NUMBERS or not has_type(first.argval, int) or following[1].opname != "COMPARE_OP":
+    if first.opname not in _NUMBERS or not has_type(first.argval, int):
         return None
-    symbol = str(following[1].argval).removeprefix("bool(").removesuffix(")")
+    if second is None or second.opname != "COMPARE_OP":
+        return None
+    symbol = str(second.argval).removeprefix("bool(").removesuffix(")")
     return Comparison(_EXAMPLES[symbol][0], int(first.argval))

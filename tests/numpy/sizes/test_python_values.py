@@ -1,0 +1,35 @@
+"""`len(x)` is decided by a comparison only where Python compares its own result."""
+
+import numpy as np
+import pytest
+
+from anyshape import jit
+
+
+def is_large(n):
+    return n > 3
+
+
+OTHER_USES = {
+    "function": lambda x: x * 2 if is_large(len(x)) else x,
+    "function by name": lambda x: x * 2 if is_large(n=len(x)) else x,
+    "not of a function": lambda x: x * 2 if not is_large(len(x)) else x,
+    "function, then a comparison": lambda x: x * 2 if abs(len(x)) > 3 else x,
+    "maximum, then a comparison": lambda x: x * 2 if max(0, len(x)) > 3 else x,
+    "maximum, then a remainder": lambda x: x * 2 if max(0, len(x)) % 3 else x,
+    "function as the truth of a loop": lambda x: x * sum(1 for i in range(9) if is_large(len(x) - i)),
+    "negative": lambda x: x * 2 if -len(x) > -3 else x,
+    "difference": lambda x: x * 2 if len(x) - 1 > 3 else x,
+    "position": lambda x: x * 2 if [5, 1, 4, 0, 6, 2, 7][len(x)] > 3 else x,
+    "method": lambda x: x * 2 if (3).__lt__(len(x)) else x,
+    "compared": lambda x: x * 2 if len(x) > 3 else x,
+    "from the right": lambda x: x * 2 if len(x) < 3 else x,
+}
+
+
+@pytest.mark.parametrize("name", OTHER_USES)
+def test_each_use_of_a_length_is_the_one_of_numpy(name):
+    function = OTHER_USES[name]
+    jitted = jit(function)
+    for size in (2, 5, 1, 6, 3, 0, 4):
+        np.testing.assert_array_equal(jitted(np.ones(size)), function(np.ones(size)))
