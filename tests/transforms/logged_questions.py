@@ -156,6 +156,11 @@ def length(x):
     return log_answer("value", len(x)) if isinstance(x, np.ndarray) else len(x)
 
 
+def rows_of(x):
+    """Return a length that Python compares at once: only the comparison is a question."""
+    return Size(len(x)) if isinstance(x, np.ndarray) else len(x)
+
+
 def steps(*bounds):
     return range(*[int(b) for b in bounds])
 
@@ -169,7 +174,33 @@ def key(*parts):
     return parts if len(parts) != 1 else parts[0]
 
 
+def _decided(node):
+    """Return an expression that Python decides on; a call of `len` there is a question of its truth alone."""
+    if isinstance(node, ast.BoolOp):
+        node.values = [*map(_decided, node.values)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len":
+        node.func.id = "rows_of"
+    return node
+
+
 class _Instrument(ast.NodeTransformer):
+    def visit_Compare(self, node):
+        is_number = isinstance(node.comparators[0], ast.Constant) and type(node.comparators[0].value) is int
+        if len(node.ops) == 1 and is_number and not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot):
+            node.left = _decided(node.left)
+        return self.generic_visit(node)
+
+    def _visit_test(self, node):
+        node.test = _decided(node.test)
+        return self.generic_visit(node)
+
+    visit_If = visit_While = visit_IfExp = _visit_test
+
+    def visit_UnaryOp(self, node):
+        if isinstance(node.op, ast.Not):
+            node.operand = _decided(node.operand)
+        return self.generic_visit(node)
+
     def visit_Attribute(self, node):
         self.generic_visit(node)
         if node.attr not in ("shape", "size"):
@@ -193,6 +224,7 @@ def compile_logged(source, name="f"):
     tree = ast.fix_missing_locations(_Instrument().visit(ast.parse(source)))
     space: dict[str, Any] = {
         "np": _Numpy(), "anp": _Numpy(), "math": math, "shape_of": shape_of, "size_of": size_of, "len": length,
+        "rows_of": rows_of,
         "range": steps, "key": key,
     }  # fmt: skip
     exec(compile(tree, "<logged>", "exec"), space)
