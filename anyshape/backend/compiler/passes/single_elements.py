@@ -23,6 +23,8 @@ _WRITES = {mv.slice_update_op: write_element_op, mv.slice_add_op: add_to_element
 
 def read_and_write_elements(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope) -> list[Step]:
     """Return the steps with a slice and its reshape to one number, or a reshape and its assignment, as one step."""
+    if not any(step.op is mv.slice_op or step.op in _WRITES for step in steps):
+        return [*steps]
     ctx = pass_context(scope, "single_elements")
     maker = _read_once(steps, outputs)
     result, merged = list[Step](), set[Slot]()
