@@ -233,9 +233,8 @@ def _broadcasts_in(size: Size) -> tuple[Claim, ...]:
         return ()
     claims: dict[Claim, None] = {}
     for call in [a for m, _ in size.terms for a, _ in m if type(a) is Call]:
-        for arg in call.args:
-            if not isinstance(arg, int) and arg.depth:
-                claims.update(dict.fromkeys(_broadcasts_in(arg)))
+        if call.depth > 1:
+            claims.update(dict.fromkeys([c for arg in call.args for c in _broadcasts_in(arg)]))
         if call.function == "broadcast":
             pairs = itertools.combinations(call.args[:_PAIRED], 2)
             claims.update(dict.fromkeys([Claim("broadcasts", a, b) for a, b in pairs]))

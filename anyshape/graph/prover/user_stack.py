@@ -50,7 +50,8 @@ def calling_frames(frame: FrameType | None) -> tuple[FrameType | None, FrameType
     """Return the innermost frame of the user from a frame on, and the frame that it called, None if it is first."""
     callee, foreign = None, _FOREIGN_FILES
     while frame is not None:
-        if frame.f_code.co_filename not in foreign and is_user_frame(frame):
+        file = frame.f_code.co_filename
+        if file not in foreign and (file in _USER_FILES or is_user_frame(frame)):
             return frame, callee
         callee = frame
         frame = frame.f_back
@@ -126,7 +127,7 @@ class RepeatedLines:
 
     def line(self) -> SourceLine | None:
         """Return the line of the user's program that is evaluated, and count it."""
-        frame, callee = calling_frames(sys._getframe(2))
+        frame, callee = calling_frames(sys._getframe(3))  # behind the builder, which alone asks
         if frame is None:
             return None
         key = id(frame.f_code), frame.f_lasti

@@ -42,8 +42,10 @@ def _of_sum(terms: Terms) -> Interval:
     for monomial, coefficient in terms.items():
         if not coefficient:
             continue
-        single = len(monomial) == 1 and monomial[0][1] == 1
-        below, above = monomial[0][0].bounds() if single else of_monomial(monomial)
+        if len(monomial) == 1 and monomial[0][1] == 1:
+            below, above = monomial[0][0].bounds()
+        else:
+            below, above = of_monomial(monomial) if monomial else (1, 1)
         if coefficient < 0:
             below, above = above, below
         low = None if low is None or below is None else low + coefficient * below

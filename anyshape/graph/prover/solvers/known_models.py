@@ -49,7 +49,8 @@ class KnownModels:
             self._has_tried = True
             numbers = dict.fromkeys([n for c in self._claims for n in (c.left, c.right) if isinstance(n, int)])
             for model in initial_models([n for n in numbers if n > 1][:_NUMBERS]):
-                self.add(model)
+                if all(truth(c, model) for c in self._claims):
+                    self._insert(model)
         return self._models
 
     def newest_first(self) -> Iterator[Model]:
@@ -78,9 +79,12 @@ class KnownModels:
             return False
         if any(nearest(v, size) != size for v, size in model.items()):  # equalities may have put it out of range
             return False
+        self._insert(model)
+        return True
+
+    def _insert(self, model: Model) -> None:
         self._models.insert(_FIRST_MODELS, model)
         del self._models[_MODELS:]
-        return True
 
     def _changed(self, model: Model, known: Model) -> Iterator[Claim]:
         """Yield the claims about the sizes that a variant of a known model changes. The others hold as before."""
