@@ -51,7 +51,7 @@ def _as_int(x: Any) -> Any:
 
 def _without_numbers(name: str, x: Any, other: Any) -> Any:
     """Return the result of an operator for an operand without numbers, None for others."""
-    if getattr(other, "__array_ufunc__", other) is None:
+    if getattr(other, "__array_ufunc__", True) is None:
         return NotImplemented  # a class that takes arrays itself, such as a polynomial
     if isinstance(other, _NO_OPERANDS) or (name in _COMPARISONS and is_foreign(other)):
         return NotImplemented if x.weak else compared(name, x, other)

@@ -1,0 +1,20 @@
+"""Traced arrays are compared with what is not a number as in NumPy: element by element."""
+
+import operator
+
+import numpy as np
+import pytest
+
+from anyshape import jit
+
+
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne])
+@pytest.mark.parametrize("other", [None, "a", b"a", object(), {}, {1}, [None], ["a", "b", "c"]], ids=repr)
+@pytest.mark.parametrize("shape", [(2, 3), (3,), (1, 3), (0, 3)])
+def test_what_is_no_number_equals_no_element(shape, other, compare):
+    x = np.ones(shape)
+    result = jit(lambda x: compare(x, other))(x)
+    expected = np.asarray(compare(x, other)).astype(bool)
+    assert result.dtype == bool
+    np.testing.assert_array_equal(result, expected)
+    assert result.shape == expected.shape
