@@ -19,6 +19,7 @@ from anyshape.backend.compiler.passes import pipeline
 from anyshape.backend.compiler.passes.pipeline import PLAN_PASSES, Tier
 from anyshape.backend.runtime.config import MODES, config, default_mode
 from anyshape.errors import ArgumentError
+from anyshape.graph.ir.graph import subgraphs
 from anyshape.program import tiers
 from tests.laws.sweep import arrays_of, few_combinations, is_error, leaves, outcome, rows
 from tests.laws.sweep import cases as swept_cases
@@ -466,6 +467,12 @@ def gradient(row):
     return total
 
 
+def names_of_ops(graph):
+    """The names of all ops of a graph, of its bodies and of its branches."""
+    names = {node.op.name for node in graph.nodes}
+    return names.union(*[names_of_ops(inner) for node in graph.nodes for inner in subgraphs(node)])
+
+
 def check_tiers(function, row, dtype, forced):
     """Compare the tiers at several sizes: elementwise results bit by bit, all within rounding, errors word for word."""
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
@@ -481,7 +488,7 @@ def check_tiers(function, row, dtype, forced):
                 continue
             assert not is_error(got), f"{note}: {got}"
             if bits(got) != bits(expected):
-                ops = {node.op.name for program in optimised.programs() for node in program.graph.nodes}
+                ops = {name for program in optimised.programs() for name in names_of_ops(program.graph)}
                 assert SUMS & ops, f"{note}: the tiers differ, without sums"
                 for a, b in zip(leaves(got), leaves(expected), strict=True):
                     np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12, err_msg=note)
