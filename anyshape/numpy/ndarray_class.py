@@ -14,7 +14,8 @@ class _LikeNumPy(type):
     """Class of a class that has the instances and the subclasses of NumPy's."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, np.ndarray) if cls is ndarray else super().__instancecheck__(instance)
+        # As users ask: traced arrays are instances too.
+        return type.__instancecheck__(np.ndarray, instance) if cls is ndarray else super().__instancecheck__(instance)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         return issubclass(subclass, np.ndarray) if cls is ndarray else super().__subclasscheck__(subclass)

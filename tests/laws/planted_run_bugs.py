@@ -209,8 +209,8 @@ RUN_BUGS = (
     Bug(
         "ignored warnings are collected and issued",
         "anyshape/backend/runtime/fp_warnings.py",
-        'for kind, mode in modes if mode == "warn"}',
-        "for kind, mode in modes}",
+        'for kind, mode in modes.items() if mode == "warn"}',
+        "for kind, mode in modes.items()}",
         ("tests/backend/runtime/test_thread_pool.py", "-k", "warns_once"),
     ),
     Bug(
@@ -288,8 +288,8 @@ RUN_BUGS = (
     Bug(
         "a dict may have more keys than the one that was traced",
         "anyshape/program/pytree_codegen.py",
-        'f"len({name}) != {len(parts)}"',
-        'f"len({name}) < {len(parts)}"',
+        'f"len({name}) != {count}" if count else name',
+        'f"len({name}) < {count}" if count else name',
         ("tests/transforms/test_fast_path.py", "-k", "structure"),
     ),
     Bug(

@@ -442,7 +442,7 @@ def test_explanations_tell_the_plan_and_why(clock):
 
 def test_every_pass_has_a_tier():
     first = [p.run.__name__ for p in PLAN_PASSES if p.tier is Tier.FIRST]
-    assert first == ["fold_into_contractions", "hoist_shape_only"]
+    assert first == ["fold_into_contractions", "read_and_write_elements", "hoist_shape_only"]
     plan = anyshape.trace(bumps)(anyshape.ShapeDtypeStruct("n")).planner
     assert plan._lower(plan.graph, tier=Tier.OPTIMISED).groups and not plan._lower(plan.graph, tier=Tier.FIRST).groups
 

@@ -15,6 +15,7 @@ from anyshape.graph.ir.builder import Traced, active
 from anyshape.numpy import creation, joining, movement
 from anyshape.numpy.operands.promotion import as_traced, asarray, dtype_of, is_traced
 from anyshape.ops.elementwise import convert
+from anyshape.support.true_types import has_type
 
 _PYTHON_DTYPES = {"b": np.dtype(bool), "i": np.dtype(int), "u": np.dtype(int), "f": np.dtype(float)}
 
@@ -67,7 +68,7 @@ def _elements(array: Any, counts: Sequence[int]) -> list[Any]:
 def _scalar(element: Any) -> Any:
     """Return an element as the scalar of Python that NumPy would pass."""
     if not isinstance(element, Traced):
-        return element.item() if isinstance(element, (np.generic, np.ndarray)) else element
+        return element.item() if has_type(element, (np.generic, np.ndarray)) else element
     return convert(element, _PYTHON_DTYPES.get(element.dtype.kind, np.dtype(complex))).as_weak()
 
 

@@ -91,6 +91,12 @@ CONTRACT = (
         _queries("collapse_views", "view"),
     ),
     Need(
+        "single elements",
+        "sizes that are 1",
+        "any other part is a view",
+        _queries("single_elements", "element", ""),
+    ),
+    Need(
         "folding pads into sums",
         "equal shapes, proved",
         "any other sum stretches one of its operands, and the padded array is made",

@@ -61,7 +61,7 @@ def _merged(step: Step, inner: Step, outputs: Sequence[Slot], ctx: ShapeGuardCon
 def _read(step: Step, inner: Step, outputs: Sequence[Slot], ctx: ShapeGuardContext) -> Step | None:
     """Return the read of the one element that a slice and its reshape give; None where that is something else."""
     # other numbers of NumPy warn where arrays wrap around
-    is_number = not step.results[0].rank and step.results[0].dtype.kind in "fc" and step.outputs[0] not in outputs
+    is_number = not ctx.rank(step.results[0]) and step.results[0].dtype.kind in "fc" and step.outputs[0] not in outputs
     if inner.op is not mv.slice_op or not is_number or not _is_one(inner.results[0], ctx):
         return None
     params = (("starts", dict(inner.params)["starts"]),)
@@ -70,7 +70,7 @@ def _read(step: Step, inner: Step, outputs: Sequence[Slot], ctx: ShapeGuardConte
 
 def _write(step: Step, inner: Step, ctx: ShapeGuardContext) -> Step | None:
     """Return the write of one number to an element; None where the part is something else."""
-    is_number = not inner.metas[0].rank and isinstance(inner.inputs[0], str)
+    is_number = not ctx.rank(inner.metas[0]) and isinstance(inner.inputs[0], str)
     wraps = step.op is mv.slice_add_op and inner.metas[0].dtype.kind not in "fc"  # numbers of NumPy warn of that
     if inner.op is not mv.reshape_op or not is_number or wraps or not _is_one(step.metas[1], ctx):
         return None
