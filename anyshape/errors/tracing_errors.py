@@ -169,6 +169,8 @@ class DecisionError(AnyshapeError, ValueError):
 class MutationError(AnyshapeError, TypeError):
     """Raised for a write to memory that a program may not change: of an argument, of a constant, of a read-only view.
 
+    A container of the arguments in which the function replaced a part raises it too.
+
     `{x}` in `instead` stands for the array as the user's line names it.
     """
 

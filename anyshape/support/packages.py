@@ -128,6 +128,7 @@ if TYPE_CHECKING:
     from anyshape.program import loop_slots as loop_slots
     from anyshape.program import program as traced_program
     from anyshape.program import pytree_json as pytree_json
+    from anyshape.tracing import argument_containers as argument_containers
     from anyshape.tracing import decisions as value_decisions
     from anyshape.transforms import profiler as profiler
     from anyshape.transforms.caching import explanation as explanation
@@ -159,6 +160,7 @@ else:
     program_file = Package("anyshape.program.file")
     pytree_json = Package("anyshape.program.pytree_json")
     paths = Package("anyshape.transforms.caching.paths")  # of a function that decides on values
+    argument_containers = Package("anyshape.tracing.argument_containers")  # that a trace passes
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
     explanation = Package("anyshape.transforms.caching.explanation")  # reports
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan

@@ -40,7 +40,7 @@ from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import python_slips, traced_generators, value_decisions
+from anyshape.support.packages import argument_containers, python_slips, traced_generators, value_decisions
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import Order, flatten, is_array, named, readable, result_paths, scalar_kind, unflatten
@@ -262,7 +262,7 @@ def trace_in(
     with phase(f"tracing {name}"), collection_deferred(), activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)
         try:
-            results, out_tree = run_traced(function, name, args, kwargs)
+            results, out_tree = run_traced(argument_containers.keeping(function, names), name, args, kwargs)
         except Exception as error:
             _LOG.debug("%s: stopped by %s after %d nodes", name, type(error).__name__, len(builder.nodes))
             raise

@@ -9,7 +9,7 @@ from typing import Any
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.ops.control import POLICIES, enter_checkpoint, leave_checkpoint
-from anyshape.support.packages import graph_jvp
+from anyshape.support.packages import argument_containers, graph_jvp
 from anyshape.tracing.pytrees import check_callable, flatten, function_name, unflatten
 from anyshape.tracing.trace import trace_inner
 from anyshape.transforms.arguments.options import Declared
@@ -68,7 +68,7 @@ def _emit_checkpoint(function: Callable[..., Any], name: str, keep: str, args: A
     def run(handles: list[Any]) -> tuple[Any, None]:
         values = dict(zip(traced, handles, strict=True))
         positional, keywords = unflatten(tree, [values.get(i, x) for i, x in enumerate(leaves)])
-        return function(*positional, **keywords), None
+        return argument_containers.keeping(function)(*positional, **keywords), None
 
     while True:
         operands = [*traced.values()]

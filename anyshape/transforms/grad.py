@@ -14,7 +14,7 @@ from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import graph_jvp, linearize_transpose, value_flow
+from anyshape.support.packages import argument_containers, graph_jvp, linearize_transpose, value_flow
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     Static,
@@ -191,7 +191,7 @@ def _value_and_grad(
     wrt = choose_arguments(name, function, argnums, args)
 
     def run(handles: list[Any]) -> tuple[Any, Any]:
-        result = function(*wrt.put(handles), **kwargs)
+        result = argument_containers.keeping(function)(*wrt.put(handles), **kwargs)
         check_scalar(name, split_aux(name, result)[0] if has_aux else result)
         return result, None
 
@@ -277,9 +277,8 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def transformed(primals: Any, tangents: Any) -> Any:
         builder = active_builder()
         xs, tree = _operands(primals)
-        inner = trace_inner(
-            builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs, at_like=True, writes=True
-        )
+        run = lambda handles: (argument_containers.keeping(function)(*unflatten(tree, handles)), None)
+        inner = trace_inner(builder, run, name, xs, at_like=True, writes=True)
         inner.require_unwritten(xs, name)
         ts = match_tangents(name, primals, xs, tangents)
         captured = list(inner.captured)
@@ -385,10 +384,8 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
         wrt = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]
         if linear:
             xs = [zeros(builder, x) if is_inexact(x.dtype) else x for x in xs]  # a linear function needs no values
-        inner = trace_inner(
-            builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs, at_like=not linear,
-            writes=not linear,
-        )  # fmt: skip
+        run = lambda handles: (argument_containers.keeping(function)(*unflatten(tree, handles)), None)
+        inner = trace_inner(builder, run, name, xs, at_like=not linear, writes=not linear)
         inner.require_unwritten(xs, name)
         operands = [*xs, *inner.captured]
         outputs, derivative = linearize_transpose.linearise(builder, inner.graph, operands, wrt, inner.count)

@@ -18,7 +18,7 @@ from anyshape.numpy.operands.promotion import size_of, sizes
 from anyshape.ops.creation import full, iota
 from anyshape.ops.elementwise import convert, eq
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
-from anyshape.support.packages import graph_vmap
+from anyshape.support.packages import argument_containers, graph_vmap
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     flatten,
@@ -95,7 +95,7 @@ def _vmap(
         per_example = iter(handles)
         mixed = [x if a is None else next(per_example) for x, a in zip(leaves, axes, strict=True)]
         inner_args, inner_kwargs = unflatten(tree, mixed)
-        return function(*inner_args, **inner_kwargs), None
+        return argument_containers.keeping(function)(*inner_args, **inner_kwargs), None
 
     inner, written = _trace_example(run, name, fronted, mapped, leaves)
     flags = [True] * len(fronted) + [False] * len(inner.captured)
@@ -234,7 +234,7 @@ def jacfwd(
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = choose_arguments(name, function, argnums, args)
-        chosen = lambda *leaves: function(*wrt.put(leaves), **kwargs)
+        chosen = lambda *leaves: argument_containers.keeping(function)(*wrt.put(leaves), **kwargs)
         value, push, *aux = linearize(chosen, *wrt.leaves, has_aux=has_aux)
         outputs, out_tree = flatten(value)
         columns = []
@@ -280,7 +280,7 @@ def jacrev(
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = choose_arguments(name, function, argnums, args)
-        chosen = lambda *leaves: function(*wrt.put(leaves), **kwargs)
+        chosen = lambda *leaves: argument_containers.keeping(function)(*wrt.put(leaves), **kwargs)
         value, pullback, *aux = vjp(chosen, *wrt.leaves, has_aux=has_aux)
         outputs, out_tree = flatten(value)
         outputs = [as_value(y) for y in outputs]

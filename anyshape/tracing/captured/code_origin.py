@@ -1,8 +1,9 @@
-"""Origin of code: the user's, the standard library, an installed package, or a library that a trace sees through."""
+"""Origin of code and values: whose code it is, and the lines of the user that belong to functions and values."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import re
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.support.true_types import has_type
 
 TRANSPARENT = {"anyshape", "optree"}  # a trace sees through their objects to the functions of the user
@@ -105,3 +107,26 @@ def is_whole(kind: type, home: str) -> bool:
         return kind.__module__.partition(".")[0] in DATA_CLASSES
     bases = [k.__module__ for k in kind.__mro__ if origin(k.__module__, home) != "user"]
     return where == "installed" or any(m not in PLAIN_BASES for m in bases)
+
+
+# -- lines of the user ------------------------------------------------------------------------------------------------
+
+
+def code_of(function: Any) -> types.CodeType | None:
+    """Return the code of a function of the user, None if it has none."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code if code is not None else getattr(type(function).__call__, "__code__", None)
+
+
+def line_of(function: Any) -> SourceLine | None:
+    """Return the first line of a function, None if it has no code."""
+    code = code_of(function)
+    return None if code is None else SourceLine(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def made_at(x: Any) -> SourceLine | None:
+    """Return the line of the node that gives a traced value, None for an input."""
+    return next((n.where for n in x.builder.nodes if x.value in n.outputs), None)

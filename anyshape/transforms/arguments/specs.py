@@ -17,7 +17,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.sizes.symdim import symdim
-from anyshape.support.packages import traced_program
+from anyshape.support.packages import argument_containers, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
@@ -139,7 +139,7 @@ def trace_specs(
     if isinstance(function, Jitted) and function.options.static:
         function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)
     kwargs = in_order(kwargs, order)
-    body = function if following is None else following(function, name)
+    body = function if following is None else following(argument_containers.keeping(function, parameters), name)
     return refuse_draws(name, lambda: _trace_specs(body, name, args, kwargs, (parameters, order), fixed), things)
 
 

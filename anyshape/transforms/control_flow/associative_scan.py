@@ -30,8 +30,9 @@ from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import context_of, describe
 from anyshape.ops.creation import size_value
 from anyshape.ops.subgraph_call import trace_subgraphs
-from anyshape.support.packages import cumulative_functions
+from anyshape.support.packages import argument_containers, cumulative_functions
 from anyshape.support.true_types import has_type
+from anyshape.tracing.captured.code_origin import line_of, made_at
 from anyshape.tracing.pytrees import (
     check_callable,
     flatten,
@@ -44,8 +45,6 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.trace import as_value, run_traced, standing_for
 from anyshape.transforms.control_flow.loops import run_now
-from anyshape.transforms.control_flow.subgraph_results import made_at
-from anyshape.transforms.custom.custom_calls import line_of
 
 Function = Callable[[Any, Any], Any]
 
@@ -131,7 +130,7 @@ class _Pairs:
         """Return what the function gives for pairs: raise where it changes the tree or a type."""
         args = tuple([unflatten(self.tree, [standing_for(x, None) for x in xs]) for xs in (firsts, seconds)])
         before = last_draw()
-        results, tree = run_traced(self.fn, function_name(self.fn), args, {})
+        results, tree = run_traced(argument_containers.keeping(self.fn), function_name(self.fn), args, {})
         if last_draw() is not before:
             advice = "draw all numbers before it, and pass them among the elements"
             raise UnsupportedFunctionError(

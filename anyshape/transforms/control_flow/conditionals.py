@@ -38,8 +38,9 @@ from anyshape.ops.creation import full
 from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
-from anyshape.support.packages import graph_jvp
+from anyshape.support.packages import argument_containers, graph_jvp
 from anyshape.support.true_types import has_type
+from anyshape.tracing.captured.code_origin import line_of, made_at
 from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.pytrees import (
     check_callable,
@@ -57,12 +58,10 @@ from anyshape.tracing.trace import Leaves, any_sizes, as_value, kind_of, run_tra
 from anyshape.transforms.control_flow.subgraph_results import (
     ResultType,
     like_returned,
-    made_at,
     noted,
     promoted,
     promoted_type,
 )
-from anyshape.transforms.custom.custom_calls import line_of
 from anyshape.transforms.jit import active_builder
 
 Function = Callable[..., Any]
@@ -308,7 +307,9 @@ class _Branches:
             args = unflatten(self.tree, [values.get(i, x) for i, x in enumerate(self.leaves)])
             returned: list[Any] = []
             with writes_outside() as writes:
-                call = lambda *xs: noted(function(*xs), returned)
+                runs_later = not self.is_emitted  # on containers of the caller
+                run = function if runs_later else argument_containers.keeping(function)
+                call = lambda *xs: noted(run(*xs), returned)
                 results, tree = run_traced(call, function_name(function), args, {})
                 results = [like_returned(y, x).unshared() for y, x in zip(results, returned, strict=True)]
             self.trees.append(tree)

@@ -26,11 +26,11 @@ from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
 from anyshape.ops.subgraph_call import trace_subgraphs
+from anyshape.tracing.captured.code_origin import line_of, made_at
 from anyshape.tracing.pytrees import flatten, function_name, order_of_leaves, result_paths, structure_text, unflatten
 from anyshape.tracing.trace import as_value, kind_of, run_traced, standing_for
 from anyshape.transforms.control_flow.sizes_ahead import sizes_ahead
-from anyshape.transforms.control_flow.subgraph_results import ResultType, like_returned, made_at, promoted_type
-from anyshape.transforms.custom.custom_calls import line_of
+from anyshape.transforms.control_flow.subgraph_results import ResultType, like_returned, promoted_type
 
 Function = Callable[..., Any]
 # Gives, for the carries as a tree and the other inputs, the carries after a trip, and all else that the trip gives.

@@ -31,6 +31,7 @@ from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import full, iota
 from anyshape.ops.dynamic import size_from_count
+from anyshape.support.packages import argument_containers
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import check_callable, flatten, is_array, leaf_paths, unflatten
 from anyshape.tracing.reachable import reachable, restored_arrays
@@ -276,7 +277,7 @@ def _test(cond_fun: Function) -> Function:
     """Return the condition of a loop as a function that gives a traced boolean."""
 
     def test(carry: Any) -> Any:
-        pred = cond_fun(carry)
+        pred = argument_containers.keeping(cond_fun)(carry)
         if isinstance(pred, SymbolicSize):
             comparison = pred if isinstance(pred, SizeComparison) else pred.__ne__(0)
             return comparison.as_array() if isinstance(comparison, SizeComparison) else full((), bool(comparison), bool)

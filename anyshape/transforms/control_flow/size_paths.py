@@ -18,6 +18,7 @@ from anyshape.graph.ir.builder import Builder, active, active_builders, user_lin
 from anyshape.graph.prover.constraints import CHECK, PREDICATE, Claim, Condition, SourceLine
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.tracing.trace import trace_inner
 from anyshape.transforms.control_flow.conditionals import cond
 
@@ -52,7 +53,13 @@ def following_sizes(function: Function, name: str) -> Function:
     def followed(*args: Any, **kwargs: Any) -> Any:
         builder = active()
         assert isinstance(builder, Builder)
-        paths = _Paths(function, lambda: function(*args, **kwargs), name, builder)
+        leaves, tree = flatten((args, kwargs))
+
+        def run() -> Any:
+            own_args, own_kwargs = unflatten(tree, leaves)  # each path changes containers of its own
+            return function(*own_args, **own_kwargs)
+
+        paths = _Paths(function, run, name, builder)
         return paths.emit(paths.explore(()))
 
     return followed

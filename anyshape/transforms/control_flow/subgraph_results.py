@@ -1,4 +1,4 @@
-"""Results of functions that are traced into subgraphs: the numbers they stand for, and the lines that made them."""
+"""Results of functions that are traced into subgraphs: the numbers that they stand for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.builder import Traced
-from anyshape.graph.prover.constraints import SourceLine
 from anyshape.numpy.operands.promotion import dtype_of, is_weak, result_type
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
@@ -54,8 +53,3 @@ def like_returned(y: Any, x: Any) -> Any:
 
 
 _ORDER: list[type] = [bool, int, float, complex]
-
-
-def made_at(x: Any) -> SourceLine | None:
-    """Return the line of the node that gives a traced value, None for an input."""
-    return next((n.where for n in x.builder.nodes if x.value in n.outputs), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import pickle
 from collections.abc import Callable, Sequence
@@ -42,17 +41,6 @@ from anyshape.tracing.trace import as_value, kind_of, standing_for
 from anyshape.transforms.custom.closures import closed_over, rebound
 
 Leaf = tuple[str, Any]  # ("value", its kind), ("size", None), or ("fixed", the object)
-
-
-def line_of(function: Any) -> SourceLine | None:
-    """Return the first line of a function, None if it has no code."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if code is None:
-        code = getattr(type(function).__call__, "__code__", None)
-    return None if code is None else SourceLine(code.co_filename, code.co_firstlineno, code.co_name)
 
 
 # -- trees -------------------------------------------------------------------------------------------------------

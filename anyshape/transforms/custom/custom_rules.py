@@ -13,8 +13,9 @@ from anyshape.graph.ir.builder import active_builders, user_line
 from anyshape.graph.ir.graph import Op
 from anyshape.ops.custom_rules import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_vjp_op
 from anyshape.ops.elementwise import add
-from anyshape.support.packages import optree
+from anyshape.support.packages import argument_containers, optree
 from anyshape.support.true_types import has_type
+from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.pytrees import (
     check_callable,
     flatten,
@@ -34,7 +35,6 @@ from anyshape.transforms.custom.custom_calls import (
     bundle,
     by_position,
     check_arguments,
-    line_of,
     results_of,
     rules_of,
     zeros_of,
@@ -89,7 +89,7 @@ class CustomFunction(HasRule):
         self._check_arguments(values, chosen)
         arguments, operands = bundle(tuple([values[i] for i in chosen]))
         inside = self._inside(arguments, operands, values, chosen)
-        results, outputs = results_of(self.shown, self.__wrapped__(*inside))
+        results, outputs = results_of(self.shown, argument_containers.keeping(self.__wrapped__)(*inside))
         if not outputs:
             return results.fill([])
         captures = Captures.of([self, *rules_of(self), *[values[i] for i in self.nondiff_argnums]])
@@ -356,7 +356,7 @@ class _VJPRule(_CallRule):
         _, fwd, _, *fixed = self.captures.renewed(operands[count:])
         giver = Giver(self.function.shown, "fwd", line_of(fwd))
         arguments = self.function.all_arguments(fixed, self.arguments.fill(operands[:count]))
-        value, residuals = giver.pair(fwd(*arguments), "the result, the residuals")
+        value, residuals = giver.pair(argument_containers.keeping(fwd)(*arguments), "the result, the residuals")
         leaves = giver.leaves(value, self.results.tree, "a result", "the function gives")
         ys = [
             giver.value(y, out.meta, self.results.path(i), "the function gives")

@@ -21,7 +21,8 @@ from anyshape.ops.custom_rules import (
 from anyshape.ops.elementwise import neg, sub
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import graph_jvp, linearize_transpose
+from anyshape.support.packages import argument_containers, graph_jvp, linearize_transpose
+from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.pytrees import (
     check_callable,
     flatten,
@@ -32,7 +33,7 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import InnerTrace, as_value, is_inexact, trace_inner
-from anyshape.transforms.custom.custom_calls import Captures, Giver, check_arguments, line_of, results_of, zeros_of
+from anyshape.transforms.custom.custom_calls import Captures, Giver, check_arguments, results_of, zeros_of
 from anyshape.transforms.grad import require_linear
 from anyshape.transforms.jit import active_builder
 
@@ -69,9 +70,8 @@ def _builder() -> Builder:
 
 def _equations(name: str, noun: str, function: Function, xs: Sequence[Any], tree: Any) -> tuple[_Equations, list[Any]]:
     """Trace a function whose result must have the type of its argument; return it, and the values that it captures."""
-    inner: InnerTrace = trace_inner(
-        active_builder(), lambda handles: (function(unflatten(tree, handles)), None), f"{name}({noun})", xs
-    )
+    run = lambda handles: (argument_containers.keeping(function)(unflatten(tree, handles)), None)
+    inner: InnerTrace = trace_inner(active_builder(), run, f"{name}({noun})", xs)
     giver = Giver(name, noun, line_of(function))
     if flatten_as(unflatten(inner.out_tree, range(inner.out_tree.num_leaves)), tree) is None:
         raise giver.fail(
