@@ -168,7 +168,7 @@ def _change(accessor: Any, value: Any, kind: str) -> _Change:
 
 def _within(path: str) -> Callable[[str], bool]:
     """Return a test whether another path is of a part of this one."""
-    return lambda other: other.startswith(path) and other != path
+    return lambda other: other.startswith((f"{path}[", f"{path}."))
 
 
 def _by_path(parts: tuple[list[Any], Any]) -> Parts:
@@ -193,14 +193,42 @@ def _is_same(x: Any, y: Any) -> bool:
 
 def _line_of_change(function: Callable[..., Any], path: str, container: str) -> tuple[str, SourceLine] | None:
     """Return the statement of the function that changes a part, as written, and its line; None if there is none."""
-    code = code_of(function)
-    ranked: list[tuple[int, tuple[str, SourceLine]]] = []
+    code, steps = code_of(function), _steps_of(path)
+    agreeing = None
     for target, is_method, text, line in [] if code is None else _changes(code):
-        if target == (container if is_method else path):
-            ranked.append((0, (text, line)))
-        elif _root(target) == _root(path):
-            ranked.append((1, (text, line)))
-    return min(ranked, key=lambda pair: pair[0])[1] if ranked else None
+        if ast.unparse(target) == (container if is_method else path):
+            return text, line
+        if agreeing is None and _agree(_steps(target), steps):
+            agreeing = text, line
+    return agreeing
+
+
+_ANY: Any = object()  # key that is computed
+
+
+def _steps_of(path: str) -> list[Any]:
+    """Return the variable and the keys of a path, none for keys that do not print as Python reads them."""
+    try:
+        return _steps(ast.parse(path, mode="eval").body)
+    except SyntaxError:
+        return []
+
+
+def _steps(node: ast.AST) -> list[Any]:
+    """Return the variable that an expression starts from, and its attributes and keys; none for a computed one."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if not isinstance(node, (ast.Attribute, ast.Subscript)) or not (before := _steps(node.value)):
+        return []
+    if isinstance(node, ast.Attribute):
+        return [*before, f".{node.attr}"]
+    return [*before, node.slice.value if isinstance(node.slice, ast.Constant) else _ANY]
+
+
+def _agree(xs: Sequence[Any], ys: Sequence[Any]) -> bool:
+    """Return whether one of two expressions may be the other, or a part of it."""
+    pairs = zip(xs, ys, strict=False)
+    return bool(xs and ys) and all(x == y or x is _ANY or y is _ANY for x, y in pairs)
 
 
 def _root(path: str) -> str:
@@ -208,7 +236,7 @@ def _root(path: str) -> str:
     return path.partition("[")[0].partition(".")[0] if not path.startswith("args[") else path.partition("]")[0] + "]"
 
 
-def _changes(code: types.CodeType) -> Iterator[tuple[str, bool, str, SourceLine]]:
+def _changes(code: types.CodeType) -> Iterator[tuple[ast.AST, bool, str, SourceLine]]:
     """Yield what code may change: the part, or the container if that is by a method; the text and the line."""
     for instruction in dis.get_instructions(code):
         form, lines = _FORMS.get(instruction.opname), instruction.positions
@@ -221,13 +249,13 @@ def _changes(code: types.CodeType) -> Iterator[tuple[str, bool, str, SourceLine]
             yield from _changes(constant)
 
 
-def _changed_by(node: ast.AST, form: str) -> tuple[str, bool, str] | None:
+def _changed_by(node: ast.AST, form: str) -> tuple[ast.AST, bool, str] | None:
     """Return the part that an expression changes, or the container if that is by a method, and the text."""
     if isinstance(node, ast.Assign):
         node = node.targets[0]
     if isinstance(node, ast.Call):
         method = node.func
         is_change = isinstance(method, ast.Attribute) and method.attr in _METHODS
-        return (ast.unparse(method.value), True, show_expression(node)) if is_change else None  # type: ignore[attr-defined]
+        return (method.value, True, show_expression(node)) if is_change else None  # type: ignore[attr-defined]
     is_part = isinstance(node, (ast.Subscript, ast.Attribute))
-    return (ast.unparse(node), False, form.format(show_expression(node))) if is_part else None
+    return (node, False, form.format(show_expression(node))) if is_part else None

@@ -164,6 +164,29 @@ def test_a_part_that_the_caller_would_not_see_is_an_error_with_its_line(function
     assert start <= raised.value.where.line <= start + 3
 
 
+def renames(p):
+    p.width = p.w
+    del p.w
+
+
+def replaces_in_helper_beside_another(d):
+    old = d["b"]
+    d["b"] = old * 2
+    d["b"] = old
+    replaces(d)
+
+
+def test_names_that_begin_alike_are_parts_of_their_own():
+    with pytest.raises(MutationError, match=r"del p.w: the caller would keep p.w at"):
+        jit(renames)(Layer(X))
+
+
+def test_another_part_that_is_restored_is_not_named():
+    with pytest.raises(MutationError, match=r"d\['a'\] = ...: the caller would keep the old d\['a'\]") as raised:
+        jit(replaces_in_helper_beside_another)({"a": X, "b": X})
+    assert raised.value.where.line == replaces.__code__.co_firstlineno + 1
+
+
 def test_the_line_is_that_of_the_new_value_where_another_function_changes_the_container():
     with pytest.raises(MutationError) as raised:
         jit(replaces_in_helper)({"a": X})
