@@ -91,6 +91,8 @@ def values(rng, table=FUNCTIONS):
         got = outcome(jitted, *xs)
         if isinstance(got, REFUSALS):
             return "refused"
+        if table is not FUNCTIONS and is_error(got) and is_error(expected):
+            continue  # an error of a trip waits for the run, one of sizes in a later line comes first
         with about(f"{program}\nat {sizes}"):
             check_same_outcome(got, expected, tolerance(program), "jit")
         results += not is_error(got)
