@@ -56,7 +56,7 @@ class ProgramCost:
 
     - The bound holds for arguments in C order. Other arguments do not run in tiles, except under `max_bytes`, so more
       values become arrays.
-    - Run-time sizes count as their bounds, so all formulas are over the dims of the program.
+    - Run-time sizes count as their bounds. One without a bound stays in the formulas, such as the trips of a loop.
     - A product without a best contraction path at all sizes counts along the default path. A call that chooses another
       path computes less and may take more memory; `at` asks the `program` for that path.
     """
@@ -80,22 +80,28 @@ class ProgramCost:
         return self.total.bytes_written
 
     def at(self, sizes: Mapping[str, int]) -> ProgramCost:
-        """Return the same with numbers: `sizes` gives one for each dim of the program, by name."""
+        """Return the same with numbers: `sizes` gives one for each dim of the program, by name.
+
+        Run-time sizes may be given too. Formulas over one that is not become unknown.
+        """
         values = self._values(sizes)
 
         def number(extent: ShapeExtent) -> ShapeExtent:
-            return extent if isinstance(extent, Unknown) else type(extent)(value_at(extent.size, values))
+            if isinstance(extent, Unknown) or _mentions(extent.size, lambda v: type(v) is DimVar and v not in values):
+                return Unknown()
+            return type(extent)(value_at(extent.size, values))
 
         nodes = tuple([Cost(*map(number, c.parts())) for c in self.nodes])
         most = number(self.peak_bytes)
         if self.program is not None:
-            plan, constants = self.program.plan_at(values), self.program.shape_constant_bytes
+            of_inputs = {v: n for v, n in values.items() if v not in self.graph.runtime}
+            plan, constants = self.program.plan_at(of_inputs), self.program.shape_constant_bytes
             most = _larger(most, number(peak(self.graph, [plan], self.program.threads, constants)))
         return ProgramCost(self.graph, nodes, total(nodes), most)
 
     def _values(self, sizes: Mapping[str, int]) -> dict[DimVar, int]:
-        """Return a size for each dim; raise an error if the program does not accept these sizes."""
-        variables = [v for v in variables_of(self.graph) if v not in self.graph.runtime]
+        """Return a size for each dim and each run-time size given; raise an error for sizes that do not fit."""
+        variables = [v for v in variables_of(self.graph) if v not in self.graph.runtime or v.label in sizes]
         names = [v.label for v in variables]
         unknown = next(iter(sizes.keys() - names), None)
         if unknown is not None:
@@ -144,7 +150,7 @@ def peak(graph: Graph, plans: Iterable[Plan], threads: int | None = None, consta
     if len(known) < len(sizes):
         return Unknown()
     most = expr.maximum(*known) if len(known) > 1 else known[0]
-    return _projected(graph, UpperBound(expr.add(most, constants)))
+    return _projected(graph, UpperBound(expr.add(most, constants)), unbounded=True)
 
 
 def _larger(a: ShapeExtent, b: ShapeExtent) -> ShapeExtent:
@@ -160,11 +166,14 @@ def bound(graph: Graph, size: Size | None) -> Size | None:
 
 def _without_data(graph: Graph, node_cost: Cost) -> Cost:
     """Return a cost with the bounds of run-time sizes in place of these sizes."""
-    return Cost(*[_projected(graph, e) for e in node_cost.parts()]) if graph.runtime else node_cost
+    return Cost(*[_projected(graph, e, unbounded=True) for e in node_cost.parts()]) if graph.runtime else node_cost
 
 
-def _projected(graph: Graph, extent: ShapeExtent) -> ShapeExtent:
+def _projected(graph: Graph, extent: ShapeExtent, *, unbounded: bool = False) -> ShapeExtent:
+    """Return an extent with the bounds of run-time sizes in their place; `unbounded` keeps the ones without a bound."""
     bounds = graph.runtime_bounds
+    if unbounded:
+        bounds = {leaf: known for leaf, known in bounds.items() if not isinstance(known, Unknown)}
 
     def bound(leaf: Leaf) -> ShapeExtent | None:
         if isinstance(leaf, CeilLog2) and _mentions(leaf.of, bounds.__contains__):

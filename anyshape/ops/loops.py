@@ -370,8 +370,13 @@ def _scan_flops(applied: Applied) -> Size:
 
 
 def _while_flops(applied: Applied) -> Size:
-    """Raise, as nothing bounds the number of trips."""
-    raise UnknownSizeError
+    """Return the operations of all trips and tests; raise where no stack has the number of trips, or trips differ."""
+    loop, carries = applied.params.get("loop"), applied.params["carries"]
+    if loop is None or len(applied.outputs) == carries or varying_variables(loop[1], Layout(carries)):
+        raise UnknownSizeError
+    (trips,), operands = applied.outputs[carries], applied.inputs[: len(loop[1].inputs)]
+    test, body = (graph_flops(graph, operands) for graph in loop)
+    return expr.add(expr.mul(trips, expr.add(test, body)), test)
 
 
 scan_op = define(

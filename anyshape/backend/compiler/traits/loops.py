@@ -53,16 +53,17 @@ def _at(size: Size | None, sizes: Mapping[DimVar, Size]) -> Size | None:
 
 
 def _bytes_of_while(step: Step) -> Size | None:
-    """Return the bytes of condition, invariant values, a trip, and its carries.
+    """Return the bytes of condition, invariant values, a trip, its carries, and what trips add before it is stacked.
 
-    It is None where carries change size, and where trips add results: nothing bounds their number.
+    It is None where carries change size. The number of trips is the run-time size of the stacks.
     """
-    params, trip = dict(step.params), step.bodies[-1]
+    params = dict(step.params)
     layout, (_, body) = lp.Layout(params["carries"]), params["loop"]
-    if len(trip.outputs) > layout.carries or lp.varying_variables(body, layout):
+    if lp.varying_variables(body, layout):
         return None
     metas = [*step.metas[: len(body.inputs)], *step.bodies[-2].output_metas]
-    parts = [total_bytes(map(bytes_of, step.results[: layout.carries]))]
+    stacked = len(body.outputs) + 1  # carries, answers of the condition, and stacks; slots are filled in place
+    parts = [total_bytes(map(bytes_of, step.results[:stacked]))]
     parts += [_peak_at(plan, sizes_of_body(plan, metas)) for plan in step.bodies]
     return total_bytes(parts)
 
