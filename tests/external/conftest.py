@@ -1,3 +1,3 @@
-"""Modules that replace those of the packages whose tests they run, and need what these need."""
+"""Collection of tests: modules that need the packages of other projects are left out."""
 
 collect_ignore = ["jax_names.py"]
