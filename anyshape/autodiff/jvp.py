@@ -12,10 +12,11 @@ from anyshape.autodiff.shift_invariance import shift_invariant_extremes
 from anyshape.autodiff.softmax_tangent import SoftmaxQuotient, quotient_tangent, softmax_quotients
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
-from anyshape.graph.prover.constraints import substitute_claim
+from anyshape.graph.prover.constraints import equal, substitute_claim
+from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.sizes.expr import Atom, DimExpr, Size
+from anyshape.graph.sizes.expr import Atom, DimExpr, Size, variables
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import apply_all
@@ -53,6 +54,8 @@ class Replay(dict[Value, Any]):
         carrying: Container[Value] = (),
     ) -> None:
         super().__init__(zip(graph.inputs, inputs, strict=True))
+        self._graph = graph
+        self._matches: bool | None = None  # whether sizes of the graph and the replay are equal
         self.carrying = carrying
         self.missing = set(graph.runtime)
         assertions = [c for c in graph.conditions if self.missing and c.kind == "assertion"]
@@ -68,6 +71,44 @@ class Replay(dict[Value, Any]):
         self.waiting = [c for c in self.waiting if c not in ready]
         for c in ready:
             builder.scope.require(substitute_claim(c.claim, self.sizes.get), c.primitive, c.why, (), c.where)
+
+    def note_equal_sizes(self, scope: Scope, values: Iterable[Value]) -> None:
+        """Note that values and their stand-ins have equal sizes, where this is so of the inputs.
+
+        Later equalities may give a size of the replay another form. Shape rules rely on what the trace proved of the
+        first form, and a search for another proof may fail.
+        """
+        for old, new in [(v, self[v]) for v in values]:
+            sizes, others = old.meta.sizes, new.meta.sizes
+            if sizes is None or others is None or sizes is others or not self.has_sizes_of(scope):
+                continue
+            for size, other in zip(sizes, others[old in self.carrying :], strict=True):
+                if size is not other and size != other:
+                    size = self.translate(size)
+                    if isinstance(size, int) or self.missing.isdisjoint(variables(size)):
+                        scope.note_equal(size, other)
+
+    def has_sizes_of(self, scope: Scope) -> bool:
+        """Return whether the inputs have the sizes of their stand-ins, and the conditions of the graph hold here."""
+        if self._matches is None:
+            pairs = [(v, self[v]) for v in self._graph.inputs if isinstance(self[v], Traced)]
+            has_sizes = all(self._has_sizes(scope, old, new) for old, new in pairs)
+            self._matches = has_sizes and self._has_conditions(scope)
+        return self._matches
+
+    def _has_conditions(self, scope: Scope) -> bool:
+        """Return whether the conditions of the graph hold here; those on its run-time sizes are required in time."""
+        known, runtime = {*map(id, scope.conditions)}, self._graph.runtime.keys()
+        others = [c.claim for c in self._graph.conditions if id(c) not in known]
+        claims = [substitute_claim(c, self.sizes.get) for c in others if runtime.isdisjoint(c.variables())]
+        return all(map(scope.proves_at_once, claims))
+
+    def _has_sizes(self, scope: Scope, old: Value, new: Traced) -> bool:
+        sizes, others = old.meta.sizes, new.meta.sizes
+        if sizes is None or others is None:
+            return old.meta.sizes is new.meta.sizes
+        columns = zip(map(self.translate, sizes), others[old in self.carrying :], strict=True)
+        return all(size is other or scope.proves_at_once(equal(size, other)) for size, other in columns)
 
     def translate(self, param: Any) -> Any:
         """Return a param of value-side sizes in terms of the sizes of the replay."""
@@ -101,6 +142,7 @@ def replay_node(builder: Builder, node: Node, env: Replay) -> tuple[Any, ...]:
     env.update(zip(node.outputs, outputs, strict=True))
     if node.op.makes_sizes:
         env.record_outputs(builder, node)
+    env.note_equal_sizes(builder.scope, node.outputs)
     return outputs
 
 

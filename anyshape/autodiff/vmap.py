@@ -66,6 +66,7 @@ def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[V
     env.update(zip(node.outputs, outputs, strict=True))
     if node.op.makes_sizes:
         env.record_outputs(builder, node)
+    env.note_equal_sizes(builder.scope, node.outputs)
 
 
 def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
@@ -83,6 +84,7 @@ def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value],
             carrying.add(value)
     if node.op.makes_sizes:
         env.record_outputs(builder, node)
+    env.note_equal_sizes(builder.scope, node.outputs)
     if subgraphs(node):
         _restate_sizes(builder, node, env, carrying, size)
 

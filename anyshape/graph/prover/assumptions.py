@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from anyshape.errors import SizeLimitError
 from anyshape.graph.prover.claim_index import Claims, connected_claims
@@ -26,11 +26,12 @@ from anyshape.graph.prover.decide import (
 from anyshape.graph.prover.solvers.equalities import (
     informative_claims,
     mentions,
-    occurs,
     range_claims,
     replacements_from,
+    rewritten,
     simplify_relation,
     substitute_if_defined,
+    substitute_in_replacements,
     substitute_keeping_broadcasts,
 )
 from anyshape.graph.prover.solvers.integer_sets import range_of
@@ -100,6 +101,8 @@ class Assumptions:
             if atom not in self._replacements:
                 self._replace(atom, size)
                 self._links = None
+            elif self._replacements[atom] != size:
+                self.note_equal(self._replacements[atom], size)
         if not replacements or normal.relation != "==":
             self._add_fact(normal)
         self._models.note(claim)
@@ -127,6 +130,7 @@ class Assumptions:
         for claim in [c for c in self.claims if sizes.isdisjoint(c.variables())]:
             new.assume(claim)
         new._verdicts.keep(verdicts)
+        new._verdicts.equal.rewrite(new._replacements.get)
         return new
 
     def verdicts(self) -> FinalVerdicts:
@@ -139,21 +143,18 @@ class Assumptions:
 
     def _replace(self, atom: Atom, size: Size) -> None:
         """Apply atom == size everywhere, in older equalities too."""
-        self._substitute_in_replacements(atom, size)
+        substitute_in_replacements(self._replacements, atom, size)
         self._replacements[atom] = size
+        self._verdicts.equal.rewrite(self._replacements.get, atom)
         if isinstance(atom, Call) and atom.function == "broadcast":
             self._link_facts.extend(Claim("stretches", part, size) for part in atom.args if part is not size)
-        self._facts = Claims(self._rewritten(self._facts, atom))
-        self._link_facts = self._rewritten(self._link_facts, atom)
+        self._facts = Claims(rewritten(self._facts, atom, self._replacements.get))
+        self._link_facts = rewritten(self._link_facts, atom, self._replacements.get)
         if isinstance(atom, DimVar):
             self._determined = True
             self._stated = Claims(self._stated_without(atom, size))
         self._normal_forms.clear()
         self._simplest_forms.clear()
-
-    def _rewritten(self, facts: Iterable[Claim], atom: Atom) -> list[Claim]:
-        """Return the facts with the value of an atom in its place."""
-        return [substitute_if_defined(f, self._replacements.get) if mentions(f, atom) else f for f in facts]
 
     def _stated_without(self, variable: DimVar, size: Size) -> list[Claim]:
         """Return the stated claims with the variable replaced by the size, which gets its declared range."""
@@ -163,13 +164,6 @@ class Assumptions:
             stated += substitute_keeping_broadcasts(claim, single.get) if mentions(claim, variable) else [claim]
         stated += range_claims(variable, size)
         return [c for c in stated if implied_broadcasts(c) or decide_quickly(c) is not Verdict.YES]
-
-    def _substitute_in_replacements(self, atom: Atom, size: Size) -> None:
-        single = {atom: size}
-        for replaced, by in self._replacements.items():
-            if occurs(atom, by):
-                with contextlib.suppress(ZeroDivisionError, SizeLimitError):
-                    self._replacements[replaced] = substitute(by, single.get)
 
     def _value_of_variable(self, atom: Atom) -> Size | None:
         """Return the size that a variable is known to equal. Calls stay, so that no fact about them is lost."""
@@ -259,6 +253,16 @@ class Assumptions:
                 else:
                     tables.settle(claim, verdict)
         return verdict is Verdict.YES
+
+    def proves_required(self, claim: Claim) -> bool:
+        """Return whether the claim is proved, with the work that a claim may cost without which a trace ends."""
+        with contextlib.suppress(ZeroDivisionError):
+            self._verdicts.retry(claim, self._shortest(claim))
+        return self.decide(claim) is Verdict.YES
+
+    def note_equal(self, a: Size, b: Size) -> None:
+        """Note that two sizes are equal wherever all assumptions hold, which other means than a proof have shown."""
+        self._verdicts.note_equal(a, b)
 
     def proves_at_once(self, claim: Claim) -> bool:
         """Return whether canonical forms, intervals and single facts prove the claim: integer sets are not queried."""
@@ -369,7 +373,7 @@ class Assumptions:
         claim, *broadcasts = self._restate(query)
         implied = [self._restate(c)[0] for c in implied_broadcasts(original)]
         broadcasts += [c for c in implied if c not in implied_broadcasts(claim)]
-        return claim, [*dict.fromkeys(broadcasts), *self._connected_claims(claim)]
+        return claim, [*dict.fromkeys(broadcasts), *connected_claims(claim, self._stated)]
 
     def _decide_product(self, claim: Claim, facts: list[Claim]) -> tuple[Verdict, Claim, list[Claim]]:
         """Return the verdict of few points and of better forms, and the claim and the facts in these forms."""
@@ -405,10 +409,6 @@ class Assumptions:
         if self._links is None:
             self._links = Links(self._link_facts)
         return self._links
-
-    def _connected_claims(self, claim: Claim) -> list[Claim]:
-        """Return the stated claims that are connected with the claim."""
-        return connected_claims(claim, self._stated)
 
     # -- contradictions
 
@@ -449,7 +449,7 @@ class Assumptions:
         if isinstance(normal, int):
             return low, high
         query, *broadcasts = self._restate(Claim("==", normal if normal.divides else size, 0))
-        facts = [*broadcasts, *self._connected_claims(query)]
+        facts = [*broadcasts, *connected_claims(query, self._stated)]
         with self._budget.query():
             if not count_products(query.left):
                 return intervals.intersection((low, high), range_of(query.left, facts))
@@ -471,7 +471,7 @@ class Assumptions:
         """Return the range of a variable by the stated claims without products."""
         if variable not in self._ranges:
             size = expr.from_atom(variable)
-            facts = self._connected_claims(Claim("==", size, 0))
+            facts = connected_claims(Claim("==", size, 0), self._stated)
             linear = [c for c in facts if not count_products(c.left) + count_products(c.right)]
             self._ranges[variable] = range_of(size, linear)
         return self._ranges[variable]

@@ -102,7 +102,10 @@ def decide_by_bounds(claim: Claim, facts: Facts = tuple, links: Callable[[], Lin
     if relation in _OF_CONSTANTS:
         if relation == ">=":
             return _decide_at_least(a, b, facts)
-        return _decide_equal(a, b, facts) if relation == "==" else _OPPOSITE[_decide_equal(a, b, facts)]
+        verdict = _decide_equal(a, b, facts)
+        if verdict is Verdict.UNKNOWN and links is not None and links().are_equal(a, b):
+            verdict = Verdict.YES
+        return verdict if relation == "==" else _OPPOSITE[verdict]
     decide_link = _decide_broadcasts if relation == "broadcasts" else _decide_stretches
     return decide_link(a, b, facts, Links(facts()) if links is None else links())
 
@@ -221,6 +224,10 @@ class Links:
             self.sources.setdefault(fact.right, []).append(fact.left)
         elif fact.relation == "broadcasts":
             self.broadcasting |= {(fact.left, fact.right), (fact.right, fact.left)}
+
+    def are_equal(self, a: Size, b: Size) -> bool:
+        """Return whether each size is shown to stretch to the other: then neither is 1 alone."""
+        return self.reaches(a, b) and self.reaches(b, a)
 
     def reaches(self, old: Size, new: Size) -> bool:
         """Return whether `old` is shown to be 1 or equal to `new`."""

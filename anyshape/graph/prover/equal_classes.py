@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from anyshape.errors import SizeLimitError
+from anyshape.graph.prover.solvers.equalities import occurs
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Call, DimExpr, Size
+from anyshape.graph.sizes.expr import Atom, Call, DimExpr, Size
+from anyshape.graph.sizes.substitute import Replace, substitute
 from anyshape.graph.sizes.symbols import memoised
 from anyshape.support.lazy_namedtuple import NamedTuple
 
@@ -81,6 +86,21 @@ class EqualClasses:
         """Join the classes of two sizes. The tables get the pair when a size is looked up next."""
         self.has_joined = True
         self._joined.append((a, b))
+
+    def rewrite(self, replace: Replace, atom: Atom | None = None) -> None:
+        """Join each size to its form after replacements; with an atom, only sizes that contain it.
+
+        Queries are about sizes after all replacements. Without this they would miss what was proved of older forms.
+        """
+        if not self.has_joined:
+            return
+        self._enter_joined()
+        sizes = dict.fromkeys([*self._shorter, *self._shorter.values()])
+        for size in [s for s in sizes if atom is None or occurs(atom, s)]:
+            with contextlib.suppress(ZeroDivisionError, SizeLimitError):
+                new = substitute(size, replace)
+                if new is not size and new != size:
+                    self.join(size, new)
 
     def _enter_joined(self) -> None:
         """Put the pairs that were joined into the tables."""

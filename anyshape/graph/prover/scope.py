@@ -178,6 +178,14 @@ class Scope:
         """Return whether the two sizes are proved equal. False means not proved, never proved different."""
         return a is b or a == b or self._assumptions.same(a, b)
 
+    def must_be_same(self, a: Size, b: Size) -> bool:
+        """Return whether the two sizes are proved equal, where the trace ends without a proof: it may cost more."""
+        return self.same(a, b) or self._assumptions.proves_required(equal(a, b))
+
+    def note_equal(self, a: Size, b: Size) -> None:
+        """Note that two sizes are equal in all runs, as both belong to one computation."""
+        self._assumptions.note_equal(a, b)
+
     def proves(self, claim: Claim) -> bool:
         """Return whether the claim is proved. False means not proved, never proved false."""
         return self._assumptions.proves(claim)

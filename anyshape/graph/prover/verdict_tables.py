@@ -65,6 +65,20 @@ class VerdictTables:
         """
         return key_of(claim) in self._given_up
 
+    def retry(self, *claims: Claim) -> None:
+        """Let claims that are not proved be searched again, although a search ended by its budget."""
+        for key in [key for claim in claims for key in keys_of(claim)]:
+            self._given_up.pop(key, None)
+            self.undecided.discard(key)
+            self.unproved.discard(key)
+
+    def note_equal(self, a: Size, b: Size) -> None:
+        """Join the classes of two sizes, and reopen the claims that this may settle."""
+        if self.equal.shortest(a) is not self.equal.shortest(b):
+            self.equal.join(a, b)
+            self.undecided.clear()
+            self.unproved.clear()
+
     def reopen(self, assumed: Claim) -> None:
         """Reopen the claims that a further assumption may settle."""
         self.undecided.clear()

@@ -201,7 +201,10 @@ class ShapeGuardContext:
         for axis, extent in enumerate((*a.meta.extents, *b.meta.extents)):
             if not isinstance(extent, Exact):
                 raise self.unsupported("operands", axis % max(a.meta.rank, 1), extent)
-        raise self.fail(why)
+        x, y = a.meta.sizes, b.meta.sizes
+        if x is None or y is None or len(x) != len(y) or not all(map(self.scope.must_be_same, x, y)):
+            raise self.fail(why)
+        self.same_extents(a, b)  # which records that the program relies on it
 
     def require_equal(self, a: Size, b: Size, why: str, axes: OperandAxes | None = None) -> None:
         """Require `a == b`."""

@@ -15,7 +15,7 @@ from anyshape.graph.prover import decide as decide_module
 from anyshape.graph.prover import scope as scope_module
 from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.claim_index import Claims
-from anyshape.graph.prover.constraints import Claim, Condition, Verdict, equal
+from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
 from anyshape.graph.prover.equal_classes import EqualClasses
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.solvers.integer_sets import IntegerSet
@@ -424,3 +424,33 @@ def test_a_search_ends_with_its_parts():
     leaves.take(), leaves.take()
     with pytest.raises(OutOfBudgetError):
         leaves.take()
+
+
+def test_sizes_that_stretch_to_each_other_are_equal_without_a_search(monkeypatch):
+    a, b, c = (expr.variable(name) for name in "abc")
+    claims = [Claim("stretches", a, b), Claim("stretches", b, c), Claim("stretches", c, a)]
+    monkeypatch.setattr(IntegerSet, "find", None)
+    scope = Scope(conditions=[Condition("constraint", claim, "test", "given") for claim in claims])
+    assert scope.same(a, b) and scope.same(c, b)
+    assert scope.decide(Claim("!=", a, c)) is Verdict.NO
+    assert not Scope(conditions=scope.conditions[:2]).proves_at_once(equal(a, b))
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        lambda a, b: [at_least(a, 2), at_least(a, b)],
+        lambda a, b: [equal(expr.broadcast(a, b), expr.maximum(a, 2 * b))],
+    ],
+    ids=["bounds", "another size"],
+)
+def test_what_was_proved_of_a_broadcast_holds_for_the_size_that_it_equals_later(monkeypatch, claims):
+    a, b, c = (expr.variable(name) for name in "abc")
+    claims = [Claim("broadcasts", a, b), *claims(a, b)]
+    scope = Scope(conditions=[Condition("constraint", claim, "test", "given") for claim in claims])
+    assert scope.same(expr.broadcast(a, b), a)
+    scope.assume(Condition("constraint", equal(c, expr.broadcast(a, b)), "test", "given"))
+    scope.assume(Condition("constraint", Claim("stretches", a, b), "test", "given"))
+    monkeypatch.setattr(IntegerSet, "find", None)
+    assert scope.same(c, a)
+    assert scope.same(b, a)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from anyshape.errors import SizeLimitError
 from anyshape.graph.prover.constraints import Claim, at_least, implied_broadcasts, substitute_claim
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
-from anyshape.graph.sizes.substitute import Replace
+from anyshape.graph.sizes.substitute import Replace, substitute
 
 _LARGEST_MODULUS = 1 << 16  # divisors of larger ones are not enumerated
 
@@ -114,6 +115,20 @@ def substitute_if_defined(claim: Claim, replace: Replace) -> Claim:
         return substitute_claim(claim, replace)
     except (ZeroDivisionError, SizeLimitError):
         return claim
+
+
+def rewritten(claims: Iterable[Claim], atom: Atom, replace: Replace) -> list[Claim]:
+    """Return the claims with atoms replaced in those that mention an atom."""
+    return [substitute_if_defined(c, replace) if mentions(c, atom) else c for c in claims]
+
+
+def substitute_in_replacements(replacements: dict[Atom, Size], atom: Atom, size: Size) -> None:
+    """Put the size in place of an atom in what replaces others."""
+    single = {atom: size}
+    for replaced, by in replacements.items():
+        if occurs(atom, by):
+            with contextlib.suppress(ZeroDivisionError, SizeLimitError):
+                replacements[replaced] = substitute(by, single.get)
 
 
 def substitute_keeping_broadcasts(claim: Claim, replace: Replace) -> list[Claim]:
