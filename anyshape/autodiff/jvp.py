@@ -78,13 +78,13 @@ class Replay(dict[Value, Any]):
         Later equalities may give a size of the replay another form. Shape rules rely on what the trace proved of the
         first form, and a search for another proof may fail.
         """
-        for old, new in [(v, self[v]) for v in values]:
-            sizes, others = old.meta.sizes, new.meta.sizes
-            if sizes is None or others is None or sizes is others or not self.has_sizes_of(scope):
+        for value in values:
+            sizes, others = value.meta.sizes, self[value].meta.sizes
+            if sizes is None or others is None or sizes is others:
                 continue
-            for size, other in zip(sizes, others[old in self.carrying :], strict=True):
-                if size is not other and size != other:
-                    size = self.translate(size)
+            others = others[1:] if value in self.carrying else others
+            if sizes != others and self.has_sizes_of(scope):
+                for size, other in zip(map(self.translate, sizes), others, strict=True):
                     if isinstance(size, int) or self.missing.isdisjoint(variables(size)):
                         scope.note_equal(size, other)
 
