@@ -323,10 +323,12 @@ def readable(path: str, names: Sequence[str]) -> str:
 
 
 def check_callable(transform: str, function: Any) -> None:
-    """Raise ArgumentError unless the argument of a transform is callable."""
+    """Raise ArgumentError unless the argument of a transform is callable; "scan: f" names its parameter too."""
     if not callable(function):
+        transform, _, name = transform.partition(": ")
         advice = "pass the function itself, not the result of calling it"
-        raise ArgumentError(transform, "its argument", f"is of type {type(function).__name__}, not a function", advice)
+        problem = f"is of type {type(function).__name__}, not a function"
+        raise ArgumentError(transform, name or "its argument", problem, advice)
 
 
 def as_leaf(x: Any, path: str, function: str) -> np.ndarray:

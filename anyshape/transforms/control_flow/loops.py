@@ -183,13 +183,13 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, checkpo
 # -- parts -------------------------------------------------------------------------------------------------------
 
 
-def run_now(function: Callable[[Any, Any], Any], init: Any, others: Any) -> Any:
+def run_now(function: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
     """Trace a loop for one call outside of a trace, and run it. Return the error of functions that cannot be traced.
 
     The function binds the ones of the user as arguments of a partial function, through which a trace sees their state.
     """
     try:
-        return jit(functools.partial(_without_writes, function), optimize="off")(init, others)
+        return jit(functools.partial(_without_writes, function), optimize="off")(init, xs)
     except (ConcretizationError, FrozenDrawError, SymbolicIterationError, UnsupportedFunctionError) as error:
         return error
     except _OutsideWriteError as error:
@@ -200,10 +200,10 @@ class _OutsideWriteError(MutationError):
     """Raised where the trace of a loop writes to an array of NumPy, as its trips would each time."""
 
 
-def _without_writes(function: Callable[[Any, Any], Any], init: Any, others: Any) -> Any:
+def _without_writes(function: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
     """Return the result of a loop that is traced; raise an error if it writes to arrays of NumPy, which it leaves."""
     with restored_arrays(reachable(function)) as changed:
-        result = function(init, others)
+        result = function(init, xs)
     if changed:
         problem = f"{changed[0]} is an array of NumPy, which a trip changes"
         raise _OutsideWriteError("a loop", problem, "call the loop in a jitted function", user_line())
