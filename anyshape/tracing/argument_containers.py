@@ -11,6 +11,7 @@ import collections
 import dis
 import functools
 import itertools
+import logging
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -27,6 +28,7 @@ from anyshape.tracing.captured.code_origin import code_of, line_of, made_at
 from anyshape.tracing.pytrees import PYTHON_SCALARS, named, parameter_names
 from anyshape.tracing.tree_nodes import NAMESPACE, Setting, argument_path, wrapped
 
+_LOG = logging.getLogger("anyshape.trace")
 _CONTAINERS = (list, tuple, dict, collections.deque)
 _FORMS = {
     **dict.fromkeys(("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR"), "{} = ..."),
@@ -44,19 +46,34 @@ _METHODS = {
 def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) -> Callable[..., Any]:
     """Return a function that raises MutationError unless the containers in its arguments are as before the call.
 
+    A changed container that the function returns is logged: its change is in the result, though not at the caller.
     `names` are the names of the positional parameters. Without them, the signature of the function has them.
     """
 
     @functools.wraps(function, assigned=("__name__",), updated=())
     def checked(*args: Any, **kwargs: Any) -> Any:
-        before = _parts(args, kwargs)
+        each: list[tuple[Any, Any]] = [((*[None] * i, x), {}) for i, x in enumerate(args)]
+        each += [((), {name: x}) for name, x in kwargs.items()]
+        before = [_parts(*one) for one in each]
         result = function(*args, **kwargs)
-        change = _first_change(before, lambda: _parts(args, kwargs))
-        if change is not None:
-            raise _error(function, change, parameter_names(function) if names is None else names)
+        for one, parts, argument in zip(each, before, (*args, *kwargs.values()), strict=True):
+            change = _first_change(parts, functools.partial(_parts, *one))
+            if change is None:
+                continue
+            error = _error(function, change, parameter_names(function) if names is None else names)
+            if not _is_in(result, argument):
+                raise error
+            _LOG.warning("%s\n  use the result, which has the change", str(error).splitlines()[0])
         return result
 
     return checked
+
+
+def _is_in(tree: Any, container: Any) -> bool:
+    """Return whether a container itself is a tree or a part of it."""
+    seen = set[int]()
+    optree.tree_leaves(tree, is_leaf=lambda x: seen.add(id(x)), none_is_leaf=True, namespace=NAMESPACE)
+    return id(container) in seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +180,8 @@ def _changed_argument(before: Any, after: Any) -> _Change | None:
 
 
 def _change(accessor: Any, value: Any, kind: str) -> _Change:
-    return _Change(argument_path(accessor), argument_path(accessor[:-1]), value, kind)
+    container = accessor[:-1] if len(accessor) > 2 else accessor  # an argument is a container itself
+    return _Change(argument_path(accessor), argument_path(container), value, kind)
 
 
 def _within(path: str) -> Callable[[str], bool]:

@@ -326,3 +326,30 @@ def test_each_path_of_an_export_starts_from_the_arguments():
 
     program = export(on_paths)({"a": ShapeDtypeStruct("n")}, ShapeDtypeStruct("m"))
     assert [program({"a": np.ones(2)}, np.ones(m)) for m in (0, 1, 3)] == [40, 40, 4]
+
+
+def advanced(state, log):
+    state["t"] += 0.5
+    state["x"] = state["x"] * 2
+    log.append(state["t"])
+    return log, {"all": state}
+
+
+def test_a_changed_container_that_is_returned_is_logged_once(caplog):
+    step, state, log = anyshape.jit(advanced), {"t": 0.0, "x": np.ones(2)}, []
+    for times in (1, 2, 3):
+        log, results = step(state, [])
+        state = results["all"]
+        assert [float(v) for v in log] == [state["t"]] == [0.5 * times] and state["x"].tolist() == [2.0**times] * 2
+    said = [r.getMessage() for r in caplog.records if r.name == "anyshape.trace"]
+    assert sum("state['t'] += ...: the caller would keep the old state['t']" in text for text in said) <= 2
+    assert any("log.append(state['t']): the caller would keep the old log" in text for text in said)
+
+
+def test_each_changed_container_is_to_be_returned():
+    def function(a, b):
+        a["x"], b["x"] = a["x"] + 1, b["x"] + 1
+        return a
+
+    with pytest.raises(MutationError, match=r"b\['x'\]"):
+        anyshape.jit(function)({"x": 0.0}, {"x": 0.0})

@@ -400,7 +400,10 @@ BAD = {
     ),
     "no function": (lambda x: scan(1, 0.0, x), "scan.*: f is of type int, not a function"),
     "no body": (lambda x: fori_loop(0, 3, None, x), "fori_loop.*: body_fun is of type NoneType, not a function"),
-    "no condition": (lambda x: while_loop(None, lambda c: c, x), "while_loop.*: cond_fun is of type NoneType, not a function"),
+    "no condition": (
+        lambda x: while_loop(None, lambda c: c, x),
+        "while_loop.*: cond_fun is of type NoneType, not a function",
+    ),
     "nothing to map": (lambda x: anyshape.map(3, x), "map.*: f is of type int, not a function"),
 }
 
