@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+import anyshape
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.graph import OPS
 from anyshape.ops.core.apply import KERNELS
 from tests.attack.__main__ import main
-from tests.attack.attacks import ATTACKS
+from tests.attack.attacks import ATTACKS, exported
 from tests.attack.functions import FUNCTIONS
 from tests.attack.kit import Attack, Wrong, repeat, run
 
@@ -76,3 +77,9 @@ def test_random_state_changes_as_the_attack_says():
         state.change(rng, (value,))
         differences += state.number(value) != before
     assert differences > 100
+
+
+def test_a_program_whose_broadcast_equals_a_shorter_size_can_be_saved(tmp_path):
+    _, compiled = exported(np.random.default_rng(413489879))
+    compiled.save(tmp_path / "program.anyshape")
+    assert str(anyshape.load(tmp_path / "program.anyshape")) == str(compiled)

@@ -22,6 +22,8 @@ from anyshape.graph.prover.decide import (
     decide_exactly,
     decide_quickly,
     is_independent,
+    is_unprovable,
+    stretches_to,
 )
 from anyshape.graph.prover.solvers.equalities import (
     informative_claims,
@@ -146,8 +148,7 @@ class Assumptions:
         substitute_in_replacements(self._replacements, atom, size)
         self._replacements[atom] = size
         self._verdicts.equal.rewrite(self._replacements.get, atom)
-        if isinstance(atom, Call) and atom.function == "broadcast":
-            self._link_facts.extend(Claim("stretches", part, size) for part in atom.args if part is not size)
+        self._link_facts.extend(stretches_to(atom, size))
         self._facts = Claims(rewritten(self._facts, atom, self._replacements.get))
         self._link_facts = rewritten(self._link_facts, atom, self._replacements.get)
         if isinstance(atom, DimVar):
@@ -198,7 +199,10 @@ class Assumptions:
         if simplest is None:
             simplest = self.normal(size)
             if isinstance(simplest, DimExpr) and simplest.depth:
-                simplest = self.normal(self._find_shorter(simplest))
+                shorter = self._find_shorter(simplest)
+                for link in () if shorter is simplest else stretches_to(simplest.atom, shorter):
+                    self._add_fact(link)
+                simplest = self.normal(shorter)
             self._simplest_forms[size] = simplest
         return simplest
 
@@ -291,6 +295,8 @@ class Assumptions:
             verdict = self._verdicts.settled.get(key_of(query), verdict)
             if verdict is not Verdict.UNKNOWN:
                 return query, verdict
+        if claim.relation == "stretches" and self._known_links().reaches(claim.left, claim.right):
+            return query, Verdict.YES  # links lead to sizes as written
         return query, decide_by_bounds(query, lambda: self._facts.about(query.variables()), self._known_links)
 
     def _shortest(self, claim: Claim) -> Claim:
@@ -313,7 +319,7 @@ class Assumptions:
             outcomes: set[bool | None] = set() if need_proof else {False}
             for model in self._models.newest_first():
                 outcomes.add(truth(claim, model))
-                if _is_unprovable(outcomes, need_refutation):
+                if is_unprovable(outcomes, need_refutation):
                     return Verdict.UNKNOWN
             self.queried.update(query.variables())
             with self._budget.query(leaves) as work:
@@ -341,7 +347,7 @@ class Assumptions:
         if False not in outcomes and not has_one_variable:
             has_links = any(c.relation in _LINKS for c in [claim, *facts])
             outcomes.add(self._models.separate(original, [claim, *facts], has_links=has_links))
-            if _is_unprovable(outcomes, need_refutation):
+            if is_unprovable(outcomes, need_refutation):
                 return Verdict.UNKNOWN
         if count_products(claim.left) + count_products(claim.right):
             verdict, claim, facts = self._decide_product(claim, facts)
@@ -492,8 +498,3 @@ class Assumptions:
                 if len(models) == 2 or out_of_time():
                     break
         return models
-
-
-def _is_unprovable(outcomes: Set[bool | None], need_refutation: bool) -> bool:
-    """Return True if known models rule out YES, and NO where a refutation is needed."""
-    return False in outcomes and (True in outcomes or not need_refutation)

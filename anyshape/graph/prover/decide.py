@@ -7,7 +7,7 @@ constants, extrema and broadcasts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from anyshape.graph.prover.constraints import Claim, Verdict, implied_broadcasts
@@ -16,7 +16,7 @@ from anyshape.graph.prover.solvers.linear_constraints import Alternatives, Row, 
 from anyshape.graph.prover.solvers.models import Assignment, Model, has_counterexample, truth
 from anyshape.graph.prover.solvers.search_budget import OutOfBudgetError
 from anyshape.graph.sizes import expr, intervals, polynomial_bounds
-from anyshape.graph.sizes.expr import Call, Size
+from anyshape.graph.sizes.expr import Atom, Call, Size
 from anyshape.graph.sizes.intervals import Bound, Interval
 from anyshape.graph.sizes.polynomials import Terms
 from anyshape.support.packages import one_variable, small_sizes
@@ -209,6 +209,12 @@ def _decide_stretches(a: Size, b: Size, facts: Facts, links: Links) -> Verdict:
     return Verdict.NO if never else Verdict.UNKNOWN
 
 
+def stretches_to(atom: Atom | None, size: Size) -> list[Claim]:
+    """Return the claims that the parts of a broadcast stretch to a size which is proved equal to it."""
+    parts = atom.args if isinstance(atom, Call) and atom.function == "broadcast" else ()
+    return [Claim("stretches", part, size) for part in parts if part is not size]
+
+
 class Links:
     """Directed graph from sizes to those they stretch to, as part of a broadcast or by a fact."""
 
@@ -389,3 +395,8 @@ def _search_point(feasible: IntegerSet, conjunction: Sequence[Alternatives]) -> 
         return feasible.find(conjunction)
     except OutOfBudgetError:
         return {}
+
+
+def is_unprovable(outcomes: Collection[bool | None], need_refutation: bool) -> bool:
+    """Return True if known models rule out YES, and NO where a refutation is needed."""
+    return False in outcomes and (True in outcomes or not need_refutation)
