@@ -474,7 +474,11 @@ def names_of_ops(graph):
 
 
 def check_tiers(function, row, dtype, forced):
-    """Compare the tiers at several sizes: elementwise results bit by bit, all within rounding, errors word for word."""
+    """Compare the tiers at several sizes: elementwise results bit by bit, all within rounding, errors word for word.
+
+    NumPy rounds complex products of one element, such as a tile may be, otherwise than of many.
+    """
+    inexact = SUMS | ({"mul"} if forced and np.dtype(dtype).kind == "c" else set())
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
         if forced:
             patch.setattr(tiles, "forced", (1, 6))
@@ -489,7 +493,7 @@ def check_tiers(function, row, dtype, forced):
             assert not is_error(got), f"{note}: {got}"
             if bits(got) != bits(expected):
                 ops = {name for program in optimised.programs() for name in names_of_ops(program.graph)}
-                assert SUMS & ops, f"{note}: the tiers differ, without sums"
+                assert inexact & ops, f"{note}: the tiers differ, without sums"
                 for a, b in zip(leaves(got), leaves(expected), strict=True):
                     np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12, err_msg=note)
 
