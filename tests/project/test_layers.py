@@ -44,6 +44,7 @@ FLOORS = (
     "scipy/special",
     "scipy/linalg",
     "scipy/stats",
+    "scipy/integrate",
     "scipy",
     "demo",
     "cli",
@@ -60,11 +61,8 @@ FORBIDDEN = {
 # the module that the user names.
 LATE = "anyshape.support.packages"
 LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py"}
-LOADERS |= {
-    "scipy/linalg/__init__.py",
-    "scipy/special/__init__.py",
-    "scipy/stats/__init__.py",
-}  # these, as numpy/, serve names by a row
+SERVED = ("integrate", "linalg", "special", "stats")
+LOADERS |= {f"scipy/{name}/__init__.py" for name in SERVED}  # these, as numpy/, serve names by a row
 FILE_LINES, FUNCTION_LINES = 500, 40
 FILES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 

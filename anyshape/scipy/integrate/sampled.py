@@ -1,0 +1,179 @@
+"""Define the rules of `scipy.integrate` for samples: trapezoids, parabolas, and Romberg's extrapolation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.operands.promotion import axis_of, is_traced, result_type, sizes
+from anyshape.numpy.sizes.symdim import max_dim
+from anyshape.ops.core.apply import context_of
+from anyshape.support.packages import scipy_integrate
+from anyshape.transforms.control import check
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """Return the integral of samples y along an axis by the trapezoidal rule.
+
+    The samples are at the points x, or `dx` apart. x is a vector or broadcasts against y.
+    """
+    return xp.trapezoid(y, x, dx, axis) if is_traced(y, x, dx) else scipy_integrate.trapezoid(y, x, dx, axis)
+
+
+def _floats(x: Any) -> Any:
+    """Return an array of floats: integers and bools count as float64."""
+    x = xp.asarray(x)
+    return x if x.dtype.kind in "fc" else x.astype(result_type(x, 1.0))
+
+
+def _samples(name: str, y: Any, x: Any, axis: int) -> tuple[Any, Any, int]:
+    """Return samples along the last axis, the distances of their points if there are points, and the axis."""
+    y = _floats(y)
+    along = axis_of(axis, y.ndim, name)
+    ctx = context_of(name, y)
+    y = xp.moveaxis(y, along, -1)
+    if x is None:
+        return y, None, along
+    x = _floats(x)
+    if x.ndim != 1:
+        if x.ndim != y.ndim:
+            raise ArgumentError(name, "x", f"has {x.ndim} axes", "pass a vector, or an array of the shape of y")
+        x = xp.moveaxis(x, along, -1)
+    points, count = sizes(x)[-1], sizes(y)[-1]
+    ctx.require_equal(points, count, f"{points} points have {count} samples")
+    return y, x[..., 1:] - x[..., :-1], along
+
+
+def _divided(numerator: Any, denominator: Any) -> Any:
+    """Return a quotient that is 0 where the denominator is."""
+    is_zero = denominator == 0
+    return xp.where(is_zero, 0.0, numerator / xp.where(is_zero, 1.0, denominator))
+
+
+def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
+    """Return the integrals of samples y up to each point but the first, by the trapezoidal rule.
+
+    The samples are at the points x, or `dx` apart. x is a vector or has the shape of y. `initial=0` puts a zero first.
+    """
+    if not is_traced(y, x, dx):
+        return scipy_integrate.cumulative_trapezoid(y, x, dx, axis, initial)
+    if initial is not None and (is_traced(initial) or initial != 0):
+        raise ArgumentError("cumulative_trapezoid", f"initial={initial!r:.30}", "is not None or 0", "pass 0")
+    y, steps, along = _samples("cumulative_trapezoid", y, x, axis)
+    areas = (dx if steps is None else steps) * (y[..., 1:] + y[..., :-1]) / 2.0
+    return _accumulated(areas, initial, along)
+
+
+def _accumulated(areas: Any, initial: Any, along: int) -> Any:
+    """Return running sums of areas along the last axis, moved to its place, with a first value if there is one."""
+    total = xp.cumsum(areas, axis=-1)
+    if initial is not None:
+        first = xp.broadcast_to(xp.asarray(initial, total.dtype), (*total.shape[:-1], 1))
+        total = xp.concatenate([first, total + first], axis=-1)
+    return xp.moveaxis(total, -1, along)
+
+
+def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
+    """Return the integral of samples y along an axis by Simpson's rule, of at least one sample.
+
+    The samples are at the points x, or `dx` apart. x is a vector or has the shape of y. For an even number of samples
+    the last interval is that of the parabola through the last three, and two samples make a trapezoid. Results keep
+    float32, which SciPy does for odd numbers alone.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> from anyshape.scipy import integrate
+    >>> print(grad(lambda y: integrate.simpson(y, dx=0.5))(np.ones(5)))
+    [0.16666667 0.66666667 0.33333333 0.66666667 0.16666667]
+    """
+    if not is_traced(y, x, dx):
+        return scipy_integrate.simpson(y, x, dx=dx, axis=axis)
+    y, steps, _ = _samples("simpson", y, x, axis)
+    count = y.shape[-1]
+    last = y[..., -1]  # requires a sample
+    if steps is None:
+        steps = xp.broadcast_to(xp.asarray(dx, y.dtype), (count - 1,))
+    pairs = max_dim((count - 1) // 2, 0)
+    left, middle, right = (y[..., i : 2 * pairs + max(i - 1, 0) : 2] for i in range(3))
+    h0, h1 = steps[..., 0 : 2 * pairs : 2], steps[..., 1 : 2 * pairs : 2]
+    both, ratio = h0 + h1, _divided(h0, h1)
+    areas = left * (2.0 - _divided(1.0, ratio)) + middle * both * _divided(both, h0 * h1) + right * (2.0 - ratio)
+    whole = xp.sum(both / 6.0 * areas, axis=-1)
+    return xp.where(count % 2 == 0, whole + _last_interval(y, steps, last), whole)
+
+
+def _last_interval(y: Any, steps: Any, last: Any) -> Any:
+    """Return the integral over the last interval, by the parabola through the last three samples (Cartwright, 2017)."""
+    count = y.shape[-1]
+    three = count > 2
+    one, two = max_dim(count - 2, 0), max_dim(count - 3, 0)
+    padded = xp.concatenate([steps, xp.zeros((*steps.shape[:-1], 1), steps.dtype)], axis=-1)
+    h0, h1 = padded[..., two], padded[..., one]
+    alpha, beta = _divided(2 * h1**2 + 3 * h0 * h1, 6 * (h0 + h1)), _divided(h1**2 + 3 * h0 * h1, 6 * h0)
+    parabola = alpha * last + beta * y[..., one] - _divided(h1**3, 6 * h0 * (h0 + h1)) * y[..., two]
+    return xp.where(three, parabola, h1 / 2 * (last + y[..., one]))
+
+
+def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
+    """Return the integrals of samples y up to each point but the first, by parabolas through three points.
+
+    The samples are at the points x, or `dx` apart. x is a vector or has the shape of y, and increases. `initial` is the
+    integral up to the first point, and is put first. Two samples make a trapezoid.
+    """
+    if not is_traced(y, x, dx, initial):
+        return scipy_integrate.cumulative_simpson(y, x=x, dx=dx, axis=axis, initial=initial)
+    y, steps, along = _samples("cumulative_simpson", y, x, axis)
+    count = y.shape[-1]
+    y[..., -1]  # requires a sample
+    if steps is None:
+        steps = xp.broadcast_to(xp.asarray(dx, np.float64), (count - 1,))
+    else:
+        check(steps > 0, "cumulative_simpson: x must increase")
+    position = xp.arange(count - 1)
+    back = (position % 2 == 1) | (position == count - 2)  # intervals that end a parabola; others begin one
+    start = xp.clip(xp.where(back, position - 1, position), 0, max_dim(count - 3, 0))
+    samples = [y[..., xp.minimum(start + i, count - 1)] for i in range(3)]
+    widths = [steps[..., xp.minimum(start + i, max_dim(count - 2, 0))] for i in range(2)]
+    f1, f2, f3 = (xp.where(back, b, a) for a, b in zip(samples, samples[::-1], strict=True))
+    d1, d2 = (xp.where(back, b, a) for a, b in zip(widths, widths[::-1], strict=True))
+    near, ratio = d1 / (d1 + d2), d1 / d2
+    product = near * ratio
+    parabola = d1 / 6 * ((3 - near) * f1 + (3 + product + near) * f2 - product * f3)
+    areas = xp.where(count > 2, parabola, steps * (y[..., 1:] + y[..., :-1]) / 2)
+    first = None if initial is None else xp.asarray(initial)
+    if first is not None and first.ndim == y.ndim:
+        first = xp.moveaxis(first, along, -1)
+    return _accumulated(areas, first, along)
+
+
+def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: Any = False) -> Any:
+    """Return the integral of samples y that are `dx` apart by Romberg's method.
+
+    The number of samples is 1 plus a power of 2. It decides how often the method extrapolates, so each number makes a
+    program of its own.
+    """
+    if not is_traced(y, dx):
+        return scipy_integrate.romb(y, dx, axis, show)
+    if show:
+        raise ArgumentError("romb", "show", "prints values, which a trace does not have", "leave it out")
+    y, _, _ = _samples("romb", y, None, axis)
+    intervals = y.shape[-1] - 1
+    levels = 0
+    while intervals > 2**levels:
+        levels += 1
+    if intervals != 2**levels:
+        raise ArgumentError("romb", "y", "must have one plus a power of two samples", "use simpson for other numbers")
+    step = 2**levels
+    h = step * xp.asarray(dx)
+    row = [(y[..., 0] + y[..., -1]) / 2.0 * h]
+    for _ in range(levels):
+        first = 0.5 * (row[0] + h * xp.sum(y[..., step // 2 : -1 : step], axis=-1))
+        step, h = step // 2, h / 2.0
+        refined = [first]
+        for j, coarse in enumerate(row):
+            refined.append(refined[-1] + (refined[-1] - coarse) / (4 ** (j + 1) - 1))
+        row = refined
+    return row[-1]
