@@ -5,12 +5,13 @@ of earlier ones other forms, and a replay has to find all proofs again. Slopes a
 """
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
 
 import anyshape.numpy as anp
-from anyshape import grad, jit, jvp, vmap
+from anyshape import cond, fori_loop, grad, jit, jvp, vmap
 
 HEAD = """
 def pull(p, m):
@@ -65,6 +66,16 @@ def f(m, p, v):
     return (v * v).sum()
 """
 
+STEPS = {  # bodies whose proofs no check found again, as more was known than in the trace
+    "columns": "w += pull(p, m); w += v * 0.1; w[:-1] = w[1:] - w[:-1]; t = v @ m; v *= w[:, 1:2]; "
+               "t = np.concatenate((w[1:], p[:1])); p *= v[:, 1:2]",
+    "rows": "w += p * 0.1; p += pull(v, m); w[:-1] = v[1:] - w[:-1]; v[1:] += p[:-1] * 0.1; w += pull(v, m)",
+    "square": "p += pull(p, m); v += (v @ (w.T @ v)) * 0.01; v += t.reshape(v.shape) * 0.1; w[1:] += v[:-1] * 0.1; "
+              "t = pull(v, m); t = p * v; w += t[:1] * 0.1",
+    "sums": "v += pull(p, m); p += np.sqrt((v**2).sum(1, keepdims=True) + 0.1); t = w @ m; v[1:] += w[:-1] * 0.1; "
+            "v += t.sum(0) * 0.1; p /= v**2 + 1.0",
+}  # fmt: skip
+
 
 def load(source, namespace):
     space = {"np": namespace}
@@ -78,10 +89,14 @@ def written(times, statements):
     return HEAD + "\n".join(lines)
 
 
+def random_statements(rng):
+    names = [dict(zip("abc", rng.choices("pvw", k=3), strict=True)) for _ in range(rng.randint(3, 8))]
+    return [rng.choice(STATEMENTS).format(**n) for n in names]
+
+
 def random_source(number):
     rng = random.Random(f"replayed sizes {number}")
-    names = [dict(zip("abc", rng.choices("pvw", k=3), strict=True)) for _ in range(rng.randint(3, 8))]
-    return written(rng.choice((ONCE, TWICE)), [rng.choice(STATEMENTS).format(**n) for n in names])
+    return written(rng.choice((ONCE, TWICE)), random_statements(rng))
 
 
 def arguments(rows):
@@ -134,6 +149,49 @@ def test_one_program_serves_the_gradient_of_all_sizes():
         way = np.cos(m)
         same((gradient(m, p, v) * way).sum(), slope(lambda x, p=p, v=v: plain(x, p, v), [m], [way]), 1e-5)
     assert gradient.cache_info().traces == 1
+
+
+def in_loop(step, m, state):
+    return fori_loop(0, 2, lambda _, x: step(m, *x), state)
+
+
+def in_branch(step, m, state):
+    return step(m, *cond(state[0].sum() > -100, step, lambda m, *x: x, m, *state))
+
+
+def unrolled(step, m, state):
+    return step(m, *step(m, *state))
+
+
+def check_body(statements):
+    """Compare values and slopes of a loop and of a conditional of these statements with what Python runs."""
+    step = load(HEAD + "\n".join([f"    {line.strip()}" for line in [*statements, "return p, v, w"]]), anp)
+    args = arguments(3)
+
+    def total(run, m, *state):
+        p, v, w = run(step, m, state)
+        return (p * p).sum() + (np.sin(v) * w).sum()
+
+    wanted = grad(partial(total, unrolled), (0, 1, 2, 3))(*args)
+    for run in (in_loop, in_branch):
+        for got, want in zip(grad(partial(total, run), (0, 1, 2, 3))(*args), wanted, strict=True):
+            same(got, want)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n != "square" else []) for n in STEPS])
+def test_bodies_state_what_their_trace_has_proved(name):
+    check_body(STEPS[name].split(";"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(200))
+def test_random_writes_in_loops_and_branches_have_derivatives(number):
+    statements = random_statements(random.Random(f"bodies {number}"))
+    try:
+        load(written(TWICE, statements), np)(*arguments(3))
+    except ValueError:
+        return  # statements that do not fit each other
+    check_body(statements)
 
 
 NUMBERS = [pytest.param(n, marks=[pytest.mark.slow] if n >= 4 else []) for n in range(200)]

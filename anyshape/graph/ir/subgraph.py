@@ -14,7 +14,7 @@ are bound by it. They may be the variables of the graph that it was traced in, w
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +23,7 @@ from anyshape.errors import IllegalGraphError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import DimSource, Graph, Value
-from anyshape.graph.ir.validate import check_subgraph
+from anyshape.graph.ir.validate import check_subgraph, with_lemmas
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -65,10 +65,11 @@ def close(graphs: Sequence[Graph], captures: Sequence[Sequence[Traced]] = ()) ->
     captured = {x.value: x for part in parts for x in part.captured.values()}
     constants = {id(array): array for part in parts for _, array in part.graph.constants}
     try:
-        closed, carried = _with_shared_inputs(parts, [*captured], constants, [part.conditions() for part in parts])
+        own = [part.conditions() for part in parts]
+        closed, carried = _with_shared_inputs(parts, [*captured], constants, own, _checked)
     except IllegalGraphError:  # a proof goes through variables that a graph itself does not have
         relied = [_connected(part.graph.conditions, part.variables()) for part in parts]
-        closed, carried = _with_shared_inputs(parts, [*captured], constants, relied)
+        closed, carried = _with_shared_inputs(parts, [*captured], constants, relied, with_lemmas)
     return Closed(closed, tuple(captured.values()), tuple(constants.values()), carried)
 
 
@@ -77,16 +78,24 @@ def _with_shared_inputs(
     captured: Sequence[Value],
     constants: Mapping[int, np.ndarray],
     relied: Sequence[Sequence[Condition]],
+    legal: Callable[[Graph], Graph],
 ) -> tuple[tuple[Graph, ...], tuple[DimVar, ...]]:
-    """Return the closed graphs, each with the conditions that it relies on, and the variables that need a carrier."""
+    """Return the closed graphs, each with the conditions that it relies on, and the variables that need a carrier.
+
+    `legal` returns a closed graph, perhaps with further conditions, or raises IllegalGraphError.
+    """
     named = [v for part, held in zip(parts, relied, strict=True) for v in part.named(held)]
     axes = axes_of_variables([*parts[0].arguments, *captured])
     read = {v for part in parts for v in part.carriers}
     carried = tuple([v for v in dict.fromkeys(named) if v not in axes or v in read])
     graphs = [part.closed(captured, constants, carried, held) for part, held in zip(parts, relied, strict=True)]
-    for graph in graphs:
-        check_subgraph(graph)
-    return tuple(graphs), carried
+    return tuple(map(legal, graphs)), carried
+
+
+def _checked(graph: Graph) -> Graph:
+    """Return a subgraph; raise IllegalGraphError unless it is legal."""
+    check_subgraph(graph)
+    return graph
 
 
 class _Parts:

@@ -1,15 +1,20 @@
-"""Validation of graphs: values are made before they are read, and array types follow from the shape rules of ops."""
+"""Validation of graphs: values are made before they are read, and array types follow from the shape rules of ops.
+
+Types follow by proofs, and what is proved depends on what is known when it is asked. A search may find a proof among
+the few facts of a moment of a trace, and none among all conditions of a graph. So `with_lemmas` states in a graph what
+its trace has proved and the check cannot.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from anyshape.errors import AnyshapeError, IllegalGraphError
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, subgraphs
 from anyshape.graph.ir.printer import show_param
-from anyshape.graph.prover.constraints import substitute_claim
+from anyshape.graph.prover.constraints import Condition, SourceLine, Verdict, equal, substitute_claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -18,11 +23,21 @@ from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute
 
 Tick: TypeAlias = Callable[[], object]
+_ROUNDS = 8  # of checks that state lemmas: each one changes what the next one can prove
 
 
 def check_graph(graph: Graph, tick: Tick = bool) -> None:
     """Raise IllegalGraphError at the first node or condition that is not legal. `tick` is called before each node."""
-    scope = Scope(conditions=[c for c in graph.conditions if c.kind != "fact"], runtime=graph.runtime)
+    _check(graph, _scope_of(graph, Scope), tick)
+
+
+def _scope_of(graph: Graph, kind: type[_ScopeT]) -> _ScopeT:
+    """Return a scope of what a graph states; its ops give the facts."""
+    return kind(conditions=[c for c in graph.conditions if c.kind != "fact"], runtime=graph.runtime)
+
+
+def _check(graph: Graph, scope: Scope, tick: Tick) -> None:
+    """Raise IllegalGraphError at the first node or condition that is not legal by this scope."""
     made: set[Value] = {*graph.inputs, *[v for v, _ in graph.constants]}
     for node in graph.nodes:
         tick()
@@ -48,7 +63,7 @@ def check_sizes_defined(graph: Graph) -> None:
             raise IllegalGraphError(graph.name or "a graph", f"has the size {variable}, which nothing defines")
 
 
-def check_subgraph(graph: Graph, tick: Tick = bool) -> None:
+def check_subgraph(graph: Graph, tick: Tick = bool, scope: Scope | None = None) -> None:
     """Raise IllegalGraphError unless the graph is legal and closed, as a param of a node must be."""
     name = graph.name or "a subgraph"
     if graph.constants or graph.values or graph.hidden:
@@ -60,7 +75,43 @@ def check_subgraph(graph: Graph, tick: Tick = bool) -> None:
     free = [v for v in variables_in_types(graph) if v not in bound]
     if free:
         raise IllegalGraphError(name, f"is a subgraph with the size {free[0]}, which is not an axis of its inputs")
-    check_graph(graph, tick)
+    _check(graph, _scope_of(graph, Scope) if scope is None else scope, tick)
+
+
+def with_lemmas(graph: Graph) -> Graph:
+    """Return a subgraph that a trace has made, with assertions of what the check of it cannot prove again.
+
+    A type that a trace gave is true in all of its runs. So an assertion that it is what the shape rule gives now holds.
+    """
+    for _ in range(_ROUNDS):
+        scope = _scope_of(graph, _StatingScope)
+        before = len(scope.conditions)
+        check_subgraph(graph, scope=scope)
+        lemmas = [c for c in scope.conditions[before:] if c.kind == "assertion"]
+        if not lemmas:
+            return graph
+        graph = replace(graph, conditions=(*graph.conditions, *lemmas))
+    check_subgraph(graph)
+    return graph
+
+
+class _StatingScope(Scope):
+    """Scope of a graph that a trace has made, which asserts the equalities that rules need and cannot prove."""
+
+    def must_be_same(self, a: Size, b: Size) -> bool:
+        """Return whether two sizes are equal, by a proof or by an assertion."""
+        return super().must_be_same(a, b) or self.state_equal(a, b, "a shape rule", None)
+
+    def state_equal(self, a: Size, b: Size, primitive: str, where: SourceLine | None) -> bool:
+        """Assert that two sizes are equal; return False if they are known to differ."""
+        claim = equal(a, b)
+        if self.decide(claim) is Verdict.NO:
+            return False
+        self.assume(Condition("assertion", claim, primitive, "both are the size of one axis", where))
+        return True
+
+
+_ScopeT = TypeVar("_ScopeT", bound=Scope)
 
 
 def variables_in_types(graph: Graph) -> list[DimVar]:
@@ -93,15 +144,7 @@ def _check_order(node: Node, made: set[Value]) -> None:
 def _check_types(scope: Scope, node: Node) -> None:
     """Raise unless the shape rule derives the array types that the outputs of a node state."""
     context = ShapeGuardContext(scope, node.op.name, node.where, [v.meta for v in node.operands])
-    before = _asserted(scope)
-    try:
-        result = node.op.infer(context, *[v.meta for v in node.inputs], **dict(node.params))
-    except AnyshapeError as error:
-        raise IllegalGraphError(_text(node), f"its shape rule refuses: {error}") from error
-    if _asserted(scope) > before:
-        claim = next(c.claim for c in reversed(scope.conditions) if c.kind == "assertion")
-        raise IllegalGraphError(_text(node), f"relies on `{claim}`, which the graph does not state")
-    results = result if isinstance(result, tuple) else (result,)
+    results = _inferred(scope, node, context)
     if len(results) != len(node.outputs):
         raise IllegalGraphError(
             _text(node), f"has {len(node.outputs)} outputs, and its shape rule gives {len(results)}"
@@ -109,8 +152,21 @@ def _check_types(scope: Scope, node: Node) -> None:
     if node.op.makes_sizes:
         results = _with_stated_names(scope, node, results, context.minted)
     for value, meta in zip(node.outputs, results, strict=True):
-        if not _agrees(scope, value.meta, meta):
+        if not _agrees(scope, node, value.meta, meta):
             raise IllegalGraphError(_text(node), f"promises {value.meta}, but its shape rule gives {meta}")
+
+
+def _inferred(scope: Scope, node: Node, context: ShapeGuardContext) -> tuple[TensorMeta, ...]:
+    """Return the array types that the shape rule derives; raise if it refuses, or relies on what is not stated."""
+    before = _asserted(scope)
+    try:
+        result = node.op.infer(context, *[v.meta for v in node.inputs], **dict(node.params))
+    except AnyshapeError as error:
+        raise IllegalGraphError(_text(node), f"its shape rule refuses: {error}") from error
+    if _asserted(scope) > before and not isinstance(scope, _StatingScope):
+        claim = next(c.claim for c in reversed(scope.conditions) if c.kind == "assertion")
+        raise IllegalGraphError(_text(node), f"relies on `{claim}`, which the graph does not state")
+    return result if isinstance(result, tuple) else (result,)
 
 
 def _asserted(scope: Scope) -> int:
@@ -155,19 +211,24 @@ def _check_range(scope: Scope, node: Node, minted: Atom, stated: Size) -> None:
         raise IllegalGraphError(_text(node), f"states that {stated} is at most {named.upper}")
 
 
-def _agrees(scope: Scope, stated: TensorMeta, inferred: TensorMeta) -> bool:
+def _agrees(scope: Scope, node: Node, stated: TensorMeta, inferred: TensorMeta) -> bool:
     """Return whether two array types are equal, with sizes that are proved equal, or the stated one promises less."""
     if stated.dtype != inferred.dtype or stated.rank != inferred.rank:
         return False
-    return all(a == b or _follows(scope, a, b) for a, b in zip(stated.extents, inferred.extents, strict=True))
+    pairs = zip(stated.extents, inferred.extents, strict=True)
+    return all(a == b or _follows(scope, node, a, b) for a, b in pairs)
 
 
-def _follows(scope: Scope, stated: ShapeExtent, inferred: ShapeExtent) -> bool:
-    """Return whether a stated extent is the inferred one, by sizes that are proved equal, or is a bound of that."""
+def _follows(scope: Scope, node: Node, stated: ShapeExtent, inferred: ShapeExtent) -> bool:
+    """Return whether a stated extent is the inferred one, by sizes that are equal, or is a bound of that."""
     if isinstance(stated, Unknown) or isinstance(inferred, Unknown):
         return False
     is_stronger = isinstance(stated, Exact) and not isinstance(inferred, Exact)
-    return not is_stronger and scope.same(stated.size, inferred.size)
+    if is_stronger or scope.same(stated.size, inferred.size):
+        return not is_stronger
+    if not isinstance(scope, _StatingScope):
+        return False
+    return isinstance(stated, Exact) and scope.state_equal(stated.size, inferred.size, node.op.name, node.where)
 
 
 def _text(node: Node) -> str:
