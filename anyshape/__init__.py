@@ -9,6 +9,7 @@ with collection_paused():
     from anyshape import errors, numpy, ops
     from anyshape.backend.runtime.config import config
     from anyshape.errors import AnyshapeError
+    from anyshape.numpy.convolutions import conv, conv_general_dilated, conv_transpose, reduce_window
     from anyshape.numpy.sizes.symdim import max_dim, min_dim
     from anyshape.support.version import __version__ as __version__
     from anyshape.tracing.callback import pure_callback
@@ -52,6 +53,9 @@ __all__ = [
     "checkpoint",
     "cond",
     "config",
+    "conv",
+    "conv_general_dilated",
+    "conv_transpose",
     "custom_jvp",
     "custom_linear_solve",
     "custom_root",
@@ -79,6 +83,7 @@ __all__ = [
     "ops",
     "profile",
     "pure_callback",
+    "reduce_window",
     "register_pytree_node",
     "scan",
     "statically_known",

@@ -1,7 +1,7 @@
 """Primitives of programs. Operands are traced arrays, or NumPy arrays outside of a trace."""
 
 from anyshape.ops.callback import name_sizes
-from anyshape.ops.contraction import convolve, dot_general, einsum
+from anyshape.ops.contraction import dot_general, einsum
 from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import full, iota, size_value
 from anyshape.ops.dynamic import (
@@ -158,6 +158,14 @@ from anyshape.ops.special import (
     scaled_bessel_k,
     sinc,
 )
+from anyshape.ops.windows import (
+    convolution,
+    window_argmax,
+    window_argmin,
+    window_max,
+    window_min,
+    window_sum,
+)
 
 __all__ = [
     "absolute",
@@ -193,7 +201,7 @@ __all__ = [
     "concatenate",
     "conj",
     "convert",
-    "convolve",
+    "convolution",
     "copysign",
     "cos",
     "cosh",
@@ -339,6 +347,11 @@ __all__ = [
     "triangular_solve",
     "trunc",
     "unique",
+    "window_argmax",
+    "window_argmin",
+    "window_max",
+    "window_min",
+    "window_sum",
 ]
 
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyshape.graph.ir.graph import Node
-from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -175,46 +174,3 @@ einsum_op = define(
 def einsum(operands: Sequence[Operand], equation: str) -> Any:
     """Return the product of several operands, summed over labels that the result lacks; `is_product` must hold."""
     return apply(einsum_op, *operands, equation=equation)
-
-
-def _convolve_type(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta, *, valid: bool) -> TensorMeta:
-    if x.dtype != y.dtype:
-        raise ctx.bad_dtype(f"operands are {x.dtype} and {y.dtype}", "convert them to one dtype with astype")
-    if not x.rank or x.rank != y.rank:
-        raise ctx.fail(f"operands have {x.rank} and {y.rank} axes")
-    last = x.rank - 1
-    for axis in range(last):
-        a, b = (ctx.exact(z, axis, field="operands") for z in (x, y))
-        ctx.require_equal(a, b, f"batch axes have sizes {a} and {b}")
-    n, m = (ctx.exact(z, last, field="operands") for z in (x, y))
-    for count in (n, m):
-        ctx.require(at_least(count, 1), "an operand cannot be empty")
-    if valid:
-        ctx.require(at_least(n, m), f"the second operand has {m} elements, more than the first with {n}")
-    size = expr.add(expr.sub(n, m), 1) if valid else expr.sub(expr.add(n, m), 1)
-    return TensorMeta(x.dtype, (*x.extents[:-1], Exact(size)))
-
-
-def _convolve_flops(a: Applied) -> Size:
-    """Count two operations for each product: each element meets each other, or each result has m of them."""
-    longer = a.outputs[0] if a.params["valid"] else a.inputs[0]
-    return expr.mul(2, expr.mul(elements(longer), a.inputs[1][-1]))
-
-
-convolve_op = define(
-    "convolve",
-    _convolve_type,
-    params={"valid": kinds.flag},
-    jointly=None,
-    claims=None,
-    probe=None,
-    cost=OpCost(_convolve_flops),
-)
-
-
-def convolve(x: Operand, y: Operand, *, valid: bool = False) -> Any:
-    """Return the convolution along the last axis, of n + m - 1 elements; `valid` leaves the n - m + 1 in the middle.
-
-    The other axes of both operands are equal.
-    """
-    return apply(convolve_op, x, y, valid=valid)

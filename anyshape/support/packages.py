@@ -87,6 +87,7 @@ networkx = Package("networkx")  # layers of a drawing, minimum cuts under a memo
 threadpoolctl = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
 lapack = Package("scipy.linalg.lapack")  # factors of matrices that are kept, and triangular solutions
 scipy_integrate = Package("scipy.integrate")
+scipy_fft = Package("scipy.fft")
 scipy_linalg = Package("scipy.linalg")
 scipy_special = Package("scipy.special")
 scipy_stats = Package("scipy.stats")

@@ -83,8 +83,14 @@ NOTHING = {
 }  # fmt: skip
 COUNTED = {
     "dot_general": products,
-    "convolve": lambda x, y, valid: (
-        2 * (x.size // x.shape[-1]) * y.shape[-1] * (x.shape[-1] - y.shape[-1] + 1 if valid else x.shape[-1])
+    "convolution": lambda x, w, batch, contract, method, sizes, **moves: (
+        2 * math.prod(x.shape[: x.ndim - contract - len(sizes)]) * math.prod(sizes) * math.prod(w.shape[batch:])
+    ),
+    **dict.fromkeys(
+        ("window_sum", "window_max", "window_min", "window_argmax", "window_argmin"),
+        lambda x, window, sizes, **moves: (
+            math.prod(x.shape[: x.ndim - len(sizes)]) * math.prod(sizes) * math.prod(window)
+        ),
     ),
     "reduce_logsumexp": lambda x, axes: 4 * x.size + 2 * math.prod(n for i, n in enumerate(x.shape) if i not in axes),
     "softmax": lambda x, axes: 5 * x.size,

@@ -38,7 +38,7 @@ SAMPLES = [
     Sample(
         "unwrap along an axis", lambda np, x: np.unwrap(x, axis=0, period=4), ("n, m",), make=phases, tolerance=1e-6
     ),
-    Sample("convolve", lambda np, x, y: np.convolve(x, y), ("n", "m"), ("convolve",), (*F, "bool"), smallest=1),
+    Sample("convolve", lambda np, x, y: np.convolve(x, y), ("n", "m"), ("convolution",), (*F, "bool"), smallest=1),
     Sample("convolve same", lambda np, x, y: np.convolve(x, y, "same"), ("n", "m"), smallest=1),
     Sample("convolve valid", lambda np, x, y: np.convolve(x, y, "valid"), ("n", "m"), smallest=1),
     Sample("correlate", lambda np, x, y: np.correlate(x, y), ("n", "m"), (), F, smallest=1),

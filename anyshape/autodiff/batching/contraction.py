@@ -1,12 +1,9 @@
 """Batching of products: a batched operand has one more axis, and so has the result."""
 
-from anyshape.autodiff.batch_axis import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops.contraction import (
     LETTERS,
-    convolve,
-    convolve_op,
     dot_general,
     dot_general_op,
     einsum,
@@ -41,10 +38,5 @@ def _einsum(ctx, size, batched, *xs, equation):
     return einsum(xs, f"{','.join(terms)}->{new}{out}")
 
 
-def _convolve(ctx, size, batched, x, y, *, valid):
-    return convolve(*stretch_all(ctx, size, batched, (x, y)), valid=valid)
-
-
 BATCHERS[dot_general_op] = _dot_general
 BATCHERS[einsum_op] = _einsum
-BATCHERS[convolve_op] = _convolve

@@ -1,16 +1,14 @@
 """Derivatives of products, which are linear in each operand.
 
 The transpose of a `dot_general` is another one, followed by a permutation where axes are out of order. The transpose of
-an einsum is the einsum with the cotangent in place of the operand, and the labels of the operand for the result. That
-of a convolution is one with the other operand reversed.
+an einsum is the einsum with the cotangent in place of the operand, and the labels of the operand for the result.
 """
 
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, bilinear, no_shift, shift
 from anyshape.graph.shapes.shape_rules import free_axes
-from anyshape.ops import contraction as con
-from anyshape.ops.contraction import convolve, dot_general, dot_general_op, einsum, einsum_op, terms_of
-from anyshape.ops.movement import rev, transpose
+from anyshape.ops.contraction import dot_general, dot_general_op, einsum, einsum_op, terms_of
+from anyshape.ops.movement import transpose
 
 
 def _back(ctx, ct, x, y, contract, batch, *, first):
@@ -54,24 +52,7 @@ def _einsum_back(ctx, ct, *xs, equation):
 JVPS[einsum_op] = _einsum_jvp
 TRANSPOSES[einsum_op] = _einsum_back
 
-
-def _reversed(ctx, x):
-    return rev(x, (ctx.rank(x) - 1,))
-
-
-def _convolve_back_x(ctx, ct, x, y, *, valid):
-    return convolve(ct, _reversed(ctx, y), valid=not valid)
-
-
-def _convolve_back_y(ctx, ct, x, y, *, valid):
-    if valid:
-        return _reversed(ctx, convolve(x, _reversed(ctx, ct), valid=True))
-    return convolve(ct, _reversed(ctx, x), valid=True)
-
-
-bilinear(con.convolve_op, _convolve_back_x, _convolve_back_y)
-
 # -- shifts of operands
 
-shift(con.dot_general_op, shifts.dot_general)
-no_shift(con.einsum_op, con.convolve_op)
+shift(dot_general_op, shifts.dot_general)
+no_shift(einsum_op)

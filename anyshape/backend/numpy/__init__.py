@@ -26,6 +26,7 @@ from anyshape.backend.numpy import (
     segments,
     sorting,
     special,
+    windows,
 )
 
 __all__ = [
@@ -49,4 +50,5 @@ __all__ = [
     "segments",
     "sorting",
     "special",
+    "windows",
 ]

@@ -17,7 +17,7 @@ import numpy as np
 from anyshape.backend.compiler.plan_ops import contract_op
 from anyshape.backend.runtime.split_gemm import split_product
 from anyshape.graph.shapes.shape_rules import free_axes
-from anyshape.ops.contraction import convolve_op, dot_general_op, einsum_op
+from anyshape.ops.contraction import dot_general_op, einsum_op
 from anyshape.ops.core.apply import kernel
 from anyshape.support.lazy_dataclass import dataclass
 
@@ -300,21 +300,6 @@ def _contract_split(params: Any, metas: Any) -> tuple[Product, tuple[int, ...]]:
     return _split(_form_of(params["equation"]), metas)
 
 
-# -- convolutions
-
-
-def _convolve(x, y, *, valid):
-    mode = "valid" if valid else "full"
-    if x.ndim == 1:
-        return np.convolve(x, y, mode)
-    n, m = x.shape[-1], y.shape[-1]
-    result = np.empty((*x.shape[:-1], n - m + 1 if valid else n + m - 1), x.dtype)
-    for row in np.ndindex(*x.shape[:-1]):
-        result[row] = np.convolve(x[row], y[row], mode)
-    return result
-
-
-kernel(convolve_op, _convolve)
 kernel(dot_general_op, _dot_general, specialise=_dot_general_case, split=_dot_general_split)
 kernel(contract_op, _contract, specialise=_contract_case, split=_contract_split)
 kernel(einsum_op, lambda *xs, equation: np.einsum(equation, *xs, optimize="greedy"))  # which plans never run

@@ -12,7 +12,6 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import indexing, joining, reduction, selection
 from anyshape.numpy.elementwise import absolute, divide, multiply, remainder
-from anyshape.numpy.movement import slice_axis
 from anyshape.numpy.operands.promotion import (
     as_traced,
     axes_of,
@@ -23,9 +22,9 @@ from anyshape.numpy.operands.promotion import (
     result_type,
     sizes,
 )
-from anyshape.ops import contraction as con
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
+from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 
 _FLOAT = np.dtype(np.float64)
@@ -182,15 +181,22 @@ def _row(name: str, x: Any, operand: str, is_scalar_row: bool = False) -> Any:
     return row
 
 
-def _in_mode(name: str, full: Any, n: Size, m: Size, mode: Any, skew: Size = 0) -> Any:
-    """Return all elements, as many as the longer operand has in the middle, or those without missing factors."""
+def _in_mode(name: str, n: Size, m: Size, mode: Any, skew: Size = 0) -> tuple[Size, Size]:
+    """Return where results start among all, and how many there are: see `convolve`."""
     choice_of(name, "mode", mode, ("full", "same", "valid"))
     if mode == "full":
-        return full
+        return 0, expr.sub(expr.add(n, m), 1)
     shorter, longer = expr.minimum(n, m), expr.maximum(n, m)
     if mode == "valid":
-        return slice_axis(full, 0, expr.sub(shorter, 1), expr.add(expr.sub(longer, shorter), 1))
-    return slice_axis(full, 0, expr.add(expr.floordiv(expr.sub(shorter, 1), 2), skew), longer)
+        return expr.sub(shorter, 1), expr.add(expr.sub(longer, shorter), 1)
+    return expr.add(expr.floordiv(expr.sub(shorter, 1), 2), skew), longer
+
+
+def _moved(x: Any, window: Any, part: tuple[Size, Size]) -> Any:
+    """Return a part of the sums of products of x and a vector that moves from its last element to its first one."""
+    start, count = part
+    low = expr.sub(expr.sub(sizes(window)[0], 1), start)
+    return wd.convolution(x, window, wd.one_by_one((low,), (count,)), method="direct")
 
 
 def _in_common_dtype(a: Any, v: Any) -> tuple[Any, Any]:
@@ -208,7 +214,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     if not is_traced(a, v):
         return np.convolve(a, v, mode)
     x, y = _in_common_dtype(_row("convolve", a, "a", True), _row("convolve", v, "v", True))
-    return _in_mode("convolve", con.convolve(x, y), sizes(x)[0], sizes(y)[0], mode)
+    return _moved(x, mv.rev(y, (0,)), _in_mode("convolve", sizes(x)[0], sizes(y)[0], mode))
 
 
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
@@ -217,7 +223,6 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
         return np.correlate(a, v, mode)
     x, y = _in_common_dtype(_row("correlate", a, "a"), _row("correlate", v, "v"))
     (n,), (m,) = sizes(x), sizes(y)
-    full = con.convolve(x, mv.rev(ew.conj(y) if y.dtype.kind == "c" else y, (0,)))
     is_shorter = expr.minimum(expr.maximum(expr.sub(m, n), 0), 1)
     skew = expr.mul(is_shorter, expr.mod(expr.add(n, 1), 2))  # the middle of an even number of elements is left of it
-    return _in_mode("correlate", full, n, m, mode, skew)
+    return _moved(x, ew.conj(y) if y.dtype.kind == "c" else y, _in_mode("correlate", n, m, mode, skew))

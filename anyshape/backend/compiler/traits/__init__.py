@@ -21,6 +21,7 @@ from anyshape.backend.compiler.traits import (
     segments,
     sorting,
     special,
+    windows,
 )
 
 __all__ = [
@@ -44,4 +45,5 @@ __all__ = [
     "segments",
     "sorting",
     "special",
+    "windows",
 ]

@@ -3,7 +3,7 @@
 from anyshape.backend.compiler import scratch
 from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.backend.compiler.plan_ops import contract_op
-from anyshape.ops.contraction import convolve_op, dot_general_op, einsum_op
+from anyshape.ops.contraction import dot_general_op, einsum_op
 
-declare(OPAQUE._replace(scratch=scratch.blas_copies), dot_general_op, contract_op, convolve_op)
+declare(OPAQUE._replace(scratch=scratch.blas_copies), dot_general_op, contract_op)
 declare(OPAQUE, einsum_op)  # plans hold pairs instead: see `passes/binary_einsum.py`

@@ -1,0 +1,96 @@
+"""Derivatives of convolutions and of reductions of windows.
+
+A convolution is linear in each operand. Its transpose for the operand is one of the cotangent with the window reversed,
+where strides and dilations change places. That for the window moves the cotangent along the operand. A sum of windows
+has sums of windows as its transpose. The derivative of an extreme is that of its first element that attains it.
+"""
+
+import itertools
+
+from anyshape.autodiff.rule_tables import JVPS, bilinear, linear, no_shift, zero
+from anyshape.graph.shapes.shape_rules import numel
+from anyshape.ops import indexing as ix
+from anyshape.ops import movement as mv
+from anyshape.ops import windows as wd
+from anyshape.ops.core.apply import apply
+
+
+def _moves(ctx, params):
+    return wd.Moves(*[ctx.bind(params[name], field=name) for name in wd.Moves._fields])
+
+
+def _groups(ctx, x, batch, contract, spatial):
+    """Return the batch axes, the free axes, the contracted axes and the spatial axes of an operand."""
+    rank = ctx.rank(x)
+    ends = (0, batch, rank - spatial - contract, rank - spatial, rank)
+    return [tuple(range(a, b)) for a, b in itertools.pairwise(ends)]
+
+
+def _convolution_back_x(ctx, ct, x, w, *, batch, contract, method, sources=(), **params):
+    moves = _moves(ctx, params)
+    spatial = len(moves.sizes)
+    (b, free, contracted, along), rank = _groups(ctx, w, batch, contract, spatial), ctx.rank(x)
+    shape = ctx.shape(w)
+    reversed_window = mv.rev(mv.transpose(w, (*b, *contracted, *free, *along)), along)
+    back = moves.back(shape[len(shape) - spatial :], ctx.shape(x)[rank - spatial :])
+    return wd.convolution(ct, reversed_window, back, batch=batch, contract=len(free), method=method)
+
+
+def _convolution_back_w(ctx, ct, x, w, *, batch, contract, method, sources=(), **params):
+    moves = _moves(ctx, params)
+    spatial, rank = len(moves.sizes), ctx.rank(w)
+    b, free, contracted, along = _groups(ctx, x, batch, contract, spatial)
+    theirs = tuple(range(batch + len(free), ctx.rank(ct) - spatial))
+    results = tuple(range(ctx.rank(ct) - spatial, ctx.rank(ct)))
+    operand = mv.transpose(x, (*b, *contracted, *free, *along))
+    window = mv.transpose(ct, (*b, *theirs, *free, *results))
+    to_window = moves.to_window(ctx.shape(w)[rank - spatial :])
+    out = wd.convolution(operand, window, to_window, batch=batch, contract=len(free), method=method)
+    first = tuple(range(batch, batch + contract))
+    second = tuple(range(batch + contract, rank - spatial))
+    return mv.transpose(out, (*b, *second, *first, *range(rank - spatial, rank)))
+
+
+bilinear(wd.convolution_op, _convolution_back_x, _convolution_back_w)
+
+
+def _window_sum_back(ctx, ct, x, *, window, sources=(), **params):
+    moves, window = _moves(ctx, params), ctx.bind(window, field="window")
+    sizes = ctx.shape(x)[ctx.rank(x) - len(window) :]
+    return wd.window_sum(ct, window, moves.back(window, sizes))
+
+
+linear(wd.window_sum_op, _window_sum_back)
+
+
+def _extreme(position_op):
+    """Return the JVP rule of an extreme of windows: the tangent of the first element that attains it."""
+
+    def jvp(ctx, tangents, out, x, *, sources=(), **params):
+        spatial = len(params["window"])
+        position = apply(position_op, x, sources=sources, **params)
+        shape, results = ctx.shape(x), ctx.shape(out)
+        leading = numel(shape[: len(shape) - spatial])
+        flat = mv.reshape(tangents[0], (leading, numel(shape[len(shape) - spatial :])))
+        flat = mv.pad_unchecked(flat, (0, 0), (0, 1), (0, 0))  # a window without elements reads the 0 at the end
+        index = mv.reshape(position, (leading, numel(results[len(results) - spatial :])))
+        return mv.reshape(ix.take_along_axis(flat, index, 1), results)
+
+    return jvp
+
+
+JVPS[wd.window_max_op] = _extreme(wd.window_argmax_op)
+JVPS[wd.window_min_op] = _extreme(wd.window_argmin_op)
+zero(wd.window_argmax_op)
+zero(wd.window_argmin_op)
+
+# -- shifts of operands
+
+no_shift(
+    wd.convolution_op,
+    wd.window_sum_op,
+    wd.window_max_op,
+    wd.window_min_op,
+    wd.window_argmax_op,
+    wd.window_argmin_op,
+)
