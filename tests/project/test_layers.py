@@ -41,6 +41,7 @@ FLOORS = (
     "program",
     "transforms/caching",
     "transforms",
+    "scipy/results",
     "scipy/special",
     "scipy/linalg",
     "scipy/stats",

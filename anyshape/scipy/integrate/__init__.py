@@ -7,6 +7,7 @@ counterpart here is SciPy's own, and refuses traced arrays by name.
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
+from anyshape.scipy.integrate.initial_value import odeint, solve_ivp
 from anyshape.scipy.integrate.quadrature import fixed_quad, quad
 from anyshape.scipy.integrate.sampled import (
     cumulative_simpson,
@@ -17,7 +18,10 @@ from anyshape.scipy.integrate.sampled import (
 )
 from anyshape.support.packages import scipy_integrate
 
-__all__ = ["cumulative_simpson", "cumulative_trapezoid", "fixed_quad", "quad", "romb", "simpson", "trapezoid"]
+__all__ = [
+    "cumulative_simpson", "cumulative_trapezoid", "fixed_quad", "odeint", "quad", "romb", "simpson", "solve_ivp",
+    "trapezoid",
+]  # fmt: skip
 
 _SCIPY = Module(scipy_integrate, "scipy.integrate")
 

@@ -1,0 +1,296 @@
+"""Define `solve_ivp` and `odeint`: solutions of initial value problems in loops whose steps the error chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.graph.ir.builder import active
+from anyshape.numpy.arrays.fallthrough import refuse
+from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.scipy.integrate.adjoint import with_continuous_adjoint
+from anyshape.scipy.integrate.problem import Problem, State
+from anyshape.scipy.integrate.radau import Radau
+from anyshape.scipy.integrate.runge_kutta import RungeKutta
+from anyshape.scipy.results.result import Result
+from anyshape.support.packages import scipy_integrate
+from anyshape.tracing.pytrees import check_callable
+from anyshape.tracing.tree_nodes import register_class
+from anyshape.transforms.control import check, stop_gradient
+from anyshape.transforms.control_flow.loops import scan, while_loop
+from anyshape.transforms.custom.closed_functions import closed_function
+
+Function = Callable[..., Any]
+METHODS: dict[str, Any] = {"RK23": RungeKutta("RK23"), "RK45": RungeKutta("RK45"), "DOP853": RungeKutta("DOP853")}
+METHODS["Radau"] = Radau()
+_LSODA = 1.49012e-8  # tolerance of odeint
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def solve_ivp(
+    fun: Function,
+    t_span: Any,
+    y0: Any,
+    method: str = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    **options: Any,
+) -> Any:
+    """Return the solution of dy/dt = fun(t, y, *args) from y(t0) = y0, with SciPy's steps and interpolants.
+
+    - `t_span` is (t0, end). `t_eval` are the times of the solution, by default the ends of all steps.
+    - `method` is "RK45", "RK23", "DOP853", or "Radau" for stiff equations.
+    - `options` are `rtol`, `atol`, `first_step`, `max_step` and, for "Radau", `jac`: exact by default.
+    - `checkpoint` is that of `while_loop`: how much reverse mode saves of the steps.
+    - `adjoint="continuous"` integrates the adjoint equation backwards instead. It needs `t_eval`.
+
+    The steps that were taken are differentiated, by `t_span`, `t_eval`, `y0`, `args`, and by what `fun` closes over.
+    The choice of their sizes has no derivative. Outside of a trace SciPy itself solves.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> from anyshape.scipy import integrate
+    >>> def end(rate):
+    ...     options = {"t_eval": np.array([2.0]), "rtol": 1e-9, "atol": 1e-9}
+    ...     return integrate.solve_ivp(lambda t, y: -rate * y, (0, 2), np.ones(1), **options).y[0, 0]
+    >>> print(round(float(grad(end)(0.5)), 7), round(-2 * np.exp(-1), 7))
+    -0.7357589 -0.7357589
+    """
+    if active() is None:
+        own = {k: v for k, v in options.items() if k not in ("checkpoint", "adjoint")}
+        return scipy_integrate.solve_ivp(fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **own)
+    check_callable("solve_ivp", fun)
+    if events is not None:
+        raise refuse("scipy.integrate.solve_ivp with events")
+    solver = METHODS[choice_of("solve_ivp", "method", method, tuple(METHODS))]
+    settings = _settings("solve_ivp", options)
+    start, y, problem = _problem("solve_ivp", fun, t_span, y0, args, solver, settings)
+    run = _Run(solver, problem, settings["first_step"], settings["checkpoint"])
+    continuous = settings["adjoint"] == "continuous"
+    if t_eval is None:
+        if continuous:
+            raise ArgumentError("solve_ivp", "adjoint='continuous'", "needs the times of the solution", "give t_eval")
+        return run.all_steps(start, y, dense_output)
+    if dense_output:
+        raise refuse("scipy.integrate.solve_ivp with both t_eval and dense_output")
+    times = xp.asarray(t_eval, np.float64)
+    _check_times("solve_ivp", times, start, problem, strict=True)
+    return run.result_at(start, y, times, continuous)
+
+
+_OPTIONS = {
+    "rtol": 1e-3, "atol": 1e-6, "first_step": None, "max_step": np.inf, "jac": None, "checkpoint": None,
+    "adjoint": "discrete",
+}  # fmt: skip
+
+
+def _settings(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a call with their defaults."""
+    unknown = set(options) - set(_OPTIONS)
+    if unknown:
+        raise ArgumentError(name, f"option {min(unknown)!r}", "is not available for traced functions", "leave it out")
+    settings = {**_OPTIONS, **options}
+    for option, holds in (("first_step", np.greater), ("max_step", np.greater), ("atol", np.greater_equal)):
+        value = settings[option]
+        if value is not None and not is_traced(value) and not np.all(holds(value, 0)):
+            raise ArgumentError(name, f"{option}={value!r}", "is too small", "pass a positive number")
+    choice_of(name, "adjoint", settings["adjoint"], ("discrete", "continuous"))
+    return settings
+
+
+def _problem(
+    name: str, fun: Function, t_span: Any, y0: Any, args: Any, solver: Any, settings: dict[str, Any]
+) -> tuple[Any, Any, Problem]:
+    """Return the initial time and state, and the problem with its equations as a graph."""
+    start, bound = (xp.asarray(x, np.float64) for x in t_span)
+    y = xp.asarray(y0)
+    if y.ndim != 1:
+        raise ArgumentError(name, "y0", f"has {y.ndim} axes", "pass a vector")
+    is_complex = y.dtype.kind == "c"
+    if is_complex and not solver.supports_complex:
+        raise ArgumentError(name, "y0", "is complex, which the method does not support", "use an explicit method")
+    y = y.astype(np.complex128 if is_complex else np.float64)
+    further = () if args is None else args if isinstance(args, tuple) else (args,)
+
+    def slope(t: Any, y: Any) -> Any:
+        return xp.broadcast_to(xp.asarray(fun(t, y, *further), y.dtype), y.shape)
+
+    equations, params = closed_function(name, slope, start, y)
+    direction = stop_gradient(xp.where(bound == start, 1.0, xp.sign(bound - start)))
+    rtol = xp.maximum(settings["rtol"], 100 * _EPS)
+    atol = stop_gradient(xp.asarray(settings["atol"], np.float64))
+    max_step = stop_gradient(settings["max_step"])
+    jacobian = settings["jac"]
+    if callable(jacobian):
+        jacobian = lambda t, y: settings["jac"](t, y, *further)
+    return start, y, Problem(equations, params, bound, direction, stop_gradient(rtol), atol, max_step, jacobian)
+
+
+def _check_times(name: str, times: Any, start: Any, p: Problem, *, strict: bool) -> None:
+    """Check that times increase in the direction of the steps, within the span."""
+    ahead = p.direction * (times - start)
+    inside = (ahead >= 0) & (p.direction * (p.bound - times) >= 0)
+    check(inside, f"{name}: a time of the solution is outside of the span")
+    sorted_ = ahead[1:] > ahead[:-1] if strict else ahead[1:] >= ahead[:-1]
+    check(sorted_, f"{name}: the times of the solution are not sorted")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Method on a problem, with the first step size and what reverse mode saves of the steps."""
+
+    solver: Any
+    problem: Problem
+    size: Any
+    checkpoint: Any
+
+    def start(self, t: Any, y: Any) -> State:
+        """Return the state at the initial point."""
+        state: State = self.solver.start(self.problem, t, y, self.size)
+        return state
+
+    def advanced(self, state: State, is_short: Function) -> State:
+        """Attempt steps while the state is short of what is wanted."""
+        attempt = lambda s: self.solver.attempt(self.problem, s)
+        unfinished = lambda s: (s.status == 0) & is_short(stop_gradient(s.t))
+        after: State = while_loop(unfinished, attempt, state, checkpoint=self.checkpoint)
+        return after
+
+    def at_times(self, t: Any, y: Any, times: Any) -> tuple[Any, State]:
+        """Return the solution at given times, in rows, and the last state. Steps do not depend on these times."""
+        p = self.problem
+
+        def output(state: State, time: Any) -> tuple[State, Any]:
+            state = self.advanced(state, lambda t: p.direction * (t - stop_gradient(time)) < 0)
+            reached = p.direction * (state.t - time) >= 0
+            h = state.t - state.t_old
+            part = (time - state.t_old) / xp.where(h == 0, 1.0, h)
+            y = state.y_old + self.solver.interpolated(self.solver.interpolant(p, state), part)
+            return state, xp.where(reached, y, np.nan)
+
+        state, ys = scan(output, self.start(t, y), times, checkpoint=self.checkpoint)
+        return ys, self.advanced(state, lambda t: np.True_)
+
+    def result_at(self, t: Any, y: Any, times: Any, continuous: bool) -> Result:
+        """Return the solution at given times."""
+        if not continuous:
+            ys, state = self.at_times(t, y, times)
+            return _result(state, times, ys.T, None)
+
+        solver, checkpoint = self.solver, self.checkpoint
+
+        def run(problem: Problem, size: Any, t: Any, y: Any, times: Any) -> Any:
+            ys, state = _Run(solver, problem, size, checkpoint).at_times(t, y, times)
+            return ys, (state.nfev, state.njev, state.nlu, state.status)
+
+        if y.dtype.kind == "c":
+            raise ArgumentError("solve_ivp", "adjoint='continuous'", "needs real states", "use the discrete adjoint")
+        ys, counts = with_continuous_adjoint(solver, self.problem, self.size, run, t, y, times)
+        return _result(State(t, y, None, t, y, None, None, counts[3], *counts[:3]), times, ys.T, None)
+
+    def all_steps(self, t: Any, y: Any, dense_output: bool) -> Result:
+        """Return the solution at the end of each step, and its interpolant if it is wanted."""
+        first = self.start(t, y)
+        rows = self.solver.interpolant(self.problem, first)[None]
+        none = (first.t[None][:0], first.y[None][:0], rows[:0] if dense_output else None)
+
+        def attempt(carry: tuple[State, Any]) -> tuple[State, Any]:
+            state, steps = carry
+            after = self.solver.attempt(self.problem, state)
+            accepted = xp.flatnonzero(~after.control[-1][None])  # the step, or nothing
+            rows = self.solver.interpolant(self.problem, after) if dense_output else None
+            step = (after.t, after.y, rows)
+            return after, tuple([_longer(xs, x, accepted) for xs, x in zip(steps, step, strict=True)])
+
+        unfinished = lambda carry: carry[0].status == 0
+        state, (times, ys, rows) = while_loop(unfinished, attempt, (first, none), checkpoint=self.checkpoint)
+        times, ys = xp.concatenate([first.t[None], times]), xp.concatenate([first.y[None], ys])
+        solution = OdeSolution(self.solver.name, times, ys, rows, self.problem.direction) if dense_output else None
+        return _result(state, times, ys.T, solution)
+
+
+def _longer(rows: Any, row: Any, accepted: Any) -> Any:
+    """Return rows with a further one, if it was accepted."""
+    return None if rows is None else xp.concatenate([rows, row[None][accepted]])
+
+
+class OdeSolution:
+    """Interpolant of all steps: a function of times, and a tree of arrays."""
+
+    def __init__(self, method: str, ts: Any, ys: Any, rows: Any, direction: Any) -> None:
+        self.method, self.ts, self.ys, self.rows, self.direction = method, ts, ys, rows, direction
+
+    def __call__(self, t: Any) -> Any:
+        """Return the solution at times t, of shape (n,) or (n, number of times)."""
+        t = xp.asarray(t, np.float64)
+        last = self.rows.shape[0] - 1
+        after = xp.searchsorted(self.direction * self.ts, self.direction * t)
+        step = xp.clip(after - 1, 0, last)
+        start, h = self.ts[step], self.ts[step + 1] - self.ts[step]
+        part = ((t - start) / xp.where(h == 0, 1.0, h))[..., None]
+        rows = xp.moveaxis(self.rows[step], -2, 0)
+        return (self.ys[step] + METHODS[self.method].interpolated(rows, part)).T
+
+
+register_class(
+    OdeSolution,
+    lambda x: ((x.ts, x.ys, x.rows, x.direction), x.method),
+    lambda method, parts: OdeSolution(method, *parts),
+)
+
+
+def _result(state: State, times: Any, ys: Any, interpolant: Any) -> Result:
+    """Return the result of a run that is over."""
+    failed = state.status < 0
+    return Result(
+        t=times, y=ys, sol=interpolant, t_events=None, y_events=None, nfev=state.nfev, njev=state.njev, nlu=state.nlu,
+        status=xp.where(failed, -1, 0), success=~failed,
+    )  # fmt: skip
+
+
+def odeint(
+    func: Function,
+    y0: Any,
+    t: Any,
+    args: Any = (),
+    *positional: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    h0: Any = 0.0,
+    hmax: Any = 0.0,
+    tfirst: bool = False,
+    checkpoint: Any = None,
+    adjoint: str = "discrete",
+    **options: Any,
+) -> Any:
+    """Return the solution of dy/dt = func(y, t, *args) at the times t, in rows; it starts from y0 at the first of them.
+
+    Inside of a trace the method is "DOP853" of `solve_ivp`, and options of LSODA raise UnsupportedFunctionError. Use
+    `solve_ivp` with "Radau" for stiff equations. `checkpoint` and `adjoint` are as in `solve_ivp`.
+    """
+    if active() is None:
+        named = {"rtol": rtol, "atol": atol, "h0": h0, "hmax": hmax, "tfirst": tfirst} if not positional else {}
+        return scipy_integrate.odeint(func, y0, t, args, *positional, **named, **options)
+    used = [name for name, value in options.items() if value] + ["options of LSODA"] * bool(positional)
+    if used:
+        raise refuse(f"scipy.integrate.odeint with {used[0]}")
+    further = args if isinstance(args, tuple) else (args,)
+    slope = (lambda t, y: func(t, y, *further)) if tfirst else (lambda t, y: func(y, t, *further))
+    defaults = {"rtol": _LSODA, "atol": _LSODA, "first_step": None, "max_step": np.inf}
+    values = {"rtol": rtol, "atol": atol, "first_step": h0 or None, "max_step": hmax or None}
+    settings = defaults | {k: v for k, v in values.items() if v is not None}
+    settings = _settings("odeint", settings | {"checkpoint": checkpoint, "adjoint": adjoint})
+    times = xp.asarray(t, np.float64)
+    solver = METHODS["DOP853"]
+    start, y, problem = _problem("odeint", slope, (times[0], times[-1]), xp.ravel(y0), None, solver, settings)
+    _check_times("odeint", times, start, problem, strict=False)
+    run = _Run(solver, problem, settings["first_step"], checkpoint)
+    return run.result_at(start, y, times, adjoint == "continuous").y.T

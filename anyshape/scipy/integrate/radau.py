@@ -1,0 +1,298 @@
+"""Implicit Runge-Kutta method Radau IIA of order 5, with SciPy's Newton iteration, step control and interpolant.
+
+Source: E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, section IV.8.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.ops.linalg import lu_factor, lu_solve
+from anyshape.scipy.integrate.problem import (
+    Problem,
+    State,
+    attached,
+    chosen,
+    first_step,
+    least_step,
+    next_time,
+    norm,
+)
+from anyshape.transforms.control import stop_gradient
+from anyshape.transforms.control_flow.conditionals import cond
+from anyshape.transforms.control_flow.loops import while_loop
+from anyshape.transforms.custom.implicit_solves import custom_root
+from anyshape.transforms.vmap import jacfwd, vmap
+
+MIN_FACTOR, MAX_FACTOR, ITERATIONS = 0.2, 10.0, 6
+_S = 6**0.5
+NODES = np.array([(4 - _S) / 10, (4 + _S) / 10, 1])
+COUPLING = np.array(
+    [
+        [(88 - 7 * _S) / 360, (296 - 169 * _S) / 1800, (-2 + 3 * _S) / 225],
+        [(296 + 169 * _S) / 1800, (88 + 7 * _S) / 360, (-2 - 3 * _S) / 225],
+        [(16 - _S) / 36, (16 + _S) / 36, 1 / 9],
+    ]
+)
+ERROR = np.array([-13 - 7 * _S, -13 + 7 * _S, -1]) / 3
+INTERPOLANT = np.array(
+    [
+        [13 / 3 + 7 * _S / 3, -23 / 3 - 22 * _S / 3, 10 / 3 + 5 * _S],
+        [13 / 3 - 7 * _S / 3, -23 / 3 + 22 * _S / 3, 10 / 3 - 5 * _S],
+        [1 / 3, -8 / 3, 10 / 3],
+    ]
+)
+# the inverse of the coupling is similar to a real eigenvalue beside a complex pair: its eigenvectors, and their inverse
+REAL = 3 + 3 ** (2 / 3) - 3 ** (1 / 3)
+COMPLEX = 3 + 0.5 * (3 ** (1 / 3) - 3 ** (2 / 3)) - 0.5j * (3 ** (5 / 6) + 3 ** (7 / 6))
+FROM_EIGEN = np.array(
+    [
+        [0.09443876248897524, -0.14125529502095421, 0.03002919410514742],
+        [0.25021312296533332, 0.20412935229379994, -0.38294211275726192],
+        [1, 1, 0],
+    ]
+)
+TO_EIGEN = np.array(
+    [
+        [4.17871859155190428, 0.32768282076106237, 0.52337644549944951],
+        [-4.17871859155190428, -0.32768282076106237, 0.47662355450055044],
+        [0.50287263494578682, -2.57192694985560522, 0.59603920482822492],
+    ]
+)
+
+
+class Factors(NamedTuple):
+    """Matrices of the Newton iteration with their LU factors: a real one and a complex one."""
+
+    real: Any
+    complex: Any
+
+
+class Control(NamedTuple):
+    """Step sizes and errors of this step and the last, the Jacobian with its factors, and what they are good for."""
+
+    size: Any
+    proposed: Any  # the size at the start of the step
+    size_old: Any
+    error_old: Any
+    has_old: Any
+    jacobian: Any
+    is_current: Any
+    factors: Any
+    has_factors: Any
+    error_rejected: Any
+    rejected: Any
+
+
+class _Outcome(NamedTuple):
+    """Outcome of an attempt of a step."""
+
+    t: Any
+    y: Any
+    h: Any
+    y_new: Any
+    size: Any
+    accepted: Any
+    failed: Any
+    converged: Any
+    count: Any
+    rate: Any
+    error: Any
+    factors: Any
+
+
+def _factored(jacobian: Any, h: Any) -> Factors:
+    """Return the factors of the Newton iteration for a step size."""
+    one = xp.eye(jacobian.shape[0])
+    matrices = REAL / h * one - jacobian, COMPLEX / h * one - jacobian
+    return Factors(*[(m, *lu_factor(m)) for m in matrices])
+
+
+def _solved(factors: tuple[Any, Any, Any], b: Any) -> Any:
+    """Solve for a vector."""
+    return lu_solve(*factors, b[:, None])[:, 0]
+
+
+class Radau:
+    """Implicit method for stiff equations. Its derivative is that of the collocation equations."""
+
+    name = "Radau"
+    supports_complex = False
+
+    def start(self, p: Problem, t: Any, y: Any, size: Any) -> State:
+        """Return the state at the initial point; a size of None is chosen."""
+        f = p.slope(t, y)
+        free, fixed = p.detached(), tuple(map(stop_gradient, (t, y, f)))
+        size = first_step(free, fixed[0], fixed[1], fixed[2], 3) if size is None else size
+        size = stop_gradient(xp.asarray(size, np.float64))
+        jacobian = _jacobian(free, fixed[0], fixed[1])
+        one = xp.eye(y.shape[0])
+        factors = Factors(*[(m, *lu_factor(m)) for m in (one, one.astype(np.complex128))])  # to be replaced
+        flags = (factors, np.False_, np.False_, np.False_)
+        control = Control(size, size, size, np.float64(1), np.False_, jacobian, np.True_, *flags)
+        stages = xp.zeros((3, y.shape[0]))
+        return State(t, y, f, t, y, stages, control, 0, 2, 1, 0)
+
+    def attempt(self, p: Problem, s: State) -> State:
+        """Attempt a step: return the state after it, or the same point with other factors or a smaller step size."""
+        c, free = s.control, p.detached()
+        least = least_step(p, s.t)
+        fits = (c.size <= p.max_step) & (c.size >= least)
+        clipped = xp.where(c.size > p.max_step, p.max_step, xp.maximum(c.size, least))
+        has_old = c.has_old & (c.rejected | fits)
+        size = xp.where(c.rejected, c.size, clipped)
+        failed = stop_gradient(size < least)
+        t_new = next_time(p, s.t, size)
+        h = t_new - s.t
+        inputs = (s.t, s.y, s.f, h)
+        fixed = tuple([stop_gradient(x) for x in inputs])
+        t, y, _, h = fixed
+        c = c._replace(size=xp.abs(h), has_old=has_old)
+        factors = cond(c.has_factors, lambda: c.factors, lambda: _factored(c.jacobian, xp.where(h == 0, 1.0, h)))
+        scale = p.atol + xp.abs(y) * p.rtol
+        converged, count, z, rate = _newton(free, t, y, h, self._guess(s, t + h * NODES), scale, factors)
+        converged, z = converged | (h == 0), xp.where(h == 0, 0.0, z)
+        y_new = y + z[2]
+        error, extra = self._error(free, fixed, y_new, z, factors, c.error_rejected)
+        accepted = converged & (error <= 1) & ~failed
+        outcome = _Outcome(t, y, h, y_new, size, accepted, failed, converged, count, rate, error, factors)
+        control, evaluated = self._next_control(p, c, outcome)
+        values = (y_new, free.slope(t + h, y_new), z)
+        y_new, f_new, z = attached(p, self.step, values, accepted, inputs)
+        after = State(t_new, y_new, f_new, s.t, s.y, z, control, 0, 0, 0, 0)
+        ended = p.direction * (t + h - p.bound) >= 0
+        before = s._replace(control=control, status=xp.where(failed, -1, s.status), nfev=0, njev=0, nlu=0)
+        state: State = chosen(accepted, after._replace(status=xp.where(ended, 1, 0)), before)
+        return state._replace(
+            nfev=s.nfev + 3 * count + extra + xp.where(accepted, 1, 0),
+            njev=s.njev + xp.where(evaluated, 1, 0),
+            nlu=s.nlu + xp.where(c.has_factors, 0, 2),
+        )
+
+    def _next_control(self, p: Problem, c: Control, o: _Outcome) -> tuple[Control, Any]:
+        """Return the control after an attempt, and whether the Jacobian was evaluated."""
+        refreshes = p.jacobian is None or callable(p.jacobian)
+        recomputed = o.accepted & (o.count > 2) & (o.rate > 1e-3) & refreshes
+        refreshed = ~o.converged & ~c.is_current & ~o.failed
+        change = self._factor(c, o, recomputed)
+        at = o.t + xp.where(o.accepted, o.h, 0.0), xp.where(o.accepted, o.y_new, o.y)
+        jacobian = cond(recomputed | refreshed, lambda: _jacobian(p.detached(), *at), lambda: c.jacobian)
+        control = Control(
+            size=xp.where(o.failed | refreshed, o.size, c.size * change),
+            proposed=xp.where(o.accepted, c.size * change, c.proposed),
+            size_old=xp.where(o.accepted, c.proposed, c.size_old),
+            error_old=xp.where(o.accepted, o.error, c.error_old),
+            has_old=o.accepted | c.has_old,
+            jacobian=jacobian,
+            is_current=xp.where(o.accepted, recomputed | (not refreshes), c.is_current | refreshed),
+            factors=o.factors,
+            has_factors=o.accepted & ~recomputed & (change == 1),
+            error_rejected=~o.accepted & (c.error_rejected | o.converged),
+            rejected=~o.accepted,
+        )
+        return control, recomputed | refreshed
+
+    def step(self, p: Problem, values: Any, t: Any, y: Any, f: Any, h: Any) -> tuple[Any, Any, Any]:
+        """Return the point after a step, the slope there, and the stages, as roots of the collocation equations."""
+
+        def residual(z: Any) -> Any:
+            return z - h * (COUPLING @ _slopes(p, t, y, h, z))
+
+        z = custom_root(residual, values[2], lambda f, guess: guess, _solve_densely)
+        return y + z[2], p.slope(t + h, y + z[2]), z
+
+    def _guess(self, s: State, times: Any) -> Any:
+        """Return the stages by the interpolant of the last step; zeros before the first."""
+        width = stop_gradient(s.t - s.t_old)
+        x = (times - stop_gradient(s.t_old)) / xp.where(width == 0, 1.0, width)
+        rows = self.interpolant(None, s)
+        moved = self.interpolated(stop_gradient(rows), x[:, None])
+        return xp.where(width == 0, 0.0, stop_gradient(s.y_old) + moved - stop_gradient(s.y))
+
+    def _error(self, p: Problem, inputs: Any, y_new: Any, z: Any, factors: Factors, rejected: Any) -> tuple[Any, Any]:
+        """Return the estimate of the error, relative to the tolerance, and how often the equations were evaluated."""
+        t, y, f, h = inputs
+        combined = ERROR @ z / xp.where(h == 0, 1.0, h)
+        scale = p.atol + xp.maximum(xp.abs(y), xp.abs(y_new)) * p.rtol
+        first = _solved(factors.real, f + combined)
+        size = xp.where(h == 0, 0.0, norm(first / scale))
+        again = rejected & (size > 1)
+        second = cond(again, lambda: _solved(factors.real, p.slope(t, y + first) + combined), lambda: first)
+        return xp.where(again, norm(second / scale), size), xp.where(again, 1, 0)
+
+    def _factor(self, c: Control, o: _Outcome, recomputed: Any) -> Any:
+        """Return by how much the step size changes."""
+        safety = 0.9 * (2 * ITERATIONS + 1) / (2 * ITERATIONS + o.count)
+        is_zero = o.error == 0
+        known = xp.where(is_zero, 1.0, o.error)
+        trend = c.size / xp.where(c.has_old, c.size_old, 1.0) * (c.error_old / known) ** 0.25
+        trend = xp.where(c.has_old & ~is_zero, trend, 1.0)
+        predicted = xp.where(is_zero, np.inf, xp.minimum(1.0, trend) * known**-0.25)
+        larger = xp.minimum(MAX_FACTOR, safety * predicted)
+        larger = xp.where(~recomputed & (larger < 1.2), 1.0, larger)
+        smaller = safety * predicted
+        smaller = xp.where(smaller > MIN_FACTOR, smaller, MIN_FACTOR)  # MIN_FACTOR where the error is NaN
+        return xp.where(o.accepted, larger, xp.where(o.converged, smaller, 0.5))
+
+    def interpolant(self, p: Any, s: State) -> Any:
+        """Return the coefficients of the interpolant within the last step, in rows."""
+        return INTERPOLANT.T @ s.stages
+
+    def interpolated(self, rows: Any, x: Any) -> Any:
+        """Return how far the solution moves in a part x of a step."""
+        return sum(rows[i] * x ** (i + 1) for i in range(3))
+
+
+def _jacobian(p: Problem, t: Any, y: Any) -> Any:
+    """Return the Jacobian by y: the user's, or the exact one."""
+    if p.jacobian is None:
+        return jacfwd(lambda y: p.slope(t, y))(y)
+    matrix = xp.asarray(p.jacobian(t, y) if callable(p.jacobian) else p.jacobian, np.float64)
+    return stop_gradient(xp.broadcast_to(matrix, (y.shape[0], y.shape[0])))
+
+
+def _slopes(p: Problem, t: Any, y: Any, h: Any, z: Any) -> Any:
+    """Return the slopes at the three stages, in rows."""
+    return xp.stack([p.slope(t + c * h, y + z[i]) for i, c in enumerate(NODES)])
+
+
+def _solve_densely(linear: Any, right: Any) -> Any:
+    """Solve linear equations of the stages by their matrix."""
+    shape = right.shape
+    count = shape[0] * shape[1]
+    columns = vmap(linear)(xp.reshape(xp.eye(count), (count, *shape)))
+    return xp.reshape(xp.linalg.solve(xp.reshape(columns, (count, count)).T, xp.reshape(right, (count,))), shape)
+
+
+def _newton(p: Problem, t: Any, y: Any, h: Any, guess: Any, scale: Any, factors: Factors) -> tuple[Any, Any, Any, Any]:
+    """Solve the collocation equations: return whether it converged, the iterations, the stages and the rate."""
+    tolerance = xp.maximum(10 * np.finfo(np.float64).eps / p.rtol, xp.minimum(0.03, p.rtol**0.5))
+    inverse = 1 / xp.where(h == 0, 1.0, h)
+
+    def iterate(carry: Any) -> Any:
+        k, w, z, size_old, rate, _, _ = carry
+        slopes = _slopes(p, t, y, h, z)
+        is_finite = xp.all(xp.isfinite(slopes))
+        turned = TO_EIGEN @ slopes
+        real = _solved(factors.real, turned[0] - REAL * inverse * w[0])
+        pair = (turned[1] - COMPLEX.real * inverse * w[1] + COMPLEX.imag * inverse * w[2]) + 1j * (
+            turned[2] - COMPLEX.real * inverse * w[2] - COMPLEX.imag * inverse * w[1]
+        )
+        both = _solved(factors.complex, pair)
+        moved = xp.stack([real, xp.real(both), xp.imag(both)])
+        size = xp.sqrt(xp.mean(xp.stack([norm(row / scale) ** 2 for row in moved])))
+        has_rate = k > 0
+        rate = xp.where(has_rate, size / xp.where(size_old == 0, 1.0, size_old), rate)
+        ahead = rate / (1 - xp.where(rate == 1, 0.5, rate)) * size
+        diverges = has_rate & ((rate >= 1) | (rate ** (ITERATIONS - k - 1) * ahead > tolerance))
+        ends = diverges | ~is_finite
+        w = xp.where(ends, w, w + moved)
+        done = ~ends & ((size == 0) | (has_rate & (ahead < tolerance)))
+        return k + 1, w, FROM_EIGEN @ w, size, rate, done, done | ends
+
+    start = (0, TO_EIGEN @ guess, guess, np.float64(0), np.float64(0), np.False_, np.False_)
+    k, _, z, _, rate, converged, _ = while_loop(lambda c: (c[0] < ITERATIONS) & ~c[6], iterate, start)
+    return converged, k, z, rate

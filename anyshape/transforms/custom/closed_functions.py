@@ -1,0 +1,54 @@
+"""Closure conversion: a function of trees as a subgraph, with the traced values that it closes over as parameters.
+
+A derivative rule then gets these values as arguments, so derivatives in them are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from anyshape.errors import ArgumentError
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.subgraph import close
+from anyshape.graph.sizes import expr
+from anyshape.ops.subgraph_call import further_operands
+from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import argument_containers, graph_jvp
+from anyshape.tracing.pytrees import flatten, flatten_as, structure_text, unflatten
+from anyshape.tracing.trace import as_value, trace_inner
+from anyshape.transforms.jit import active_builder
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedFunction:
+    """Function of trees as a closed graph: of the leaves of its arguments, then of the values that it closed over."""
+
+    graph: Graph
+    arguments: Any
+    result: Any
+
+    def __call__(self, params: Sequence[Any], *args: Any) -> Any:
+        """Return the result for these parameters and arguments, in the trace that is active."""
+        leaves = flatten_as(args, self.arguments)
+        if leaves is None:
+            problem = f"have the structure {structure_text(flatten(args)[1])}, not {structure_text(self.arguments)}"
+            raise ArgumentError(self.graph.name, "arguments", problem, "pass the trees that it was traced with")
+        outputs = graph_jvp.inline(active_builder(), self.graph, [*map(as_value, leaves), *params])
+        return unflatten(self.result, outputs)
+
+
+def closed_function(name: str, function: Function, *args: Any) -> tuple[ClosedFunction, list[Any]]:
+    """Trace a function at arguments like these; return it, and the values that it closes over as its parameters.
+
+    It needs an active trace.
+    """
+    leaves, tree = flatten(args)
+    values = [as_value(x) for x in leaves]
+    run = lambda handles: (argument_containers.keeping(function)(*unflatten(tree, handles)), None)
+    inner = trace_inner(active_builder(), run, name, values)
+    closed = close([inner.graph], [inner.captured])
+    further = further_operands(closed, {v: expr.from_atom(v) for v in closed.carried})
+    return ClosedFunction(closed.graphs[0], tree, inner.out_tree), [as_value(x) for x in further]
