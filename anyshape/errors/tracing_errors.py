@@ -68,6 +68,9 @@ class DataDependentSizeError(ConcretizationError):
         AnyshapeError.__init__(self, f"{first}\n  {self.instead}")
 
 
+GLOBAL_GENERATOR = "NumPy's global generator"
+
+
 class FrozenDrawError(AnyshapeError, RuntimeError):
     """Raised where a traced function draws random numbers or advances an iterator: each call would get the same.
 
@@ -81,6 +84,8 @@ class FrozenDrawError(AnyshapeError, RuntimeError):
         advice = f"take it outside of {function}, and pass it as an argument"
         if is_random:
             advice = f"draw from a numpy.random.Generator that is an argument of {function}"
+        if source == GLOBAL_GENERATOR:
+            advice = "write `import anyshape.numpy as np`: its np.random draws in each call"
         text = getattr(where, "expression", "") or messages.line_text(where) or function
         super().__init__(f"{text}: {problem}{messages.at(where)}\n  {advice}")
 

@@ -29,6 +29,7 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, ArgumentError, ProgramFileError
 from anyshape.graph.ir.decode import MOST, Malformed, choice, decode_graph, fields, integer, items, text
+from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.encode import encode_graph, printable
 from anyshape.graph.ir.graph import Graph, Value, replace_subgraphs, walk
 from anyshape.graph.ir.validate import check_graph, check_subgraph
@@ -92,12 +93,21 @@ def _check_loadable(data: bytes, name: str) -> None:
         raise ArgumentError(name, "the program", f"exceeds what a file can hold: {error}", advice) from None
 
 
-def pack(trace: Trace, graph: Graph) -> bytes:
-    """Return the bytes of the file."""
+def _refuse_objects(graph: Graph) -> None:
+    """Raise ArgumentError for a function that is called back, and for a generator that the function closes over."""
     functions = [str(dict(n.params)["function"]) for n in walk(graph) if n.op is callback_op]
     if functions:
         advice = "call it outside the program, and pass what it gives as an argument"
         raise ArgumentError(graph.name, f"the function {functions[0]}", "is called back, and no file holds it", advice)
+    drawn = [type(array[()]).__name__ for value, array in graph.constants if is_generator(value)]
+    if drawn:
+        problem = "is one that the function closes over, and no file holds it"
+        raise ArgumentError(graph.name, f"the {drawn[0]}", problem, "give the function the generator as an argument")
+
+
+def pack(trace: Trace, graph: Graph) -> bytes:
+    """Return the bytes of the file."""
+    _refuse_objects(graph)
     body, arrays = encode_graph(with_names_of_rules(graph))
     constants = [_npy(a) for a in arrays]
     program = {

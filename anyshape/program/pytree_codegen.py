@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.draw_order import DRAWING
 from anyshape.tracing.pytrees import PYTHON_SCALARS, Order, generator_array, unflatten
 
 Reader = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[Any, ...] | None"]
 
 MAX_LEAVES = 256  # of a structure with a generated function
 MAX_DEPTH = 32  # of nested containers: the parser of Python limits brackets
-_NUMBERS = (*PYTHON_SCALARS, np.generic, np.ndarray, np.random.Generator)  # an ndarray without axes
+_NUMBERS = (*PYTHON_SCALARS, np.generic, np.ndarray, *DRAWING)  # an ndarray without axes
 _OF_ONE_DTYPE = (bool, float, complex)  # an int that is too large for one dtype gets another
 _KINDS = {"TUPLE": "tuple", "LIST": "list", "DICT": "dict"}  # types by optree's names of kinds
 
@@ -65,7 +66,6 @@ class _Reader:
         self.names: dict[str, Any] = {
             "asarray": np.asarray,
             "ndarray": np.ndarray,
-            "Generator": np.random.Generator,
             "generator_array": generator_array,
         }
 
@@ -151,8 +151,9 @@ class _Reader:
     def _leaf(self, x: str, dtype: np.dtype, rank: int, *kind: type) -> None:
         expected, kind_name = f"d{x[1:]}", f"t{x[1:]}"
         self.names[expected] = dtype
-        if kind == (np.random.Generator,):
-            self._reject_if(f"type({x}) is not Generator")
+        if kind and kind[0] in DRAWING:
+            self.names[kind_name] = kind[0]
+            self._reject_if(f"type({x}) is not {kind_name}")
             self._convert(x, "generator_array")
             return
         wrong = f"({x}.dtype is not {expected} and {x}.dtype != {expected}) or {x}.ndim != {rank}"

@@ -120,11 +120,12 @@ if TYPE_CHECKING:
     from anyshape.inspect.explain import table as explain_table
     from anyshape.inspect.explain import text as explain_text
     from anyshape.inspect.profile import data as profiles
-    from anyshape.numpy import generator as traced_generators
     from anyshape.numpy import numpy_names as numpy_names
     from anyshape.numpy.arrays import concrete_views as concrete_views
     from anyshape.numpy.arrays import further as further
     from anyshape.numpy.arrays import python_slips as python_slips
+    from anyshape.numpy.random import closed_over as closed_over_generators
+    from anyshape.numpy.random import random_state as traced_generators
     from anyshape.numpy.sizes import python_values as python_values
     from anyshape.program import file as program_file
     from anyshape.program import loop_slots as loop_slots
@@ -132,6 +133,7 @@ if TYPE_CHECKING:
     from anyshape.program import pytree_json as pytree_json
     from anyshape.tracing import argument_containers as argument_containers
     from anyshape.tracing import decisions as value_decisions
+    from anyshape.tracing.captured import closed_generators as closed_generators
     from anyshape.transforms import profiler as profiler
     from anyshape.transforms.caching import explanation as explanation
     from anyshape.transforms.caching import paths as paths
@@ -156,7 +158,9 @@ else:
     further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
     python_slips = Package("anyshape.numpy.arrays.python_slips")  # of code that wants values
     python_values = Package("anyshape.numpy.sizes.python_values")  # of sizes, and len
-    traced_generators = Package("anyshape.numpy.generator")  # of functions that draw random numbers
+    closed_generators = Package("anyshape.tracing.captured.closed_generators")
+    closed_over_generators = Package("anyshape.numpy.random.closed_over")  # and what stands for them in a trace
+    traced_generators = Package("anyshape.numpy.random.random_state")  # of functions that draw random numbers
     numpy_names = Package("anyshape.numpy.numpy_names")  # names of NumPy without a counterpart
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")

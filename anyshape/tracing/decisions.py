@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.backend.interpreter import evaluate, evaluate_node
-from anyshape.backend.runtime.generator_states import unmoved
+from anyshape.backend.runtime.generator_states import unmoved, with_unmoved_constants
 from anyshape.backend.runtime.outcome import PathLeft
 from anyshape.errors import ConcretizationError
 from anyshape.graph.ir.builder import Builder, Traced, active_builders, unhidden, user_line
@@ -44,7 +44,9 @@ def path_left(graph: Graph, arrays: Sequence[Any]) -> PathLeft | None:
             nodes.append(node)
             read.update(node.operands)
     try:
-        evaluate_quietly(replace(graph, nodes=tuple(reversed(nodes)), outputs=()), unmoved(arrays))
+        memo: dict[int, Any] = {}
+        decided = with_unmoved_constants(replace(graph, nodes=tuple(reversed(nodes)), outputs=()), memo)
+        evaluate_quietly(decided, unmoved(arrays, memo))
     except PathLeft as left:
         return left
     except Exception:  # of the call itself: the run has raised it too
@@ -117,7 +119,8 @@ class Decisions:
         builders = active_builders()
         if not any(b.has_drawn for b in builders):
             return self.values
-        values = _Values(self.values.root, unmoved(self.values.arrays))
+        memo: dict[int, Any] = {}
+        values = _Values(self.values.root, unmoved(self.values.arrays, memo), memo)
         for builder, node in [(b, node) for b in builders for node in b.nodes if draws(node)]:
             values.of((builder, node.outputs[0]))
         return values
@@ -152,8 +155,9 @@ class _NoExampleError(Exception):
 class _Values:
     """Values of one call, computed on demand."""
 
-    def __init__(self, root: Builder, arrays: Sequence[np.ndarray]) -> None:
+    def __init__(self, root: Builder, arrays: Sequence[np.ndarray], copies: dict[int, Any] | None = None) -> None:
         self.root, self.arrays = root, arrays
+        self.copies = {} if copies is None else copies  # of generators, to draw from
         self.known: dict[_Key, np.ndarray] = {}
         self.makers: dict[Builder, tuple[int, dict[Value, Node]]] = {}
 
@@ -216,7 +220,7 @@ class _Values:
     def _input(self, builder: Builder, value: Value) -> np.ndarray:
         constant = next((array for v, array in builder.constants.pairs() if v is value), None)
         if constant is not None:
-            return np.asarray(constant)
+            return np.asarray(unmoved([constant], self.copies)[0])
         if builder is self.root:
             position = builder.inputs.index(value)
             if position < len(self.arrays):

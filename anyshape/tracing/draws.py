@@ -22,9 +22,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from anyshape.errors import FrozenDrawError
+from anyshape.errors.tracing_errors import GLOBAL_GENERATOR
+from anyshape.graph.ir.draw_order import DRAWING
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import is_user_frame
 from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.packages import closed_generators
 from anyshape.support.true_types import has_type
 
 T = TypeVar("T")
@@ -185,7 +188,7 @@ def streams(things: Iterable[tuple[str, Any]]) -> list[Stream]:
     """Return the global random generators, and the generators and iterators among things with their paths."""
     makers, missing = _MAKERS, object()
     result = [
-        _legacy_stream("NumPy's global generator", np.random.mtrand._rand),
+        _legacy_stream(GLOBAL_GENERATOR, np.random.mtrand._rand),
         _python_stream("the global generator of random", random._inst),
     ]
     for path, thing in things:
@@ -203,6 +206,16 @@ def is_stream(thing: Any) -> bool:
     """Return whether an object is a random generator or an iterator that a trace is watched for."""
     kind = type(thing)
     return id(kind) in _JOINED or (_MAKERS[id(kind)] if id(kind) in _MAKERS else _maker(kind)) is not None
+
+
+def drawing_later(walks: Sequence[Any]) -> contextlib.AbstractContextManager[None]:
+    """Have generators that a function closes over draw when its program runs, for a trace within the block.
+
+    `walks` list what the function can reach, and what holds it.
+    """
+    if any(has_type(thing, DRAWING) for walk in walks for _, thing in walk.things):
+        return closed_generators.standing_in(walks)
+    return contextlib.nullcontext()
 
 
 # -- traces --------------------------------------------------------------------------------------------------------
@@ -235,19 +248,20 @@ def _refuse_if_drawn(
 ) -> None:
     """Raise FrozenDrawError, unless a second trace shows that other threads moved the streams."""
     alone = threading.active_count() == 1
-    first = 0 if alone else _GLOBAL  # other threads may use numbers of the global generators meanwhile
+    own = [alone or (i >= _GLOBAL and s.lock is None) for i, s in enumerate(watched)]
+    shared = list(itertools.compress(watched, map(operator.not_, own)))
 
     def rewind() -> None:
-        """Restore the streams of this thread alone, and advance the others: a new seed then shows."""
-        _restore(watched[first:], before[first:])
+        """Restore the streams of this thread alone, as others use numbers meanwhile; after a new seed these differ."""
+        _restore(list(itertools.compress(watched, own)), list(itertools.compress(before, own)))
         if not alone:
             np.random.random_sample(), random.random()
 
     rewind()
     at_once = alone or not any(s.is_random for s in moved)  # an iterator has few items to spare
     cause = _Search(watched).run(trace) if at_once else _found_beside_threads(watched, trace, rewind)
-    if cause is None and not alone and all(s in watched[:_GLOBAL] for s in moved):
-        return  # another thread drew from a global generator
+    if cause is None and all(s in shared for s in moved):
+        return  # another thread drew
     stream, where = cause or (moved[0], None)
     raise FrozenDrawError(name, stream.label, is_random=stream.is_random, where=where)
 

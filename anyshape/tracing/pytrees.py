@@ -22,12 +22,13 @@ import numpy as np
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.draw_order import DRAWING
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.signature.size_names import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.support.freezing import Frozen, freeze
-from anyshape.support.packages import optree
+from anyshape.support.packages import closed_over_generators, optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.tree_nodes import (
     NAMESPACE,
@@ -338,7 +339,7 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
             raise x.leaked()
         advice = "a program runs on arrays: inside a traced function, call the function itself"
         raise ArgumentError(function, path, f"is a traced array {x.meta}", advice)
-    if has_type(x, np.random.Generator) and not hasattr(x, "traced"):
+    if has_type(x, DRAWING) and not hasattr(x, "traced"):
         return generator_array(x)
     if has_type(x, (np.ndarray, np.generic, *PYTHON_SCALARS)):
         array = plain_array(x, function, path)
@@ -349,7 +350,7 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
             raise ArgumentError(function, path, f"is an integer of {x.bit_length()} bits", advice)
         raise ArgumentError(function, path, f"has dtype {array.dtype}", "pass numbers or booleans in native byte order")
     problem, advice = f"is of type {type(x).__name__}, not an array", "pass arrays and numbers, and close over the rest"
-    if has_type(x, (np.random.RandomState, np.random.BitGenerator)):
+    if has_type(x, np.random.BitGenerator):
         advice = "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
     raise ArgumentError(function, path, problem, advice)
 
@@ -359,13 +360,14 @@ def _holds_numbers(array: np.ndarray) -> bool:
 
 
 def _holds_generators(array: np.ndarray) -> bool:
-    return array.dtype == object and all(has_type(x, np.random.Generator) for x in array.flat)
+    kinds = np.random.Generator if array.ndim else DRAWING
+    return array.dtype == object and all(has_type(x, kinds) for x in array.flat)
 
 
-def generator_array(generator: np.random.Generator) -> np.ndarray:
+def generator_array(generator: Any) -> np.ndarray:
     """Return a random generator as programs take it: as an array without axes that holds it."""
     array = np.empty((), object)
-    array[()] = generator
+    array[()] = generator if type(generator) in DRAWING else closed_over_generators.original_of(generator)
     return array
 
 
@@ -381,8 +383,8 @@ def scalar_kind(x: Any) -> type | None:
     """
     if has_type(x, np.generic):
         return np.generic
-    if has_type(x, np.random.Generator):
-        return np.random.Generator
+    if has_type(x, DRAWING):
+        return np.random.RandomState if has_type(x, np.random.RandomState) else np.random.Generator
     return type(x) if has_type(x, PYTHON_SCALARS) else None
 
 

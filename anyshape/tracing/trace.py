@@ -13,7 +13,7 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, ArgumentError, MutationError, SymbolicIterationError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, user_line
-from anyshape.graph.ir.draw_order import is_generator
+from anyshape.graph.ir.draw_order import DRAWING, is_generator
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import Scope
@@ -114,7 +114,7 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     if not all(is_array(x) for x in leaves):
         path, leaf = next((p, x) for p, x in zip(result_paths(tree), leaves, strict=True) if not is_array(x))
         advice = "return arrays, numbers, or trees of them"
-        if has_type(leaf, np.random.Generator):
+        if has_type(leaf, DRAWING):
             advice = "leave it out: the generator of the caller is the one that draws"
         raise ArgumentError(name, f"the {path}", f"is of type {type(leaf).__name__}, not an array", advice)
     _refuse_made_functions(name, tree, (args, kwargs))
@@ -293,13 +293,15 @@ def _input(builder: Builder, meta: TensorMeta, kind: type | None) -> Any:
 def _standing_for(builder: Builder, value: Value, kind: type | None) -> Any:
     """Return a handle of a value that stands for an array, for a number of a kind, or for a random generator."""
     if is_generator(value):
-        return traced_generators.TracedGenerator(Traced(builder, value))
+        return traced_generators.traced_generator(Traced(builder, value), kind)
     return NDArray(builder, value) if kind is None else Array(builder, value, kind is not np.generic)
 
 
 def _kind(x: Any, meta: TensorMeta) -> type | None:
     """Return the kind of number that a traced value, or a row of it, stands for, None for an array."""
-    if is_generator(x.value) or (isinstance(x, NDArray) and meta.rank == x.meta.rank):
+    if is_generator(x.value):
+        return traced_generators.generator_kind(x)
+    if isinstance(x, NDArray) and meta.rank == x.meta.rank:
         return None
     return dtype_of(x) if x.weak else np.generic
 
@@ -387,7 +389,7 @@ def as_value(x: Any, dtype: Any = None) -> Any:
     """Return x as a value of the active trace; an array that is known while tracing becomes a constant."""
     if isinstance(x, Traced) and dtype is None:
         return x
-    if has_type(x, np.random.Generator):
+    if has_type(x, DRAWING):
         return generator_value(x)
     array = asarray(x, dtype)
     builder = home()
@@ -397,7 +399,7 @@ def as_value(x: Any, dtype: Any = None) -> Any:
     return value if array.ndim or dtype is not None else _standing_for(builder, value.value, scalar_kind(x))
 
 
-def generator_value(x: np.random.Generator) -> Traced:
+def generator_value(x: Any) -> Traced:
     """Return the value of a generator that is an argument of the active trace; raise ArgumentError for another one."""
     traced = getattr(x, "traced", None)
     if not isinstance(traced, Traced):

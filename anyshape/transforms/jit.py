@@ -23,7 +23,7 @@ from anyshape.support.fork_lock import Lock
 from anyshape.support.interruption import restores_thread
 from anyshape.support.packages import explanation, paths, traced_program
 from anyshape.tracing.captured.state import CapturedState
-from anyshape.tracing.draws import refuse_draws
+from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.pytrees import (
     as_leaf,
     check_callable,
@@ -235,8 +235,8 @@ class Jitted:
         static_state = made_for.static_state(state)
         reasons = self._cache.explain_miss(made_for)
         _LOG.debug("%s: program %d is needed; %s", self.name, self._cache.added + 1, ReasonList(reasons))
-        with self._cache.tracing(state, static_state) as things:
-            trace, scope = refuse_draws(self.name, traced, things)
+        with self._cache.tracing(state, static_state) as watches, drawing_later(watches):
+            trace, scope = refuse_draws(self.name, traced, [thing for w in watches for thing in w.things])
         return TracedCall(trace, scope, made_for, reasons, static_state)
 
     def optimise_for(self, *args: Any, **kwargs: Any) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from anyshape.errors import ArgumentError, MutationError
 from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.ir.draw_order import DRAWING
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import numel
@@ -156,7 +155,7 @@ def _axis(axis: Any, rank: int, name: str, path: str) -> int:
 
 def _to_front(x: Any, axis: Any, name: str, path: str) -> Any:
     """Return an argument as a value with the mapped axis first; raise ArgumentError unless it is an array."""
-    if not is_array(x) and not has_type(x, np.random.Generator):
+    if not is_array(x) and not has_type(x, DRAWING):
         advice = "give it None in in_axes, or close over it"
         raise ArgumentError(name, path, f"is of type {type(x).__name__}, not an array", advice)
     x = as_value(x)

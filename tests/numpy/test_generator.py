@@ -580,11 +580,9 @@ def test_an_argument_is_shuffled_in_place():
         assert ours.random() == theirs.random()
 
 
-OUTSIDE = generator(0)
 REFUSED = [
-    (lambda: jit(lambda x: x + OUTSIDE.normal())(1.0), "an argument of"),
-    (lambda: jit(lambda x: x + np.random.normal())(1.0), "numpy.random.Generator that is an argument"),
-    (lambda: jit(lambda rng: rng.normal())(np.random.RandomState(0)), "default_rng"),
+    (lambda: jit(lambda x: x + np.random.normal())(1.0), "import anyshape.numpy as np"),
+    (lambda: jit(lambda rng: rng.seed(0))(np.random.RandomState(0)), "outside"),
     (lambda: jit(lambda bits: 1.0)(np.random.PCG64(0)), "default_rng"),
     (lambda: jit(lambda rng: (rng, 1.0))(generator()), "leave it out"),
     (lambda: jit(lambda rng: rng.normal())(np.array(generator().spawn(2))), "vmap"),

@@ -82,3 +82,33 @@ DRAWS = [
     Draw("dirichlet", lambda r, x: r.dirichlet([1.0, 2.0], size=x.shape), grad=None),
     Draw("multivariate_hypergeometric", lambda r, x: r.multivariate_hypergeometric([4, 5], 3, size=x.shape), grad=None),
 ]  # fmt: skip
+
+
+def arranged(rng, x):
+    """Shuffle a copy of rows of x."""
+    y = x[:, None] * np.ones(2)
+    rng.shuffle(y)
+    return y
+
+
+# Draws of a RandomState
+LEGACY = [
+    *[d for d in DRAWS if d.name in (
+        "normal", "normal of a size", "normal without arrays", "laplace", "logistic", "gumbel", "exponential",
+        "rayleigh", "uniform", "lognormal", "pareto", "power", "triangular", "weibull", "gamma of a scale",
+        "standard_gamma", "chisquare", "beta", "f", "noncentral_chisquare", "noncentral_f", "standard_t", "vonmises",
+        "wald", "binomial", "geometric", "hypergeometric", "logseries", "negative_binomial", "poisson", "zipf",
+        "permutation", "shuffle",
+    )],
+    Draw("rand and randn", lambda r, x: r.rand(*x.shape) * r.randn() + r.randn(*x.shape) * r.rand() * x),
+    Draw("random_sample", lambda r, x: r.random_sample(x.shape) * r.random() + r.random_sample()),
+    Draw("standard draws", lambda r, x: r.standard_normal(x.shape) * r.standard_exponential() + r.standard_cauchy()),
+    Draw("randint", lambda r, x: r.randint(2, x.shape[0] + 9, size=(3, 2), dtype=np.int16), grad=None),
+    Draw("randint of a number", lambda r, x: x * r.randint(5) + r.randint(0, 9, x.shape), grad=None),
+    Draw("choice", lambda r, x: r.choice(4, x.shape, p=[0.1, 0.2, 0.3, 0.4]) * r.choice([1.0, 2.0]), grad=None),
+    Draw("choice without replacement", lambda r, x: r.choice(8, 3, replace=False) * x.sum(), grad=None),
+    Draw("multivariate_normal", lambda r, x: r.multivariate_normal([0.0, 1.0], [[2.0, 0.5], [0.5, 1.0]], x.shape)),
+    Draw("multinomial", lambda r, x: r.multinomial(5, [0.2, 0.3, 0.5], x.shape), grad=None),
+    Draw("dirichlet", lambda r, x: r.dirichlet([1.0, 2.0], x.shape), grad=None),
+    Draw("rows", arranged),
+]  # fmt: skip

@@ -1,6 +1,6 @@
 """Derivatives of draws by reparametrisation: what the drawn numbers would be for slightly other parameters.
 
-The random bits stay as they are. Methods that scale and move a base draw are composed of it in `numpy/generator.py`,
+The random bits stay as they are. Methods that scale and move a base draw are composed of it in `numpy/random/draws.py`,
 and have no row here. `y` are the drawn numbers.
 """
 

@@ -3,10 +3,12 @@
 import numpy as np
 
 from anyshape.errors import DTypeError
+from anyshape.graph.ir.draw_order import DRAWING
 from anyshape.ops import random as rd
 from anyshape.ops.core.apply import kernel
 
 _TYPED = {"integers", "random", "standard_exponential", "standard_gamma", "standard_normal"}  # they take a dtype
+_LEGACY = {"integers": "randint", "random": "random_sample"}  # names of methods of RandomState
 
 
 def _draw(generator, *arrays, method, shape, count, dtype, options, loops):
@@ -20,7 +22,7 @@ def _loop(numbers, arrays, loops, draw):
     """Fill the numbers: at once, or example by example along their first axis, which flagged operands have too."""
     if not loops:
         one = arrays[0][()]
-        if not isinstance(one, np.random.Generator):
+        if not isinstance(one, DRAWING):
             advice = "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
             raise DTypeError("draw", f"{type(one).__name__} is not a generator of NumPy", advice)
         numbers[...] = draw((one, numbers.shape, numbers.dtype), *arrays[1:])
@@ -32,6 +34,9 @@ def _loop(numbers, arrays, loops, draw):
 def _per_element(one, xs, method, count, options):
     generator, shape, dtype = one
     typed = {"dtype": dtype.type} if method in _TYPED else {}
+    if isinstance(generator, np.random.RandomState):
+        typed = typed if method == "integers" else {}
+        method = _LEGACY.get(method, method)
     return getattr(generator, method)(*xs, size=shape, **typed, **options)
 
 

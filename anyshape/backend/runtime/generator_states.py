@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,27 +22,28 @@ _FLOAT = np.dtype(float)
 
 
 def has_generators(graph: Graph) -> bool:
-    """Return whether random generators are among the inputs of a graph."""
-    return any(map(is_generator, graph.inputs))
+    """Return whether random generators are among the inputs or the constants of a graph."""
+    return any(map(is_generator, graph.inputs)) or any(is_generator(value) for value, _ in graph.constants)
 
 
 def restoring_generators(run: Callable[..., Any], graph: Graph) -> Callable[..., Any]:
-    """Return a run of a graph that restores the generators among its arguments where it raises."""
+    """Return a run of a graph that restores the generators that it draws from where it raises."""
     positions = [i for i, value in enumerate(graph.inputs) if is_generator(value)]
-    if not positions:
+    closed_over = [_State(array[()]) for value, array in graph.constants if is_generator(value)]
+    if not positions and not closed_over:
         return run
 
     decides_late = has_late_decision(graph)
 
     def restoring(*arrays: Any) -> Any:
-        bits = [_bits(g) for i in positions for g in arrays[i].flat]
-        before = [b.state for b in bits]
+        states = [*closed_over, *_states(arrays, positions)]
+        before = [s.read() for s in states]
         try:
             return run(*arrays)
         except BaseException as error:  # Ctrl-C too
             if decides_late or not isinstance(error, PathLeft):
-                for b, state in zip(bits, before, strict=True):
-                    b.state = state
+                for s, state in zip(states, before, strict=True):
+                    s.restore(state)
             raise
 
     return restoring
@@ -53,16 +55,43 @@ def has_late_decision(graph: Graph) -> bool:
     return any(applies(node, lambda op: op.name == "decide") for node in graph.nodes[first:])
 
 
-def unmoved(arrays: Sequence[Any]) -> list[Any]:
-    """Return the arguments of a call with copies of generators, which share their bits as these do."""
-    memo: dict[int, Any] = {}
+def unmoved(arrays: Sequence[Any], memo: dict[int, Any] | None = None) -> list[Any]:
+    """Return the arguments of a call with copies of generators, which share their bits as these do.
+
+    `memo` has the copies that were made before.
+    """
+    memo = {} if memo is None else memo
     return [copy.deepcopy(a, memo) if getattr(a, "dtype", _FLOAT).kind == "O" else a for a in arrays]
 
 
-def _bits(generator: Any) -> Any:
-    """Return what holds the state of a generator; of anything else, which a draw refuses, the object itself."""
-    return generator.bit_generator if isinstance(generator, np.random.Generator) else _Stateless()
+def with_unmoved_constants(graph: Graph, memo: dict[int, Any]) -> Graph:
+    """Return a graph with copies of the generators that it closes over."""
+    if not any(is_generator(value) for value, _ in graph.constants):
+        return graph
+    arrays = unmoved([array for _, array in graph.constants], memo)
+    values = [value for value, _ in graph.constants]
+    return replace(graph, constants=tuple(zip(values, arrays, strict=True)))
 
 
-class _Stateless:
-    state = None
+def _states(arrays: Sequence[Any], positions: Sequence[int]) -> list[_State]:
+    return [_State(generator) for i in positions for generator in arrays[i].flat]
+
+
+class _State:
+    """State of a generator; of anything else, which a draw refuses, nothing."""
+
+    def __init__(self, generator: Any) -> None:
+        self.generator = generator
+
+    def read(self) -> Any:
+        """Return the state."""
+        if isinstance(self.generator, np.random.RandomState):
+            return self.generator.get_state(legacy=False)
+        return self.generator.bit_generator.state if isinstance(self.generator, np.random.Generator) else None
+
+    def restore(self, state: Any) -> None:
+        """Set the state."""
+        if isinstance(self.generator, np.random.RandomState):
+            self.generator.set_state(state)
+        elif isinstance(self.generator, np.random.Generator):
+            self.generator.bit_generator.state = state

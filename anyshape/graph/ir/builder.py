@@ -178,6 +178,10 @@ class Builder:
         An array that belongs to the trace is copied: the function may write to it later. `is_settled` says that it is
         a constant of a finished graph.
         """
+        if array.dtype.kind == "O":  # generators: the outermost graph has them, and orders all draws from them
+            self.draw_order = self.draw_order or DrawOrder()
+            if self.parent is not None:
+                return self.handle(self, self.adopt(self.parent.constant(array, is_settled=is_settled)))
         changing = CHANGING.get(id(array if array.base is None else array.base)) if CHANGING else None
         array = array if changing is None else changing.snapshot(array)
         value, is_new = self.constants.value_of(array, is_settled=is_settled)
@@ -196,6 +200,8 @@ class Builder:
             raise x.leaked()
         self.parent.adopt(x)
         inner = Value(x.value.meta)
+        if self.draw_order is None and is_generator(inner):
+            self.draw_order = DrawOrder()
         self.captured[x.value] = (x.unshared(), inner)
         return inner
 

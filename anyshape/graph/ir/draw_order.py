@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from anyshape.graph.ir.graph import Op, Value, graphs_in, walk
 
+DRAWING = (np.random.Generator, np.random.RandomState)  # classes of NumPy whose objects draw random numbers
 ORDER = "order_draw"  # the op that passes a generator on after a mark
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.numpy import editing, fft, folds, grids, index_tricks, polynomial, rearranging
+from anyshape.numpy import editing, fft, folds, grids, index_tricks, polynomial, random, rearranging
 from anyshape.numpy.analysis import elements, histograms, polynomials, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
-NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft, "polynomial": polynomial}
+NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft, "polynomial": polynomial, "random": random}
 OBJECTS: Mapping[str, Any] = {**index_tricks.OBJECTS, **elements.OBJECTS}  # that NumPy's protocol does not reach
 
 METHODS = folds.METHODS  # of ufuncs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import struct
 import types
+from collections.abc import Callable
 from typing import Any
 
 from anyshape.support.lazy_namedtuple import NamedTuple
@@ -36,6 +37,32 @@ class Holder(NamedTuple):
         if self.kind in ("variables", "attributes"):
             return f"{self.label}{self.names[i]}"
         return self.label
+
+
+_READERS: dict[str, Callable[[Holder], list[Any]]] = {
+    "variables": lambda h: [h.owner.get(n, UNBOUND) for n in h.names],
+    "attributes": lambda h: [h.owner.get(n, UNBOUND) for n in h.names],
+    "keys": lambda h: list(h.owner),
+    "fields": lambda h: [_field(h.owner, n) for n in h.names],
+    "items": lambda h: [*h.owner, *h.owner.values()] if isinstance(h.owner, dict) else list(h.owner),
+    "iterated": lambda h: [x for iterate in h.names for x in iterate(h.owner)],
+    "type": lambda h: [type(h.owner)],
+    "shape": lambda h: [h.owner.shape, h.owner.dtype],
+    "content": lambda h: [h.names[0](h.owner)],
+    "call": lambda h: [h.owner()],
+}
+
+
+def read_holder(holder: Holder) -> list[Any]:
+    """Return what a holder holds now."""
+    return _READERS[holder.kind](holder)
+
+
+def _field(owner: Any, name: str) -> Any:
+    try:
+        return getattr(owner, name)
+    except (AttributeError, ValueError):  # an empty slot, an empty cell
+        return UNBOUND
 
 
 class Roots(dict[str, Any]):

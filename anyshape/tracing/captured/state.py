@@ -82,14 +82,14 @@ class CapturedState:
         return self.watch
 
     @contextmanager
-    def tracing(self) -> Iterator[Sequence[tuple[str, Any]]]:
+    def tracing(self) -> Iterator[Watch]:
         """Take the snapshot at the end of a trace, also of one that fails, and tell its changes from others.
 
-        Yields everything that the function reaches, with the paths.
+        Yields a snapshot from before the trace.
         """
         before = self.watch if self.watch is not None and self.watch.is_unchanged() else watch(self.function)
         try:
-            yield before.things
+            yield before
         finally:
             if before.is_unchanged():
                 self.watch = before

@@ -15,15 +15,18 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.draw_order import DRAWING
 from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.packages import closed_over_generators
 from anyshape.support.true_types import has_type
-from anyshape.tracing.captured.holders import UNBOUND, Holder, Roots, Unwatched
+from anyshape.tracing.captured.holders import UNBOUND, Holder, Roots, Unwatched, read_holder
 from anyshape.tracing.reachable import Walk
 
 _INLINE = 8  # things of one kind that are compared by a term each; more are compared in bulk
 _MARK = object()  # stands between containers, so that no item slides from one into the next
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _LONGEST_TEXT = 80
+_DRAWING = (*DRAWING, types.MethodType)  # while a trace goes on, stand-ins may be in the places of these
 _TRIES = 3  # readings of a state that other threads change
 
 
@@ -62,7 +65,7 @@ class Watch:
         self.unwatched: tuple[Unwatched, ...] = tuple(walk.unwatched)
         self.ids = walk.seen
         self._things = walk.things  # an id in a snapshot stays that of its object
-        self._before: list[list[Any]] = [_read(h) for h in self.holders]
+        self._before: list[list[Any]] = [read_holder(h) for h in self.holders]
         self._test = _Test(self.holders, self._before)
         self._test.set(self._before)
         self.holds: Callable[[], bool] = self._test.compile(self._compare)
@@ -86,7 +89,7 @@ class Watch:
     def _compare(self) -> bool:
         """Compare with care, and take what is the same into the snapshot, so that the next test is fast."""
         try:
-            now = [_read(h) for h in self.holders]
+            now = [read_holder(h) for h in self.holders]
         except Exception:  # another thread changes a container meanwhile, or a weak reference died
             return False
         if not all(map(self._is_same, self.holders, self._before, now)):
@@ -121,7 +124,7 @@ class Watch:
 
     def _changes(self, holder: Holder, before: Sequence[Any]) -> Iterator[Change]:
         try:
-            now = _read(holder)
+            now = read_holder(holder)
         except Exception:  # as in `_compare`
             now = [UNBOUND]
         if self._is_same(holder, before, now):
@@ -185,32 +188,7 @@ def _without_own_code(holders: Sequence[Holder]) -> Sequence[Holder]:
     return others if is_plain and all(v is UNBOUND or has_type(v, types.ModuleType) for v in values) else holders
 
 
-# -- how holders are read, and when two readings are the same
-
-
-_READERS: dict[str, Callable[[Holder], list[Any]]] = {
-    "variables": lambda h: [h.owner.get(n, UNBOUND) for n in h.names],
-    "attributes": lambda h: [h.owner.get(n, UNBOUND) for n in h.names],
-    "keys": lambda h: list(h.owner),
-    "fields": lambda h: [_field(h.owner, n) for n in h.names],
-    "items": lambda h: [*h.owner, *h.owner.values()] if isinstance(h.owner, dict) else list(h.owner),
-    "iterated": lambda h: [x for iterate in h.names for x in iterate(h.owner)],
-    "type": lambda h: [type(h.owner)],
-    "shape": lambda h: [h.owner.shape, h.owner.dtype],
-    "content": lambda h: [h.names[0](h.owner)],
-    "call": lambda h: [h.owner()],
-}
-
-
-def _read(holder: Holder) -> list[Any]:
-    return _READERS[holder.kind](holder)
-
-
-def _field(owner: Any, name: str) -> Any:
-    try:
-        return getattr(owner, name)
-    except (AttributeError, ValueError):  # an empty slot, an empty cell
-        return UNBOUND
+# -- when two readings are the same
 
 
 def is_same(before: Any, now: Any) -> bool:
@@ -219,7 +197,7 @@ def is_same(before: Any, now: Any) -> bool:
         return True
     kind = type(before)
     if kind is not type(now):
-        return False
+        return issubclass(kind, _DRAWING) and closed_over_generators.is_one(before, now)
     if kind is tuple:
         return len(before) == len(now) and all(map(is_same, before, now))
     if issubclass(kind, np.generic):

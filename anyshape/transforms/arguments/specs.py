@@ -19,7 +19,7 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.packages import argument_containers, traced_program
 from anyshape.support.true_types import has_type
-from anyshape.tracing.draws import refuse_draws
+from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
 from anyshape.tracing.pytrees import (
     as_leaf,
@@ -37,7 +37,7 @@ from anyshape.tracing.pytrees import (
     unflatten,
     visible_order,
 )
-from anyshape.tracing.reachable import reachable
+from anyshape.tracing.reachable import Walk
 from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
 from anyshape.tracing.symbolic_shape import SymbolicShape
 from anyshape.tracing.trace import Leaves, Trace, trace_in
@@ -135,12 +135,15 @@ def trace_specs(
     `following` changes the function and its name into the function that is traced.
     """
     name, parameters, order = function_name(function), parameter_names(function), visible_order(function)
-    things = list(reachable(function))
+    walk = Walk(function)
     if isinstance(function, Jitted) and function.options.static:
         function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)
     kwargs = in_order(kwargs, order)
     body = function if following is None else following(argument_containers.keeping(function, parameters), name)
-    return refuse_draws(name, lambda: _trace_specs(body, name, args, kwargs, (parameters, order), fixed), things)
+    with drawing_later([walk]):
+        return refuse_draws(
+            name, lambda: _trace_specs(body, name, args, kwargs, (parameters, order), fixed), walk.things
+        )
 
 
 def _trace_specs(

@@ -18,6 +18,7 @@ from anyshape.program.pytree_codegen import Reader, reader
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.packages import value_decisions
 from anyshape.tracing.captured.state import CapturedState
+from anyshape.tracing.captured.watch import Watch
 from anyshape.tracing.display_names import DisplayNames
 from anyshape.tracing.pytrees import as_leaf, leaf_paths, named, scalar_kind
 from anyshape.tracing.trace import Leaves, Trace
@@ -312,17 +313,15 @@ class Cache:
     # -- captured state
 
     @contextmanager
-    def tracing(
-        self, state: CapturedState, static_state: CapturedState | None = None
-    ) -> Iterator[Sequence[tuple[str, Any]]]:
+    def tracing(self, state: CapturedState, static_state: CapturedState | None = None) -> Iterator[list[Watch]]:
         """Trace for the captured state as it is now, and compare later calls with what it is afterwards.
 
-        Yields everything that the function and static arguments reach, with the paths.
+        Yields snapshots of what the function and static arguments reach.
         """
         state = self.settle(state)
         try:
-            with state.tracing() as things, nullcontext(()) if static_state is None else static_state.tracing() as more:
-                yield [*things, *more]
+            with state.tracing() as own, nullcontext() if static_state is None else static_state.tracing() as others:
+                yield [own] if others is None else [own, others]
         finally:
             self.state_holds = state.test()
 

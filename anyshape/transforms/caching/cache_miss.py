@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anyshape.errors import ShapeError
+from anyshape.graph.ir.draw_order import DRAWING
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.signature.prologue import Prologue, compile_prologue, direct_input
 from anyshape.graph.sizes.evaluate import values_from
@@ -185,8 +186,8 @@ def _class(leaf: tuple[Any, ...]) -> type:
 def leaf_kind(leaf: tuple[Any, ...]) -> str:
     """Describe a leaf of a key as an array, a scalar of NumPy or a Python number."""
     kind, dtype = _class(leaf), np.dtype(leaf[0])
-    if kind is np.random.Generator:
-        return "a random generator"
+    if kind in DRAWING:
+        return "a random generator" if kind is np.random.Generator else "a RandomState"
     scalar = f"a NumPy {dtype}" if kind is np.generic else f"a Python {kind.__name__}"
     return f"an array of {dtype}" if kind is np.ndarray else scalar
 

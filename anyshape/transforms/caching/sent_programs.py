@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anyshape.errors import MissingPackageError, ProgramFileError
+from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.graph import walk
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explain.data import Reason
@@ -99,6 +100,8 @@ def _packed(entry: CacheEntry, places: _Places) -> tuple[bytes, bytes]:
     trace = entry.program.trace
     if any(node.op is callback_op for node in walk(trace.graph)):
         raise pickle.PicklingError("it calls a Python function back")
+    if any(is_generator(value) for value, _ in trace.graph.constants):
+        raise pickle.PicklingError("it draws from a generator of this process")
     held, captured = entry.static_state, None
     if held is not None:
         captured = state_digest(held.take())

@@ -17,6 +17,7 @@ from anyshape.errors import (
     UnsupportedFunctionError,
 )
 from anyshape.graph.ir.builder import Traced, active, ancestors, user_line
+from anyshape.graph.ir.draw_order import DRAWING
 from anyshape.graph.ir.graph import Graph, walk
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -317,7 +318,7 @@ def _check_arrays(function: str, label: str, tree: Any) -> None:
     for x, path in zip(flatten(tree)[0], leaf_paths((tree,), {}), strict=True):
         if not is_array(x):
             problem, advice = f"is of type {type(x).__name__}, not an array", "pass arrays or trees of them"
-            if has_type(x, np.random.Generator):
+            if has_type(x, DRAWING):
                 advice = "leave it out: trips draw from a generator that a jitted function around gets as its argument"
             raise ArgumentError(function, path.replace("args[0]", label), problem, advice)
 

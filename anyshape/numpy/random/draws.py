@@ -1,4 +1,4 @@
-"""Random generators of NumPy that are arguments of a traced function: their methods draw when the program runs.
+"""Draws of traced generators: what the methods of `Generator` and of `RandomState` share, and their parameters.
 
 A draw gives the numbers that NumPy's method gives, and leaves the generator in the same state.
 """
@@ -16,18 +16,15 @@ from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.indexing import take, take_along_axis
-from anyshape.numpy.linalg.decompositions import eigh, svd
-from anyshape.numpy.linalg.solving import cholesky
+from anyshape.numpy.indexing import take
+from anyshape.numpy.linalg.decompositions import svd
 from anyshape.numpy.operands.promotion import (
     as_traced,
     asarray,
     axis_of,
     choice_of,
-    flag_of,
     new_shape,
     new_size,
-    number_dtype,
     sizes,
 )
 from anyshape.ops import control as ct
@@ -37,8 +34,8 @@ from anyshape.ops import random as rd
 from anyshape.ops.core.apply import context_of
 from anyshape.support.true_types import has_type
 
-_FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
-_BITS = np.random.PCG64(0)  # of all handles: none of them draws while it is traced
+FLOAT, INT = np.dtype(np.float64), np.dtype(np.int64)
+BITS = np.random.PCG64(0)  # of all handles: none of them draws while it is traced
 
 # Parameters of methods that NumPy draws as they are, with defaults. The ones in _INTEGERS are integers.
 _PARAMETERS: dict[str, str] = {
@@ -75,7 +72,7 @@ _DISCRETE = {
 def _drawn(method: str) -> Any:
     """Return a method that draws by NumPy's own."""
     entries = [entry.partition("=") for entry in _PARAMETERS[method].split()]
-    dtype, kind = (_INT, int) if method in _DISCRETE else (_FLOAT, float)
+    dtype, kind = (INT, int) if method in _DISCRETE else (FLOAT, float)
     parameters = [
         inspect.Parameter(
             name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=float(text) if text else inspect._empty
@@ -90,7 +87,7 @@ def _drawn(method: str) -> Any:
         bound.apply_defaults()
         *values, size = bound.arguments.values()
         operands = [
-            _integer(method, name, x, _INT) if (method, name) in _INTEGERS else _parameter(method, name, x)
+            integer_parameter(method, name, x, INT) if (method, name) in _INTEGERS else parameter(method, name, x)
             for (name, _, _), x in zip(entries, values, strict=True)
         ]
         return self._numbers(method, operands, size, dtype, kind)
@@ -99,60 +96,30 @@ def _drawn(method: str) -> Any:
     return draw
 
 
-def _refused(name: str) -> Any:
+def refused(name: str) -> Any:
     """Return a method that has no meaning in a program."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         problem = "has no meaning while a function is traced, as its generator is that of the run"
         raise UnsupportedFunctionError(
-            f"Generator.{name}", problem, "call it outside of the traced function", user_line()
+            f"{type(self).__name__}.{name}", problem, "call it outside of the traced function", user_line()
         )
 
     return refuse
 
 
-class TracedGenerator(np.random.Generator):
-    """Generator that is an argument of the function being traced; its methods are NumPy's.
+class Draws:
+    """Methods that the traced forms of `Generator` and `RandomState` share.
 
     `traced` is the value in the graph: one generator, or an array of generators, which `vmap` maps over.
     """
 
-    def __init__(self, traced: Traced) -> None:
-        super().__init__(_BITS)
-        self.traced = traced
+    traced: Traced
 
     def __repr__(self) -> str:
-        return "Generator(traced)"
+        return f"{type(self).__name__}(traced)"
 
     __str__ = __repr__
-
-    # -- base draws
-
-    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
-        return self._typed("random", (), size, dtype, out)
-
-    def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
-        return self._typed("standard_normal", (), size, dtype, out)
-
-    def standard_exponential(
-        self, size: Any = None, dtype: Any = np.float64, method: str = "zig", out: Any = None
-    ) -> Any:
-        options = (("method", choice_of("standard_exponential", "method", method, ("zig", "inv"))),)
-        return self._typed("standard_exponential", (), size, dtype, out, options)
-
-    def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
-        return self._typed("standard_gamma", [_parameter("standard_gamma", "shape", shape)], size, dtype, out)
-
-    def integers(
-        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
-    ) -> Any:
-        if high is None:
-            low, high = 0, low
-        kind = dtype if dtype in (bool, int) else np.generic
-        wide = np.dtype(np.uint64) if number_dtype(dtype, "integers") == np.uint64 else _INT
-        bounds = [_integer("integers", name, x, wide) for name, x in (("low", low), ("high", high))]
-        options = (("endpoint", flag_of("integers", "endpoint", endpoint)),)
-        return self._numbers("integers", bounds, size, number_dtype(dtype, "integers"), kind, options)
 
     # -- draws that are scaled and moved
 
@@ -175,82 +142,65 @@ class TracedGenerator(np.random.Generator):
         return self._moved("rayleigh", "rayleigh", None, scale, size)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
-        low, high = _parameter("uniform", "low", low), _parameter("uniform", "high", high)
+        low, high = parameter("uniform", "low", low), parameter("uniform", "high", high)
         span = _difference(high, low)
-        _require("uniform", "high - low must be finite and not negative", span, _is_span)
+        require("uniform", "high - low must be finite and not negative", span, _is_span)
         return self._affine("random", low, span, size)
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
-        shape, scale = _parameter("gamma", "shape", shape), _scale("gamma", "scale", scale)
+        shape, scale = parameter("gamma", "shape", shape), _scale("gamma", "scale", scale)
         return self._affine("standard_gamma", None, scale, size, (shape,))
 
     def chisquare(self, df: Any, size: Any = None) -> Any:
-        df = _parameter("chisquare", "df", df)
-        _require("chisquare", "df must be positive", df, lambda x: (x > 0) | (x != x))
+        df = parameter("chisquare", "df", df)
+        require("chisquare", "df must be positive", df, lambda x: (x > 0) | (x != x))
         return self._affine("standard_gamma", None, np.asarray(2.0), size, (df / 2,))
 
     # -- draws of vectors
 
     def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
-        n, pvals = _integer("multinomial", "n", n, _INT), _row("multinomial", "pvals", pvals)
-        return self._rows("multinomial", (n, pvals), pvals, size, _INT)
+        n, pvals = integer_parameter("multinomial", "n", n, INT), row_parameter("multinomial", "pvals", pvals)
+        return self._rows("multinomial", (n, pvals), pvals, size, INT)
 
     def dirichlet(self, alpha: Any, size: Any = None) -> Any:
-        alpha = _row("dirichlet", "alpha", alpha, 1)
-        return self._rows("dirichlet", (alpha,), alpha, size, _FLOAT)
+        alpha = row_parameter("dirichlet", "alpha", alpha, 1)
+        return self._rows("dirichlet", (alpha,), alpha, size, FLOAT)
 
-    def multivariate_hypergeometric(
-        self, colors: Any, nsample: Any, size: Any = None, method: str = "marginals"
-    ) -> Any:
-        name = "multivariate_hypergeometric"
-        colors, count = _integer(name, "colors", colors, _INT), _integer(name, "nsample", nsample, _INT)
-        if len(sizes(colors)) != 1:
-            raise ArgumentError(name, "colors", "has not one axis", "give the number of elements of each color")
-        options = (("method", choice_of(name, "method", method, ("count", "marginals"))),)
-        return self._rows(name, (colors, count), colors, size, _INT, options)
+    # -- normal vectors and positions
 
-    def multivariate_normal(
-        self, mean: Any, cov: Any, size: Any = None, check_valid: str = "warn", tol: float = 1e-8, *,
-        method: str = "svd",
-    ) -> Any:  # fmt: skip
+    def _normal_rows(
+        self, mean: Any, cov: Any, size: Any, check_valid: str, checked: str, tol: float
+    ) -> tuple[Any, Any, Any]:
+        """Return rows of standard normal numbers, with the mean and the covariance that they shall have."""
         name = "multivariate_normal"
-        choice_of(name, "method", method, ("svd", "eigh", "cholesky"))
         choice_of(name, "check_valid", check_valid, ("warn", "raise", "ignore"))
-        mean, cov = _row(name, "mean", mean, 1), as_traced(_parameter(name, "cov", cov))
+        mean, cov = row_parameter(name, "mean", mean, 1), as_traced(parameter(name, "cov", cov))
         (count,) = sizes(mean)
         if len(sizes(cov)) != 2:
             raise ArgumentError(name, "cov", "is not a matrix", "give the covariance of each pair of elements")
         cov = mv.broadcast_to(cov, (count, count))
-        if check_valid != "ignore" and method != "cholesky":
-            _check_covariance(cov, check_valid, tol)
+        if checked != "ignore":
+            check_covariance(cov, checked, tol)
         outer = () if size is None else new_shape(size, name)
-        z = rd.draw(self._one(name), "standard_normal", (*outer, count))[0].as_ndarray()
-        return mean + z @ _factor(cov, method).T
+        return rd.draw(self._one(name), "standard_normal", (*outer, count))[0].as_ndarray(), mean, cov
 
-    # -- positions
-
-    def choice(
-        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
-    ) -> Any:
-        is_size = _is_size(a)
-        among = None if is_size else asarray(a, None, "choice")
+    def _chosen(self, a: Any, size: Any, p: Any, axis: int, options: tuple[tuple[str, Any], ...]) -> Any:
+        """Return elements of an array, or numbers below a size, that `choice` draws."""
+        among = None if is_size(a) else asarray(a, None, "choice")
         if among is not None and not len(sizes(among)):
             raise ArgumentError("choice", "a", "is a number in an array", "give a size, or an array with an axis")
         axis = 0 if among is None else axis_of(axis, len(sizes(among)), "choice")
         count = new_size(a, "choice") if among is None else sizes(among)[axis]
-        weights = [] if p is None else [mv.broadcast_to(_row("choice", "p", p, 1), (count,))]
-        options = (
-            ("replace", flag_of("choice", "replace", replace)),
-            ("shuffle", flag_of("choice", "shuffle", shuffle)),
-        )
+        weights = [] if p is None else [mv.broadcast_to(row_parameter("choice", "p", p, 1), (count,))]
         shape = () if size is None else new_shape(size, "choice")
-        positions, _ = rd.draw(self._one("choice"), "choice", shape, *weights, dtype=_INT, count=count, options=options)
+        positions, _ = rd.draw(self._one("choice"), "choice", shape, *weights, dtype=INT, count=count, options=options)
         if among is None:
-            return _shown(positions, size is None, int if p is None else np.generic)
-        return _shown(take(among, positions, axis=axis), size is None, np.generic)
+            return shown(positions, size is None, int if p is None else np.generic)
+        return shown(take(among, positions, axis=axis), size is None, np.generic)
 
-    def permutation(self, x: Any, axis: int = 0) -> Any:
-        if _is_size(x):
+    def _permutation(self, x: Any, axis: int = 0) -> Any:
+        """Return an array, or the numbers below a size, in another order."""
+        if is_size(x):
             count = new_size(x, "permutation")
             return self._positions("permutation", count, count)
         x = asarray(x, None, "permutation")
@@ -258,17 +208,8 @@ class TracedGenerator(np.random.Generator):
         count = sizes(x)[axis]
         return take(x, self._positions("permutation", count, count), axis=axis)
 
-    def permuted(self, x: Any, *, axis: Any = None, out: Any = None) -> Any:
-        x = asarray(x, None, "permuted")
-        if axis is None:
-            count = numel(sizes(x))
-            result = mv.reshape(take(mv.reshape(x, (count,)), self._permuted((count,), 0)), sizes(x))
-        else:
-            axis = axis_of(axis, len(sizes(x)), "permuted")
-            result = take_along_axis(x, self._permuted(sizes(x), axis), axis=axis)
-        return _into(out, result)
-
-    def shuffle(self, x: Any, axis: int = 0) -> None:
+    def _shuffle(self, x: Any, axis: int = 0) -> None:
+        """Bring an array into another order."""
         array: Any = x
         if not isinstance(x, Traced) and not has_type(x, np.ndarray):
             advice = "shuffle an array, or take the items by rng.permutation(len(x))"
@@ -301,15 +242,13 @@ class TracedGenerator(np.random.Generator):
 
     # -- methods without a meaning in a program
 
-    bytes: Any = _refused("bytes")
-    spawn: Any = _refused("spawn")
-    __reduce__: Any = _refused("__reduce__")
-    __getstate__: Any = _refused("__getstate__")
-    __setstate__: Any = _refused("__setstate__")
-    __copy__: Any = _refused("__copy__")
-    __deepcopy__: Any = _refused("__deepcopy__")
-    bit_generator: Any = property(_refused("bit_generator"))
-    _bit_generator: Any = property(_refused("_bit_generator"))
+    bytes: Any = refused("bytes")
+    __reduce__: Any = refused("__reduce__")
+    __getstate__: Any = refused("__getstate__")
+    __setstate__: Any = refused("__setstate__")
+    __copy__: Any = refused("__copy__")
+    __deepcopy__: Any = refused("__deepcopy__")
+    _bit_generator: Any = property(refused("_bit_generator"))
 
     # -- helpers
 
@@ -324,9 +263,9 @@ class TracedGenerator(np.random.Generator):
         self, method: str, operands: Sequence[Any], size: Any, dtype: Any, kind: Any, options: Any = ()
     ) -> Any:
         """Return what a method draws, of the shape `size`, or of the broadcast parameters."""
-        shape = _shape(method, operands, size)
+        shape = shape_of(method, operands, size)
         numbers, _ = rd.draw(self._one(method), method, shape, *operands, dtype=dtype, options=options)
-        return _shown(numbers, size is None, kind)
+        return shown(numbers, size is None, kind)
 
     def _typed(self, method: str, operands: Sequence[Any], size: Any, dtype: Any, out: Any, options: Any = ()) -> Any:
         """Return floats of a precision, written into `out` if that is given."""
@@ -335,22 +274,22 @@ class TracedGenerator(np.random.Generator):
             raise DTypeError(method, f"numbers of {dtype} are not drawn", "draw float64 or float32", user_line())
         if size is None and out is not None:
             size = sizes(out)
-        return _into(out, self._numbers(method, operands, size, dtype, float, options))
+        return written_into(out, self._numbers(method, operands, size, dtype, float, options))
 
     def _moved(self, method: str, base: str, loc: Any, scale: Any, size: Any) -> Any:
         """Return base draws times the scale plus the location."""
-        loc = None if loc is None else _parameter(method, "loc", loc)
+        loc = None if loc is None else parameter(method, "loc", loc)
         return self._affine(base, loc, _scale(method, "scale", scale), size)
 
     def _affine(self, base: str, loc: Any, scale: Any, size: Any, operands: Sequence[Any] = ()) -> Any:
         parameters = [*([] if loc is None else [loc]), scale]
-        shape = _shape(base, [*parameters, *operands], size)
+        shape = shape_of(base, [*parameters, *operands], size)
         numbers = rd.draw(self._one(base), base, shape, *operands)[0]
         if not _is_number(scale, 1.0):
             numbers = mv.broadcast_to(scale, shape) * numbers
         if loc is not None and not _is_number(loc, 0.0):
             numbers = mv.broadcast_to(loc, shape) + numbers
-        return _shown(numbers, size is None, float)
+        return shown(numbers, size is None, float)
 
     def _rows(
         self, method: str, operands: Sequence[Any], row: Any, size: Any, dtype: np.dtype, options: Any = ()
@@ -365,28 +304,21 @@ class TracedGenerator(np.random.Generator):
         return numbers.as_ndarray()
 
     def _positions(self, method: str, length: Size, count: Size) -> Any:
-        return rd.draw(self._one(method), method, (length,), dtype=_INT, count=count)[0].as_ndarray()
-
-    def _permuted(self, shape: Sequence[Size], axis: int) -> Any:
-        options = (("axis", axis),)
-        return rd.draw(self._one("permuted"), "permuted", shape, dtype=_INT, options=options)[0].as_ndarray()
-
-
-TracedGenerator.__name__ = TracedGenerator.__qualname__ = np.random.Generator.__name__  # as messages name it
+        return rd.draw(self._one(method), method, (length,), dtype=INT, count=count)[0].as_ndarray()
 
 
 # -- parameters and results
 
 
-def _parameter(method: str, name: str, x: Any) -> Any:
+def parameter(method: str, name: str, x: Any) -> Any:
     """Return a parameter as float64, as NumPy's methods take it."""
     array = np.asarray(x) if _is_known(x) else asarray(x, None, method)
     if array.dtype.kind not in "biuf":
         raise DTypeError(method, f"{name} is {array.dtype}", "pass real numbers", user_line())
-    return ew.convert(array, _FLOAT) if isinstance(array, Traced) else array.astype(_FLOAT, copy=False)
+    return ew.convert(array, FLOAT) if isinstance(array, Traced) else array.astype(FLOAT, copy=False)
 
 
-def _integer(method: str, name: str, x: Any, dtype: np.dtype) -> Any:
+def integer_parameter(method: str, name: str, x: Any, dtype: np.dtype) -> Any:
     array = np.asarray(x) if _is_known(x) else asarray(x, None, method)
     if array.dtype.kind not in "biu":
         raise DTypeError(method, f"{name} is {array.dtype}", "convert it with astype(int)", user_line())
@@ -403,9 +335,9 @@ def _is_number(x: Any, number: float) -> bool:
     return not isinstance(x, Traced) and not x.ndim and float(x) == number
 
 
-def _row(method: str, name: str, x: Any, rank: int | None = None) -> Any:
+def row_parameter(method: str, name: str, x: Any, rank: int | None = None) -> Any:
     """Return a parameter that has an axis, or as many as demanded."""
-    array = _parameter(method, name, x)
+    array = parameter(method, name, x)
     own = len(sizes(array))
     if own != rank if rank is not None else not own:
         raise ArgumentError(method, name, f"has {own} axes", f"give it {rank or 'at least one'}")
@@ -413,8 +345,8 @@ def _row(method: str, name: str, x: Any, rank: int | None = None) -> Any:
 
 
 def _scale(method: str, name: str, x: Any) -> Any:
-    scale = _parameter(method, name, x)
-    _require(method, f"{name} must not be negative", scale, lambda x: ~np.signbit(x) | np.isnan(x))
+    scale = parameter(method, name, x)
+    require(method, f"{name} must not be negative", scale, lambda x: ~np.signbit(x) | np.isnan(x))
     return scale
 
 
@@ -422,7 +354,7 @@ def _is_span(x: Any) -> Any:
     return np.isfinite(x) & ~np.signbit(x)
 
 
-def _require(method: str, demand: str, x: Any, holds: Callable[[Any], Any]) -> None:
+def require(method: str, demand: str, x: Any, holds: Callable[[Any], Any]) -> None:
     """Require a property of each element, now of what is known, and when the program runs of what is not."""
     if isinstance(x, Traced):
         ct.check(holds(x), f"{method}: {demand}")
@@ -438,11 +370,11 @@ def _difference(high: Any, low: Any) -> Any:
         return np.asarray(high - low)
 
 
-def _is_size(x: Any) -> bool:
+def is_size(x: Any) -> bool:
     return has_type(x, (int, np.integer)) or isinstance(x, SymbolicSize)
 
 
-def _shape(method: str, operands: Sequence[Any], size: Any) -> tuple[Size, ...]:
+def shape_of(method: str, operands: Sequence[Any], size: Any) -> tuple[Size, ...]:
     """Return the shape of the numbers; parameters must broadcast to it."""
     shapes = [sizes(x) for x in operands]
     if size is None:
@@ -454,7 +386,7 @@ def _shape(method: str, operands: Sequence[Any], size: Any) -> tuple[Size, ...]:
     return shape
 
 
-def _shown(numbers: Any, is_number: bool, kind: Any) -> Any:
+def shown(numbers: Any, is_number: bool, kind: Any) -> Any:
     """Return drawn numbers as what NumPy gives: an array, a Python number, or with `np.generic` a number of NumPy."""
     if not is_number:
         return numbers.as_ndarray()
@@ -465,7 +397,7 @@ def _shown(numbers: Any, is_number: bool, kind: Any) -> Any:
     return ew.convert(numbers, np.dtype(kind)).as_weak()
 
 
-def _into(out: Any, result: Any) -> Any:
+def written_into(out: Any, result: Any) -> Any:
     if out is None:
         return result
     out[...] = result
@@ -475,22 +407,11 @@ def _into(out: Any, result: Any) -> Any:
 # -- covariances
 
 
-def _factor(cov: Any, method: str) -> Any:
-    """Return a matrix whose product with its transpose is the covariance."""
-    if method == "cholesky":
-        return cholesky(cov)
-    if method == "eigh":
-        squares, vectors = eigh(cov)
-        return vectors * np.sqrt(np.abs(squares))
-    u, squares, _ = svd(cov)
-    return u * np.sqrt(squares)
-
-
-def _check_covariance(cov: Any, check_valid: str, tol: float) -> None:
+def check_covariance(cov: Any, check_valid: str, tol: float) -> None:
     """Check a covariance as NumPy does: that it is the matrix of its own decomposition."""
     _, squares, rows = svd(cov)
     valid = np.allclose(rows.T * squares @ rows, cov, rtol=tol, atol=tol)
     if check_valid == "raise":
-        _require("multivariate_normal", "cov must be symmetric and positive-semidefinite", valid, lambda x: x)
+        require("multivariate_normal", "cov must be symmetric and positive-semidefinite", valid, lambda x: x)
     else:
         ct.warn(ew.logical_not(valid), "covariance is not symmetric positive-semidefinite.")
