@@ -63,6 +63,12 @@ gammaincc_op, gammaincc = _binary("gammaincc", "Return 1 - gammainc(x, y).")
 betainc_op, betainc = _ternary(
     "betainc", "Return the regularised incomplete beta function of z, with parameters x and y."
 )
+gammainc_derivative_op = ew.define_pointwise(
+    "gammainc_derivative", ew.same_type, (2, 2), family="special", order=kinds.order
+)
+betainc_derivative_op = ew.define_pointwise(
+    "betainc_derivative", ew.same_type, (3, 3), family="special", order_a=kinds.order, order_b=kinds.order
+)
 betaincc_op, betaincc = _ternary("betaincc", "Return 1 - betainc(x, y, z).")
 gammaincinv_op, gammaincinv = _binary("gammaincinv", "Return the y whose gammainc(x, y) is the second operand.")
 gammainccinv_op, gammainccinv = _binary("gammainccinv", "Return the y whose gammaincc(x, y) is the second operand.")
@@ -142,6 +148,20 @@ sinc_op = _ordered("sinc")
 def polygamma(order: int, x: Any) -> Any:
     """Return the derivative of digamma of this order; digamma itself for order 0."""
     return apply(polygamma_op, x, order=order) if order else digamma(x)
+
+
+def gammainc_derivative(a: Any, x: Any, order: int = 1) -> Any:
+    """Return the derivative of gammainc(a, x) by a, of this order; gammainc itself for order 0."""
+    operands = ew.broadcast_operands("gammainc", a, x)
+    return apply(gammainc_derivative_op, *operands, order=order) if order else gammainc(a, x)
+
+
+def betainc_derivative(a: Any, b: Any, x: Any, order_a: int, order_b: int) -> Any:
+    """Return the partial derivative of betainc(a, b, x) by a and b, of these orders; betainc itself for 0 and 0."""
+    if not order_a and not order_b:
+        return betainc(a, b, x)
+    operands = ew.broadcast_operands("betainc", a, b, x)
+    return apply(betainc_derivative_op, *operands, order_a=order_a, order_b=order_b)
 
 
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:

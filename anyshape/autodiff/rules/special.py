@@ -1,12 +1,12 @@
 """Derivatives of special functions. `x, y` are inputs, `out` the output."""
 
-import functools
 from math import log, pi, sqrt
 
 from anyshape.autodiff.rule_tables import JVPS, no_shift, pointwise
-from anyshape.errors import MissingRuleError
+from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
+from anyshape.ops.core.bell_polynomials import bell_polynomial, bell_polynomial_of_two
 
 TWO_BY_ROOT_PI = 2 / sqrt(pi)
 ROOT_TWO_PI = sqrt(2 * pi)
@@ -17,32 +17,16 @@ def _gauss(x):
     return ew.exp(-ew.square(x))
 
 
-def _no_rule(op, inputs="any input but the last"):
-    """Return the error for a derivative by a parameter that has no closed form."""
-    return MissingRuleError(op.name, f"JVP (in {inputs})", "autodiff/rules/special.py")
-
-
-def partial_derivatives(op, *derivatives):
-    """Declare an elementwise op with closed derivatives in some inputs: `derivative(*inputs, out)`, or None."""
-
-    def jvp(ctx, tangents, out, *xs):
-        terms = []
-        for position, (tangent, derivative) in enumerate(zip(tangents, derivatives, strict=True)):
-            if tangent is not None:
-                if derivative is None:
-                    raise _no_rule(op, f"input {position}")
-                terms.append(tangent * derivative(*xs, out))
-        return functools.reduce(ew.add, terms)
-
-    JVPS[op] = jvp
-
-
 def derivative_in_last(op, derivative):
-    """Declare an elementwise op with a closed derivative in its last input alone: `derivative(*inputs, out)`."""
+    """Declare an elementwise op whose derivative exists in its last input alone: `derivative(*inputs, out)`."""
 
     def jvp(ctx, tangents, out, *xs):
-        if any(t is not None for t in tangents[:-1]):
-            raise _no_rule(op)
+        for position, tangent in zip(("first", "second", "third"), tangents[:-1], strict=False):
+            if tangent is not None:
+                advice = "give it stop_gradient(...) of this operand, or a derivative rule with custom_jvp"
+                raise UnsupportedFunctionError(
+                    op.name, f"has no derivative by its {position} operand", advice, ctx.where
+                )
         return tangents[-1] * derivative(*xs, out)
 
     JVPS[op] = jvp
@@ -101,17 +85,106 @@ pointwise(
     lambda x, y, out: sp.digamma(y) - sp.digamma(x + y),
 )
 derivative_in_last(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
-derivative_in_last(sp.gammainc_op, lambda x, y, out: _gamma_density(x, y))
-derivative_in_last(sp.gammaincc_op, lambda x, y, out: -_gamma_density(x, y))
-derivative_in_last(sp.betainc_op, lambda a, b, x, out: _beta_density(a, b, x))
-derivative_in_last(sp.betaincc_op, lambda a, b, x, out: -_beta_density(a, b, x))
-derivative_in_last(sp.stdtr_op, lambda df, t, out: _student_density(df, t))
-# inverse functions
-derivative_in_last(sp.gammaincinv_op, lambda x, y, out: 1 / _gamma_density(x, out))
-derivative_in_last(sp.gammainccinv_op, lambda x, y, out: -1 / _gamma_density(x, out))
-derivative_in_last(sp.betaincinv_op, lambda a, b, y, out: 1 / _beta_density(a, b, out))
-derivative_in_last(sp.betainccinv_op, lambda a, b, y, out: -1 / _beta_density(a, b, out))
-derivative_in_last(sp.stdtrit_op, lambda df, p, out: 1 / _student_density(df, out))
+
+
+def _gammainc_partials(a, x):
+    """Return the partial derivatives of gammainc, as functions."""
+    return lambda: sp.gammainc_derivative(a, x), lambda: _gamma_density(a, x)
+
+
+def _betainc_partials(a, b, x):
+    """Return the partial derivatives of betainc, as functions."""
+    return (
+        lambda: sp.betainc_derivative(a, b, x, 1, 0),
+        lambda: sp.betainc_derivative(a, b, x, 0, 1),
+        lambda: _beta_density(a, b, x),
+    )
+
+
+def _stdtr_partials(df, t):
+    """Return the partial derivatives of stdtr, as functions."""
+    return lambda: _stdtr_by_df(df, t), lambda: _student_density(df, t)
+
+
+def _stdtr_by_df(df, t):
+    """Return the derivative by df of 1 - tail for positive t, with 2 tail = betainc(df / 2, 1 / 2, df / (df + t**2)).
+
+    Near 0 the tail is taken from the other end, where its argument is accurate.
+    """
+    is_normal = ew.isinf(df)
+    nu, square = ew.select(is_normal, 1, df), ew.square(t)
+    is_near = ew.lt(square, nu)
+    half, to_square, to_nu = 0.5 * nu, square / (nu + square), nu / (nu + square)
+    near = sp.betainc_derivative(0.5, half, ew.select(is_near, to_square, 0.5), 0, 1)
+    far = sp.betainc_derivative(half, 0.5, ew.select(is_near, 0.5, to_nu), 1, 0)
+    by_parameter = 0.25 * ew.sign(t) * ew.select(is_near, near, -far)
+    return ew.select(is_normal, 0, by_parameter - t / (2 * nu) * _student_density(nu, t))
+
+
+def _partial_of(partials, position, sign):
+    return lambda *xs_and_out: sign * partials(*xs_and_out[:-1])[position]()
+
+
+def _partial_of_inverse(partials, position, sign):
+    """Return a partial derivative of the inverse in the last input, by the implicit rule."""
+
+    def derivative(*xs_and_out):
+        *parameters, _, out = xs_and_out
+        by = partials(*parameters, out)
+        return sign / by[-1]() if position == len(parameters) else -by[position]() / by[-1]()
+
+    return derivative
+
+
+def _with_partials(partials, inputs, function, complement, inverse=None, inverse_of_complement=None):
+    """Declare a distribution function, its complement to 1, and their inverses in the last input."""
+    for op, rule, sign in (
+        (function, _partial_of, 1),
+        (complement, _partial_of, -1),
+        (inverse, _partial_of_inverse, 1),
+        (inverse_of_complement, _partial_of_inverse, -1),
+    ):
+        if op is not None:
+            pointwise(op, *[rule(partials, position, sign) for position in range(inputs)])
+
+
+_with_partials(_gammainc_partials, 2, sp.gammainc_op, sp.gammaincc_op, sp.gammaincinv_op, sp.gammainccinv_op)
+_with_partials(_betainc_partials, 3, sp.betainc_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op)
+_with_partials(_stdtr_partials, 2, sp.stdtr_op, None, sp.stdtrit_op)
+
+
+def _gammainc_derivative_by_x(a, x, out, *, order):
+    """Return the derivative of the density by its parameter."""
+    center = ew.log(x) - sp.digamma(a)
+    polynomial = bell_polynomial(order, lambda k: center if k == 1 else -sp.polygamma(k - 1, a))
+    return _gamma_density(a, x) * polynomial
+
+
+def _betainc_derivative_by_x(a, b, x, out, *, order_a, order_b):
+    """Return the derivative of the density by its parameters."""
+
+    def of_logarithm(i, j):
+        value = sp.polygamma(i + j - 1, a + b)
+        if not j:
+            value = value - sp.polygamma(i - 1, a)
+        if not i:
+            value = value - sp.polygamma(j - 1, b)
+        return value + (ew.log(x) if (i, j) == (1, 0) else ew.log1p(-x) if (i, j) == (0, 1) else 0)
+
+    return _beta_density(a, b, x) * bell_polynomial_of_two((order_a, order_b), of_logarithm)
+
+
+pointwise(
+    sp.gammainc_derivative_op,
+    lambda a, x, out, *, order: sp.gammainc_derivative(a, x, order + 1),
+    _gammainc_derivative_by_x,
+)
+pointwise(
+    sp.betainc_derivative_op,
+    lambda a, b, x, out, *, order_a, order_b: sp.betainc_derivative(a, b, x, order_a + 1, order_b),
+    lambda a, b, x, out, *, order_a, order_b: sp.betainc_derivative(a, b, x, order_a, order_b + 1),
+    _betainc_derivative_by_x,
+)
 
 # -- logistic functions, entropies, integrals of exponentials
 
@@ -174,13 +247,27 @@ def _binomial_density(k, n, p):
     return _beta_density(ew.floor(k) + 1, n - ew.floor(k), p)
 
 
-def _chi_squared_density(v, x):
-    return 0.5 * _gamma_density(0.5 * v, 0.5 * x)
+def _fdtr_partials(n, d, x):
+    """Return the partial derivatives of fdtr, which is betainc(n / 2, d / 2, share), as functions."""
+    total = d + n * x
+    by_a, by_b, density = _betainc_partials(0.5 * n, 0.5 * d, n * x / total)
+    return (
+        lambda: 0.5 * by_a() + density() * d * x / ew.square(total),
+        lambda: 0.5 * by_b() - density() * n * x / ew.square(total),
+        lambda: density() * n * d / ew.square(total),
+    )
 
 
-def _f_density(n, d, x):
-    share = n * x / (d + n * x)
-    return _beta_density(0.5 * n, 0.5 * d, share) * n * d / ew.square(d + n * x)
+def _chdtr_partials(v, x):
+    """Return the partial derivatives of chdtr, which is gammainc(v / 2, x / 2), as functions."""
+    by_a, density = _gammainc_partials(0.5 * v, 0.5 * x)
+    return lambda: 0.5 * by_a(), lambda: 0.5 * density()
+
+
+def _gdtr_partials(a, b, x):
+    """Return the partial derivatives of gdtr, which is gammainc(b, a x), as functions."""
+    by_b, density = _gammainc_partials(b, a * x)
+    return lambda: x * density(), by_b, lambda: a * density()
 
 
 derivative_in_last(sp.pdtr_op, lambda k, m, out: -_poisson_density(k, m))
@@ -189,22 +276,9 @@ derivative_in_last(sp.bdtr_op, lambda k, n, p, out: -_binomial_density(k, n, p))
 derivative_in_last(sp.bdtrc_op, lambda k, n, p, out: _binomial_density(k, n, p))
 derivative_in_last(sp.nbdtr_op, lambda k, n, p, out: _beta_density(n, k + 1, p))
 derivative_in_last(sp.nbdtrc_op, lambda k, n, p, out: -_beta_density(n, k + 1, p))
-derivative_in_last(sp.chdtr_op, lambda v, x, out: _chi_squared_density(v, x))
-derivative_in_last(sp.chdtrc_op, lambda v, x, out: -_chi_squared_density(v, x))
-derivative_in_last(sp.fdtr_op, lambda n, d, x, out: _f_density(n, d, x))
-derivative_in_last(sp.fdtrc_op, lambda n, d, x, out: -_f_density(n, d, x))
-partial_derivatives(
-    sp.gdtr_op,
-    lambda a, b, x, out: x * _gamma_density(b, a * x),
-    None,
-    lambda a, b, x, out: a * _gamma_density(b, a * x),
-)
-partial_derivatives(
-    sp.gdtrc_op,
-    lambda a, b, x, out: -x * _gamma_density(b, a * x),
-    None,
-    lambda a, b, x, out: -a * _gamma_density(b, a * x),
-)
+_with_partials(_chdtr_partials, 2, sp.chdtr_op, sp.chdtrc_op)
+_with_partials(_fdtr_partials, 3, sp.fdtr_op, sp.fdtrc_op)
+_with_partials(_gdtr_partials, 3, sp.gdtr_op, sp.gdtrc_op)
 
 
 def _boxcox_by_power(logarithm, power):
@@ -279,6 +353,7 @@ no_shift(sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcin
 no_shift(
     sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op
 )
+no_shift(sp.gammainc_derivative_op, sp.betainc_derivative_op)
 no_shift(sp.betaln_op, sp.zeta_op, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.expit_op, sp.logit_op)
 no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op)
 no_shift(sp.betaincc_op, sp.gammaincinv_op, sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op)

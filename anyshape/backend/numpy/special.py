@@ -5,6 +5,7 @@ import math
 import numpy as np
 import scipy.special as sc
 
+from anyshape.backend.numpy._parameter_derivatives import betainc_derivative, gammainc_derivative
 from anyshape.ops import special as sp
 from anyshape.ops.core.apply import kernel
 
@@ -125,6 +126,8 @@ def _polygamma(x, *, order):
 kernel(sp.expit_op, _expit, out=True, run_tiled=_expit_of_many)
 kernel(sp.zeta_op, sc.zeta)
 kernel(sp.polygamma_op, _polygamma)
+kernel(sp.gammainc_derivative_op, gammainc_derivative)
+kernel(sp.betainc_derivative_op, betainc_derivative)
 
 # -- Bessel functions of integer order, and sinc
 

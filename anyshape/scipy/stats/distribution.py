@@ -107,8 +107,8 @@ class Family:
     """Family of distributions, with the methods and arguments of the one of `scipy.stats`.
 
     Points, probabilities and parameters broadcast, and results are float64. Parameters that are not valid give NaN, and
-    points outside of the support a density of 0. Derivatives exist by points and by parameters, except by those
-    parameters of incomplete gamma and beta functions that have no closed derivative: these raise MissingRuleError.
+    points outside of the support a density of 0. Derivatives exist by points and by parameters. Those by the
+    exponent of a zeta function and by the order of a Bessel function raise UnsupportedFunctionError.
     """
 
     def __init__(self, name: str, form: Form) -> None:

@@ -1,0 +1,172 @@
+"""Derivatives of incomplete gamma and beta functions by their parameters, of any order.
+
+Such a function is a tail of a distribution. Its derivative is the tail times the mean over it of a Bell polynomial of
+the derivatives of the logarithm of the density. The means are computed by Gauss-Legendre quadrature, whose weights
+need no constant of the density. The tail is the one where the polynomial of order 1 has one sign, so nothing cancels.
+Small parameters are raised by 1 at points near their end, by the recurrences DLMF 8.8.5, 8.17.20 and 8.17.21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special as sc
+
+from anyshape.ops.core.bell_polynomials import bell_polynomial, bell_polynomial_of_two
+
+POINTS, BLOCK = 64, 256  # elements at once: points times elements stay in the cache
+DEPTH = 45.0  # the density at the end of the interval is exp(-DEPTH) of the one at its start
+SMALL = 0.5
+_NODES, _WEIGHTS = (np.polynomial.legendre.leggauss(POINTS)[0] + 1) / 2, np.polynomial.legendre.leggauss(POINTS)[1]
+
+
+def by_blocks(compute: Callable[..., Any], *operands: Any) -> Any:
+    """Call a function of flat arrays of float64 for a block of elements at a time; return the dtype of the last."""
+    arrays = np.broadcast_arrays(*operands)
+    flat = [x.astype(np.float64).ravel() for x in arrays]
+    result = np.empty(flat[0].size, arrays[-1].dtype)
+    with np.errstate(all="ignore"):
+        for start in range(0, result.size, BLOCK):
+            block = slice(start, start + BLOCK)
+            result[block] = compute(*[x[block] for x in flat])
+    return result.reshape(arrays[0].shape)
+
+
+def _newton_from_above(value: Any, function: Callable[[Any], tuple[Any, Any]], steps: int) -> Any:
+    """Return a number not below the root of an increasing convex function, and close to it."""
+    for _ in range(steps):
+        f, slope = function(value)
+        value = np.where((f > 0) & (slope > 0), value - f / np.where(slope > 0, slope, 1), value)
+    return value
+
+
+# -- the gamma distribution
+
+
+def gammainc_derivative(a: Any, x: Any, *, order: int) -> Any:
+    """Return the derivative of gammainc by its parameter."""
+    return by_blocks(lambda a, x: _gammainc_derivative(order, a, x), a, x)
+
+
+def _gammainc_derivative(order: int, a: Any, x: Any) -> Any:
+    inside = (a >= 0) & (x > 0) & np.isfinite(a + x)
+    at_end = (a > 0) & ((x == 0) | np.isposinf(x)) & np.isfinite(a)
+    a, x = np.where(inside, a, 1.0), np.where(inside, x, 1.0)
+    is_small = (a < SMALL) & ((x < 1) | (a == 0) | (a ** (1.0 - order) > 1 + x))
+    raised = np.where(is_small, a + 1, a)
+    center = np.log(x) - sc.psi(raised)
+    cumulants = [-sc.polygamma(k, raised) for k in range(1, order)]
+    mean = _mean_of_gamma_tail(order, raised, x, center, cumulants)
+    tail = np.where(center < 0, sc.gammainc(raised, x), -sc.gammaincc(raised, x))
+    density = np.exp(sc.xlogy(a, x) - x - sc.gammaln(raised))
+    step = density * bell_polynomial(order, lambda k: center if k == 1 else cumulants[k - 2])
+    return np.where(inside, tail * mean + np.where(is_small, step, 0), np.where(at_end, 0, np.nan))
+
+
+def _mean_of_gamma_tail(order: int, a: Any, x: Any, center: Any, cumulants: list[Any]) -> Any:
+    """Integrate over v = |log(t / x)| below x where `center` is negative, and above it elsewhere."""
+    is_lower, excess = center < 0, x - a
+    length = np.where(is_lower, _length_below(a, x), _length_above(x, excess))
+    v = np.where(is_lower, -1.0, 1.0)[:, None] * (length[:, None] * _NODES)
+    weights = _WEIGHTS * np.exp(-excess[:, None] * v - x[:, None] * (np.expm1(v) - v))
+    polynomial = bell_polynomial(order, lambda k: center[:, None] + v if k == 1 else cumulants[k - 2][:, None])
+    return (weights * polynomial).sum(-1) / weights.sum(-1)
+
+
+def _length_below(a: Any, x: Any) -> Any:
+    """Return the root of (a - x) v + x v**2 / (2 + v) = DEPTH, as v - 1 + exp(-v) >= v**2 / (2 + v)."""
+    half = 2 * (a - x) - DEPTH
+    root = np.sqrt(half * half + 8 * DEPTH * a)
+    return np.where(half > 0, 4 * DEPTH / np.where(half > 0, half + root, 1), (root - half) / (2 * a))
+
+
+def _length_above(x: Any, excess: Any) -> Any:
+    """Return about the root of excess v + x (exp(v) - 1 - v) = DEPTH."""
+    depth = DEPTH + np.where(excess < 0, 5, 0)
+    start = np.minimum(np.log(2 * (depth / x + 1)), np.sqrt(2 * depth / x))
+    start = np.minimum(start, np.where(excess > 0, DEPTH / np.where(excess > 0, excess, 1), np.inf))
+
+    def drop(v: Any) -> tuple[Any, Any]:
+        return excess * v + x * (np.expm1(v) - v) - DEPTH, excess + x * np.expm1(v)
+
+    return _newton_from_above(start, drop, 4)
+
+
+# -- the beta distribution
+
+
+def betainc_derivative(a: Any, b: Any, x: Any, *, order_a: int, order_b: int) -> Any:
+    """Return the partial derivative of betainc by its parameters."""
+    return by_blocks(lambda a, b, x: _betainc_derivative((order_a, order_b), a, b, x), a, b, x)
+
+
+def _betainc_derivative(orders: tuple[int, int], a: Any, b: Any, x: Any) -> Any:
+    inside = (a > 0) & (b > 0) & (x > 0) & (x < 1) & np.isfinite(a + b)
+    at_end = (a > 0) & (b > 0) & ((x == 0) | (x == 1)) & np.isfinite(a + b)
+    a, b, x = np.where(inside, a, 1.0), np.where(inside, b, 1.0), np.where(inside, x, 0.5)
+    raise_a = (a < SMALL) & ((a + b) * x < 1)
+    raise_b = (b < SMALL) & ((a + b) * (1 - x) < 1)
+    next_a, next_b = np.where(raise_a, a + 1, a), np.where(raise_b, b + 1, b)
+    total = _derivative_of_beta_tail(orders, next_a, next_b, x)
+    if raise_a.any():
+        total += np.where(raise_a, _difference(orders, a, b, x, 1, 0), 0)
+    if raise_b.any():
+        total -= np.where(raise_b, _difference(orders, next_a, b, x, 0, 1), 0)
+    return np.where(inside, total, np.where(at_end, 0, np.nan))
+
+
+def _difference(orders: tuple[int, int], a: Any, b: Any, x: Any, up_a: int, up_b: int) -> Any:
+    """Differentiate x**a (1 - x)**b gamma(a + b) / (gamma(a + up_a) gamma(b + up_b)), the step of a recurrence."""
+    logarithm = sc.xlogy(a, x) + sc.xlog1py(b, -x) + sc.gammaln(a + b) - sc.gammaln(a + up_a) - sc.gammaln(b + up_b)
+    return np.exp(logarithm) * bell_polynomial_of_two(orders, _log_density_of_beta(a, b, x, up_a, up_b))
+
+
+def _log_density_of_beta(a: Any, b: Any, x: Any, up_a: int = 0, up_b: int = 0) -> Callable[[int, int], Any]:
+    """Return the function that gives the partial derivatives, by the parameters, of the logarithm of the density."""
+
+    def derivative(i: int, j: int) -> Any:
+        value = sc.polygamma(i + j - 1, a + b)
+        if not j:
+            value = value - sc.polygamma(i - 1, a + up_a)
+        if not i:
+            value = value - sc.polygamma(j - 1, b + up_b)
+        return value + (np.log(x) if (i, j) == (1, 0) else np.log1p(-x) if (i, j) == (0, 1) else 0)
+
+    return derivative
+
+
+def _derivative_of_beta_tail(orders: tuple[int, int], a: Any, b: Any, x: Any) -> Any:
+    """Integrate over v = |log odds of t - log odds of x| from x to the nearer end, with points denser at x."""
+    is_lower = np.log(x) - np.log1p(-x) < sc.psi(a) - sc.psi(b)
+    near, far = np.where(is_lower, a, b), np.where(is_lower, b, a)
+    odds = np.where(is_lower, x, 1 - x), np.where(is_lower, 1 - x, x)
+    log_near, log_far = _log_ratios(_length_of_beta(near, far, odds[0])[:, None] * _NODES**2, *odds)
+    weights = _WEIGHTS * _NODES * np.exp(near[:, None] * log_near + far[:, None] * log_far)
+    at_x = _log_density_of_beta(a, b, x)
+    ratios = {
+        (1, 0): np.where(is_lower[:, None], log_near, log_far),
+        (0, 1): np.where(is_lower[:, None], log_far, log_near),
+    }
+    polynomial = bell_polynomial_of_two(orders, lambda i, j: at_x(i, j)[:, None] + ratios.get((i, j), 0))
+    tail = np.where(is_lower, sc.betainc(a, b, x), -sc.betaincc(a, b, x))
+    return tail * (weights * polynomial).sum(-1) / weights.sum(-1)
+
+
+def _log_ratios(v: Any, x: Any, rest: Any) -> tuple[Any, Any]:
+    """Return log(t / x) and log((1 - t) / (1 - x)) for the t whose log odds are v less."""
+    x, rest = x[:, None], rest[:, None]
+    far = -np.log1p(x * np.expm1(-v))
+    return np.where(v < 1, far - v, -np.log(x + rest * np.exp(np.minimum(v, 700)))), far
+
+
+def _length_of_beta(near: Any, far: Any, x: Any) -> Any:
+    """Return about the v at which the density has fallen by DEPTH."""
+    total = near + far
+
+    def drop(v: Any) -> tuple[Any, Any]:
+        shrunk = x * np.exp(-v)
+        return near * v + total * np.log1p(x * np.expm1(-v)) - DEPTH, near - total * shrunk / (1 - x + shrunk)
+
+    return _newton_from_above((DEPTH - total * np.log1p(-x)) / near, drop, 12)
