@@ -39,7 +39,7 @@ _FLOAT = np.dtype(np.float64)
 # -- operands ----------------------------------------------------------------------------------------------------
 
 
-def _norm_of(name: str, norm: Any) -> str:
+def norm_of(name: str, norm: Any) -> str:
     """Return which direction divides by the number of points."""
     if norm is None:
         return "backward"
@@ -48,7 +48,7 @@ def _norm_of(name: str, norm: Any) -> str:
     return norm
 
 
-def _fitted(x: Any, axis: int, count: Size | None) -> Any:
+def fitted(x: Any, axis: int, count: Size | None) -> Any:
     """Return x cut off, or with zeros at its end, to so many elements along an axis."""
     size = sizes(x)[axis]
     if count is None or count == size:
@@ -61,7 +61,7 @@ def _fitted(x: Any, axis: int, count: Size | None) -> Any:
     return mv.pad_unchecked(x, none, (*none[:axis], missing, *none[axis + 1 :]), none)
 
 
-def _points(name: str, n: Any) -> Size | None:
+def points_of(name: str, n: Any) -> Size | None:
     """Return the number of points that a call gives; None where it gives none."""
     return None if n is None else new_size(n, name)
 
@@ -83,8 +83,8 @@ def _transformed(name: str, a: Any, n: Any, axis: Any, norm: Any, inverse: bool)
     """Return the transform along an axis, or its inverse."""
     x = as_traced(a)
     along = axis_of(axis, x.ndim, name)
-    points = _fitted(x if x.dtype.kind == "c" else _floating(x), along, _points(name, n))
-    return fo.fft(points, along, _norm_of(name, norm), inverse=inverse)
+    points = fitted(x if x.dtype.kind == "c" else _floating(x), along, points_of(name, n))
+    return fo.fft(points, along, norm_of(name, norm), inverse=inverse)
 
 
 @writes_out
@@ -115,18 +115,18 @@ def _half(name: str, a: Any, n: Any, axis: Any, norm: str) -> Any:
     along = axis_of(axis, x.ndim, name)
     if x.dtype.kind == "c":
         raise DTypeError(name, f"the operand is {x.dtype}", "pass its real part, or call fft", user_line())
-    return fo.rfft(_fitted(_floating(x), along, _points(name, n)), along, norm)
+    return fo.rfft(fitted(_floating(x), along, points_of(name, n)), along, norm)
 
 
 def _whole(name: str, x: Any, n: Any, axis: Any, norm: str) -> Any:
     """Return the real numbers whose transform has x as its first half."""
     along = axis_of(axis, x.ndim, name)
-    count = _points(name, n)
+    count = points_of(name, n)
     if count is None:
         count = expr.mul(2, expr.sub(sizes(x)[along], 1))
     context_of(name, x).require(at_least(count, 1), f"the number of points is {count}, and must be 1 or more")
     real = np.result_type(ew.real_dtype(x.dtype) if x.dtype.kind in "fc" else x.dtype, 1.0)
-    return ew.convert(fo.irfft(_complex(_fitted(x, along, fo.half_of(count))), along, count, norm), real)
+    return ew.convert(fo.irfft(_complex(fitted(x, along, fo.half_of(count))), along, count, norm), real)
 
 
 @writes_out
@@ -138,7 +138,7 @@ def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
     if not is_traced(a, n):
         return np.fft.rfft(a, n, axis, norm, out)
     refuse_out("rfft", out)
-    return _half("rfft", a, n, axis, _norm_of("rfft", norm))
+    return _half("rfft", a, n, axis, norm_of("rfft", norm))
 
 
 @writes_out
@@ -150,7 +150,7 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
     if not is_traced(a, n):
         return np.fft.irfft(a, n, axis, norm, out)
     refuse_out("irfft", out)
-    return _whole("irfft", as_traced(a), n, axis, _norm_of("irfft", norm))
+    return _whole("irfft", as_traced(a), n, axis, norm_of("irfft", norm))
 
 
 @writes_out
@@ -160,7 +160,7 @@ def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
         return np.fft.hfft(a, n, axis, norm, out)
     refuse_out("hfft", out)
     x = as_traced(a)
-    return _whole("hfft", ew.conj(x) if x.dtype.kind == "c" else x, n, axis, _SWAPPED[_norm_of("hfft", norm)])
+    return _whole("hfft", ew.conj(x) if x.dtype.kind == "c" else x, n, axis, _SWAPPED[norm_of("hfft", norm)])
 
 
 @writes_out
@@ -169,13 +169,13 @@ def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
     if not is_traced(a, n):
         return np.fft.ihfft(a, n, axis, norm, out)
     refuse_out("ihfft", out)
-    return ew.conj(_half("ihfft", a, n, axis, _SWAPPED[_norm_of("ihfft", norm)]))
+    return ew.conj(_half("ihfft", a, n, axis, _SWAPPED[norm_of("ihfft", norm)]))
 
 
 # -- several axes ------------------------------------------------------------------------------------------------
 
 
-def _steps(name: str, x: Any, s: Any, axes: Any) -> list[tuple[Any, int]]:
+def steps_of(name: str, x: Any, s: Any, axes: Any) -> list[tuple[Any, int]]:
     """Return the axes to transform, each with its number of points or None."""
     if axes is None:
         count = x.ndim if s is None else len(s)
@@ -195,7 +195,7 @@ def _stated(n: Any) -> Any:
 def _several(name: str, a: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:
     """Return the transform along axes, the last axis first."""
     x = as_traced(a)
-    steps = _steps(name, x, s, axes)
+    steps = steps_of(name, x, s, axes)
     for n, axis in reversed(steps):
         x = _transformed(name, x, n, axis, norm, inverse)
     return x
@@ -204,8 +204,8 @@ def _several(name: str, a: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> 
 def _half_of_several(name: str, a: Any, s: Any, axes: Any, norm: Any) -> Any:
     """Return the transform of real numbers along axes, with the first half along the last one."""
     x = as_traced(a)
-    *others, (n, axis) = _last_of(name, _steps(name, x, s, axes))
-    x = _half(name, x, n, axis, _norm_of(name, norm))
+    *others, (n, axis) = _last_of(name, steps_of(name, x, s, axes))
+    x = _half(name, x, n, axis, norm_of(name, norm))
     for count, along in reversed(others):
         x = _transformed(name, x, count, along, norm, False)
     return x
@@ -214,10 +214,10 @@ def _half_of_several(name: str, a: Any, s: Any, axes: Any, norm: Any) -> Any:
 def _whole_of_several(name: str, a: Any, s: Any, axes: Any, norm: Any) -> Any:
     """Return the real numbers whose transform along axes has x as the first half along the last one."""
     x = as_traced(a)
-    *others, (n, axis) = _last_of(name, _steps(name, x, s, axes))
+    *others, (n, axis) = _last_of(name, steps_of(name, x, s, axes))
     for count, along in others:
         x = _transformed(name, x, count, along, norm, True)
-    return _whole(name, x, n, axis, _norm_of(name, norm))
+    return _whole(name, x, n, axis, norm_of(name, norm))
 
 
 def _last_of(name: str, steps: Sequence[tuple[Any, int]]) -> Sequence[tuple[Any, int]]:

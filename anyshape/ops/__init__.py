@@ -104,7 +104,7 @@ from anyshape.ops.elementwise import (
     tanh,
     trunc,
 )
-from anyshape.ops.fourier import fft, irfft, rfft
+from anyshape.ops.fourier import dct, dst, fft, irfft, rfft
 from anyshape.ops.gathering import gather, index_add, index_max, index_min, index_mul, index_update, scatter
 from anyshape.ops.indexing import put_add, put_add_along_axis, put_add_at, take, take_along_axis, take_at
 from anyshape.ops.linalg import (
@@ -210,10 +210,12 @@ __all__ = [
     "cummin",
     "cumprod",
     "cumsum",
+    "dct",
     "det",
     "div",
     "dot_general",
     "draw",
+    "dst",
     "dynamic_slice",
     "dynamic_truncate",
     "dynamic_update_slice",

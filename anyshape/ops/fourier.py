@@ -1,7 +1,7 @@
 """Discrete Fourier transforms along one axis, which has an element or more.
 
 `fft` takes complex numbers or real ones. `rfft` gives the first half of the transform of real ones, which determines
-the rest; `irfft` takes that half and the number of results.
+the rest; `irfft` takes that half and the number of results. Cosine and sine transforms take both kinds of numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import ShapeRule
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -71,6 +72,19 @@ def _real(x: TensorMeta) -> np.dtype:
     return np.dtype(x.dtype.char.lower())
 
 
+def _trigonometric_type(least: Callable[[int], int]) -> ShapeRule:
+    """Return the shape rule of cosine or sine transforms; `least` gives the smallest number of points of a type."""
+
+    def infer(
+        ctx: ShapeGuardContext, x: TensorMeta, *, type: int, axis: int, norm: str, orthogonal: bool
+    ) -> TensorMeta:
+        count = _points(ctx, x, axis, COMPLEX + REAL)
+        ctx.require(at_least(count, least(type)), f"the number of points is {count}, and must be {least(type)} or more")
+        return x
+
+    return infer
+
+
 def half_of(count: Size) -> Size:
     """Return the number of elements that determine the transform of so many real ones."""
     return expr.add(expr.floordiv(count, 2), 1)
@@ -86,6 +100,20 @@ def _butterflies(points: Callable[[Applied], Shape]) -> OpCost:
     return OpCost(flops)
 
 
+_TRIGONOMETRIC: dict[str, Any] = {
+    "params": {
+        "type": kinds.one_of(1, 2, 3, 4),
+        "axis": kinds.axis,
+        "norm": kinds.one_of(*NORMS),
+        "orthogonal": kinds.flag,
+    },
+    "jointly": None,
+    "claims": None,
+    "probe": None,
+    "cost": _butterflies(lambda a: a.inputs[0]),
+}
+dct_op = define("dct", _trigonometric_type(lambda kind: 2 if kind == 1 else 1), **_TRIGONOMETRIC)
+dst_op = define("dst", _trigonometric_type(lambda kind: 1), **_TRIGONOMETRIC)
 fft_op = define(
     "fft",
     _fft_type,
@@ -129,3 +157,13 @@ def irfft(x: Operand, axis: int, length: Size, norm: str = "backward") -> Any:
     """Return the `length` real numbers along the axis whose transform has the first elements x."""
     local, sources = localise(length, (x,))
     return apply(irfft_op, x, sources=sources, axis=axis, norm=norm, length=local)
+
+
+def dct(x: Operand, type: int, axis: int, norm: str = "backward", *, orthogonal: bool = False) -> Any:
+    """Return the discrete cosine transform of type 1 to 4 along the axis; SciPy's scale of the ends if `orthogonal`."""
+    return apply(dct_op, x, type=type, axis=axis, norm=norm, orthogonal=orthogonal)
+
+
+def dst(x: Operand, type: int, axis: int, norm: str = "backward", *, orthogonal: bool = False) -> Any:
+    """Return the discrete sine transform of type 1 to 4 along the axis; SciPy's scale of the ends if `orthogonal`."""
+    return apply(dst_op, x, type=type, axis=axis, norm=norm, orthogonal=orthogonal)

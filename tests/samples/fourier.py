@@ -1,9 +1,15 @@
 """Samples of Fourier transforms: numbers of points that cut off elements and that add zeros, even and odd ones."""
 
+from anyshape import scipy
 from tests.samples.sample import Sample
 
 C = ("complex128", "complex64")
 ALL = ("float64", "float32", "complex128", "int32")
+
+
+def transform(name, kind, scaled):
+    """Return a cosine or sine transform along the first axis."""
+    return lambda np, x: getattr(scipy.fft, name)(x, kind, axis=0, orthogonalize=scaled)
 
 
 SAMPLES = [
@@ -13,7 +19,7 @@ SAMPLES = [
     Sample(
         "fft of as many points", lambda np, x, y: np.fft.fft(x, y.shape[0], -2), ("n, 2", "m"), ("fft",), smallest=1
     ),
-    Sample("ifft", lambda np, x: np.fft.ifft(x), ("n",), ("fft",), (*ALL, "float16"), smallest=1),
+    Sample("ifft", lambda np, x: np.fft.ifft(x), ("n",), ("fft",), ALL, smallest=1),
     Sample(
         "ifft with a norm", lambda np, x: np.fft.ifft(x, norm="forward", axis=0), ("n, m",), ("fft",), C, smallest=1
     ),
@@ -45,6 +51,20 @@ SAMPLES = [
     Sample(
         "irfftn", lambda np, x: np.fft.irfftn(x, (4, 3), (0, 1)), ("n, m",), ("irfft",), ("complex128",), smallest=1
     ),
+    *[
+        Sample(
+            f"{name} {kind}{' orthogonal' * scaled}",
+            transform(name, kind, scaled),
+            ("n, m",),
+            (name,),
+            ("float64", "complex64"),
+            smallest=2,
+        )
+        for name, kind, scaled in [
+            *[("dct", 1, False), ("dct", 2, True), ("dct", 2, False), ("dct", 3, False), ("dct", 4, False)],
+            *[("dst", 1, True), ("dst", 2, False), ("dst", 3, False), ("dst", 3, True), ("dst", 4, False)],
+        ]
+    ],
     Sample("fftshift", lambda np, x: np.fft.fftshift(x), ("n, m",), (), ALL),
     Sample("ifftshift", lambda np, x: np.fft.ifftshift(x, axes=1), ("n, m",)),
     Sample("power spectrum", lambda np, x: np.abs(np.fft.rfft(x, axis=0)) ** 2, ("n, m",), ("rfft",), smallest=1),

@@ -4,7 +4,11 @@ Real numbers have transforms whose second half repeats the conjugates of the fir
 what an inverse transform would count twice, and that of `irfft` doubles it.
 """
 
+import functools
+from math import sqrt
+
 from anyshape.autodiff.rule_tables import linear, no_shift
+from anyshape.graph.sizes import expr
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import fourier as fo
@@ -37,10 +41,47 @@ def _fft_back(ctx, ct, x, *, axis, norm, inverse):
     return back if x.dtype.kind == "c" else ew.real(back)
 
 
+# Scaled to be orthogonal, up to a factor, the transpose of one type is another type. Without the scale they differ at
+# the ends. `_ENDS` has the ends of the operand that the scale multiplies by root 2, and those of the result it divides.
+_PARTNER = {1: 1, 2: 3, 3: 2, 4: 4}
+_FIRST, _LAST, _NONE = (0,), (-1,), ()
+_ENDS = {
+    fo.dct_op: {1: (_FIRST + _LAST, _FIRST + _LAST), 2: (_NONE, _FIRST), 3: (_FIRST, _NONE), 4: (_NONE, _NONE)},
+    fo.dst_op: {1: (_NONE, _NONE), 2: (_NONE, _LAST), 3: (_LAST, _NONE), 4: (_NONE, _NONE)},
+}
+
+
+def _ends_scaled(ctx, x, axis, ends, factor):
+    """Return x with the elements at these ends of the axis times a factor."""
+    if not ends:
+        return x
+    shape = ctx.shape(x)
+    index = cr.iota(shape[axis])
+    last = mv.broadcast_to(cr.size_value(expr.sub(shape[axis], 1)), (shape[axis],))
+    tests = [ew.eq(index, ew.lift(0, index) if end == 0 else last) for end in ends]
+    chosen = functools.reduce(ew.logical_or, tests)
+    return ew.select(mv.broadcast_in_dim(chosen, shape, (axis,)), x * ew.lift(factor, x), x)
+
+
+def _trigonometric(op, function):
+    """Declare cosine or sine transforms."""
+
+    def back(ctx, ct, x, *, type, axis, norm, orthogonal):
+        ends, partner = _ENDS[op][type], _PARTNER[type]
+        if orthogonal:
+            return function(ct, partner, axis, norm, orthogonal=True)
+        moved = function(_ends_scaled(ctx, ct, axis, ends[1], sqrt(2)), partner, axis, norm, orthogonal=True)
+        return _ends_scaled(ctx, moved, axis, ends[0], sqrt(0.5))
+
+    linear(op, back)
+
+
+_trigonometric(fo.dct_op, fo.dct)
+_trigonometric(fo.dst_op, fo.dst)
 linear(fo.fft_op, _fft_back)
 linear(fo.rfft_op, _rfft_back)
 linear(fo.irfft_op, _irfft_back)
 
 # -- shifts of operands
 
-no_shift(fo.fft_op, fo.rfft_op, fo.irfft_op)
+no_shift(fo.fft_op, fo.rfft_op, fo.irfft_op, fo.dct_op, fo.dst_op)

@@ -1,9 +1,10 @@
-"""Kernels of Fourier transforms: NumPy's own, which work in the precision of their operand."""
+"""Kernels of Fourier transforms: those of NumPy and SciPy, which work in the precision of their operand."""
 
 import numpy as np
 
 from anyshape.ops import fourier as fo
 from anyshape.ops.core.apply import kernel
+from anyshape.support.packages import scipy_fft
 
 _SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
@@ -37,3 +38,11 @@ def _of_real(x, axis, norm, conjugate):
 kernel(fo.fft_op, _fft)
 kernel(fo.rfft_op, lambda x, *, axis, norm: np.fft.rfft(x, axis=axis, norm=norm))
 kernel(fo.irfft_op, lambda x, *, axis, norm, length: np.fft.irfft(x, length, axis, norm))
+kernel(
+    fo.dct_op,
+    lambda x, *, type, axis, norm, orthogonal: scipy_fft.dct(x, type, None, axis, norm, orthogonalize=orthogonal),
+)
+kernel(
+    fo.dst_op,
+    lambda x, *, type, axis, norm, orthogonal: scipy_fft.dst(x, type, None, axis, norm, orthogonalize=orthogonal),
+)

@@ -16,6 +16,7 @@ from anyshape.numpy.operands.promotion import is_traced
 from anyshape.support.packages import attributes
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+_WRAPPED = ("uarray", "functools")  # homes of the types of functions that choose a backend or remember results
 
 
 class Module:
@@ -34,12 +35,17 @@ class Module:
             member = getattr(self.package, name, missing)
             if member is missing:
                 raise missing
-            self._served[name] = guarded(member, f"{self.name}.{name}") if isinstance(member, _FUNCTIONS) else member
+            self._served[name] = guarded(member, f"{self.name}.{name}") if _is_function(member) else member
         return self._served[name]
 
     def public_names(self) -> set[str]:
         """Return the names that the module of SciPy shows."""
         return {name for name in attributes(self.package) if not name.startswith("_")}
+
+
+def _is_function(member: Any) -> bool:
+    """Return whether a member is a function of SciPy, and neither a ufunc nor an object that has methods."""
+    return isinstance(member, _FUNCTIONS) or (callable(member) and type(member).__module__ in _WRAPPED)
 
 
 def refuse(function: str) -> UnsupportedFunctionError:

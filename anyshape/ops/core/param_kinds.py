@@ -87,8 +87,8 @@ def graph(node: Node, param: Any) -> bool:
     return isinstance(param, Graph)
 
 
-def one_of(*options: str) -> ParamKind:
-    """Return the test of one of these strings."""
+def one_of(*options: str | int) -> ParamKind:
+    """Return the test of one of these strings or numbers."""
     return lambda node, param: param in options
 
 

@@ -4,4 +4,6 @@ from anyshape.backend.compiler import scratch
 from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.ops import fourier as fo
 
-declare(OPAQUE._replace(scratch=scratch.like_first_operand(3)), fo.fft_op, fo.rfft_op, fo.irfft_op)
+TRANSFORM = OPAQUE._replace(scratch=scratch.like_first_operand(3))
+
+declare(TRANSFORM, fo.fft_op, fo.rfft_op, fo.irfft_op, fo.dct_op, fo.dst_op)

@@ -1,0 +1,1 @@
+"""Test `anyshape/scipy/fft`."""
