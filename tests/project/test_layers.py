@@ -43,6 +43,7 @@ FLOORS = (
     "transforms",
     "scipy/results",
     "scipy/special",
+    "scipy/fft",
     "scipy/linalg",
     "scipy/stats",
     "scipy/integrate",
@@ -62,7 +63,7 @@ FORBIDDEN = {
 # the module that the user names.
 LATE = "anyshape.support.packages"
 LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py"}
-SERVED = ("integrate", "linalg", "special", "stats")
+SERVED = ("fft", "integrate", "linalg", "special", "stats")
 LOADERS |= {f"scipy/{name}/__init__.py" for name in SERVED}  # these, as numpy/, serve names by a row
 FILE_LINES, FUNCTION_LINES = 500, 40
 FILES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
