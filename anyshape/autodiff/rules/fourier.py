@@ -42,7 +42,7 @@ def _fft_back(ctx, ct, x, *, axis, norm, inverse):
 
 
 # Scaled to be orthogonal, up to a factor, the transpose of one type is another type. Without the scale they differ at
-# the ends. `_ENDS` has the ends of the operand that the scale multiplies by root 2, and those of the result it divides.
+# the ends. `_ENDS` has the ends of the operand that the scale multiplies by root 2, and of the result that it divides.
 _PARTNER = {1: 1, 2: 3, 3: 2, 4: 4}
 _FIRST, _LAST, _NONE = (0,), (-1,), ()
 _ENDS = {

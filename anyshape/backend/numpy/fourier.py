@@ -1,4 +1,4 @@
-"""Kernels of Fourier transforms: those of NumPy and SciPy, which work in the precision of their operand."""
+"""Kernels of Fourier transforms by NumPy and SciPy, in the precision of their operand."""
 
 import numpy as np
 
