@@ -57,6 +57,7 @@ from anyshape.numpy.creation import (
     asanyarray,
     asarray,
     ascontiguousarray,
+    asfortranarray,
     copy,
     diagflat,
     empty,
@@ -311,7 +312,7 @@ from anyshape.numpy.statistics import (
 __all__ = [
     "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any", "append", "arange",
     "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "argwhere",
-    "around", "array", "array_split", "asanyarray", "asarray", "ascontiguousarray", "asin", "asinh", "astype", "at",
+    "around", "array", "array_split", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "asin", "asinh", "astype", "at",
     "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "average", "bincount", "bitwise_and",
     "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "block", "bool", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "cbrt", "ceil",

@@ -102,8 +102,24 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """
     if not is_traced(a):
         return np.ascontiguousarray(a, dtype, like=like)
+    return _laid_out(a, dtype, "contiguous")
+
+
+@assignable
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """Return `a` as an array in Fortran's order with at least one axis.
+
+    A traced array is a view of its operand if that has this order, which may not be known. There `like` has no effect.
+    """
+    if not is_traced(a):
+        return np.asfortranarray(a, dtype, like=like)
+    return _laid_out(a, dtype, "fortran")
+
+
+def _laid_out(a: Any, dtype: Any, order: str) -> Any:
+    """Return a traced array of at least one axis that is its operand, or a copy, depending on the operand's strides."""
     x = as_traced(array(a, dtype, ndmin=1, copy=False))
-    return mv.viewed(x.unshared(), x, lambda base: base, lambda base, part: part, ("contiguous",), certain=False)
+    return mv.viewed(x.unshared(), x, lambda base: base, lambda base, part: part, (order,), certain=False)
 
 
 @makes_new

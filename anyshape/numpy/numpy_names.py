@@ -19,6 +19,7 @@ from anyshape.support.packages import further
 
 __all__ = ["named", "ndarray_class", "public_names"]
 _READ_MEMORY = ("frombuffer", "from_dlpack")  # without NumPy's protocol
+_STANDARD = ("__version__", "__array_api_version__", "__array_namespace_info__")  # names of the Array API standard
 
 
 def public_names() -> set[str]:
@@ -29,7 +30,7 @@ def public_names() -> set[str]:
 @functools.cache
 def named(name: str) -> Any:
     """Return what a name of NumPy stands for; raise AttributeError for names that it does not have."""
-    if (name.startswith("_") and name != "__version__") or not hasattr(np, name):
+    if (name.startswith("_") and name not in _STANDARD) or not hasattr(np, name):
         raise AttributeError(f"module 'anyshape.numpy' has no attribute {name!r}", name=name)
     if name in further.NAMESPACES:
         return further.NAMESPACES[name]

@@ -22,6 +22,14 @@ def test_every_public_name_of_numpy_is_there_and_listed():
     assert anp.__version__ == np.__version__
 
 
+def test_the_inspection_of_the_array_api_standard_is_that_of_numpy():
+    namespace = jit(lambda x: (x, seen.append(x.__array_namespace__()))[0])
+    seen = []
+    namespace(X)
+    info = seen[0].__array_namespace_info__()
+    assert info.dtypes(kind="real floating") == {"float32": np.dtype("f4"), "float64": np.dtype("f8")}
+
+
 def test_other_names_are_missing_in_the_words_of_python():
     for name in ("nothing", "_core", "__wrapped__"):
         with pytest.raises(AttributeError, match=f"module 'anyshape.numpy' has no attribute '{name}'"):

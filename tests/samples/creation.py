@@ -23,6 +23,7 @@ SAMPLES = [
     S("asarray, lists", lambda np, x, y: np.asarray([[x, y], [y, 1.0]]), ("", ""), tags=HERE),
     S("array", lambda np, x: np.array([x, x * x], ndmin=3), ("n",), tags=HERE),
     S("ascontiguousarray", lambda np, x: np.ascontiguousarray(x), ("",), tags=HERE),
+    S("asfortranarray", lambda np, x: np.asfortranarray(x) * x, ("m, n",), tags=HERE),
     S("copy", lambda np, x: np.copy(x) + x, ("n",)),
     S("astype", lambda np, x: np.astype(x, np.float32), ("n",), dtypes=("float64", "int64"), tolerance=1e-6),
     S("arange", lambda np, x: np.arange(x.shape[0]) * x, ("n",), ops=("iota",), tags=HERE),
