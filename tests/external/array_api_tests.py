@@ -1,7 +1,7 @@
 """Run data-apis/array-api-tests with `anyshape.numpy`, eagerly and traced, beside NumPy itself.
 
-`python -m tests.external.array_api_tests FOLDER` takes a checkout with its submodule. It counts the tests that pass with
-each namespace, and names the tests that pass with NumPy alone. It needs `hypothesis`, `ndindex` and
+`python -m tests.external.array_api_tests FOLDER` takes a checkout with its submodule. It counts the tests that pass
+with each namespace, and names the tests that pass with NumPy alone. It needs `hypothesis`, `ndindex` and
 `pytest-json-report`.
 """
 

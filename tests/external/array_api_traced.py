@@ -1,7 +1,7 @@
 """Namespace of `anyshape.numpy` whose functions each trace their call: what array-api-tests runs as "traced".
 
 Arrays among the arguments, also in lists, become arguments of a jitted function. All else is part of the function. A
-result that is no array, as a dtype, is handed out of the trace as it is.
+dtype as a result is handed out of the trace as it is.
 """
 
 import functools

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Callable
 from typing import Any
 
 from anyshape.errors import UnsupportedFunctionError
@@ -15,6 +16,7 @@ from anyshape.numpy.arrays.counterparts import COMPOSE_ADVICE
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.support.packages import attributes
 
+Function = Callable[..., Any]
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _WRAPPED = ("uarray", "functools")  # homes of the types of functions that choose a backend or remember results
 
@@ -63,3 +65,18 @@ def guarded(function: Any, name: str) -> Any:
         return function(*args, **kwargs)
 
     return served
+
+
+def falls_through(package: Any) -> Callable[[Function], Function]:
+    """Return a decorator: calls without traced arguments go to the function of this name in a package."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def served(*args: Any, **kwargs: Any) -> Any:
+            if is_traced(*args, *kwargs.values()):
+                return function(*args, **kwargs)
+            return getattr(package, function.__name__)(*args, **kwargs)
+
+        return served
+
+    return decorate

@@ -6,18 +6,25 @@ Concrete arguments go to SciPy itself. What has no counterpart here is SciPy's o
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.stats import continuous, discrete, multivariate, positive
+from anyshape.scipy.stats import continuous, correlation, density, discrete, multivariate, positive, ranks, summaries
 from anyshape.scipy.stats.distribution import Family
 from anyshape.support.packages import scipy_stats
 
 FORMS = {**continuous.FORMS, **positive.FORMS, **discrete.FORMS}
 FAMILIES = {name: Family(name, form) for name, form in FORMS.items()} | multivariate.DISTRIBUTIONS
+FUNCTIONS = {
+    name: member
+    for module in (summaries, ranks, correlation, density)
+    for name, member in vars(module).items()
+    if name[0] != "_" and getattr(member, "__module__", "") == module.__name__ and hasattr(scipy_stats, name)
+}
 _SCIPY = Module(scipy_stats, "scipy.stats")
 
 
 def __getattr__(name: str) -> Any:
-    """Return a family of distributions, or what a further name of SciPy stands for."""
-    return FAMILIES[name] if name in FAMILIES else _SCIPY.named(name)
+    """Return a family of distributions, a function, or what a further name of SciPy stands for."""
+    own = FAMILIES.get(name) or FUNCTIONS.get(name)
+    return own if own is not None else _SCIPY.named(name)
 
 
 def __dir__() -> list[str]:

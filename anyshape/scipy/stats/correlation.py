@@ -1,0 +1,127 @@
+"""Define correlations and the line of least squares, with the functions and fields of `scipy.stats`.
+
+Probabilities of a test are two-sided, as `alternative` is by default; other alternatives are refused for traced arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.ops.core.apply import context_of
+from anyshape.scipy.stats.ranks import rankdata
+from anyshape.scipy.stats.summaries import count_of, floats
+from anyshape.support.packages import scipy_stats
+
+_stats = falls_through(scipy_stats)
+
+
+class SignificanceResult(NamedTuple):
+    """Correlation, and the probability of one as large without any."""
+
+    statistic: Any
+    pvalue: Any
+
+
+class Line(NamedTuple):
+    """Line of least squares: the fields that SciPy's result unpacks to."""
+
+    slope: Any
+    intercept: Any
+    rvalue: Any
+    pvalue: Any
+    stderr: Any
+
+
+class LinregressResult(Line):
+    """Line of least squares, with the standard error of its intercept as an attribute beside the fields."""
+
+    intercept_stderr: Any
+
+
+def _paired(function: str, x: Any, y: Any, alternative: str) -> tuple[Any, Any]:
+    """Return two samples of equal length as floats."""
+    if alternative != "two-sided":
+        problem = "is not available for a traced array"
+        raise ArgumentError(function, f"alternative={alternative!r}", problem, "pass alternative='two-sided'")
+    x, y = floats(function, x), floats(function, y)
+    if x.ndim != y.ndim:
+        raise ArgumentError(function, "y", f"has {y.ndim} axes, and x {x.ndim}", "pass samples of equal shapes")
+    return x, y
+
+
+def _correlation(x: Any, y: Any, axis: Any) -> Any:
+    """Return the correlation of samples along an axis, between -1 and 1; NaN where one of them is constant."""
+    x, y = (v - xp.mean(v, axis=axis, keepdims=True) for v in (x, y))
+    x, y = (v / xp.linalg.vector_norm(v, axis=axis, keepdims=True) for v in (x, y))
+    return xp.clip(xp.sum(x * y, axis=axis), -1.0, 1.0)
+
+
+@_stats
+def pearsonr(
+    x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0
+) -> SignificanceResult:
+    """Return the correlation of samples of at least two, and the probability of one as large under independence.
+
+    The probability is that of a beta distribution, exact for normal samples.
+    """
+    if method is not None:
+        raise ArgumentError("pearsonr", "method", "is not available for a traced array", "leave it out")
+    x, y = _paired("pearsonr", x, y, alternative)
+    if axis is None:
+        x, y, axis = xp.ravel(x), xp.ravel(y), 0
+    ctx = context_of("pearsonr", x, y)
+    ctx.require_equal(xp.shape(x)[axis], xp.shape(y)[axis], "x and y have equal lengths")
+    r = _correlation(x, y, axis)
+    half = count_of(x, axis) / 2 - 1
+    safe = xp.where(half > 0, half, 1.0)
+    tail = 2 * xp.special.betainc(safe, safe, (1 - xp.abs(r)) / 2)
+    return SignificanceResult(r, xp.where(half > 0, tail, 1.0).astype(r.dtype))
+
+
+@_stats
+def spearmanr(
+    a: Any, b: Any = None, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+) -> SignificanceResult:
+    """Return the correlation of the ranks of two vectors, and the probability of one as large by Student's t."""
+    if b is None or xp.ndim(a) != 1 or xp.ndim(b) != 1:
+        raise ArgumentError("spearmanr", "a", "is not one of two vectors", "pass two vectors")
+    floats("spearmanr", a, nan_policy)
+    x, y = _paired("spearmanr", a, b, alternative)
+    context_of("spearmanr", x, y).require_equal(x.shape[0], y.shape[0], "a and b have equal lengths")
+    r = _correlation(rankdata(x), rankdata(y), 0)
+    freedom = count_of(x, 0) - 2
+    t = r * xp.sqrt(freedom / ((r + 1.0) * (1.0 - r)))
+    return SignificanceResult(r, _two_sided(t, freedom))
+
+
+def _two_sided(t: Any, freedom: Any) -> Any:
+    """Return the probability of a number as large by Student's t distribution."""
+    return 2 * xp.special.stdtr(freedom, -xp.abs(t))
+
+
+@_stats
+def linregress(x: Any, y: Any, alternative: str = "two-sided") -> LinregressResult:
+    """Return the line of least squares through points with coordinates x and y, vectors of at least two elements."""
+    x, y = _paired("linregress", x, y, alternative)
+    if x.ndim != 1:
+        raise ArgumentError("linregress", "x", f"has {x.ndim} axes", "pass vectors")
+    context_of("linregress", x, y).require_equal(x.shape[0], y.shape[0], "x and y have equal lengths")
+    n = count_of(x, 0)
+    mean_x, mean_y = xp.mean(x), xp.mean(y)
+    dx, dy = x - mean_x, y - mean_y
+    xx, xy, yy = (xp.mean(v) for v in (dx * dx, dx * dy, dy * dy))
+    degenerate = (xx == 0) | (yy == 0)
+    r = xp.where(degenerate, 0.0, xp.clip(xy / xp.sqrt(xp.where(degenerate, 1.0, xx * yy)), -1.0, 1.0))
+    slope = xy / xx
+    freedom = n - 2
+    some = xp.where(freedom > 0, freedom, 1.0)
+    error = xp.where(freedom > 0, xp.sqrt((1 - r**2) * yy / xx / some), 0.0)
+    tiny = 1.0e-20
+    t = r * xp.sqrt(some / ((1.0 - r + tiny) * (1.0 + r + tiny)))
+    pvalue = xp.where(freedom > 0, _two_sided(t, some), xp.where(y[0] == y[1], 1.0, 0.0))
+    line = LinregressResult(slope, mean_y - slope * mean_x, r, pvalue, error)
+    line.intercept_stderr = error * xp.sqrt(xx + mean_x**2)
+    return line

@@ -1,0 +1,99 @@
+"""Define the functions of `scipy.stats` that rank samples: ranks, modes, and correlations of ranks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.scipy.stats.summaries import floats
+from anyshape.support.packages import scipy_stats
+
+_stats = falls_through(scipy_stats)
+METHODS = ("average", "min", "max", "dense", "ordinal")
+
+
+class ModeResult(NamedTuple):
+    """Modes, the most frequent values, and how often each occurs."""
+
+    mode: Any
+    count: Any
+
+
+class Runs(NamedTuple):
+    """Samples in ascending order along the last axis, with the bounds of each one's run of equal samples."""
+
+    samples: Any
+    order: Any
+    starts: Any
+    first: Any
+    last: Any
+
+
+def _runs(x: Any) -> Runs:
+    """Return the runs of equal samples along the last axis."""
+    order = xp.argsort(x, axis=-1, stable=True)
+    samples = xp.take_along_axis(x, order, -1)
+    n = x.shape[-1]
+    position = xp.broadcast_to(xp.arange(n), x.shape)
+    after, before = samples[..., 1:], samples[..., :-1]
+    changes = (after != before) & ~(xp.isnan(after) & xp.isnan(before))
+    edge = xp.ones_like(samples[..., :1], dtype=bool)
+    starts = xp.concatenate([edge, changes], axis=-1)
+    ends = xp.concatenate([changes, edge], axis=-1)
+    first = xp.maximum.accumulate(xp.where(starts, position, 0), axis=-1)
+    backward = xp.flip(xp.where(ends, position, n), -1)
+    last = xp.flip(xp.minimum.accumulate(backward, axis=-1), -1)
+    return Runs(samples, order, starts, first, last)
+
+
+@_stats
+def rankdata(a: Any, method: str = "average", *, axis: Any = None, nan_policy: str = "propagate") -> Any:
+    """Return ranks from 1 along an axis, or of all elements; ties have the rank that the method says.
+
+    Where a sample is NaN, all ranks along the axis are; so ranks of floats are float64 by each method. Ranks are
+    piecewise constant: derivatives are 0.
+    """
+    if method not in METHODS:
+        raise ArgumentError("rankdata", f"method={method!r}", "is not known", f"pass one of {', '.join(METHODS)}")
+    if nan_policy != "propagate":
+        floats("rankdata", a, nan_policy)
+    x = xp.asarray(a)
+    if axis is None:
+        return rankdata(xp.ravel(x), method, axis=0)
+    x = xp.moveaxis(x, axis, -1)
+    runs = _runs(x)
+    ranks = {
+        "average": lambda: (runs.first + runs.last) / 2 + 1,
+        "min": lambda: runs.first + 1,
+        "max": lambda: runs.last + 1,
+        "dense": lambda: xp.cumsum(runs.starts, axis=-1),
+        "ordinal": lambda: xp.broadcast_to(xp.arange(x.shape[-1]) + 1, x.shape),
+    }[method]()
+    back = xp.argsort(runs.order, axis=-1)
+    ranked = xp.take_along_axis(ranks, back, -1)
+    if x.dtype.kind == "f":
+        ranked = xp.where(xp.any(xp.isnan(x), axis=-1, keepdims=True), np.nan, ranked)
+    return xp.moveaxis(ranked, -1, axis)
+
+
+@_stats
+def mode(a: Any, axis: Any = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
+    """Return the most frequent values along an axis, the least of equally frequent ones, and their counts."""
+    if nan_policy != "propagate":
+        floats("mode", a, nan_policy)
+    x = xp.asarray(a)
+    x, along = (xp.ravel(x), 0) if axis is None else (x, axis)
+    rank = x.ndim
+    x = xp.moveaxis(x, along, -1)
+    runs = _runs(x)
+    counts = runs.last - runs.first + 1
+    best = xp.argmax(counts, axis=-1, keepdims=True)
+    value, count = (xp.take_along_axis(v, best, -1) for v in (runs.samples, counts))
+    if keepdims and axis is None:
+        return ModeResult(*(xp.reshape(v, (1,) * xp.ndim(a)) for v in (value, count)))
+    shaped = (xp.moveaxis(v, -1, along) for v in (value, count))
+    return ModeResult(*(v if keepdims else xp.squeeze(v, along % rank) for v in shaped))

@@ -1,0 +1,284 @@
+"""Define the functions of `scipy.stats` that summarise samples: means, moments, scores and spreads.
+
+Samples lie along `axis`, which may be None for all elements. NaN propagates; other policies are refused for traced
+arrays. Formulas and corrections for bias are SciPy's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.numpy.operands.promotion import result_type
+from anyshape.support.packages import scipy_stats
+
+_stats = falls_through(scipy_stats)
+
+
+class DescribeResult(NamedTuple):
+    """Summary of samples along an axis, with SciPy's fields."""
+
+    nobs: Any
+    minmax: Any
+    mean: Any
+    variance: Any
+    skewness: Any
+    kurtosis: Any
+
+
+def floats(function: str, x: Any, nan_policy: str = "propagate") -> Any:
+    """Return samples as floats; refuse a policy for NaN other than propagation."""
+    if nan_policy != "propagate":
+        problem = "is not available for a traced array"
+        raise ArgumentError(function, f"nan_policy={nan_policy!r}", problem, "select the samples first")
+    x = xp.asarray(x)
+    return x if x.dtype.kind in "fc" else x.astype(result_type(x, 1.0))
+
+
+def count_of(x: Any, axis: Any) -> Any:
+    """Return the number of samples along an axis, as a traced float64 number."""
+    shape = xp.shape(x)
+    axes = range(len(shape)) if axis is None else (axis,) if np.ndim(axis) == 0 else axis
+    total: Any = 1
+    for k in axes:
+        total = total * shape[k]
+    return xp.asarray(total, dtype=np.float64)
+
+
+def _central(x: Any, order: int, axis: Any, keepdims: Any = False) -> Any:
+    """Return a central moment; the first is exactly 0, and the one of order 0 exactly 1."""
+    if order < 2:
+        is_nan = xp.any(xp.isnan(x), axis=axis, keepdims=keepdims)
+        return xp.where(is_nan, np.nan, 1.0 - order).astype(x.dtype)
+    return xp.mean((x - xp.mean(x, axis=axis, keepdims=True)) ** order, axis=axis, keepdims=keepdims)
+
+
+@_stats
+def moment(
+    a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: Any = False
+) -> Any:
+    """Return moments of an order, or of each of a list of orders, about the mean or about a center."""
+    x = floats("moment", a, nan_policy)
+    if np.ndim(order):
+        return xp.stack([moment(x, k, axis, center=center, keepdims=keepdims) for k in order])
+    if center is None:
+        return _central(x, order, axis, keepdims)
+    return xp.mean((x - center) ** order, axis=axis, keepdims=keepdims)
+
+
+def _is_constant(x: Any, second: Any, axis: Any, keepdims: Any) -> Any:
+    """Return whether samples are equal up to rounding, where standardised moments are not defined."""
+    mean = xp.mean(x, axis=axis, keepdims=keepdims)
+    return second <= (np.finfo(x.dtype).resolution * mean) ** 2
+
+
+@_stats
+def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate", *, keepdims: Any = False) -> Any:
+    """Return the skewness, NaN for constant samples; `bias=False` corrects it for more than two samples."""
+    x = floats("skew", a, nan_policy)
+    second, third = (_central(x, k, axis, keepdims) for k in (2, 3))
+    constant = _is_constant(x, second, axis, keepdims)
+    value = third / xp.where(constant, 1.0, second) ** 1.5
+    if not bias:
+        n = count_of(x, axis)
+        factor = xp.sqrt(xp.maximum((n - 1) * n, 0)) / xp.where(n > 2, n - 2, 1.0)
+        value = xp.where(n > 2, factor.astype(x.dtype) * value, value)
+    return xp.where(constant, np.nan, value)
+
+
+@_stats
+def kurtosis(
+    a: Any,
+    axis: Any = 0,
+    fisher: bool = True,
+    bias: bool = True,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: Any = False,
+) -> Any:
+    """Return the kurtosis, NaN for constant samples; by Fisher's definition that of a normal distribution is 0."""
+    x = floats("kurtosis", a, nan_policy)
+    second, fourth = (_central(x, k, axis, keepdims) for k in (2, 4))
+    constant = _is_constant(x, second, axis, keepdims)
+    value = fourth / xp.where(constant, 1.0, second) ** 2
+    if not bias:
+        n = count_of(x, axis)
+        below = xp.where(n > 3, (n - 2) * (n - 3), 1.0)
+        scale, shift = ((n**2 - 1) / below).astype(x.dtype), (3 * (n - 1) ** 2 / below).astype(x.dtype)
+        value = xp.where(n > 3, scale * value - shift + 3.0, value)
+    return xp.where(constant, np.nan, value - 3.0 if fisher else value)
+
+
+@_stats
+def describe(a: Any, axis: Any = 0, ddof: int = 1, bias: bool = True, nan_policy: str = "propagate") -> DescribeResult:
+    """Return number, least and greatest sample, mean, variance, skewness and kurtosis."""
+    x = floats("describe", a, nan_policy)
+    flat, along = (xp.ravel(x), 0) if axis is None else (x, axis)
+    return DescribeResult(
+        xp.asarray(xp.shape(flat)[along]),
+        (xp.min(flat, axis=along), xp.max(flat, axis=along)),
+        xp.mean(flat, axis=along),
+        xp.var(flat, axis=along, ddof=ddof),
+        skew(flat, along, bias),
+        kurtosis(flat, along, bias=bias),
+    )
+
+
+@_stats
+def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
+    """Return scores less the mean of `compare`, over its standard deviation."""
+    x, y = floats("zmap", scores), floats("zmap", compare, nan_policy)
+    mean = xp.mean(y, axis=axis, keepdims=True)
+    return (x - mean) / xp.std(y, axis=axis, ddof=ddof, keepdims=True)
+
+
+@_stats
+def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
+    """Return samples less their mean, over their standard deviation; NaN where they are constant."""
+    x = floats("zscore", a, nan_policy)
+    mean = xp.mean(x, axis=axis, keepdims=True)
+    deviation = xp.std(x, axis=axis, ddof=ddof, keepdims=True)
+    constant = deviation <= np.finfo(x.dtype).eps * xp.abs(mean)
+    return xp.where(constant, np.nan, (x - mean) / xp.where(constant, 1.0, deviation))
+
+
+@_stats
+def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
+    """Return standard scores of the logarithms of samples."""
+    return zscore(xp.log(floats("gzscore", a)), axis, ddof, nan_policy)
+
+
+@_stats
+def gstd(a: Any, axis: Any = 0, ddof: int = 1, *, keepdims: Any = False, nan_policy: str = "propagate") -> Any:
+    """Return the geometric standard deviation, NaN where a sample is negative."""
+    return xp.exp(xp.std(xp.log(floats("gstd", a, nan_policy)), axis=axis, ddof=ddof, keepdims=keepdims))
+
+
+@_stats
+def sem(a: Any, axis: Any = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: Any = False) -> Any:
+    """Return the standard error of the mean."""
+    x = floats("sem", a, nan_policy)
+    return xp.std(x, axis=axis, ddof=ddof, keepdims=keepdims) / xp.sqrt(count_of(x, axis)).astype(x.dtype)
+
+
+@_stats
+def variation(a: Any, axis: Any = 0, nan_policy: str = "propagate", ddof: int = 0, *, keepdims: Any = False) -> Any:
+    """Return the standard deviation over the mean."""
+    x = floats("variation", a, nan_policy)
+    return xp.std(x, axis=axis, ddof=ddof, keepdims=keepdims) / xp.mean(x, axis=axis, keepdims=keepdims)
+
+
+def _averaged(x: Any, axis: Any, weights: Any, keepdims: Any) -> Any:
+    if weights is None:
+        return xp.mean(x, axis=axis, keepdims=keepdims)
+    return xp.average(x, axis=axis, weights=weights, keepdims=keepdims)
+
+
+@_stats
+def gmean(
+    a: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    weights: Any = None,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return the geometric mean, which may be weighted."""
+    x = floats("gmean", a if dtype is None else xp.asarray(a, dtype), nan_policy)
+    return xp.exp(_averaged(xp.log(x), axis, weights, keepdims))
+
+
+@_stats
+def hmean(
+    a: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    *,
+    weights: Any = None,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return the harmonic mean, which may be weighted; NaN with a negative sample, 0 with a sample 0."""
+    x = floats("hmean", a if dtype is None else xp.asarray(a, dtype), nan_policy)
+    x = xp.where(x < 0, np.nan, x)
+    return 1.0 / _averaged(1.0 / x, axis, weights, keepdims)
+
+
+@_stats
+def pmean(
+    a: Any,
+    p: Any,
+    *,
+    axis: Any = 0,
+    dtype: Any = None,
+    weights: Any = None,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return the power mean with exponent p, a number; that with exponent 0 is the geometric mean."""
+    if np.ndim(p) or not isinstance(p, int | float | np.number):
+        raise ArgumentError("pmean", "p", "is not a real number", "pass an int or a float")
+    if p == 0:
+        return gmean(a, axis, dtype, weights, nan_policy=nan_policy, keepdims=keepdims)
+    x = floats("pmean", a if dtype is None else xp.asarray(a, dtype), nan_policy)
+    x = xp.where(x < 0, np.nan, x)
+    return _averaged(x ** float(p), axis, weights, keepdims) ** (1.0 / p)
+
+
+@_stats
+def iqr(
+    x: Any,
+    axis: Any = None,
+    rng: Any = (25, 75),
+    scale: Any = 1.0,
+    nan_policy: str = "propagate",
+    interpolation: str = "linear",
+    keepdims: Any = False,
+) -> Any:
+    """Return the distance of two percentiles, by default the interquartile range."""
+    x = floats("iqr", x, nan_policy)
+    low, high = xp.percentile(x, rng, axis=axis, method=interpolation, keepdims=keepdims)
+    return ((high - low) / _scale(scale, 1.3489795003921634)).astype(x.dtype)
+
+
+def _scale(scale: Any, normal: float) -> Any:
+    """Return a divisor: a number, or the spread of the standard normal distribution."""
+    return normal if isinstance(scale, str) and scale == "normal" else scale
+
+
+@_stats
+def median_abs_deviation(
+    x: Any,
+    axis: Any = 0,
+    center: Any = np.median,
+    scale: Any = 1.0,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: Any = False,
+) -> Any:
+    """Return the median of the distances from the center of the samples."""
+    x = floats("median_abs_deviation", x, nan_policy)
+    middle = xp.expand_dims(center(x, axis=axis), axis) if axis is not None else center(x)
+    deviation = xp.median(xp.abs(x - middle), axis=axis, keepdims=keepdims)
+    return deviation / _scale(scale, 0.6744897501960817)
+
+
+@_stats
+def entropy(
+    pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_policy: str = "propagate", keepdims: Any = False
+) -> Any:
+    """Return the entropy of probabilities, or their relative entropy to others; both are normalised first."""
+    p = floats("entropy", pk, nan_policy)
+    p = p / xp.sum(p, axis=axis, keepdims=True)
+    if qk is None:
+        terms = xp.special.entr(p)
+    else:
+        q = floats("entropy", qk)
+        terms = xp.special.rel_entr(p, q / xp.sum(q, axis=axis, keepdims=True))
+    total = xp.sum(terms, axis=axis, keepdims=keepdims)
+    return total if base is None else total / float(np.log(base))
