@@ -59,21 +59,15 @@ from anyshape.numpy.creation import (
     ascontiguousarray,
     asfortranarray,
     copy,
-    diagflat,
     empty,
     empty_like,
-    eye,
     full,
     full_like,
-    identity,
     indices,
     linspace,
     meshgrid,
     ones,
     ones_like,
-    tri,
-    tril,
-    triu,
     zeros,
     zeros_like,
 )
@@ -236,6 +230,7 @@ from anyshape.numpy.joining import (
     vsplit,
     vstack,
 )
+from anyshape.numpy.matrices import diagflat, eye, identity, tri, tril, triu
 from anyshape.numpy.movement import (
     atleast_1d,
     atleast_2d,

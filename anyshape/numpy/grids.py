@@ -11,7 +11,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy import creation, dynamic, elementwise, movement, special
+from anyshape.numpy import creation, dynamic, elementwise, matrices, movement, special
 from anyshape.numpy.operands.promotion import (
     as_traced,
     is_traced,
@@ -169,14 +169,14 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     """
     if not is_traced(n, k, m):
         return np.tril_indices(n, k, m)
-    return _triangle_indices(creation.tril, n, k, m)
+    return _triangle_indices(matrices.tril, n, k, m)
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     """Return the indices of the elements on and above diagonal k of an n by m matrix; see `tril_indices`."""
     if not is_traced(n, k, m):
         return np.triu_indices(n, k, m)
-    return _triangle_indices(creation.triu, n, k, m)
+    return _triangle_indices(matrices.triu, n, k, m)
 
 
 def _matrix_shape(name: str, arr: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
-from anyshape.numpy import creation, dynamic, joining, movement, reduction
+from anyshape.numpy import creation, dynamic, joining, matrices, movement, reduction
 from anyshape.numpy.analysis import signals
 from anyshape.numpy.contraction import matmul, outer
 from anyshape.numpy.elementwise import isclose, logical_not, not_equal
@@ -183,7 +183,7 @@ def roots(p: Any) -> Any:
     row = _leading("roots", p)
     row = row if row.dtype.kind in "fc" else ew.convert(row, np.float64)
     count = row.shape[0] - 1
-    below = creation.eye(count, dtype=row.dtype)
+    below = matrices.eye(count, dtype=row.dtype)
     companion = joining.concatenate([mv.expand(-row[1:] / row[0], (0,)), below])
     return decompositions.eigvals(companion[:count])
 
