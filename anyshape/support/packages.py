@@ -89,6 +89,7 @@ lapack = Package("scipy.linalg.lapack")  # factors of matrices that are kept, an
 scipy_integrate = Package("scipy.integrate")
 scipy_fft = Package("scipy.fft")
 scipy_linalg = Package("scipy.linalg")
+scipy_optimize = Package("scipy.optimize")
 scipy_special = Package("scipy.special")
 scipy_stats = Package("scipy.stats")
 decimal = Package("decimal")  # decimals among arguments and captured values

@@ -47,6 +47,7 @@ FLOORS = (
     "scipy/linalg",
     "scipy/stats",
     "scipy/integrate",
+    "scipy/optimize",
     "scipy",
     "demo",
     "cli",
@@ -63,7 +64,7 @@ FORBIDDEN = {
 # the module that the user names.
 LATE = "anyshape.support.packages"
 LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py"}
-SERVED = ("fft", "integrate", "linalg", "special", "stats")
+SERVED = ("fft", "integrate", "linalg", "optimize", "special", "stats")
 LOADERS |= {f"scipy/{name}/__init__.py" for name in SERVED}  # these, as numpy/, serve names by a row
 FILE_LINES, FUNCTION_LINES = 500, 40
 FILES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))

@@ -1,9 +1,12 @@
 """Kernels of callbacks. They check the dtypes and shapes that functions of the user give."""
 
+import contextlib
+
 import numpy as np
 
 from anyshape.backend.numpy.dynamic import stack_examples
 from anyshape.errors import DTypeError, ShapeError
+from anyshape.graph.ir.builder import active_builders
 from anyshape.ops import callback as cb
 from anyshape.ops.core.apply import kernel
 
@@ -30,11 +33,24 @@ def _loop(arrays, function, results, loops):
 
 def _call(arrays, function, results):
     """Call the function and copy its results, so that no later step writes to its operands or to its own arrays."""
-    outputs = list(function.function(*map(_read_only, arrays)))
+    with _outside_of_traces():
+        outputs = list(function.function(*map(_read_only, arrays)))
     for i, (x, (dtype, entries)) in enumerate(zip(outputs, results)):
         outputs[i] = x = np.array(x, dtype if isinstance(x, (bool, int, float, complex)) else None)
         _check(function.name, i if len(results) > 1 else None, x, dtype, entries)
     return outputs
+
+
+@contextlib.contextmanager
+def _outside_of_traces():
+    """Let a function run on numbers while Python decides on its result in a trace: it may call jitted functions."""
+    builders = active_builders()
+    before = builders[:]
+    builders.clear()
+    try:
+        yield
+    finally:
+        builders[:] = before
 
 
 def _read_only(x):

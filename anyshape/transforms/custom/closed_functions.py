@@ -13,7 +13,7 @@ from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import close
 from anyshape.graph.sizes import expr
 from anyshape.ops.subgraph_call import further_operands
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.program.inline import call_inside
 from anyshape.support.packages import argument_containers, graph_jvp
 from anyshape.tracing.pytrees import flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import as_value, trace_inner
@@ -22,22 +22,34 @@ from anyshape.transforms.jit import active_builder
 Function = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
 class ClosedFunction:
-    """Function of trees as a closed graph: of the leaves of its arguments, then of the values that it closed over."""
+    """Function of trees as a closed graph: of the leaves of its arguments, then of the values that it closed over.
 
-    graph: Graph
-    arguments: Any
-    result: Any
+    Traces of its own call `applied`, of the arguments and then the parameters. It is one function, so what transforms
+    make of it is made once.
+    """
+
+    def __init__(self, graph: Graph, arguments: Any, result: Any) -> None:
+        self.graph, self.arguments, self.result = graph, arguments, result
+        self.applied = self._applied()
 
     def __call__(self, params: Sequence[Any], *args: Any) -> Any:
-        """Return the result for these parameters and arguments, in the trace that is active."""
+        """Return the result for these parameters and arguments, in the trace that the function was traced in."""
         leaves = flatten_as(args, self.arguments)
         if leaves is None:
             problem = f"have the structure {structure_text(flatten(args)[1])}, not {structure_text(self.arguments)}"
             raise ArgumentError(self.graph.name, "arguments", problem, "pass the trees that it was traced with")
         outputs = graph_jvp.inline(active_builder(), self.graph, [*map(as_value, leaves), *params])
         return unflatten(self.result, outputs)
+
+    def _applied(self) -> Function:
+        graph, count, result = self.graph, len(self.graph.inputs), self.result
+
+        def applied(*values: Any) -> Any:
+            leaves = flatten(values)[0]
+            return unflatten(result, call_inside(graph, leaves, [f"input {i}" for i in range(count)]))
+
+        return applied
 
 
 def closed_function(name: str, function: Function, *args: Any) -> tuple[ClosedFunction, list[Any]]:

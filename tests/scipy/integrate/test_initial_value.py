@@ -87,13 +87,13 @@ def test_batches_and_checkpoints_change_no_number(method):
 
 @pytest.mark.parametrize("method", SLOW)
 def test_second_order_and_forward_mode(method):
-    value = lambda v: solved(integrate, method, v[:2], v[2], TIMES).y.sum()
+    value = lambda v: solved(integrate, method, v[:2], v[2], TIMES, rtol=1e-8, atol=1e-8).y.sum()
     point = np.array([1.0, 0.2, 1.5])
     curvature = hessian(value)(point)
     np.testing.assert_allclose(curvature, curvature.T, 1e-9, 1e-12)
     np.testing.assert_allclose(jvp(value, (point,), (np.eye(3)[1],))[1], grad(value)(point)[1], 1e-12)
     ahead, behind = (grad(value)(point + sign * 1e-5 * np.eye(3)[2]) for sign in (1, -1))
-    np.testing.assert_allclose(curvature[2], (ahead - behind) / 2e-5, 1e-2)
+    np.testing.assert_allclose(curvature[2], (ahead - behind) / 2e-5, 1e-3, 1e-4)
 
 
 @pytest.mark.parametrize("method", SLOW)

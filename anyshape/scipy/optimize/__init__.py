@@ -1,0 +1,30 @@
+"""Functions of `scipy.optimize` with exact derivatives, for trees, and inside of traced functions.
+
+The solvers are SciPy's. What has no counterpart here is SciPy's own, and refuses traced arrays by name.
+"""
+
+from typing import Any
+
+from anyshape.numpy.arrays.fallthrough import Module
+from anyshape.scipy.optimize.fits import curve_fit, least_squares
+from anyshape.scipy.optimize.minima import minimize, minimize_scalar
+from anyshape.scipy.optimize.programs import linear_sum_assignment, linprog
+from anyshape.scipy.optimize.roots import root, root_scalar
+from anyshape.support.packages import scipy_optimize
+
+__all__ = [
+    "curve_fit", "least_squares", "linear_sum_assignment", "linprog", "minimize", "minimize_scalar", "root",
+    "root_scalar",
+]  # fmt: skip
+
+_SCIPY = Module(scipy_optimize, "scipy.optimize")
+
+
+def __getattr__(name: str) -> Any:
+    """Return what a further name of SciPy stands for."""
+    return _SCIPY.named(name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names of SciPy."""
+    return sorted(_SCIPY.public_names())
