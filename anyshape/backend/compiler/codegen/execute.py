@@ -10,6 +10,7 @@ import functools
 import itertools
 import linecache
 import logging
+import weakref
 from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any
@@ -51,6 +52,7 @@ _PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.ru
 
 
 Run = Callable[..., Outputs]  # takes the input arrays
+_NUMBERS = itertools.count(1)  # of generated functions, in the names of their files
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def compile_plan(
     writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter)
     texts = writer.texts()
     source = "".join(texts)
-    file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
+    file = f"<anyshape plan {plan.name or 'program'} {next(_NUMBERS)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     namespace = writer.names | {"_translated": error_translator(file, writer.first_lines(), source)}
     line = 1
@@ -92,6 +94,7 @@ def compile_plan(
         define(text, file, line, namespace)
         line += text.count("\n")
     run: Run = compiled(texts[0], file, 1, namespace)
+    weakref.finalize(run, linecache.cache.pop, file, None).atexit = False  # tracebacks read the source while it can run
     if meter is not None:
         namespace |= meters.names(meter, run)
     if plan.shape_constants:

@@ -1,6 +1,7 @@
 """Long functions are cut into chunks: same bits, same errors, every name found, and bounded lengths."""
 
 import ast
+import gc
 import linecache
 import re
 import textwrap
@@ -115,6 +116,17 @@ def test_lines_of_chunks_keep_their_numbers(short):
     chunk = function.__globals__["run_0"]
     lines = linecache.getlines(function.__code__.co_filename)
     assert lines[chunk.__code__.co_firstlineno - 1].startswith("def run_0(")
+
+
+def test_the_source_of_a_program_is_kept_as_long_as_the_program():
+    made = jit(waves, optimize="now")
+    made(np.ones((3, 3)))
+    run = made.programs()[0].run
+    file = getattr(run, "__wrapped__", run).__code__.co_filename
+    assert linecache.getline(file, 1).startswith("def ")
+    del made, run
+    gc.collect()
+    assert file not in linecache.cache
 
 
 @pytest.mark.parametrize("seed", range(40))
