@@ -123,6 +123,7 @@ from anyshape.ops.random import draw
 from anyshape.ops.reduction import (
     argmax,
     argmin,
+    autoregression,
     cumlogsumexp,
     cummax,
     cummin,
@@ -181,6 +182,7 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "autoregression",
     "bessel_i",
     "bessel_j",
     "bessel_k",

@@ -90,6 +90,7 @@ scipy_integrate = Package("scipy.integrate")
 scipy_fft = Package("scipy.fft")
 scipy_linalg = Package("scipy.linalg")
 scipy_optimize = Package("scipy.optimize")
+scipy_signal = Package("scipy.signal")  # filters with feedback too
 scipy_special = Package("scipy.special")
 scipy_stats = Package("scipy.stats")
 decimal = Package("decimal")  # decimals among arguments and captured values

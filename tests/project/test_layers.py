@@ -48,6 +48,7 @@ FLOORS = (
     "scipy/stats",
     "scipy/integrate",
     "scipy/optimize",
+    "scipy/signal",
     "scipy",
     "demo",
     "cli",
@@ -64,7 +65,7 @@ FORBIDDEN = {
 # the module that the user names.
 LATE = "anyshape.support.packages"
 LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py"}
-SERVED = ("fft", "integrate", "linalg", "optimize", "special", "stats")
+SERVED = ("fft", "integrate", "linalg", "optimize", "signal", "special", "stats")
 LOADERS |= {f"scipy/{name}/__init__.py" for name in SERVED}  # these, as numpy/, serve names by a row
 FILE_LINES, FUNCTION_LINES = 500, 40
 FILES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))

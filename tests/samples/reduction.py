@@ -2,6 +2,7 @@
 
 import numpy
 
+from anyshape import ops
 from anyshape.numpy import reduction
 from tests.samples.sample import Sample, draw
 
@@ -536,4 +537,27 @@ EXPONENTIALS = [
     Sample("log_softmax", lambda np, x: reduction.log_softmax(x, axis=0), ("n, m",), ("reduce_logsumexp",), FLOAT),
 ]
 
-SAMPLES = [*SUMS, *EXTREMES, *AVERAGES, *INTEGRALS, *NAN_FUNCTIONS, *CUMULATIVE, *METHODS, *EXPONENTIALS]
+
+def autoregressive(np, x, a):
+    """Return the op, and for NumPy its definition."""
+    if np is not numpy or type(x) is not numpy.ndarray:
+        return ops.autoregression(x, a)
+    y = x.copy()
+    for n in range(x.shape[-1]):
+        for k in range(min(n, a.shape[-1])):
+            y[..., n] -= a[..., k] * y[..., n - 1 - k]
+    return y
+
+
+SAMPLES = [
+    Sample("autoregression", autoregressive, ("m, n", "p"), ("autoregression",), INEXACT, order=3, domain=(-0.7, 0.7)),
+    Sample("autoregression by line", autoregressive, ("m, n", "m, p"), ("autoregression",), domain=(-0.7, 0.7)),
+    *SUMS,
+    *EXTREMES,
+    *AVERAGES,
+    *INTEGRALS,
+    *NAN_FUNCTIONS,
+    *CUMULATIVE,
+    *METHODS,
+    *EXPONENTIALS,
+]

@@ -11,6 +11,7 @@ from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
+from anyshape.ops import windows as wd
 from anyshape.ops.control import stop_gradient
 
 
@@ -138,6 +139,27 @@ TRANSPOSES[rd.recurrence_op] = lambda ctx, ct, a, b, *, axis, reverse: (
     rd.recurrence(a, ct, axis, reverse=not reverse),
 )
 
+
+def _autoregression_jvp(ctx, tangents, out, x, a):
+    """Filter the tangent of x, less that of the weights times the values before each one."""
+    tx, ta = tangents
+    if ta is not None:
+        size = ctx.exact(a, ctx.rank(a) - 1, field="operands")
+        moves = wd.one_by_one((size,), (ctx.exact(x, ctx.rank(x) - 1, field="operands"),))
+        batch = ctx.rank(a) - 1
+        past = wd.convolution(out, mv.rev(ta, (batch,)), moves, batch=batch, method="direct")
+        tx = ew.neg(past) if tx is None else tx - past
+    return rd.autoregression(tx, a)
+
+
+def _autoregression_back(ctx, ct, x, a):
+    last = (ctx.rank(x) - 1,)
+    return mv.rev(rd.autoregression(mv.rev(ct, last), a), last), None
+
+
+JVPS[rd.autoregression_op] = _autoregression_jvp
+TRANSPOSES[rd.autoregression_op] = _autoregression_back
+
 # -- shifts of operands
 
 shift(rd.reduce_sum_op, shifts.reduction((True,)))
@@ -146,4 +168,5 @@ shift(rd.reduce_min_op, shifts.reduction((True, False)))
 shift(rd.reduce_logsumexp_op, shifts.reduction((False,)))
 shift(rd.softmax_op, shifts.softmax)
 no_shift(rd.reduce_prod_op, rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op)
-no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recurrence_op, rd.sum_to_op)
+no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recurrence_op, rd.autoregression_op)
+no_shift(rd.sum_to_op)

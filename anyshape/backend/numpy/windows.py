@@ -65,14 +65,12 @@ def _convolution(x, w, *, batch, contract, method, low, sizes, strides, dilation
         options |= {"strides": strides, "dilation": dilation, "window_dilation": window_dilation}
         return _convolution(x.astype(np.float32), w.astype(np.float32), **options).astype(np.float16)
     x, w = (_merged(v, batch, contract, spatial) for v in (x, w))
-    lengths = _lengths(sizes, strides, window, window_dilation)
-    if method == "fft" or (method == "auto" and _is_transform_cheaper(x, w, sizes, lengths)):
-        x = _extended(x, low, lengths, dilation, 0)
-        return _transformed(x, w, sizes, strides, window_dilation).reshape(shape)
+    if method == "fft" or (method == "auto" and _is_transform_cheaper(x, w, sizes)):
+        return _transformed(x, w, low, sizes, strides, dilation, window_dilation).reshape(shape)
     if x.shape[1] == x.shape[2] == w.shape[1] == spatial == strides[0] == dilation[0] == window_dilation[0] == 1:
         return _rows(x[:, 0, 0], w[:, 0, 0], low[0], sizes[0]).reshape(shape)
     product = _by_results if math.prod(sizes) >= math.prod(window) else _by_windows
-    x = _extended(x, low, lengths, dilation, 0)
+    x = _extended(x, low, _lengths(sizes, strides, window, window_dilation), dilation, 0)
     return product(x, w, sizes, strides, window_dilation).reshape(shape)
 
 
@@ -218,32 +216,66 @@ def _by_windows(x, w, sizes, strides, dilation):
 # -- products of transforms --------------------------------------------------------------------------------------
 
 
-def _is_transform_cheaper(x, w, sizes, lengths):
+def _is_transform_cheaper(x, w, sizes):
     """Return whether a convolution is estimated to take less time by transforms, by which NaN would spread."""
     if x.dtype.char not in "fdFD":
         return False
     (examples, frames, channels), filters = x.shape[:3], w.shape[1]
-    pairs, points = examples * frames * channels, math.prod(lengths)
+    pairs = examples * frames * channels
+    points = math.prod([n + k for n, k in zip(x.shape[3:], w.shape[3:], strict=True)])
     direct = pairs * math.prod(sizes) * math.prod(w.shape[3:]) * (0.4 + 0.1 * filters)
     lines = pairs + examples * filters * (channels + frames)
-    by_transforms = 1e5 + lines * points * 1.5 * math.log2(points + 1) + 4 * pairs * filters * points
+    by_transforms = 1e5 + lines * points * 1.5 * math.log2(points) + 4 * pairs * filters * points
     return by_transforms < direct and bool(np.isfinite(x).all() and np.isfinite(w).all())
 
 
-def _transformed(x, w, sizes, strides, dilation):
-    """Return the sums by discrete Fourier transforms, of as many points as windows reach."""
-    spatial, is_real = len(sizes), x.dtype.kind != "c"
-    axes, reach = tuple(range(3, 3 + spatial)), [(k - 1) * d + 1 for k, d in zip(w.shape[3:], dilation, strict=True)]
-    shape = [scipy_fft.next_fast_len(n, is_real) for n in x.shape[3:]]
-    gapped = np.zeros((*w.shape[:3], *reach), w.dtype)
-    gapped[(slice(None),) * 3 + tuple([slice(None, None, d) for d in dilation])] = w
+def _gapped(x, dilation):
+    """Return x with zeros between neighbours along the spatial axes."""
+    if all(d == 1 for d in dilation):
+        return x
+    out = np.zeros((*x.shape[:3], *[(n - 1) * d + 1 for n, d in zip(x.shape[3:], dilation, strict=True)]), x.dtype)
+    out[(slice(None),) * 3 + tuple([slice(None, None, d) for d in dilation])] = x
+    return out
+
+
+def _transformed(x, w, low, sizes, strides, dilation, window_dilation):
+    """Return the sums by discrete Fourier transforms.
+
+    There are n + k - 1 sums along an axis. Transforms of fewer points add some to others, which no result reads.
+    """
+    x, w, is_real = _gapped(x, dilation), _gapped(w, window_dilation), x.dtype.kind != "c"
+    axes, points, reads, writes = tuple(range(3, x.ndim)), [], [], []
+    for n, k, a, count, stride in zip(x.shape[3:], w.shape[3:], low, sizes, strides, strict=True):
+        start = k - 1 - a  # the sum that the first result reads
+        first = max(0, -(start // stride))
+        last = min(count, -((start - (n + k - 1)) // stride))
+        if last <= first:
+            return np.zeros((*x.shape[:2], w.shape[1], *sizes), x.dtype)
+        start, end = start + first * stride, start + (last - 1) * stride
+        points.append(scipy_fft.next_fast_len(max(end + 1, n + k - 1 - start), is_real))
+        reads.append(slice(start, end + 1, stride))
+        writes.append(slice(first, last))
     forward, back = (scipy_fft.rfftn, scipy_fft.irfftn) if is_real else (scipy_fft.fftn, scipy_fft.ifftn)
-    spectra = forward(x, shape, axes), forward(np.flip(gapped, axes), shape, axes)
-    labels = "".join(chr(ord("p") + axis) for axis in range(spatial))
-    products = np.einsum(f"bfc{labels},boc{labels}->bfo{labels}", *spectra)
-    parts = [slice(k - 1, k + (n - 1) * s, s) for k, n, s in zip(reach, sizes, strides, strict=True)]
-    result: np.ndarray = back(products, shape, axes)
-    return result[(..., *parts)]
+    x, w = (_folded(v, points) for v in (x, np.flip(w, axes)))
+    labels = "".join(chr(ord("p") + axis) for axis in range(len(axes)))
+    equation = f"bfc{labels},boc{labels}->bfo{labels}"
+    products = np.einsum(equation, forward(x, points, axes), forward(w, points, axes))
+    result: np.ndarray = back(products, points, axes)[(..., *reads)]
+    if result.shape[3:] == tuple(sizes):
+        return result
+    out = np.zeros((*result.shape[:3], *sizes), result.dtype)
+    out[(slice(None),) * 3 + tuple(writes)] = result
+    return out
+
+
+def _folded(x, points):
+    """Return x with elements beyond so many points added to those at their start, as a transform repeats them."""
+    for axis, count in enumerate(points, 3):
+        times = -(-x.shape[axis] // count)
+        if times > 1:
+            x = np.pad(x, [(0, times * count - x.shape[i] if i == axis else 0) for i in range(x.ndim)])
+            x = x.reshape((*x.shape[:axis], times, count, *x.shape[axis + 1 :])).sum(axis)
+    return x
 
 
 # -- reductions of windows ---------------------------------------------------------------------------------------

@@ -1,0 +1,238 @@
+"""Define the convolutions and correlations of `scipy.signal`, over any number of axes.
+
+SciPy chooses between sums of products and transforms; so does the op here, when sizes are known. Integers are always
+summed. Operands have an element or more along each axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.movement import slice_axis
+from anyshape.numpy.operands.promotion import as_traced, axes_of, choice_of, is_traced, result_type, sizes
+from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
+from anyshape.ops import windows as wd
+from anyshape.ops.core.apply import context_of
+from anyshape.support.packages import scipy_signal
+
+_MODES = ("full", "same", "valid")
+
+
+def _operands(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
+    """Return two arrays of as many axes, in the dtype to which they promote."""
+    dtype = result_type(in1, in2)
+    x, w = as_traced(in1, dtype), as_traced(in2, dtype)
+    ctx = context_of(name, x, w)
+    if x.ndim != w.ndim:
+        raise ctx.fail(f"the arrays have {x.ndim} and {w.ndim} axes", "give both the same number")
+    for size in (*sizes(x), *sizes(w)):
+        ctx.require(at_least(size, 1), "an array cannot be empty")
+    return x, w
+
+
+def _require_one_inside(name: str, x: Any, w: Any, axes: Any) -> None:
+    """Require that one array is at least as long as the other along each axis."""
+    pairs = [(x.shape[axis], w.shape[axis]) for axis in axes]
+    if len(pairs) > 1 and not (all(n >= m for n, m in pairs) or all(m >= n for n, m in pairs)):
+        advice = "give one that is at least as long as the other along each axis"
+        raise context_of(name, x, w).fail("no array is inside of the other, as mode='valid' needs", advice)
+
+
+def _part(mode: str, n: Size, m: Size) -> tuple[Size, Size]:
+    """Return where results start among all along an axis, and how many there are."""
+    if mode == "full":
+        return 0, expr.sub(expr.add(n, m), 1)
+    if mode == "same":
+        return expr.floordiv(expr.sub(m, 1), 2), n
+    shorter = expr.minimum(n, m)
+    return expr.sub(shorter, 1), expr.add(expr.sub(expr.maximum(n, m), shorter), 1)
+
+
+def _moved(name: str, x: Any, w: Any, mode: str, method: str) -> Any:
+    """Return sums of products of x and of w, which moves from its last elements to its first ones."""
+    if mode == "valid":
+        _require_one_inside(name, x, w, range(x.ndim))
+    parts = [_part(mode, n, m) for n, m in zip(sizes(x), sizes(w), strict=True)]
+    low = [expr.sub(expr.sub(m, 1), start) for m, (start, _) in zip(sizes(w), parts, strict=True)]
+    return wd.convolution(x, w, wd.one_by_one(low, [count for _, count in parts]), method=method)
+
+
+def _method(name: str, method: Any, dtype: np.dtype) -> str:
+    """Return how to compute: transforms round, so integers are summed."""
+    choice_of(name, "method", method, wd.METHODS)
+    return str(method) if dtype.kind in "fc" else "direct"
+
+
+def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+    """Return the convolution of two arrays over all axes.
+
+    mode="full" gives n + m - 1 elements along each axis, "same" the n of `in1` in the middle, and "valid" those without
+    zeros beyond the ends. `method` is "direct", "fft", or "auto" for the one that is estimated to take less time.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> from anyshape.scipy import signal
+    >>> x = np.array([1.0, 2.0, 3.0])
+    >>> print(grad(lambda w: signal.convolve(x, w, "valid").sum())(np.ones(2)))
+    [5. 3.]
+    """
+    if not is_traced(in1, in2):
+        return scipy_signal.convolve(in1, in2, mode, method)
+    choice_of("convolve", "mode", mode, _MODES)
+    x, w = _operands("convolve", in1, in2)
+    how = _method("convolve", method, x.dtype)
+    if not x.ndim:
+        return x * w
+    return _moved("convolve", x, mv.rev(w, tuple(range(w.ndim))), mode, how)
+
+
+def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
+    """Return the sums of products of an array with the conjugates of another one, moved along it; see `convolve`."""
+    if not is_traced(in1, in2):
+        return scipy_signal.correlate(in1, in2, mode, method)
+    choice_of("correlate", "mode", mode, _MODES)
+    x, w = _operands("correlate", in1, in2)
+    how = _method("correlate", method, x.dtype)
+    w = ew.conj(w) if w.dtype.kind == "c" else w
+    return _moved("correlate", x, w, mode, how) if x.ndim else x * w
+
+
+def _inexact(*operands: Any) -> tuple[Any, ...]:
+    """Return operands as numbers of floating point."""
+    return tuple([x if x.dtype.kind in "fc" else ew.convert(x, np.dtype(float)) for x in operands])
+
+
+def _transformed(name: str, in1: Any, in2: Any, mode: Any, axes: Any) -> Any:
+    """Return the convolution over some axes by transforms; the other axes are broadcast."""
+    choice_of(name, "mode", mode, _MODES)
+    x, w = _inexact(*_operands(name, in1, in2))
+    if not x.ndim:
+        return x * w
+    along = axes_of(axes, x.ndim, name)
+    if not along:
+        raise ArgumentError(name, f"axes={axes!r}", "names no axis", "name one or more")
+    others = [axis for axis in range(x.ndim) if axis not in along]
+    common = xp.broadcast_shapes(*[tuple([v.shape[axis] for axis in others]) for v in (x, w)])
+    first = [sizes(x)[axis] for axis in others]
+    x, w = (_batched(v, others, along, common) for v in (x, w))
+    if mode == "valid":
+        _require_one_inside(name, x, w, range(len(others), x.ndim))
+    out = _over_last_axes(x, w, mode, len(others))
+    out = _in_middle(out, first) if mode == "same" else out
+    return mv.transpose(out, sorted(range(out.ndim), key=[*others, *along].__getitem__))
+
+
+def _in_middle(x: Any, counts: Sequence[Size]) -> Any:
+    """Return so many elements from the middle of the first axes, which SciPy keeps of broadcast ones too."""
+    for axis, n in enumerate(counts):
+        x = slice_axis(x, axis, expr.floordiv(expr.sub(sizes(x)[axis], n), 2), n)
+    return x
+
+
+def _over_last_axes(x: Any, w: Any, mode: str, batch: int) -> Any:
+    """Return the convolution by transforms over all axes but the batch axes."""
+    lengths = list(zip(sizes(x)[batch:], sizes(w)[batch:], strict=True))
+    parts = [_part(mode, n, m) for n, m in lengths]
+    low = [expr.sub(expr.sub(m, 1), start) for (_, m), (start, _) in zip(lengths, parts, strict=True)]
+    moves = wd.one_by_one(low, [count for _, count in parts])
+    return wd.convolution(x, mv.rev(w, tuple(range(batch, w.ndim))), moves, batch=batch, method="fft")
+
+
+def _batched(x: Any, others: Any, along: Any, common: Any) -> Any:
+    """Return x with the other axes first, in the shape to which both operands broadcast."""
+    moved = xp.transpose(x, (*others, *along))
+    return xp.broadcast_to(moved, (*common, *moved.shape[len(others) :]))
+
+
+def fftconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any:
+    """Return the convolution over some axes, by default all, by Fourier transforms; see `convolve`.
+
+    Other axes are broadcast. Errors are relative to the largest result.
+    """
+    if not is_traced(in1, in2):
+        return scipy_signal.fftconvolve(in1, in2, mode, axes)
+    return _transformed("fftconvolve", in1, in2, mode, axes)
+
+
+def oaconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any:
+    """Return what `fftconvolve` returns; traced arrays are transformed as a whole."""
+    if not is_traced(in1, in2):
+        return scipy_signal.oaconvolve(in1, in2, mode, axes)
+    return _transformed("oaconvolve", in1, in2, mode, axes)
+
+
+# -- images ------------------------------------------------------------------------------------------------------
+
+_BOUNDARIES = {
+    "fill": "constant",
+    "pad": "constant",
+    "wrap": "wrap",
+    "circular": "wrap",
+    "symm": "symmetric",
+    "symmetric": "symmetric",
+}
+
+
+def _beyond(boundary: str, x: Any, window: Any, fillvalue: Any) -> Any:
+    """Return an image with all that windows reach beyond its ends."""
+    around = [(m - 1, m - 1) for m in window.shape]
+    options = {"constant_values": fillvalue} if boundary == "constant" else {}
+    return xp.pad(x, around, mode=boundary, **options)
+
+
+def _images(name: str, in1: Any, in2: Any, mode: Any) -> tuple[Any, Any, bool]:
+    """Return an image and a window, and whether they changed places, as one inside of the other must be the window."""
+    choice_of(name, "mode", mode, _MODES)
+    x, w = _operands(name, in1, in2)
+    if x.ndim != 2:
+        raise context_of(name, x, w).fail(f"the arrays have {x.ndim} axes and must have 2")
+    if mode != "valid":
+        return x, w, False
+    _require_one_inside(name, x, w, (0, 1))
+    swaps = not all(n >= m for n, m in zip(x.shape, w.shape, strict=True))
+    return (w, x, True) if swaps else (x, w, False)
+
+
+def _over_image(x: Any, kernel: Any, mode: str, boundary: str, fillvalue: Any, is_reversed: bool) -> Any:
+    """Return sums of products of an image and a kernel, with what lies beyond its ends."""
+    lengths = list(zip(sizes(x), sizes(kernel), strict=True))
+    parts = [_part(mode, n, m) for n, m in lengths]
+    if mode == "same" and not is_reversed:  # the middle of an even number of elements is right of it
+        parts = [(expr.floordiv(m, 2), n) for n, m in lengths]
+    low = [expr.sub(expr.sub(m, 1), start) for (_, m), (start, _) in zip(lengths, parts, strict=True)]
+    if mode != "valid" and (boundary != "constant" or is_traced(fillvalue) or fillvalue != 0):
+        x = _beyond(boundary, x, kernel, fillvalue)
+        low = [expr.sub(0, start) for start, _ in parts]
+    return wd.convolution(x, kernel, wd.one_by_one(low, [count for _, count in parts]), method="direct")
+
+
+def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
+    """Return the convolution of two matrices; see `convolve`.
+
+    `boundary` tells what lies beyond the ends of `in1`: "fill" for `fillvalue`, "wrap" for its other end, and "symm"
+    for its mirror image.
+    """
+    if not is_traced(in1, in2, fillvalue):
+        return scipy_signal.convolve2d(in1, in2, mode, boundary, fillvalue)
+    how = _BOUNDARIES[choice_of("convolve2d", "boundary", boundary, tuple(_BOUNDARIES))]
+    x, w, _ = _images("convolve2d", in1, in2, mode)
+    return _over_image(x, mv.rev(w, (0, 1)), mode, how, fillvalue, is_reversed=True)
+
+
+def correlate2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
+    """Return the correlation of two matrices; see `convolve2d`."""
+    if not is_traced(in1, in2, fillvalue):
+        return scipy_signal.correlate2d(in1, in2, mode, boundary, fillvalue)
+    how = _BOUNDARIES[choice_of("correlate2d", "boundary", boundary, tuple(_BOUNDARIES))]
+    x, w, swaps = _images("correlate2d", in1, in2, mode)
+    out = _over_image(x, ew.conj(w) if w.dtype.kind == "c" else w, mode, how, fillvalue, is_reversed=False)
+    return mv.rev(out, (0, 1)) if swaps else out

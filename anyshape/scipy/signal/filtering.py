@@ -1,0 +1,344 @@
+"""Define the filters of `scipy.signal`, of coefficients that may be traced.
+
+A filter is a convolution with the numerator and a recurrence with the denominator. Initial conditions are added to the
+first values of the convolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
+from anyshape.graph.ir.builder import user_line
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.movement import slice_axis
+from anyshape.numpy.operands.promotion import (
+    as_traced,
+    axis_of,
+    choice_of,
+    is_traced,
+    new_size,
+    result_type,
+    shape_of,
+    size_of,
+    sizes,
+    static_int,
+)
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+from anyshape.ops import windows as wd
+from anyshape.ops.core.apply import context_of
+from anyshape.support.packages import scipy_signal
+
+
+def _dtype(name: str, *operands: Any) -> np.dtype:
+    """Return the dtype to which operands promote, which SciPy's filters need to be one of floating point."""
+    dtype = result_type(*operands)
+    if dtype.kind not in "fc":
+        raise DTypeError(name, f"operands are {dtype}", "convert them to floats with astype", user_line())
+    return dtype
+
+
+def _vector(name: str, x: Any, dtype: np.dtype, role: str) -> Any:
+    """Return coefficients as a vector of an element or more."""
+    row = xp.atleast_1d(as_traced(x, dtype))
+    ctx = context_of(name, row)
+    if row.ndim != 1:
+        raise ctx.fail(f"{role} must be a vector, and has {row.ndim} axes")
+    ctx.require(at_least(sizes(row)[0], 1), f"{role} cannot be empty")
+    return row
+
+
+def _along(x: Any, row: Any, low: Size, count: Size) -> Any:
+    """Return `count` elements of the convolution of lines with a vector; the first one reads `low` elements before."""
+    return wd.convolution(x, mv.rev(row, (0,)), wd.one_by_one((low,), (count,)), method="direct")
+
+
+def _fitted(x: Any, start: Size, count: Size) -> Any:
+    """Return `count` elements of each line from a position on, zeros beyond the end."""
+    last = x.ndim - 1
+    size = sizes(x)[last]
+    first = expr.minimum(start, size)
+    length = expr.minimum(expr.sub(size, first), count)
+    part = slice_axis(x, last, first, length)
+    none = (0,) * x.ndim
+    return mv.pad_unchecked(part, none, (*none[:last], expr.sub(count, length)), none)
+
+
+def _filtered(b: Any, a: Any, x: Any, zi: Any) -> tuple[Any, Any]:
+    """Return lines filtered from the initial conditions `zi`, and the final ones; a[0] is 1."""
+    n, before = sizes(x)[-1], expr.sub(sizes(b)[0], 1)
+    driven = _along(x, b, before, n)
+    if zi is not None:
+        driven = driven + _fitted(zi, 0, n)
+    y = rd.autoregression(driven, slice_axis(a, 0, 1, expr.sub(sizes(a)[0], 1)))
+    if zi is None:
+        return y, None
+    order = sizes(zi)[-1]
+    rest = _along(x, b, expr.sub(before, n), order) - _along(y, a, expr.sub(expr.sub(sizes(a)[0], 1), n), order)
+    return y, rest + _fitted(zi, n, order)
+
+
+def _normalised(name: str, b: Any, a: Any, dtype: np.dtype) -> tuple[Any, Any]:
+    """Return the coefficients divided by the first one of the denominator."""
+    b, a = _vector(name, b, dtype, "b"), _vector(name, a, dtype, "a")
+    return b / a[0], a / a[0]
+
+
+def _conditions(name: str, zi: Any, x: Any, order: Size) -> Any:
+    """Return initial conditions with the leading axes of x."""
+    ctx = context_of(name, zi, x)
+    if zi.ndim != x.ndim:
+        raise ctx.fail(f"zi has {zi.ndim} axes and x {x.ndim}", "give both the same number")
+    mine = sizes(zi)[-1]
+    ctx.require_equal(mine, order, f"zi has {mine} elements along the axis, and the filter needs {order}")
+    return mv.broadcast_to(zi, (*sizes(x)[:-1], mine))
+
+
+def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
+    """Return x filtered along an axis by the rational transfer function of numerator b and denominator a.
+
+    With initial conditions `zi` it returns the final ones too.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> from anyshape.scipy import signal
+    >>> print(grad(lambda a: signal.lfilter([1.0], [1.0, -a], np.ones(4))[-1])(0.5))
+    2.75
+    """
+    if not is_traced(b, a, x, zi):
+        return scipy_signal.lfilter(b, a, x, axis, zi)
+    dtype = _dtype("lfilter", b, a, x, *([] if zi is None else [zi]))
+    b, a = _normalised("lfilter", b, a, dtype)
+    array = as_traced(x, dtype)
+    along = axis_of(axis, array.ndim, "lfilter")
+    lines = xp.moveaxis(array, along, -1)
+    if zi is None:
+        return xp.moveaxis(_filtered(b, a, lines, None)[0], -1, along)
+    order = expr.sub(expr.maximum(sizes(a)[0], sizes(b)[0]), 1)
+    state = xp.moveaxis(as_traced(zi, dtype), along, -1) if np.ndim(zi) == array.ndim else as_traced(zi, dtype)
+    y, final = _filtered(b, a, lines, _conditions("lfilter", state, lines, order))
+    return xp.moveaxis(y, -1, along), xp.moveaxis(final, -1, along)
+
+
+def lfilter_zi(b: Any, a: Any) -> Any:
+    """Return the initial conditions for which a constant input of 1 gives a constant output."""
+    if not is_traced(b, a):
+        return scipy_signal.lfilter_zi(b, a)
+    dtype = np.result_type(result_type(b, a), np.float16) if result_type(b, a).kind in "fc" else np.dtype(float)
+    b, a = _normalised("lfilter_zi", b, a, dtype)
+    return _steady_state(b, a)
+
+
+def _steady_state(b: Any, a: Any) -> Any:
+    """Return the conditions in which a filter stays for an input of 1; a[0] is 1."""
+    count = expr.maximum(sizes(a)[0], sizes(b)[0])
+    b, a = (_fitted(v, 0, count) for v in (b, a))
+    change = b[1:] - a[1:] * b[0]
+    first = change.sum() / a.sum()
+    return xp.cumsum(a)[:-1] * first - (xp.cumsum(change) - change)
+
+
+# -- filters in both directions ----------------------------------------------------------------------------------
+
+
+def _end(x: Any, edge: Size, at_start: bool) -> tuple[Any, Any]:
+    """Return the last or the first element of each line, and the `edge` ones beside it in reverse order."""
+    n, last = sizes(x)[-1], x.ndim - 1
+    at, start = (0, 1) if at_start else (expr.sub(n, 1), expr.sub(expr.sub(n, 1), edge))
+    return slice_axis(x, last, at, 1), mv.rev(slice_axis(x, last, start, edge), (last,))
+
+
+_EXTENSIONS: dict[Any, Callable[[Any, Any], Any]] = {
+    "odd": lambda end, beside: 2 * end - beside,
+    "even": lambda end, beside: beside,
+    "constant": lambda end, beside: xp.broadcast_to(end, beside.shape),
+    "zeros": lambda end, beside: xp.zeros(beside.shape, beside.dtype),
+}
+
+
+def extended(x: Any, edge: Size, kind: str) -> Any:
+    """Return lines with `edge` elements more at each end, as an extension of SciPy makes them."""
+    extend = _EXTENSIONS[kind]
+    before, after = (extend(*_end(x, edge, at_start)) for at_start in (True, False))
+    return xp.concatenate([before, x, after], axis=-1)
+
+
+def _both_ways(name: str, x: Any, edge: Size, padtype: Any, run: Callable[[Any, Any], Any]) -> Any:
+    """Filter lines forwards and then backwards, each time from the steady state for the first element."""
+    choice_of(name, "padtype", padtype, ("odd", "even", "constant", None))
+    n = sizes(x)[-1]
+    edge = 0 if padtype is None else edge
+    why = f"x has {n} elements along the axis, and must have more than padlen, which is {edge}"
+    context_of(name, x).require(at_least(n, expr.add(edge, 1)), why)
+    y = x if padtype is None else extended(x, edge, padtype)
+    for _ in range(2):
+        y = mv.rev(run(y, y[..., :1]), (y.ndim - 1,))
+    return slice_axis(y, y.ndim - 1, edge, n)
+
+
+def filtfilt(
+    b: Any,
+    a: Any,
+    x: Any,
+    axis: Any = -1,
+    padtype: Any = "odd",
+    padlen: Any = None,
+    method: Any = "pad",
+    irlen: Any = None,
+) -> Any:
+    """Return x filtered forwards and backwards along an axis, which shifts no phase.
+
+    Traced arrays are extended at both ends (`method="pad"`).
+    """
+    if not is_traced(b, a, x):
+        return scipy_signal.filtfilt(b, a, x, axis, padtype, padlen, method, irlen)
+    if choice_of("filtfilt", "method", method, ("pad", "gust")) == "gust":
+        raise UnsupportedFunctionError("filtfilt", "method='gust' of traced arrays", "write method='pad'", user_line())
+    dtype = _dtype("filtfilt", b, a, x)
+    b, a = _normalised("filtfilt", b, a, dtype)
+    array = as_traced(x, dtype)
+    along = axis_of(axis, array.ndim, "filtfilt")
+    edge = expr.mul(3, expr.maximum(sizes(a)[0], sizes(b)[0])) if padlen is None else new_size(padlen, "filtfilt")
+    steady = _steady_state(b, a)
+    run = lambda y, first: _filtered(b, a, y, mv.broadcast_to(steady * first, (*sizes(y)[:-1], sizes(steady)[0])))[0]
+    return xp.moveaxis(_both_ways("filtfilt", xp.moveaxis(array, along, -1), edge, padtype, run), -1, along)
+
+
+# -- sections of second order ------------------------------------------------------------------------------------
+
+
+def _sections(name: str, sos: Any, dtype: np.dtype) -> list[tuple[Any, Any]]:
+    """Return numerator and denominator of each section."""
+    array = as_traced(sos, dtype)
+    if array.ndim != 2:
+        raise context_of(name, array).fail(f"sos has {array.ndim} axes", "give one row of six numbers per section")
+    count, width = array.shape
+    context_of(name, array).require_equal(size_of(width), 6, f"sections have {width} numbers and need 6")
+    rows = [array[i] for i in range(static_int(count, name, "the number of sections"))]
+    return [(row[:3] / row[3], row[3:6] / row[3]) for row in rows]
+
+
+def _chained(sections: Sequence[tuple[Any, Any]], x: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Return lines that went through one section after another, and the final conditions of each."""
+    final = []
+    for (b, a), state in zip(sections, states, strict=True):
+        x, rest = _filtered(b, a, x, state)
+        final.append(rest)
+    return x, final
+
+
+def sosfilt(sos: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
+    """Return x filtered along an axis by sections of second order; with initial conditions the final ones too."""
+    if not is_traced(sos, x, zi):
+        return scipy_signal.sosfilt(sos, x, axis, zi)
+    dtype = _dtype("sosfilt", sos, x, *([] if zi is None else [zi]))
+    sections, array = _sections("sosfilt", sos, dtype), as_traced(x, dtype)
+    along = axis_of(axis, array.ndim, "sosfilt")
+    lines = xp.moveaxis(array, along, -1)
+    if zi is None:
+        return xp.moveaxis(_chained(sections, lines, [None] * len(sections))[0], -1, along)
+    state = xp.moveaxis(as_traced(zi, dtype), along + 1, -1)
+    states = [_conditions("sosfilt", state[i], lines, 2) for i in range(len(sections))]
+    y, final = _chained(sections, lines, states)
+    return xp.moveaxis(y, -1, along), xp.moveaxis(xp.stack(final), -1, along + 1)
+
+
+def _steady_sections(sections: Sequence[tuple[Any, Any]]) -> list[Any]:
+    """Return the steady state of each section for an input of 1 to the first."""
+    states, scale = [], 1.0
+    for b, a in sections:
+        states.append(scale * _steady_state(b, a))
+        scale = scale * b.sum() / a.sum()
+    return states
+
+
+def sosfilt_zi(sos: Any) -> Any:
+    """Return the initial conditions of sections for which a constant input of 1 gives a constant output."""
+    if not is_traced(sos):
+        return scipy_signal.sosfilt_zi(sos)
+    dtype = result_type(sos) if result_type(sos).kind in "fc" else np.dtype(float)
+    return xp.stack(_steady_sections(_sections("sosfilt_zi", sos, dtype)))
+
+
+def sosfiltfilt(sos: Any, x: Any, axis: Any = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
+    """Return x filtered forwards and backwards by sections of second order; see `filtfilt`."""
+    if not is_traced(sos, x):
+        return scipy_signal.sosfiltfilt(sos, x, axis, padtype, padlen)
+    dtype = _dtype("sosfiltfilt", sos, x)
+    sections, array = _sections("sosfiltfilt", sos, dtype), as_traced(x, dtype)
+    along = axis_of(axis, array.ndim, "sosfiltfilt")
+    if padlen is None:
+        numbers = sos if is_traced(sos) else np.asarray(sos)
+        unused = [(numbers[:, column] == 0).sum() for column in (2, 5)]
+        padlen = 3 * (2 * len(sections) + 1 - (xp.minimum(*unused) if is_traced(sos) else int(min(unused))))
+    edge = shape_of(padlen, "sosfiltfilt")[0]
+    steady = _steady_sections(sections)
+
+    def run(y: Any, first: Any) -> Any:
+        states = [mv.broadcast_to(state * first, (*sizes(y)[:-1], 2)) for state in steady]
+        return _chained(sections, y, states)[0]
+
+    return xp.moveaxis(_both_ways("sosfiltfilt", xp.moveaxis(array, along, -1), edge, padtype, run), -1, along)
+
+
+# -- trends and analytic signals ---------------------------------------------------------------------------------
+
+
+def _without_line(x: Any) -> Any:
+    """Return lines less the straight line that fits each best."""
+    n = x.shape[-1]
+    at = xp.arange(n) - (n - 1) / 2
+    weight = xp.maximum((at**2).sum(), 1e-300)  # a line through one point is its value
+    centred = x - x.mean(axis=-1, keepdims=True)
+    slope = (centred * at).sum(axis=-1, keepdims=True) / weight
+    return (centred - slope * at).astype(x.dtype)
+
+
+def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
+    """Return data less its mean (`type="constant"`) or its best straight line along an axis.
+
+    `bp` are positions between which lines are fitted apart.
+    """
+    if not is_traced(data, bp):
+        return scipy_signal.detrend(data, axis, type, bp, overwrite_data)
+    choice_of("detrend", "type", type, ("linear", "l", "constant", "c"))
+    array = as_traced(data)
+    along = axis_of(axis, array.ndim, "detrend")
+    if type in ("constant", "c"):
+        return array - array.mean(axis=along, keepdims=True)
+    lines = xp.moveaxis(array if array.dtype.kind in "fc" else array.astype(float), along, -1)
+    breaks = sorted({static_int(b, "detrend", "a break") for b in np.atleast_1d(np.asarray(bp, dtype=object)).ravel()})
+    if breaks and breaks[0] < 0:
+        raise ArgumentError("detrend", f"bp={bp!r}", "is negative", "count positions from the start")
+    n = sizes(lines)[-1]
+    for b in breaks:
+        context_of("detrend", lines).require(at_least(n, b), f"the break {b} is beyond the end, at {n}")
+    starts = sorted({0, *breaks})
+    parts = [
+        _without_line(slice_axis(lines, lines.ndim - 1, start, expr.sub(end, start)))
+        for start, end in zip(starts, [*starts[1:], n], strict=True)
+    ]
+    return xp.moveaxis(xp.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0], -1, along)
+
+
+def hilbert(x: Any, N: Any = None, axis: Any = -1) -> Any:
+    """Return the analytic signal of real x along an axis, by a transform of N points."""
+    if not is_traced(x, N):
+        return scipy_signal.hilbert(x, N, axis)
+    array = as_traced(x)
+    if array.dtype.kind == "c":
+        raise DTypeError("hilbert", f"the operand is {array.dtype}", "pass its real part", user_line())
+    along = axis_of(axis, array.ndim, "hilbert")
+    count = array.shape[along] if N is None else N
+    spectrum = xp.fft.fft(array, count, along)
+    twice = 2 * xp.arange(count)
+    weight = xp.where((twice == 0) | (twice == count), 1, xp.where(twice < count, 2, 0))
+    shape = [count if axis == along else 1 for axis in range(array.ndim)]
+    return xp.fft.ifft(spectrum * xp.reshape(weight, shape).astype(spectrum.real.dtype), axis=along)
