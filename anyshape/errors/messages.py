@@ -277,7 +277,8 @@ def scope_origins(sizes: Sequence[str], origins: Sequence[object]) -> str:
 def too_much(needed: int | None, limit: int, sizes: Mapping[str, int], again: int | None) -> str:
     """Return how many bytes a run may need, how many with rematerialisation, and how many it is allowed."""
     if needed is None:
-        return f"no bound of its memory is known, and max_bytes is {limit}"
+        less = f" without checkpoint slots; with one, it may need {again} bytes" if again is not None else ""
+        return f"no bound of its memory is known{less}, and max_bytes is {limit}"
     call = ", ".join(f"{n} = {v}" for n, v in sizes.items())
     less = f", {again} where values are computed again" if again is not None else ""
     return f"may need {needed} bytes{f' for {call}' if call else ''}{less}, and max_bytes is {limit}"

@@ -43,7 +43,7 @@ class MemoryLimitError(RunMemoryError):
 
     - `needed` is the bound in bytes, None where none is known, and `formula` the bound over the sizes.
     - `where` is the line of the step that needs the most.
-    - `again` is the bound with rematerialisation, None where that saves nothing.
+    - `again` is the bound with checkpoint slots or rematerialisation, None where these save nothing.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class MemoryLimitError(RunMemoryError):
         most = f"; the most{messages.quoted(where)}{messages.at(where)}" if where is not None else ""
         problem = f"{messages.too_much(needed, limit, sizes, again)}{most}"
         advice = "call it with smaller arrays, in parts, or allow more"
-        if needed is None:
+        if needed is None and again is None:
             advice = "call it without max_bytes, or let the sizes of the arguments give all sizes and numbers of trips"
         AnyshapeError.__init__(self, f"{program}: {problem}\n  {advice}")
 

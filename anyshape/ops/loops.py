@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.ir.graph import DimSource, Graph, Node, Value
+from anyshape.graph.ir.graph import DimSource, Graph, HasParams, Node, Value
 from anyshape.graph.ir.subgraph import axes_of_variables, call_type
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, tensor
@@ -151,7 +151,7 @@ def _while_type(
     test, body = loop
     if tensor(BOOL, ()) != test.outputs[0].meta or len(test.outputs) > 1:
         raise ctx.fail("the condition of a loop is not one boolean")
-    if len(body.outputs) == carries:
+    if len(body.outputs) == carries and not slots:
         return one_or_all(loop_types(ctx, body, operands, Layout(carries), joined, 0))
     count = ctx.new_size("trips")
     types = loop_types(ctx, body, operands, Layout(carries), joined, count)
@@ -222,12 +222,8 @@ def rows_of_slots(policy: Policy, length: Size | None = None) -> Size:
 
 def changing_carries(body: Graph, layout: Layout) -> list[bool]:
     """Return for each carry whether its size may differ between trips."""
-    varying = varying_variables(body, layout)
-    carries = [v.meta.extents for v in body.inputs[: layout.carries]]
-    return [
-        any(isinstance(e, Exact) and not varying.isdisjoint(expr.variables(e.size)) for e in extents)
-        for extents in carries
-    ]
+    varying, carries = varying_variables(body, layout), [v.meta.extents for v in body.inputs[: layout.carries]]
+    return [any(isinstance(e, Exact) and not varying.isdisjoint(expr.variables(e.size)) for e in es) for es in carries]
 
 
 def slot_types(body: Graph, layout: Layout, operands: Sequence[TensorMeta], rows: Size) -> list[TensorMeta]:
@@ -343,8 +339,8 @@ def _while_fits(node: Node, params: dict[str, Any]) -> bool:
     """Return whether a node has an operand for each input of its condition and its body."""
     test, body = params["loop"]
     fits = len(node.inputs) == len(test.inputs) == len(body.inputs) >= params["carries"]
-    fits &= _fills_slots(params) and (not params["slots"] or len(body.outputs) > params["carries"])
-    return fits and len(body.outputs) >= params["carries"] + params["joined"] and len(test.outputs) == 1
+    fits &= _fills_slots(params) and len(test.outputs) == 1
+    return fits and len(body.outputs) >= params["carries"] + params["joined"]
 
 
 def _are_flags(node: Node, param: Any) -> bool:
@@ -433,6 +429,13 @@ while_each_op = define(
 LOOPS = (scan_op, while_op)
 
 
+def mask_position(node: HasParams) -> int | None:
+    """Return which result of a loop is the mask of its trips, None where it has none."""
+    params = dict(node.params)
+    has_mask = node.op is while_op and (params["slots"] or len(params["loop"][1].outputs) > params["carries"])
+    return params["carries"] if has_mask else None
+
+
 def scan(
     body: Graph,
     layout: Layout,
@@ -480,7 +483,7 @@ def while_loop(
     """Return the carries once the condition does not hold. Operands are the first carries, and captures.
 
     Where trips give more than carries, the stacked and the joined results follow behind a mask, which is true for each
-    trip. Of a batch of examples, it tells which trips an example has.
+    trip. Of a batch of examples, it tells which trips an example has. A loop with slots has a mask too.
     """
     params: dict[str, Any] = {"carries": carries, "joined": joined, "checkpoint": checkpoint, "slots": slots}
     return apply_all(while_op, *operands, loop=(test, body), **params)

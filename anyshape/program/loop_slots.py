@@ -1,7 +1,8 @@
 """Checkpoint slots for loops of a program that would take too much memory.
 
-A gradient has two scans. One stacks values that the other, which goes the other way, reads of each trip. The second can
-be a rerun of the first. Sums over trips of products of stacks, which follow, are then carries of it.
+A gradient has two loops. One stacks values that the other, a scan the other way, reads of each trip. The second can be
+a rerun of the first. Sums over trips of products of stacks, which follow, are then carries of it. The first may be a
+`while`: slots are chosen while it runs, so its trips need no bound.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from anyshape.autodiff.jvp import Replay, begin_replay, inline, replay_node
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, activate, at_line
 from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.graph import Graph, Node, Value, draws
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, draws
+from anyshape.graph.ir.subgraph import axes_of_variables
+from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
@@ -28,7 +30,7 @@ from anyshape.ops.contraction import dot_general, dot_general_op
 from anyshape.ops.core.apply import apply_all
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
-from anyshape.ops.loops import Layout, scan_op, varying_variables
+from anyshape.ops.loops import BOOL, LOOPS, Layout, mask_position, scan_op, varying_variables, while_op
 from anyshape.ops.movement import transpose_op
 from anyshape.program.replay_builder import replay_builder, replay_scope
 from anyshape.support.interruption import restores_thread
@@ -66,12 +68,12 @@ class SumOverTrips(NamedTuple):
 
 @dataclass
 class Pair:
-    """Scan that stacks values, and the one that goes back over them.
+    """Loop that stacks values, and the scan that goes back over them.
 
     - `stacks`: the stacks that nothing else reads, but `products`.
     - `products`: sums over trips of products of stacks.
     - `dropped`: the stacked results of the second one that products alone read.
-    - `slots`: the checkpoint slots, once the first scan has been emitted again.
+    - `slots`: the checkpoint slots, once the first loop has been emitted again.
     """
 
     loop: Node
@@ -85,17 +87,17 @@ class Pair:
     def length(self) -> Size:
         """Number of trips."""
         extent = self.stacks[0].meta.extents[0]
-        assert isinstance(extent, Exact)  # stacks have the length of their scan
+        assert isinstance(extent, Exact)  # stacks have the length of their loop
         return extent.size
 
 
 def pairs_of(graph: Graph) -> list[Pair]:
-    """Return the pairs of scans in which the first one need not stack all that the second one reads."""
+    """Return the pairs of loops in which the first one need not stack all that the second one reads."""
     readers, pairs = _Readers(graph), list[Pair]()
-    scans = [node for node in graph.nodes if _is_plain(node)]
-    for loop, back in itertools.combinations(scans, 2):
+    loops = [node for node in graph.nodes if _is_plain(node)]
+    for loop, back in itertools.combinations(loops, 2):
         is_free = not any(p.loop is loop or p.back is back for p in pairs)
-        if is_free and _params(back)["reverse"] != _params(loop)["reverse"]:
+        if is_free and back.op is scan_op and _params(back)["reverse"] != _goes_back(loop):
             pair = _pair(loop, back, readers)
             pairs += [pair] if pair.stacks else []
     return pairs
@@ -106,20 +108,32 @@ def _params(node: Node) -> dict[str, Any]:
 
 
 def _layout(node: Node) -> Layout:
-    return Layout(*_params(node)["layout"])
+    params = _params(node)
+    return Layout(*params["layout"]) if node.op is scan_op else Layout(params["carries"])
+
+
+def _body(node: Node) -> Graph:
+    params = _params(node)
+    graph: Graph = params["body"][0] if node.op is scan_op else params["loop"][1]
+    return graph
+
+
+def _goes_back(node: Node) -> bool:
+    return bool(node.op is scan_op and _params(node)["reverse"])
 
 
 def _is_plain(node: Node) -> bool:
-    """Return whether a node is a scan with carries that keep their sizes, and without pieces."""
-    if node.op is not scan_op or draws(node):
+    """Return whether a node is a loop with carries that keep their sizes, and without pieces."""
+    if node.op not in LOOPS or draws(node):
         return False
     params, layout = _params(node), _layout(node)
     has_pieces = layout.pieces or params["joined"] or params["slots"]
-    return bool(layout.carries) and not has_pieces and not varying_variables(params["body"][0], layout)
+    return bool(layout.carries) and not has_pieces and not varying_variables(_body(node), layout)
 
 
 def _stacks(node: Node) -> tuple[Value, ...]:
-    return node.outputs[_layout(node).carries :]
+    """Return the results that have an element of each trip, without the mask."""
+    return node.outputs[_layout(node).carries + (node.op is while_op) :]
 
 
 class _Readers:
@@ -236,11 +250,14 @@ class _Rewriter:
 
     def _emit_loop(self, pair: Pair) -> None:
         """Emit the first scan, which fills slots in place of stacks."""
-        node, env, stacks = pair.loop, self.env, {*pair.stacks}
-        wanted = [i for i, v in enumerate(node.outputs) if v not in stacks]
-        params = _params(node) | {"body": (_with_outputs(node, wanted),), "checkpoint": self.count, "slots": True}
+        node, env, params = pair.loop, self.env, _params(pair.loop)
+        wanted = [v for v in node.outputs if v not in pair.stacks]
+        mask = mask_position(node)
+        body = _with_outputs(node, [v for i, v in enumerate(node.outputs) if v in wanted and i != mask])
+        bodies = {"body": (body,)} if mask is None else {"loop": (params["loop"][0], body)}
+        params |= {"checkpoint": self.count, "slots": True, **bodies}
         results = apply_all(node.op, *[env[v] for v in node.inputs], sources=[env[v] for v in node.sources], **params)
-        env.update(zip([node.outputs[i] for i in wanted], results, strict=False))
+        env.update(zip(wanted, results, strict=False))
         pair.slots = results[len(wanted) :]
 
     def _emit_back(self, pair: Pair) -> None:
@@ -251,10 +268,31 @@ class _Rewriter:
         self.env.update(zip([*carries, *sums, *wanted], _BackScan(self, pair).results(), strict=True))
 
 
-def _with_outputs(node: Node, wanted: Sequence[int]) -> Graph:
-    """Return the body of a scan with these outputs alone."""
-    (body,) = _params(node)["body"]
-    return remove_dead_code(replace(body, outputs=tuple([body.outputs[i] for i in wanted])))
+def _with_outputs(node: Node, wanted: Sequence[Value]) -> Graph:
+    """Return the body of a loop with the outputs that give these results alone."""
+    body, mask = _body(node), mask_position(node)
+    results = [v for i, v in enumerate(node.outputs) if i != mask]
+    outputs = [y for v, y in zip(results, body.outputs, strict=True) if v in wanted]
+    return remove_dead_code(replace(body, outputs=tuple(outputs)))
+
+
+def _loop_again(ctx: ShapeGuardContext, pair: Pair, env: Replay, count: int) -> LoopAgain:
+    """Return the loop of a pair as one that runs again, and gives its carries and the stacks."""
+    loop, start, mask = pair.loop, _layout(pair.loop), mask_position(pair.loop)
+    graph = _with_outputs(loop, [*loop.outputs[: start.carries], *pair.stacks])
+    operands = [env[v] for v in loop.inputs]
+    if mask is not None:  # which gives the number of trips
+        graph, start = _over_trips(graph, start), start._replace(elements=1)
+        operands.insert(start.carries, env[loop.outputs[mask]])
+    return LoopAgain(ctx, graph, start, 0, operands, pair.slots, count, _goes_back(loop))
+
+
+def _over_trips(body: Graph, layout: Layout) -> Graph:
+    """Return the body of a `while` as that of a scan over the mask of its trips."""
+    at = layout.carries
+    inputs = (*body.inputs[:at], Value(tensor(BOOL, ())), *body.inputs[at:])
+    dims = tuple([DimSource(v, size) for v, size in axes_of_variables(inputs).items()])
+    return replace(body, inputs=inputs, dims=dims)
 
 
 class _BackScan:
@@ -264,11 +302,9 @@ class _BackScan:
         self.env, self.pair = rewriter.env, pair
         params, layout = _params(pair.back), _layout(pair.back)
         (self.body,), self.reverse, self.layout = params["body"], params["reverse"], layout
-        ctx, start = ShapeGuardContext(rewriter.builder.scope, "scan", pair.back.where), _layout(pair.loop)
-        graph = _with_outputs(pair.loop, [*range(start.carries), *map(pair.loop.outputs.index, pair.stacks)])
-        operands = [self.env[v] for v in pair.loop.inputs]
-        against = _params(pair.loop)["reverse"]
-        self.again = LoopAgain(ctx, graph, start, 0, operands, pair.slots, rewriter.count, against)
+        ctx = ShapeGuardContext(rewriter.builder.scope, "scan", pair.back.where)
+        self.again = _loop_again(ctx, pair, self.env, rewriter.count)
+        operands = self.again.operands
         self.made = dict(zip(pair.stacks, self.again.made()[0], strict=True))
         xs = [self.made[v] if v in self.made else self.env[v] for v in pair.back.inputs]
         options: dict[str, Any] = {"like": operands, "metas": [x.meta for x in xs]}

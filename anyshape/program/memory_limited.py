@@ -24,6 +24,7 @@ from anyshape.support.packages import loop_slots
 
 _LOG = logging.getLogger("anyshape.passes")
 _SEGMENTS = (1, 2, 4, 8, 16)  # into which the first part of a program is cut; more of them keep more and peak less
+_MOST_SLOTS = 1024  # of a loop whose trips values decide: 500,000 trips are made three times at most
 _MAX_SEARCHES = 4  # of one program; later calls use one of the plans found
 
 
@@ -93,11 +94,10 @@ class MemoryLimitedPlans:
         Memory grows with the number of slots, nearly in proportion.
         """
         lengths = [cost.bound(self.graph, pair.length) for pair in loop_slots.pairs_of(self.graph)]
-        trips = [bytes_at(length, sizes) for length in lengths if length is not None]
-        if not trips:
+        if not lengths:
             return
-        make = lambda count: optimize(loop_slots.with_slots(self.graph, count, self._has_known_length))
-        most, one = max(1, *trips), make(1)
+        make = lambda count: optimize(loop_slots.with_slots(self.graph, count))
+        most, one = max(1, *[_MOST_SLOTS if n is None else bytes_at(n, sizes) for n in lengths]), make(1)
         every = make(most)
         yield f"with {most} checkpoint slots", every
         low, high = self._peak(one, sizes), self._peak(every, sizes)
@@ -105,9 +105,6 @@ class MemoryLimitedPlans:
             count = 1 + (self.limit - low) * (most - 1) // (high - low)
             yield f"with {count} checkpoint slots", make(count)
         yield "with one checkpoint slot", one
-
-    def _has_known_length(self, pair: loop_slots.Pair) -> bool:
-        return cost.bound(self.graph, pair.length) is not None
 
     def _peak(self, graph: Graph, sizes: Mapping[str, int]) -> int | None:
         """Return the bytes that a graph takes at these sizes, None where they have no known bound."""

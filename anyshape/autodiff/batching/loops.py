@@ -9,7 +9,7 @@ from dataclasses import replace
 from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.control_flow.example_loops import of_batches
 from anyshape.autodiff.control_flow.live_rows import LiveRows
-from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, with_axis
+from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, counted, with_axis
 from anyshape.autodiff.control_flow.loop_reruns import first_slots, slot_flags
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.autodiff.subgraph_transforms import batch_element, derived
@@ -39,6 +39,10 @@ def _scan_batch(ctx, size, batched, *operands, body, layout, joined, reverse, en
 
 def _while_batch(ctx, size, batched, *operands, loop, carries, joined, checkpoint, slots):
     test, body = loop
+    if slots and len(body.outputs) == carries:
+        params = {"carries": carries, "joined": joined, "checkpoint": checkpoint, "slots": True}
+        results = _while_batch(ctx, size, batched, *operands, loop=(test, counted(body)), **params)
+        return *results[: carries + 1], *results[carries + 2 :]
     metas = of_one(operands, batched)
     whole = Loop(ctx, operands, body, lp.Layout(carries), joined, test=test, metas=metas, checkpoint=checkpoint)
     have = Inputs.of(whole.layout, batched)

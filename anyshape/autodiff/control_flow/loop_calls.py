@@ -11,15 +11,16 @@ from anyshape.autodiff.control_flow.branch_derivatives import Typed
 from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.subgraph_transforms import batch_element, derived, with_shared_variables
 from anyshape.graph.ir.builder import Builder
-from anyshape.graph.ir.graph import Graph, Value
+from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple
 from anyshape.graph.ir.subgraph import close, sizes_at
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.ops import loops as lp
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.flop_counts import Shape
+from anyshape.ops.creation import full_op
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
@@ -269,6 +270,13 @@ def _of_shape(x: Any, meta: TensorMeta, batch: Shape) -> Any:
 def _apart(graph: Graph, results: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     """Return the results of a loop that its body gives, and its checkpoint slots."""
     return results[: len(graph.outputs)], results[len(graph.outputs) :]
+
+
+def counted(body: Graph) -> Graph:
+    """Return the body of a `while` with one more result, to which each trip adds one element."""
+    one = Value(tensor(lp.BOOL, ()))
+    fill = Node(full_op, (), (), params_tuple({"dtype": lp.BOOL, "shape": (), "value": True}), (one,))
+    return replace(body, nodes=(*body.nodes, fill), outputs=(*body.outputs, one))
 
 
 def by_flags(flags: Iterable[bool], xs: Iterable[Any]) -> list[Any]:

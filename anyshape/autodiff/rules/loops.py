@@ -5,7 +5,7 @@ has the first carries in the first slot, and fills no other.
 """
 
 from anyshape.autodiff.control_flow.example_loops import ExampleLoops
-from anyshape.autodiff.control_flow.loop_calls import Loop
+from anyshape.autodiff.control_flow.loop_calls import Loop, counted
 from anyshape.autodiff.control_flow.loop_modes import are_inside, jvp_of_loop, transpose_loop
 from anyshape.autodiff.control_flow.loop_reruns import first_slots
 from anyshape.autodiff.jvp import Pushed, push
@@ -40,6 +40,10 @@ def _scan_transpose(ctx, cts, *operands, body, layout, joined, reverse, ends, ch
 
 def _while_jvp(ctx, tangents, out, *operands, loop, carries, joined, checkpoint, slots):
     test, body = loop
+    if slots and len(body.outputs) == carries:
+        params = {"loop": (test, counted(body)), "carries": carries, "joined": joined, "checkpoint": checkpoint}
+        pushed = _while_jvp(ctx, tangents, out, *operands, slots=True, **params)
+        return Pushed(*[[*ys[: carries + 1], *ys[carries + 2 :]] for ys in (pushed.outputs, pushed.tangents)])
     whole = Loop(ctx, operands, body, lp.Layout(carries), joined, test=test, checkpoint=checkpoint)
     return _with_slots(whole, jvp_of_loop(whole, tangents), slots)
 

@@ -15,7 +15,7 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core.apply import KERNELS
-from anyshape.ops.loops import LOOPS
+from anyshape.ops.loops import LOOPS, mask_position
 
 BufferKey = tuple[np.dtype, tuple[Size, ...]]  # dtype and sizes
 
@@ -76,6 +76,10 @@ class BufferReuse:
         alias = TRAITS[step.op].alias
         if not alias.may_share:
             self.fresh.update(step.outputs)
+            mask = mask_position(step)
+            if mask is not None:
+                self.fresh.remove(step.outputs[mask])
+                self.stretched.add(step.outputs[mask])
             return
         source = step.inputs[0]
         self.base[step.outputs[0]] = self.base.get(source, source)

@@ -27,6 +27,7 @@ from anyshape.graph.sizes import expr, polynomial_bounds
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.polynomials import Monomial
+from anyshape.ops.loops import mask_position
 from anyshape.support.lazy_dataclass import dataclass
 
 OVERHANG = 8  # tiles at most into which rows are cut that would fill fewer
@@ -78,8 +79,7 @@ class Budget:
 
         Raise MemoryLimitError if there is none.
         """
-        recompute = self.recompute if self.needed is not None else None
-        run, recomputed_bytes = recompute(sizes) if recompute is not None else (None, None)
+        run, recomputed_bytes = self.recompute(sizes) if self.recompute is not None else (None, None)
         if run is not None and recomputed_bytes is not None and recomputed_bytes <= self.limit:
             return run
         if self.fallback is not None:
@@ -260,11 +260,15 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
 
 def _enter(memory: _Memory, step: Step) -> Size | None:
     """Add the results of a step; return the bytes that it needs besides, None if that is not known."""
+    mask = mask_position(step)
+    unallocated = [] if mask is None else [step.outputs[mask]]
     for slot, meta in zip(step.outputs, step.results, strict=True):
         if step.reuse is not None:
             memory.share(slot, step.reuse)
         elif not TRAITS[step.op].alias.may_allocate and not step.fallback:
             memory.share(slot, step.inputs[0])
+        elif slot in unallocated:
+            memory.allocate(slot, 0)
         elif not _allocate(memory, step, slot, meta):
             return None
     between = [bytes_of(m) for part in step.fallback[:-1] for m in part.results]

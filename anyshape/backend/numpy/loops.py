@@ -56,7 +56,7 @@ def run_while(run_graph, operands, loop, carries, joined, checkpoint, slots):
         current = results[:carries]
         for column, result in zip(added, results[carries:]):
             column.append(result)
-    mask = [np.ones(count, bool)] if added else []
+    mask = [np.ones(count, bool)] if added or slots else []
     results = collected(body, lp.Layout(carries), joined, _shapes(operands), added)
     return [*owned(current, operands), *mask, *results, *([] if held is None else held.results())]
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 NO_TRIP = -1
+SLOT_BYTES = 96  # of Python's objects for each slot, at most: tuples of its trip, level and row
 Carries = Sequence[Any]
 
 

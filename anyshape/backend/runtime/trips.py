@@ -19,6 +19,11 @@ def pieces(joined: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
     return [joined[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
+def mask_of(trips: int) -> np.ndarray:
+    """Return the mask of so many trips, which is true for each: one element stands for all."""
+    return np.broadcast_to(np.True_, trips)
+
+
 def stacked(parts: Sequence[Any], dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     """Return arrays of one shape as one array, with an axis for the trips in front."""
     result = np.empty((len(parts), *shape), dtype)

@@ -19,7 +19,7 @@ from anyshape.backend.compiler.loop_blocks import trips_of_block, trips_variable
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
 from anyshape.backend.runtime.checkpoint_slots import Slots
-from anyshape.backend.runtime.trips import check_ends, joined, owned, pieces, stacked
+from anyshape.backend.runtime.trips import check_ends, joined, mask_of, owned, pieces, stacked
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.sizes.expr import as_atom, variables
 from anyshape.graph.sizes.symbols import InputAxis
@@ -29,6 +29,7 @@ RUNTIME = {
     "_Slots": Slots,
     "_check_ends": check_ends,
     "_joined": joined,
+    "_mask_of": mask_of,
     "_owned": owned,
     "_pieces": pieces,
     "_stacked": stacked,
@@ -37,7 +38,7 @@ RUNTIME = {
 
 def write_loop(writer: Any, step: Step, body_source: type) -> None:
     """Write a loop; `body_source` writes the plan of a subgraph."""
-    writer.names |= RUNTIME | {"_count": itertools.count, "_empty": np.empty, "_int64": np.int64, "_ones": np.ones}
+    writer.names |= RUNTIME | {"_count": itertools.count, "_empty": np.empty, "_int64": np.int64}
     (_Scan if step.op is scan_op else _While)(writer, step, body_source).write()
 
 
@@ -436,7 +437,7 @@ class _While(_Loop):
         lines = self.writer.lines
         self.write_carries()
         lines += [f"{local} = []" for local in self.added]
-        number, mask = f"{self.prefix}k", bool(self.added)
+        number, mask = f"{self.prefix}k", bool(self.added or self.slots)
         lines += [f"{number} = -1"] if mask else []
         self.write_slots(str(self.params["checkpoint"]))
         self.write_condition("")
@@ -454,8 +455,7 @@ class _While(_Loop):
         lines += ["else:", f"    {without_trips[0]}"] if without_trips else []
         carries = self.layout.carries
         if mask:
-            dtype = self.writer.bind("dtype", np.dtype(bool))
-            lines.append(f"{self.step.outputs[carries]} = _ones({number} + 1, {dtype})")
+            lines.append(f"{self.step.outputs[carries]} = _mask_of({number} + 1)")
         self.write_results(carries + mask, False)
 
     def write_condition(self, indent: str) -> None:

@@ -302,3 +302,10 @@ def equal_choices(s: Simplifier, node: Node) -> Replacement:
     """select(mask, x, x) = x."""
     _, x, y = node.inputs
     return x if x is y else None
+
+
+def known_choice(s: Simplifier, node: Node) -> Replacement:
+    """select(True, x, y) = x, and select(False, x, y) = y."""
+    mask, x, y = node.inputs
+    literal = s.literal(mask)
+    return None if literal is None else x if literal else y

@@ -16,6 +16,7 @@ from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_co
 from anyshape.backend.compiler.passes.fusion.fuse import fuse
 from anyshape.backend.compiler.passes.fusion.pad_add import fold_pads_into_sums
 from anyshape.backend.compiler.passes.hoist_shape_only import hoist_shape_only
+from anyshape.backend.compiler.passes.loop_masks import without_masks
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.prune_branches import prune_branches
 from anyshape.backend.compiler.passes.simplify import simplify
@@ -88,7 +89,10 @@ def prepare_to_run(graph: Graph) -> Graph:
     plain = _without_custom_rules(graph)
     pairs = to_pairs(_without(plain if plain is graph else optimize(plain), (stop_gradient_op,)))
     whole = _without(pairs if pairs is graph else optimize(pairs), (enter_checkpoint_op, leave_checkpoint_op))
-    return _without_nodes(whole, _of_proved_sizes(whole))
+    final = without_masks(whole)
+    if final is not whole:
+        final = optimize(final)
+    return _without_nodes(final, _of_proved_sizes(final))
 
 
 def _without_custom_rules(graph: Graph) -> Graph:

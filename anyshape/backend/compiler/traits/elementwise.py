@@ -99,7 +99,9 @@ declare(SILENT._replace(alias=Alias.VIEW), ew.real_op, ew.imag_op)
 declare(SILENT, ew.conj_op)
 declare(ELEMENTWISE, ew.complex_op, ew.narrow_op)
 declare(_simplified(identities.same_dtype), ew.convert_op)
-declare(_simplified(identities.equal_choices)._replace(scratch=scratch.bit_masks), ew.select_op)
+declare(
+    _simplified(identities.equal_choices, identities.known_choice)._replace(scratch=scratch.bit_masks), ew.select_op
+)
 
 # -- ops of plans
 

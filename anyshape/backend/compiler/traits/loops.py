@@ -9,6 +9,7 @@ from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
 from anyshape.backend.compiler.scratch import bytes_of, total_bytes
+from anyshape.backend.runtime.checkpoint_slots import SLOT_BYTES
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, Size
@@ -23,7 +24,7 @@ def _bytes_of_trips(step: Step) -> Size | None:
     if params["joined"] or layout.pieces or lp.varying_variables(params["body"][0], layout):
         return None
     operands = layout.per_trip(step.metas[: len(params["body"][0].inputs)])
-    parts: list[Size | None] = [total_bytes(map(bytes_of, step.results[: layout.carries]))]
+    parts: list[Size | None] = [total_bytes(map(bytes_of, step.results[: layout.carries])), _bytes_of_slots(step)]
     shared = ahead.output_metas
     of_trip = [TensorMeta(m.dtype, m.extents[1:]) for block in blocks for m in block.output_metas]
     parts += [_peak_at(plan, sizes_of_body(plan, [*operands, *shared, *of_trip])) for plan in (ahead, trip)]
@@ -62,10 +63,22 @@ def _bytes_of_while(step: Step) -> Size | None:
     if lp.varying_variables(body, layout):
         return None
     metas = [*step.metas[: len(body.inputs)], *step.bodies[-2].output_metas]
-    stacked = len(body.outputs) + 1  # carries, answers of the condition, and stacks; slots are filled in place
-    parts = [total_bytes(map(bytes_of, step.results[:stacked]))]
+    mask = lp.mask_position(step)
+    ends = range(len(body.outputs) + (mask is not None))  # carries and stacks; slots are filled in place
+    parts = [total_bytes([bytes_of(step.results[i]) for i in ends if i != mask]), _bytes_of_slots(step)]
     parts += [_peak_at(plan, sizes_of_body(plan, metas)) for plan in step.bodies]
     return total_bytes(parts)
+
+
+def _bytes_of_slots(step: Step) -> Size | None:
+    """Return the bytes of what a loop notes of its checkpoint slots, beside their carries."""
+    params = dict(step.params)
+    if not params["slots"]:
+        return 0
+    length = None
+    if "layout" in params:
+        (length, *_) = step.metas[lp.Layout(*params["layout"]).stacks.start].sizes or (None,)
+    return expr.mul(SLOT_BYTES, lp.rows_of_slots(params["checkpoint"], length))
 
 
 def _unknown(step: Step) -> Size | None:

@@ -9,6 +9,7 @@ from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
 from anyshape.backend.compiler.scratch import bytes_of, total_bytes
+from anyshape.backend.runtime.checkpoint_slots import SLOT_BYTES
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Size
@@ -36,6 +37,7 @@ def _bytes_of_trips(step: Step) -> Size | None:
     held = [] if params.get("owned_operands") else parts.slots
     sizes = [
         _peak(again, before), _peak(lower(body), operands),
+        bytes_of(parts.slots[0], SLOT_BYTES),
         total_bytes(map(bytes_of, [*before[: start.carries], *made, *parts.own[: layout.carries], *held])),
     ]  # fmt: skip
     known = [size for size in sizes if size is not None]
