@@ -191,7 +191,7 @@ class SymbolicScope(Scope):
 
     def __repr__(self) -> str:
         variables = dict.fromkeys(v for s in self.names.values() for v in dims.variables(s))
-        ranges = [_range_text(str(v), *v.bounds()) for v in variables]
+        ranges = [_range_text(str(v), *v.interval) for v in variables]
         constraints = [str(c.claim) for c in self.conditions]
         return f"SymbolicScope({'; '.join(', '.join(part) for part in (ranges, constraints) if part)})"
 

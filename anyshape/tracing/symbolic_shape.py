@@ -270,7 +270,7 @@ def _in_range(shape: SymbolicShape, values: Mapping[DimVar, Any]) -> list[Condit
     """Return the conditions that sizes lie in the ranges of the variables that they replace."""
     conditions = []
     for variable, size in values.items():
-        low, high = variable.bounds()
+        low, high = variable.interval
         if has_type(size, int) and size > LARGEST_SIZE:
             problem = f"{variable} is bound to a number that is larger than any array"
             raise SpecError(str(shape), problem, f"bind sizes of at most {LARGEST_SIZE}")

@@ -12,9 +12,18 @@ from collections.abc import Mapping, Sequence, Set
 
 from anyshape.errors import SizeLimitError
 from anyshape.graph.prover.claim_index import Claims, connected_claims
-from anyshape.graph.prover.constraints import Claim, Verdict, at_least, equal, implied_broadcasts, substitute_claim
+from anyshape.graph.prover.constraints import (
+    NO,
+    UNKNOWN,
+    YES,
+    Claim,
+    Verdict,
+    at_least,
+    equal,
+    implied_broadcasts,
+    substitute_claim,
+)
 from anyshape.graph.prover.decide import (
-    Links,
     contradict,
     decide_at_points,
     decide_by_bounds,
@@ -25,12 +34,12 @@ from anyshape.graph.prover.decide import (
     is_unprovable,
     stretches_to,
 )
+from anyshape.graph.prover.known_facts import LINKS, KnownFacts
 from anyshape.graph.prover.solvers.equalities import (
     informative_claims,
     mentions,
     range_claims,
     replacements_from,
-    rewritten,
     simplify_relation,
     substitute_if_defined,
     substitute_in_replacements,
@@ -51,7 +60,7 @@ from anyshape.graph.prover.solvers.models import (
     value_in,
 )
 from anyshape.graph.prover.solvers.search_budget import SearchBudget, out_of_time
-from anyshape.graph.prover.verdict_tables import FinalVerdicts, VerdictTables, key_of, keys_of
+from anyshape.graph.prover.verdict_tables import FinalVerdicts, VerdictTables, key_of
 from anyshape.graph.sizes import expr, intervals
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound, negated
@@ -61,7 +70,6 @@ from anyshape.support.packages import one_variable
 # CPU seconds of integer sets: in total, per query, and per query once the total is spent.
 _SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST = 4.0, 0.8, 0.005
 _LEAVES = 400  # parts of sets that a search for an optional proof may examine
-_LINKS = ("broadcasts", "stretches")  # chains of such claims lead from one size to another
 
 
 class Assumptions:
@@ -74,9 +82,7 @@ class Assumptions:
         self._runtime = {} if runtime is None else runtime
         self.claims = Claims()
         self._stated = Claims()  # the claims, over variables that no equality determines
-        self._facts = Claims()  # the claims but links, with every equality applied
-        self._link_facts: list[Claim] = []
-        self._links: Links | None = Links()  # of these; None: to be rebuilt
+        self._facts = KnownFacts()
         self._replacements: dict[Atom, Size] = {}
         self._determined = False  # some equality determines a variable
         self._normal_forms: dict[Size, Size] = {}
@@ -102,11 +108,10 @@ class Assumptions:
         for atom, size in replacements:
             if atom not in self._replacements:
                 self._replace(atom, size)
-                self._links = None
             elif self._replacements[atom] != size:
                 self.note_equal(self._replacements[atom], size)
         if not replacements or normal.relation != "==":
-            self._add_fact(normal)
+            self._facts.add(normal)
         self._models.note(claim)
         self._verdicts.reopen(claim)
         self._bounds.clear()
@@ -115,14 +120,6 @@ class Assumptions:
             self._normal_forms.pop(size, None)
             self._simplest_forms.pop(size, None)
         self._open_divisions.clear()
-
-    def _add_fact(self, fact: Claim) -> None:
-        if fact.relation not in _LINKS:
-            self._facts.add(fact)
-            return
-        self._link_facts.append(fact)
-        if self._links is not None:
-            self._links.add(fact)
 
     def without(self, sizes: Set[DimVar], verdicts: FinalVerdicts) -> Assumptions:
         """Return a copy without claims about `sizes`; of the final verdicts it keeps those given."""
@@ -148,9 +145,7 @@ class Assumptions:
         substitute_in_replacements(self._replacements, atom, size)
         self._replacements[atom] = size
         self._verdicts.equal.rewrite(self._replacements.get, atom)
-        self._link_facts.extend(stretches_to(atom, size))
-        self._facts = Claims(rewritten(self._facts, atom, self._replacements.get))
-        self._link_facts = rewritten(self._link_facts, atom, self._replacements.get)
+        self._facts.rewrite(atom, self._replacements.get, stretches_to(atom, size))
         if isinstance(atom, DimVar):
             self._determined = True
             self._stated = Claims(self._stated_without(atom, size))
@@ -164,7 +159,7 @@ class Assumptions:
         for claim in self._stated:
             stated += substitute_keeping_broadcasts(claim, single.get) if mentions(claim, variable) else [claim]
         stated += range_claims(variable, size)
-        return [c for c in stated if implied_broadcasts(c) or decide_quickly(c) is not Verdict.YES]
+        return [c for c in stated if implied_broadcasts(c) or decide_quickly(c) is not YES]
 
     def _value_of_variable(self, atom: Atom) -> Size | None:
         """Return the size that a variable is known to equal. Calls stay, so that no fact about them is lost."""
@@ -201,7 +196,7 @@ class Assumptions:
             if isinstance(simplest, DimExpr) and simplest.depth:
                 shorter = self._find_shorter(simplest)
                 for link in () if shorter is simplest else stretches_to(simplest.atom, shorter):
-                    self._add_fact(link)
+                    self._facts.add(link)
                 simplest = self.normal(shorter)
             self._simplest_forms[size] = simplest
         return simplest
@@ -223,19 +218,21 @@ class Assumptions:
 
     def decide(self, claim: Claim) -> Verdict:
         """Return YES if the assumptions imply the claim, NO if they contradict it, else UNKNOWN."""
-        if claim.left is claim.right and claim.relation != "!=":
-            return Verdict.YES
-        key, tables = (claim.relation, claim.left, claim.right), self._verdicts
+        relation, left, right = key = claim.relation, claim.left, claim.right
+        if left is right and relation != "!=":
+            return YES
+        tables = self._verdicts
         verdict = tables.settled.get(key)
         if verdict is not None:
             return verdict
-        if key in tables.undecided:
-            return Verdict.UNKNOWN
+        is_undecided = tables.open.get(key)
+        if is_undecided:
+            return UNKNOWN
         verdict = decide_by_form(claim)
-        if verdict is Verdict.UNKNOWN:
-            verdict = self._decide(claim, need_proof=key not in tables.unproved)
-            if verdict is Verdict.UNKNOWN:
-                tables.undecided.update(keys_of(claim))
+        if verdict is UNKNOWN:
+            verdict = self._decide(claim, need_proof=is_undecided is None)
+            if verdict is UNKNOWN:
+                tables.leave_open(claim, is_undecided=True)
             else:
                 tables.settle(claim, verdict)
         return verdict
@@ -248,21 +245,21 @@ class Assumptions:
         """Return whether the claim is proved, without the work of refuting it, by a search of at most these leaves."""
         key, tables = (claim.relation, claim.left, claim.right), self._verdicts
         verdict = tables.settled.get(key)
-        if verdict is None and key not in tables.undecided and key not in tables.unproved:
+        if verdict is None and key not in tables.open:
             verdict = decide_by_form(claim)
-            if verdict is Verdict.UNKNOWN:
+            if verdict is UNKNOWN:
                 verdict = self._decide(claim, need_refutation=False, leaves=leaves)
-                if verdict is Verdict.UNKNOWN:
-                    tables.unproved.update(keys_of(claim))
+                if verdict is UNKNOWN:
+                    tables.leave_open(claim, is_undecided=False)
                 else:
                     tables.settle(claim, verdict)
-        return verdict is Verdict.YES
+        return verdict is YES
 
     def proves_required(self, claim: Claim) -> bool:
         """Return whether the claim is proved, with the work that a claim may cost without which a trace ends."""
         with contextlib.suppress(ZeroDivisionError):
             self._verdicts.retry(claim, self._shortest(claim))
-        return self.decide(claim) is Verdict.YES
+        return self.decide(claim) is YES
 
     def note_equal(self, a: Size, b: Size) -> None:
         """Note that two sizes are equal wherever all assumptions hold, which other means than a proof have shown."""
@@ -273,9 +270,9 @@ class Assumptions:
         verdict = self._verdicts.settled.get(key_of(claim))
         if verdict is None:
             verdict = decide_by_form(claim)
-            if verdict is Verdict.UNKNOWN:
+            if verdict is UNKNOWN:
                 verdict = self._decide_at_once(claim)[1]
-        return verdict is Verdict.YES
+        return verdict is YES
 
     def _decide_at_once(self, claim: Claim) -> tuple[Claim | None, Verdict]:
         """Return the claim about the shortest of equal sizes, and the verdict of the cheap methods.
@@ -287,17 +284,17 @@ class Assumptions:
             try:
                 query = self._shortest(claim)
             except ZeroDivisionError:  # undefined wherever all assumptions hold
-                return None, Verdict.NO
+                return None, NO
         if query is not claim:
             verdict = decide_by_form(query)
-            if verdict is not Verdict.UNKNOWN:
+            if verdict is not UNKNOWN:
                 return None, verdict
             verdict = self._verdicts.settled.get(key_of(query), verdict)
-            if verdict is not Verdict.UNKNOWN:
+            if verdict is not UNKNOWN:
                 return query, verdict
-        if claim.relation == "stretches" and self._known_links().reaches(claim.left, claim.right):
-            return query, Verdict.YES  # links lead to sizes as written
-        return query, decide_by_bounds(query, lambda: self._facts.about(query.variables()), self._known_links)
+        if claim.relation == "stretches" and self._facts.links().reaches(claim.left, claim.right):
+            return query, YES  # links lead to sizes as written
+        return query, decide_by_bounds(query, lambda: self._facts.about(query), self._facts.links)
 
     def _shortest(self, claim: Claim) -> Claim:
         """Return the claim about the shortest sizes that are proved equal to its sides."""
@@ -315,24 +312,25 @@ class Assumptions:
         query, verdict = self._decide_at_once(claim)
         if query is None:
             return verdict
-        if verdict is Verdict.UNKNOWN and not self._verdicts.is_given_up(query):
+        if verdict is UNKNOWN and not self._verdicts.is_given_up(query):
             outcomes: set[bool | None] = set() if need_proof else {False}
             for model in self._models.newest_first():
                 outcomes.add(truth(claim, model))
                 if is_unprovable(outcomes, need_refutation):
-                    return Verdict.UNKNOWN
+                    return UNKNOWN
             self.queried.update(query.variables())
             with self._budget.query(leaves) as work:
                 verdict = self._decide_by_sets(claim, query, outcomes, need_refutation, work.leaves > 0)
-                work.decided = verdict is not Verdict.UNKNOWN
-        is_equal = verdict is Verdict.YES and claim.relation == "=="
-        if is_equal or (query is not claim and verdict is not Verdict.UNKNOWN):
+                work.decided = verdict is not UNKNOWN
+        is_equal = verdict is YES and claim.relation == "=="
+        if is_equal or (query is not claim and verdict is not UNKNOWN):
             self._note_query(claim, query, verdict, is_equal)
         return verdict
 
     def _note_query(self, claim: Claim, query: Claim, verdict: Verdict, is_equal: bool) -> None:
         """Note the verdict of the query, if the sizes inside the claim are known to broadcast."""
-        if all(self.proves_at_once(c) for c in implied_broadcasts(claim)):
+        broadcasts = implied_broadcasts(claim)
+        if not broadcasts or all(self.proves_at_once(c) for c in broadcasts):
             if query is not claim:
                 self._verdicts.settle(query, verdict)
             if is_equal:
@@ -345,16 +343,16 @@ class Assumptions:
         claim, facts = self._with_facts(original, query)
         has_one_variable = one_variable.is_about_one_variable([claim, *facts])
         if False not in outcomes and not has_one_variable:
-            has_links = any(c.relation in _LINKS for c in [claim, *facts])
+            has_links = any(c.relation in LINKS for c in [claim, *facts])
             outcomes.add(self._models.separate(original, [claim, *facts], has_links=has_links))
             if is_unprovable(outcomes, need_refutation):
-                return Verdict.UNKNOWN
+                return UNKNOWN
         if count_products(claim.left) + count_products(claim.right):
             verdict, claim, facts = self._decide_product(claim, facts)
-            if verdict is not Verdict.UNKNOWN:
+            if verdict is not UNKNOWN:
                 return verdict
         if (not facts and is_independent(claim)) or not (may_search or has_one_variable):
-            return Verdict.UNKNOWN
+            return UNKNOWN
         need_refutation = need_refutation and True not in outcomes
         return self._search(claim, facts, query, need_refutation=need_refutation, need_proof=False not in outcomes)
 
@@ -384,7 +382,7 @@ class Assumptions:
     def _decide_product(self, claim: Claim, facts: list[Claim]) -> tuple[Verdict, Claim, list[Claim]]:
         """Return the verdict of few points and of better forms, and the claim and the facts in these forms."""
         verdict = decide_at_points(claim, self._points(claim, facts))
-        if facts and verdict is Verdict.UNKNOWN:
+        if facts and verdict is UNKNOWN:
             claim, *facts = self._with_ranges([claim, *facts])
             verdict = decide_quickly(claim)
         claim, *facts = nest_quotients([claim, *facts])
@@ -407,14 +405,9 @@ class Assumptions:
         if not isinstance(atom, Call) or atom.function not in ("floordiv", "mod") or isinstance(atom.args[1], int):
             return None
         a, b = atom.args
-        if self.decide(at_least(a, 0)) is Verdict.YES and self.decide(at_least(b - 1, a)) is Verdict.YES:
+        if self.decide(at_least(a, 0)) is YES and self.decide(at_least(b - 1, a)) is YES:
             return 0 if atom.function == "floordiv" else a
         return None
-
-    def _known_links(self) -> Links:
-        if self._links is None:
-            self._links = Links(self._link_facts)
-        return self._links
 
     # -- contradictions
 
@@ -425,7 +418,7 @@ class Assumptions:
         if implied_broadcasts(claim):
             with self._budget.query():
                 return not contradict(claim, connected_claims(claim, self.claims))
-        return self.decide(claim) is not Verdict.NO
+        return self.decide(claim) is not NO
 
     def core(self, claim: Claim) -> list[Claim]:
         """Return the claim, which is known to be false, and a minimal set of assumptions that contradict it."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.sizes.expr import DimVar, Size
 
 _MOST_CONNECTED = 100  # the nearest ones are used
+_NONE: Mapping[int, Claim] = MappingProxyType({})
 
 
 class Claims:
@@ -20,7 +23,7 @@ class Claims:
 
     def __init__(self, claims: Iterable[Claim] = ()) -> None:
         self._claims: dict[Hashable, Claim] = {}
-        self._by_variable: dict[DimVar, dict[Hashable, Claim]] | None = None  # made when it is needed
+        self._by_variable: dict[DimVar, dict[int, Claim]] | None = None  # by identity; made when it is needed
         for claim in claims:
             self.add(claim)
 
@@ -35,43 +38,40 @@ class Claims:
             if excess >= bound_of(known)[1]:
                 return
             del self._claims[key]  # the new one comes last
+            if self._by_variable is not None:
+                for variable in known.variables():
+                    del self._by_variable[variable][id(known)]
         self._claims[key] = claim
         if self._by_variable is not None:
-            _index(key, claim, self._by_variable)
+            _enter(claim, self._by_variable)
 
-    def _indexed(self) -> dict[DimVar, dict[Hashable, Claim]]:
+    def _indexed(self) -> dict[DimVar, dict[int, Claim]]:
         """Return the claims by variable."""
         if self._by_variable is None:
             self._by_variable = {}
-            for key, claim in self._claims.items():
-                _index(key, claim, self._by_variable)
+            for claim in self._claims.values():
+                _enter(claim, self._by_variable)
         return self._by_variable
 
-    def get(self, variable: DimVar, default: Sequence[Claim] = (), /) -> Sequence[Claim]:
-        """Return the claims about a variable."""
-        about = self._indexed().get(variable)
-        return default if about is None else [*about.values()]
+    def near(self, variable: DimVar) -> Mapping[int, Claim]:
+        """Return the claims about a variable, by identity."""
+        return self._indexed().get(variable, _NONE)
 
     def about(self, variables: Iterable[DimVar]) -> Sequence[Claim]:
         """Return the claims about some of the variables."""
         if not self._claims:
             return ()
-        index = self._indexed()
-        about: dict[Hashable, Claim] = {}
+        index, about = self._indexed(), dict[int, Claim]()
         for variable in variables:
-            about.update(index.get(variable, ()))
-        return [*about.values()]
+            if variable in index:
+                about.update(index[variable])
+        return list(about.values())
 
 
-def _index(key: Hashable, claim: Claim, by_variable: dict[DimVar, dict[Hashable, Claim]]) -> None:
+def _enter(claim: Claim, by_variable: dict[DimVar, dict[int, Claim]]) -> None:
     """Put a claim last among those about each of its variables."""
     for variable in claim.variables():
-        about = by_variable.get(variable)
-        if about is None:
-            by_variable[variable] = {key: claim}
-        else:
-            about.pop(key, None)
-            about[key] = claim
+        by_variable.setdefault(variable, {})[id(claim)] = claim
 
 
 def bound_of(claim: Claim) -> tuple[Hashable, int]:
@@ -96,26 +96,22 @@ def _without_constant(size: Size) -> tuple[tuple[Any, ...], int]:
 class Index(Protocol):
     """Claims by variable."""
 
-    def get(self, variable: DimVar, default: Sequence[Claim], /) -> Sequence[Claim]:
-        """Return the claims about a variable, or the default without any."""
+    def near(self, variable: DimVar) -> Mapping[int, Claim]:
+        """Return the claims about a variable, by identity."""
 
 
 def connected_claims(claim: Claim, index: Index) -> list[Claim]:
     """Return the claims that share variables with this one, directly or through others, nearest first."""
-    connected: dict[Claim, None] = {}
-    visited: set[DimVar] = set()
-    seen: set[int] = set()  # by identity: a claim occurs at each of its variables
-    frontier = claim.variables()
+    connected: dict[int, Claim] = {}
+    frontier: Iterable[DimVar] = claim.variables()
+    visited = set(frontier)
     while frontier:
-        fresh = [v for v in dict.fromkeys(frontier) if v not in visited]
-        visited.update(fresh)
-        new: list[Claim] = []
-        for variable in fresh:
-            near = [c for c in index.get(variable, ()) if id(c) not in seen]
-            seen.update(map(id, near))
-            connected.update(dict.fromkeys(near))
+        before = len(connected)
+        for variable in frontier:
+            connected.update(index.near(variable))
             if len(connected) >= _MOST_CONNECTED:
-                return list(connected)[:_MOST_CONNECTED]
-            new += near
-        frontier = [w for c in new for w in c.variables() if w not in visited]
-    return list(connected)
+                return list(connected.values())[:_MOST_CONNECTED]
+        new = itertools.islice(connected.values(), before, None)
+        frontier = dict.fromkeys([v for c in new for v in c.variables() if v not in visited])
+        visited.update(frontier)
+    return list(connected.values())

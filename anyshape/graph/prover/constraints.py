@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from types import CodeType
@@ -37,6 +38,9 @@ class Verdict(enum.Enum):
 
     def __bool__(self) -> bool:
         raise TypeError("a Verdict has no truth value; compare with `is Verdict.YES`")
+
+
+YES, NO, UNKNOWN = Verdict  # proofs read them often, and members of an enum are slow to read
 
 
 class SourceLine:
@@ -118,12 +122,13 @@ class Claim:
     def __str__(self) -> str:
         return self.text or f"{self.left} {RELATIONS.get(self.relation, self.relation)} {self.right}"
 
-    def variables(self) -> list[DimVar]:
-        return list(dict.fromkeys(expr.variables(self.left) + expr.variables(self.right)))
+    def variables(self) -> tuple[DimVar, ...]:
+        left, right = expr.variables(self.left), expr.variables(self.right)
+        return tuple(dict.fromkeys(left + right)) if left and right else left or right
 
     def holds(self, leaf_value: Callable[[Leaf], int], known: dict[Call, int] | None = None) -> bool:
         """Return whether the claim is true where `leaf_value` gives the value of each leaf; see `evaluate`."""
-        return _HOLDS[self.relation](evaluate(self.left, leaf_value, known), evaluate(self.right, leaf_value, known))
+        return HOLDS[self.relation](evaluate(self.left, leaf_value, known), evaluate(self.right, leaf_value, known))
 
     def negated(self) -> Claim:
         """Return the claim that holds exactly when this one does not; raise ValueError if there is none."""
@@ -154,10 +159,10 @@ class Claim:
         return f"{left} {self.relation} {right}"
 
 
-_HOLDS: dict[str, Callable[[int, int], bool]] = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    ">=": lambda a, b: a >= b,
+HOLDS: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
     "broadcasts": lambda a, b: a in (b, 1) or b == 1,
     "stretches": lambda a, b: a in (b, 1),
 }
@@ -224,12 +229,14 @@ class Condition:
 
 def implied_broadcasts(claim: Claim) -> tuple[Claim, ...]:
     """Return claims that the sizes inside the broadcasts of a claim do broadcast; it is undefined otherwise."""
-    return _broadcasts_in(claim.left) + _broadcasts_in(claim.right)
+    left, right = claim.left, claim.right
+    broadcasts = () if isinstance(left, int) or not left.broadcasts else _broadcasts_in(left)
+    return broadcasts if isinstance(right, int) or not right.broadcasts else broadcasts + _broadcasts_in(right)
 
 
 @memoised
 def _broadcasts_in(size: Size) -> tuple[Claim, ...]:
-    if isinstance(size, int) or not size.depth:
+    if isinstance(size, int) or not size.broadcasts:
         return ()
     claims: dict[Claim, None] = {}
     for call in [a for m, _ in size.terms for a, _ in m if type(a) is Call]:

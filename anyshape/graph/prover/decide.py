@@ -7,10 +7,11 @@ constants, extrema and broadcasts.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
-from anyshape.graph.prover.constraints import Claim, Verdict, implied_broadcasts
+from anyshape.graph.prover.constraints import NO, UNKNOWN, YES, Claim, Verdict, implied_broadcasts
 from anyshape.graph.prover.solvers.integer_sets import IntegerSet
 from anyshape.graph.prover.solvers.linear_constraints import Alternatives, Row, negation_of, rows_of
 from anyshape.graph.prover.solvers.models import Assignment, Model, has_counterexample, truth
@@ -29,22 +30,22 @@ _Query: TypeAlias = tuple[Verdict, Sequence[Alternatives]]  # if nothing satisfi
 def decide(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
     """Return YES if the claim holds for all sizes that satisfy `facts`, NO if for none, UNKNOWN if neither is shown."""
     verdict = decide_quickly(claim, lambda: facts)
-    return decide_exactly(claim, facts).verdict if verdict is Verdict.UNKNOWN else verdict
+    return decide_exactly(claim, facts).verdict if verdict is UNKNOWN else verdict
 
 
 def follows(claim: Claim, facts: Sequence[Claim]) -> bool:
     """Return whether the facts are shown to imply the claim, without the work of refuting it."""
     verdict = decide_quickly(claim, lambda: facts)
-    if verdict is Verdict.UNKNOWN and not has_counterexample(claim, facts):
+    if verdict is UNKNOWN and not has_counterexample(claim, facts):
         verdict = decide_exactly(claim, facts, need_refutation=False).verdict
-    return verdict is Verdict.YES
+    return verdict is YES
 
 
 def contradict(claim: Claim, facts: Sequence[Claim]) -> bool:
     """Return whether nothing satisfies the facts, the claim, and the broadcasts it implies."""
     known = list(facts)
     for part in (*implied_broadcasts(claim), claim):
-        if decide(part, known) is Verdict.NO:
+        if decide(part, known) is NO:
             return True
         known.append(part)
     return False
@@ -53,7 +54,7 @@ def contradict(claim: Claim, facts: Sequence[Claim]) -> bool:
 def decide_at_points(claim: Claim, points: Sequence[Assignment]) -> Verdict:
     """Return the verdict of all sizes that are possible; UNKNOWN if the claim is defined at none of them."""
     values = {truth(claim, p) for p in points} - {None}
-    return Verdict.UNKNOWN if len(values) != 1 else Verdict.YES if True in values else Verdict.NO
+    return UNKNOWN if len(values) != 1 else YES if True in values else NO
 
 
 # -- canonical forms, intervals and single facts -----------------------------------------------------------------
@@ -62,23 +63,17 @@ def decide_at_points(claim: Claim, points: Sequence[Assignment]) -> Verdict:
 def decide_quickly(claim: Claim, facts: Facts = tuple) -> Verdict:
     """Return the verdict of canonical forms, intervals and single facts."""
     verdict = decide_by_form(claim)
-    return decide_by_bounds(claim, facts) if verdict is Verdict.UNKNOWN else verdict
+    return decide_by_bounds(claim, facts) if verdict is UNKNOWN else verdict
 
 
-_OF_CONSTANTS: dict[str, Callable[[int], bool]] = {
-    "==": lambda gap: gap == 0,
-    "!=": lambda gap: gap != 0,
-    ">=": lambda gap: gap >= 0,
-}
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {"==": operator.eq, "!=": operator.ne, ">=": operator.ge}
 
 
 def decide_by_form(claim: Claim) -> Verdict:
     """Return the verdict if the canonical forms of the sides differ by a constant."""
-    test = _OF_CONSTANTS.get(claim.relation)
-    if test is None:
-        return Verdict.UNKNOWN
-    gap = _constant_gap(claim.left, claim.right)
-    return Verdict.UNKNOWN if gap is None else Verdict.YES if test(gap) else Verdict.NO
+    compare = _COMPARISONS.get(claim.relation)
+    gap = None if compare is None else _constant_gap(claim.left, claim.right)
+    return UNKNOWN if compare is None or gap is None else YES if compare(gap, 0) else NO
 
 
 def _constant_gap(a: Size, b: Size) -> int | None:
@@ -99,18 +94,18 @@ def _constant_gap(a: Size, b: Size) -> int | None:
 def decide_by_bounds(claim: Claim, facts: Facts = tuple, links: Callable[[], Links] | None = None) -> Verdict:
     """Return the verdict of intervals and single facts; `links` of the facts are made unless given."""
     relation, a, b = claim.relation, claim.left, claim.right
-    if relation in _OF_CONSTANTS:
-        if relation == ">=":
-            return _decide_at_least(a, b, facts)
+    if relation == ">=":
+        return _decide_at_least(a, b, facts)
+    if relation in _COMPARISONS:
         verdict = _decide_equal(a, b, facts)
-        if verdict is Verdict.UNKNOWN and links is not None and links().are_equal(a, b):
-            verdict = Verdict.YES
+        if verdict is UNKNOWN and links is not None and links().are_equal(a, b):
+            verdict = YES
         return verdict if relation == "==" else _OPPOSITE[verdict]
     decide_link = _decide_broadcasts if relation == "broadcasts" else _decide_stretches
     return decide_link(a, b, facts, Links(facts()) if links is None else links())
 
 
-_OPPOSITE = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES, Verdict.UNKNOWN: Verdict.UNKNOWN}
+_OPPOSITE = {YES: NO, NO: YES, UNKNOWN: UNKNOWN}
 
 
 def _bounds_of_gap(a: Size, b: Size) -> Interval:
@@ -127,31 +122,31 @@ def _bounds_of_gap(a: Size, b: Size) -> Interval:
 def _decide_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
     low, high = _bounds_of_gap(a, b)
     if low is not None and low >= 0:
-        return Verdict.YES
+        return YES
     if high is not None and high < 0:
-        return Verdict.NO
+        return NO
     known = facts()
     low = _lower_bound_of_gap(a, b, known, low)
     if low is not None and low >= 0:
-        return Verdict.YES
+        return YES
     low = _lower_bound_of_gap(b, a, known, None)
-    return Verdict.NO if low is not None and low >= 1 else Verdict.UNKNOWN
+    return NO if low is not None and low >= 1 else UNKNOWN
 
 
 def _decide_equal(a: Size, b: Size, facts: Facts) -> Verdict:
     low, high = _bounds_of_gap(a, b)
     verdict = _decide_zero(low, high)
-    if verdict is not Verdict.UNKNOWN:
+    if verdict is not UNKNOWN:
         return verdict
     known = facts()
     below = _lower_bound_of_gap(b, a, known, None if high is None else -high)
     verdict = _decide_zero(_lower_bound_of_gap(a, b, known, low), None if below is None else -below)
-    if verdict is not Verdict.UNKNOWN:
+    if verdict is not UNKNOWN:
         return verdict
     for fact in known:
         if fact.relation in ("==", "!=") and expr.sub(fact.left, fact.right) in (expr.sub(a, b), expr.sub(b, a)):
-            return Verdict.YES if fact.relation == "==" else Verdict.NO
-    return Verdict.UNKNOWN
+            return YES if fact.relation == "==" else NO
+    return UNKNOWN
 
 
 def _lower_bound_of_gap(a: Size, b: Size, facts: Sequence[Claim], known: Bound) -> Bound:
@@ -167,8 +162,8 @@ def _lower_bound_of_gap(a: Size, b: Size, facts: Sequence[Claim], known: Bound) 
 def _decide_zero(low: Bound, high: Bound) -> Verdict:
     """Decide whether a value in the interval is 0."""
     if (low is not None and low > 0) or (high is not None and high < 0):
-        return Verdict.NO
-    return Verdict.YES if low == 0 and high == 0 else Verdict.UNKNOWN
+        return NO
+    return YES if low == 0 and high == 0 else UNKNOWN
 
 
 def is_independent(claim: Claim) -> bool:
@@ -186,7 +181,7 @@ def _has_free_variable(terms: Terms) -> bool:
     """Return whether one unbounded variable of coefficient 1 or -1 can make the terms 0."""
     low, high = polynomial_bounds.of_terms(terms)
     reaches_zero = {1: low is None or low <= 0, -1: high is None or high >= 0}
-    unbounded = [c for m, c in terms.items() if m and abs(c) == 1 and m[0][0].bounds()[1] is None]
+    unbounded = [c for m, c in terms.items() if m and abs(c) == 1 and m[0][0].interval[1] is None]
     return any(reaches_zero[c] for c in unbounded)
 
 
@@ -195,18 +190,18 @@ def _has_free_variable(terms: Terms) -> bool:
 
 def _decide_broadcasts(a: Size, b: Size, facts: Facts, links: Links) -> Verdict:
     if (a, b) in links.broadcasting or links.reaches(a, b) or links.reaches(b, a):
-        return Verdict.YES
+        return YES
     verdicts = [_decide_equal(x, y, facts) for x, y in ((a, b), (a, 1), (b, 1))]
-    if any(v is Verdict.YES for v in verdicts):
-        return Verdict.YES
-    return Verdict.NO if all(v is Verdict.NO for v in verdicts) else Verdict.UNKNOWN
+    if any(v is YES for v in verdicts):
+        return YES
+    return NO if all(v is NO for v in verdicts) else UNKNOWN
 
 
 def _decide_stretches(a: Size, b: Size, facts: Facts, links: Links) -> Verdict:
     if links.reaches(a, b):
-        return Verdict.YES
-    never = all(_decide_equal(a, x, facts) is Verdict.NO for x in (b, 1))
-    return Verdict.NO if never else Verdict.UNKNOWN
+        return YES
+    never = all(_decide_equal(a, x, facts) is NO for x in (b, 1))
+    return NO if never else UNKNOWN
 
 
 def stretches_to(atom: Atom | None, size: Size) -> list[Claim]:
@@ -276,12 +271,12 @@ class Decision:
     """
 
     def __init__(self) -> None:
-        self.verdict, self.gave_up = Verdict.UNKNOWN, False
+        self.verdict, self.gave_up = UNKNOWN, False
         self.models: list[Assignment] = []
 
     def read(self, cases: one_variable.Cases, *, need_refutation: bool, need_proof: bool) -> None:
         """Take over the cases of a claim about one variable."""
-        needed = ((need_proof, Verdict.YES, cases.false), (need_refutation, Verdict.NO, cases.true))
+        needed = ((need_proof, YES, cases.false), (need_refutation, NO, cases.true))
         for _, verdict, size in [n for n in reversed(needed) if n[0]]:
             if size is None:
                 self.verdict = verdict
@@ -298,7 +293,7 @@ class Decision:
         if cases is None:
             return False
         if None in cases:
-            self.verdict = Verdict.YES if cases.false is None else Verdict.NO
+            self.verdict = YES if cases.false is None else NO
         self.models += [case for case in cases if case is not None]
         return True
 
@@ -340,11 +335,11 @@ def decide_exactly(
         return decision
     if _has_cases([claim, *facts]) and decision.read_small(claim, facts):
         return decision
-    queries: list[_Query] = [(Verdict.YES, negation_of(claim))] if need_proof else []
-    queries += [(Verdict.NO, [rows_of(claim)])] if need_refutation else []
+    queries: list[_Query] = [(YES, negation_of(claim))] if need_proof else []
+    queries += [(NO, [rows_of(claim)])] if need_refutation else []
     decision.verdict = _decide_by_own_facts(claim, facts, queries)
     known, rest = list(facts[:_FIRST_FACTS]), list(facts[_FIRST_FACTS:])
-    while queries and decision.verdict is Verdict.UNKNOWN:
+    while queries and decision.verdict is UNKNOWN:
         queries, broken = decision.run(known, queries, rest)
         ordered = list(dict.fromkeys([*broken, *rest]))
         known, rest = [*known, *ordered[: len(known)]], ordered[len(known) :]
@@ -369,9 +364,9 @@ def _decide_by_own_facts(claim: Claim, facts: Sequence[Claim], queries: Sequence
     sizes = set(claim.variables())
     own = [f for f in facts if sizes.issuperset(f.variables())][:_FIRST_FACTS]
     if not 0 < len(own) < len(facts):
-        return Verdict.UNKNOWN
+        return UNKNOWN
     feasible = IntegerSet(own)
-    return next((v for v, alternatives in queries if _find_point(feasible, alternatives) is None), Verdict.UNKNOWN)
+    return next((v for v, alternatives in queries if _find_point(feasible, alternatives) is None), UNKNOWN)
 
 
 def _find_point(feasible: IntegerSet, conjunction: Sequence[Alternatives]) -> Assignment | None:

@@ -29,7 +29,7 @@ from anyshape.errors.messages import at, operation
 from anyshape.errors.size_errors import DIVISIONS
 from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.claim_text import OperandAxes, SizeNames
-from anyshape.graph.prover.constraints import CHECK, Claim, Condition, SourceLine, Verdict, equal
+from anyshape.graph.prover.constraints import CHECK, NO, UNKNOWN, YES, Claim, Condition, SourceLine, Verdict, equal
 from anyshape.graph.prover.user_stack import with_callers
 from anyshape.graph.prover.verdict_tables import FinalVerdicts
 from anyshape.graph.sizes.evaluate import evaluate, values_from
@@ -263,10 +263,10 @@ class Scope:
         `axes` says which axes of the operation as written the sides of the claim are read off.
         """
         verdict = self.decide(claim)
-        if verdict is Verdict.YES:
+        if verdict is YES:
             return
         condition = Condition("assertion", claim, primitive, why, with_callers(where), axes)
-        if verdict is Verdict.NO:
+        if verdict is NO:
             raise self._refuted(condition, operands)
         self._check_hints(condition)
         self._refine(condition)
@@ -291,13 +291,13 @@ class Scope:
 
     def known(self, claim: Claim, read_where: Callable[[], SourceLine | None]) -> bool | None:
         """Decide a branch of Python by proof, and log it in a program; None where it is open."""
-        verdict = Verdict.UNKNOWN if self.closed else self.decide(claim)
-        if verdict is Verdict.UNKNOWN:
+        verdict = UNKNOWN if self.closed else self.decide(claim)
+        if verdict is UNKNOWN:
             return None
         if self.hints is not None or self._root is not None:  # else it belongs to no program, and would only grow
-            proved = claim if verdict is Verdict.YES else claim.negated()
+            proved = claim if verdict is YES else claim.negated()
             self.reliance_log.extend(("python", "decision", "proved", "", None, proved, read_where()))
-        return verdict is Verdict.YES
+        return verdict is YES
 
     def branch_on(self, claim: Claim, where: SourceLine | None) -> bool:
         """Decide a branch of Python: by proof, or by the sizes of this call, which is recorded as a guard."""

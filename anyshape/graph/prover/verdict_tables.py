@@ -34,8 +34,7 @@ class VerdictTables:
 
     def __init__(self) -> None:
         self.settled: dict[Key, Verdict] = {}  # final, as further assumptions keep what is implied
-        self.undecided: set[Key] = set()  # this and `unproved` hold until a further assumption
-        self.unproved: set[Key] = set()
+        self.open: dict[Key, bool] = {}  # not proved, until a further assumption; True: not refuted either
         self.equal = EqualClasses()
         self._given_up: dict[Key, frozenset[DimVar]] = {}  # with the variables of the claim
 
@@ -54,6 +53,10 @@ class VerdictTables:
         if relation in _SYMMETRIC:
             self.settled[relation, b, a] = verdict
 
+    def leave_open(self, claim: Claim, *, is_undecided: bool) -> None:
+        """Note that a claim is not proved, and whether it is not refuted either."""
+        self.open.update(dict.fromkeys(keys_of(claim), is_undecided))
+
     def give_up(self, claim: Claim) -> None:
         """Note that a search ended without a verdict, by its budget."""
         self._given_up.update(dict.fromkeys(keys_of(claim), frozenset(claim.variables())))
@@ -69,20 +72,17 @@ class VerdictTables:
         """Let claims that are not proved be searched again, although a search ended by its budget."""
         for key in [key for claim in claims for key in keys_of(claim)]:
             self._given_up.pop(key, None)
-            self.undecided.discard(key)
-            self.unproved.discard(key)
+            self.open.pop(key, None)
 
     def note_equal(self, a: Size, b: Size) -> None:
         """Join the classes of two sizes, and reopen the claims that this may settle."""
         if self.equal.shortest(a) is not self.equal.shortest(b):
             self.equal.join(a, b)
-            self.undecided.clear()
-            self.unproved.clear()
+            self.open.clear()
 
     def reopen(self, assumed: Claim) -> None:
         """Reopen the claims that a further assumption may settle."""
-        self.undecided.clear()
-        self.unproved.clear()
+        self.open.clear()
         about = set(assumed.variables())
         if self._given_up:
             self._given_up = {key: v for key, v in self._given_up.items() if not about <= v}

@@ -105,7 +105,7 @@ class _LeafBounds:
         low: Size = 1
         high: Size | None = 1
         for atom, power in monomial:
-            least = atom.bounds()[0]
+            least = atom.interval[0]
             if least is None or least < 0:
                 return None, None
             below, above = self._atom(atom)
@@ -123,7 +123,7 @@ class _LeafBounds:
             return expr.from_atom(atom), expr.from_atom(atom)
         if isinstance(extent, Exact):
             return extent.size, extent.size
-        return atom.bounds()[0], extent.size if isinstance(extent, UpperBound) else atom.bounds()[1]
+        return atom.interval[0], extent.size if isinstance(extent, UpperBound) else atom.interval[1]
 
     def _call(self, call: Call) -> Bounds:
         lows, highs = zip(*[self.of(argument) for argument in call.args])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from anyshape.errors import ShapeError
-from anyshape.graph.prover.constraints import Claim, Verdict, at_least
+from anyshape.graph.prover.constraints import NO, UNKNOWN, YES, Claim, Verdict, at_least
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import Sizes, dilated_size, infer_reshape, numel, shape_text
@@ -98,9 +98,9 @@ class View:
         claims = [c for i, (a, b) in zip(positions, self.mask or ()) for c in (at_least(i, a), at_least(b, i + 1))]
         decide = (scope if scope is not None else Scope()).decide
         verdicts = [decide(c) for c in claims]
-        if Verdict.NO in verdicts:
-            return Verdict.NO
-        return Verdict.YES if all(v is Verdict.YES for v in verdicts) else Verdict.UNKNOWN
+        if NO in verdicts:
+            return NO
+        return YES if all(v is YES for v in verdicts) else UNKNOWN
 
     def is_c_contiguous(self, scope: Scope | None = None) -> bool:
         """Return True where the elements are proved to lie in C order without gaps or padding, from `offset` on."""

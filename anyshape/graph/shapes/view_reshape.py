@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from anyshape.errors import ViewError
-from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
+from anyshape.graph.prover.constraints import NO, UNKNOWN, Claim, Condition, at_least, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_rules import Sizes, numel
 from anyshape.graph.sizes import expr
@@ -230,12 +230,12 @@ def _merge_failure(
     Contiguity: no new axis can end there, or it is undecided whether the axes are contiguous.
     """
     merge = equal(layout.strides[a], expr.mul(layout.strides[b], layout.shape[b]))
-    verdict = scope.decide(merge) if scope is not None else Verdict.NO
-    cut = _undecided_cut(layout, run, a, new, scope) if verdict is Verdict.NO and scope is not None else None
+    verdict = scope.decide(merge) if scope is not None else NO
+    cut = _undecided_cut(layout, run, a, new, scope) if verdict is NO and scope is not None else None
     if cut is not None:
         why = f"it is not known whether axis {a} ends where a new axis does, that is whether {cut}"
         return _NotStrided("divisibility", (a, b), why)
-    known = "are not contiguous" if verdict is Verdict.NO else "are not proved contiguous"
+    known = "are not contiguous" if verdict is NO else "are not proved contiguous"
     return _NotStrided("contiguity", (a, b), f"axes {a} and {b} {known}, which needs {merge}")
 
 
@@ -243,4 +243,4 @@ def _undecided_cut(layout: Layout, run: Sequence[int], a: int, new: Sequence[Siz
     """Return the first undecided claim that would end a run of axes at axis a."""
     left = numel([layout.shape[axis] for axis in run[: run.index(a) + 1]])
     claims = [equal(left, numel(new[:m])) for m in range(1, len(new))]
-    return next((c for c in claims if scope.decide(c) is Verdict.UNKNOWN), None)
+    return next((c for c in claims if scope.decide(c) is UNKNOWN), None)

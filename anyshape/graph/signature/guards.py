@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.claim_index import Index, bound_of, connected_claims
-from anyshape.graph.prover.constraints import Claim, Condition, Verdict, equal
+from anyshape.graph.prover.constraints import YES, Claim, Condition, equal
 from anyshape.graph.prover.decide import follows
 from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.prover.solvers.search_budget import out_of_time, time_limit
@@ -98,10 +98,10 @@ class _Premises:
         """Return the index of the claims that may imply the one of a condition."""
         return _PremisesOf(self, condition)
 
-    def about(self, variable: DimVar, condition: Condition) -> list[Claim]:
-        """Return the claims about a variable that may imply the one of a condition."""
+    def about(self, variable: DimVar, condition: Condition) -> dict[int, Claim]:
+        """Return the claims about a variable that may imply the one of a condition, by identity."""
         near = [c for c in self._by_variable.get(variable, ()) if c is not condition and id(c) in self._remaining]
-        return [c.claim for c in near if _may_imply(c, condition, self.position)]
+        return {id(c.claim): c.claim for c in near if _may_imply(c, condition, self.position)}
 
     def drop(self, condition: Condition) -> None:
         """Leave out a condition, which the rest implies."""
@@ -118,9 +118,9 @@ class _PremisesOf(NamedTuple):
     premises: _Premises
     condition: Condition
 
-    def get(self, variable: DimVar, default: Sequence[Claim], /) -> Sequence[Claim]:
-        """Return the claims about a variable."""
-        return self.premises.about(variable, self.condition) or default
+    def near(self, variable: DimVar) -> Mapping[int, Claim]:
+        """Return the claims about a variable, by identity."""
+        return self.premises.about(variable, self.condition)
 
 
 def _is_droppable(condition: Condition) -> bool:
@@ -165,7 +165,7 @@ def _is_proved(assumptions: Assumptions, claim: Claim) -> bool:
     """
     if claim.relation == "==" and not any(isinstance(s, DimExpr) and s.depth for s in (claim.left, claim.right)):
         return expr.sub(assumptions.normal(claim.left), assumptions.normal(claim.right)) == 0
-    return assumptions.decide(claim) is Verdict.YES
+    return assumptions.decide(claim) is YES
 
 
 def _merge_opposite_bounds(conditions: Sequence[Condition]) -> tuple[Condition, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from anyshape.graph.sizes import polynomial_residues
-from anyshape.graph.sizes.intervals import CALL_BOUNDS, Bound
+from anyshape.graph.sizes.intervals import CALL_BOUNDS, Interval
 from anyshape.graph.sizes.limits import check_limit
 from anyshape.graph.sizes.printing import show_call
 from anyshape.graph.sizes.symbols import Interned
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 class Call(Interned):
     """Interned application of a function to sizes: an atom of the polynomial around it."""
 
-    __slots__ = ("_key", "args", "depth", "divides", "function", "interval", "merges", "nodes")
+    __slots__ = ("_key", "args", "broadcasts", "depth", "divides", "function", "interval", "merges", "nodes")
     _instances: WeakValueDictionary[tuple[Any, ...], Call] = WeakValueDictionary()
 
     function: str
     args: tuple[Size, ...]
-    interval: tuple[Bound, Bound]
+    interval: Interval
     depth: int  # of calls within calls
     nodes: int  # number of nodes of the expression written out
     divides: bool  # contains a quotient or remainder by a size that is not a constant
     merges: bool  # a sum with multiples of it may be simpler without it
+    broadcasts: bool  # is or contains a broadcast
     _key: tuple[Any, ...] | None
 
     def __new__(cls, function: str, args: tuple[Size, ...]) -> Call:
@@ -43,6 +44,7 @@ class Call(Interned):
         check_limit("nodes", self.nodes)
         self.interval = CALL_BOUNDS[function](*[(a, a) if isinstance(a, int) else a.bounds() for a in args])
         self.divides, self.merges = True in [a.divides for a in operands], function == "mod"
+        self.broadcasts = function == "broadcast" or True in [a.broadcasts for a in operands]
         if function in ("floordiv", "mod"):
             self._note_division()
         return cls._instances.setdefault((function, *args), self)
@@ -66,9 +68,6 @@ class Call(Interned):
 
     def __repr__(self) -> str:
         return show_call(self, str)
-
-    def bounds(self) -> tuple[Bound, Bound]:
-        return self.interval
 
     def sort_key(self) -> tuple[Any, ...]:
         if self._key is None:  # memoised, as operands are shared: else the work doubles with each level of nesting

@@ -28,7 +28,9 @@ Atom: TypeAlias = Leaf | Call
 class DimExpr(Interned):
     """Size that is not a constant. Equality and hash are identity of the canonical form."""
 
-    __slots__ = ("_bounds", "_key", "atom", "depth", "divides", "has_powers", "merges", "nodes", "terms")
+    __slots__ = (
+        "_bounds", "_key", "_vars", "atom", "broadcasts", "depth", "divides", "has_powers", "merges", "nodes", "terms"
+    )  # fmt: skip
     _instances: WeakValueDictionary[tuple[Any, ...], DimExpr] = WeakValueDictionary()
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -38,8 +40,10 @@ class DimExpr(Interned):
     divides: bool  # contains a quotient or remainder by a size that is not a constant
     has_powers: bool  # an atom has a power above 1
     merges: bool  # a call that sums may simplify is a factor of some term
+    broadcasts: bool  # contains a broadcast
     _bounds: tuple[Bound, Bound] | None
     _key: tuple[Any, ...] | None
+    _vars: tuple[DimVar, ...] | None
 
     def __new__(cls, terms: tuple[tuple[Monomial, int], ...]) -> DimExpr:
         interned = cls._instances.get(terms)
@@ -47,8 +51,8 @@ class DimExpr(Interned):
             return interned
         self = super().__new__(cls)
         self.terms = terms
-        self._bounds = self._key = None
-        self.divides = self.has_powers = self.merges = False
+        self._bounds = self._key = self._vars = None
+        self.divides = self.has_powers = self.merges = self.broadcasts = False
         depth = nodes = highest_degree = magnitudes = 0
         for monomial, coefficient in terms:
             nodes += 1 + len(monomial)
@@ -61,6 +65,7 @@ class DimExpr(Interned):
                     depth = max(depth, atom.depth)
                     self.divides = self.divides or atom.divides
                     self.merges = self.merges or atom.merges
+                    self.broadcasts = self.broadcasts or atom.broadcasts
             self.has_powers = self.has_powers or degree > len(monomial)
             highest_degree = max(highest_degree, degree)
         self.depth, self.nodes = depth, nodes
@@ -163,14 +168,12 @@ def terms_of(size: Size) -> Terms:
 def from_terms(terms: Terms) -> Size:
     """Return the canonical size of a sum of terms."""
     items = [item for item in terms.items() if item[1]]
-    if len(items) == 1 and not items[0][0]:
-        return items[0][1]
+    if not items or (len(items) == 1 and not items[0][0]):
+        return items[0][1] if items else 0
     divisions = [(m, a) for m, _ in items for a, _ in m if type(a) is Call and a.merges]
     simpler = quotient_sums.simplify(items, divisions, DimExpr._instances.get, mod) if divisions else None
     if simpler is not None:
         return from_terms(simpler)
-    if not items:
-        return 0
     check_limit("terms", len(items))
     items.sort(key=polynomials.term_key)
     return DimExpr(tuple(items))
@@ -325,9 +328,7 @@ def _quotient(a: Size, b: Size) -> Size:
 def divide_exactly(a: Size, b: Size) -> Size | None:
     """Return a / b for b != 0 if b divides a as a polynomial, else None."""
     if isinstance(b, int):
-        if b == 0 or any(c % b for c in terms_of(a).values()):
-            return None
-        return divide_coefficients(a, b)
+        return None if b == 0 or any(c % b for c in terms_of(a).values()) else divide_coefficients(a, b)
     quotient, rest = polynomials.divide(terms_of(a), terms_of(b))
     return from_terms(quotient) if not any(rest.values()) else None
 
@@ -382,18 +383,18 @@ def bounds(size: Size) -> tuple[Bound, Bound]:
 def combination_terms(*parts: tuple[Size, int]) -> Terms:
     """Return the canonical terms of a sum of (size, factor) products, without making an expression of it."""
     terms: Terms = {}
+    merges = False
     for size, factor in parts:
-        polynomials.add_into(terms, size.terms if isinstance(size, DimExpr) else (((), size),), factor)
-    return _canonical(terms, any(isinstance(size, DimExpr) and size.merges for size, _ in parts))
+        merges = merges or (not isinstance(size, int) and size.merges)
+        polynomials.add_into(terms, (((), size),) if isinstance(size, int) else size.terms, factor)
+    return _canonical(terms, merges)
 
 
 def difference_terms(a: Size, b: Size) -> Terms:
     """Return the canonical terms of a - b, without making an expression of it."""
-    terms = terms_of(a)
-    merges = isinstance(a, DimExpr) and a.merges
+    terms, merges = terms_of(a), not isinstance(a, int) and a.merges
     if isinstance(b, int):
-        if b:
-            terms[()] = terms.get((), 0) - b
+        terms[()] = terms.get((), 0) - b
     else:
         merges = merges or b.merges
         for monomial, coefficient in b.terms:
@@ -402,7 +403,7 @@ def difference_terms(a: Size, b: Size) -> Terms:
 
 
 def _canonical(terms: Terms, merges: bool) -> Terms:
-    if merges and any(a.function == "floordiv" for m in terms for a, _ in m if type(a) is Call):
+    if merges and "floordiv" in [a.function for m in terms for a, _ in m if type(a) is Call]:
         return terms_of(from_terms(terms))
     return {m: c for m, c in terms.items() if c} if 0 in terms.values() else terms
 
@@ -483,13 +484,16 @@ def broadcast(*args: Size) -> Size:
 @memoised
 def leaves_of(size: Size) -> tuple[Leaf, ...]:
     """Return the distinct leaves of the expression, in order."""
-    leaves: dict[Leaf, None] = {}
-    for atom in [a for m, _ in size.terms for a, _ in m] if isinstance(size, DimExpr) else ():
-        leaves.update(dict.fromkeys([v for a in atom.args for v in leaves_of(a)] if isinstance(atom, Call) else [atom]))
-    return tuple(leaves)
+    atoms = [a for m, _ in size.terms for a, _ in m] if isinstance(size, DimExpr) else []
+    nested = [[v for x in a.args for v in leaves_of(x)] if type(a) is Call else (a,) for a in atoms]
+    return tuple(dict.fromkeys([leaf for leaves in nested for leaf in leaves]))
 
 
-@memoised
 def variables(size: Size) -> tuple[DimVar, ...]:
     """Return the distinct variables of the expression, in order."""
-    return tuple([leaf for leaf in leaves_of(size) if isinstance(leaf, DimVar)])
+    if isinstance(size, int):
+        return ()
+    if size._vars is None:
+        leaves = leaves_of(size) if size.depth else [a for m, _ in size.terms for a, _ in m]
+        size._vars = tuple(dict.fromkeys([leaf for leaf in leaves if isinstance(leaf, DimVar)]))
+    return size._vars

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from anyshape.graph.sizes import intervals
+from anyshape.graph.sizes.calls import Call
 from anyshape.graph.sizes.intervals import Interval
 from anyshape.graph.sizes.polynomials import Monomial, Terms
-from anyshape.graph.sizes.symbols import DimVar
 
 
 def of_monomial(monomial: Monomial) -> Interval:
     """Return an interval that contains every value of the monomial."""
     if len(monomial) == 1 and monomial[0][1] == 1:
-        return monomial[0][0].bounds()
+        return monomial[0][0].interval
     result: Interval = (1, 1)
     for atom, power in monomial:
-        result = intervals.product(result, intervals.power(atom.bounds(), power))
+        result = intervals.product(result, intervals.power(atom.interval, power))
     return result
 
 
 def of_terms(terms: Terms) -> Interval:
     """Return an interval that contains every value of the polynomial."""
-    low, high = _of_sum(terms)
-    calls = constant_quotients(terms) if len(terms) > 1 else None
-    if calls:
+    calls: list[Any] = []
+    low, high = _of_sum(terms, calls)
+    if calls and len(terms) > 1:
         multiple = calls[0].args[1] if len(calls) == 1 else math.lcm(*[call.args[1] for call in calls])
         below, above = _of_multiple(terms, calls, multiple)
         if below is not None:
@@ -35,38 +36,39 @@ def of_terms(terms: Terms) -> Interval:
     return low, high
 
 
-def _of_sum(terms: Terms) -> Interval:
-    """Bound the sum term by term."""
+def _of_sum(terms: Terms, quotients: list[Any]) -> Interval:
+    """Bound the sum term by term, and collect the terms that are floordiv calls by constants."""
     low: intervals.Bound = 0
     high: intervals.Bound = 0
     for monomial, coefficient in terms.items():
-        if not coefficient:
-            continue
         if len(monomial) == 1 and monomial[0][1] == 1:
-            below, above = monomial[0][0].bounds()
+            atom = monomial[0][0]
+            below, above = atom.interval
+            if type(atom) is Call and _is_constant_quotient(atom):
+                quotients.append(atom)
         else:
             below, above = of_monomial(monomial) if monomial else (1, 1)
         if coefficient < 0:
             below, above = above, below
-        low = None if low is None or below is None else low + coefficient * below
-        high = None if high is None or above is None else high + coefficient * above
+        if low is not None:
+            low = None if below is None else low + coefficient * below
+        if high is not None:
+            high = None if above is None else high + coefficient * above
     return low, high
 
 
 def constant_quotients(terms: Terms) -> list[Any]:
     """Return the floordiv calls by constants that are terms of the polynomial."""
-    calls = []
-    for monomial in terms:
-        if len(monomial) == 1:
-            atom, power = monomial[0]
-            if type(atom) is DimVar or power != 1 or getattr(atom, "function", "") != "floordiv":
-                continue
-            if isinstance(atom.args[1], int):
-                calls.append(atom)
-    return calls
+    single = [m[0][0] for m in terms if len(m) == 1 and m[0][1] == 1]
+    return [a for a in single if type(a) is Call and _is_constant_quotient(a)]
 
 
-def _of_multiple(terms: Terms, calls: list[Any], multiple: int) -> Interval:
+def _is_constant_quotient(call: Call) -> bool:
+    """Return whether the call is a floordiv by a constant."""
+    return call.function == "floordiv" and isinstance(call.args[1], int)
+
+
+def _of_multiple(terms: Terms, calls: Sequence[Any], multiple: int) -> Interval:
     """Bound `multiple` times the polynomial, from (a - b + 1) / b <= a // b <= a / b for each of the calls."""
     scaled = {m: c * multiple for m, c in terms.items()}
     below = above = 0
@@ -78,5 +80,7 @@ def _of_multiple(terms: Terms, calls: list[Any], multiple: int) -> Interval:
             below += times * (1 - b)
         else:
             above += times * (1 - b)
-    low, high = _of_sum(scaled)
+    if 0 in scaled.values():
+        scaled = {m: c for m, c in scaled.items() if c}
+    low, high = _of_sum(scaled, [])
     return None if low is None else low + below, None if high is None else high + above

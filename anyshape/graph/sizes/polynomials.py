@@ -126,7 +126,7 @@ def as_ceiling(a: Terms, b: int) -> tuple[Terms, Terms] | None:
 
 def is_positive(atom: Any) -> bool:
     """Return whether the bounds of the atom alone imply that it is at least 1."""
-    return (atom.bounds()[0] or 0) > 0
+    return (atom.interval[0] or 0) > 0
 
 
 def reduce(a: Terms, b: Terms, cancels: Callable[[Any], bool] = is_positive) -> tuple[Terms, Terms, Terms] | None:

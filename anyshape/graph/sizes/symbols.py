@@ -6,10 +6,10 @@ import functools
 import itertools
 import secrets
 from collections.abc import Callable
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
-from anyshape.graph.sizes.intervals import Bound
+from anyshape.graph.sizes.intervals import Bound, Interval
 from anyshape.support.lazy_dataclass import dataclass
 
 _PROCESS = secrets.token_hex(4)  # variables of other processes keep an identity of their own
@@ -40,12 +40,13 @@ class DimVar(Interned):
     another variable of that name.
     """
 
-    __slots__ = ("label", "lower", "name", "uid", "upper")
+    __slots__ = ("interval", "label", "lower", "name", "uid", "upper")
     _instances: WeakValueDictionary[tuple[str, int], DimVar] = WeakValueDictionary()
 
     name: str
     lower: int
     upper: Bound
+    interval: Interval
     uid: tuple[str, int]
     label: str
 
@@ -56,7 +57,7 @@ class DimVar(Interned):
         if interned is not None:
             return interned
         self = super().__new__(cls)
-        self.name, self.lower, self.upper = name, lower, upper
+        self.name, self.lower, self.upper, self.interval = name, lower, upper, (lower, upper)
         self.label = label or name
         self.uid = uid if uid is not None else (_PROCESS, next(_COUNTER))
         cls._instances[self.uid] = self
@@ -68,9 +69,6 @@ class DimVar(Interned):
     def __repr__(self) -> str:
         return self.label
 
-    def bounds(self) -> tuple[Bound, Bound]:
-        return self.lower, self.upper
-
     def sort_key(self) -> tuple[Any, ...]:
         return 0, self.name, self.uid
 
@@ -81,12 +79,10 @@ class InputAxis:
 
     operand: int
     axis: int
+    interval: ClassVar[Interval] = (0, None)
 
     def __repr__(self) -> str:
         return f"in{self.operand}.shape[{self.axis}]"
-
-    def bounds(self) -> tuple[Bound, Bound]:
-        return 0, None
 
     def sort_key(self) -> tuple[Any, ...]:
         return 0, "", (str(self.operand), self.axis)
@@ -98,12 +94,10 @@ class RuntimeScalar:
 
     operand: int
     semantics: str = "round"
+    interval: ClassVar[Interval] = (None, None)
 
     def __repr__(self) -> str:
         return f"size(in{self.operand})"
-
-    def bounds(self) -> tuple[Bound, Bound]:
-        return None, None
 
     def sort_key(self) -> tuple[Any, ...]:
         return 0, "", (self.semantics, self.operand)

@@ -102,7 +102,7 @@ def _default_number(size: Size) -> int:
 
 
 def _default_of_leaf(leaf: Leaf) -> int:
-    low, high = leaf.bounds() if isinstance(leaf, DimVar) else (0, None)
+    low, high = leaf.interval if isinstance(leaf, DimVar) else (0, None)
     size = max(_DEFAULT_SIZE, low or 0)
     return size if high is None else min(size, high)
 

@@ -54,7 +54,7 @@ def declare_ranges(claims: Sequence[Claim], range_of: Callable[[DimVar], Interva
     ranges: dict[Atom, Size] = {}
     for variable in dict.fromkeys(v for c in claims for v in c.variables()):
         low, high = range_of(variable)
-        if low is not None and (low, high) != variable.bounds():
+        if low is not None and (low, high) != variable.interval:
             uid = (f"{variable.uid} within {low} and {high}", 0)
             ranges[variable] = expr.from_atom(DimVar(variable.name, low, high, uid))
     return [substitute_claim(c, ranges.get) for c in claims]

@@ -89,7 +89,7 @@ class KnownModels:
     def _changed(self, model: Model, known: Model) -> Iterator[Claim]:
         """Yield the claims about the sizes that a variant of a known model changes. The others hold as before."""
         for variable in [v for v in {**known, **model} if v not in model or known.get(v) != model[v]]:
-            yield from self._claims.get(variable)
+            yield from self._claims.near(variable).values()
 
     def complete(self, sizes: Assignment) -> Assignment:
         """Return the sizes with the variables that equalities determine."""

@@ -354,7 +354,7 @@ def _ranges_from_product(factor: Size, power: int, product: Interval, *, is_powe
 
 
 def _is_nonnegative(atom: Any) -> bool:
-    low = atom.bounds()[0]
+    low = atom.interval[0]
     return low is not None and low >= 0
 
 

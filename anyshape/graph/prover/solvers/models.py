@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from anyshape.errors import ShapeError
-from anyshape.graph.prover.constraints import Claim, substitute_claim
+from anyshape.graph.prover.constraints import HOLDS, Claim, substitute_claim
 from anyshape.graph.prover.solvers.integer_sets import IntegerSet
 from anyshape.graph.prover.solvers.linear_constraints import Alternatives, negation_of, rows_of
 from anyshape.graph.prover.solvers.search_budget import OutOfBudgetError, out_of_time
@@ -103,8 +103,9 @@ def truth(claim: Claim, sizes: Mapping[DimVar, int]) -> bool | None:
 
     None if a size is missing, a division is by zero, or a broadcast fails.
     """
+    read, calls = values_from(sizes), sizes.calls if isinstance(sizes, Model) else None
     try:
-        return claim.holds(values_from(sizes), sizes.calls if isinstance(sizes, Model) else None)
+        return HOLDS[claim.relation](evaluate(claim.left, read, calls), evaluate(claim.right, read, calls))
     except (KeyError, ZeroDivisionError, ShapeError):
         return None
 
