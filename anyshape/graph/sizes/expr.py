@@ -168,12 +168,14 @@ def terms_of(size: Size) -> Terms:
 def from_terms(terms: Terms) -> Size:
     """Return the canonical size of a sum of terms."""
     items = [item for item in terms.items() if item[1]]
-    if not items or (len(items) == 1 and not items[0][0]):
-        return items[0][1] if items else 0
+    if len(items) == 1 and not items[0][0]:
+        return items[0][1]
     divisions = [(m, a) for m, _ in items for a, _ in m if type(a) is Call and a.merges]
     simpler = quotient_sums.simplify(items, divisions, DimExpr._instances.get, mod) if divisions else None
     if simpler is not None:
         return from_terms(simpler)
+    if not items:
+        return 0
     check_limit("terms", len(items))
     items.sort(key=polynomials.term_key)
     return DimExpr(tuple(items))
@@ -219,11 +221,10 @@ def power(a: Size, k: int) -> Size:
     """Return a ** k; raise ValueError for k < 0."""
     if k < 0:
         raise ValueError(f"({a}) ** {k} is not an integer")
-    if isinstance(a, DimExpr):
-        check_limit("factors in a term", k)
-    else:
+    if isinstance(a, int):
         check_limit("bits in a coefficient", k * max(a.bit_length() - 1, 0), 8)
         return a**k
+    check_limit("factors in a term", k)
     return from_terms(functools.reduce(polynomials.product, [terms_of(a)] * k, {(): 1}))
 
 

@@ -11,6 +11,8 @@ from anyshape.graph.sizes.calls import Call
 from anyshape.graph.sizes.intervals import Interval
 from anyshape.graph.sizes.polynomials import Monomial, Terms
 
+_SEVERAL: tuple[Any, int] = (None, 0)  # of a monomial that is not one atom
+
 
 def of_monomial(monomial: Monomial) -> Interval:
     """Return an interval that contains every value of the monomial."""
@@ -41,8 +43,8 @@ def _of_sum(terms: Terms, quotients: list[Any]) -> Interval:
     low: intervals.Bound = 0
     high: intervals.Bound = 0
     for monomial, coefficient in terms.items():
-        if len(monomial) == 1 and monomial[0][1] == 1:
-            atom = monomial[0][0]
+        atom, power = monomial[0] if len(monomial) == 1 else _SEVERAL
+        if power == 1:
             below, above = atom.interval
             if type(atom) is Call and _is_constant_quotient(atom):
                 quotients.append(atom)

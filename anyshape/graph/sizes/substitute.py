@@ -40,18 +40,26 @@ class _Substitution:
     def rewrite(self, size: Size) -> Size:
         if isinstance(size, int):
             return size
-        replaced, terms = self.replaced, []
+        if size.atom is not None:
+            return self.value(size.atom)
+        terms = []
         for monomial, coefficient in size.terms:
             product: Size = coefficient
             for atom, power in monomial:
-                if atom not in replaced:
-                    replaced[atom] = self.rewrite_atom(atom)
+                value = self.value(atom)
                 for _ in range(power):
-                    product = expr.mul(product, replaced[atom])
+                    product = value if product == 1 else expr.mul(product, value)
             terms.append(product)
         return expr.total(terms) if len(terms) > 1 else terms[0]
 
-    def rewrite_atom(self, atom: Atom) -> Size:
+    def value(self, atom: Atom) -> Size:
+        """Return the size that takes the place of an atom."""
+        value = self.replaced.get(atom)
+        if value is None:
+            value = self.replaced[atom] = self._replace(atom)
+        return value
+
+    def _replace(self, atom: Atom) -> Size:
         new = self.replace(atom)
         if new is not None:
             return new
