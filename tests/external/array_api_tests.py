@@ -26,7 +26,16 @@ def outcomes(folder, namespace, examples, only):
     """Run the suite with a namespace, and return the outcome of each test by name."""
     with tempfile.TemporaryDirectory() as temporary:
         report = Path(temporary) / "report.xml"
-        options = ["-q", "-p", "no:cacheprovider", f"--max-examples={examples}", f"--junitxml={report}", "-k", only]
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            f"--max-examples={examples}",
+            "--disable-deadline",
+            f"--junitxml={report}",
+            "-k",
+            only,
+        ]
         command = [sys.executable, "-m", "pytest", "array_api_tests", *options]
         environment = os.environ | {
             "ARRAY_API_TESTS_MODULE": NAMESPACES[namespace],

@@ -9,6 +9,7 @@ import types
 
 import numpy as np
 import optree
+from hypothesis import Phase, settings
 
 import anyshape
 import anyshape.numpy as anp
@@ -64,3 +65,6 @@ class Namespace(types.ModuleType):
 
 
 xp = Namespace("anyshape.numpy", anp)
+# a call takes a trace, so examples that fail are not made smaller; the suite's own settings inherit this
+settings.register_profile("traced", phases=(Phase.explicit, Phase.generate))
+settings.load_profile("traced")

@@ -1,0 +1,222 @@
+"""Calls of SciPy's functions, one for each that its signature does not tell.
+
+A row is a name, a colon and an expression. F stands for the function, letters are operands of the survey.
+"""
+
+from tests.survey.text import rows, rows_like, words
+
+SPECIAL = {
+    **rows_like(
+        "F(2, x)", "jn kn yn eval_hermite eval_hermitenorm spherical_jn spherical_yn spherical_in spherical_kn"
+    ),
+    **rows_like("F(2, x)", "eval_legendre eval_chebyt eval_chebyu eval_laguerre polygamma expn jvp yvp ivp kvp"),
+    **rows_like("F(1.5, x)", "jv yv iv kv ive kve jve yve hankel1 hankel2 hankel1e hankel2e struve modstruve"),
+    **rows_like("F(k + 3, k)", "comb perm"),
+    **rows_like("F(k, k + 4, x)", "bdtr bdtrc nbdtr nbdtrc"),
+    **rows_like("F(x, 1.5, 2.5)", "gdtr gdtrc hyp1f1"),
+    **rows_like("F(x)", "logsumexp softmax log_softmax sinc lambertw"),
+    **rows(
+        """
+betainc: F(a, b, x)
+betaincc: F(a, b, x)
+betaincinv: F(a, b, x)
+betainccinv: F(a, b, x)
+factorial: F(k)
+fdtr: F(a, b, x)
+fdtrc: F(a, b, x)
+hyp2f1: F(0.5, 1.5, 2.5, x)
+multigammaln: F(a + 3, 2)
+zeta: F(a + 1, b)
+sph_harm_y: F(2, 1, x, y)
+binom: F(b + 3, a)
+elliprj: F(x, y, a, b)
+pdtr: F(k, a)
+pdtrc: F(k, a)
+assoc_laguerre: F(x, 2, 1.5)
+eval_gegenbauer: F(2, 1.5, x)
+eval_genlaguerre: F(2, 1.5, x)
+eval_jacobi: F(2, 1.5, 0.5, x)
+stdtrit: F(b, x)
+owens_t: F(x, y)
+"""
+    ),
+}
+_PAIR = "F(S + np.matrix_transpose(S))"
+LINALG = {
+    **rows_like("F(A)", "det inv expm sqrtm logm sinm cosm tanm sinhm coshm tanhm signm norm svdvals polar pinv"),
+    **rows_like(_PAIR, "cholesky eigvalsh"),
+    **rows_like("F(x)", "circulant hankel toeplitz companion"),
+    **rows(
+        """
+block_diag: F(A, B)
+cho_factor: np.triu(F(S + np.matrix_transpose(S))[0])
+cho_solve: F((A, False), x)
+cho_solve_banded: F((X.T, False), x)
+dft: F(x.shape[0])
+hessenberg: F(A)[0]
+expm_cond: F(A)
+convolution_matrix: F(x, 4)
+diagsvd: F(x, x.shape[0], 8)
+eig: np.sort(np.abs(F(A)[0]))
+eigh: F(S + np.matrix_transpose(S))[0]
+eigh_tridiagonal: F(x, y[:-1])[0]
+eigvalsh_tridiagonal: F(x, y[:-1])
+eigvals: F(A)
+expm_frechet: F(A, B)
+fractional_matrix_power: F(A, 0.5)
+funm: F(A, np.exp)
+khatri_rao: F(A, B)
+lstsq: F(X, y)[0]
+lu: F(A)
+lu_factor: F(A)[0]
+lu_solve: F((A, np.arange(6)), x)
+matmul_toeplitz: F((x, y), a)
+null_space: F(X.T) @ np.matrix_transpose(F(X.T))
+orth: F(X) @ np.matrix_transpose(F(X))
+orthogonal_procrustes: F(A, B)[0]
+qr: np.abs(F(X, mode='r')[0])
+rq: np.abs(F(A, mode='r'))
+schur: np.abs(F(S + np.matrix_transpose(S))[0])
+solve: F(A, x)
+solve_banded: F((1, 1), np.stack([x, a + 3, y]), b)
+solve_circulant: F(x + 2, y)
+solve_continuous_lyapunov: F(A, B)
+solve_discrete_lyapunov: F(A / 9, B)
+solve_sylvester: F(A, B, A + B)
+solve_toeplitz: F(np.append(b[:1] + 4, x[1:]), y)
+solve_triangular: F(A, x)
+solveh_banded: F(np.stack([x, a + 3]), b)
+svd: F(A)[1]
+subspace_angles: F(X, Y)
+bandwidth: np.zeros(F(A))
+"""
+    ),
+}
+FFT = {
+    **rows_like("F(x)", "fft ihfft rfft fftshift ifftshift dct idct dst idst"),
+    **rows_like("F(z)", "ifft hfft irfft"),
+    **rows_like("F(X)", "fft2 rfft2 fftn rfftn ihfft2 ihfftn dctn idctn dstn idstn"),
+    **rows_like("F(X + 0.5j * Y)", "ifft2 irfft2 ifftn irfftn hfft2 hfftn"),
+    **rows_like("F(x.shape[0])", "fftfreq rfftfreq"),
+    "fht": "F(x, 0.1, 0.5)",
+    "ifht": "F(x, 0.1, 0.5)",
+}
+_WAVE = "np.reshape(np.sin(9 * np.concatenate([x, y, x * y, a, b, t, x + y, t * x])), -1)"
+_FILTER = "[0.3, 0.2, 0.1], [1.0, -0.4, 0.2]"
+_SECTIONS = "[[0.2, 0.4, 0.2, 1.0, -0.4, 0.2]]"
+SIGNAL = {
+    **rows_like("F(x, y)", "convolve correlate fftconvolve oaconvolve"),
+    **rows_like("F(A, M)", "convolve2d correlate2d"),
+    **rows_like(f"F({_FILTER}, x)", "lfilter"),
+    **rows_like(f"F({_FILTER}, {_WAVE})", "filtfilt"),
+    **rows_like(f"F({_SECTIONS}, {_WAVE})", "sosfilt sosfiltfilt"),
+    **rows_like("F(x)", "detrend hilbert"),
+    **rows_like(f"F({_WAVE}, nperseg=8)[-1]", "stft welch spectrogram periodogram"),
+    "sosfilt_zi": f"F({_SECTIONS})",
+    "periodogram": f"F({_WAVE})[-1]",
+    "csd": f"F({_WAVE}, {_WAVE} ** 2, nperseg=8)[-1]",
+    "coherence": f"F({_WAVE}, {_WAVE} ** 2, nperseg=8)[-1]",
+    "istft": "F(A + 1j * B, nperseg=10)[-1]",
+    "savgol_filter": "F(x, 5, 2)",
+    "resample": "F(x, 9)",
+    "upfirdn": "F(v, x, 2, 1)",
+    "decimate": f"F({_WAVE}, 2)",
+    "lfilter_zi": "F(v, w)",
+    "deconvolve": "F(x, v)",
+    "medfilt": "F(x, 3)",
+    "wiener": "F(x, 3)",
+}
+NDIMAGE = {
+    **rows_like("F(A, M)", "convolve correlate"),
+    **rows_like("F(x, v)", "convolve1d correlate1d"),
+    **rows_like("F(A, 1.2)", "gaussian_filter gaussian_laplace gaussian_gradient_magnitude"),
+    **rows_like("F(x, 1.2)", "gaussian_filter1d"),
+    **rows_like("F(A, 3)", "uniform_filter maximum_filter minimum_filter median_filter"),
+    **rows_like("F(x, 3)", "uniform_filter1d maximum_filter1d minimum_filter1d"),
+    **rows_like("F(A)", "sobel prewitt laplace spline_filter"),
+    "map_coordinates": "F(A, np.stack([x * 4, y * 3]), order=1)",
+    "affine_transform": "F(A, M, order=1)",
+    "rotate": "F(A, 30.0, order=1, reshape=False)",
+    "zoom": "F(A, 1.5, order=1)",
+    "shift": "F(A, 0.4, order=1)",
+    "spline_filter1d": "F(x)",
+    "percentile_filter": "F(A, 30, 3)",
+    "rank_filter": "F(A, 1, 3)",
+    "center_of_mass": "F(A)",
+    "sum": "F(A)",
+    "mean": "F(A)",
+}
+INTEGRATE = {
+    **rows_like("F(x, t)", "trapezoid simpson cumulative_trapezoid cumulative_simpson"),
+    "cumulative_simpson": "F(x, x=t)",
+    "simpson": "F(x, x=t)",
+    "romb": "F(np.concatenate([v, w[:2]]))",
+    "fixed_quad": "F(lambda p: np.sin(p * s), 0.0, 1.0)[0]",
+    "quad": "F(lambda p: np.sin(p * s), 0.0, 1.0)[0]",
+    "quad_vec": "F(lambda p: np.sin(p * v), 0.0, 1.0)[0]",
+    "dblquad": "F(lambda p, q: np.sin(p * q * s), 0.0, 1.0, 0.0, 1.0)[0]",
+    "solve_ivp": "F(lambda p, q: -s * q, (0.0, 1.0), x).y[:, -1]",
+    "odeint": "F(lambda q, p: -s * q, x, [0.0, 0.5, 1.0])",
+}
+INTERPOLATE = {
+    "interp1d": "F(t, y)(0.2 + 0.5 * x)",
+    "CubicSpline": "F(t, y)(x)",
+    "PchipInterpolator": "F(t, y)(x)",
+    "Akima1DInterpolator": "F(t, y)(0.2 + 0.5 * x)",
+    "RegularGridInterpolator": "F((t, t), A)(np.stack([0.1 + 0.6 * x, 0.1 + 0.6 * y], -1))",
+    "BSpline": "F([0.0, 0, 0, 0.5, 1, 1, 1], [0.3, 0.7, 0.2, 0.9], 2)(x)",
+    "make_interp_spline": "F(t, y)(0.2 + 0.5 * x)",
+    "CubicHermiteSpline": "F(t, y, x)(0.2 + 0.5 * x)",
+    "BarycentricInterpolator": "F(t, y)(x)",
+    "pchip_interpolate": "F(t, y, x)",
+    "PPoly": "F(np.stack([x[1:], y[1:]]), t)(x)",
+}
+OPTIMIZE = {
+    "root": "F(lambda p: p ** 3 + p - x, np.ones_like(x)).x",
+    "root_scalar": "F(lambda p: p ** 3 + p - s, bracket=(0.0, 2.0)).root",
+    "brentq": "F(lambda p: p ** 3 + p - s, 0.0, 2.0)",
+    "newton": "F(lambda p: p ** 3 + p - s, 1.0)",
+    "fsolve": "F(lambda p: p ** 3 + p - x, np.ones_like(x))",
+    "minimize": "F(lambda p: np.sum((p - v) ** 2 + p ** 4), np.ones(3), tol=1e-12).x",
+    "minimize_scalar": "F(lambda p: (p - s) ** 2 + p ** 4).x",
+    "least_squares": "F(lambda p: X @ p - y, np.zeros(3)).x",
+    "curve_fit": "F(lambda p, q: q * p, x, y, p0=[1.0])[0]",
+    "linear_sum_assignment": "F(A)",
+    "linprog": "F(v, A_ub=-np.eye(3), b_ub=-w).x",
+    "nnls": "F(X, y)[0]",
+    "rosen": "F(x)",
+    "rosen_der": "F(x)",
+    "rosen_hess": "F(x)",
+}
+DISTANCE = {
+    **rows_like("F(X)", "pdist"),
+    **rows_like("F(X, Y)", "cdist directed_hausdorff"),
+    **rows_like(
+        "F(v, w)", "braycurtis canberra chebyshev cityblock correlation cosine euclidean sqeuclidean jensenshannon"
+    ),
+    **rows_like("F(m, ~m)", "dice hamming jaccard rogerstanimoto russellrao sokalsneath yule"),
+    "mahalanobis": "F(x, y, S)",
+    "minkowski": "F(v, w, 3)",
+    "seuclidean": "F(v, w, w)",
+    "squareform": "F(x)",
+}
+STATS = {
+    **rows_like("F(x)", "zscore gmean hmean skew kurtosis sem iqr moment entropy tmean tvar tstd variation gstd"),
+    **rows_like("tuple(F(x))[2]", "describe"),
+    **rows_like("F(x, y).statistic", "pearsonr spearmanr"),
+    **rows_like("F(x)", "median_abs_deviation kstat kstatvar rankdata"),
+    "moment": "F(x, 2)",
+    "pmean": "F(x, 2)",
+    "zmap": "F(x, y)",
+    "gzscore": "F(x)",
+    "gaussian_kde": "F(x)(y)",
+    "trim_mean": "F(x, 0.2)",
+    "boxcox_llf": "F(0.5, x)",
+    "linregress": "F(x, y).slope",
+    "ttest_ind": "F(x, y).statistic",
+    "sigmaclip": "F(x)[0]",
+}
+NO_ARRAYS = words("""
+SpecialFunctionError SpecialFunctionWarning errstate geterr seterr get_blas_funcs get_lapack_funcs find_best_blas_type
+next_fast_len prev_fast_len get_workers set_workers set_backend set_global_backend skip_backend register_backend
+""")
