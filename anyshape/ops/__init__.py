@@ -118,6 +118,14 @@ from anyshape.ops.linalg import (
     solve,
     triangular_solve,
 )
+from anyshape.ops.linear_systems import banded_solve, lu, row_order
+from anyshape.ops.matrix_functions import (
+    hessenberg,
+    matrix_function,
+    matrix_function_derivative,
+    schur,
+    sylvester,
+)
 from anyshape.ops.movement import broadcast_in_dim, broadcast_to, concatenate, pad, reshape, rev, slice, transpose
 from anyshape.ops.random import draw
 from anyshape.ops.reduction import (
@@ -183,6 +191,7 @@ __all__ = [
     "argmin",
     "argsort",
     "autoregression",
+    "banded_solve",
     "bessel_i",
     "bessel_j",
     "bessel_k",
@@ -240,6 +249,7 @@ __all__ = [
     "ge",
     "gt",
     "heaviside",
+    "hessenberg",
     "hyp1f1",
     "hyp2f1",
     "hypot",
@@ -272,9 +282,12 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "lt",
+    "lu",
     "lu_factor",
     "lu_solve",
     "make_complex",
+    "matrix_function",
+    "matrix_function_derivative",
     "maximum",
     "minimum",
     "mul",
@@ -313,9 +326,11 @@ __all__ = [
     "right_shift",
     "rint",
     "round",
+    "row_order",
     "scaled_bessel_i",
     "scaled_bessel_k",
     "scatter",
+    "schur",
     "searchsorted",
     "segment_max",
     "segment_mean",
@@ -341,6 +356,7 @@ __all__ = [
     "stop_gradient",
     "sub",
     "sum_to",
+    "sylvester",
     "take",
     "take_along_axis",
     "take_at",

@@ -24,7 +24,7 @@ LAPACK = "fdFD"  # the dtypes of LAPACK, as characters
 FORMS = ("N", "T", "C")  # a matrix itself, its transpose, its conjugate transpose
 
 
-def _require_matrices(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[Size, Size]:
+def require_matrices(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[Size, Size]:
     """Require matrices of a dtype that LAPACK knows, and return their numbers of rows and of columns."""
     if a.dtype.char not in LAPACK:
         raise ctx.bad_dtype(f"array type {a.dtype} is unsupported in linalg", "convert it with astype(float)")
@@ -34,9 +34,9 @@ def _require_matrices(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[Size, Size
     return rows, columns
 
 
-def _require_squares(ctx: ShapeGuardContext, a: TensorMeta) -> None:
+def require_squares(ctx: ShapeGuardContext, a: TensorMeta) -> None:
     """Require square matrices of a dtype that LAPACK knows."""
-    rows, columns = _require_matrices(ctx, a)
+    rows, columns = require_matrices(ctx, a)
     ctx.require_equal(rows, columns, f"matrices must be square, and these are {rows} by {columns}")
 
 
@@ -45,7 +45,7 @@ def _real(dtype: np.dtype) -> np.dtype:
     return np.dtype(dtype.char.lower())
 
 
-def _require_sides(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta) -> None:
+def require_sides(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta) -> None:
     """Require right-hand sides with as many rows as the matrices have, and the same batch and dtype."""
     if a.dtype != b.dtype:
         raise ctx.bad_dtype(f"operands are {a.dtype} and {b.dtype}", "convert them to one dtype with astype")
@@ -57,23 +57,23 @@ def _require_sides(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta) -> None
 
 
 def _square_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
-    _require_squares(ctx, a)
+    require_squares(ctx, a)
     return a
 
 
 def _slogdet_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
-    _require_squares(ctx, a)
+    require_squares(ctx, a)
     batch = a.extents[:-2]
     return TensorMeta(a.dtype, batch), TensorMeta(_real(a.dtype), batch)
 
 
 def _det_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
-    _require_squares(ctx, a)
+    require_squares(ctx, a)
     return TensorMeta(a.dtype, a.extents[:-2])
 
 
 def _eigvalsh_type(ctx: ShapeGuardContext, a: TensorMeta, *, lower: bool) -> TensorMeta:
-    _require_squares(ctx, a)
+    require_squares(ctx, a)
     return TensorMeta(_real(a.dtype), a.extents[:-1])
 
 
@@ -87,7 +87,7 @@ def _complex(dtype: np.dtype) -> np.dtype:
 
 
 def _eigvals_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
-    _require_squares(ctx, a)
+    require_squares(ctx, a)
     return TensorMeta(_complex(a.dtype), a.extents[:-1])
 
 
@@ -96,12 +96,12 @@ def _eig_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, Tensor
 
 
 def _svdvals_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
-    count = expr.minimum(*_require_matrices(ctx, a))
+    count = expr.minimum(*require_matrices(ctx, a))
     return TensorMeta(_real(a.dtype), (*a.extents[:-2], Exact(count)))
 
 
 def _svd_type(ctx: ShapeGuardContext, a: TensorMeta, *, full: bool) -> tuple[TensorMeta, TensorMeta, TensorMeta]:
-    rows, columns = _require_matrices(ctx, a)
+    rows, columns = require_matrices(ctx, a)
     count, batch = expr.minimum(rows, columns), a.extents[:-2]
     left, right = (rows, columns) if full else (count, count)
     u = TensorMeta(a.dtype, (*batch, Exact(rows), Exact(left)))
@@ -110,14 +110,14 @@ def _svd_type(ctx: ShapeGuardContext, a: TensorMeta, *, full: bool) -> tuple[Ten
 
 
 def _qr_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
-    rows, columns = _require_matrices(ctx, a)
+    rows, columns = require_matrices(ctx, a)
     count, batch = Exact(expr.minimum(rows, columns)), a.extents[:-2]
     q = TensorMeta(a.dtype, (*batch, Exact(rows), count))
     return q, TensorMeta(a.dtype, (*batch, count, Exact(columns)))
 
 
 def _pinv_type(ctx: ShapeGuardContext, a: TensorMeta, cutoff: TensorMeta) -> TensorMeta:
-    rows, columns = _require_matrices(ctx, a)
+    rows, columns = require_matrices(ctx, a)
     batch = a.extents[:-2]
     if cutoff.dtype != np.float64 or cutoff.rank != len(batch):
         raise ctx.fail("the cutoff must be a number for each matrix")
@@ -128,13 +128,13 @@ def _pinv_type(ctx: ShapeGuardContext, a: TensorMeta, cutoff: TensorMeta) -> Ten
 
 
 def _lu_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
-    _require_squares(ctx, a)
+    require_squares(ctx, a)
     return a, TensorMeta(PIVOT, a.extents[:-1])
 
 
 def _solve_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, form: str) -> TensorMeta:
-    _require_squares(ctx, a)
-    _require_sides(ctx, a, b)
+    require_squares(ctx, a)
+    require_sides(ctx, a, b)
     return b
 
 

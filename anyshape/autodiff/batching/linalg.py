@@ -6,7 +6,9 @@ from anyshape.ops import linalg as la
 from anyshape.ops.core.apply import apply_all
 
 
-def _stacked(op):
+def stacked(op):
+    """Declare an op on matrices, whose leading axes are a batch."""
+
     def rule(ctx, size, batched, *xs, **params):
         results = apply_all(op, *stretch_all(ctx, size, batched, xs), **params)
         return results if len(results) > 1 else results[0]
@@ -19,4 +21,4 @@ for _op in (
     la.solve_op, la.lu_solve_op, la.triangular_solve_op,
     la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
 ):  # fmt: skip
-    _stacked(_op)
+    stacked(_op)

@@ -18,14 +18,14 @@ from anyshape.ops.creation import full, iota, size_value
 from anyshape.ops.reduction import argmax, reduce_sum
 
 
-def _product(ctx, a, b):
+def product(ctx, a, b):
     """Return the product of two stacks of matrices."""
     rank = ctx.rank(a)
     batch = tuple(range(rank - 2))
     return dot_general(a, b, ((rank - 1,), (rank - 2,)), (batch, batch))
 
 
-def _swapped(ctx, a):
+def swapped(ctx, a):
     """Return the transposes of matrices."""
     rank = ctx.rank(a)
     return mv.transpose(a, (*range(rank - 2), rank - 1, rank - 2))
@@ -33,7 +33,7 @@ def _swapped(ctx, a):
 
 def _adjoint(ctx, a):
     """Return the conjugate transposes of matrices."""
-    return _conjugate(_swapped(ctx, a))
+    return _conjugate(swapped(ctx, a))
 
 
 def _conjugate(a):
@@ -41,7 +41,7 @@ def _conjugate(a):
 
 
 def _formed(ctx, a, form):
-    return a if form == "N" else _swapped(ctx, a) if form == "T" else _adjoint(ctx, a)
+    return a if form == "N" else swapped(ctx, a) if form == "T" else _adjoint(ctx, a)
 
 
 def _positions(shape):
@@ -50,7 +50,7 @@ def _positions(shape):
     return [mv.broadcast_in_dim(iota(shape[axis]), shape, (axis,)) for axis in (rank - 2, rank - 1)]
 
 
-def _triangle(ctx, a, *, lower, diagonal):
+def triangle(ctx, a, *, lower, diagonal):
     """Return one triangle of matrices: the diagonal times `diagonal`, and zeros in the other triangle."""
     shape = ctx.shape(a)
     rows, columns = _positions(shape)
@@ -78,28 +78,28 @@ def _cholesky_jvp(ctx, tangents, out, a):
     (t,) = tangents
     left = la.triangular_solve(out, _hermitian_part(ctx, t), lower=True)
     both = _adjoint(ctx, la.triangular_solve(out, _adjoint(ctx, left), lower=True))
-    return _product(ctx, out, _triangle(ctx, both, lower=True, diagonal=0.5))
+    return product(ctx, out, triangle(ctx, both, lower=True, diagonal=0.5))
 
 
 def _inv_jvp(ctx, tangents, out, a):
-    return ew.neg(_product(ctx, out, _product(ctx, tangents[0], out)))
+    return ew.neg(product(ctx, out, product(ctx, tangents[0], out)))
 
 
 def _det_jvp(ctx, tangents, out, a):
     """Return the trace of adj(A) dA, also where A is singular (Jacobi's formula)."""
     (t,) = tangents
     rank = ctx.rank(a)
-    return reduce_sum(ew.mul(_swapped(ctx, la.adjugate(a)), t), (rank - 2, rank - 1))
+    return reduce_sum(ew.mul(swapped(ctx, la.adjugate(a)), t), (rank - 2, rank - 1))
 
 
 def _adjugate_jvp(ctx, tangents, out, a):
     """Differentiate det(A) inv(A): (tr(adj(A) dA) - adj(A) dA) inv(A), for regular A."""
     (t,) = tangents
     inverse = la.inv(a)
-    moved = _product(ctx, out, t)
+    moved = product(ctx, out, t)
     rank = ctx.rank(a)
     derivative = mv.broadcast_in_dim(_trace(ctx, moved), ctx.shape(a), tuple(range(rank - 2)))
-    return ew.sub(ew.mul(derivative, inverse), _product(ctx, moved, inverse))
+    return ew.sub(ew.mul(derivative, inverse), product(ctx, moved, inverse))
 
 
 def _slogdet_jvp(ctx, tangents, out, a):
@@ -169,7 +169,7 @@ def _eig_jvp(ctx, tangents, out, a):
     """
     values, vectors = out
     inner = _in_basis(ctx, vectors, tangents[0])
-    derivatives = _product(ctx, vectors, ew.mul(_gaps(ctx, values), inner))
+    derivatives = product(ctx, vectors, ew.mul(_gaps(ctx, values), inner))
     growth = ew.real(reduce_sum(ew.mul(ew.conj(vectors), derivatives), (ctx.rank(derivatives) - 2,)))
     turn = ew.imag(ew.div(_of_largest(ctx, derivatives, vectors), _of_largest(ctx, vectors, vectors)))
     excess = _by_columns(ctx, vectors, ew.make_complex(growth, turn))
@@ -178,7 +178,7 @@ def _eig_jvp(ctx, tangents, out, a):
 
 def _in_basis(ctx, vectors, t):
     """Return V^-1 T V."""
-    return la.solve(vectors, _product(ctx, _as(vectors, t), vectors))
+    return la.solve(vectors, product(ctx, _as(vectors, t), vectors))
 
 
 def _of_largest(ctx, x, vectors):
@@ -197,20 +197,20 @@ def _of_largest(ctx, x, vectors):
 def _eigh_jvp(ctx, tangents, out, a, *, lower):
     """Return tangents by Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have derivative NaN."""
     values, vectors = out
-    inner = _product(ctx, _adjoint(ctx, vectors), _product(ctx, _hermitian_part(ctx, tangents[0]), vectors))
+    inner = product(ctx, _adjoint(ctx, vectors), product(ctx, _hermitian_part(ctx, tangents[0]), vectors))
     turn = ew.mul(_as(a, _gaps(ctx, values)), inner)
-    return _real_diagonal(ctx, inner), _product(ctx, vectors, turn)
+    return _real_diagonal(ctx, inner), product(ctx, vectors, turn)
 
 
 def _eigvalsh_jvp(ctx, tangents, out, a, *, lower):
     _, vectors = la.eigh(a, lower=lower)
-    moved = _product(ctx, _hermitian_part(ctx, tangents[0]), vectors)
+    moved = product(ctx, _hermitian_part(ctx, tangents[0]), vectors)
     return ew.real(reduce_sum(ew.mul(_conjugate(vectors), moved), (ctx.rank(a) - 2,)))
 
 
 def _svdvals_jvp(ctx, tangents, out, a):
     u, _, vh = la.svd(a)
-    moved = _product(ctx, tangents[0], _adjoint(ctx, vh))
+    moved = product(ctx, tangents[0], _adjoint(ctx, vh))
     return ew.real(reduce_sum(ew.mul(_conjugate(u), moved), (ctx.rank(a) - 2,)))
 
 
@@ -225,10 +225,10 @@ def _svd_jvp(ctx, tangents, out, a, *, full):
     if not full:
         return _thin_svd_derivatives(ctx, t, u, s, vh)
     count = ctx.shape(s)[-1]
-    rows = _swapped(ctx, _first_columns(ctx, _swapped(ctx, vh), count))
+    rows = swapped(ctx, _first_columns(ctx, swapped(ctx, vh), count))
     du, _, dvh = _thin_svd_derivatives(ctx, t, _first_columns(ctx, u, count), s, rows)
     ds = _svdvals_jvp(ctx, tangents, s, a)  # by a thin decomposition, whose further derivatives have no free columns
-    return _with_free_columns(ctx, t, du, u), ds, _swapped(ctx, _with_free_columns(ctx, t, _swapped(ctx, dvh), vh))
+    return _with_free_columns(ctx, t, du, u), ds, swapped(ctx, _with_free_columns(ctx, t, swapped(ctx, dvh), vh))
 
 
 def _with_free_columns(ctx, t, derivatives, like):
@@ -245,8 +245,8 @@ def _with_free_columns(ctx, t, derivatives, like):
 
 def _thin_svd_derivatives(ctx, t, u, s, vh):
     v = _adjoint(ctx, vh)
-    right = _product(ctx, t, v)
-    inner = _product(ctx, _adjoint(ctx, u), right)
+    right = product(ctx, t, v)
+    inner = product(ctx, _adjoint(ctx, u), right)
     scaled = ew.mul(inner, _by_columns(ctx, inner, s))
     scaled_rows = _adjoint(ctx, ew.mul(_adjoint(ctx, inner), _by_columns(ctx, inner, s)))
     gaps = _square_gaps(ctx, inner, s)
@@ -254,8 +254,8 @@ def _thin_svd_derivatives(ctx, t, u, s, vh):
     turn_v = ew.mul(gaps, ew.add(scaled_rows, _adjoint(ctx, scaled_rows)))
     if t.dtype.kind == "c":
         turn_u = ew.add(turn_u, _phase(ctx, inner, s))
-    du = ew.add(_product(ctx, u, turn_u), _outside(ctx, u, right, s))
-    dv = ew.add(_product(ctx, v, turn_v), _outside(ctx, v, _product(ctx, _adjoint(ctx, t), u), s))
+    du = ew.add(product(ctx, u, turn_u), _outside(ctx, u, right, s))
+    dv = ew.add(product(ctx, v, turn_v), _outside(ctx, v, product(ctx, _adjoint(ctx, t), u), s))
     return du, _real_diagonal(ctx, inner), _adjoint(ctx, dv)
 
 
@@ -278,7 +278,7 @@ def _phase(ctx, inner, s):
 def _outside(ctx, vectors, moved, s):
     """Return what leaves the span of the vectors, which only vectors of the longer side can."""
     rows, count = ctx.shape(vectors)[-2:]
-    rest = ew.sub(moved, _product(ctx, vectors, _product(ctx, _adjoint(ctx, vectors), moved)))
+    rest = ew.sub(moved, product(ctx, vectors, product(ctx, _adjoint(ctx, vectors), moved)))
     derivative = ew.div(rest, _by_columns(ctx, rest, s))
     is_longer = ew.gt(size_value(rows), size_value(count))
     return ew.select(mv.broadcast_in_dim(is_longer, ctx.shape(derivative), ()), derivative, ew.lift(0, derivative))
@@ -292,16 +292,16 @@ def _qr_jvp(ctx, tangents, out, a):
     (t,) = tangents
     q, r = out
     first_t, first_r = (_first_columns(ctx, x, ctx.shape(q)[-1]) for x in (t, r))
-    moved = _swapped(ctx, la.triangular_solve(first_r, _swapped(ctx, first_t), lower=False, form="T"))
-    inner = _product(ctx, _adjoint(ctx, q), moved)
-    below = _triangle(ctx, inner, lower=True, diagonal=0)
+    moved = swapped(ctx, la.triangular_solve(first_r, swapped(ctx, first_t), lower=False, form="T"))
+    inner = product(ctx, _adjoint(ctx, q), moved)
+    below = triangle(ctx, inner, lower=True, diagonal=0)
     turn = ew.sub(below, _adjoint(ctx, below))
     if a.dtype.kind == "c":
         on_diagonal = ew.eq(*_positions(ctx.shape(inner)))
         imaginary = ew.mul(ew.sub(inner, ew.conj(inner)), ew.lift(0.5, inner))
         turn = ew.add(turn, ew.select(on_diagonal, imaginary, ew.lift(0, inner)))
-    dq = ew.add(moved, _product(ctx, q, ew.sub(turn, inner)))
-    return dq, ew.sub(_product(ctx, _adjoint(ctx, q), t), _product(ctx, turn, r))
+    dq = ew.add(moved, product(ctx, q, ew.sub(turn, inner)))
+    return dq, ew.sub(product(ctx, _adjoint(ctx, q), t), product(ctx, turn, r))
 
 
 def _first_columns(ctx, x, count):
@@ -316,12 +316,10 @@ def _pinv_jvp(ctx, tangents, out, a, cutoff):
     if t is None:
         return None
     p, back, p_adjoint = out, _adjoint(ctx, t), _adjoint(ctx, out)
-    inside = _product(ctx, p, _product(ctx, t, p))
-    left = ew.sub(back, _product(ctx, back, _product(ctx, a, p)))
-    right = ew.sub(back, _product(ctx, p, _product(ctx, a, back)))
-    outside = ew.add(
-        _product(ctx, p, _product(ctx, p_adjoint, left)), _product(ctx, _product(ctx, right, p_adjoint), p)
-    )
+    inside = product(ctx, p, product(ctx, t, p))
+    left = ew.sub(back, product(ctx, back, product(ctx, a, p)))
+    right = ew.sub(back, product(ctx, p, product(ctx, a, back)))
+    outside = ew.add(product(ctx, p, product(ctx, p_adjoint, left)), product(ctx, product(ctx, right, p_adjoint), p))
     return ew.sub(outside, inside)
 
 
@@ -355,7 +353,7 @@ def _solution(op, factors, matrix_tangent):
         *_, right = tangents
         change = right
         if tangents[0] is not None:
-            moved = _product(ctx, _formed(ctx, matrix_tangent(ctx, tangents[0], **params), form), out)
+            moved = product(ctx, _formed(ctx, matrix_tangent(ctx, tangents[0], **params), form), out)
             change = ew.neg(moved) if change is None else ew.sub(change, moved)
         return None if change is None else solve(a, *others[:factors], change, form=form, **params)
 
@@ -370,7 +368,7 @@ def _solution(op, factors, matrix_tangent):
 
 
 def _part_that_is_read(ctx, t, *, lower, unit):
-    return _triangle(ctx, t, lower=lower, diagonal=0 if unit else 1)
+    return triangle(ctx, t, lower=lower, diagonal=0 if unit else 1)
 
 
 for _op, _function, _factors, _matrix in (

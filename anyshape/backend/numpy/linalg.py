@@ -19,7 +19,7 @@ def _form(a, form):
     return transposed.conj() if form == "C" and a.dtype.kind == "c" else transposed
 
 
-def _routine(name, a):
+def routine(name, a):
     """Return the routine of LAPACK for a dtype, such as dgetrf."""
     return getattr(lapack, f"{_PREFIXES[a.dtype.char]}{name}")
 
@@ -27,7 +27,7 @@ def _routine(name, a):
 def _lu_factor(a):
     if not a.size:
         return np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int32)
-    getrf = _routine("getrf", a)
+    getrf = routine("getrf", a)
     factored = [getrf(matrix) for matrix in a.reshape(-1, *a.shape[-2:])]
     if any(info > 0 for _, _, info in factored):
         raise np.linalg.LinAlgError("Singular matrix")
@@ -40,7 +40,7 @@ def _lu_factor(a):
 def _lu_solve(a, lu, pivots, b, *, form):
     if not b.size:
         return np.empty(b.shape, b.dtype)
-    getrs, trans = _routine("getrs", lu), _TRANS[form]
+    getrs, trans = routine("getrs", lu), _TRANS[form]
     if a.ndim == 2:
         return getrs(lu, pivots, b, trans)[0]
     out = np.empty(b.shape, b.dtype)
@@ -52,7 +52,7 @@ def _lu_solve(a, lu, pivots, b, *, form):
 def _triangular_solve(a, b, *, lower, form, unit):
     out = np.empty(b.shape, b.dtype)
     if b.size:
-        trtrs = _routine("trtrs", a)
+        trtrs = routine("trtrs", a)
         for index in np.ndindex(a.shape[:-2]):
             out[index], info = trtrs(a[index], b[index], lower, _TRANS[form], unit)
             if info > 0:

@@ -9,24 +9,63 @@ from typing import Any
 from numpy.linalg import LinAlgError
 
 from anyshape.numpy.arrays.fallthrough import Module
+from anyshape.scipy.linalg.banded import (
+    eigh_tridiagonal,
+    eigvalsh_tridiagonal,
+    matmul_toeplitz,
+    solve_banded,
+    solve_circulant,
+    solve_toeplitz,
+    solveh_banded,
+)
 from anyshape.scipy.linalg.factoring import cholesky, eigh, eigvals, eigvalsh, polar, qr, svd, svdvals
-from anyshape.scipy.linalg.functions import expm
+from anyshape.scipy.linalg.functions import (
+    coshm,
+    cosm,
+    expm,
+    expm_frechet,
+    fractional_matrix_power,
+    funm,
+    logm,
+    signm,
+    sinhm,
+    sinm,
+    solve_continuous_lyapunov,
+    solve_discrete_lyapunov,
+    solve_lyapunov,
+    solve_sylvester,
+    sqrtm,
+    tanhm,
+    tanm,
+)
 from anyshape.scipy.linalg.solving import cho_factor, cho_solve, det, inv, lstsq, norm, solve, solve_triangular
 from anyshape.scipy.linalg.structured import (
     block_diag,
     circulant,
     companion,
     convolution_matrix,
+    dft,
     diagsvd,
+    fiedler,
     hankel,
+    hilbert,
+    khatri_rao,
+    leslie,
     toeplitz,
 )
+from anyshape.scipy.linalg.subspaces import eig, null_space, orth, orthogonal_procrustes, pinv, pinvh
+from anyshape.scipy.linalg.triangular_forms import hessenberg, lu, lu_factor, lu_solve, qr_multiply, rsf2csf, schur
 from anyshape.support.packages import scipy_linalg
 
 __all__ = [
-    "LinAlgError", "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion", "convolution_matrix",
-    "det", "diagsvd", "eigh", "eigvals", "eigvalsh", "expm", "hankel", "inv", "lstsq", "norm", "polar", "qr", "solve",
-    "solve_triangular", "svd", "svdvals", "toeplitz",
+    "LinAlgError", "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion",
+    "convolution_matrix", "coshm", "cosm", "det", "dft", "diagsvd", "eig", "eigh", "eigh_tridiagonal", "eigvals",
+    "eigvalsh", "eigvalsh_tridiagonal", "expm", "expm_frechet", "fiedler", "fractional_matrix_power", "funm",
+    "hankel", "hessenberg", "hilbert", "inv", "khatri_rao", "leslie", "logm", "lstsq", "lu", "lu_factor",
+    "lu_solve", "matmul_toeplitz", "norm", "null_space", "orth", "orthogonal_procrustes", "pinv", "pinvh", "polar",
+    "qr", "qr_multiply", "rsf2csf", "schur", "signm", "sinhm", "sinm", "solve", "solve_banded", "solve_circulant",
+    "solve_continuous_lyapunov", "solve_discrete_lyapunov", "solve_lyapunov", "solve_sylvester", "solve_toeplitz",
+    "solve_triangular", "solveh_banded", "sqrtm", "svd", "svdvals", "tanhm", "tanm", "toeplitz",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_linalg, "scipy.linalg")

@@ -16,7 +16,7 @@ from anyshape.scipy.linalg.solving import from_triangle
 from anyshape.support.packages import scipy_linalg
 
 
-def _refuse(function: str, option: str, value: Any) -> ArgumentError:
+def refuse_option(function: str, option: str, value: Any) -> ArgumentError:
     return ArgumentError(function, f"{option}={value!r}", "is not available for traced arrays", "leave it out")
 
 
@@ -66,7 +66,7 @@ def qr(
     if not is_traced(a):
         return scipy_linalg.qr(a, overwrite_a, lwork, mode, pivoting, check_finite)
     if pivoting:
-        raise _refuse("qr", "pivoting", pivoting)
+        raise refuse_option("qr", "pivoting", pivoting)
     choice_of("qr", "mode", mode, ("full", "r", "economic"))
     if mode != "economic" and a.shape[-2] > a.shape[-1]:
         problem = "is not available for a traced array with more rows than columns"
@@ -113,9 +113,9 @@ def eigh(
             a, b, lower=lower, eigvals_only=eigvals_only, subset_by_value=subset_by_value, **choices
         )
     if subset_by_value is not None:
-        raise _refuse("eigh", "subset_by_value", subset_by_value)
+        raise refuse_option("eigh", "subset_by_value", subset_by_value)
     if b is not None and type != 1:
-        raise _refuse("eigh", "type", type)
+        raise refuse_option("eigh", "type", type)
     triangle = "L" if lower else "U"
     first, last = (None, None) if subset_by_index is None else (subset_by_index[0], subset_by_index[1] + 1)
     if b is not None:
@@ -148,5 +148,5 @@ def eigvals(a: Any, b: Any = None, overwrite_a: bool = False, check_finite: bool
     if not is_traced(a, b):
         return scipy_linalg.eigvals(a, b, overwrite_a, check_finite, **options)
     if b is not None:
-        raise _refuse("eigvals", "b", "a matrix")
+        raise refuse_option("eigvals", "b", "a matrix")
     return xp.linalg.eigvals(xp.asarray(a).astype(np.result_type(a.dtype, np.complex64)))

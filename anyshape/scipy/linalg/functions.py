@@ -1,50 +1,155 @@
-"""Define functions of matrices of `scipy.linalg`."""
+"""Define functions of matrices of `scipy.linalg`, and the equations that go with them.
+
+Functions of real matrices are real. Where the logarithm or the square root is not, LinAlgError is raised when the
+program runs. SciPy would give complex numbers there: convert the matrix with `astype(complex)`.
+"""
 
 from __future__ import annotations
 
-from math import factorial
 from typing import Any
 
-import numpy as np
-
 from anyshape import numpy as xp
-from anyshape.numpy.linalg.solving import as_squares
+from anyshape.numpy.linalg.solving import as_squares, in_one_dtype
 from anyshape.numpy.operands.promotion import is_traced
+from anyshape.ops import matrix_functions as mf
 from anyshape.support.packages import scipy_linalg
-from anyshape.transforms.control_flow.loops import fori_loop
-
-# Padé approximation of degree 13: N. J. Higham, "The scaling and squaring method for the matrix exponential
-# revisited", 2005; it is exact to rounding for matrices of 1-norm up to this one
-DEGREE, LARGEST_NORM = 13, 5.371920351148152
-COEFFICIENTS = [
-    float(factorial(2 * DEGREE - k) // (factorial(DEGREE - k) * factorial(k))) / factorial(DEGREE)
-    for k in range(DEGREE + 1)
-]
 
 
 def expm(A: Any) -> Any:
-    """Return the exponentials of the square matrices in the last two axes.
+    """Return the exponentials of the square matrices in the last two axes; integers count as float64."""
+    return mf.matrix_function(as_squares("expm", A), "exp") if is_traced(A) else scipy_linalg.expm(A)
 
-    Computed by the Padé approximation of degree 13 with scaling and squaring. The number of squarings depends on the
-    values, and the matrices of a stack are scaled alike. Integers count as float64.
+
+def sqrtm(A: Any, **options: Any) -> Any:
+    """Return the principal square roots of the square matrices in the last two axes.
+
+    The derivative needs matrices without the eigenvalue 0.
+    """
+    return mf.matrix_function(as_squares("sqrtm", A), "sqrt") if is_traced(A) else scipy_linalg.sqrtm(A, **options)
+
+
+def logm(A: Any, **options: Any) -> Any:
+    """Return the principal logarithms of the square matrices in the last two axes."""
+    return mf.matrix_function(as_squares("logm", A), "log") if is_traced(A) else scipy_linalg.logm(A, **options)
+
+
+def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True) -> Any:
+    """Return the exponential of A and its derivative in the direction E, or the derivative alone.
+
+    Both arguments may be differentiated. Another `method` has no effect on traced arrays.
+    """
+    if not is_traced(A, E):
+        return scipy_linalg.expm_frechet(A, E, method, compute_expm, check_finite)
+    a, e = in_one_dtype("expm_frechet", as_squares("expm_frechet", A), as_squares("expm_frechet", E))
+    derivative = mf.matrix_function_derivative(a, e, "exp")
+    return (mf.matrix_function(a, "exp"), derivative) if compute_expm else derivative
+
+
+def fractional_matrix_power(A: Any, t: Any) -> Any:
+    """Return the power t of regular square matrices: the exponential of t times the principal logarithm."""
+    if not is_traced(A, t):
+        return scipy_linalg.fractional_matrix_power(A, t)
+    return expm(t * xp.asarray(mf.matrix_function(as_squares("fractional_matrix_power", A), "log")))
+
+
+def signm(A: Any, **options: Any) -> Any:
+    """Return the matrix sign function, A times the inverse root of A A, for matrices without imaginary eigenvalues."""
+    if not is_traced(A):
+        return scipy_linalg.signm(A, **options)
+    a = as_squares("signm", A)
+    return xp.linalg.solve(mf.matrix_function(a @ a, "sqrt"), a)
+
+
+def sinhm(A: Any) -> Any:
+    """Return the hyperbolic sines of square matrices."""
+    if not is_traced(A):
+        return scipy_linalg.sinhm(A)
+    a = as_squares("sinhm", A)
+    return 0.5 * (expm(a) - expm(-a))
+
+
+def coshm(A: Any) -> Any:
+    """Return the hyperbolic cosines of square matrices."""
+    if not is_traced(A):
+        return scipy_linalg.coshm(A)
+    a = as_squares("coshm", A)
+    return 0.5 * (expm(a) + expm(-a))
+
+
+def tanhm(A: Any) -> Any:
+    """Return the hyperbolic tangents of square matrices."""
+    return xp.linalg.solve(coshm(A), sinhm(A)) if is_traced(A) else scipy_linalg.tanhm(A)
+
+
+def sinm(A: Any) -> Any:
+    """Return the sines of square matrices."""
+    return _of_turned("sinm", A)[1] if is_traced(A) else scipy_linalg.sinm(A)
+
+
+def cosm(A: Any) -> Any:
+    """Return the cosines of square matrices."""
+    return _of_turned("cosm", A)[0] if is_traced(A) else scipy_linalg.cosm(A)
+
+
+def tanm(A: Any) -> Any:
+    """Return the tangents of square matrices."""
+    if not is_traced(A):
+        return scipy_linalg.tanm(A)
+    cosine, sine = _of_turned("tanm", A)
+    return xp.linalg.solve(cosine, sine)
+
+
+def _of_turned(name: str, A: Any) -> tuple[Any, Any]:
+    """Return cosines and sines of matrices by the exponential of i times them."""
+    a = as_squares(name, A)
+    ahead = expm(1j * a)
+    if a.dtype.kind != "c":
+        return xp.real(ahead), xp.imag(ahead)
+    behind = expm(-1j * a)
+    return 0.5 * (ahead + behind), -0.5j * (ahead - behind)
+
+
+def funm(A: Any, func: Any, disp: bool = True) -> Any:
+    """Return a function of square matrices, given as one of their eigenvalues, which must be distinct.
+
+    Results of traced arrays are complex, also where SciPy finds all of them real. `func` gets the eigenvalues as one
+    array.
     """
     if not is_traced(A):
-        return scipy_linalg.expm(A)
-    x = as_squares("expm", A)
-    norm = xp.max(xp.sum(xp.abs(xp.real(x)) + xp.abs(xp.imag(x)), axis=-2), initial=0.0)
-    excess = xp.log2(xp.maximum(norm, LARGEST_NORM) / LARGEST_NORM)
-    squarings = xp.where(xp.isfinite(excess), xp.ceil(excess), 0.0).astype(np.int64)
-    scaled = x * xp.exp2(-squarings.astype(x.real.dtype)).astype(x.real.dtype)
-    return fori_loop(0, squarings, lambda i, y: y @ y, _pade(scaled))
+        return scipy_linalg.funm(A, func, disp)
+    values, vectors = xp.linalg.eig(as_squares("funm", A))
+    scaled = xp.matrix_transpose(vectors * func(values)[..., None, :])
+    return xp.matrix_transpose(xp.linalg.solve(xp.matrix_transpose(vectors), scaled))
 
 
-def _pade(x: Any) -> Any:
-    """Return the Padé approximation of the exponential around 0: (v - u)^-1 (v + u), with odd u and even v."""
-    b = COEFFICIENTS
-    one = xp.eye(x.shape[-1], dtype=x.dtype)
-    x2 = x @ x
-    x4 = x2 @ x2
-    x6 = x4 @ x2
-    u = x @ (x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * one)
-    v = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * one
-    return xp.linalg.solve(v - u, v + u)
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    """Return x with a x + x b = q; no eigenvalue of a may be minus one of b. Leading axes are a batch."""
+    if not is_traced(a, b, q):
+        return scipy_linalg.solve_sylvester(a, b, q)
+    left, right = as_squares("solve_sylvester", a), as_squares("solve_sylvester", b)
+    left, right, q = in_one_dtype("solve_sylvester", left, right, q)
+    batch = xp.broadcast_shapes(*(x.shape[:-2] for x in (left, right, q)))
+    return mf.sylvester(*(xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (left, right, q)))
+
+
+def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    """Return x with a x + x a^H = q."""
+    if not is_traced(a, q):
+        return scipy_linalg.solve_continuous_lyapunov(a, q)
+    return solve_sylvester(a, xp.conj(xp.matrix_transpose(a)), q)
+
+
+solve_lyapunov = solve_continuous_lyapunov
+
+
+def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
+    """Return x with a x a^H - x + q = 0, by the bilinear transformation; -1 may not be an eigenvalue of a."""
+    if not is_traced(a, q):
+        return scipy_linalg.solve_discrete_lyapunov(a, q, method)
+    matrix, right = in_one_dtype("solve_discrete_lyapunov", as_squares("solve_discrete_lyapunov", a), q)
+    one = xp.eye(matrix.shape[-1], dtype=matrix.dtype)
+    adjoint = xp.conj(xp.matrix_transpose(matrix))
+    inverse = xp.linalg.inv(adjoint + one)
+    turned = (adjoint - one) @ inverse
+    scaled = 2 * (xp.linalg.solve(matrix + one, right) @ inverse)
+    return solve_continuous_lyapunov(xp.conj(xp.matrix_transpose(turned)), -scaled)

@@ -16,10 +16,10 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.support.packages import scipy_linalg
 
-_FORMS = {0: "N", "N": "N", 1: "T", "T": "T", 2: "C", "C": "C"}
+FORMS = {0: "N", "N": "N", 1: "T", "T": "T", 2: "C", "C": "C"}
 
 
-def _with_columns(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
+def with_columns(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
     """Return matrices and right-hand sides as columns in one dtype and batch, and whether `b` was a vector."""
     matrix, right = in_one_dtype(name, as_squares(name, a), b)
     ctx = context_of(name, matrix, right)
@@ -58,8 +58,8 @@ def solve_triangular(
     """
     if not is_traced(a, b):
         return scipy_linalg.solve_triangular(a, b, trans, lower, unit_diagonal, overwrite_b, check_finite)
-    form = _FORMS[choice_of("solve_triangular", "trans", trans, tuple(_FORMS))]
-    matrix, right, is_vector = _with_columns("solve_triangular", a, b)
+    form = FORMS[choice_of("solve_triangular", "trans", trans, tuple(FORMS))]
+    matrix, right, is_vector = with_columns("solve_triangular", a, b)
     x = la.triangular_solve(matrix, right, lower=bool(lower), form=form, unit=bool(unit_diagonal))
     return x[..., 0] if is_vector else x
 

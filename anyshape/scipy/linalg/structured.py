@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape import numpy as xp
-from anyshape.numpy.operands.promotion import is_traced
+from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.support.packages import scipy_linalg
 
 
@@ -103,3 +103,45 @@ def diagsvd(s: Any, M: Any, N: Any) -> Any:
     offsets = _offsets(M, N)
     index = xp.where(offsets == 0, xp.arange(M)[:, None], s.shape[0])
     return padded[index]
+
+
+def hilbert(n: Any) -> Any:
+    """Return the matrix with 1 / (i + j + 1) at row i and column j; n may be symbolic."""
+    if not is_traced(n):
+        return scipy_linalg.hilbert(n)
+    index = xp.arange(n)
+    return 1.0 / (index[:, None] + index[None, :] + 1)
+
+
+def dft(n: Any, scale: Any = None) -> Any:
+    """Return the matrix of the discrete Fourier transform of n points; n may be symbolic."""
+    if not is_traced(n):
+        return scipy_linalg.dft(n, scale)
+    choice_of("dft", "scale", scale, (None, "sqrtn", "n"))
+    norm = {None: "backward", "sqrtn": "ortho", "n": "forward"}[scale]
+    return xp.fft.fft(xp.eye(n), axis=0, norm=norm)
+
+
+def fiedler(a: Any) -> Any:
+    """Return the matrix of the distances of the elements of a vector."""
+    if not is_traced(a):
+        return scipy_linalg.fiedler(a)
+    return xp.abs(a[:, None] - a[None, :])
+
+
+def leslie(f: Any, s: Any) -> Any:
+    """Return the matrix with first row f and the subdiagonal s, of a population by age."""
+    if not is_traced(f, s):
+        return scipy_linalg.leslie(f, s)
+    first = xp.asarray(f)
+    below = xp.diag(xp.asarray(s))
+    column = xp.zeros((below.shape[0], 1), below.dtype)
+    return xp.concatenate([first[None, :], xp.concatenate([below, column], axis=1)])
+
+
+def khatri_rao(a: Any, b: Any) -> Any:
+    """Return the Kronecker products of the columns of two matrices, as columns."""
+    if not is_traced(a, b):
+        return scipy_linalg.khatri_rao(a, b)
+    products = a[:, None, :] * b[None, :, :]
+    return xp.reshape(products, (a.shape[0] * b.shape[0], products.shape[-1]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from anyshape import grad, jit, vmap
+from anyshape import check_grads, grad, jit, vmap
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.scipy import linalg
 
@@ -27,6 +27,19 @@ def positive(n):
 
 def vector(n, seed=1):
     return np.random.default_rng(seed).normal(size=n) + 2
+
+
+def band(n, rows, main):
+    """Return the diagonals of a banded matrix with a dominant main one."""
+    return np.random.default_rng(n).normal(size=(rows, n)) + 9 * (np.arange(rows) == main)[:, None]
+
+
+def first_column(n):
+    return vector(n) / 9 + 5 * (np.arange(n) == 0)
+
+
+def far_apart(n):
+    return vector(n) + 3 * np.arange(n)
 
 
 # name: function of the module and of arrays, makers of the arrays
@@ -62,9 +75,50 @@ CASES = {
     "convolution_matrix": (lambda la, a: la.convolution_matrix(a, 3), vector),
     "convolution_matrix same": (lambda la, a: la.convolution_matrix(a, 3, "same"), vector),
     "convolution_matrix valid": (lambda la, a: la.convolution_matrix(a, 3, "valid"), vector),
+    "sqrtm": (lambda la, a: la.sqrtm(a), positive),
+    "logm": (lambda la, a: la.logm(a), positive),
+    "signm": (lambda la, a: la.signm(a), lambda n: square(n) / 3),
+    "fractional_matrix_power": (lambda la, a: la.fractional_matrix_power(a, 0.3), positive),
+    "expm_frechet": (lambda la, a, e: la.expm_frechet(a / 4, e)[1], square, lambda n: square(n, 3)),
+    "cosm": (lambda la, a: la.cosm(a / 4) + la.tanm(a / 9) + la.sinm(a), square),
+    "coshm": (lambda la, a: la.coshm(a / 4) + la.tanhm(a / 9) + la.sinhm(a / 4), square),
+    "funm": (lambda la, a: np.real(la.funm(a, lambda w: np.exp(w / 4))), square),
+    "solve_sylvester": (lambda la, a, b, q: la.solve_sylvester(a, b, q), positive, positive, lambda n: square(n, 2)),
+    "solve_continuous_lyapunov": (lambda la, a, q: la.solve_continuous_lyapunov(a, q), positive, square),
+    "solve_discrete_lyapunov": (lambda la, a, q: la.solve_discrete_lyapunov(a / 99, q), positive, square),
+    "lu": (lambda la, a: la.lu(a)[1] + la.lu(a, permute_l=True)[0] + la.lu(a)[2] + la.lu(a)[0], square),
+    "lu_solve": (lambda la, a, b: la.lu_solve(la.lu_factor(a), b), lambda n: square(n)[::-1], vector),
+    "lu_solve transposed": (lambda la, a, b: la.lu_solve(la.lu_factor(a), b, 1), lambda n: square(n)[::-1], square),
+    "qr_multiply": (lambda la, a, c: la.qr_multiply(a, c)[0], square, square),
+    "solve_banded": (lambda la, ab, b: la.solve_banded((1, 2), ab, b), lambda n: band(n, 4, 2), vector),
+    "solveh_banded": (lambda la, ab, b: la.solveh_banded(ab, b), lambda n: band(n, 3, 2), vector),
+    "solveh_banded lower": (lambda la, ab, b: la.solveh_banded(ab, b, lower=True), lambda n: band(n, 3, 0), square),
+    "solve_toeplitz": (lambda la, c, b: la.solve_toeplitz(c, b), first_column, vector),
+    "solve_toeplitz of two": (lambda la, c, r, b: la.solve_toeplitz((c, r), b), first_column, vector, square),
+    "matmul_toeplitz": (lambda la, c, r, b: la.matmul_toeplitz((c, r), b), lambda n: vector(n + 1), vector, square),
+    "solve_circulant": (lambda la, c, b: la.solve_circulant(c, b), first_column, vector),
+    "eigh_tridiagonal": (lambda la, d, e: np.abs(la.eigh_tridiagonal(d, e)[1]), far_apart, lambda n: vector(n - 1)),
+    "eigvalsh_tridiagonal": (lambda la, d, e: la.eigvalsh_tridiagonal(d, e), far_apart, lambda n: vector(n - 1)),
+    "pinv": (lambda la, a: la.pinv(a) + la.pinvh(a), symmetric),
+    "eig": (lambda la, a: np.abs(la.eig(a)[0]), square),
+    "orthogonal_procrustes": (lambda la, a, b: la.orthogonal_procrustes(a, b)[0], square, lambda n: square(n, 7)),
+    "orth": (lambda la, a: la.orth(a) @ la.orth(a).T, lambda n: square(n)[:, : n - n // 2]),
+    "null_space": (lambda la, a: la.null_space(a) @ la.null_space(a).T, lambda n: square(n)[: n // 2 + n % 2]),
+    "fiedler": (lambda la, a: la.fiedler(a), far_apart),
+    "leslie": (lambda la, f, s: la.leslie(f, s), lambda n: vector(n + 1), vector),
+    "khatri_rao": (lambda la, a, b: la.khatri_rao(a, b), square, lambda n: square(n)[:1]),
     "diagsvd": (lambda la, s: la.diagsvd(s, s.shape[0], s.shape[0] + 2), vector),
 }
-SYMMETRIC = {"cholesky", "cho_solve", "cho_solve lower", "eigh", "eigvalsh", "solve positive", "solve symmetric"}
+SYMMETRIC = {
+    "cholesky",
+    "cho_solve",
+    "cho_solve lower",
+    "eigh",
+    "eigvalsh",
+    "solve positive",
+    "solve symmetric",
+    "pinv",
+}
 
 
 def one_sided(name, steps):
@@ -116,9 +170,83 @@ def test_expm_is_differentiated_twice():
 
 def test_what_is_not_here_is_scipys_own_or_refused_by_name():
     np.testing.assert_array_equal(linalg.hadamard(4), scipy.linalg.hadamard(4))
-    with pytest.raises(UnsupportedFunctionError, match=r"linalg\.sqrtm"):
-        jit(linalg.sqrtm)(np.eye(3))
+    with pytest.raises(UnsupportedFunctionError, match=r"linalg\.ldl"):
+        jit(linalg.ldl)(np.eye(3))
     with pytest.raises(ArgumentError, match="economic"):
         jit(linalg.qr)(np.ones((3, 2)))
     with pytest.raises(np.linalg.LinAlgError):
         jit(lambda a, b: linalg.solve_triangular(a, b))(np.zeros((2, 2)), np.ones(2))
+
+
+def test_functions_of_matrices_batch_keep_dtypes_and_refuse_what_is_not_real():
+    stack = np.stack([positive(3), positive(3) * 2])
+    for name in ("expm", "sqrtm", "logm"):
+        function = getattr(linalg, name)
+        expected = [getattr(scipy.linalg, name)(a / 9) for a in stack]
+        np.testing.assert_allclose(jit(lambda a, f=function: f(a / 9))(stack), expected, 1e-11)
+        np.testing.assert_allclose(vmap(lambda a, f=function: f(a / 9))(stack), expected, 1e-11)
+        assert jit(function)(stack.astype(np.float32)).dtype == np.float32
+        check_grads(lambda a, f=function: f(a / 9), (stack[0] + 0.1j * square(3),), order=2)
+        for n in (0, 1):
+            assert grad(lambda a, f=function: f(a).sum())(np.ones((n, n))).shape == (n, n)
+    turn = np.array([[0.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(np.linalg.LinAlgError, match="square root of a real matrix is not real"):
+        jit(linalg.sqrtm)(turn)
+    np.testing.assert_allclose(jit(linalg.sqrtm)(turn.astype(complex)), scipy.linalg.sqrtm(turn.astype(complex)))
+    assert np.isnan(jit(linalg.logm)(np.full((2, 2), np.nan))).all()
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (1, 1), (0, 2), (2, 4, 3)])
+def test_lu_of_every_shape_is_differentiated_twice_by_one_program(shape):
+    a = np.random.default_rng(4).normal(size=shape)
+    p, lower, upper = jit(linalg.lu)(a)
+    np.testing.assert_allclose(p @ lower @ upper, a, 1e-12, 1e-12)
+    if a.ndim == 2:
+        index, *_ = jit(lambda a: linalg.lu(a, p_indices=True))(a)
+        np.testing.assert_allclose(lower[index] @ upper, a, 1e-12, 1e-12)
+    if a.size:
+        check_grads(lambda a: linalg.lu(a)[1:], (a,), order=2)
+        check_grads(lambda a: linalg.lu(a)[1:], (a + 1j * a[..., ::-1],), order=1)
+    np.testing.assert_array_equal(jit(linalg.lu_factor)(square(4))[1], scipy.linalg.lu_factor(square(4))[1])
+
+
+def test_forms_without_a_derivative_say_so():
+    a = square(4)
+    for output in ("real", "complex"):
+        t, z = jit(lambda a, output=output: linalg.schur(a, output))(a)
+        np.testing.assert_allclose(z @ t @ z.conj().T, a, 1e-12, 1e-12)
+    t, z = jit(lambda a: linalg.rsf2csf(*linalg.schur(a)))(a)
+    np.testing.assert_allclose(z @ t @ z.conj().T, a, 1e-12, 1e-12)
+    h, q = jit(lambda a: linalg.hessenberg(a, calc_q=True))(a)
+    np.testing.assert_allclose(q @ h @ q.T, a, 1e-12, 1e-12)
+    for function in (linalg.schur, linalg.hessenberg):
+        with pytest.raises(UnsupportedFunctionError, match="has no derivative"):
+            grad(lambda a, f=function: f(a)[0].sum())(a)
+
+
+def test_bands_of_stacks_of_singular_and_of_complex_matrices():
+    stack = np.stack([band(5, 3, 1), band(5, 3, 1) + 1])
+    sides = np.stack([square(5), square(5, 1)])
+    result = jit(lambda ab, b: linalg.solve_banded((1, 1), ab, b))(stack, sides)
+    np.testing.assert_allclose(result, [scipy.linalg.solve_banded((1, 1), *x) for x in zip(stack, sides, strict=True)])
+    banded = vmap(lambda ab: linalg.solve_banded((1, 1), ab, np.ones(5)))(stack)
+    np.testing.assert_allclose(banded[1], scipy.linalg.solve_banded((1, 1), stack[1], np.ones(5)))
+    z = stack[0] * (1 + 0.2j)
+    check_grads(lambda ab, b: linalg.solve_banded((1, 1), ab, b), (z, sides[0] * 1j), order=2)
+    hermitian = stack[0][:2][::-1] + [[0.0], [0.4j]]
+    expected = scipy.linalg.solveh_banded(hermitian, np.ones(5), lower=True)
+    np.testing.assert_allclose(jit(lambda ab: linalg.solveh_banded(ab, np.ones(5), lower=True))(hermitian), expected)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        jit(lambda ab: linalg.solve_banded((1, 1), ab, np.ones(5)))(np.zeros((3, 5)))
+
+
+def test_sizes_of_constant_matrices_may_be_symbolic():
+    np.testing.assert_allclose(
+        jit(lambda x: linalg.hilbert(x.shape[0]) @ x)(np.ones(4)), scipy.linalg.hilbert(4).sum(1)
+    )
+    matrix = jit(lambda x: linalg.dft(x.shape[0], "sqrtn") + 0 * x)(np.ones(4))
+    np.testing.assert_allclose(matrix, scipy.linalg.dft(4, "sqrtn"), atol=1e-14)
+
+
+def test_modules_have_all_names_of_scipy():
+    assert all(hasattr(linalg, name) for name in scipy.linalg.__all__ if not name.startswith("_"))

@@ -1,0 +1,106 @@
+"""Define the functions of `scipy.linalg` that find subspaces, pseudo-inverses and eigenvectors of general matrices.
+
+A basis of a subspace may be rotated, and its derivative here rotates it least. So functions of the subspace, such as
+the projection on it, have their derivatives of any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.numpy.linalg.solving import as_matrices, as_squares
+from anyshape.numpy.operands.promotion import is_traced
+from anyshape.scipy.linalg.factoring import refuse_option
+from anyshape.scipy.linalg.solving import from_triangle, solve_triangular
+from anyshape.support.packages import scipy_linalg
+from anyshape.transforms.control import stop_gradient
+
+
+def _decomposed(name: str, A: Any, rcond: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Return a matrix, its singular vectors without derivatives, its rank, and the relative tolerance."""
+    a = as_matrices(name, A)
+    u, s, vh = xp.linalg.svd(stop_gradient(a), full_matrices=True)
+    tolerance = np.finfo(a.dtype).eps * xp.maximum(*a.shape[-2:]) if rcond is None else rcond
+    rank = xp.sum(s > xp.max(s, initial=0.0) * tolerance)
+    return a, u, vh, rank, tolerance
+
+
+def _orthonormal(y: Any) -> Any:
+    """Return columns that span what the columns of y span, and equal them where they are orthonormal."""
+    adjoint = xp.conj(y.T)
+    factor = xp.linalg.cholesky(adjoint @ y)
+    return xp.conj(solve_triangular(factor, adjoint, lower=True).T)
+
+
+def orth(A: Any, rcond: Any = None) -> Any:
+    """Return an orthonormal basis of the range of a matrix, as columns; their number is a run-time size.
+
+    Singular values up to `rcond` times the largest one count as 0; by default it is an ulp of 1 times the longer side.
+    """
+    if not is_traced(A, rcond):
+        return scipy_linalg.orth(A, rcond)
+    a, u, _, rank, tolerance = _decomposed("orth", A, rcond)
+    basis = u.T[xp.arange(a.shape[0]) < rank].T
+    return _orthonormal(a @ (xp.linalg.pinv(a, tolerance) @ basis))
+
+
+def null_space(A: Any, rcond: Any = None, **options: Any) -> Any:
+    """Return an orthonormal basis of the null space of a matrix, as columns; their number is a run-time size.
+
+    See `orth` for `rcond`.
+    """
+    if not is_traced(A, rcond):
+        return scipy_linalg.null_space(A, rcond, **options)
+    a, _, vh, rank, tolerance = _decomposed("null_space", A, rcond)
+    basis = xp.conj(vh[xp.arange(a.shape[1]) >= rank].T)
+    return _orthonormal(basis - xp.linalg.pinv(a, tolerance) @ (a @ basis))
+
+
+def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
+    """Return the pseudo-inverses of matrices. Singular values up to `rtol` times the largest one count as 0.
+
+    By default `rtol` is an ulp of 1 times the longer side. For traced arrays `atol` and `return_rank` raise
+    ArgumentError.
+    """
+    if not is_traced(a, rtol):
+        return scipy_linalg.pinv(a, atol=atol, rtol=rtol, return_rank=return_rank, check_finite=check_finite)
+    if atol is not None:
+        raise refuse_option("pinv", "atol", atol)
+    if return_rank:
+        raise refuse_option("pinv", "return_rank", return_rank)
+    return xp.linalg.pinv(a, rtol=rtol)
+
+
+def pinvh(
+    a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False, check_finite: bool = True
+) -> Any:
+    """Return the pseudo-inverses of Hermitian matrices, by one triangle of them; see `pinv`."""
+    if not is_traced(a, rtol):
+        return scipy_linalg.pinvh(a, atol, rtol, lower, return_rank, check_finite)
+    return pinv(from_triangle(a, lower), atol=atol, rtol=rtol, return_rank=return_rank)
+
+
+def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:
+    """Return the eigenvalues of square matrices and eigenvectors as columns, complex and in the order of LAPACK.
+
+    For traced arrays `b` and `left` raise ArgumentError. Without `right` the eigenvalues come alone.
+    """
+    if not is_traced(a, b):
+        return scipy_linalg.eig(a, b, left, right, **options)
+    if b is not None:
+        raise refuse_option("eig", "b", "a matrix")
+    if left:
+        raise refuse_option("eig", "left", left)
+    matrix = as_squares("eig", a)
+    return tuple(xp.linalg.eig(matrix)) if right else xp.linalg.eigvals(matrix)
+
+
+def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[Any, Any]:
+    """Return the orthogonal r that makes the norm of a r - b least, and the sum of the singular values of a^T b."""
+    if not is_traced(A, B):
+        return scipy_linalg.orthogonal_procrustes(A, B, check_finite)
+    u, s, vh = xp.linalg.svd(xp.conj(xp.matrix_transpose(A)) @ B, full_matrices=False)
+    return u @ vh, xp.sum(s)
