@@ -41,5 +41,6 @@ SAMPLES = [
         make=bands,
         dtypes=("float64",),
         order=1,
+        smallest=1,
     ),
 ]
