@@ -14,6 +14,8 @@ _NUMPY_NAMES = {
     "betainc_derivative": "betainc",
     "broadcast_in_dim": "broadcast_to",
     "callback": "pure_callback",
+    "cholesky_cotangent": "cholesky",
+    "cholesky_tangent": "cholesky",
     "complex": "astype",
     "cond_each": "cond",
     "order_draw": "draw",

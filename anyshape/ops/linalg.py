@@ -61,6 +61,13 @@ def _square_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
     return a
 
 
+def _pair_type(ctx: ShapeGuardContext, factor: TensorMeta, change: TensorMeta) -> TensorMeta:
+    require_squares(ctx, factor)
+    require_sides(ctx, factor, change)
+    require_squares(ctx, change)
+    return change
+
+
 def _slogdet_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
     require_squares(ctx, a)
     batch = a.extents[:-2]
@@ -182,6 +189,8 @@ _FORM = kinds.one_of(*FORMS)
 _COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 
 cholesky_op = define("cholesky", _square_type, params={}, cost=_cubes(1), **_COMMON)
+cholesky_tangent_op = define("cholesky_tangent", _pair_type, params={}, cost=_cubes(4), **_COMMON)
+cholesky_cotangent_op = define("cholesky_cotangent", _pair_type, params={}, cost=_cubes(2), **_COMMON)
 inv_op = define("inv", _square_type, params={}, cost=_cubes(2), **_COMMON)
 det_op = define("det", _det_type, params={}, cost=_cubes(1), **_COMMON)
 adjugate_op = define("adjugate", _square_type, params={}, cost=_cubes(12), **_COMMON)
@@ -212,6 +221,16 @@ refuse(itself, eigvals_op, eig_op, eigvalsh_op, eigh_op, svdvals_op, svd_op, pin
 def cholesky(a: Operand) -> Any:
     """Return the lower Cholesky factor of Hermitian positive definite matrices; only lower triangles are read."""
     return apply(cholesky_op, a)
+
+
+def cholesky_tangent(factor: Operand, tangent: Operand) -> Any:
+    """Return the tangent of a real lower Cholesky factor; that of its matrix counts as its symmetric part."""
+    return apply(cholesky_tangent_op, factor, tangent)
+
+
+def cholesky_cotangent(factor: Operand, cotangent: Operand) -> Any:
+    """Return the symmetric cotangent of a matrix by that of its real Cholesky factor, whose lower triangle is read."""
+    return apply(cholesky_cotangent_op, factor, cotangent)
 
 
 def inv(a: Operand) -> Any:

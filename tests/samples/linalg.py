@@ -63,14 +63,14 @@ SAMPLES = [
         "cholesky",
         lambda np, x: numpy.linalg.cholesky(hermitian(np, x)),
         ("n, n",),
-        ("cholesky", "triangular_solve"),
+        ("cholesky", "cholesky_tangent", "cholesky_cotangent"),
         dtypes=EACH,
     ),
     rows(
         "upper cholesky of stacks",
         lambda np, x: numpy.linalg.cholesky(hermitian(np, x), upper=True),
         ("m, n, n",),
-        ("cholesky", "triangular_solve"),
+        ("cholesky", "cholesky_tangent", "cholesky_cotangent"),
         order=1,
     ),
     rows(

@@ -9,7 +9,7 @@ operand, so that the derivative in it is known; its factors have none.
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, no_shift, zero
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, no_shift, zero
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
@@ -76,9 +76,48 @@ def _cholesky_jvp(ctx, tangents, out, a):
     Only Hermitian tangents keep a Cholesky factor: others count as their Hermitian part, as in JAX and PyTorch.
     """
     (t,) = tangents
+    if a.dtype.kind != "c":
+        return la.cholesky_tangent(out, t)
     left = la.triangular_solve(out, _hermitian_part(ctx, t), lower=True)
     both = _adjoint(ctx, la.triangular_solve(out, _adjoint(ctx, left), lower=True))
     return product(ctx, out, triangle(ctx, both, lower=True, diagonal=0.5))
+
+
+def _cholesky_tangent_jvp(ctx, tangents, out, factor, t):
+    """Differentiate dL = L phi(L^-1 T L^-T) for symmetric T; phi takes the lower triangle and half of the diagonal."""
+    of_factor, of_tangent = tangents
+    total = None if of_tangent is None else la.cholesky_tangent(factor, of_tangent)
+    if of_factor is None:
+        return total
+
+    def solved(x):
+        return la.triangular_solve(factor, x, lower=True)
+
+    inner = swapped(ctx, solved(swapped(ctx, solved(_hermitian_part(ctx, t)))))
+    moved = product(ctx, solved(of_factor), inner)
+    change = triangle(ctx, ew.neg(ew.add(moved, swapped(ctx, moved))), lower=True, diagonal=0.5)
+    half = triangle(ctx, inner, lower=True, diagonal=0.5)
+    return add_tangents(total, ew.add(product(ctx, of_factor, half), product(ctx, factor, change)))
+
+
+def _cholesky_cotangent_jvp(ctx, tangents, out, factor, ct):
+    """Differentiate sym(L^-T phi(L^T C) L^-1) for lower triangular C."""
+    of_factor, of_cotangent = tangents
+    total = None if of_cotangent is None else la.cholesky_cotangent(factor, of_cotangent)
+    if of_factor is None:
+        return total
+
+    def solved(x):
+        return la.triangular_solve(factor, x, lower=True, form="T")
+
+    lower = triangle(ctx, ct, lower=True, diagonal=1)
+    inner = triangle(ctx, product(ctx, swapped(ctx, factor), lower), lower=True, diagonal=0.5)
+    whole = swapped(ctx, solved(swapped(ctx, solved(inner))))
+    turned = triangle(ctx, product(ctx, swapped(ctx, of_factor), lower), lower=True, diagonal=0.5)
+    first = swapped(ctx, solved(swapped(ctx, solved(turned))))
+    left = solved(product(ctx, swapped(ctx, of_factor), whole))
+    right = swapped(ctx, solved(swapped(ctx, product(ctx, whole, of_factor))))
+    return add_tangents(total, _hermitian_part(ctx, ew.sub(first, ew.add(left, right))))
 
 
 def _inv_jvp(ctx, tangents, out, a):
@@ -332,6 +371,10 @@ JVPS[la.svd_op] = _svd_jvp
 JVPS[la.qr_op] = _qr_jvp
 JVPS[la.pinv_op] = _pinv_jvp
 JVPS[la.cholesky_op] = _cholesky_jvp
+JVPS[la.cholesky_tangent_op] = _cholesky_tangent_jvp
+TRANSPOSES[la.cholesky_tangent_op] = lambda ctx, ct, factor, t: (None, la.cholesky_cotangent(factor, ct))
+JVPS[la.cholesky_cotangent_op] = _cholesky_cotangent_jvp
+TRANSPOSES[la.cholesky_cotangent_op] = lambda ctx, ct, factor, t: (None, la.cholesky_tangent(factor, ct))
 JVPS[la.inv_op] = _inv_jvp
 JVPS[la.det_op] = _det_jvp
 JVPS[la.adjugate_op] = _adjugate_jvp
@@ -381,7 +424,8 @@ for _op, _function, _factors, _matrix in (
 # -- shifts of operands
 
 no_shift(
-    la.cholesky_op, la.inv_op, la.det_op, la.adjugate_op, la.slogdet_op, la.lu_factor_op,
+    la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op,
+    la.inv_op, la.det_op, la.adjugate_op, la.slogdet_op, la.lu_factor_op,
     la.solve_op, la.lu_solve_op, la.triangular_solve_op,
     la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
 )  # fmt: skip

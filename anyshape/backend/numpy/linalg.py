@@ -60,6 +60,67 @@ def _triangular_solve(a, b, *, lower, form, unit):
     return out
 
 
+CHOLESKY_BLOCK = 64
+
+
+def _cholesky_tangent(factor, tangent):
+    out = np.empty(tangent.shape, tangent.dtype)
+    if out.size:
+        trtrs = routine("trtrs", factor)
+        for index in np.ndindex(out.shape[:-2]):
+            one = factor[index]
+            left, _ = trtrs(one, tangent[index] + tangent[index].T, True, 0)
+            inner, _ = trtrs(one, left.T, True, 0)
+            out[index] = one @ _half_below(inner.T)
+    return out
+
+
+def _half_below(x):
+    """Return the half of the sum of a matrix and its transpose that is below the diagonal, from twice the tangent."""
+    return _with_half_diagonal(np.tril(x) * 0.5)
+
+
+def _with_half_diagonal(x):
+    """Return a matrix with its diagonal halved in place."""
+    diagonal = np.einsum("ii->i", x)
+    diagonal *= 0.5
+    return x
+
+
+def _cholesky_cotangent(factor, cotangent):
+    """Differentiate backwards by blocks: I. Murray, 2016, section 5.3."""
+    out = np.empty(cotangent.shape, cotangent.dtype)
+    for index in np.ndindex(out.shape[:-2]):
+        lower = _reversed_cholesky(factor[index], np.tril(cotangent[index]))
+        out[index] = 0.5 * (lower + lower.T)
+    return out
+
+
+def _reversed_cholesky(factor, change):
+    """Turn the lower cotangent of a factor into the one of the lower triangle of its matrix, in place."""
+    for start in reversed(range(0, len(factor), CHOLESKY_BLOCK)):
+        stop = min(start + CHOLESKY_BLOCK, len(factor))
+        now, before, after = slice(start, stop), slice(start), slice(stop, None)
+        rows, square = factor[now, before], factor[now, now]
+        if stop < len(factor):
+            below = _times_inverse(change[after, now], square)
+            change[after, now] = below
+            change[after, before] -= below @ rows
+            change[now, now] -= np.tril(below.T @ factor[after, now])
+            change[now, before] -= below.T @ factor[after, before]
+        inner = _with_half_diagonal(np.tril(square.T @ change[now, now]))
+        left, _ = routine("trtrs", factor)(square, inner + inner.T, True, 1)
+        symmetric = _times_inverse(left, square)
+        change[now, before] -= symmetric @ rows
+        change[now, now] = _with_half_diagonal(np.tril(symmetric))
+    return change
+
+
+def _times_inverse(x, lower):
+    """Return x times the inverse of a lower triangular matrix."""
+    return routine("trtrs", lower)(lower, x.T, True, 1)[0].T
+
+
 def _adjugate(a):
     """Return the adjugate by singular values: their products without one of them are never divided by it."""
     is_finite = np.isfinite(a).all((-1, -2), keepdims=True)
@@ -90,6 +151,8 @@ kernel(la.svd_op, lambda a, *, full: tuple(np.linalg.svd(a, full_matrices=full))
 kernel(la.qr_op, lambda a: tuple(np.linalg.qr(a)))
 kernel(la.pinv_op, np.linalg.pinv)
 kernel(la.cholesky_op, np.linalg.cholesky)
+kernel(la.cholesky_tangent_op, _cholesky_tangent)
+kernel(la.cholesky_cotangent_op, _cholesky_cotangent)
 kernel(la.inv_op, np.linalg.inv)
 kernel(la.det_op, np.linalg.det)
 kernel(la.adjugate_op, _adjugate)

@@ -8,7 +8,8 @@ _SLOW = OPAQUE._replace(time=ElementTime(10.0, 5.0))  # as measured for matrices
 
 declare(
     _SLOW._replace(scratch=scratch.like_first_operand(3)),
-    la.cholesky_op, la.inv_op, la.det_op, la.slogdet_op, la.lu_factor_op,
+    la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op,
+    la.inv_op, la.det_op, la.slogdet_op, la.lu_factor_op,
 )  # fmt: skip
 declare(_SLOW._replace(scratch=scratch.like_first_operand(12)), la.adjugate_op, la.pinv_op)
 declare(
