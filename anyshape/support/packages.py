@@ -88,6 +88,7 @@ threadpoolctl = Package("threadpoolctl")  # thread count of BLAS, asked by the f
 lapack = Package("scipy.linalg.lapack")  # factors of matrices that are kept, and triangular solutions
 scipy_integrate = Package("scipy.integrate")
 scipy_fft = Package("scipy.fft")
+scipy_interpolate = Package("scipy.interpolate")
 scipy_linalg = Package("scipy.linalg")
 scipy_optimize = Package("scipy.optimize")
 scipy_signal = Package("scipy.signal")  # filters with feedback too

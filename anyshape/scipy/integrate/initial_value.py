@@ -20,6 +20,7 @@ from anyshape.scipy.integrate.runge_kutta import RungeKutta
 from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_integrate
 from anyshape.tracing.pytrees import check_callable
+from anyshape.tracing.trace import as_value
 from anyshape.tracing.tree_nodes import register_class
 from anyshape.transforms.control import check, stop_gradient
 from anyshape.transforms.control_flow.loops import scan, while_loop
@@ -231,13 +232,13 @@ class OdeSolution:
     def __call__(self, t: Any) -> Any:
         """Return the solution at times t, of shape (n,) or (n, number of times)."""
         t = xp.asarray(t, np.float64)
-        last = self.rows.shape[0] - 1
-        after = xp.searchsorted(self.direction * self.ts, self.direction * t)
-        step = xp.clip(after - 1, 0, last)
-        start, h = self.ts[step], self.ts[step + 1] - self.ts[step]
+        ts, ys, rows = (x if active() is None else as_value(x) for x in (self.ts, self.ys, self.rows))
+        after = xp.searchsorted(self.direction * ts, self.direction * t)
+        step = xp.clip(after - 1, 0, rows.shape[0] - 1)
+        start, h = ts[step], ts[step + 1] - ts[step]
         part = ((t - start) / xp.where(h == 0, 1.0, h))[..., None]
-        rows = xp.moveaxis(self.rows[step], -2, 0)
-        return (self.ys[step] + METHODS[self.method].interpolated(rows, part)).T
+        moved = METHODS[self.method].interpolated(xp.moveaxis(rows[step], -2, 0), part)
+        return (ys[step] + moved).T
 
 
 register_class(
