@@ -50,6 +50,8 @@ FLOORS = (
     "scipy/optimize",
     "scipy/signal",
     "scipy/interpolate",
+    "scipy/spatial/distance",
+    "scipy/spatial",
     "scipy",
     "demo",
     "cli",

@@ -1,0 +1,182 @@
+"""Distances of vectors along the last axis, with SciPy's definitions.
+
+Lengths are 0 where vectors coincide, and so are their derivatives there.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.operands.promotion import is_traced
+from anyshape.support.packages import scipy_distance
+
+Metric = Callable[..., Any]
+
+
+def _total(x: Any, w: Any = None) -> Any:
+    """Return weighted sums along the last axis."""
+    return xp.sum(x if w is None else x * w, axis=-1, dtype=np.float64)
+
+
+def _ratio(a: Any, b: Any, otherwise: float = 0.0) -> Any:
+    """Return a quotient, and another number where the divisor is 0."""
+    return xp.where(b == 0, otherwise, a / xp.where(b == 0, 1.0, b))
+
+
+def _root(x: Any, power: Any = 0.5) -> Any:
+    """Return a root whose derivative at 0 is 0."""
+    return xp.where(x == 0, 0.0, xp.where(x == 0, 1.0, x) ** power)
+
+
+def sqeuclidean(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the sum of squared differences."""
+    return _total((u - v) ** 2, w)
+
+
+def euclidean(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the length of the difference."""
+    return _root(sqeuclidean(u, v, w))
+
+
+def seuclidean(u: Any, v: Any, V: Any) -> Any:
+    """Return the length of the difference, with a variance for each component."""
+    return euclidean(u, v, 1 / xp.asarray(V))
+
+
+def cityblock(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the sum of absolute differences."""
+    return _total(xp.abs(u - v), w)
+
+
+def chebyshev(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the largest absolute difference, of components with a positive weight."""
+    difference = xp.abs(u - v)
+    return xp.max(difference if w is None else xp.where(xp.asarray(w) > 0, difference, 0.0), axis=-1, initial=0.0)
+
+
+def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
+    """Return the p-norm of the difference."""
+    if is_traced(p):
+        return _root(_total(_root(xp.abs(u - v), p), w), 1 / p)
+    if p <= 0:
+        raise ArgumentError("minkowski", f"p={p}", "is not positive", "pass a positive order")
+    if np.isinf(p):
+        return chebyshev(u, v, w)
+    if p in (1, 2):
+        return cityblock(u, v, w) if p == 1 else euclidean(u, v, w)
+    return _root(_total(_root(xp.abs(u - v), p), w), 1 / p)
+
+
+def mahalanobis(u: Any, v: Any, VI: Any) -> Any:
+    """Return the length of the difference in the metric of an inverse covariance."""
+    delta = u - v
+    return _root(xp.sum((delta @ xp.asarray(VI)) * delta, axis=-1))
+
+
+def canberra(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the sum of absolute differences relative to the sum of absolute values; 0 of two zeros."""
+    return _total(_ratio(xp.abs(u - v), xp.abs(u) + xp.abs(v)), w)
+
+
+def braycurtis(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the sum of absolute differences relative to that of absolute sums."""
+    return _total(xp.abs(u - v), w) / _total(xp.abs(u + v), w)
+
+
+def cosine(u: Any, v: Any, w: Any = None) -> Any:
+    """Return 1 less the cosine of the angle."""
+    return xp.clip(1.0 - _total(u * v, w) / xp.sqrt(_total(u * u, w) * _total(v * v, w)), 0.0, 2.0)
+
+
+def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
+    """Return 1 less the correlation."""
+    if centered:
+        weights = xp.ones(u.shape[-1]) if w is None else xp.asarray(w, np.float64)
+        weights = weights / xp.sum(weights)
+        u, v = (x - xp.sum(x * weights, axis=-1, keepdims=True) for x in (u, v))
+    return cosine(u, v, w)
+
+
+def jensenshannon(u: Any, v: Any, base: Any = None) -> Any:
+    """Return the root of the divergence of two distributions from their mean."""
+    p, q = (x / xp.sum(x, axis=-1, keepdims=True) for x in (u, v))
+    mean = (p + q) / 2.0
+    part = lambda x: xp.where(x > 0, x * xp.log(_ratio(xp.where(x > 0, x, 1.0), xp.where(x > 0, mean, 1.0), 1.0)), 0.0)
+    divergence = xp.sum(part(p) + part(q), axis=-1)
+    return _root(xp.maximum(divergence if base is None else divergence / xp.log(base), 0.0) / 2.0)
+
+
+# -- of bools
+
+
+def hamming(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the share of components that differ."""
+    return _total(u != v, w) / (u.shape[-1] if w is None else xp.sum(xp.asarray(w)))
+
+
+def jaccard(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the share of components where one alone is zero, among those that are not both zero."""
+    first, second = u != 0, v != 0
+    return _ratio(_total(first ^ second, w), _total(first | second, w))
+
+
+def _counts(u: Any, v: Any, w: Any) -> tuple[Any, Any, Any, Any]:
+    """Return how many components are both true, true in the first or the second alone, and both false."""
+    u, v = (xp.asarray(x) != 0 for x in (u, v))
+    return _total(u & v, w), _total(u & ~v, w), _total(~u & v, w), _total(~u & ~v, w)
+
+
+def yule(u: Any, v: Any, w: Any = None) -> Any:
+    """Return Yule's dissimilarity of bools."""
+    both, first, second, none = _counts(u, v, w)
+    mixed = first * second
+    return _ratio(2.0 * mixed, both * none + mixed)
+
+
+def dice(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the dissimilarity of Dice of bools."""
+    both, first, second, _ = _counts(u, v, w)
+    return (first + second) / (2.0 * both + first + second)
+
+
+def rogerstanimoto(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the dissimilarity of Rogers and Tanimoto of bools."""
+    both, first, second, none = _counts(u, v, w)
+    return 2.0 * (first + second) / (both + none + 2.0 * (first + second))
+
+
+def russellrao(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the dissimilarity of Russell and Rao of bools."""
+    both, first, second, none = _counts(u, v, w)
+    count = both + first + second + none
+    return (count - both) / count
+
+
+def sokalsneath(u: Any, v: Any, w: Any = None) -> Any:
+    """Return the dissimilarity of Sokal and Sneath of bools."""
+    both, first, second, _ = _counts(u, v, w)
+    return 2.0 * (first + second) / (both + 2.0 * (first + second))
+
+
+def between(name: str, metric: Metric) -> Metric:
+    """Return a distance of two vectors; concrete ones go to SciPy."""
+
+    @functools.wraps(metric)
+    def distance(u: Any, v: Any, *args: Any, **options: Any) -> Any:
+        if not is_traced(u, v, *args, *options.values()):
+            return getattr(scipy_distance, name)(u, v, *args, **options)
+        u, v = xp.asarray(u), xp.asarray(v)
+        if name != "jensenshannon" and (u.ndim != 1 or v.ndim != 1):
+            raise ArgumentError(name, "a vector", f"has {max(u.ndim, v.ndim)} axes", "pass vectors")
+        if name == "jensenshannon":  # along an axis of arrays
+            axis = options.pop("axis", 0)
+            u, v = xp.moveaxis(u, axis, -1), xp.moveaxis(v, axis, -1)
+        return metric(u, v, *args, **options)
+
+    return distance

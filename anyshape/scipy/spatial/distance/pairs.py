@@ -1,0 +1,128 @@
+"""Distances of all pairs of rows: `cdist`, `pdist`, and the two forms of symmetric distances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.numpy.operands.reduction_args import refuse_out
+from anyshape.ops.core.apply import context_of
+from anyshape.ops.creation import iota, size_value
+from anyshape.ops.dynamic import size_from_count
+from anyshape.scipy.spatial.distance import metrics as ms
+from anyshape.scipy.spatial.distance.metrics import Metric
+from anyshape.support.packages import scipy_distance
+from anyshape.transforms.control import check
+from anyshape.transforms.vmap import vmap
+
+METRICS: Mapping[str, Metric] = {
+    f.__name__: f
+    for f in (
+        ms.braycurtis, ms.canberra, ms.chebyshev, ms.cityblock, ms.correlation, ms.cosine, ms.dice, ms.euclidean,
+        ms.hamming, ms.jaccard, ms.jensenshannon, ms.mahalanobis, ms.minkowski, ms.rogerstanimoto, ms.russellrao,
+        ms.seuclidean, ms.sokalsneath, ms.sqeuclidean, ms.yule,
+    )
+}  # fmt: skip
+_ALIASES = {
+    "ch": "chebyshev", "cheb": "chebyshev", "cheby": "chebyshev", "chebychev": "chebyshev", "c": "cityblock",
+    "cb": "cityblock", "cblock": "cityblock", "co": "correlation", "cos": "cosine", "e": "euclidean",
+    "eu": "euclidean", "euclid": "euclidean", "h": "hamming", "ha": "hamming", "hamm": "hamming",
+    "matching": "hamming", "j": "jaccard", "ja": "jaccard", "jacc": "jaccard", "js": "jensenshannon",
+    "mah": "mahalanobis", "mahal": "mahalanobis", "m": "minkowski", "mi": "minkowski", "pnorm": "minkowski",
+    "s": "seuclidean", "se": "seuclidean", "sqe": "sqeuclidean", "sqeuclid": "sqeuclidean",
+}  # fmt: skip
+
+
+def _metric(name: str, metric: Any, options: dict[str, Any], rows: Any) -> Metric:
+    """Return a distance along the last axis, with SciPy's defaults of options that depend on the rows."""
+    if callable(metric):
+        pair = lambda u, v: metric(u, v, **options)
+        return lambda u, v: _mapped(pair, u, v)
+    key = _ALIASES.get(str(metric).lower(), str(metric).lower())
+    if key not in METRICS:
+        raise ArgumentError(name, f"metric={metric!r}", "is not a distance", f"choose one of {', '.join(METRICS)}")
+    options = {k: v for k, v in options.items() if v is not None}
+    if key == "seuclidean" and "V" not in options:
+        options["V"] = xp.var(rows, axis=0, ddof=1)
+    if key == "mahalanobis" and "VI" not in options:
+        options["VI"] = xp.linalg.inv(xp.atleast_2d(xp.cov(rows.T))).T
+    return lambda u, v: METRICS[key](u, v, **options)
+
+
+def _mapped(pair: Metric, u: Any, v: Any) -> Any:
+    """Return the values of a function of two vectors for arrays whose last axes these are."""
+    shape = xp.broadcast_shapes(u.shape, v.shape)
+    u, v = (xp.reshape(xp.broadcast_to(x, shape), (-1, shape[-1])) for x in (u, v))
+    return xp.reshape(xp.asarray(vmap(pair)(u, v), np.float64), shape[:-1])
+
+
+def _rows(name: str, argument: str, x: Any) -> Any:
+    x = xp.asarray(x)
+    if x.ndim != 2:
+        raise ArgumentError(name, argument, f"has {x.ndim} axes", "pass a matrix, whose rows are points")
+    return x if x.dtype.kind == "b" else x.astype(np.float64)
+
+
+def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
+    """Return the distances of each row of XA and each row of XB.
+
+    `metric` is one of SciPy's, or a function of two vectors. The derivative of a length between equal rows is 0.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> from anyshape.scipy.spatial import distance
+    >>> print(grad(lambda x: distance.cdist(x, np.zeros((1, 2))).sum())(np.array([[3.0, 4.0], [0.0, 0.0]])))
+    [[0.6 0.8]
+     [0.  0. ]]
+    """
+    if not is_traced(XA, XB, *options.values()):
+        return scipy_distance.cdist(XA, XB, metric, out=out, **options)
+    refuse_out("cdist", out)
+    a, b = _rows("cdist", "XA", XA), _rows("cdist", "XB", XB)
+    ctx, left, right = context_of("cdist", a, b), sizes(a)[1], sizes(b)[1]
+    ctx.require_equal(left, right, f"rows have {left} and {right} components")
+    distance = _metric("cdist", metric, options, xp.concatenate([a, b]))
+    return distance(a[:, None, :], b[None, :, :])
+
+
+def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
+    """Return the distances of each two rows of X in a vector; see `cdist` and `squareform`."""
+    if not is_traced(X, *options.values()):
+        return scipy_distance.pdist(X, metric, out=out, **options)
+    refuse_out("pdist", out)
+    x = _rows("pdist", "X", X)
+    distance = _metric("pdist", metric, options, x)
+    first, second = xp.triu_indices(x.shape[0], 1)
+    return distance(x[first], x[second])
+
+
+def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
+    """Return the symmetric matrix of a vector of distances, or the vector of a matrix."""
+    if not is_traced(X):
+        return scipy_distance.squareform(X, force, checks)
+    x = xp.asarray(X)
+    if x.ndim == 2:
+        if force.lower() in ("tomatrix", "m"):
+            raise ArgumentError("squareform", "X", "is a matrix already", "leave force out")
+        if checks:
+            check(xp.abs(x - x.T) <= 1e-8 + 1e-5 * xp.abs(x.T), "squareform: the matrix must be symmetric")
+            check(xp.diagonal(x) == 0, "squareform: the diagonal of the matrix must be zero")
+        first, second = xp.triu_indices(x.shape[0], 1)
+        return x[first, second]
+    if x.ndim != 1 or force.lower() in ("tovector", "v"):
+        raise ArgumentError("squareform", "X", f"has {x.ndim} axes", "pass a vector of distances, or a square matrix")
+    pairs = xp.asarray(size_value(sizes(x)[0]))
+    count = xp.ceil(xp.sqrt(2.0 * pairs)).astype(np.int64)
+    count = xp.where(pairs == 0, 1, count)
+    check(count * (count - 1) == 2 * pairs, "squareform: the vector must have n * (n - 1) / 2 distances")
+    n = size_from_count(count)
+    i, j = iota(n)[:, None], iota(n)[None, :]
+    low, high = xp.minimum(i, j), xp.maximum(i, j)
+    position = low * count - low * (low + 1) // 2 + high - low - 1
+    padded = xp.concatenate([x, xp.zeros(1, x.dtype)])
+    return padded[xp.where(i == j, pairs, position)]
