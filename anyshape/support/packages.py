@@ -92,6 +92,7 @@ scipy_interpolate = Package("scipy.interpolate")
 scipy_linalg = Package("scipy.linalg")
 scipy_optimize = Package("scipy.optimize")
 scipy_signal = Package("scipy.signal")  # filters with feedback too
+scipy_sparse = Package("scipy.sparse")
 scipy_spatial = Package("scipy.spatial")
 scipy_distance = Package("scipy.spatial.distance")
 scipy_special = Package("scipy.special")

@@ -50,6 +50,7 @@ FLOORS = (
     "scipy/optimize",
     "scipy/signal",
     "scipy/interpolate",
+    "scipy/sparse",
     "scipy/spatial/distance",
     "scipy/spatial",
     "scipy",
