@@ -124,8 +124,8 @@ class SparseMatrix:
         """Return the sum with a matrix; a sparse one adds its values."""
         if not isinstance(other, SparseMatrix):
             return self.toarray() + other
-        parts = [(xp.concatenate([a, b])) for a, b in zip(self.parts(), other.parts(), strict=True)]
-        return SparseMatrix("coo", *parts, self.shape)
+        data, row, col = (xp.concatenate([a, b]) for a, b in zip(self.parts(), other.parts(), strict=True))
+        return SparseMatrix("coo", data, row, col, self.shape)
 
     __radd__ = __add__
 
@@ -140,7 +140,7 @@ class SparseMatrix:
 register_class(
     SparseMatrix,
     lambda a: (a.parts(), (a.format, a.shape)),
-    lambda kept, parts: SparseMatrix(kept[0], *parts, kept[1]),
+    lambda settings, parts: SparseMatrix(settings[0], parts[0], parts[1], parts[2], settings[1]),
 )
 
 

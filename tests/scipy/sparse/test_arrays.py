@@ -1,4 +1,4 @@
-"""Compare products with sparse matrices with SciPy's, and their derivatives with those of dense matrices."""
+"""Compare products with sparse matrices with SciPy's, and check their derivatives."""
 
 import numpy as np
 import pytest
