@@ -342,12 +342,12 @@ class Assumptions:
         """Return the verdict of integer sets on a claim, in the form of the query; `outcomes` are known to occur."""
         claim, facts = self._with_facts(original, query)
         has_one_variable = one_variable.is_about_one_variable([claim, *facts])
+        has_products = bool(count_products(claim.left) or count_products(claim.right))
         if False not in outcomes and not has_one_variable:
-            has_links = any(c.relation in LINKS for c in [claim, *facts])
-            outcomes.add(self._models.separate(original, [claim, *facts], has_links=has_links))
+            outcomes.add(self._separate(original, [claim, *facts], has_products=has_products))
             if is_unprovable(outcomes, need_refutation):
                 return UNKNOWN
-        if count_products(claim.left) + count_products(claim.right):
+        if has_products:
             verdict, claim, facts = self._decide_product(claim, facts)
             if verdict is not UNKNOWN:
                 return verdict
@@ -355,6 +355,13 @@ class Assumptions:
             return UNKNOWN
         need_refutation = need_refutation and True not in outcomes
         return self._search(claim, facts, query, need_refutation=need_refutation, need_proof=False not in outcomes)
+
+    def _separate(self, claim: Claim, facts: Sequence[Claim], *, has_products: bool) -> bool | None:
+        """Return False if a model is found that makes the claim false; None without one, or if sets answer sooner."""
+        has_links = any(c.relation in LINKS for c in facts)
+        if has_links or has_products or self._models.are_few:
+            return self._models.separate(claim, facts, has_links=has_links)
+        return None
 
     def _search(
         self, claim: Claim, facts: Sequence[Claim], query: Claim, *, need_refutation: bool, need_proof: bool

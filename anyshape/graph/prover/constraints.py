@@ -124,7 +124,9 @@ class Claim:
 
     def variables(self) -> tuple[DimVar, ...]:
         left, right = expr.variables(self.left), expr.variables(self.right)
-        return tuple(dict.fromkeys(left + right)) if left and right else left or right
+        if not right or left == right:
+            return left
+        return tuple(dict.fromkeys(left + right)) if left else right
 
     def holds(self, leaf_value: Callable[[Leaf], int], known: dict[Call, int] | None = None) -> bool:
         """Return whether the claim is true where `leaf_value` gives the value of each leaf; see `evaluate`."""

@@ -361,8 +361,8 @@ def _decide_by_own_facts(claim: Claim, facts: Sequence[Claim], queries: Sequence
     A graph that is replayed has sizes of its own each time. The facts about all of them, connected through a size that
     they share, have more cases than one query may take. What was proved of the first would not be proved of the third.
     """
-    sizes = set(claim.variables())
-    own = [f for f in facts if sizes.issuperset(f.variables())][:_FIRST_FACTS]
+    sizes = set(claim.variables()) if len(facts) > 1 else None
+    own = [] if sizes is None else [f for f in facts if sizes.issuperset(f.variables())][:_FIRST_FACTS]
     if not 0 < len(own) < len(facts):
         return UNKNOWN
     feasible = IntegerSet(own)
@@ -374,8 +374,14 @@ def _find_point(feasible: IntegerSet, conjunction: Sequence[Alternatives]) -> As
 
     The alternatives of a single conjunct are tried one by one: each is then a fact to take products with.
     """
-    tries = [[[rows]] for rows in conjunction[0] if _is_possible(rows)] if len(conjunction) == 1 else [conjunction]
-    return next((p for p in (_search_point(feasible, t) for t in tries) if p is not None), None)
+    if len(conjunction) > 1:
+        return _search_point(feasible, conjunction)
+    if len(conjunction[0]) == 1:  # bounds have had their turn, unless isl gives up
+        point = _search_point(feasible, conjunction)
+        has_given_up = point is not None and not point
+        return None if has_given_up and not _is_possible(conjunction[0][0]) else point
+    tries = (_search_point(feasible, [[rows]]) for rows in conjunction[0] if _is_possible(rows))
+    return next((point for point in tries if point is not None), None)
 
 
 def _is_possible(rows: Sequence[Row]) -> bool:

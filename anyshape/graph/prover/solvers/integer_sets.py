@@ -12,7 +12,7 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from anyshape.graph.prover.constraints import Claim
@@ -58,28 +58,55 @@ _SMALL = 1 << 12  # numbers below it are made once per thread
 _VALUE = expr.from_atom(RuntimeScalar(-1))  # stands for the size whose range is sought
 
 
+class _Numbers(dict[int, Any]):
+    """Numbers as isl's. The small ones stay."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__()
+        self.context = context
+
+    def __missing__(self, value: int) -> Any:
+        if not -_SMALL < value < _SMALL:
+            return isl.Val.read_from_str(self.context, str(value))
+        number = self[value] = isl.Val.int_from_si(self.context, value)
+        return number
+
+
 class _Thread(threading.local):
     """isl's context of a thread, made at its first query, with small numbers as isl's."""
 
     context: Any = None
-    numbers: dict[int, Any]
+    numbers: _Numbers
+    kinds: tuple[Any, ...]  # of the columns of a matrix, in their order
 
     def start(self) -> Any:
         if self.context is None:
-            self.context, self.numbers = isl.Context(), {}
+            context, kinds = isl.Context(), isl.dim_type
+            self.context, self.numbers = context, _Numbers(context)
+            self.kinds = kinds.set, kinds.div, kinds.param, kinds.cst
         return self.context
-
-    def number(self, value: int) -> Any:
-        number = self.numbers.get(value)
-        if number is None:
-            if -_SMALL < value < _SMALL:
-                number = self.numbers[value] = isl.Val.int_from_si(self.context, value)
-            else:
-                number = isl.Val.read_from_str(self.context, str(value))
-        return number
 
 
 _THREAD = _Thread()
+
+
+class _LimitedBlock:
+    """Block with a limit on the operations of isl: beyond it, OutOfBudgetError."""
+
+    __slots__ = ("operations",)
+
+    def __init__(self, operations: int) -> None:
+        self.operations = operations
+
+    def __enter__(self) -> None:
+        context = _THREAD.start()
+        context.reset_operations()
+        context.set_max_operations(self.operations)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        _THREAD.context.set_max_operations(0)
+        if isinstance(error, isl.Error):
+            raise OutOfBudgetError from error
 
 
 class _Case:
@@ -259,19 +286,10 @@ class IntegerSet:
 
     # -- the search
 
-    @contextlib.contextmanager
-    def _query(self, operations: int = _OPERATIONS) -> Iterator[None]:
-        """Limit the operations of isl in the block; raise OutOfBudgetError when they are used up."""
-        context = _THREAD.start()
+    def _query(self, operations: int = _OPERATIONS) -> _LimitedBlock:
+        """Limit the operations of isl in a block; raise OutOfBudgetError when they are used up."""
         self._until, self._operations = math.inf, operations
-        context.reset_operations()
-        try:
-            context.set_max_operations(operations)
-            yield
-        except isl.Error as error:
-            raise OutOfBudgetError from error
-        finally:
-            context.set_max_operations(0)
+        return _LimitedBlock(operations)
 
     def _check_time(self) -> None:
         if time.thread_time() > self._until:
@@ -377,27 +395,27 @@ class IntegerSet:
         return part.is_empty()
 
     def _polyhedron(self, constraints: Sequence[Constraint]) -> Any:
-        width = len(self.forms.columns)
-        none = isl.Mat.alloc(_THREAD.context, 0, width + 1)
-        equal = self._matrix(none, [c for c in constraints if c.relation == "=="])
-        more = self._matrix(none, [c for c in constraints if c.relation == ">="])
-        kinds = isl.dim_type
-        space = isl.Space.set_alloc(_THREAD.context, 0, width)
-        return isl.BasicSet.from_constraint_matrices(space, equal, more, kinds.set, kinds.div, kinds.param, kinds.cst)
+        width, context = len(self.forms.columns), _THREAD.context
+        none, numbers = isl.Mat.alloc(context, 0, width + 1), _THREAD.numbers
+        equal = self._matrix(none, [c for c in constraints if c.relation == "=="], numbers)
+        more = self._matrix(none, [c for c in constraints if c.relation == ">="], numbers)
+        space = isl.Space.set_alloc(context, 0, width)
+        return isl.BasicSet.from_constraint_matrices(space, equal, more, *_THREAD.kinds)
 
-    def _matrix(self, none: Any, constraints: Sequence[Constraint]) -> Any:
+    def _matrix(self, none: Any, constraints: Sequence[Constraint], numbers: Mapping[int, Any]) -> Any:
         """Return a matrix with a row for each constraint, its constant last; `none` is a matrix without rows."""
         if len(constraints) > _ROWS:
             half = len(constraints) // 2
-            return self._matrix(none, constraints[:half]).concat(self._matrix(none, constraints[half:]))
+            first, second = (self._matrix(none, part, numbers) for part in (constraints[:half], constraints[half:]))
+            return first.concat(second)
         result = none.add_zero_rows(len(constraints)) if constraints else none
-        constant_column, number = len(self.forms.columns), _THREAD.number
+        constant_column = len(self.forms.columns)
         for i, (coefficients, constant, _) in enumerate(constraints):
+            self._largest = max([self._largest, *map(abs, coefficients.values())])
             for column, coefficient in coefficients.items():
-                self._largest = max(self._largest, abs(coefficient))
-                result = result.set_element_val(i, column, number(coefficient))
+                result = result.set_element_val(i, column, numbers[coefficient])
             if constant:
-                result = result.set_element_val(i, constant_column, number(constant))
+                result = result.set_element_val(i, constant_column, numbers[constant])
         return result
 
 

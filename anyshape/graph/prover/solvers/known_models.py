@@ -25,6 +25,7 @@ from anyshape.support.packages import sampled_points
 
 _MODELS = 32
 _NUMBERS = 4  # of claims, which sizes of a first model are
+_FEW = 3  # models, below which a false claim often holds in all of them
 _FIRST_MODELS = 5  # stay first: the sizes of the call, or the initial models
 
 
@@ -47,11 +48,17 @@ class KnownModels:
         """Return the models; try the initial ones if there are none, and sizes that claims state as numbers."""
         if not (self._models or self._has_tried):
             self._has_tried = True
-            numbers = dict.fromkeys([n for c in self._claims for n in (c.left, c.right) if isinstance(n, int)])
-            for model in initial_models([n for n in numbers if n > 1][:_NUMBERS]):
-                if all(truth(c, model) for c in self._claims):
+            claims = list(self._claims)
+            numbers = dict.fromkeys([n for c in claims for n in (c.left, c.right) if isinstance(n, int) and n > 1])
+            for model in initial_models(list(numbers)[:_NUMBERS]):
+                if all(truth(c, model) for c in claims):
                     self._insert(model)
         return self._models
+
+    @property
+    def are_few(self) -> bool:
+        """True if there are so few models that one more may refute what they do not."""
+        return len(self.all()) < _FEW
 
     def newest_first(self) -> Iterator[Model]:
         """Return the models, those that stay first last."""

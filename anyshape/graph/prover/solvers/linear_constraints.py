@@ -62,16 +62,19 @@ def count_products(size: Size) -> int:
 
 def count_row_products(row: Row) -> int:
     """Return the number of products, and of divisions by sizes, in the difference of the row's sides."""
+    if not count_products(row.size) and not count_products(row.other):
+        return 0
     return _count_products(expr.difference_terms(row.size, row.other).items())
 
 
 def _count_products(terms: Iterable[tuple[Monomial, int]]) -> int:
     count = 0
     for monomial, _ in terms:
-        count += len(monomial) > 1 or (len(monomial) == 1 and monomial[0][1] > 1)
+        if len(monomial) > 1 or (monomial and monomial[0][1] > 1):
+            count += 1
         for atom, _ in monomial:
-            if isinstance(atom, Call):
-                count += atom.function in ("floordiv", "mod") and not isinstance(atom.args[1], int)
+            if type(atom) is Call:
+                count += atom.divides and atom.function in ("floordiv", "mod") and not isinstance(atom.args[1], int)
                 count += sum([count_products(a) for a in atom.args])
     return count
 

@@ -46,16 +46,18 @@ class Model(Assignment):
         return size
 
 
+_RULES: tuple[Callable[[int], int], ...] = (
+    lambda i: 6,
+    lambda i: 7 + 2 * i,
+    lambda i: max(1000 - 7 * i, 0),
+    lambda i: 1,
+    lambda i: 0,
+)
+
+
 def initial_models(numbers: Sequence[int] = ()) -> list[Model]:
     """Return models to begin with: all sizes alike, rising, falling, ones, as small as possible, and these numbers."""
-    rules: list[Callable[[int], int]] = [
-        lambda i: 6,
-        lambda i: 7 + 2 * i,
-        lambda i: max(1000 - 7 * i, 0),
-        lambda i: 1,
-        lambda i: 0,
-    ]
-    return [Model(make=rule) for rule in (*rules, *map(_always, numbers))]
+    return [Model(make=rule) for rule in (*_RULES, *map(_always, numbers))]
 
 
 def separating_models(claim: Claim, facts: Sequence[Claim]) -> Iterator[Model]:
@@ -94,8 +96,8 @@ def has_counterexample(claim: Claim, facts: Sequence[Claim]) -> bool:
 
 def nearest(variable: DimVar, size: int) -> int:
     """Return the size within the bounds of the variable that is nearest to this one."""
-    low = max(size, variable.lower)
-    return low if variable.upper is None else min(low, variable.upper)
+    low, high = variable.lower, variable.upper
+    return low if size < low else size if high is None or size < high else high
 
 
 def truth(claim: Claim, sizes: Mapping[DimVar, int]) -> bool | None:

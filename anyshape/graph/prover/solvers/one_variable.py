@@ -16,6 +16,7 @@ from anyshape.graph.sizes.expr import Call, DimVar, Size
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 _MOST_PIECES = 64  # of one side
+_EXTREMA = ("max", "min")
 
 Piece: TypeAlias = tuple[int, int, int]  # where it begins, its slope, and its value at 0
 Interval: TypeAlias = tuple[int, float]  # from a size up to another, which is left out
@@ -30,30 +31,42 @@ class Cases(NamedTuple):
     true: int | None
 
 
-class _OtherSizeError(Exception):
-    """Raised where a size is not linear between points, or not of one variable."""
+class _ManyPiecesError(Exception):
+    """Raised where a size has very many pieces."""
 
 
 def is_about_one_variable(claims: Sequence[Claim]) -> bool:
     """Return whether the claims mention one variable alone."""
-    return len({v for c in claims for v in c.variables()}) == 1
+    return len(claims[0].variables()) < 2 and len({v for c in claims for v in c.variables()}) == 1
 
 
 def cases_over_one_variable(claim: Claim, facts: Sequence[Claim]) -> Cases | None:
     """Return the cases of a claim among the sizes that satisfy the facts; None if this module cannot tell."""
-    if not is_about_one_variable((claim, *facts)):
+    claims = (claim, *facts)
+    if not is_about_one_variable(claims) or not all(_is_piecewise_linear(s) for c in claims for s in (c.left, c.right)):
         return None
-    variable = next(v for c in (claim, *facts) for v in c.variables())
+    variable = next(v for c in claims for v in c.variables())
     try:
         line = _Line(variable)
         allowed = line.all
         for fact in facts:
             allowed = _intersection(allowed, line.where(fact))
         holds = line.where(claim)
-    except _OtherSizeError:
+    except _ManyPiecesError:
         return None
     false, true = _intersection(allowed, line.complement(holds)), _intersection(allowed, holds)
     return Cases(variable, *(part[0][0] if part else None for part in (false, true)))
+
+
+def _is_piecewise_linear(size: Size) -> bool:
+    """Return whether a size of one variable is linear between points: it has no product, and no call but extrema."""
+    for monomial, _ in () if isinstance(size, int) else size.terms:
+        if len(monomial) > 1 or (monomial and monomial[0][1] > 1):
+            return False
+        atom = monomial[0][0] if monomial else None
+        if isinstance(atom, Call) and (atom.function not in _EXTREMA or not all(map(_is_piecewise_linear, atom.args))):
+            return False
+    return True
 
 
 class _Line:
@@ -102,13 +115,9 @@ class _Line:
     def _pieces_of_product(self, monomial: tuple[tuple[expr.Atom, int], ...]) -> list[Piece]:
         if not monomial:
             return [(self.start, 0, 1)]
-        (atom, power), *others = monomial
-        if others or power != 1:
-            raise _OtherSizeError
-        if atom is self.variable:
+        atom = monomial[0][0]
+        if not isinstance(atom, Call):
             return [(self.start, 1, 0)]
-        if not isinstance(atom, Call) or atom.function not in ("max", "min"):
-            raise _OtherSizeError
         first, *rest = [self._pieces(arg) for arg in atom.args]
         for other in rest:
             first = _extremum(first, other, 1 if atom.function == "max" else -1)
@@ -166,9 +175,9 @@ def _intersection(a: Intervals, b: Intervals) -> Intervals:
 
 
 def _limited(pieces: list[Piece]) -> list[Piece]:
-    """Return the pieces, neighbours of one line joined; refuse very many."""
+    """Return the pieces, neighbours of one line joined; raise _ManyPiecesError if there are very many."""
     joined = pieces[:1]
     joined += [p for before, p in itertools.pairwise(pieces) if p[1:] != before[1:]]
     if len(joined) > _MOST_PIECES:
-        raise _OtherSizeError
+        raise _ManyPiecesError
     return joined

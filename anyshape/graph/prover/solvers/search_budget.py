@@ -31,10 +31,11 @@ class QueryBudget:
     Its time begins when the clock is first read: reading it costs more than most verdicts.
     """
 
-    __slots__ = ("decided", "leaves", "seconds", "start")
+    __slots__ = ("decided", "leaves", "limit", "seconds", "start")
 
     def __init__(self, leaves: int, seconds: float) -> None:
-        self.leaves, self.seconds, self.start, self.decided = leaves, seconds, math.inf, False
+        self.limit = self.leaves = leaves
+        self.seconds, self.start, self.decided = seconds, math.inf, False
 
     def end(self, now: float) -> float:
         """Return the time at which it ends; begin it, if it has not begun."""
@@ -87,10 +88,16 @@ def out_of_time() -> bool:
 
 
 class Leaves:
-    """Parts of a set that one search may examine, until a time on the thread's clock."""
+    """Parts of a set that one search may examine, until a time on the thread's clock: a block that ends the search.
 
-    def __init__(self, most: int, until: float = math.inf) -> None:
-        self.left, self.until = most, until
+    The parts count as parts of a query too.
+    """
+
+    __slots__ = ("allowed", "left", "query", "until")
+
+    def __init__(self, most: int, until: float = math.inf, query: QueryBudget | None = None) -> None:
+        self.query, self.until = query, until
+        self.allowed = self.left = most if query is None else min(most, query.leaves)
 
     def take(self) -> None:
         """Count a part; raise OutOfBudgetError if there were as many as allowed, or the time is over."""
@@ -100,18 +107,17 @@ class Leaves:
         if self.until < math.inf and self.left % _LEAVES_PER_READING == 0 and time.thread_time() > self.until:
             raise OutOfBudgetError
 
+    def __enter__(self) -> Leaves:
+        return self
 
-@contextlib.contextmanager
-def search(most: int, until: float) -> Iterator[Leaves]:
-    """Give a search its parts: at most this many, and as many as the current query has left."""
-    query = _THREAD.query
-    leaves = Leaves(most if query is None else min(most, query.leaves), until)
-    allowed = leaves.left
-    try:
-        yield leaves
-    finally:
-        if query is not None:
-            query.leaves -= allowed - max(leaves.left, 0)
+    def __exit__(self, *error: object) -> None:
+        if self.query is not None:
+            self.query.leaves -= self.allowed - max(self.left, 0)
+
+
+def search(most: int, until: float) -> Leaves:
+    """Return the parts of a search: at most this many, and as many as the current query has left."""
+    return Leaves(most, until, _THREAD.query)
 
 
 class SearchBudget:
@@ -127,30 +133,26 @@ class SearchBudget:
         self.leaves, self.credit, self.unsearched = _FAILED_LEAVES, _CREDIT, 0
         self.spent = 0.0  # seconds of all queries
 
-    @contextlib.contextmanager
-    def query(self, leaves: int | None = None) -> Iterator[QueryBudget]:
-        """Limit the work on one query, and on all queries that it needs.
+    def query(self, leaves: int | None = None) -> _QueryBlock:
+        """Limit the work on one query in a block, and on all queries that it needs.
 
         `leaves` are the parts that an optional query may cost at most: nothing breaks where a proof is missed.
         """
-        if _THREAD.query is not None:
-            yield _THREAD.query
-            return
+        return _QueryBlock(self, leaves)
+
+    def begin(self, leaves: int | None) -> QueryBudget:
+        """Return the budget of a query."""
         show_if_due()
         limit = _UNLIMITED if leaves is None else self._parts(leaves)
-        seconds = max(self.least, min(self.each, self.seconds))
-        query, start = QueryBudget(limit, seconds), time.perf_counter()
-        try:
-            _THREAD.query = query
-            yield query
-        finally:
-            if _THREAD.query is query:  # else Ctrl-C ended the block, and this comes late
-                _THREAD.query = None
-            self.spent += time.perf_counter() - start
-            if query.start < math.inf:
-                self.seconds -= time.thread_time() - query.start
-            if leaves is not None:
-                self._count(limit - query.leaves, decided=query.decided)
+        return QueryBudget(limit, max(self.least, min(self.each, self.seconds)))
+
+    def end(self, query: QueryBudget, seconds: float, *, is_optional: bool) -> None:
+        """Count the work on a query, which took these seconds."""
+        self.spent += seconds
+        if query.start < math.inf:
+            self.seconds -= time.thread_time() - query.start
+        if is_optional:
+            self._count(query.limit - query.leaves, decided=query.decided)
 
     def _parts(self, leaves: int) -> int:
         """Return the parts of an optional query; 0 if it is not searched."""
@@ -167,3 +169,29 @@ class SearchBudget:
         else:
             self.leaves -= parts
             self.credit = max(0, self.credit - (parts > 0))
+
+
+class _QueryBlock:
+    """Block that works on one query. A block inside another is part of its query."""
+
+    __slots__ = ("leaves", "owner", "query", "start")
+
+    def __init__(self, owner: SearchBudget, leaves: int | None) -> None:
+        self.owner, self.leaves = owner, leaves
+        self.query: QueryBudget | None = None
+
+    def __enter__(self) -> QueryBudget:
+        outer = _THREAD.query
+        if outer is not None:
+            return outer
+        query = self.owner.begin(self.leaves)
+        self.start = time.perf_counter()
+        self.query = _THREAD.query = query
+        return query
+
+    def __exit__(self, *error: object) -> None:
+        query = self.query
+        if query is not None:
+            if _THREAD.query is query:  # else Ctrl-C ended the block, and this comes late
+                _THREAD.query = None
+            self.owner.end(query, time.perf_counter() - self.start, is_optional=self.leaves is not None)

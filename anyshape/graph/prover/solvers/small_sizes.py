@@ -33,11 +33,11 @@ class _OtherSizeError(Exception):
 
 def cases_at_small_sizes(claim: Claim, facts: Sequence[Claim]) -> SmallCases | None:
     """Return cases of a claim among the sizes that satisfy the facts; None if small sizes do not tell."""
-    variables = list(dict.fromkeys(v for c in (claim, *facts) for v in c.variables()))
     try:
         constants = [_reach(size) for c in (claim, *facts) for size in (c.left, c.right)]
     except _OtherSizeError:
         return None
+    variables = list(dict.fromkeys(v for c in (claim, *facts) for v in c.variables()))
     lowest = min([v.lower for v in variables], default=-1)
     if lowest < 0:
         return None
