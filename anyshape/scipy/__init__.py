@@ -4,9 +4,33 @@
 module. Concrete arrays go to SciPy itself. A function without a counterpart refuses traced arrays by its name.
 """
 
-from anyshape.scipy import fft, integrate, interpolate, linalg, optimize, signal, sparse, spatial, special, stats
+from anyshape.scipy import (
+    fft,
+    integrate,
+    interpolate,
+    linalg,
+    ndimage,
+    optimize,
+    signal,
+    sparse,
+    spatial,
+    special,
+    stats,
+)
 
-__all__ = ["fft", "integrate", "interpolate", "linalg", "optimize", "signal", "sparse", "spatial", "special", "stats"]
+__all__ = [
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+]
 
 
 def __dir__() -> list[str]:

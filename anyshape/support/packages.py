@@ -90,6 +90,7 @@ scipy_integrate = Package("scipy.integrate")
 scipy_fft = Package("scipy.fft")
 scipy_interpolate = Package("scipy.interpolate")
 scipy_linalg = Package("scipy.linalg")
+scipy_ndimage = Package("scipy.ndimage")
 scipy_optimize = Package("scipy.optimize")
 scipy_signal = Package("scipy.signal")  # filters with feedback too
 scipy_sparse = Package("scipy.sparse")

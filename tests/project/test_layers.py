@@ -53,6 +53,7 @@ FLOORS = (
     "scipy/sparse",
     "scipy/spatial/distance",
     "scipy/spatial",
+    "scipy/ndimage",
     "scipy",
     "demo",
     "cli",

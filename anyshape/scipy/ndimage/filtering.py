@@ -1,0 +1,398 @@
+"""Define the filters of `scipy.ndimage`: correlations, Gaussians, means, extremes and differences.
+
+Images are extended by the mode, and windows move along the extended ones. Results have the dtype of the image, after
+each axis that is filtered. As in SciPy, results of integer images are cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.graph.ir.builder import user_line
+from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, is_traced, result_type, size_of, static_int
+from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
+from anyshape.ops import windows as wd
+from anyshape.ops.core.apply import context_of
+from anyshape.scipy.ndimage import extension as ext
+from anyshape.support.packages import scipy_ndimage
+
+
+def _correlated(x: Any, weights: Any, axes: Sequence[int], low: Sequence[Any], modes: Sequence[str], cval: Any) -> Any:
+    """Return sums of products of x and of weights that move along some axes, from `low` elements before each one."""
+    counts = ext.expr_sizes(x, axes)
+    starts: list[Any] = [0] * len(axes)
+    for i, (axis, before, mode, k) in enumerate(zip(axes, low, modes, weights.shape, strict=True)):
+        if mode == "constant" and not is_traced(cval) and cval == 0:
+            starts[i] = size_of(before)
+        else:
+            x = ext.extended(x, axis, before, k - 1 - before, mode, cval)
+    out = wd.convolution(ext.last_axes(x, axes), weights, wd.one_by_one(starts, counts), method="direct")
+    return ext.back(out, axes)
+
+
+def _common(x: Any, weights: Any) -> tuple[Any, Any]:
+    """Return an image and weights in one dtype."""
+    dtype = np.result_type(x.dtype, result_type(weights), float)
+    return ew.convert(x, dtype), as_traced(weights, dtype)
+
+
+def _conjugate(x: Any) -> Any:
+    return ew.conj(x) if x.dtype.kind == "c" else x
+
+
+def correlate1d(
+    input: Any,
+    weights: Any,
+    axis: Any = -1,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    """Return sums of products of an image and a vector of weights that moves along an axis."""
+    if not is_traced(input, weights, cval):
+        return scipy_ndimage.correlate1d(input, weights, axis, output, mode, cval, origin)
+    name = "correlate1d"
+    dtype = ext.output_dtype(name, input, output, weights)
+    x, w = _common(ext.image(name, input), weights)
+    if w.ndim != 1:
+        raise context_of(name, w).fail(f"the weights have {w.ndim} axes and must have 1")
+    along = axis_of(axis, x.ndim, name)
+    before = ext.require_inside(name, x, origin, w.shape[0])
+    return ew.convert(_correlated(x, _conjugate(w), [along], [before], [ext.filter_mode(name, mode)], cval), dtype)
+
+
+def convolve1d(
+    input: Any,
+    weights: Any,
+    axis: Any = -1,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    """Return the convolution of an image with a vector of weights along an axis."""
+    if not is_traced(input, weights, cval):
+        return scipy_ndimage.convolve1d(input, weights, axis, output, mode, cval, origin)
+    w = as_traced(weights)
+    turned = -origin - (1 - w.shape[0] % 2)
+    return correlate1d(input, _conjugate(mv.rev(w, tuple(range(w.ndim)))), axis, output, mode, cval, turned)
+
+
+def _over_axes(
+    name: str, input: Any, weights: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any, turned: bool
+) -> Any:
+    """Return an image correlated with weights over some axes, or convolved where they are turned."""
+    dtype = ext.output_dtype(name, input, output, weights)
+    x, w = _common(ext.image(name, input), weights)
+    along = axes_of(axes, x.ndim, name)
+    if w.ndim != len(along):
+        raise context_of(name, x, w).fail(f"the weights have {w.ndim} axes for {len(along)} of the image")
+    origins = ext.for_each(name, "origin", origin, len(along))
+    if turned:
+        w = mv.rev(w, tuple(range(w.ndim)))
+        origins = [-o - (1 - k % 2) for o, k in zip(origins, w.shape, strict=True)]
+    low = [ext.require_inside(name, x, o, k) for o, k in zip(origins, w.shape, strict=True)]
+    modes = [ext.filter_mode(name, mode)] * len(along)
+    return ew.convert(_correlated(x, w if turned else _conjugate(w), along, low, modes, cval), dtype)
+
+
+def correlate(
+    input: Any,
+    weights: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return sums of products of an image and of weights that move along its axes."""
+    if not is_traced(input, weights, cval):
+        return scipy_ndimage.correlate(input, weights, output, mode, cval, origin, **_present(axes=axes))
+    return _over_axes("correlate", input, weights, output, mode, cval, origin, axes, turned=False)
+
+
+def convolve(
+    input: Any,
+    weights: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the convolution of an image with weights.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> from anyshape.scipy import ndimage
+    >>> image = np.eye(3)
+    >>> print(grad(lambda w: ndimage.convolve(image, w, mode="constant")[0, 0])(np.ones((3, 3))))
+    [[1. 0. 0.]
+     [0. 1. 0.]
+     [0. 0. 0.]]
+    """
+    if not is_traced(input, weights, cval):
+        return scipy_ndimage.convolve(input, weights, output, mode, cval, origin, **_present(axes=axes))
+    return _over_axes("convolve", input, weights, output, mode, cval, origin, axes, turned=True)
+
+
+def _present(**options: Any) -> dict[str, Any]:
+    """Return the options that a call gives: older versions of SciPy lack some."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+# -- Gaussians ---------------------------------------------------------------------------------------------------
+
+
+def _gaussian(sigma: Any, order: int, radius: int) -> Any:
+    """Return weights of a derivative of a Gaussian, for correlation."""
+    lib: Any = xp if is_traced(sigma) else np
+    x = np.arange(-radius, radius + 1, dtype=float)
+    inverse = -1.0 / (sigma * sigma)
+    bell = lib.exp(0.5 * inverse * x**2)
+    bell = bell / bell.sum()
+    factors: list[Any] = [1.0]  # of a polynomial times the bell
+    for _ in range(order):
+        slopes = [*[k * factors[k] for k in range(1, len(factors))], 0.0, 0.0]
+        factors = [s + inverse * f for s, f in zip(slopes, [0.0, *factors], strict=True)]
+    polynomial = sum(f * x**k for k, f in enumerate(factors))
+    return (polynomial * bell)[::-1]
+
+
+def _radius(name: str, sigma: Any, truncate: Any, radius: Any) -> int:
+    """Return how far weights reach to either side."""
+    if radius is not None:
+        return static_int(radius, name, "the radius")
+    if is_traced(sigma):
+        raise ArgumentError(name, "sigma", "is traced, and so would be the number of weights", "give radius=...")
+    return int(truncate * float(sigma) + 0.5)
+
+
+def gaussian_filter1d(
+    input: Any,
+    sigma: Any,
+    axis: Any = -1,
+    order: Any = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    truncate: Any = 4.0,
+    *,
+    radius: Any = None,
+) -> Any:
+    """Return an image smoothed by a Gaussian along an axis, or a derivative of it; traced `sigma` needs `radius`."""
+    if not is_traced(input, sigma, cval):
+        options = _present(radius=radius)
+        return scipy_ndimage.gaussian_filter1d(input, sigma, axis, order, output, mode, cval, truncate, **options)
+    weights = _gaussian(sigma, order, _radius("gaussian_filter1d", sigma, truncate, radius))
+    return correlate1d(as_traced(input), weights, axis, output, mode, cval)
+
+
+def _chain(name: str, input: Any, output: Any, axes: Any, options: dict[str, Any], run: Callable[..., Any]) -> Any:
+    """Return an image filtered along some axes in turn, each with its own options."""
+    dtype = ext.output_dtype(name, input, output)
+    x = as_traced(input)
+    along = axes_of(axes, x.ndim, name)
+    each = {option: ext.for_each(name, option, values, len(along)) for option, values in options.items()}
+    for i, axis in enumerate(along):
+        x = run(x, axis, dtype, **{option: values[i] for option, values in each.items()})
+    return ew.convert(x, dtype)
+
+
+def gaussian_filter(
+    input: Any,
+    sigma: Any,
+    order: Any = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    truncate: Any = 4.0,
+    *,
+    radius: Any = None,
+    axes: Any = None,
+) -> Any:
+    """Return an image smoothed by a Gaussian along its axes, or a derivative of it; traced `sigma` needs `radius`."""
+    if not is_traced(input, sigma, cval):
+        options = _present(radius=radius, axes=axes)
+        return scipy_ndimage.gaussian_filter(input, sigma, order, output, mode, cval, truncate, **options)
+
+    def run(x: Any, axis: int, dtype: np.dtype, sigma: Any, order: Any, mode: Any, radius: Any) -> Any:
+        if not is_traced(sigma) and sigma <= 1e-15:
+            return x
+        return gaussian_filter1d(x, sigma, axis, order, dtype, mode, cval, truncate, radius=radius)
+
+    widths = list(sigma) if is_traced(sigma) and np.ndim(sigma) else sigma
+    options = {"sigma": widths, "order": order, "mode": mode, "radius": radius}
+    return _chain("gaussian_filter", input, output, axes, options, run)
+
+
+# -- means and extremes of windows -------------------------------------------------------------------------------
+
+
+def _windows(
+    name: str, x: Any, axis: int, size: Any, mode: Any, cval: Any, origin: Any, reduce: Callable[..., Any]
+) -> Any:
+    """Reduce windows of this size along an axis."""
+    before = ext.require_inside(name, x, origin, size)
+    count = ext.expr_sizes(x, [axis])
+    x = ext.extended(x, axis, before, size - 1 - before, ext.filter_mode(name, mode), cval)
+    out = reduce(ext.last_axes(x, [axis]), (size_of(size),), wd.one_by_one((0,), count))
+    return ext.back(out, [axis])
+
+
+def uniform_filter1d(
+    input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0
+) -> Any:
+    """Return the means of windows of `size` elements along an axis."""
+    if not is_traced(input, size, cval):
+        return scipy_ndimage.uniform_filter1d(input, size, axis, output, mode, cval, origin)
+    name = "uniform_filter1d"
+    dtype, x = ext.output_dtype(name, input, output), ext.image(name, input)
+    total = _windows(name, x, axis_of(axis, x.ndim, name), size, mode, cval, origin, wd.window_sum)
+    return ew.convert(as_traced(total / size), dtype)
+
+
+def uniform_filter(
+    input: Any,
+    size: Any = 3,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the means of windows of `size` elements along each axis."""
+    if not is_traced(input, size, cval):
+        return scipy_ndimage.uniform_filter(input, size, output, mode, cval, origin, **_present(axes=axes))
+    run = lambda x, axis, dtype, size, mode, origin: uniform_filter1d(x, size, axis, dtype, mode, cval, origin)
+    return _chain("uniform_filter", input, output, axes, {"size": size, "mode": mode, "origin": origin}, run)
+
+
+def _extreme(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter that takes an extreme of each window."""
+
+    def function(
+        input: Any,
+        size: Any = None,
+        footprint: Any = None,
+        output: Any = None,
+        mode: Any = "reflect",
+        cval: Any = 0.0,
+        origin: Any = 0,
+        *,
+        axes: Any = None,
+    ) -> Any:
+        if not is_traced(input, size, cval):
+            options = _present(axes=axes)
+            return getattr(scipy_ndimage, name)(input, size, footprint, output, mode, cval, origin, **options)
+        if footprint is not None or size is None:
+            raise UnsupportedFunctionError(name, "footprint of a traced image", "give size=...", user_line())
+
+        def run(x: Any, axis: int, dtype: np.dtype, size: Any, mode: Any, origin: Any) -> Any:
+            return _windows(name, x, axis, size, mode, cval, origin, reduce)
+
+        return _chain(name, input, output, axes, {"size": size, "mode": mode, "origin": origin}, run)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return the {name.partition('_')[0]} of windows of `size` elements along each axis."
+    return function
+
+
+maximum_filter = _extreme("maximum_filter", wd.window_max)
+minimum_filter = _extreme("minimum_filter", wd.window_min)
+
+
+# -- differences -------------------------------------------------------------------------------------------------
+
+
+def _slope(name: str, across: Sequence[float]) -> Callable[..., Any]:
+    """Return a filter that takes differences along an axis and weighs neighbours along the others."""
+
+    def function(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+        if not is_traced(input, cval):
+            return getattr(scipy_ndimage, name)(input, axis, output, mode, cval)
+        x = as_traced(input)
+        along, modes = axis_of(axis, x.ndim, name), ext.for_each(name, "mode", mode, x.ndim)
+        dtype = ext.output_dtype(name, input, output)
+        x = correlate1d(x, [-1, 0, 1], along, dtype, modes[along], cval)
+        for other in range(x.ndim):
+            x = x if other == along else correlate1d(x, across, other, dtype, modes[other], cval)
+        return x
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return the differences along an axis that {name.capitalize()}'s filter takes."
+    return function
+
+
+sobel = _slope("sobel", (1, 2, 1))
+prewitt = _slope("prewitt", (1, 1, 1))
+
+
+def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Any:
+    """Return the sum of second differences along each axis."""
+    if not is_traced(input, cval):
+        return scipy_ndimage.laplace(input, output, mode, cval, **_present(axes=axes))
+    dtype, x = ext.output_dtype("laplace", input, output), as_traced(input)
+    along = axes_of(axes, x.ndim, "laplace")
+    modes = ext.for_each("laplace", "mode", mode, len(along))
+    parts = [correlate1d(x, [1, -2, 1], axis, dtype, m, cval) for axis, m in zip(along, modes, strict=True)]
+    return sum(parts[1:], parts[0]) if parts else ew.convert(x, dtype)
+
+
+def gaussian_laplace(
+    input: Any,
+    sigma: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    *,
+    axes: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Return the sum of second derivatives of an image smoothed by a Gaussian."""
+    if not is_traced(input, sigma, cval):
+        return scipy_ndimage.gaussian_laplace(input, sigma, output, mode, cval, **_present(axes=axes), **kwargs)
+    parts = _derivatives("gaussian_laplace", input, sigma, 2, output, mode, cval, axes, kwargs)
+    return sum(parts[1:], parts[0])
+
+
+def gaussian_gradient_magnitude(
+    input: Any,
+    sigma: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    *,
+    axes: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Return the length of the gradient of an image smoothed by a Gaussian."""
+    if not is_traced(input, sigma, cval):
+        return scipy_ndimage.gaussian_gradient_magnitude(
+            input, sigma, output, mode, cval, **_present(axes=axes), **kwargs
+        )
+    parts = _derivatives("gaussian_gradient_magnitude", input, sigma, 1, output, mode, cval, axes, kwargs)
+    squares = [part * part for part in parts]
+    return ew.convert(as_traced(xp.sqrt(sum(squares[1:], squares[0]))), parts[0].dtype)
+
+
+def _derivatives(
+    name: str, input: Any, sigma: Any, order: int, output: Any, mode: Any, cval: Any, axes: Any, kwargs: dict[str, Any]
+) -> list[Any]:
+    """Return derivatives of this order along each axis of an image smoothed by a Gaussian."""
+    dtype, x = ext.output_dtype(name, input, output), as_traced(input)
+    along = axes_of(axes, x.ndim, name)
+    return [
+        gaussian_filter(x, sigma, [order if a == axis else 0 for a in along], dtype, mode, cval, axes=along, **kwargs)
+        for axis in along
+    ]
