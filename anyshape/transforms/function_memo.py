@@ -12,8 +12,10 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
+from anyshape.support.fork_lock import Lock
 from anyshape.support.freezing import Frozen
 from anyshape.support.true_types import has_type
+from anyshape.transforms.caching.cache import Cache
 from anyshape.transforms.jit import Jitted
 
 K = TypeVar("K", bound=Hashable)
@@ -50,6 +52,19 @@ def memoised(function: Callable[..., Any], key: K, make: Callable[[Callable[...,
         memo = attributes[_NAME] = _Memo(function)
     entry = memo.entries.get((make, key))
     return memo.entries.setdefault((make, key), make(function, key)) if entry is None else entry
+
+
+def share_programs(jitted: Jitted, function: Callable[..., Any], key: Hashable) -> None:
+    """Have what a transform made of a function use the programs of what it made before of the same function.
+
+    So `grad(f)(x)` in a loop traces once. Only a function that can hold the programs does, for as long as it lives.
+    """
+    if _attributes_of(function) is not None:
+        jitted.use_cache(*memoised(function, key, _no_programs))
+
+
+def _no_programs(function: Callable[..., Any], key: Hashable) -> tuple[Cache, Lock]:
+    return Cache(), Lock()
 
 
 def _attributes_of(function: Any) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ from anyshape.tracing.trace import as_value, is_inexact, trace_inner
 from anyshape.tracing.tree_nodes import is_setting
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.specs import zeros_like_spec
-from anyshape.transforms.function_memo import memoised
+from anyshape.transforms.function_memo import memoised, share_programs
 from anyshape.transforms.jit import Jitted, active_builder, jit_transform
 from anyshape.transforms.linear_map import LinearizedFunction, make_shape
 
@@ -112,7 +112,16 @@ def derivative(transformed: Callable[..., Any], name: str, recipe: tuple[Any, ..
     options = declared.options(function, name, "all")
     if options.static:
         options.static.require_other(argnums)
-    return jit_transform(transformed, name, function, recipe, options, behind_object, declared.keywords())
+    jitted = jit_transform(transformed, name, function, recipe, options, behind_object, declared.keywords())
+    transform, _, *settings = recipe
+    if not declared.keywords() and all(map(_is_plain, settings)):
+        share_programs(jitted, function, (transform, *[(type(x), x) for x in settings]))
+    return jitted
+
+
+def _is_plain(setting: Any) -> bool:
+    """Return whether settings of a derivative are numbers, or a tuple of them: these have a hash."""
+    return has_type(setting, int) or (type(setting) is tuple and all(type(i) is int for i in setting))
 
 
 def behind_object(argnums: Argnums) -> Argnums | None:

@@ -253,6 +253,10 @@ class Jitted:
         timed._cache.add(entry.timed(timers))
         return timed
 
+    def use_cache(self, cache: Cache, lock: Lock) -> None:
+        """Have one cache with other jitted functions that do the same."""
+        self._cache, self._lock = cache, lock
+
     # -- the cache
 
     def programs(self) -> list[traced_program.Program]:

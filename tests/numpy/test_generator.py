@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import anyshape
 from anyshape import checkpoint, cond, errors, grad, jit, jvp, scan, vjp, vmap, while_loop
@@ -104,6 +105,63 @@ def test_derivatives_are_those_of_the_numbers_with_the_same_bits(draw):
     weights = generator(2).normal(size=np.shape(y))
     np.testing.assert_allclose(np.sum(weights * t), np.sum(pull(weights)[1] * 1e6 * step))
     assert state(rng) == state(eager)
+
+
+IMPLICIT = {
+    "standard_gamma": (stats.gamma, [(0.3,), (2.5,), (30.0,)]),
+    "chisquare": (stats.chi2, [(0.7,), (3.0,)]),
+    "beta": (stats.beta, [(0.5, 0.8), (2.0, 3.0)]),
+    "f": (stats.f, [(2.0, 3.0), (1.0, 30.0)]),
+    "standard_t": (stats.t, [(1.0,), (2.5,)]),
+}
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("name", IMPLICIT)
+def test_derivatives_keep_the_quantile_where_bits_jump(name, legacy):
+    distribution, cases = IMPLICIT[name]
+    make = (lambda: np.random.RandomState(3)) if legacy else generator
+    draw = lambda rng, *parameters: getattr(rng, name)(*parameters, size=20)
+    for parameters in cases:
+        for i in range(len(parameters)):
+            unit = [float(j == i) for j in range(len(parameters))]
+            y, t = jvp(draw, (make(), *parameters), (0.0, *unit))
+            np.testing.assert_array_equal(y, draw(make(), *parameters))
+            quantile = distribution.cdf(y, *parameters)
+            ahead, behind = (distribution.ppf(quantile, *np.add(parameters, s * np.array(unit))) for s in (1e-5, -1e-5))
+            np.testing.assert_allclose(t, (ahead - behind) / 2e-5, rtol=1e-4, atol=1e-7)
+
+
+def test_second_derivatives_keep_the_quantile():
+    slope = grad(lambda rng, a: np.sum(np.sin(rng.gamma(a, 2.0, size=3)) * rng.beta(a, 1.5, size=3)), 1)
+    step = 1e-5
+    quantiles = stats.gamma.cdf(generator().gamma(1.5, 1.0, size=3), 1.5)
+    rng = generator()
+    rng.gamma(1.5, 1.0, size=3)
+    shares = stats.beta.cdf(rng.beta(1.5, 1.5, size=3), 1.5, 1.5)
+    value = lambda a: np.sum(np.sin(2 * stats.gamma.ppf(quantiles, a)) * stats.beta.ppf(shares, a, 1.5))
+    np.testing.assert_allclose(slope(generator(), 1.5), (value(1.5 + step) - value(1.5 - step)) / 2 / step, rtol=1e-6)
+    second = (value(1.5 + 1e-3) - 2 * value(1.5) + value(1.5 - 1e-3)) / 1e-6
+    np.testing.assert_allclose(grad(slope, 1)(generator(), 1.5), second, rtol=1e-4)
+
+
+def test_gradients_of_dirichlet_vectors_are_those_of_their_mean():
+    alpha, weights = np.array([1.5, 2.0, 0.5]), np.array([1.0, -2.0, 3.0])
+    loss = lambda rng, alpha: np.mean(np.sum(weights * rng.dirichlet(alpha, size=100_000) ** 2, -1))
+    mean = lambda alpha: np.sum(weights * alpha * (alpha + 1)) / (alpha.sum() * (alpha.sum() + 1))
+    expected = [(mean(alpha + step) - mean(alpha - step)) / 2e-5 for step in 1e-5 * np.eye(3)]
+    np.testing.assert_allclose(grad(loss, 1)(generator(), alpha), expected, atol=5e-3)
+    tangents = vmap(lambda rng, a: jvp(rng.dirichlet, (a,), (a,))[1], in_axes=(None, 0))(
+        generator(), alpha * np.ones((4, 1))
+    )
+    np.testing.assert_allclose(tangents.sum(-1), 0, atol=1e-12)
+    assert tangents.shape == (4, 3)
+
+
+def test_derivatives_of_float32_draws():
+    slope = grad(lambda rng, a: rng.standard_gamma(a, dtype=np.float32), 1)(generator(), 2.0)
+    assert slope.dtype == np.float64
+    assert 0 < slope < 5
 
 
 @smooth

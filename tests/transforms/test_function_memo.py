@@ -13,6 +13,8 @@ from anyshape.transforms.function_memo import memoised
 
 X = np.arange(3.0)
 USES = {
+    "grad": lambda f: anyshape.grad(f)(X),
+    "jacfwd": lambda f: anyshape.jacfwd(f)(X),
     "jvp": lambda f: anyshape.jvp(f, (X,), (X,)),
     "vjp": lambda f: anyshape.vjp(f, X)[1](1.0),
     "linearize": lambda f: anyshape.linearize(f, X)[1](X),
@@ -82,6 +84,37 @@ def test_copies_and_pickles_of_attributes_carry_no_programs():
     assert memo.entries
     assert not copy.deepcopy(memo).entries and not pickle.loads(pickle.dumps(memo)).entries
     assert copy.deepcopy(function) is function
+
+
+def test_derivatives_that_are_made_anew_share_their_programs():
+    traced = []
+
+    def function(x, y):
+        traced.append(1)
+        return np.sum(x * y)
+
+    for size in range(4):
+        x, y = np.arange(float(size)), np.ones(size)
+        np.testing.assert_array_equal(anyshape.grad(function)(x, y), y)
+        np.testing.assert_array_equal(anyshape.grad(function, 1)(x, y), x)
+        np.testing.assert_array_equal(anyshape.grad(function, (1,))(x, y)[0], x)
+        value, (by_x, _) = anyshape.value_and_grad(function, argnums=(0, 1))(x, y)
+        assert value == x.sum()
+        np.testing.assert_array_equal(by_x, y)
+        np.testing.assert_array_equal(anyshape.jacrev(function)(x, y), y)
+    assert len(traced) == 5
+    assert anyshape.grad(function).cache_info().hits == 3
+
+
+def test_a_change_of_captured_state_is_seen_by_all():
+    factor = 2.0
+
+    def function(x):
+        return factor * np.sum(x)
+
+    assert anyshape.grad(function)(1.0) == 2.0
+    factor = 3.0
+    assert anyshape.grad(function)(1.0) == 3.0
 
 
 def test_the_table_is_no_change_of_what_a_program_reads():

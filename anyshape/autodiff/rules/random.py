@@ -1,18 +1,24 @@
 """Derivatives of draws by reparametrisation: what the drawn numbers would be for slightly other parameters.
 
-The random bits stay as they are. Methods that scale and move a base draw are composed of it in `numpy/random/draws.py`,
-and have no row here. `y` are the drawn numbers.
+The random bits stay as they are. NumPy draws gammas, and what is made of them, by rejection, so that numbers jump where
+a parameter moves. There the quantile stays: the derivative is the implicit one of the distribution function. Methods
+that scale and move a base draw are composed of it in `numpy/random/draws.py`, and have no row here. `y` are the drawn
+numbers.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from anyshape.autodiff.jvp import has_tangent
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, zero
+from anyshape.autodiff.rules.special import betainc_partials, gammainc_partials, stdtr_partials
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import random as rd
+from anyshape.ops import reduction as rn
 from anyshape.ops import special as sp
 
 
@@ -32,11 +38,37 @@ def _by_right(y, left, mode, right):
     return ew.select(ew.le(y, mode), below, above)
 
 
+def _at_quantile(partials, position):
+    """Return the derivative of a number in a parameter while its distribution function stays at its value."""
+
+    def derivative(y, *parameters):
+        by = partials(*parameters, y)
+        return -by[position]() / by[-1]()
+
+    return derivative
+
+
+def _f_by(position):
+    """Return the derivative of y = d s / (n (1 - s)) by n or d, where s is a beta number of parameters n / 2, d / 2."""
+
+    def derivative(y, n, d):
+        ratio = n * y
+        share = ratio / (ratio + d)
+        own = 0.5 * _at_quantile(betainc_partials, position)(share, 0.5 * n, 0.5 * d)
+        return own * ew.square(ratio + d) / (n * d) + (y / d if position else -y / n)
+
+    return derivative
+
+
 # The derivative of the numbers in each parameter; None: there is none.
 _PARTIALS: dict[str, tuple[Callable[..., Any], ...]] = {
+    "beta": (_at_quantile(betainc_partials, 0), _at_quantile(betainc_partials, 1)),
+    "f": (_f_by(0), _f_by(1)),
     "lognormal": (lambda y, mean, sigma: y, lambda y, mean, sigma: y * (ew.log(y) - mean) / sigma),
     "pareto": (lambda y, a: -(1 + y) * ew.log1p(y) / a,),
     "power": (lambda y, a: -sp.xlogy(y, y) / a,),
+    "standard_gamma": (_at_quantile(gammainc_partials, 0),),
+    "standard_t": (_at_quantile(stdtr_partials, 0),),
     "triangular": (_by_left, _by_mode, _by_right),
     "weibull": (lambda y, a: -sp.xlogy(y, y) / a,),
 }
@@ -47,7 +79,9 @@ def _draw_jvp(ctx, tangents, out, generator, *xs, method, shape, count, dtype, o
     y, _ = out
     if not has_tangent(dtype):
         raise _refusal(ctx, method, "gives integers, which have no derivative in its parameters")
-    partials = _PARTIALS.get(method, ())
+    if method == "dirichlet":
+        return _dirichlet_tangent(ctx, y, *xs, *tangents[1:], [level[1] for level in loops]), None
+    partials, wide = _PARTIALS.get(method, ()), ew.convert(y, np.float64)  # as parameters are
     full = [_stretched(ctx, x, y, [level[i] for level in loops]) for i, x in enumerate(xs, 1)]
     total = None
     for i, t in enumerate(tangents[1:]):
@@ -56,8 +90,25 @@ def _draw_jvp(ctx, tangents, out, generator, *xs, method, shape, count, dtype, o
         if i >= len(partials):
             raise _refusal(ctx, method, "has no derivative in this parameter by reparametrisation")
         stretched = _stretched(ctx, t, y, [level[i + 1] for level in loops])
-        total = add_tangents(total, stretched * ew.convert(partials[i](y, *full), y.dtype))
+        total = add_tangents(total, stretched * ew.convert(partials[i](wide, *full), y.dtype))
     return total, None
+
+
+def _dirichlet_tangent(ctx, y, alpha, tangent, looped):
+    """Return the tangent of vectors of a Dirichlet distribution.
+
+    Each element is a beta number; where it moves, the others keep their ratios, as their sum to 1 demands.
+    """
+    alpha, tangent = (_stretched(ctx, x, y, looped) for x in (alpha, tangent))
+    others = _row_sums(ctx, alpha) - alpha
+    moved = tangent * _at_quantile(betainc_partials, 0)(y, alpha, others) / (1 - y)
+    return moved - y * _row_sums(ctx, moved)
+
+
+def _row_sums(ctx, x):
+    """Return the sums along the last axis, with an element for each of x."""
+    shape = ctx.shape(x)
+    return mv.broadcast_to(mv.reshape(rn.reduce_sum(x, (len(shape) - 1,)), (*shape[:-1], 1)), shape)
 
 
 def _refusal(ctx, method, problem):

@@ -87,12 +87,12 @@ pointwise(
 derivative_in_last(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
 
 
-def _gammainc_partials(a, x):
+def gammainc_partials(a, x):
     """Return the partial derivatives of gammainc, as functions."""
     return lambda: sp.gammainc_derivative(a, x), lambda: _gamma_density(a, x)
 
 
-def _betainc_partials(a, b, x):
+def betainc_partials(a, b, x):
     """Return the partial derivatives of betainc, as functions."""
     return (
         lambda: sp.betainc_derivative(a, b, x, 1, 0),
@@ -101,7 +101,7 @@ def _betainc_partials(a, b, x):
     )
 
 
-def _stdtr_partials(df, t):
+def stdtr_partials(df, t):
     """Return the partial derivatives of stdtr, as functions."""
     return lambda: _stdtr_by_df(df, t), lambda: _student_density(df, t)
 
@@ -148,9 +148,9 @@ def _with_partials(partials, inputs, function, complement, inverse=None, inverse
             pointwise(op, *[rule(partials, position, sign) for position in range(inputs)])
 
 
-_with_partials(_gammainc_partials, 2, sp.gammainc_op, sp.gammaincc_op, sp.gammaincinv_op, sp.gammainccinv_op)
-_with_partials(_betainc_partials, 3, sp.betainc_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op)
-_with_partials(_stdtr_partials, 2, sp.stdtr_op, None, sp.stdtrit_op)
+_with_partials(gammainc_partials, 2, sp.gammainc_op, sp.gammaincc_op, sp.gammaincinv_op, sp.gammainccinv_op)
+_with_partials(betainc_partials, 3, sp.betainc_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op)
+_with_partials(stdtr_partials, 2, sp.stdtr_op, None, sp.stdtrit_op)
 
 
 def _gammainc_derivative_by_x(a, x, out, *, order):
@@ -250,7 +250,7 @@ def _binomial_density(k, n, p):
 def _fdtr_partials(n, d, x):
     """Return the partial derivatives of fdtr, which is betainc(n / 2, d / 2, share), as functions."""
     total = d + n * x
-    by_a, by_b, density = _betainc_partials(0.5 * n, 0.5 * d, n * x / total)
+    by_a, by_b, density = betainc_partials(0.5 * n, 0.5 * d, n * x / total)
     return (
         lambda: 0.5 * by_a() + density() * d * x / ew.square(total),
         lambda: 0.5 * by_b() - density() * n * x / ew.square(total),
@@ -260,13 +260,13 @@ def _fdtr_partials(n, d, x):
 
 def _chdtr_partials(v, x):
     """Return the partial derivatives of chdtr, which is gammainc(v / 2, x / 2), as functions."""
-    by_a, density = _gammainc_partials(0.5 * v, 0.5 * x)
+    by_a, density = gammainc_partials(0.5 * v, 0.5 * x)
     return lambda: 0.5 * by_a(), lambda: 0.5 * density()
 
 
 def _gdtr_partials(a, b, x):
     """Return the partial derivatives of gdtr, which is gammainc(b, a x), as functions."""
-    by_b, density = _gammainc_partials(b, a * x)
+    by_b, density = gammainc_partials(b, a * x)
     return lambda: x * density(), by_b, lambda: a * density()
 
 
