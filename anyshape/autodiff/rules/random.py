@@ -80,7 +80,7 @@ def _draw_jvp(ctx, tangents, out, generator, *xs, method, shape, count, dtype, o
     if not has_tangent(dtype):
         raise _refusal(ctx, method, "gives integers, which have no derivative in its parameters")
     if method == "dirichlet":
-        return _dirichlet_tangent(ctx, y, *xs, *tangents[1:], [level[1] for level in loops]), None
+        return _dirichlet_tangent(ctx, y, xs[0], tangents[1], [level[1] for level in loops]), None
     partials, wide = _PARTIALS.get(method, ()), ew.convert(y, np.float64)  # as parameters are
     full = [_stretched(ctx, x, y, [level[i] for level in loops]) for i, x in enumerate(xs, 1)]
     total = None

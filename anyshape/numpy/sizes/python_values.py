@@ -13,7 +13,7 @@ import dis
 import functools
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
@@ -86,6 +86,7 @@ _EXAMPLES: dict[str, tuple[Callable[[Any, int], Any], int, int]] = {
     "<=": (operator.le, 0, 1),
 }
 _BY_OPERATOR = {compare: (if_true, if_false) for compare, if_true, if_false in _EXAMPLES.values()}
+_MIRRORED = str.maketrans("<>", "><")
 _NOT_ZERO = Comparison(operator.ne, 0)
 _NAMES = ("LOAD_GLOBAL", "LOAD_NAME")
 _CALLS = ("PRECALL", "CALL")  # Python 3.11 may call `len` at the first of the two
@@ -114,12 +115,14 @@ def _calls_len(frame: FrameType) -> bool:
 def _comparisons(code: CodeType) -> types.MappingProxyType[int, Comparison]:
     """Return the calls of `len` in a code whose result is compared with a number at once, by the offset of the call."""
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _PADDING]
-    starts = {_start(i) for i in instructions if i.opname in _NAMES and i.argval == "len"}
+    starts = {_start(i): k for k, i in enumerate(instructions) if i.opname in _NAMES and i.argval == "len"}
     comparisons: dict[int, Comparison] = {}
     for k, call in enumerate(instructions):
         if call.opname in _CALLS and call.arg == 1 and _start(call) in starts:
             first = k + 2 if call.opname == "PRECALL" else k + 1  # a further call is of another function
-            comparison = _comparison_after(*instructions[first : first + 2])
+            comparison = _comparison_after(*instructions[first : first + 2]) or _comparison_with(
+                _number_before(instructions, starts[_start(call)]), instructions[first]
+            )
             comparisons |= {} if comparison is None else {call.offset: comparison}
     return types.MappingProxyType(comparisons)
 
@@ -131,6 +134,29 @@ def _start(instruction: dis.Instruction) -> Any:
     return (position.lineno, position.col_offset) if known and position is not None else instruction.offset
 
 
+def _number_before(instructions: Sequence[dis.Instruction], k: int) -> int | None:
+    """Return the number that is loaded just before the name `len`, None if there is none, or if a jump skips it."""
+    while k > 0 and not instructions[k].is_jump_target:
+        k -= 1
+        before = instructions[k]
+        if before.opname in _NUMBERS and has_type(before.argval, int):
+            return int(before.argval)
+        if before.opname != "PUSH_NULL":
+            break
+    return None
+
+
+def _comparison_with(number: int | None, after: dis.Instruction) -> Comparison | None:
+    """Return the comparison of a number on the left with the result of a call, None if the call has another use."""
+    if number is None or after.opname != "COMPARE_OP":
+        return None
+    return Comparison(_EXAMPLES[_symbol(after).translate(_MIRRORED)][0], number)
+
+
+def _symbol(comparison: dis.Instruction) -> str:
+    return str(comparison.argval).removeprefix("bool(").removesuffix(")")
+
+
 def _comparison_after(first: dis.Instruction, second: dis.Instruction | None = None) -> Comparison | None:
     """Return the comparison that the instructions after a call make of its result, None if they make another use."""
     if first.opname in _TRUTH or (first.opname.startswith("POP_JUMP") and not first.opname.endswith("NONE")):
@@ -139,5 +165,4 @@ def _comparison_after(first: dis.Instruction, second: dis.Instruction | None = N
         return None
     if second is None or second.opname != "COMPARE_OP":
         return None
-    symbol = str(second.argval).removeprefix("bool(").removesuffix(")")
-    return Comparison(_EXAMPLES[symbol][0], int(first.argval))
+    return Comparison(_EXAMPLES[_symbol(second)][0], int(first.argval))

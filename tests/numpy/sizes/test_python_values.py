@@ -24,6 +24,18 @@ OTHER_USES = {
     "method": lambda x: x * 2 if (3).__lt__(len(x)) else x,
     "compared": lambda x: x * 2 if len(x) > 3 else x,
     "from the right": lambda x: x * 2 if len(x) < 3 else x,
+    "number first": lambda x: x * 2 if len(x) != 3 else x,
+    "less than, number first": lambda x: x * 2 if 3 < len(x) else x,  # noqa: SIM300
+    "between": lambda x: x * 2 if 2 < len(x) <= 5 else x,
+    "one of two numbers first": lambda x: x * 2 if (1 if x.ndim == 1 else 3) < len(x) else x,
+    "number first, then a sum": lambda x: x * 2 if 3 + len(x) > 6 else x,
+    "number first, in a call": lambda x: x * 2 if max(3, len(x)) > 4 else x,
+    "number first, of an argument that chooses": lambda x: x * 2 if len(x if x.ndim else 5) <= 3 else x,
+}
+COMPARED = {
+    "number first": (lambda x: x * 2 if len(x) != 3 else x, 2),
+    "at least, number first": (lambda x: x * 2 if len(x) <= 3 else x, 2),
+    "number first in a condition": (lambda x: x * 2 if x.ndim and len(x) == 4 else x, 2),
 }
 
 
@@ -33,3 +45,12 @@ def test_each_use_of_a_length_is_the_one_of_numpy(name):
     jitted = jit(function)
     for size in (2, 5, 1, 6, 3, 0, 4):
         np.testing.assert_array_equal(jitted(np.ones(size)), function(np.ones(size)))
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_comparisons_with_a_number_first_decide_alone(name):
+    function, traces = COMPARED[name]
+    jitted = jit(function)
+    for size in (2, 5, 1, 6, 3, 0, 4):
+        np.testing.assert_array_equal(jitted(np.ones(size)), function(np.ones(size)))
+    assert jitted.cache_info().traces == traces
