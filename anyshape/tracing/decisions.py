@@ -18,6 +18,7 @@ from anyshape.backend.interpreter import evaluate, evaluate_node
 from anyshape.backend.runtime.generator_states import unmoved, with_unmoved_constants
 from anyshape.backend.runtime.outcome import PathLeft
 from anyshape.errors import ConcretizationError
+from anyshape.errors.messages import line_text
 from anyshape.graph.ir.builder import Builder, Traced, active_builders, unhidden, user_line
 from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of, draws
 from anyshape.graph.prover.constraints import SourceLine
@@ -32,6 +33,30 @@ _NAMED: set[tuple[str, int]] = set()  # lines of loops that the log has named
 _MOST_WITHOUT_EXAMPLES = 64  # decisions of a batch of no examples, whose answer is False or 0
 _INSTEAD = "write the choice with np.where or anyshape.cond, and the loop with anyshape.while_loop"
 _BEFORE_DRAWS = "decide before the first draw in the function of vmap, or " + _INSTEAD
+# what the log says of a line that decides again and again, by how the line begins or the name of the function that asks
+_REPEATED = (
+    (
+        ("while ", "while("),
+        (
+            "a loop of Python goes on by a value, and each number of its trips is a program of its own",
+            "write anyshape.while_loop, which makes it one program",
+        ),
+    ),
+    (
+        ("min(", "max("),
+        (
+            "min or max of Python decides on values many times, and each sequence of answers is a program of its own",
+            "write np.minimum or np.maximum, which decide nothing",
+        ),
+    ),
+    (
+        ("",),
+        (
+            "Python decides on values many times on this line, and each sequence of answers is a program of its own",
+            "write the choice with np.where or anyshape.cond",
+        ),
+    ),
+)
 _Key: TypeAlias = tuple[Builder, Value]
 
 
@@ -90,14 +115,14 @@ class Decisions:
         return answer
 
     def _count_repeats(self, where: SourceLine | None) -> None:
-        """Say once where a loop of Python goes on by a value: each number of its trips is a path."""
+        """Say once where Python decides on one line again and again: each sequence of answers is a path."""
         line = None if where is None else (where.file, where.line)
         self.in_a_row = self.in_a_row + 1 if line == self.line else 1
         self.line = line
         if self.in_a_row == _MANY_IN_A_ROW and line is not None and line not in _NAMED:
             _NAMED.add(line)
-            text = "%s: a loop of Python goes on by a value, and each number of its trips is a program of its own\n  %s"
-            _LOG.warning(text, where, "write anyshape.while_loop, which makes it one program")
+            text, advice = next(texts for marks, texts in _REPEATED if _is_marked(where, marks))
+            _LOG.warning("%s: %s\n  %s", where, text, advice)
 
     def _computed(self, x: Traced, asked: str, where: SourceLine | None) -> bool | int:
         try:
@@ -133,6 +158,11 @@ class Decisions:
                 node = next(n for n in builder.nodes if n.op is decide_op and n.inputs[0] is value)
                 x = Traced(builder, value)
                 raise ConcretizationError("a decision", describe(x), node.where, _INSTEAD)
+
+
+def _is_marked(where: SourceLine | None, marks: tuple[str, ...]) -> bool:
+    """Return whether a line begins with one of the marks, or its expression does."""
+    return line_text(where).startswith(marks) or (where is not None and where.expression.startswith(marks))
 
 
 def _is_of_size(x: Traced) -> bool:

@@ -42,6 +42,7 @@ from anyshape.tracing.tree_nodes import (
 )
 
 PYTHON_SCALARS = (bool, int, float, complex)
+_DEEPEST = 200  # containers within containers, where one that holds itself is looked for
 _DICTS = ("DICT", "ORDEREDDICT", "DEFAULTDICT")  # optree's names of kinds
 _SETTINGS = ExitStack()  # open until exit: optree sorts keys without it
 atexit.register(_SETTINGS.close)
@@ -134,12 +135,36 @@ def function_name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """Return the leaves and the structure of a pytree."""
-    leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
-    if has_nodes(leaves):
-        leaves, structure = optree.tree_flatten(wrapped(tree), namespace=NAMESPACE)
+def flatten(tree: Any, function: str = "the function") -> tuple[list[Any], Any]:
+    """Return the leaves and the structure of a pytree; raise ArgumentError for a container that holds itself."""
+    try:
+        leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+        if has_nodes(leaves):
+            leaves, structure = optree.tree_flatten(wrapped(tree), namespace=NAMESPACE)
+    except RecursionError:
+        key = _key_of_cycle(tree, (), set())
+        if key is None:
+            raise
+        problem = f"holds itself, under {key}"
+        raise ArgumentError(
+            function, "a container", problem, "leave it out there, or hold a copy of its parts"
+        ) from None
     return leaves, structure
+
+
+def _key_of_cycle(tree: Any, around: tuple[Any, ...], seen: set[int]) -> str | None:
+    """Return the key under which a container within those around it holds one of them; None if there is none."""
+    if not has_type(tree, (dict, list, tuple)) or len(around) > _DEEPEST or id(tree) in seen:
+        return None
+    seen.add(id(tree))
+    around = (*around, tree)
+    for key, part in tree.items() if has_type(tree, dict) else enumerate(tree):
+        if any(part is x for x in around):
+            return f"{key!r:.50}"
+        inner = _key_of_cycle(part, around, seen)
+        if inner is not None:
+            return inner
+    return None
 
 
 def flatten_registered(tree: Any) -> tuple[list[Any], Any]:

@@ -147,7 +147,7 @@ class Jitted:
         """Return the leaves of the arguments as arrays, with their key."""
         args, kwargs, static = self.options.static.split(args, kwargs)
         kwargs = in_order(kwargs, self.order)
-        raw, tree = flatten((args, kwargs))
+        raw, tree = flatten((args, kwargs), self.name)
         arrays = raw
         kinds: list[tuple[Any, ...]] = []
         for i, x in enumerate(raw):

@@ -299,3 +299,18 @@ def test_static_fields_are_compared_by_type_at_every_depth():
         expected = np.arange(3) * by
         assert f(Scaled(np.arange(3), (by,))).dtype == expected.dtype
     assert f.cache_info().traces == 4
+
+
+def holding_itself(kind):
+    d = {"a": 1.0}
+    d["me"] = {"dict": d, "list": [d], "tuple": (1.0, d)}[kind]
+    return d
+
+
+@pytest.mark.parametrize("kind", ["dict", "list", "tuple"])
+@pytest.mark.parametrize("transform", [anyshape.jit, anyshape.grad, anyshape.vmap, anyshape.trace])
+def test_a_container_that_holds_itself_is_named(transform, kind):
+    with pytest.raises(ArgumentError, match=r"a container holds itself, under ('me'|0|1)\n  leave it out"):
+        transform(lambda d: d["a"])(holding_itself(kind))
+    with pytest.raises(ArgumentError, match="a container holds itself"):
+        anyshape.jit(lambda x: holding_itself(kind))(1.0)

@@ -401,6 +401,32 @@ def test_a_loop_that_goes_on_by_a_value_is_named_once(caplog):
     assert "test_decisions.py" in record and "goes on by a value" in record
 
 
+def smallest(x):
+    result = x[0] * 0 + 9
+    for i in range(3):
+        for j in range(4):
+            result = min(result, x[i] + j)
+    return result
+
+
+def positive(x):
+    total = 0.0
+    for v in x:
+        total = total + (v if v > 0 else 0.0)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("function", "said", "advice"),
+    [(smallest, "min or max of Python", "np.minimum or np.maximum"), (positive, "decides on values", "np.where")],
+)
+def test_decisions_in_a_row_are_named_by_what_asks(function, said, advice, caplog):
+    x = np.linspace(-1.0, 1.0, 9)
+    np.testing.assert_allclose(jit(function)(x), function(x))
+    (record,) = [r.getMessage() for r in caplog.records if r.name == "anyshape.trace"]
+    assert said in record and advice in record and "goes on" not in record
+
+
 def test_elements_of_an_array():
     run = jit(lambda x, v: x if v in x else -x)
     for x, v in (([1.0, 2.0], 2.0), ([1.0, 2.0], 3.0), ([], 1.0), ([1.0], 1.0)):

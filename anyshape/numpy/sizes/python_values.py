@@ -120,9 +120,7 @@ def _comparisons(code: CodeType) -> types.MappingProxyType[int, Comparison]:
     for k, call in enumerate(instructions):
         if call.opname in _CALLS and call.arg == 1 and _start(call) in starts:
             first = k + 2 if call.opname == "PRECALL" else k + 1  # a further call is of another function
-            comparison = _comparison_after(*instructions[first : first + 2]) or _comparison_with(
-                _number_before(instructions, starts[_start(call)]), instructions[first]
-            )
+            comparison = _comparison_around(instructions, starts[_start(call)], first)
             comparisons |= {} if comparison is None else {call.offset: comparison}
     return types.MappingProxyType(comparisons)
 
@@ -132,6 +130,14 @@ def _start(instruction: dis.Instruction) -> Any:
     position = instruction.positions
     known = position is not None and position.lineno is not None and position.col_offset is not None
     return (position.lineno, position.col_offset) if known and position is not None else instruction.offset
+
+
+def _comparison_around(instructions: Sequence[dis.Instruction], name: int, after: int) -> Comparison | None:
+    """Return the comparison of a call from the name `len` up to the instruction after it, None for another use."""
+    comparison = _comparison_after(*instructions[after : after + 2])
+    if comparison is None and instructions[after].opname == "COMPARE_OP":
+        comparison = _mirrored(_number_before(instructions, name), instructions[after])
+    return comparison
 
 
 def _number_before(instructions: Sequence[dis.Instruction], k: int) -> int | None:
@@ -146,11 +152,9 @@ def _number_before(instructions: Sequence[dis.Instruction], k: int) -> int | Non
     return None
 
 
-def _comparison_with(number: int | None, after: dis.Instruction) -> Comparison | None:
-    """Return the comparison of a number on the left with the result of a call, None if the call has another use."""
-    if number is None or after.opname != "COMPARE_OP":
-        return None
-    return Comparison(_EXAMPLES[_symbol(after).translate(_MIRRORED)][0], number)
+def _mirrored(number: int | None, comparison: dis.Instruction) -> Comparison | None:
+    """Return the comparison of a result with a number on its left, None without a number."""
+    return None if number is None else Comparison(_EXAMPLES[_symbol(comparison).translate(_MIRRORED)][0], number)
 
 
 def _symbol(comparison: dis.Instruction) -> str:
