@@ -203,6 +203,35 @@ hyp1f1 = _parametric(
 )
 hyp2f1 = _parametric(sc.hyp2f1, sp.hyp2f1, "Return Gauss's hypergeometric function 2F1 of a, b, c and z.", "a, b, c, z")
 
+# -- elliptic integrals, further functions of real and of complex numbers
+
+ellipk = _function(sc.ellipk, sp.ellipk, "Return the complete elliptic integral of the first kind.", operands="m")
+ellipkm1 = _function(sc.ellipkm1, sp.ellipkm1, "Return ellipk(1 - p), accurate near its pole.", operands="p")
+ellipe = _function(sc.ellipe, sp.ellipe, "Return the complete elliptic integral of the second kind.", operands="m")
+ellipkinc = _function(
+    sc.ellipkinc, sp.ellipkinc, "Return the elliptic integral of the first kind up to phi.", operands="phi, m"
+)
+ellipeinc = _function(
+    sc.ellipeinc, sp.ellipeinc, "Return the elliptic integral of the second kind up to phi.", operands="phi, m"
+)
+elliprc = _parametric(sc.elliprc, sp.elliprc, "Return Carlson's degenerate elliptic integral.", "x, y")
+elliprf = _parametric(sc.elliprf, sp.elliprf, "Return Carlson's elliptic integral of the first kind.", "x, y, z")
+elliprd = _parametric(
+    sc.elliprd, sp.elliprd, "Return Carlson's elliptic integral of the second kind, without derivatives.", "x, y, z"
+)
+gammasgn = _function(sc.gammasgn, sp.gammasgn, "Return the sign of the gamma function, with derivative 0.")
+wofz = _function(sc.wofz, sp.wofz, "Return the Faddeeva function exp(-z**2) * erfc(-i z), complex.", operands="z")
+
+
+def _real_loggamma(z: Any) -> Any:
+    """Return gammaln, and NaN where the logarithm of the gamma function is not real."""
+    return ew.select(ew.lt(z, ew.lift(0, z)), np.nan, sp.gammaln(z))
+
+
+loggamma = _parametric(
+    sc.loggamma, _real_loggamma, "Return the logarithm of the gamma function, NaN for negative numbers.", "z"
+)
+
 # -- distribution functions, by the names of the Cephes library; powers of Box and Cox
 
 bdtr = _parametric(
@@ -351,13 +380,14 @@ FUNCTIONS = {np.i0: numpy_i0}
 
 __all__ = [
     "bdtr", "bdtrc", "beta", "betainc", "betaincc", "betainccinv", "betaincinv", "betaln", "binom", "boxcox",
-    "boxcox1p", "chdtr", "chdtrc", "dawsn", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv",
-    "exp1", "exp10", "expi", "expit", "expn", "exprel", "fdtr", "fdtrc", "gamma", "gammainc", "gammaincc",
-    "gammainccinv", "gammaincinv", "gammaln", "gdtr", "gdtrc", "huber", "hyp0f1", "hyp1f1", "hyp2f1", "i0", "i0e",
-    "i1", "i1e", "inv_boxcox", "inv_boxcox1p", "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k0e", "k1", "k1e", "kl_div",
-    "kn", "kv", "kve", "log_expit", "log_ndtr", "log_softmax", "logit", "logsumexp", "nbdtr", "nbdtrc", "ndtr",
-    "ndtri", "owens_t", "pdtr", "pdtrc", "poch", "polygamma", "pseudo_huber", "psi", "rel_entr", "rgamma", "sinc",
-    "softmax", "spence", "stdtr", "stdtrit", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
+    "boxcox1p", "chdtr", "chdtrc", "dawsn", "digamma", "ellipe", "ellipeinc", "ellipk", "ellipkinc", "ellipkm1",
+    "elliprc", "elliprd", "elliprf", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "exp1", "exp10",
+    "expi", "expit", "expn", "exprel", "fdtr", "fdtrc", "gamma", "gammainc", "gammaincc", "gammainccinv",
+    "gammaincinv", "gammaln", "gammasgn", "gdtr", "gdtrc", "huber", "hyp0f1", "hyp1f1", "hyp2f1", "i0", "i0e", "i1",
+    "i1e", "inv_boxcox", "inv_boxcox1p", "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k0e", "k1", "k1e", "kl_div",
+    "kn", "kv", "kve", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp", "nbdtr", "nbdtrc",
+    "ndtr", "ndtri", "owens_t", "pdtr", "pdtrc", "poch", "polygamma", "pseudo_huber", "psi", "rel_entr", "rgamma",
+    "sinc", "softmax", "spence", "stdtr", "stdtrit", "wofz", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
 ]  # fmt: skip
 
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import apply
@@ -31,6 +35,16 @@ def _ternary(name: str, doc: str) -> tuple[Any, Any]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{doc} Operands broadcast."
     return op, function
+
+
+def _harmonic_type(
+    ctx: ShapeGuardContext, theta: TensorMeta, phi: TensorMeta, *, degree: int, order: int
+) -> TensorMeta:
+    """Return complex numbers of the precision of the angles."""
+    like = ew.same_type(ctx, theta, phi)
+    if like.dtype.char not in "fd":
+        raise ctx.bad_dtype(f"the angles are {like.dtype}", "convert them with astype")
+    return TensorMeta(np.dtype(like.dtype.char.upper()), like.extents)
 
 
 # -- error functions and the normal distribution
@@ -104,6 +118,46 @@ expn_op, expn = _binary("expn", "Return the exponential integral of y, of order 
 hyp0f1_op, hyp0f1 = _binary("hyp0f1", "Return the confluent hypergeometric limit function 0F1(; x; y).")
 hyp1f1_op, hyp1f1 = _ternary("hyp1f1", "Return Kummer's confluent hypergeometric function 1F1(x; y; z).")
 hyp2f1_op = ew.define_pointwise("hyp2f1", ew.same_type, (4, 4), family="special")
+
+# -- elliptic integrals, the trigonometric and hyperbolic ones, functions of complex numbers
+
+ellipk_op, ellipk = _unary("ellipk", "Return the complete elliptic integral of the first kind, of parameter x.")
+ellipkm1_op, ellipkm1 = _unary("ellipkm1", "Return ellipk(1 - x), accurate near its pole.")
+ellipe_op, ellipe = _unary("ellipe", "Return the complete elliptic integral of the second kind, of parameter x.")
+ellipkinc_op, ellipkinc = _binary("ellipkinc", "Return the elliptic integral of the first kind up to x, parameter y.")
+ellipeinc_op, ellipeinc = _binary("ellipeinc", "Return the elliptic integral of the second kind up to x, parameter y.")
+elliprc_op, elliprc = _binary("elliprc", "Return Carlson's degenerate elliptic integral, elliprf(x, y, y).")
+elliprf_op, elliprf = _ternary("elliprf", "Return Carlson's elliptic integral of the first kind.")
+elliprd_op, elliprd = _ternary("elliprd", "Return Carlson's elliptic integral of the second kind.")
+sinint_op, sinint = _unary("sinint", "Return the sine integral, of sin(t) / t from 0 to x.")
+cosint_op, cosint = _unary("cosint", "Return the cosine integral.")
+sinhint_op, sinhint = _unary("sinhint", "Return the hyperbolic sine integral, of sinh(t) / t from 0 to x.")
+coshint_op, coshint = _unary("coshint", "Return the hyperbolic cosine integral.")
+fresnels_op, fresnels = _unary("fresnels", "Return the integral of sin(pi t**2 / 2) from 0 to x.")
+fresnelc_op, fresnelc = _unary("fresnelc", "Return the integral of cos(pi t**2 / 2) from 0 to x.")
+gammasgn_op, gammasgn = _unary("gammasgn", "Return the sign of the gamma function.")
+wofz_op, wofz = _unary("wofz", "Return exp(-x**2) * erfc(-i x) for complex x.")
+lambertw_op = ew.define_pointwise("lambertw", ew.same_type, (1, 1), family="special", branch=kinds.integer)
+sph_harm_y_op = ew.define_pointwise(
+    "sph_harm_y", _harmonic_type, (2, 2), family="special", degree=kinds.order, order=kinds.order
+)
+
+
+def lambertw(x: Any, branch: int = 0) -> Any:
+    """Return the branch of Lambert's W function of complex x: the w with w exp(w) = x."""
+    return apply(lambertw_op, x, branch=branch)
+
+
+def sph_harm_y(degree: int, order: int, theta: Any, phi: Any) -> Any:
+    """Return the spherical harmonic of a polar and an azimuthal angle, complex; 0 for orders beyond the degree."""
+    theta, phi = ew.broadcast_operands("sph_harm_y", theta, phi)
+    if abs(order) > degree:
+        return ew.make_complex(ew.mul(theta, ew.lift(0, theta)), ew.mul(phi, ew.lift(0, phi)))
+    if order >= 0:
+        return apply(sph_harm_y_op, theta, phi, degree=degree, order=order)
+    mirrored = ew.conj(apply(sph_harm_y_op, theta, phi, degree=degree, order=-order))
+    return ew.neg(mirrored) if order % 2 else mirrored
+
 
 # -- distribution functions by the names of Cephes, and powers of Box and Cox
 

@@ -4,6 +4,7 @@ import numpy
 import scipy.special as sc
 
 from anyshape.numpy import special
+from anyshape.scipy import special as scipy_functions
 from tests.samples.elementwise import EDGES, POSITIVE, UP, F
 from tests.samples.sample import Sample
 
@@ -16,6 +17,11 @@ def scipy(name):
 def ours(name, *first):
     """Return the function of this name in `anyshape.numpy.special`, with literal first arguments."""
     return lambda np, *xs: getattr(special, name)(*first, *xs)
+
+
+def pair(name, part):
+    """Return one of the two results of a function of `anyshape.scipy.special`."""
+    return lambda np, x: getattr(scipy_functions, name)(x)[part]
 
 
 def POLES(rng, shapes, dtype):
@@ -153,6 +159,42 @@ SAMPLES = [
     # SciPy's function does not return from larger numbers, and the special values are among these
     Sample("special.hyp1f1", lambda np, x: sc.hyp1f1(1.5, 2.5, np.minimum(x, 1e6)), ("n, 3",), ("hyp1f1",)),
     Sample("special.expn 0", lambda np, x: sc.expn(0, x), ("n",), ("expn",), domain=(0.5, 2)),
+    *[
+        Sample(f"special.{n}", scipy(n), ("n, 3",), (n,), F, domain)
+        for n, domain in [("ellipk", (-2, 0.8)), ("ellipkm1", (0.1, 1.5)), ("ellipe", (-2, 0.8))]
+    ],
+    Sample("special.loggamma", scipy("loggamma"), ("n, 3",), ("gammaln",), F, (0.3, 3)),
+    Sample("special.gammasgn", scipy("gammasgn"), ("n, 3",), ("gammasgn",), F, grad=False),
+    Sample("special.wofz", scipy("wofz"), ("n, 3",), ("wofz",), ("complex128",), tolerance=1e-8),
+    Sample("special.elliprd", scipy("elliprd"), ("n, 3", "3", ""), ("elliprd",), F, (0.3, 3), grad=None),
+    Sample("special.elliprf", scipy("elliprf"), ("n, 3", "3", ""), ("elliprf",), F, (0.3, 3), order=1),
+    Sample("special.elliprc", scipy("elliprc"), ("n, 3", "3"), ("elliprc",), F, (0.3, 3), order=1),
+    Sample("special.ellipkinc", lambda np, x, m: sc.ellipkinc(3 * x, m / 9), UP, ("ellipkinc",), F, order=1),
+    Sample("special.ellipeinc", lambda np, x, m: sc.ellipeinc(3 * x, m / 9), UP, ("ellipeinc",), F, order=1),
+    *[
+        Sample(f"special.{f} {part}", pair(f, part), ("n, 3",), (op,), F, (0.3, 3))
+        for f, part, op in [
+            ("sici", 0, "sinint"),
+            ("sici", 1, "cosint"),
+            ("shichi", 0, "sinhint"),
+            ("shichi", 1, "coshint"),
+            ("fresnel", 0, "fresnels"),
+            ("fresnel", 1, "fresnelc"),
+        ]
+    ],
+    Sample(
+        "special.lambertw", lambda np, x: scipy_functions.lambertw(x + 3.0), ("n, 3",), ("lambertw",), ("complex128",)
+    ),
+    *[
+        Sample(
+            f"special.sph_harm_y {n} {m}",
+            lambda np, x, y, n=n, m=m: np.real(scipy_functions.sph_harm_y(n, m, x, y) * (2 - 1j)),
+            UP,
+            ("sph_harm_y",),
+            domain=(0.3, 1.5),
+        )
+        for n, m in [(0, 0), (2, 1), (3, -2), (2, 2)]
+    ],
     Sample("special.huber", scipy("huber"), UP, (), F, (0.5, 3)),
     Sample("special.pseudo_huber", scipy("pseudo_huber"), UP, (), F, (0.5, 3)),
     Sample("special.pseudo_huber far", lambda np, d: sc.pseudo_huber(d, FAR), ("n, 1",), domain=(-0.5, 3), grad=None),

@@ -2,7 +2,7 @@
 
 from math import log, pi, sqrt
 
-from anyshape.autodiff.rule_tables import JVPS, no_shift, pointwise
+from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise, zero
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
@@ -236,6 +236,101 @@ derivative_in_last(sp.hyp0f1_op, lambda b, x, out: sp.hyp0f1(b + 1, x) / b)
 derivative_in_last(sp.hyp1f1_op, lambda a, b, x, out: a / b * sp.hyp1f1(a + 1, b + 1, x))
 derivative_in_last(sp.hyp2f1_op, lambda a, b, c, x, out: a * b / c * sp.hyp2f1(a + 1, b + 1, c + 1, x))
 
+# -- elliptic integrals (DLMF 19.4, 19.18 and 19.25), further integrals, functions of complex numbers
+
+
+def _ellipkm1_derivative(p):
+    return -pi / 8 * sp.hyp2f1(0.5, 0.5, 2.0, 1 - p) / p
+
+
+def _ellipe_derivative(m):
+    return -pi / 8 * sp.hyp2f1(0.5, 1.5, 2.0, m)
+
+
+def _incomplete_by_parameter(of_whole, of_part):
+    """Return the derivative by m of an integral: that of whole half periods, and of the rest by Carlson's integral."""
+
+    def derivative(phi, m, out):
+        periods = ew.rint(phi / pi)
+        sine, cosine = ew.sin(phi - pi * periods), ew.cos(phi)
+        root = 1 - m * ew.square(sine)
+        has_whole = ew.ne(
+            periods, ew.lift(0, periods)
+        )  # without one, m may be beyond the range of the complete integral
+        whole = 2 * periods * of_whole(ew.select(has_whole, m, 0))
+        return ew.select(has_whole, whole, 0) + sine * ew.square(sine) / 6 * of_part(ew.square(cosine), root)
+
+    return derivative
+
+
+def _no_derivatives(op):
+    """Declare an op without any derivative."""
+
+    def jvp(ctx, tangents, out, *xs):
+        advice = "give it stop_gradient(...) of its operands, or a derivative rule with custom_jvp"
+        raise UnsupportedFunctionError(op.name, "has no derivative", advice, ctx.where)
+
+    JVPS[op] = jvp
+
+
+pointwise(sp.ellipk_op, lambda x, out: -_ellipkm1_derivative(1 - x))
+pointwise(sp.ellipkm1_op, lambda x, out: _ellipkm1_derivative(x))
+pointwise(sp.ellipe_op, lambda x, out: _ellipe_derivative(x))
+pointwise(
+    sp.ellipkinc_op,
+    lambda phi, m, out: 1 / ew.sqrt(1 - m * ew.square(ew.sin(phi))),
+    _incomplete_by_parameter(lambda m: -_ellipkm1_derivative(1 - m), lambda c, r: sp.elliprd(c, ew.lift(1, c), r)),
+)
+pointwise(
+    sp.ellipeinc_op,
+    lambda phi, m, out: ew.sqrt(1 - m * ew.square(ew.sin(phi))),
+    _incomplete_by_parameter(_ellipe_derivative, lambda c, r: -sp.elliprd(c, r, ew.lift(1, c))),
+)
+pointwise(
+    sp.elliprc_op,
+    lambda x, y, out: -sp.elliprd(y, y, x) / 6,
+    lambda x, y, out: -sp.elliprd(x, y, y) / 3,
+)
+pointwise(
+    sp.elliprf_op,
+    lambda x, y, z, out: -sp.elliprd(y, z, x) / 6,
+    lambda x, y, z, out: -sp.elliprd(x, z, y) / 6,
+    lambda x, y, z, out: -sp.elliprd(x, y, z) / 6,
+)
+_no_derivatives(sp.elliprd_op)
+pointwise(sp.sinint_op, lambda x, out: sp.sinc(x / pi))
+pointwise(sp.cosint_op, lambda x, out: ew.cos(x) / x)
+pointwise(sp.sinhint_op, lambda x, out: 0.5 * (sp.exprel(x) + sp.exprel(-x)))
+pointwise(sp.coshint_op, lambda x, out: ew.cosh(x) / x)
+pointwise(sp.fresnels_op, lambda x, out: ew.sin(0.5 * pi * ew.square(x)))
+pointwise(sp.fresnelc_op, lambda x, out: ew.cos(0.5 * pi * ew.square(x)))
+pointwise(sp.wofz_op, lambda x, out: 2j / sqrt(pi) - 2 * x * out)
+pointwise(sp.lambertw_op, lambda x, out, *, branch: 1 / (ew.exp(out) * (1 + out)))
+zero(sp.gammasgn_op)
+
+
+def _harmonic_jvp(ctx, tangents, out, theta, phi, *, degree, order):
+    """Raise and lower the order for the derivative by the polar angle.
+
+    Outside of 0 to pi SciPy takes the polar angle of the same cosine, so the harmonic has kinks at the poles.
+    """
+    by_theta, by_phi = tangents
+    total = None
+    if by_theta is not None:
+        phase = ew.make_complex(ew.cos(phi), ew.sin(phi))
+        raised, lowered = (sp.sph_harm_y(degree, order + step, theta, phi) for step in (1, -1))
+        up, down = (sqrt((degree - sign * order) * (degree + sign * order + 1)) for sign in (1, -1))
+        slope = 0.5 * up * ew.conj(phase) * raised - 0.5 * down * phase * lowered
+        sine = ew.sin(theta)
+        inside = ew.select(ew.lt(sine, ew.lift(0, sine)), -by_theta, by_theta)
+        total = ew.convert(inside, out.dtype) * slope
+    if by_phi is not None:
+        total = add_tangents(total, ew.convert(by_phi, out.dtype) * (1j * order * out))
+    return total
+
+
+JVPS[sp.sph_harm_y_op] = _harmonic_jvp
+
 # -- distribution functions: densities, at integers the ones of beta and gamma distributions; powers of Box and Cox
 
 
@@ -370,5 +465,8 @@ no_shift(
     sp.inv_boxcox1p_op,
 )
 no_shift(sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op, sp.gdtr_op, sp.gdtrc_op, sp.fdtr_op, sp.fdtrc_op)
+no_shift(sp.ellipk_op, sp.ellipkm1_op, sp.ellipe_op, sp.ellipkinc_op, sp.ellipeinc_op, sp.elliprc_op, sp.elliprf_op)
+no_shift(sp.elliprd_op, sp.sinint_op, sp.cosint_op, sp.sinhint_op, sp.coshint_op, sp.fresnels_op, sp.fresnelc_op)
+no_shift(sp.gammasgn_op, sp.wofz_op, sp.lambertw_op, sp.sph_harm_y_op)
 no_shift(sp.exp1_op, sp.expi_op, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
 no_shift(sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)

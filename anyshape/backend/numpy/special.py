@@ -64,6 +64,16 @@ UFUNCS = {
     sp.kv_op: sc.kv,
     sp.ive_op: sc.ive,
     sp.kve_op: sc.kve,
+    sp.ellipk_op: sc.ellipk,
+    sp.ellipkm1_op: sc.ellipkm1,
+    sp.ellipe_op: sc.ellipe,
+    sp.ellipkinc_op: sc.ellipkinc,
+    sp.ellipeinc_op: sc.ellipeinc,
+    sp.elliprc_op: sc.elliprc,
+    sp.elliprf_op: sc.elliprf,
+    sp.elliprd_op: sc.elliprd,
+    sp.gammasgn_op: sc.gammasgn,
+    sp.wofz_op: sc.wofz,
     sp.logit_op: sc.logit,
     sp.log_expit_op: sc.log_expit,
     sp.xlogy_op: sc.xlogy,
@@ -89,6 +99,29 @@ def _of_trials(ufunc):
 
     return run
 
+
+_OLD_HARMONIC = "sph_harm"  # before SciPy 1.15
+
+
+def _harmonic(theta, phi, *, degree, order):
+    if hasattr(sc, "sph_harm_y"):
+        value = sc.sph_harm_y(degree, order, theta, phi)
+    else:
+        value = getattr(sc, _OLD_HARMONIC)(order, degree, phi, theta)
+    return value.astype(theta.dtype.char.upper(), copy=False)
+
+
+for _op, _pair, _position in (
+    (sp.sinint_op, sc.sici, 0),
+    (sp.cosint_op, sc.sici, 1),
+    (sp.sinhint_op, sc.shichi, 0),
+    (sp.coshint_op, sc.shichi, 1),
+    (sp.fresnels_op, sc.fresnel, 0),
+    (sp.fresnelc_op, sc.fresnel, 1),
+):
+    kernel(_op, lambda x, pair=_pair, position=_position: pair(x)[position])
+kernel(sp.lambertw_op, lambda x, *, branch: sc.lambertw(x, branch).astype(x.dtype, copy=False))
+kernel(sp.sph_harm_y_op, _harmonic)
 
 _LARGE = 1e8  # e**x has overflowed long before
 

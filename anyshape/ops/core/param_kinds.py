@@ -67,6 +67,11 @@ def order(node: Node, param: Any) -> bool:
     return type(param) is int and 0 <= param <= MAX_ORDER
 
 
+def integer(node: Node, param: Any) -> bool:
+    """Accept an int of any sign."""
+    return type(param) is int
+
+
 def text(node: Node, param: Any) -> bool:
     """Accept a string."""
     return isinstance(param, str)

@@ -11,9 +11,10 @@ from typing import Any
 from anyshape.numpy import special as core
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.special.counting import comb, factorial, multigammaln, perm
+from anyshape.scipy.special.pairs import fresnel, lambertw, shichi, sici, sph_harm_y
 from anyshape.support.packages import scipy_special
 
-__all__ = ["comb", "factorial", "multigammaln", "perm"]
+__all__ = ["comb", "factorial", "fresnel", "lambertw", "multigammaln", "perm", "shichi", "sici", "sph_harm_y"]
 
 _SCIPY = Module(scipy_special, "scipy.special")
 
