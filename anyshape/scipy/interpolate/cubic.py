@@ -39,7 +39,7 @@ class CubicSpline(CubicHermiteSpline):
     >>> from anyshape.scipy.interpolate import CubicSpline
     >>> x = np.arange(5.0)
     >>> print(grad(lambda y: CubicSpline(x, y)(1.5))(x).round(4))
-    [-0.0625  0.5625  0.5625 -0.0625  0.    ]
+    [-0.0469  0.5     0.6562 -0.125   0.0156]
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:

@@ -9,12 +9,23 @@ from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.optimize.fits import curve_fit, least_squares
 from anyshape.scipy.optimize.minima import minimize, minimize_scalar
 from anyshape.scipy.optimize.programs import linear_sum_assignment, linprog
+from anyshape.scipy.optimize.root_functions import (
+    bisect,
+    brenth,
+    brentq,
+    fsolve,
+    newton,
+    ridder,
+    rosen,
+    rosen_der,
+    toms748,
+)
 from anyshape.scipy.optimize.roots import root, root_scalar
 from anyshape.support.packages import scipy_optimize
 
 __all__ = [
-    "curve_fit", "least_squares", "linear_sum_assignment", "linprog", "minimize", "minimize_scalar", "root",
-    "root_scalar",
+    "bisect", "brenth", "brentq", "curve_fit", "fsolve", "least_squares", "linear_sum_assignment", "linprog",
+    "minimize", "minimize_scalar", "newton", "ridder", "root", "root_scalar", "rosen", "rosen_der", "toms748",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_optimize, "scipy.optimize")

@@ -53,7 +53,7 @@ def minimize(
     >>> cost = lambda x, a: np.sum((x - a) ** 4 + x**2)
     >>> minimum = lambda a: optimize.minimize(cost, np.zeros(1), args=(a,), tol=1e-9).x[0]
     >>> print(round(float(grad(minimum)(1.0)), 4))
-    0.6302
+    0.676
     """
     check_callable("minimize", fun)
     further, unknowns = as_tuple(args), Unknowns("minimize", x0)

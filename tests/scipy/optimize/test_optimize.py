@@ -71,6 +71,26 @@ def test_root_scalar(start):
     np.testing.assert_allclose(grad(grad(solution))(2.0), -2 / 9 * 2 ** (-5 / 3), 1e-9)
 
 
+def test_older_functions_for_roots():
+    for name in ("bisect", "brentq", "brenth", "ridder", "toms748"):
+        solution = lambda a, name=name: getattr(optimize, name)(lambda x, a: x**3 - a, 0, 3, args=(a,))
+        np.testing.assert_allclose(solution(2.0), 2 ** (1 / 3), 1e-9)
+        np.testing.assert_allclose(grad(solution)(2.0), 2 ** (-2 / 3) / 3, 1e-9)
+    np.testing.assert_allclose(grad(lambda a: optimize.newton(lambda x: x**3 - a, 1.0))(2.0), 2 ** (-2 / 3) / 3, 1e-7)
+    np.testing.assert_allclose(grad(lambda a: optimize.fsolve(cubic, np.ones(2), args=(a,))[0])(2.0), -0.2, 1e-9)
+
+
+def test_rosenbrocks_function():
+    traced = jit(lambda x: (optimize.rosen(x), optimize.rosen_der(x)))
+    for n in (1, 2, 5):
+        x = np.arange(n) / 3
+        value, slope = traced(x)
+        np.testing.assert_allclose(value, scipy.optimize.rosen(x), 1e-12)
+        if n > 1:
+            np.testing.assert_allclose(slope, scipy.optimize.rosen_der(x), 1e-12)
+        np.testing.assert_allclose(slope, grad(optimize.rosen)(x), 1e-12, 1e-12)
+
+
 def test_a_function_that_cannot_be_traced_is_left_to_scipy(caplog):
     with caplog.at_level(logging.WARNING, "anyshape.trace"):
         np.testing.assert_allclose(optimize.root(lambda x: math.sin(x[0]) - 0.5, [1.0]).x, [math.asin(0.5)])

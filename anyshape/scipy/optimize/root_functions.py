@@ -1,0 +1,84 @@
+"""Define functions of `scipy.optimize` for roots that return the solution alone, and Rosenbrock's function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.graph.ir.builder import active
+from anyshape.numpy.arrays.fallthrough import refuse
+from anyshape.numpy.operands.promotion import is_traced
+from anyshape.scipy.optimize.roots import root, root_scalar
+from anyshape.support.packages import scipy_optimize
+
+Function = Callable[..., Any]
+
+
+def _bracketed(method: str) -> Function:
+    """Return a solver between two points where the function has different signs."""
+
+    def solver(
+        f: Function, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None,
+        **options: Any,
+    ) -> Any:  # fmt: skip
+        if active() is None:
+            present = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
+            named = {k: v for k, v in present.items() if v is not None}
+            return getattr(scipy_optimize, method)(f, a, b, args, **named, **options)
+        if any(options.values()):
+            raise refuse(f"scipy.optimize.{method} with {next(iter(options))}")
+        return root_scalar(f, args, method, (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter).root
+
+    solver.__name__ = solver.__qualname__ = method
+    solver.__doc__ = f"Return a root of f between a and b by SciPy's {method}, with the derivative of the equation."
+    return solver
+
+
+bisect, brentq, brenth, ridder, toms748 = map(_bracketed, ("bisect", "brentq", "brenth", "ridder", "toms748"))
+
+
+def newton(
+    func: Function, x0: Any, fprime: Any = None, args: Any = (), tol: Any = 1.48e-8, maxiter: int = 50,
+    fprime2: Any = None, x1: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    """Return a root of func near x0, a number, by Newton's method with the exact slope, or by secants from x0 and x1.
+
+    Inside of a trace the root has the derivative of the equation.
+    """
+    if active() is None:
+        return scipy_optimize.newton(func, x0, fprime, args, tol, maxiter, fprime2, x1, **options)
+    if any(options.values()):
+        raise refuse(f"scipy.optimize.newton with {next(iter(options))}")
+    method = "secant" if x1 is not None else "newton" if fprime2 is None else "halley"
+    return root_scalar(func, args, method, x0=x0, x1=x1, xtol=tol, maxiter=maxiter).root
+
+
+def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any) -> Any:
+    """Return a root of a function of a vector near x0; see `root`, which says whether it has converged."""
+    if active() is None:
+        return scipy_optimize.fsolve(func, x0, args, fprime, full_output, **options)
+    if full_output:
+        raise refuse("scipy.optimize.fsolve with full_output")
+    return root(func, x0, args, options=options or None).x
+
+
+def rosen(x: Any) -> Any:
+    """Return Rosenbrock's function of a vector, or along the first axis."""
+    if not is_traced(x):
+        return scipy_optimize.rosen(x)
+    x = xp.asarray(x)
+    return xp.sum(100.0 * (x[1:] - x[:-1] ** 2.0) ** 2.0 + (1 - x[:-1]) ** 2.0, axis=0)
+
+
+def rosen_der(x: Any) -> Any:
+    """Return the gradient of Rosenbrock's function of a vector."""
+    if not is_traced(x):
+        return scipy_optimize.rosen_der(x)
+    x = xp.asarray(x)
+    rise = x[1:] - x[:-1] ** 2
+    before = -400 * x[:-1] * rise - 2 * (1 - x[:-1])
+    none = xp.zeros_like(x[:1]) * np.float64(0)
+    return xp.concatenate([before, none]) + xp.concatenate([none, 200 * rise])
