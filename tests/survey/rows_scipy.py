@@ -155,7 +155,7 @@ INTEGRATE = {
     "quad": "F(lambda p: np.sin(p * s), 0.0, 1.0)[0]",
     "quad_vec": "F(lambda p: np.sin(p * v), 0.0, 1.0)[0]",
     "dblquad": "F(lambda p, q: np.sin(p * q * s), 0.0, 1.0, 0.0, 1.0)[0]",
-    "solve_ivp": "F(lambda p, q: -s * q, (0.0, 1.0), x).y[:, -1]",
+    "solve_ivp": "F(lambda p, q: -s * q, (0.0, 1.0), x, t_eval=[1.0]).y",
     "odeint": "F(lambda q, p: -s * q, x, [0.0, 0.5, 1.0])",
 }
 INTERPOLATE = {
@@ -174,7 +174,7 @@ INTERPOLATE = {
 OPTIMIZE = {
     "root": "F(lambda p: p ** 3 + p - x, np.ones_like(x)).x",
     "root_scalar": "F(lambda p: p ** 3 + p - s, bracket=(0.0, 2.0)).root",
-    "brentq": "F(lambda p: p ** 3 + p - s, 0.0, 2.0)",
+    **rows_like("F(lambda p: p ** 3 + p - s, 0.0, 2.0)", "bisect brentq brenth ridder toms748"),
     "newton": "F(lambda p: p ** 3 + p - s, 1.0)",
     "fsolve": "F(lambda p: p ** 3 + p - x, np.ones_like(x))",
     "minimize": "F(lambda p: np.sum((p - v) ** 2 + p ** 4), np.ones(3), tol=1e-12).x",
@@ -192,13 +192,13 @@ DISTANCE = {
     **rows_like("F(X)", "pdist"),
     **rows_like("F(X, Y)", "cdist directed_hausdorff"),
     **rows_like(
-        "F(v, w)", "braycurtis canberra chebyshev cityblock correlation cosine euclidean sqeuclidean jensenshannon"
+        "F(v, 2 * w)", "braycurtis canberra chebyshev cityblock correlation cosine euclidean sqeuclidean jensenshannon"
     ),
     **rows_like("F(m, ~m)", "dice hamming jaccard rogerstanimoto russellrao sokalsneath yule"),
     "mahalanobis": "F(x, y, S)",
-    "minkowski": "F(v, w, 3)",
-    "seuclidean": "F(v, w, w)",
-    "squareform": "F(x)",
+    "minkowski": "F(v, 2 * w, 3)",
+    "seuclidean": "F(v, 2 * w, w)",
+    "squareform": "F(v)",
 }
 STATS = {
     **rows_like("F(x)", "zscore gmean hmean skew kurtosis sem iqr moment entropy tmean tvar tstd variation gstd"),
