@@ -1,16 +1,18 @@
-"""Cotangents that add up while a graph is transposed; a slice gives a part of one.
+"""Cotangents that add up while a graph is transposed; a read gives a part of one.
 
-A value that is read by many slices has a cotangent of as many terms. Each one is added to its elements alone, so the
-sum takes time in proportion to what the slices read.
+A value that is read by many slices or at many indices has a cotangent of as many terms. Each one is added to its
+elements alone, so the sum takes time in proportion to what is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from anyshape.autodiff.rule_tables import add_tangents
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops import gathering as ga
+from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.support.lazy_dataclass import dataclass
 
@@ -18,9 +20,19 @@ PADDED = 3  # so many parts are padded, where one fused step adds them all up; f
 WAITING = 8  # so many parts wait for zeros in the array that they are added to, before these are written
 
 
+class Part(Protocol):
+    """Cotangent of an array that is zero outside of the elements that a node reads."""
+
+    def whole(self) -> Any:
+        """Return the cotangent of the array."""
+
+    def added_to(self, total: Any) -> Any:
+        """Return the sum with another cotangent of the array."""
+
+
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Cotangent of an array that is zero outside of some of its elements, by the zeros around and between these."""
+class SlicePart:
+    """Cotangent of an array that is zero outside of a slice, by the zeros around and between its elements."""
 
     ct: Any
     low: Sequence[Size]
@@ -37,17 +49,52 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
-    """Cotangent of an array that a part is assigned to: zeros replace its elements there. `zeros` is None for a sum."""
+class TakenPart:
+    """Cotangent of an array that is zero where no index arrays read it. `sizes` are its sizes at the axes."""
 
     ct: Any
-    zeros: Any = None
-    starts: Sequence[Size] = ()
-    steps: Sequence[Size] = ()
+    indices: Sequence[Any]
+    axes: Sequence[int]
+    sizes: Sequence[Size]
 
     def whole(self) -> Any:
         """Return the cotangent of the array."""
-        return self.ct if self.zeros is None else mv.slice_update(self.ct, self.zeros, self.starts, self.steps)
+        return ix.put_add_at(self.ct, self.indices, self.axes, self.sizes)
+
+    def added_to(self, total: Any) -> Any:
+        """Return the sum with another cotangent of the array."""
+        return ga.index_add(total, self.indices, self.ct, self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPart:
+    """Cotangent of an array that is zero where a gather does not read it. `add` gives the sum with an array.
+
+    `zeros` makes an array of zeros.
+    """
+
+    zeros: Callable[[], Any]
+    add: Callable[[Any], Any]
+
+    def whole(self) -> Any:
+        """Return the cotangent of the array."""
+        return self.add(self.zeros())
+
+    def added_to(self, total: Any) -> Any:
+        """Return the sum with another cotangent of the array."""
+        return self.add(total)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Cotangent of an array that a part is assigned to: `clear` writes zeros there. It is None for a sum."""
+
+    ct: Any
+    clear: Callable[[Any], Any] | None = None
+
+    def whole(self) -> Any:
+        """Return the cotangent of the array."""
+        return self.ct if self.clear is None else self.clear(self.ct)
 
 
 class CotangentSum:
@@ -56,35 +103,44 @@ class CotangentSum:
     By then the other elements have been read, so the zeros need no copy of the array.
     """
 
-    __slots__ = ("padded", "parts", "rest", "total")
+    __slots__ = ("padded", "parts", "rest", "start", "total")
 
-    def __init__(self) -> None:
+    def __init__(self, start: Callable[[], Any] | None = None) -> None:
+        """Begin a sum. `start` gives an array that parts may be added to in place, if no whole array comes first."""
+        self.start = start
         self.total: Any = None
         self.rest: Rest | None = None
         self.parts: list[Part] = []
         self.padded = 0
 
     def add(self, ct: Any) -> None:
-        """Add a cotangent: an array, a `Part` or a `Rest`."""
+        """Add a cotangent: an array, a part or a `Rest`."""
         if isinstance(ct, Rest):
             self._write_rest()
             self.rest = ct
-        elif not isinstance(ct, Part):
+        elif not isinstance(ct, (SlicePart, TakenPart, WindowPart)):
             self.total = add_tangents(self.total, ct)
         elif self.rest is not None:
             self.parts.append(ct)
             if len(self.parts) > WAITING:
                 self._write_rest()
-        elif self.padded < PADDED:
-            self.padded += 1
-            self.total = add_tangents(self.total, ct.whole())
         else:
-            self.total = ct.added_to(self.total)
+            self._write(ct)
 
     def value(self) -> Any:
         """Return the sum."""
         self._write_rest()
         return self.total
+
+    def _write(self, part: Part) -> None:
+        """Add a part: the first slices are padded, and others added in place."""
+        if self.total is None and self.start is not None:
+            self.total, self.padded = self.start(), PADDED
+        if isinstance(part, SlicePart) and self.padded < PADDED:
+            self.padded += 1
+            self.total = add_tangents(self.total, part.whole())
+        else:
+            self.total = part.whole() if self.total is None else part.added_to(self.total)
 
     def _write_rest(self) -> None:
         """Add what waits."""

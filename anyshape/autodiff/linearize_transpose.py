@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from anyshape.autodiff.cotangents import CotangentSum
@@ -53,7 +54,20 @@ def linearise(
 def transpose(
     builder: Builder, graph: Graph, linear_count: int, residuals: Sequence[Traced], cotangents: Sequence[Traced | None]
 ) -> list[Any]:
-    """Return the cotangents (None: zero) of the first `linear_count` inputs of a graph that is linear in them.
+    """Return the cotangents (None: zero) of the first `linear_count` inputs of a graph that is linear in them."""
+    sums = transposed_sums(builder, graph, linear_count, residuals, cotangents)
+    return [None if total is None else total.value() for total in sums]
+
+
+def transposed_sums(
+    builder: Builder,
+    graph: Graph,
+    linear_count: int,
+    residuals: Sequence[Traced],
+    cotangents: Sequence[Traced | None],
+    starts: Mapping[int, Callable[[], Any]] = MappingProxyType({}),
+) -> list[CotangentSum | None]:
+    """Return the cotangents of `transpose` as sums. `starts` gives arrays for sums to begin with, by input.
 
     The primal part of the graph, which does not depend on these, is computed just before it is read.
     """
@@ -61,7 +75,7 @@ def transpose(
     env = begin_replay(builder, graph, [*[None] * linear_count, *residuals])
     # array types of linear values are in terms of run-time sizes, which are new in this replay
     _compute_known(builder, [value for value, _ in graph.runtime.values() if value in maker], maker, env, linear)
-    sums: dict[Value, CotangentSum] = {}
+    sums = {graph.inputs[i]: CotangentSum(start) for i, start in starts.items()}
     for value, ct in zip(graph.outputs, cotangents, strict=True):
         if ct is not None and value in linear:
             sums.setdefault(value, CotangentSum()).add(with_sizes_of(builder, ct, env.translate_type(value.meta)))
@@ -70,7 +84,7 @@ def transpose(
             _compute_known(builder, node.operands, maker, env, linear)
             with at_line(builder, node.where):
                 _pull_node(builder, node, env, linear, sums)
-    return [sums[v].value() if v in sums else None for v in graph.inputs[:linear_count]]
+    return [sums.get(v) for v in graph.inputs[:linear_count]]
 
 
 def _split(graph: Graph, linear_count: int) -> tuple[set[Value], dict[Value, Node]]:

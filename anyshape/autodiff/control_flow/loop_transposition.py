@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from anyshape.autodiff.control_flow.branch_derivatives import Typed, or_zeros
 from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, by_flags, flagged, reordered
-from anyshape.autodiff.linearize_transpose import transpose
+from anyshape.autodiff.linearize_transpose import transposed_sums
 from anyshape.autodiff.rule_tables import add_tangents
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, Traced
@@ -89,25 +90,54 @@ def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, I
     metas = known.joined(_cotangent_types(loop, pulled, live))
     with derived(loop.body, metas.flat(), loop.handle) as (builder, xs):
         residuals, seeds = Inputs.of(metas.layout(), xs[: len(metas.flat())]).split(known)
-        results = transpose(
+        sums = _Sums(builder, pulled)
+        totals = transposed_sums(
             builder,
             _linear_first(loop.body, linear),
             len(pulled.flat()),
             residuals.flat(),
             [*seeds.carries, *by_flags(live.stacked, seeds.elements), *by_flags(live.joined, seeds.pieces)],
+            sums.starts,
         )
+        results = [None if t is None else t.value() for t in totals]
         cts = Inputs.of(pulled.layout(), loop.as_written(results, flagged(loop.body.inputs, linear.flat())))
         ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="transpose")
         pairs = zip(cts.carries, pulled.carries, strict=True)
         carries = [or_zeros(ctx, Typed(m), ct) for ct, m in pairs]
         stacks, captured = _Stacks(loop, builder, residuals.elements), Inputs.of(pulled.layout(), results).captured
         products = [None if loop.checkpoint else stacks.product(ct) for ct in captured]
-        summed = [i for i, product in enumerate(products) if product is None]
-        sums = [builder.input(pulled.captured[i]) for i in summed]
-        after = [add_tangents(total, cts.captured[i]) for total, i in zip(sums, summed, strict=True)]
+        after = [sums.after(i, cts.captured[i]) for i, product in enumerate(products) if product is None]
         ends = [*carries, *after, *_made(cts.elements), *stacks.added, *_made(cts.pieces)]
-        graph = builder.finish(ends, loop.body.name)
-    return with_last_inputs_at(graph, len(metas.carries), len(sums)), cts.map(lambda ct: ct is not None), products
+        graph = sums.in_order(builder.finish(ends, loop.body.name))
+    return with_last_inputs_at(graph, len(metas.carries), len(after)), cts.map(lambda ct: ct is not None), products
+
+
+class _Sums:
+    """Sums of the cotangents of captured values, carries of the transposed scan. Parts are added to them in place.
+
+    - `carries`: by position among the captured values, those that the body has so far.
+    - `starts`: by position among the linear inputs, what gives the carry.
+    """
+
+    def __init__(self, builder: Builder, pulled: Inputs) -> None:
+        self.builder, self.metas = builder, pulled.captured
+        self.carries: dict[int, Any] = {}
+        first = len(pulled.flat()) - len(pulled.captured)
+        self.starts = {first + i: partial(self._carry, i) for i in range(len(pulled.captured))}
+
+    def _carry(self, i: int) -> Any:
+        self.carries[i] = self.builder.input(self.metas[i])
+        return self.carries[i]
+
+    def after(self, i: int, ct: Any) -> Any:
+        """Return a sum after a trip that gives this cotangent, which may be the sum already."""
+        return ct if i in self.carries else add_tangents(self._carry(i), ct)
+
+    def in_order(self, graph: Graph) -> Graph:
+        """Return the body of the transposed scan with its last inputs, the sums, in the order of captured values."""
+        first = len(graph.inputs) - len(self.carries)
+        own = [i for _, i in sorted(zip(self.carries, range(first, len(graph.inputs)), strict=True))]
+        return replace(graph, inputs=(*graph.inputs[:first], *[graph.inputs[i] for i in own]))
 
 
 def _made(cts: Sequence[Any]) -> list[Any]:

@@ -1,5 +1,6 @@
 """Derivatives of ops with run-time sizes or positions: positions and sizes have none, and parts are linear."""
 
+from anyshape.autodiff.cotangents import Rest
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear_in_first, no_shift, zero, zeros_like
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -28,7 +29,8 @@ def _update_jvp(ctx, tangents, out, x, update, *starts):
 
 def _update_transpose(ctx, ct, x, update, *starts):
     """Return the cotangent without the part that was replaced, and this part for the update."""
-    rest = dy.update_at(ct, zeros_like(ctx, update), starts) if isinstance(x, Linear) else None
+    clear = lambda total: dy.update_at(total, zeros_like(ctx, update), starts)
+    rest = Rest(ct, clear) if isinstance(x, Linear) else None
     part = dy.slice_at(ct, starts, ctx.shape(update)) if isinstance(update, Linear) else None
     return rest, part, *[None] * len(starts)
 

@@ -9,6 +9,7 @@ Several updates may meet in one element of the operand. The cotangent of this el
 """
 
 from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
+from anyshape.autodiff.cotangents import Rest, WindowPart
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, no_shift, zeros_like
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.ops import elementwise as ew
@@ -32,8 +33,8 @@ def _gather(op):
 
     def transpose(ctx, ct, operand, indices, *, slice_sizes, mode, fill_value, sources=(), **numbers):
         windows = ga.windows_of(numbers, ga.GATHER)
-        zeros = zeros_like(ctx, operand)
-        return ga.scatter_windows("add", zeros, indices, ct, windows, _DROPPED.get(mode, mode)), None
+        add = lambda total: ga.scatter_windows("add", total, indices, ct, windows, _DROPPED.get(mode, mode))
+        return WindowPart(lambda: zeros_like(ctx, operand), add), None
 
     JVPS[op], TRANSPOSES[op] = jvp, transpose
 
@@ -65,7 +66,7 @@ def _add_jvp(ctx, tangents, out, operand, indices, updates, **params):
 
 def _add_transpose(ctx, ct, operand, indices, updates, **params):
     return (
-        ct if isinstance(operand, Linear) else None,
+        Rest(ct) if isinstance(operand, Linear) else None,
         None,
         _read(ctx, ct, operand, indices, updates, params) if isinstance(updates, Linear) else None,
     )
@@ -79,7 +80,8 @@ def _set_jvp(ctx, tangents, out, operand, indices, updates, **params):
 def _set_transpose(ctx, ct, operand, indices, updates, **params):
     to_operand = to_updates = None
     if isinstance(operand, Linear):
-        to_operand = apply(ga.scatter_set_op, ct, indices, zeros_like(ctx, updates), **params)
+        clear = lambda total: apply(ga.scatter_set_op, total, indices, zeros_like(ctx, updates), **params)
+        to_operand = Rest(ct, clear)
     if isinstance(updates, Linear):
         to_updates = _read(ctx, ct, operand, indices, updates, params)
         if not params["unique_indices"]:

@@ -1,11 +1,12 @@
 """Derivatives of indexing ops: `take` and `put_add` are linear in their first input, and each other's transpose."""
 
+from anyshape.autodiff.cotangents import TakenPart
 from anyshape.autodiff.rule_tables import linear_in_first, no_shift, zero
 from anyshape.ops import indexing as ix
 
 
 def _take_back(ctx, ct, x, *indices, axes):
-    return ix.put_add_at(ct, indices, axes, [ctx.exact(x, axis, field="sizes") for axis in axes])
+    return TakenPart(ct, indices, axes, [ctx.exact(x, axis, field="sizes") for axis in axes])
 
 
 linear_in_first(ix.take_op, _take_back)

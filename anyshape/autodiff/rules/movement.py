@@ -3,7 +3,7 @@
 import numpy as np
 
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.cotangents import Part, Rest
+from anyshape.autodiff.cotangents import Rest, SlicePart
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear, no_shift, shift, zeros_like
 from anyshape.graph.shapes.shape_rules import dilated_size
 from anyshape.ops import elementwise as ew
@@ -22,7 +22,7 @@ def _slice_back(ctx, ct, x, *, starts, sizes, steps, sources=()):
     interior = [step - 1 for step in steps]
     spans = [a + dilated_size(n, k) for a, n, k in zip(low, counts, interior)]
     high = [whole - span for whole, span in zip(ctx.shape(x), spans)]
-    return Part(ct, low, high, interior)
+    return SlicePart(ct, low, high, interior)
 
 
 linear(mv.slice_op, _slice_back)
@@ -37,7 +37,8 @@ def _slice_update_jvp(ctx, tangents, out, x, part, **params):
 def _slice_update_transpose(ctx, ct, x, part, *, starts, steps, sources=()):
     """Give the part its elements of the cotangent, and the array the others."""
     starts, steps = ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps")
-    of_array = Rest(ct, zeros_like(ctx, part), starts, steps) if isinstance(x, Linear) else None
+    clear = lambda total: mv.slice_update(total, zeros_like(ctx, part), starts, steps)
+    of_array = Rest(ct, clear) if isinstance(x, Linear) else None
     of_part = mv.strided(ct, starts, ctx.shape(part), steps) if isinstance(part, Linear) else None
     return of_array, of_part
 

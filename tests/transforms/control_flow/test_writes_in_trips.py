@@ -265,3 +265,67 @@ def test_random_moves_of_carries(steps, trips, old, policy):
 @settings(max_examples=200, **quiet)
 def test_many_random_moves_of_carries(steps, trips, old, policy):
     check_random_moves(steps, trips, old, policy)
+
+
+# -- reverse mode of trips that read elements
+
+
+def reads(x, order, table):
+    """Read captured arrays and the carry by the counter, by an array of indices, and from the end."""
+
+    def body(i, c):
+        y, s = c
+        k = anyshape.numpy.take(order, i % 4)
+        s = s * x[i % 5] + x[k - 5] * y[k - 2] + table[k, i % 2] + table[:, 1][order].sum()
+        y = y.copy()
+        y[k] = y[i % 5] * x[1:3].sum() + s
+        return y, s * 0.5
+
+    return body
+
+
+def by_counter(loop, trips):
+    """Return a function of x and table that runs these trips by a loop."""
+    order = np.array([3, 0, 3, 1])
+
+    def total(x, table):
+        y, s = loop(0, trips, reads(x, order, table), (x * 0.5, 1.0))
+        return (y * np.arange(1.0, 6)).sum() + s
+
+    return total
+
+
+def python_loop(first, last, body, carry):
+    for i in range(first, last):
+        carry = body(i, carry)
+    return carry
+
+
+@pytest.mark.parametrize(("trips", "dtype"), [(0, np.float32), (1, np.float64), (6, np.float64), (6, np.float32)])
+def test_cotangents_of_elements_that_trips_read(trips, dtype):
+    x, table = np.linspace(0.2, 0.9, 5).astype(dtype), np.linspace(-0.4, 0.5, 10).reshape(5, 2).astype(dtype)
+    tolerance = {"rtol": 1e-9 if dtype == np.float64 else 1e-4, "atol": 1e-6}
+    loop, plain = (grad(by_counter(f, trips), (0, 1)) for f in (fori_loop, python_loop))
+    wanted = plain(x, table)
+    for ours, theirs in zip(jit(loop)(x, table), wanted, strict=True):
+        assert ours.dtype == dtype
+        np.testing.assert_allclose(ours, theirs, **tolerance)
+    batch = vmap(loop)(np.stack([x, -x]), np.stack([table, table * 2]))
+    for ours, theirs in zip(batch, wanted, strict=True):
+        np.testing.assert_allclose(ours[0], theirs, **tolerance)
+    second = [anyshape.jvp(lambda x, f=f: f(x, table)[0], (x,), (np.cos(x),))[1] for f in (loop, plain)]
+    np.testing.assert_allclose(second[0], second[1], **tolerance)
+
+
+def test_trips_of_a_gradient_make_no_array_of_zeros_for_what_they_read():
+    def total(x):
+        def body(i, c):
+            y = c[0].copy()
+            y[i] = y[i - 1] * x[i]
+            return y, c[1] + x[i - 2] * y[i - 1]
+
+        y, s = fori_loop(2, x.shape[0], body, (x, 0.0))
+        return y.sum() + s
+
+    text = str(anyshape.trace(grad(total))(anyshape.ShapeDtypeStruct("n")).graph)
+    assert "scatter_add" in text and "put_add" not in text and "pad(" not in text

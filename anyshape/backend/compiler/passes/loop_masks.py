@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple
 from anyshape.ops.creation import full_op
@@ -41,7 +42,7 @@ class _Masks:
     """
 
     def __init__(self, graph: Graph, masks: set[Value]) -> None:
-        self.masks = masks
+        self.masks, self.ctx = masks, pass_context(pass_scope(graph), "loop_masks")
         self.maker = {v: node for node in graph.nodes for v in node.outputs}
         self.read = {*graph.outputs, *[v for node in graph.nodes for v in node.operands]}
         self.followed = {node.outputs[0]: mask for node in graph.nodes if (mask := self._mask_behind(node)) is not None}
@@ -53,9 +54,8 @@ class _Masks:
             return None
         mask, end = joined.inputs
         params = dict(node.params)
-        is_moved = params["starts"] == (1,) and params["steps"] == (1,) and mask in self.masks
-        is_moved &= node.outputs[0].meta.extents == mask.meta.extents
-        return mask if is_moved and self._is_false(end) else None
+        is_moved = params["starts"] == (1,) and params["steps"] == (1,) and mask in self.masks and self._is_false(end)
+        return mask if is_moved and self.ctx.same_extents(node.outputs[0], mask) else None
 
     def _is_false(self, value: Value) -> bool:
         node = self.maker.get(value)

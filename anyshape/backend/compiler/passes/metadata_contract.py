@@ -54,6 +54,7 @@ CONTRACT = (
         "a loop over any other stack makes all of its trips",
         _queries("prune_loops", "elements"),
     ),
+    Need("masks of loops", "equal lengths, proved", "a loop over stacks of any other length reads the mask"),
     Need(
         "common subexpressions",
         "nothing",
