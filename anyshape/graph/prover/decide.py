@@ -86,6 +86,8 @@ def _constant_gap(a: Size, b: Size) -> int | None:
         raise TypeError(f"a claim about {a!r} and {b!r}, which are not both sizes") from None
     if x is y:
         return 0
+    if x[0] != y[0]:
+        return None
     c, x = (0, x) if x[-1][0] else (x[-1][1], x[:-1])  # the constant is the last term
     d, y = (0, y) if y[-1][0] else (y[-1][1], y[:-1])
     return c - d if x == y else None

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from anyshape.graph.sizes import polynomial_bounds, polynomial_residues, polynomials, quotient_sums
 from anyshape.graph.sizes.calls import Call
 from anyshape.graph.sizes.intervals import Bound
-from anyshape.graph.sizes.limits import check_limit
+from anyshape.graph.sizes.limits import FAR_FROM_LIMITS, check_limit, check_polynomial
 from anyshape.graph.sizes.polynomials import Monomial, Terms
 from anyshape.graph.sizes.printing import show
 from anyshape.graph.sizes.symbols import DimVar, InputAxis, Interned, Leaf, memoised
@@ -52,7 +52,7 @@ class DimExpr(Interned):
         self = super().__new__(cls)
         self.terms = terms
         self._bounds = self._key = self._vars = None
-        self.divides = self.has_powers = self.merges = self.broadcasts = False
+        divides = has_powers = merges = broadcasts = False
         depth = nodes = highest_degree = magnitudes = 0
         for monomial, coefficient in terms:
             nodes += 1 + len(monomial)
@@ -63,17 +63,16 @@ class DimExpr(Interned):
                 if type(atom) is Call:
                     nodes += atom.nodes
                     depth = max(depth, atom.depth)
-                    self.divides = self.divides or atom.divides
-                    self.merges = self.merges or atom.merges
-                    self.broadcasts = self.broadcasts or atom.broadcasts
-            self.has_powers = self.has_powers or degree > len(monomial)
+                    divides |= atom.divides
+                    merges |= atom.merges
+                    broadcasts |= atom.broadcasts
+            has_powers |= degree > len(monomial)
             highest_degree = max(highest_degree, degree)
+        self.divides, self.has_powers, self.merges, self.broadcasts = divides, has_powers, merges, broadcasts
         self.depth, self.nodes = depth, nodes
         self.atom = terms[0][0][0][0] if highest_degree == 1 and len(terms) == 1 and terms[0][1] == 1 else None
-        check_limit("terms", len(terms))
-        check_limit("nodes", nodes)
-        check_limit("factors in a term", highest_degree)
-        check_limit("bits in a coefficient", magnitudes.bit_length())
+        if max(nodes, highest_degree, magnitudes) > FAR_FROM_LIMITS:
+            check_polynomial(len(terms), nodes, highest_degree, magnitudes)
         return cls._instances.setdefault(terms, self)
 
     def __reduce__(self) -> Any:
@@ -368,9 +367,7 @@ def _mod_by_positive(a: DimExpr, b: int) -> Size:
 
 def ceildiv(a: Size, b: Size) -> Size:
     """Return the smallest integer not below a / b."""
-    if isinstance(b, int) and b > 0:
-        return floordiv(add(a, b - 1), b)
-    return mul(-1, floordiv(mul(-1, a), b))
+    return floordiv(add(a, b - 1), b) if isinstance(b, int) and b > 0 else mul(-1, floordiv(mul(-1, a), b))
 
 
 # -- bounds ------------------------------------------------------------------------------------------------------
@@ -495,6 +492,8 @@ def variables(size: Size) -> tuple[DimVar, ...]:
     if isinstance(size, int):
         return ()
     if size._vars is None:
-        leaves = leaves_of(size) if size.depth else [a for m, _ in size.terms for a, _ in m]
-        size._vars = tuple(dict.fromkeys([leaf for leaf in leaves if isinstance(leaf, DimVar)]))
+        if size.depth:
+            size._vars = tuple([leaf for leaf in leaves_of(size) if isinstance(leaf, DimVar)])
+        else:
+            size._vars = tuple(dict.fromkeys([a for m, _ in size.terms for a, _ in m if isinstance(a, DimVar)]))
     return size._vars
