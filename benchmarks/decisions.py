@@ -1,4 +1,4 @@
-"""Decisions of Python on values: calls that change between two paths, and a loop that ends by a value."""
+"""Decisions of Python on values: calls that change between two paths, a loop that ends by a value, and no decision."""
 
 from __future__ import annotations
 
@@ -11,12 +11,39 @@ import anyshape
 from benchmarks.timing import Effort, Result, interleaved, ratio, seconds
 
 PRODUCTS, SIZE = 30, 64
+PURE = 200  # rows of the argument of a pure function
 WARM = 40  # calls after which paths share their beginnings, and plans are what they stay
 
 
 def run(effort: Effort) -> list[Result]:
     """The results of this file."""
-    return [*two_paths(effort), *newton(effort)]
+    return [*two_paths(effort), *newton(effort), *pure(effort)]
+
+
+def pure(effort: Effort) -> list[Result]:
+    """A function without decisions and writes, with the import changed, against NumPy's import and no library."""
+
+    def written_with(xp: Any) -> Callable[..., Any]:
+        def function(x: Any, w: Any, b: Any) -> Any:
+            y = xp.tanh(xp.add(x @ w, b))
+            return xp.sum(xp.where(y > 0, y, 0.1 * y) ** 2, axis=-1) / x.shape[1]
+
+        return function
+
+    rng = np.random.default_rng(0)
+    args = rng.normal(size=(PURE, SIZE)), rng.normal(size=(SIZE, SIZE)), rng.normal(size=SIZE)
+    by_hand = written_with(np)
+    changed, unchanged = (anyshape.jit(f, optimize="now") for f in (written_with(anyshape.numpy), by_hand))
+    for _ in range(WARM):
+        for program in (changed, unchanged):
+            np.testing.assert_allclose(program(*args), by_hand(*args), rtol=1e-9)
+    table = interleaved([lambda f=f: f(*args) for f in (changed, unchanged, by_hand)], effort)
+    mid = np.median(table, axis=0)
+    detail = f"{seconds(mid[0])} a call, NumPy's import {seconds(mid[1])}, by hand {seconds(mid[2])}"
+    return [
+        Result("pure function, import changed / NumPy's import", ratio(table[:, 0], table[:, 1]), "x", 1.03, detail),
+        Result("pure function, import changed / by hand", ratio(table[:, 0], table[:, 2]), "x", 1.03, detail),
+    ]
 
 
 def two_paths(effort: Effort) -> list[Result]:
