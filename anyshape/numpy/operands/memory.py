@@ -170,6 +170,7 @@ def write(x: Any, part: Any, asked: str, added: Any = None) -> None:
     """
     memory = memory_of(x)
     _check_writable(memory, x.views, asked)
+    part = part.unshared()  # which may be a view of the memory: it is read before the write
     bases = [memory.current]
     for view in x.views:
         bases.append(view.read(bases[-1]))
