@@ -36,6 +36,7 @@ from benchmarks import (
     importing,
     loops,
     peers,
+    scientific,
     sizes,
     small,
     solving,
@@ -54,13 +55,14 @@ except ImportError:
 
 MODULES = (
     importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
-    assigning,
+    assigning, scientific,
 )  # fmt: skip
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 QUICK_SCALE = 0.01  # of the arrays in the section speed
 SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
     "calls": {"libraries": ()},
     "chain": {"size": 10_000},
+    "scientific": {"points": 20, "signal": 64},
     "assigning": {"steps": 3, "elements": 5},
     "loops": {"steps": 10, "examples": 4, "lengths": 5, "libraries": ()},
     "first_calls": {"ops": (100, 1_000), "leaves": (100,), "libraries": ()},

@@ -225,7 +225,8 @@ wofz = _function(sc.wofz, sp.wofz, "Return the Faddeeva function exp(-z**2) * er
 
 def _real_loggamma(z: Any) -> Any:
     """Return gammaln, and NaN where the logarithm of the gamma function is not real."""
-    return ew.select(ew.lt(z, ew.lift(0, z)), np.nan, sp.gammaln(z))
+    is_negative = ew.lt(z, ew.lift(0, z))
+    return ew.select(is_negative, np.nan, sp.gammaln(ew.select(is_negative, 1, z)))
 
 
 loggamma = _parametric(

@@ -29,6 +29,7 @@ from benchmarks import (
     peers,
     reference,
     run,
+    scientific,
     sizes,
     small,
     solving,
@@ -75,6 +76,12 @@ def test_the_hand_written_logistic_gradient_is_a_derivative():
 def test_small_programs_agree_with_numpy():
     assert len(small.ten_elements(QUICK)) >= 1
     assert all(math.isfinite(r.value) for r in small.replay(QUICK, blocks=2))
+
+
+def test_functions_of_scipy_agree_with_gradients_by_hand():
+    results = scientific.run(QUICK, points=20, signal=64)  # raises where they do not
+    assert [(r.limit, r.value > 0) for r in results] == [(1.0, True), (1.0, True), (2.2, True)]
+    assert results[0].within_limit
 
 
 def test_decisions_take_the_path_of_python():

@@ -68,7 +68,12 @@ def _ratio_jvp(ctx, tangents, out, x, y):
 
 
 def _abs_jvp(ctx, tangents, out, x):
-    return ew.real(tangents[0] * ew.conj(ew.sign(x)))
+    """Return the part of the tangent along x, 0 at 0; parts of complex numbers are faster than their sign."""
+    (t,) = tangents
+    if x.dtype.kind != "c":
+        return t * ew.sign(x)
+    size = ew.select(ew.eq(out, ew.lift(0, out)), 1, out)
+    return ew.real(t) * (ew.real(x) / size) + ew.imag(t) * (ew.imag(x) / size)
 
 
 def _sign_jvp(ctx, tangents, out, x):
