@@ -17,11 +17,13 @@ from anyshape.scipy.signal.filtering import (
     sosfilt_zi,
     sosfiltfilt,
 )
+from anyshape.scipy.signal.spectra import coherence, csd, istft, spectrogram, stft, welch
 from anyshape.support.packages import scipy_signal
 
 __all__ = [
-    "convolve", "convolve2d", "correlate", "correlate2d", "detrend", "fftconvolve", "filtfilt", "hilbert", "lfilter",
-    "lfilter_zi", "oaconvolve", "sosfilt", "sosfilt_zi", "sosfiltfilt",
+    "coherence", "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "filtfilt",
+    "hilbert", "istft", "lfilter", "lfilter_zi", "oaconvolve", "sosfilt", "sosfilt_zi", "sosfiltfilt", "spectrogram",
+    "stft", "welch",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_signal, "scipy.signal")
