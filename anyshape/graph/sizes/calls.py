@@ -37,14 +37,21 @@ class Call(Interned):
             return interned
         self = super().__new__(cls)
         self.function, self.args, self._key = function, args, None
-        operands = [a for a in args if not isinstance(a, int)]
-        self.depth = 1 + max([a.depth for a in operands], default=0)
-        self.nodes = 1 + len(args) + sum([a.nodes for a in operands])
+        depth, nodes, divides, broadcasts = 0, 1 + len(args), False, function == "broadcast"
+        intervals: list[Interval] = []
+        for size in args:
+            if isinstance(size, int):
+                intervals.append((size, size))
+                continue
+            depth, nodes = max(depth, size.depth), nodes + size.nodes
+            divides |= size.divides
+            broadcasts |= size.broadcasts
+            intervals.append(size.bounds())
+        self.depth, self.nodes = depth + 1, nodes
         check_limit("calls within calls", self.depth)
-        check_limit("nodes", self.nodes)
-        self.interval = CALL_BOUNDS[function](*[(a, a) if isinstance(a, int) else a.bounds() for a in args])
-        self.divides, self.merges = True in [a.divides for a in operands], function == "mod"
-        self.broadcasts = function == "broadcast" or True in [a.broadcasts for a in operands]
+        check_limit("nodes", nodes)
+        self.interval = CALL_BOUNDS[function](*intervals)
+        self.divides, self.merges, self.broadcasts = divides, function == "mod", broadcasts
         if function in ("floordiv", "mod"):
             self._note_division()
         return cls._instances.setdefault((function, *args), self)

@@ -373,6 +373,8 @@ class IntegerSet:
         Only a case that a point breaks is split: most facts have nothing to do with the query.
         """
         leaves.take()
+        if part.plain_is_empty():  # what constraints contradict each other: most alternatives
+            return None
         sample = part.sample_point()
         if sample.is_void():
             return None

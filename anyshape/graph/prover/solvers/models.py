@@ -36,6 +36,8 @@ class Model(Assignment):
     `calls` has the values of calls that were evaluated in it.
     """
 
+    __slots__ = ("calls", "make")
+
     def __init__(self, sizes: Mapping[DimVar, int] = {}, make: Callable[[int], int] = lambda i: 6) -> None:
         super().__init__(sizes)
         self.make = make

@@ -37,7 +37,13 @@ class _ManyPiecesError(Exception):
 
 def is_about_one_variable(claims: Sequence[Claim]) -> bool:
     """Return whether the claims mention one variable alone."""
-    return len(claims[0].variables()) < 2 and len({v for c in claims for v in c.variables()}) == 1
+    variables: tuple[DimVar, ...] = ()
+    for claim in claims:
+        own = claim.variables()
+        if len(own) > 1 or (own and variables and own != variables):
+            return False
+        variables = variables or own
+    return bool(variables)
 
 
 def cases_over_one_variable(claim: Claim, facts: Sequence[Claim]) -> Cases | None:
