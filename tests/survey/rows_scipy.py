@@ -44,8 +44,8 @@ owens_t: F(x, y)
 _PAIR = "F(S + np.matrix_transpose(S))"
 LINALG = {
     **rows_like("F(A)", "det inv expm sqrtm logm sinm cosm tanm sinhm coshm tanhm signm norm svdvals polar pinv"),
-    **rows_like(_PAIR, "cholesky eigvalsh"),
-    **rows_like("F(x)", "circulant hankel toeplitz companion"),
+    **rows_like(_PAIR, "cholesky eigvalsh pinvh"),
+    **rows_like("F(x)", "circulant hankel toeplitz companion fiedler_companion"),
     **rows(
         """
 block_diag: F(A, B)
@@ -53,6 +53,10 @@ cho_factor: np.triu(F(S + np.matrix_transpose(S))[0])
 cho_solve: F((A, False), x)
 cho_solve_banded: F((X.T, False), x)
 dft: F(x.shape[0])
+hilbert: F(x.shape[0])
+leslie: F(x, y[:-1])
+qr_multiply: np.abs(F(A, B)[0])
+rsf2csf: np.abs(F(np.triu(A), np.eye(A.shape[0]))[0])
 hessenberg: F(A)[0]
 expm_cond: F(A)
 convolution_matrix: F(x, 4)
@@ -64,12 +68,12 @@ eigvalsh_tridiagonal: F(x, y[:-1])
 eigvals: F(A)
 expm_frechet: F(A, B)
 fractional_matrix_power: F(A, 0.5)
-funm: F(A, np.exp)
+funm: np.real(F(A, np.exp))
 khatri_rao: F(A, B)
 lstsq: F(X, y)[0]
 lu: F(A)
 lu_factor: F(A)[0]
-lu_solve: F((A, np.arange(6)), x)
+lu_solve: F((A, np.arange(A.shape[0])), x)
 matmul_toeplitz: F((x, y), a)
 null_space: F(X.T) @ np.matrix_transpose(F(X.T))
 orth: F(X) @ np.matrix_transpose(F(X))
@@ -81,6 +85,7 @@ solve: F(A, x)
 solve_banded: F((1, 1), np.stack([x, a + 3, y]), b)
 solve_circulant: F(x + 2, y)
 solve_continuous_lyapunov: F(A, B)
+solve_lyapunov: F(A, B)
 solve_discrete_lyapunov: F(A / 9, B)
 solve_sylvester: F(A, B, A + B)
 solve_toeplitz: F(np.append(b[:1] + 4, x[1:]), y)

@@ -47,6 +47,7 @@ from anyshape.scipy.linalg.structured import (
     dft,
     diagsvd,
     fiedler,
+    fiedler_companion,
     hankel,
     hilbert,
     khatri_rao,
@@ -60,12 +61,13 @@ from anyshape.support.packages import scipy_linalg
 __all__ = [
     "LinAlgError", "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion",
     "convolution_matrix", "coshm", "cosm", "det", "dft", "diagsvd", "eig", "eigh", "eigh_tridiagonal", "eigvals",
-    "eigvalsh", "eigvalsh_tridiagonal", "expm", "expm_frechet", "fiedler", "fractional_matrix_power", "funm",
-    "hankel", "hessenberg", "hilbert", "inv", "khatri_rao", "leslie", "logm", "lstsq", "lu", "lu_factor",
-    "lu_solve", "matmul_toeplitz", "norm", "null_space", "orth", "orthogonal_procrustes", "pinv", "pinvh", "polar",
-    "qr", "qr_multiply", "rsf2csf", "schur", "signm", "sinhm", "sinm", "solve", "solve_banded", "solve_circulant",
-    "solve_continuous_lyapunov", "solve_discrete_lyapunov", "solve_lyapunov", "solve_sylvester", "solve_toeplitz",
-    "solve_triangular", "solveh_banded", "sqrtm", "svd", "svdvals", "tanhm", "tanm", "toeplitz",
+    "eigvalsh", "eigvalsh_tridiagonal", "expm", "expm_frechet", "fiedler", "fiedler_companion",
+    "fractional_matrix_power", "funm", "hankel", "hessenberg", "hilbert", "inv", "khatri_rao", "leslie", "logm",
+    "lstsq", "lu", "lu_factor", "lu_solve", "matmul_toeplitz", "norm", "null_space", "orth",
+    "orthogonal_procrustes", "pinv", "pinvh", "polar", "qr", "qr_multiply", "rsf2csf", "schur", "signm", "sinhm",
+    "sinm", "solve", "solve_banded", "solve_circulant", "solve_continuous_lyapunov", "solve_discrete_lyapunov",
+    "solve_lyapunov", "solve_sylvester", "solve_toeplitz", "solve_triangular", "solveh_banded", "sqrtm", "svd",
+    "svdvals", "tanhm", "tanm", "toeplitz",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_linalg, "scipy.linalg")

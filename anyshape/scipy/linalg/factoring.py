@@ -60,19 +60,22 @@ def qr(
 ) -> Any:
     """Return (q, r) with orthonormal columns and upper triangular matrices, or (r,) for mode "r".
 
-    For traced arrays with more rows than columns `mode` is "economic": the further columns of "full" have no
-    derivative. `pivoting` and mode "raw" raise ArgumentError for them.
+    For traced arrays with more rows than columns `mode` is not "full": the further columns of q have no derivative.
+    `pivoting` and mode "raw" raise ArgumentError for them.
     """
     if not is_traced(a):
         return scipy_linalg.qr(a, overwrite_a, lwork, mode, pivoting, check_finite)
     if pivoting:
         raise refuse_option("qr", "pivoting", pivoting)
     choice_of("qr", "mode", mode, ("full", "r", "economic"))
-    if mode != "economic" and a.shape[-2] > a.shape[-1]:
+    if mode == "r":
+        r = xp.linalg.qr(a)[1]
+        missing = xp.zeros((*r.shape[:-2], a.shape[-2] - r.shape[-2], r.shape[-1]), r.dtype)
+        return (xp.concatenate([r, missing], axis=-2),)
+    if mode == "full" and a.shape[-2] > a.shape[-1]:
         problem = "is not available for a traced array with more rows than columns"
         raise ArgumentError("qr", f"mode={mode!r}", problem, "use mode='economic'")
-    q, r = xp.linalg.qr(a)
-    return (r,) if mode == "r" else (q, r)
+    return tuple(xp.linalg.qr(a))
 
 
 def polar(a: Any, side: str = "right") -> tuple[Any, Any]:

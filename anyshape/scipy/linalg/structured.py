@@ -145,3 +145,17 @@ def khatri_rao(a: Any, b: Any) -> Any:
         return scipy_linalg.khatri_rao(a, b)
     products = a[:, None, :] * b[None, :, :]
     return xp.reshape(products, (a.shape[0] * b.shape[0], products.shape[-1]))
+
+
+def fiedler_companion(a: Any) -> Any:
+    """Return the pentadiagonal matrix whose characteristic polynomial has these coefficients, highest power first."""
+    if not is_traced(a):
+        return scipy_linalg.fiedler_companion(a)
+    scaled = -a / (1.0 * a[0])
+    size = scaled.shape[0] - 1
+    row, step = xp.arange(size)[:, None], -_offsets(size, size)
+    is_even, is_first = row % 2 == 0, row + step == 0
+    from_coefficient = (is_even & (abs(step) == 1)) | (is_first & (row == 0))
+    is_one = (is_even & (step == 2)) | (~is_even & (step == -2) & ~is_first) | (is_first & (row == 1))
+    coefficients = scaled[xp.clip(xp.where(step == 0, 1, xp.where(step > 0, row + 2, row + 1)), 0, size)]
+    return xp.where(from_coefficient, coefficients, is_one.astype(scaled.dtype))
