@@ -166,10 +166,23 @@ def valley(x: Any, v: Any) -> Any:
     return out
 
 
+def convolved(w: Any, x: Any) -> Any:
+    """The sum of squares of a convolution, and its derivatives by the windows and the images."""
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    y = np.tensordot(windows, w, ((1, 4, 5), (1, 2, 3)))
+    dy = 2 * y
+    dw = np.tensordot(dy, windows, ((0, 1, 2), (0, 2, 3)))
+    dx = np.zeros_like(x)
+    for a, b in np.ndindex(3, 3):
+        dx[:, :, a : a + y.shape[1], b : b + y.shape[2]] += np.moveaxis(np.tensordot(dy, w[:, :, a, b], (3, 0)), 3, 1)
+    return (y * y).sum(), dw, dx
+
+
 BY_HAND: dict[str, Callable[..., Any]] = {
     "attention": attention,
     "black_scholes": call_price,
     "chain": chained,
+    "convolution": convolved,
     "mlp_small": network,
     "mlp_large": network,
     "ten": waves,

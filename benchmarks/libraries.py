@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.workloads import WIDTH, Workload, leaves, mapped
+from benchmarks.workloads import WIDTH, Workload, by_shifts, leaves, mapped
 
 
 class Library:
@@ -61,7 +61,9 @@ class Anyshape(Library):
         self.version = self.anyshape.__version__
         self.blocks = importlib.import_module("anyshape.backend.runtime.block_cache")
         self.shape_constants = importlib.import_module("anyshape.backend.runtime.shape_constant_cache")
-        self.names = types.SimpleNamespace(np=self.anyshape.numpy, erf=importlib.import_module("scipy.special").erf)
+        conv = lambda x, w: self.anyshape.conv(x, w, (1, 1), "VALID")
+        erf = importlib.import_module("scipy.special").erf
+        self.names = types.SimpleNamespace(np=self.anyshape.numpy, erf=erf, conv=conv)
 
     def function(self, key: str, workload: Workload) -> Callable[..., Any]:
         loss, names = workload.loss, self.names
@@ -82,7 +84,8 @@ class Autograd(Library):
         self.autograd = importlib.import_module("autograd")
         self.version = getattr(self.autograd, "__version__", "")
         special = importlib.import_module("autograd.scipy.special")
-        self.names = types.SimpleNamespace(np=importlib.import_module("autograd.numpy"), erf=special.erf)
+        array_functions = importlib.import_module("autograd.numpy")
+        self.names = types.SimpleNamespace(np=array_functions, erf=special.erf, conv=by_shifts(array_functions))
 
     def function(self, key: str, workload: Workload) -> Callable[..., Any]:
         f = lambda *args: workload.loss(self.names, *args)
@@ -100,7 +103,8 @@ class Jax(Library):
         self.version = jax.__version__
         special = importlib.import_module("jax.scipy.special")
         self.np = importlib.import_module("jax.numpy")
-        self.names = types.SimpleNamespace(np=self.np, erf=special.erf)
+        conv = lambda x, w: jax.lax.conv(x, w, (1, 1), "VALID")
+        self.names = types.SimpleNamespace(np=self.np, erf=special.erf, conv=conv)
         self.own = {"attention": self._attention, "truncated": self._energy}
         self.own |= dict.fromkeys(("mlp_small", "mlp_large", "softmax"), self._network)
 
@@ -145,6 +149,7 @@ class Torch(Library):
             "attention": self._attention,
             "black_scholes": self._call_price,
             "chain": self._chained,
+            "convolution": lambda w, x: (self.torch.nn.functional.conv2d(x, w) ** 2).sum(),
             "ten": lambda x: (self.torch.sin(x) * x).sum(),
             "truncated": lambda x, k: (self.torch.sin(x[:k]) ** 2).sum(),
             "embedding": lambda weights, tokens, y: (weights[tokens] * y).sum(),
@@ -217,7 +222,7 @@ class PyTensor(Library):
         self.pytensor = importlib.import_module("pytensor")
         self.version = self.pytensor.__version__
         self.tensor = importlib.import_module("pytensor.tensor")
-        self.names = types.SimpleNamespace(np=self.tensor, erf=self.tensor.erf)
+        self.names = types.SimpleNamespace(np=self.tensor, erf=self.tensor.erf, conv=by_shifts(self.tensor))
 
     def function(self, key: str, workload: Workload) -> Callable[..., Any]:
         args = workload.make(0.0, 1)[0]

@@ -19,12 +19,12 @@ from scipy.special import erf
 
 from benchmarks.by_hand import BY_HAND
 from benchmarks.worker import Failed
-from benchmarks.workloads import WORKLOADS, Arguments, Workload, leaves, mapped
+from benchmarks.workloads import WORKLOADS, Arguments, Workload, by_shifts, leaves, mapped
 
 TOLERANCE = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-9}  # of the largest element
 STEP = 1e-30  # of the complex step
 WIDE_STEP = 1e-3  # of the central differences: with five points they are exact for polynomials of degree 4
-PLAIN = SimpleNamespace(np=np, erf=erf)
+PLAIN = SimpleNamespace(np=np, erf=erf, conv=by_shifts(np))
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,37 @@ def long_vector(scale: float, more: int) -> list[Arguments]:
     return [(np.random.default_rng(1).uniform(-1, 1, int(1_000_000 * scale) + more),)]
 
 
+# -- a convolution ------------------------------------------------------------------------------------------------
+
+
+def by_shifts(np: Any) -> Callable[[Any, Any], Any]:
+    """A convolution of images with windows of 3 x 3, for libraries without one."""
+
+    def conv(x: Any, w: Any) -> Any:
+        rows, columns = x.shape[2] - 2, x.shape[3] - 2
+        parts = [
+            np.einsum("ncij,oc->noij", x[:, :, a : a + rows, b : b + columns], w[:, :, a, b])
+            for a in range(3)
+            for b in range(3)
+        ]
+        return sum(parts[1:], parts[0])
+
+    return conv
+
+
+def convolved(lib: Any, w: Any, x: Any) -> Any:
+    """The sum of squares of images of 8 channels convolved with 16 windows."""
+    y = lib.conv(x, w)
+    return (y * y).sum()
+
+
+def images(scale: float, more: int) -> list[Arguments]:
+    """Windows, and images of 48 by 48."""
+    rng = np.random.default_rng(4)
+    n = max(int(48 * scale), 3) + more
+    return [(rng.standard_normal((16, 8, 3, 3)), rng.standard_normal((4, 8, n, n)))]
+
+
 # -- attention ---------------------------------------------------------------------------------------------------
 
 WIDTH = 64
@@ -217,6 +248,9 @@ WORKLOADS = {
     ),
     "black_scholes": Workload(
         "Black-Scholes, n = 1e6", call_price, options, (Limit(0.55), Limit(0.7, to="jax")), (0, 1, 2, 3)
+    ),
+    "convolution": Workload(
+        "convolution 4 x 48 x 48, 8 to 16 channels", convolved, images, (Limit(1.0, to="torch"),), (0, 1)
     ),
     "chain": Workload(
         "chain of 100 sin, mul, add, n = 1e6", chained, long_vector, (Limit(0.45), Limit(1.1, "memory", None))

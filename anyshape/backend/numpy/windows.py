@@ -182,9 +182,13 @@ def _by_results(x, w, sizes, strides, dilation):
 def _add_shifted(products, step, out):
     """Add products of each element of the window along the first axis, which reads further columns each time."""
     width = out.shape[-1]
-    out[...] = products[:, :, 0, :, :width]
-    for k in range(1, products.shape[2]):
-        np.add(out, products[:, :, k, :, k * step : k * step + width], out)
+    parts = [products[:, :, k, :, k * step : k * step + width] for k in range(products.shape[2])]
+    if len(parts) == 1:
+        out[...] = parts[0]
+        return
+    np.add(parts[0], parts[1], out)
+    for part in parts[2:]:
+        np.add(out, part, out)
 
 
 def _by_windows(x, w, sizes, strides, dilation):
