@@ -72,6 +72,8 @@ STEPS = {  # bodies whose proofs no check found again, as more was known than in
     "rows": "w += p * 0.1; p += pull(v, m); w[:-1] = v[1:] - w[:-1]; v[1:] += p[:-1] * 0.1; w += pull(v, m)",
     "square": "p += pull(p, m); v += (v @ (w.T @ v)) * 0.01; v += t.reshape(v.shape) * 0.1; w[1:] += v[:-1] * 0.1; "
               "t = pull(v, m); t = p * v; w += t[:1] * 0.1",
+    "columns and rows": "p *= v[:, 1:2]; v += t * 0.1; t = (w[:, 0:1].T - w[:, 0:1]) @ w; v[:-1] = w[1:] - v[:-1]; "
+                        "p += pull(w, m)",
     "sums": "v += pull(p, m); p += np.sqrt((v**2).sum(1, keepdims=True) + 0.1); t = w @ m; v[1:] += w[:-1] * 0.1; "
             "v += t.sum(0) * 0.1; p /= v**2 + 1.0",
 }  # fmt: skip

@@ -113,7 +113,7 @@ class Assumptions:
         if not replacements or normal.relation != "==":
             self._facts.add(normal)
         self._models.note(claim)
-        self._verdicts.reopen(claim)
+        self._verdicts.assume(claim)
         self._bounds.clear()
         self._ranges.clear()
         for size in self._open_divisions:

@@ -80,8 +80,12 @@ class VerdictTables:
             self.equal.join(a, b)
             self.open.clear()
 
-    def reopen(self, assumed: Claim) -> None:
-        """Reopen the claims that a further assumption may settle."""
+    def assume(self, assumed: Claim) -> None:
+        """Settle a claim that is taken as true, and reopen those that it may settle.
+
+        Facts are in other sizes, from which a proof of the claim as it is stated may not be found.
+        """
+        self.settle(assumed, Verdict.YES)
         self.open.clear()
         about = set(assumed.variables())
         if self._given_up:
