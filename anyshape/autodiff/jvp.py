@@ -229,7 +229,8 @@ def _push_node(
 ) -> None:
     """Apply the JVP rule of a node. A rule that gives the values too takes no outputs, as nothing was replayed."""
     rule = JVPS[node.op]
-    context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "jvp")
+    metas = [env.translate_type(v.meta) for v in node.operands]
+    context = ShapeGuardContext(builder.scope, node.op.name, node.where, metas, "jvp")
     params = dict(node.params)
     if node.sources:
         params["sources"] = [env[v] for v in node.sources]

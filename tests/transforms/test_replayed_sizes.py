@@ -74,6 +74,7 @@ STEPS = {  # bodies whose proofs no check found again, as more was known than in
               "t = pull(v, m); t = p * v; w += t[:1] * 0.1",
     "columns and rows": "p *= v[:, 1:2]; v += t * 0.1; t = (w[:, 0:1].T - w[:, 0:1]) @ w; v[:-1] = w[1:] - v[:-1]; "
                         "p += pull(w, m)",
+    "run-time sizes": "v += t.reshape(v.shape) * 0.1; v += p * 0.1; v[:-1] = v[1:] - v[:-1]; p = v + w",
     "sums": "v += pull(p, m); p += np.sqrt((v**2).sum(1, keepdims=True) + 0.1); t = w @ m; v[1:] += w[:-1] * 0.1; "
             "v += t.sum(0) * 0.1; p /= v**2 + 1.0",
 }  # fmt: skip
@@ -180,7 +181,9 @@ def check_body(statements):
             same(got, want)
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n != "square" else []) for n in STEPS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n not in ("square", "run-time sizes") else []) for n in STEPS]
+)
 def test_bodies_state_what_their_trace_has_proved(name):
     check_body(STEPS[name].split(";"))
 
