@@ -116,8 +116,10 @@ def ravel(a: Any, order: str = "C") -> Any:
     if not is_traced(a):
         return np.ravel(a, order=order)
     x = as_traced(a)
-    size = numel(sizes(x))
-    return reshape(x, size, order=_order_of("ravel", x, order, ORDERS))
+    order = _order_of("ravel", x, order, ORDERS)
+    if x.meta.rank == 1:  # NumPy copies a vector whose elements are apart in memory
+        return mv.viewed(x.unshared(), x, lambda base: base, lambda base, part: part, ("reshape",), certain=False)
+    return reshape(x, numel(sizes(x)), order=order)
 
 
 def along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:

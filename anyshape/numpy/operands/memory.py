@@ -91,10 +91,16 @@ def _outside(x: Any) -> str:
 def share(x: Any, base: Any, view: View) -> None:
     """Make x a view of an array. A reshape of memory in C order is a view, as is the whole of it in C order."""
     memory = memory_of(base)
-    if not view.certain and memory.is_contiguous and all(v.key[0] in ("reshape", "contiguous") for v in base.views):
+    if not view.certain and memory.is_contiguous and all(map(_keeps_order, base.views)):
         view = view._replace(certain=True)
     x.memory, x.views = memory, (*base.views, view)
     memory.arrays.append(weakref.ref(x))
+
+
+def _keeps_order(view: View) -> bool:
+    """Return whether the elements of a view of contiguous memory stand beside each other, in C order."""
+    kind, *rest = view.key
+    return kind in ("reshape", "contiguous") or (kind == "slice" and tuple(rest[2]) == (1,))
 
 
 def adopt(x: Any, memory: Memory, views: tuple[View, ...], kind: type) -> None:

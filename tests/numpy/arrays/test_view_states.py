@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyshape import grad, jit, jvp, vmap
+from anyshape.errors import MutationError
 
 SIZES = (3, 4, 5)
 
@@ -76,16 +77,21 @@ def test_all_arrays_are_what_numpy_has_after_each_sequence(steps, seed):
     except (IndexError, ValueError):
         return  # NumPy refuses the sequence
     traced = jit(function)
+    try:
+        traced(rng_array(seed, 3), v)
+    except MutationError as error:
+        assert "depends on the layout" in str(error)
+        return
     for n, arrays in zip(SIZES, wanted, strict=True):
         for a, b in zip(traced(rng_array(seed, n), v), arrays, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
     assert traced.cache_info().traces == 1
     x, direction = rng_array(seed, 3), rng.normal(size=(3, 3))
     total = lambda x, v: sum(np.sum(np.sin(a)) for a in function(x, v))
-    value, slope = jvp(total, (x, v), (direction, 1.0))
+    _, slope = jvp(total, (x, v), (direction, 1.0))
     by_x, by_v = grad(total, argnums=(0, 1))(x, v)
     np.testing.assert_allclose(np.sum(by_x * direction) + by_v, slope, rtol=1e-7, atol=1e-7)
-    if abs(value) < 1e3:
+    if max(np.abs(a).max(initial=0) for a in function(x, v)) < 10:
         expected = slope_by_difference(total, x, v, direction)
         np.testing.assert_allclose(slope, expected, rtol=1e-3, atol=1e-3 * max(1, abs(expected)))
 

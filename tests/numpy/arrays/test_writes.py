@@ -152,6 +152,29 @@ def test_the_argument_and_captured_arrays_are_not_changed():
 # -- shared memory -------------------------------------------------------------------------------------------------
 
 
+def test_ravel_of_a_vector_is_a_view_where_its_elements_stand_together():
+    def together(x, v):
+        y = x.copy()
+        whole, part, again = y.ravel(), np.ravel(y[1:]), y[1:][:-1].ravel()
+        y[1] = v
+        part[1] = v
+        return y, whole, part, again
+
+    for a, b in zip(jit(together)(X, 7.0), together(X, 7.0), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+    def apart(x):
+        y = x.copy()
+        column = y[:, 0].ravel()
+        y[0] = 9.0
+        return column
+
+    with pytest.raises(MutationError, match="copy"):
+        jit(apart)(M)
+    unread = jit(lambda x: x[:, 0].ravel() * 2)
+    np.testing.assert_array_equal(unread(M), M[:, 0] * 2)
+
+
 def test_copies_share_no_memory():
     """Copies of NumPy stay as they are, although a program passes the same value on."""
 
