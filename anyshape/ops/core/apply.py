@@ -103,6 +103,8 @@ def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Bui
     if chosen.closed:
         raise innermost.leaked()
     for builder in reversed(active_builders()):
+        if builder is chosen:
+            break  # graphs further out may be deeper: a derived graph has no parent
         if builder.whole and builder.depth > chosen.depth:
             return builder
     return chosen

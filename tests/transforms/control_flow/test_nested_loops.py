@@ -283,3 +283,20 @@ def test_branches_of_different_sizes_in_a_loop_that_moves_its_carries():
     x, y, z = np.arange(4.0), np.ones(4), np.full(4, 3.0)
     for got in (anyshape.jit(moved)(x, y, z), [a[0] for a in anyshape.vmap(moved)(x[None], y[None], z[None])]):
         np.testing.assert_array_equal(got, [x, [1, 1, 0.25, 1], [3, 0.25, 3, 3]])
+
+
+@pytest.mark.parametrize("outer", ["scan", "while_loop"])
+def test_a_batch_of_loops_with_their_own_trips_inside_of_a_loop(outer):
+    grown = lambda x: while_loop(lambda c: c[1] < 10, lambda c: (c[0] + 1, c[1] + x), (0, x))[1]
+    trip = lambda c: c + np.sum(vmap(grown)(np.arange(1.0, 4.0) + c))
+
+    def two_trips(c):
+        if outer == "scan":
+            return scan(lambda c, _: (trip(c), 0.0), c, None, 2)[0]
+        return while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, trip(s[1])), (0, c))[1]
+
+    expected = 1.0
+    for _ in range(2):
+        steps = np.arange(1.0, 4.0) + expected
+        expected += np.sum(np.maximum(np.ceil(10 / steps), 1) * steps)
+    np.testing.assert_allclose(jit(two_trips)(1.0), expected)
