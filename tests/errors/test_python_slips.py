@@ -28,8 +28,8 @@ import scipy.stats
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape import ShapeDtypeStruct, errors, jit, pure_callback
-from anyshape.scipy import linalg, special, stats
+from anyshape import ShapeDtypeStruct, errors, jit
+from anyshape.scipy import integrate, interpolate, linalg, optimize, special, stats
 
 X = np.array([0.5, 1.5, 2.5])
 SCALAR = ShapeDtypeStruct((), float)
@@ -93,6 +93,7 @@ def adds(make):
 STORED = "create the array by np.zeros_like(x) or anyshape.numpy: one of NumPy cannot hold traced values"
 FLOAT = "compute with the array itself: a Python float would be a constant of every derivative"
 CALLBACK = "call it outside the traced function, or through anyshape.pure_callback"
+ours = "write from anyshape.scipy import {}, or call it outside the traced function".format
 NUMBERS = "compute with the array itself: it has +, *, comparisons and the functions of NumPy"
 VECTOR = "a traced array f64[x.shape[0]]"
 
@@ -141,10 +142,10 @@ SLIPS = [
     Slip("join", lambda x: ",".join(x), needs("','.join(x)", "','.join", CALLBACK, "a traced array"), lambda x: x, X),
     Slip("np.nditer", lambda x: [v * 2 for v in np.nditer(x)], needs("np.nditer(x)", "a NumPy array", "write it with array operations, or for v in x.ravel()", VECTOR), lambda x: [v * 2 for v in x.ravel()], [1.0, 3.0, 5.0]),
     Slip("np.ndenumerate", lambda x: [v * i[0] for i, v in np.ndenumerate(x)], needs("np.ndenumerate(x)", "a NumPy array", "write it with array operations, or for i, v in enumerate(x)", VECTOR), lambda x: [v * i for i, v in enumerate(x)], [0.0, 1.5, 5.0]),
-    Slip("brentq", lambda x: scipy.optimize.brentq(lambda t: t - x[0], 0, 5), needs("scipy.optimize.brentq(lambda t: t - x[0], 0, 5)", "float()", CALLBACK), lambda x: pure_callback(lambda a: scipy.optimize.brentq(lambda t: t - a[0], 0, 5), SCALAR, x), 0.5),
-    Slip("quad", lambda x: scipy.integrate.quad(lambda t: t * x[0], 0, 1)[0], needs("scipy.integrate.quad(lambda t: t * x[0], 0, 1)", "float()", CALLBACK), lambda x: pure_callback(lambda a: scipy.integrate.quad(lambda t: t * a[0], 0, 1)[0], SCALAR, x), 0.25),
-    Slip("fsolve", lambda x: scipy.optimize.fsolve(lambda t: t - x[0], 0.0), needs("scipy.optimize.fsolve(lambda t: t - x[0], 0.0)", "a NumPy array", CALLBACK, "a traced array f64[1]"), lambda x: pure_callback(lambda a: scipy.optimize.fsolve(lambda t: t - a[0], 0.0)[0], SCALAR, x), 0.5),
-    Slip("interp1d", lambda x: scipy.interpolate.interp1d([0, 1, 2], x)(0.5), needs("scipy.interpolate.interp1d([0, 1, 2], x)", "a NumPy array", CALLBACK, VECTOR), lambda x: pure_callback(lambda a: scipy.interpolate.interp1d([0, 1, 2], a)(0.5), SCALAR, x), 1.0),
+    Slip("brentq", lambda x: scipy.optimize.brentq(lambda t: t - x[0], 0, 5), needs("scipy.optimize.brentq(lambda t: t - x[0], 0, 5)", "float()", ours("optimize")), lambda x: optimize.brentq(lambda t: t - x[0], 0, 5), 0.5),
+    Slip("quad", lambda x: scipy.integrate.quad(lambda t: t * x[0], 0, 1)[0], needs("scipy.integrate.quad(lambda t: t * x[0], 0, 1)", "float()", ours("integrate")), lambda x: integrate.quad(lambda t: t * x[0], 0, 1)[0], 0.25),
+    Slip("fsolve", lambda x: scipy.optimize.fsolve(lambda t: t - x[0], 0.0), needs("scipy.optimize.fsolve(lambda t: t - x[0], 0.0)", "a NumPy array", ours("optimize"), "a traced array f64[1]"), lambda x: optimize.fsolve(lambda t: t - x[0], 0.0)[0], 0.5),
+    Slip("interp1d", lambda x: scipy.interpolate.interp1d([0, 1, 2], x)(0.5), needs("scipy.interpolate.interp1d([0, 1, 2], x)", "a NumPy array", ours("interpolate"), VECTOR), lambda x: interpolate.interp1d([0, 1, 2], x)(0.5), 1.0),
     Slip("csr_matrix", lambda x: scipy.sparse.csr_matrix(x), needs("scipy.sparse.csr_matrix(x)", "a NumPy array", CALLBACK, VECTOR)),
     Slip("stats.norm", lambda x: scipy.stats.norm.pdf(x), needs("scipy.stats.norm.pdf(x)", "a NumPy array", "write from anyshape.scipy import stats, or call it outside the traced function", VECTOR), lambda x: stats.norm.pdf(x), scipy.stats.norm.pdf(X)),
     Slip("linalg.expm", lambda x: scipy.linalg.expm(x[:, None] * x), needs("scipy.linalg.expm(x[:, None] * x)", "a NumPy array", "write from anyshape.scipy import linalg, or call it outside the traced function", "a traced array f64[x.shape[0], x.shape[0]]"), lambda x: linalg.expm(x[:, None] * x), scipy.linalg.expm(np.outer(X, X))),

@@ -174,6 +174,7 @@ INTERPOLATE = {
     "CubicHermiteSpline": "F(t, y, x)(0.2 + 0.5 * x)",
     "BarycentricInterpolator": "F(t, y)(x)",
     "pchip_interpolate": "F(t, y, x)",
+    "interpn": "F((t, t), A, np.stack([0.1 + 0.6 * x, 0.1 + 0.6 * y], -1))",
     "PPoly": "F(np.stack([x[1:], y[1:]]), t)(x)",
 }
 OPTIMIZE = {

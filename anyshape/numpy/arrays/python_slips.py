@@ -35,7 +35,9 @@ _IMPORT = "write import anyshape.numpy as np, whose {name} takes traced values"
 _NO_COUNTERPART = "write it with other NumPy functions, or call it outside the traced function"
 _FLOATS = "compute with the array itself: it has +, *, comparisons and the functions of NumPy"
 _SCIPY = "write from anyshape.scipy import {module}, or call it outside the traced function"
-_SCIPY_MODULES = ("special", "linalg", "stats")  # that anyshape.scipy has
+_SCIPY_MODULES = (  # whose functions of functions and of arrays anyshape.scipy has
+    "special", "linalg", "stats", "fft", "integrate", "interpolate", "optimize", "signal", "ndimage",
+)  # fmt: skip
 
 # functions of math and cmath by what stands for them; others have the name in NumPy that stands in `_RENAMED`
 _MATH = {

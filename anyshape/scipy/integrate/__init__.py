@@ -19,8 +19,8 @@ from anyshape.scipy.integrate.sampled import (
 from anyshape.support.packages import scipy_integrate
 
 __all__ = [
-    "cumulative_simpson", "cumulative_trapezoid", "fixed_quad", "odeint", "quad", "romb", "simpson", "solve_ivp",
-    "trapezoid",
+    "cumulative_simpson", "cumulative_trapezoid", "fixed_quad", "odeint", "quad", "romb", "simpson",
+    "solve_ivp", "trapezoid",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_integrate, "scipy.integrate")

@@ -17,6 +17,7 @@ from anyshape.scipy.integrate.adjoint import with_continuous_adjoint
 from anyshape.scipy.integrate.problem import Problem, State
 from anyshape.scipy.integrate.radau import Radau
 from anyshape.scipy.integrate.runge_kutta import RungeKutta
+from anyshape.scipy.results.fixed_attributes import FixedAttributes
 from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_integrate
 from anyshape.tracing.pytrees import check_callable
@@ -223,7 +224,7 @@ def _longer(rows: Any, row: Any, accepted: Any) -> Any:
     return None if rows is None else xp.concatenate([rows, row[None][accepted]])
 
 
-class OdeSolution:
+class OdeSolution(FixedAttributes):
     """Interpolant of all steps: a function of times, and a tree of arrays."""
 
     def __init__(self, method: str, ts: Any, ys: Any, rows: Any, direction: Any) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.interpolate.bspline import BSpline, make_interp_spline
-from anyshape.scipy.interpolate.cubic import Akima1DInterpolator, CubicSpline, PchipInterpolator
+from anyshape.scipy.interpolate.cubic import Akima1DInterpolator, CubicSpline, PchipInterpolator, pchip_interpolate
 from anyshape.scipy.interpolate.piecewise import CubicHermiteSpline, PPoly
-from anyshape.scipy.interpolate.tables import RegularGridInterpolator, interp1d
+from anyshape.scipy.interpolate.tables import RegularGridInterpolator, interp1d, interpn
 from anyshape.support.packages import scipy_interpolate
 
 __all__ = [
     "Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator",
-    "RegularGridInterpolator", "interp1d", "make_interp_spline",
+    "RegularGridInterpolator", "interp1d", "interpn", "make_interp_spline", "pchip_interpolate",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_interpolate, "scipy.interpolate")

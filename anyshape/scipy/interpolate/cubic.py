@@ -164,6 +164,14 @@ class PchipInterpolator(CubicHermiteSpline):
         self.set(x, y, _pchip_slopes(x, y), along, extrapolate)
 
 
+def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
+    """Return the values of a `PchipInterpolator`, or derivatives of order `der`; a list of orders gives a list."""
+    if not is_traced(xi, yi, x):
+        return scipy_interpolate.pchip_interpolate(xi, yi, x, der, axis)
+    interpolant = PchipInterpolator(xi, yi, axis)
+    return [interpolant(x, nu) for nu in der] if isinstance(der, (list, tuple)) else interpolant(x, der)
+
+
 def _real_data(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
     x, y, along = data(name, x, y, axis, 2)
     if y.dtype.kind == "c":

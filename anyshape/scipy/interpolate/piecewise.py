@@ -13,12 +13,13 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import axis_of, is_traced, sizes
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.results.fixed_attributes import FixedAttributes
 from anyshape.support.packages import scipy_interpolate
 from anyshape.tracing.trace import as_value
 from anyshape.tracing.tree_nodes import register_class
 
 
-class Interpolant:
+class Interpolant(FixedAttributes):
     """Function of points that is made of arrays, and a tree of these.
 
     `parts` are the attributes that hold arrays, `settings` the others. `extrapolate` and `axis` are as in SciPy.
@@ -154,17 +155,16 @@ class PPoly(Interpolant):
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
         c = xp.asarray(c)
-        self.c, self.x = c.astype(np.complex128 if c.dtype.kind == "c" else np.float64), xp.asarray(x, np.float64)
+        c = c.astype(np.complex128 if c.dtype.kind == "c" else np.float64)
+        self.c = xp.moveaxis(xp.moveaxis(c, axis + 1, 0), axis + 1, 0) if axis else c
+        self.x, self.axis = xp.asarray(x, np.float64), axis
         self.extrapolate = True if extrapolate is None else extrapolate
-        self.axis = axis
-        if axis:
-            self.c = xp.moveaxis(xp.moveaxis(self.c, axis + 1, 0), axis + 1, 0)
 
     @classmethod
     def made_of(cls, c: Any, x: Any, extrapolate: Any, axis: int) -> PPoly:
         """Return a piecewise polynomial whose pieces are along the second axis of c."""
-        made = PPoly(c, x, extrapolate)
-        made.axis = axis
+        made = object.__new__(PPoly)
+        made.c, made.x, made.extrapolate, made.axis = c, x, extrapolate, axis
         return made
 
     def of_scipy(self) -> Any:

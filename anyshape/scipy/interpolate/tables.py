@@ -16,6 +16,7 @@ from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.interpolate.bspline import make_interp_spline
 from anyshape.scipy.interpolate.piecewise import shaped
+from anyshape.scipy.results.fixed_attributes import FixedAttributes
 from anyshape.support.packages import scipy_interpolate
 from anyshape.tracing.trace import as_value
 from anyshape.transforms.control import check
@@ -28,7 +29,7 @@ def _extrapolates(fill_value: Any) -> bool:
     return isinstance(fill_value, str) and fill_value == "extrapolate"
 
 
-class interp1d:
+class interp1d(FixedAttributes):
     """Interpolant of a table along one axis of y, by SciPy's `kind`: "linear", "nearest", "previous", "cubic", ...
 
     Points outside are a CheckError of the run, unless `bounds_error` is False or there is a `fill_value`.
@@ -49,6 +50,8 @@ class interp1d:
         self.traced = is_traced(x, y) or (not free and is_traced(*_both(fill_value)))
         arguments = (x, y, kind, axis, copy, bounds_error, fill_value, assume_sorted)
         self._of_scipy = None if self.traced else scipy_interpolate.interp1d(*arguments)
+        if self._of_scipy is not None:
+            x, y, assume_sorted = self._of_scipy.x, self._of_scipy.y, True  # the same memory
         x, y = xp.asarray(x), xp.asarray(y)
         self.axis = axis_of(axis, y.ndim, "interp1d")
         if x.ndim != 1:
@@ -117,7 +120,16 @@ def _is_nan(fill_value: Any) -> bool:
     return isinstance(fill_value, float) and np.isnan(fill_value)
 
 
-class RegularGridInterpolator:
+def interpn(
+    points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
+) -> Any:
+    """Return values on a rectangular grid between its points; see `RegularGridInterpolator`."""
+    if not is_traced(*points, values, *(xi if isinstance(xi, tuple) else (xi,))):
+        return scipy_interpolate.interpn(points, values, xi, method, bounds_error, fill_value)
+    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
+
+
+class RegularGridInterpolator(FixedAttributes):
     """Interpolant of values on a rectangular grid, by `method` "linear" or "nearest".
 
     `points` are vectors, one for each of the first axes of the values. Points outside are a CheckError of the run,
@@ -135,12 +147,12 @@ class RegularGridInterpolator:
     ) -> None:
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
         self.traced = is_traced(*points, values, fill_value)
-        self._of_scipy = None
         if not self.traced:
             make = scipy_interpolate.RegularGridInterpolator
             self._of_scipy = make(points, values, method, bounds_error, fill_value, **options)
             self.grid, self.values = self._of_scipy.grid, self._of_scipy.values
             return
+        self._of_scipy = None
         choice_of("RegularGridInterpolator", "method", method, ("linear", "nearest"))
         values = xp.asarray(values)
         self.values = values if values.dtype.kind in "fc" else values.astype(np.float64)

@@ -14,11 +14,12 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced
+from anyshape.scipy.results.fixed_attributes import FixedAttributes
 from anyshape.support.packages import scipy_sparse
 from anyshape.tracing.tree_nodes import register_class
 
 
-class SparseMatrix:
+class SparseMatrix(FixedAttributes):
     """Matrix of values `data` at rows and columns; values at equal positions add up. It is a tree of these arrays.
 
     `A @ x`, `x @ A`, products and sums of matrices with numbers, `A.T` and `A.toarray()` are traced. Concrete matrices

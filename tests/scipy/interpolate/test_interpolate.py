@@ -93,6 +93,8 @@ def test_concrete_data_and_traced_points():
     at(1.0)
     spline.c[...] = 0
     np.testing.assert_array_equal(at(1.0), [0, 0])  # what is captured is read in each call
+    with pytest.raises(AttributeError, match="make another one"):
+        spline.c = np.ones_like(spline.c)  # a program that captured the spline would not know
     single = interpolate.CubicSpline(x, y[:, 0])
     np.testing.assert_allclose(single.roots(), scipy.interpolate.CubicSpline(x, y[:, 0]).roots())
     returned = jit(lambda y: interpolate.CubicSpline(x, y))(y)
@@ -174,6 +176,25 @@ def test_regular_grids(method):
             xi[0, 0, 0] = np.nan
             np.testing.assert_allclose(traced(a, b, v, xi), make(scipy.interpolate, a, b, v)(xi), 1e-12, 1e-12)
         assert traced.cache_info().traces == 1
+
+
+def test_functions_of_data_and_points():
+    x, y = table(5)
+    traced = jit(lambda y, v: interpolate.pchip_interpolate(x, y, v, [0, 1]))
+    for actual, expected in zip(
+        traced(y, POINTS), scipy.interpolate.pchip_interpolate(x, y, POINTS, [0, 1]), strict=True
+    ):
+        np.testing.assert_allclose(actual, expected, 1e-9, 1e-9)
+    grid = (np.arange(3.0), np.arange(4.0))
+    values = np.arange(12.0).reshape(3, 4) ** 2
+    xi = np.array([[0.3, 1.2], [2.0, 3.0]])
+    expected = scipy.interpolate.interpn(grid, values, xi)
+    np.testing.assert_allclose(jit(lambda v: interpolate.interpn(grid, v, xi))(values), expected, 1e-12)
+    line = interpolate.interp1d(x, y[:, 0])
+    inside = jit(lambda v: line(v))
+    before = inside(x[1])
+    line.y[...] = 2 * line.y
+    np.testing.assert_allclose([inside(x[1]), line(x[1])], [2 * before] * 2)
 
 
 def test_derivatives_and_bounds_of_regular_grids():
