@@ -15,4 +15,4 @@ class FixedAttributes:
         if name in vars(self):
             problem = f"attribute {name!r} of {type(self).__name__} cannot be set again: make another one"
             raise AttributeError(problem, name=name, obj=self)
-        vars(self)[name] = value
+        object.__setattr__(self, name, value)
