@@ -11,6 +11,7 @@ from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.sizes.expr import DimVar, Size
 
 _MOST_CONNECTED = 100  # the nearest ones are used
+_FEW = 8  # claims, up to which all are looked at sooner than an index is made
 _NONE: Mapping[int, Claim] = MappingProxyType({})
 
 
@@ -61,6 +62,9 @@ class Claims:
         """Return the claims about some of the variables."""
         if not self._claims:
             return ()
+        if self._by_variable is None and len(self._claims) <= _FEW:
+            wanted = frozenset(variables)
+            return [c for c in self._claims.values() if not wanted.isdisjoint(c.variables())]
         index, about = self._indexed(), dict[int, Claim]()
         for variable in variables:
             if variable in index:

@@ -51,3 +51,13 @@ def test_what_is_left_implies_what_was_left_out():
             gap = expr.sub(expr.sub(claim.left, claim.right), expr.sub(stronger.left, stronger.right))
             assert isinstance(gap, int) and gap >= 0
         assert all(bound_of(a)[0] != bound_of(b)[0] for a, b in itertools.combinations(left, 2))
+
+
+def test_claims_about_variables_are_the_same_with_and_without_an_index():
+    rng = random.Random(1)
+    w = random_claims.world(rng)
+    made = [random_claims.general_claim(rng, w, 2).claim for _ in range(8)]
+    few, indexed = Claims(made), Claims(made)
+    for variable in {v for c in made for v in c.variables()}:
+        indexed.near(variable)
+        assert {id(c) for c in few.about([variable])} == {id(c) for c in indexed.about([variable])}
