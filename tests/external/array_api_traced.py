@@ -13,6 +13,7 @@ from hypothesis import Phase, settings
 
 import anyshape
 import anyshape.numpy as anp
+from anyshape.graph.ir.builder import Traced
 
 
 def is_array(leaf):
@@ -35,7 +36,7 @@ def traced(function):
                 filled[i] = array
             arguments, options = optree.tree_unflatten(structure, filled)
             result = function(*arguments, **options)
-            if all(isinstance(leaf, anp.ndarray) for leaf in optree.tree_leaves(result)):
+            if all(isinstance(leaf, Traced | np.ndarray | np.generic) for leaf in optree.tree_leaves(result)):
                 return result
             outside.append(result)
             return None

@@ -37,8 +37,10 @@ def sample(draw, size):
 
 @pytest.mark.parametrize(
     ("make", "draw"),
-    [*[(MAKERS["Generator"], d) for d in DRAWS], *[(MAKERS["RandomState"], d) for d in LEGACY]],
-    ids=str,
+    [
+        *[pytest.param(MAKERS["Generator"], d, id=f"Generator-{d}") for d in DRAWS],
+        *[pytest.param(MAKERS["RandomState"], d, id=f"RandomState-{d}") for d in LEGACY],
+    ],
 )
 def test_one_trace_draws_as_numpy_at_every_size(make, draw):
     traced, eager = make(), make()

@@ -27,7 +27,7 @@ from numpy.random import (  # type: ignore[attr-defined]
 )
 
 from anyshape.graph.ir.builder import active
-from anyshape.support.packages import closed_over_generators
+from anyshape.numpy.random import closed_over
 
 __all__ = [
     "MT19937", "PCG64", "PCG64DXSM", "SFC64", "BitGenerator", "Generator", "Philox", "RandomState", "SeedSequence",
@@ -51,7 +51,7 @@ def _of_global(name: str, method: str = "") -> Any:
         builder = active()
         if builder is None:
             return function(*args, **kwargs)
-        return getattr(closed_over_generators.traced_form(_GLOBAL, builder), method or name)(*args, **kwargs)
+        return getattr(closed_over.traced_form(_GLOBAL, builder), method or name)(*args, **kwargs)
 
     draw.__name__ = draw.__qualname__ = name
     draw.__module__, draw.__doc__ = "anyshape.numpy.random", function.__doc__
