@@ -175,7 +175,7 @@ def convolved(w: Any, x: Any) -> Any:
     dx = np.zeros_like(x)
     for a, b in np.ndindex(3, 3):
         dx[:, :, a : a + y.shape[1], b : b + y.shape[2]] += np.moveaxis(np.tensordot(dy, w[:, :, a, b], (3, 0)), 3, 1)
-    return (y * y).sum(), dw, dx
+    return (y * y).sum(), (dw, dx)
 
 
 BY_HAND: dict[str, Callable[..., Any]] = {

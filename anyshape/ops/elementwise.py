@@ -316,7 +316,7 @@ def real(x: Any) -> Any:
     if x.dtype.kind != "c":
         return x
     part = _real(x)
-    if not isinstance(part, Traced):
+    if not isinstance(x, Traced):
         return part
     return part.view_of(x, real, lambda base, new: make_complex(new, imag(base)), "real")
 
@@ -326,7 +326,7 @@ def imag(x: Any) -> Any:
     if x.dtype.kind != "c":
         return lift(0, x)
     part = _imag(x)
-    if not isinstance(part, Traced):
+    if not isinstance(x, Traced):
         return part
     return part.view_of(x, imag, lambda base, new: make_complex(real(base), new), "imag")
 

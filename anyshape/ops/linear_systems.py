@@ -76,7 +76,7 @@ banded_solve_op = define(
     probe=None,
     **_COMMON,
 )
-refuse(itself, banded_solve_op)
+refuse(itself, row_order_op, banded_solve_op)
 
 
 def lu(a: Operand) -> tuple[Any, Any]:

@@ -74,7 +74,8 @@ def _cubes(count: int) -> OpCost:
 def _bartels_stewart(a: Applied) -> Size:
     """Count two Schur decompositions and products with their vectors."""
     sides = [expr.mul(25, expr.mul(elements(x), x[-1])) for x in a.inputs[:2]]
-    return expr.add(expr.add(*sides), expr.mul(5, expr.mul(elements(a.inputs[2]), a.inputs[0][-1])))
+    products = expr.mul(elements(a.inputs[2]), expr.add(a.inputs[0][-1], a.inputs[1][-1]))
+    return expr.add(expr.add(*sides), expr.mul(5, products))
 
 
 _FUNCTION = kinds.one_of(*FUNCTIONS)

@@ -38,6 +38,11 @@ class Moves(NamedTuple):
     dilation: tuple[Size, ...]
     window_dilation: tuple[Size, ...]
 
+    @property
+    def spatial(self) -> int:
+        """Number of spatial axes."""
+        return len(self.sizes)
+
     def back(self, window: Sequence[Size], sizes: Sequence[Size]) -> Moves:
         """Return the moves that bring results back to operands of these sizes, with the window reversed."""
         low = [

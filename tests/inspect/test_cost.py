@@ -22,6 +22,7 @@ from anyshape.ops.contraction import terms_of
 from anyshape.ops.core.apply import KERNELS, resolve
 from anyshape.ops.core.contraction_order import choose_path
 from anyshape.ops.core.flop_counts import ceil_log2
+from anyshape.scipy.linalg import expm, solve_triangular
 from tests.laws.sweep import arrays_of, few_combinations, first_program, is_error, outcome, rows
 
 F64 = np.dtype(np.float64)
@@ -118,7 +119,19 @@ COUNTED = {
     "fft": lambda x, axis, norm, inverse: 5 * per_line(x, axis),
     "rfft": lambda x, axis, norm: 5 * per_line(x, axis),
     "irfft": lambda x, axis, norm, length: 5 * per_line(np.fft.irfft(x, length, axis), axis),
+    **dict.fromkeys(("dct", "dst"), lambda x, axis, norm, **of_kind: 5 * per_line(x, axis)),
     **dict.fromkeys(("cholesky", "det", "slogdet", "lu_factor"), lambda a: a.size * a.shape[-1]),
+    "cholesky_cotangent": lambda a, cotangent: 2 * a.size * a.shape[-1],
+    "lu": lambda a: a.size * min(a.shape[-2:]),
+    "row_order": lambda pivots: pivots.size,
+    "banded_solve": lambda ab, b, lower, upper, transposed: 2 * lower * ab.size + 2 * (2 * lower + upper + 1) * b.size,
+    "matrix_function": lambda a, function: 25 * a.size * a.shape[-1],
+    "matrix_function_derivative": lambda a, e, function: 200 * a.size * a.shape[-1],
+    "sylvester": lambda a, b, q: (
+        25 * a.size * a.shape[-1] + 25 * b.size * b.shape[-1] + 5 * q.size * (a.shape[-1] + b.shape[-1])
+    ),
+    "schur": lambda a, output: 25 * a.size * a.shape[-1],
+    "hessenberg": lambda a: 5 * a.size * a.shape[-1],
     "eigvals": lambda a: 10 * a.size * a.shape[-1],
     "eig": lambda a: 25 * a.size * a.shape[-1],
     "eigvalsh": lambda a, lower: 4 * a.size * a.shape[-1],
@@ -248,7 +261,9 @@ def allows(said, counts):
 DERIVATIVES = {
     "put_add": lambda x, i: np.sum(x[i] ** 2),
     "recurrence": lambda x, i: np.sum(np.cumprod(x, axis=0) ** 2),
-    "triangular_solve": lambda x, i: np.sum(np.linalg.cholesky(x.T @ x + np.eye(3))),
+    "cholesky_cotangent": lambda x, i: np.sum(np.linalg.cholesky(x.T @ x + np.eye(3))),
+    "triangular_solve": lambda x, i: np.sum(solve_triangular(np.linalg.cholesky(x.T @ x + np.eye(3)), x.T)),
+    "matrix_function_derivative": lambda x, i: np.sum(expm(x.T @ x)),
     "adjugate": lambda x, i: np.linalg.det(x.T @ x),
     "sum_to": lambda x, i: np.sum(np.tanh(x + x[:1])),  # of sizes between which nothing is known
 }

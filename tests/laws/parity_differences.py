@@ -84,6 +84,7 @@ WANTED = (
     D(r"norm\(", "of a traced matrix|^error class", "these norms need a decomposition"),
     D("matrix_power", "a negative power|^error class", "an inverse needs a decomposition"),
     D("cross", "must equal 3|not 3", "NumPy deprecates vectors of two elements"),
+    D("union1d", "^value|^special", "which NaN stands for all of them is not specified", case="complex"),
     D("sorted=(False|None)|unique_", "^value|^special|^sign of zero|^shape", "distinct elements are always sorted"),
     D("piecewise", "^accepted", "functions get the whole array, where NumPy indexes it by the mask"),
     # -- arguments that a program takes more strictly, or in another order
@@ -169,7 +170,7 @@ WANTED = (
         "integer orders are computed by recurrence",
         case="",
     ),
-    D(r"sc\.(hyp|expn)", "DTypeError: .*complex", "functions of parameters take real numbers"),
+    D(r"sc\.(hyp|expn|loggamma|ellipr)", "DTypeError: .*complex", "functions of parameters take real numbers"),
     D(r"sc\.expn", "^special", "SciPy takes orders beyond 32 bits modulo 2**32"),
     D(r"sc\.n?bdtr", "^special|^value", "SciPy truncates a number of trials with a fraction, and converts NaN to one"),
     D("(var|std).*dtype=complex", "^value|^special", "real data are squared before they are cast"),

@@ -356,6 +356,7 @@ np.array: F([x, y]); F([x, 1]); F(x)
 np.asarray:
 np.asanyarray:
 np.ascontiguousarray:
+np.asfortranarray:
 np.arange: F(3, like=x); F(x.shape[0], like=x)
 np.linspace: F(x, y); F(x, y, 3); F(x, 2, 3); F(0, x, 4, endpoint=False); F(x, y, 3, retstep=True);
     F(x, y, 3, dtype=int); F(x, y, 3, axis=-1); F(x, y, 1); F(x, y, 0); F(x, y, -1); F(x, y, 2.0);

@@ -179,7 +179,7 @@ def directions(workload, args, rng):
 @pytest.mark.parametrize("key", [k for k in workloads.WORKLOADS if workloads.WORKLOADS[k].computes != "hvp"])
 def test_what_is_written_by_hand_is_the_derivative_of_the_loss(key):
     workload, rng = workloads.WORKLOADS[key], np.random.default_rng(0)
-    loss = functools.partial(workload.loss, SimpleNamespace(np=np, erf=erf))
+    loss = functools.partial(workload.loss, SimpleNamespace(np=np, erf=erf, conv=workloads.by_shifts(np)))
     (args,) = workloads.mapped(wide, workload.make(0.001, 1))
     result = BY_HAND[key](*args)
     value, derivatives = (loss(*args), result) if workload.computes == "grad" else result

@@ -1,6 +1,7 @@
 """Write `docs/functions.md`, or check it: `python -m tests.survey [--check] [MODULE ...]`."""
 
 import argparse
+import logging
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is out of date")
     options = parser.parse_args(arguments)
+    logging.getLogger("anyshape").setLevel(logging.ERROR)
     text = page.write()
     if not options.check:
         PAGE.write_text(text)

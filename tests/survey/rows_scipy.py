@@ -140,7 +140,7 @@ NDIMAGE = {
     **rows_like("F(x, 3)", "uniform_filter1d maximum_filter1d minimum_filter1d"),
     **rows_like("F(A)", "sobel prewitt laplace spline_filter"),
     "map_coordinates": "F(A, np.stack([x * 4, y * 3]), order=1)",
-    "affine_transform": "F(A, M, order=1)",
+    "affine_transform": "F(A, M, 0.13, order=1, mode='nearest')",
     "rotate": "F(A, 30.0, order=1, reshape=False)",
     "zoom": "F(A, 1.5, order=1)",
     "shift": "F(A, 0.4, order=1)",

@@ -2,7 +2,6 @@
 
 import ast
 import dataclasses
-import logging
 import re
 import warnings
 
@@ -14,7 +13,6 @@ import anyshape.numpy as anp
 from anyshape.errors import AnyshapeError
 from tests.survey.operands import DIFFERENTIABLE, OPERANDS, N, shorten, varied
 
-logging.getLogger("anyshape").setLevel(logging.ERROR)
 YES, NONE = "yes", "-"
 
 

@@ -15,7 +15,7 @@ def _convolution(ctx, size, batched, x, w, *, batch, contract, method, **params)
         return wd.convolution(x, w, moves, batch=batch + 1, contract=contract, method=method)
     x, w = (mv.move_axes(v, (0,), (batch,)) if carries else v for v, carries in zip((x, w), batched, strict=True))
     out = wd.convolution(x, w, moves, batch=batch, contract=contract, method=method)
-    free_of_x = ctx.rank(x) - batch - contract - len(moves.sizes)
+    free_of_x = ctx.rank(x) - batch - contract - moves.spatial
     return mv.move_axes(out, (batch if batched[0] else batch + free_of_x,), (0,))
 
 

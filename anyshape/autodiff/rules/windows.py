@@ -28,7 +28,7 @@ def _groups(ctx, x, batch, contract, spatial):
 
 def _convolution_back_x(ctx, ct, x, w, *, batch, contract, method, sources=(), **params):
     moves = _moves(ctx, params)
-    spatial = len(moves.sizes)
+    spatial = moves.spatial
     (b, free, contracted, along), rank = _groups(ctx, w, batch, contract, spatial), ctx.rank(x)
     shape = ctx.shape(w)
     reversed_window = mv.rev(mv.transpose(w, (*b, *contracted, *free, *along)), along)
@@ -38,7 +38,7 @@ def _convolution_back_x(ctx, ct, x, w, *, batch, contract, method, sources=(), *
 
 def _convolution_back_w(ctx, ct, x, w, *, batch, contract, method, sources=(), **params):
     moves = _moves(ctx, params)
-    spatial, rank = len(moves.sizes), ctx.rank(w)
+    spatial, rank = moves.spatial, ctx.rank(w)
     b, free, contracted, along = _groups(ctx, x, batch, contract, spatial)
     theirs = tuple(range(batch + len(free), ctx.rank(ct) - spatial))
     results = tuple(range(ctx.rank(ct) - spatial, ctx.rank(ct)))

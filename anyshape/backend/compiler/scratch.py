@@ -46,6 +46,16 @@ def like_first_operand(times: int) -> Scratch:
     return scratch
 
 
+def by_blocks(block: int) -> Scratch:
+    """Return the bound of a kernel that computes blocks of so many bytes from copies of its operands as float64."""
+
+    def scratch(step: Step) -> Size | None:
+        copies = total_bytes(bytes_of(m, 8) for m in (*step.metas, *step.results))
+        return None if copies is None else expr.add(block, expr.mul(2, copies))
+
+    return scratch
+
+
 def positions(times: int) -> Scratch:
     """Return the bound of a kernel that copies its operands and makes so many positions per element of them."""
 

@@ -115,3 +115,18 @@ def is_one(a: Any, b: Any) -> bool:
     """Return whether two things are one, where a stand-in is the generator, or the method, that it stands for."""
     a, b = (x.method if type(x) is _Method else original_of(x) for x in (a, b))
     return a is b
+
+
+def of_global(name: str, method: str = "") -> Any:
+    """Return a function of `numpy.random` that draws in traces too, from the global generator."""
+    function = getattr(np.random, name)
+
+    def draw(*args: Any, **kwargs: Any) -> Any:
+        builder = active()
+        if builder is None:
+            return function(*args, **kwargs)
+        return getattr(traced_form(np.random.mtrand._rand, builder), method or name)(*args, **kwargs)
+
+    draw.__name__ = draw.__qualname__ = name
+    draw.__doc__ = function.__doc__
+    return draw

@@ -1,11 +1,13 @@
 """Traits of special functions: elementwise, expensive, and as slow for singles as for doubles, as measured of SciPy."""
 
+from anyshape.backend.compiler import scratch
 from anyshape.backend.compiler.op_traits import ElementTime, declare
 from anyshape.backend.compiler.traits.elementwise import ELEMENTWISE
 from anyshape.ops import special as sp
 
 SPECIAL = ELEMENTWISE._replace(time=ElementTime(7.0, 7.0))
-QUADRATURE = ELEMENTWISE._replace(time=ElementTime(1500.0, 1500.0))
+# of 256 elements at once: up to 24 arrays of 64 points for each
+QUADRATURE = ELEMENTWISE._replace(time=ElementTime(1500.0, 1500.0), scratch=scratch.by_blocks(24 * 64 * 256 * 8))
 
 declare(SPECIAL, sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op)
 declare(SPECIAL, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op)
