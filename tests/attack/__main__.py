@@ -29,8 +29,13 @@ def main(arguments: list[str] | None = None) -> int:
     if options.repeat:
         print(repeat(ATTACKS[names[0]], int(options.repeat.partition(":")[2])))
         return 0
-    logging.getLogger("anyshape").setLevel(logging.ERROR)  # programs ask for sizes on purpose
-    report = run([ATTACKS[name] for name in names], options.seed, 60 * options.minutes)
+    package = logging.getLogger("anyshape")
+    level = package.level
+    package.setLevel(logging.ERROR)  # programs ask for sizes on purpose
+    try:
+        report = run([ATTACKS[name] for name in names], options.seed, 60 * options.minutes)
+    finally:
+        package.setLevel(level)
     print("\n".join(report.lines()))
     return bool(report.findings)
 
