@@ -8,6 +8,7 @@ Small parameters are raised by 1 at points near their end, by the recurrences DL
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,13 @@ from anyshape.ops.core.bell_polynomials import bell_polynomial, bell_polynomial_
 POINTS, BLOCK = 64, 256  # elements at once: points times elements stay in the cache
 DEPTH = 45.0  # the density at the end of the interval is exp(-DEPTH) of the one at its start
 SMALL = 0.5
-_NODES, _WEIGHTS = (np.polynomial.legendre.leggauss(POINTS)[0] + 1) / 2, np.polynomial.legendre.leggauss(POINTS)[1]
+
+
+@functools.cache
+def _quadrature() -> tuple[Any, Any]:
+    """Return nodes between 0 and 1, and weights; made at their first use, since that takes milliseconds."""
+    nodes, weights = np.polynomial.legendre.leggauss(POINTS)
+    return (nodes + 1) / 2, weights
 
 
 def by_blocks(compute: Callable[..., Any], *operands: Any) -> Any:
@@ -69,8 +76,9 @@ def _mean_of_gamma_tail(order: int, a: Any, x: Any, center: Any, cumulants: list
     """Integrate over v = |log(t / x)| below x where `center` is negative, and above it elsewhere."""
     is_lower, excess = center < 0, x - a
     length = np.where(is_lower, _length_below(a, x), _length_above(x, excess))
-    v = np.where(is_lower, -1.0, 1.0)[:, None] * (length[:, None] * _NODES)
-    weights = _WEIGHTS * np.exp(-excess[:, None] * v - x[:, None] * (np.expm1(v) - v))
+    nodes, weights = _quadrature()
+    v = np.where(is_lower, -1.0, 1.0)[:, None] * (length[:, None] * nodes)
+    weights = weights * np.exp(-excess[:, None] * v - x[:, None] * (np.expm1(v) - v))
     polynomial = bell_polynomial(order, lambda k: center[:, None] + v if k == 1 else cumulants[k - 2][:, None])
     return (weights * polynomial).sum(-1) / weights.sum(-1)
 
@@ -142,8 +150,9 @@ def _derivative_of_beta_tail(orders: tuple[int, int], a: Any, b: Any, x: Any) ->
     is_lower = np.log(x) - np.log1p(-x) < sc.psi(a) - sc.psi(b)
     near, far = np.where(is_lower, a, b), np.where(is_lower, b, a)
     odds = np.where(is_lower, x, 1 - x), np.where(is_lower, 1 - x, x)
-    log_near, log_far = _log_ratios(_length_of_beta(near, far, odds[0])[:, None] * _NODES**2, *odds)
-    weights = _WEIGHTS * _NODES * np.exp(near[:, None] * log_near + far[:, None] * log_far)
+    nodes, weights = _quadrature()
+    log_near, log_far = _log_ratios(_length_of_beta(near, far, odds[0])[:, None] * nodes**2, *odds)
+    weights = weights * nodes * np.exp(near[:, None] * log_near + far[:, None] * log_far)
     at_x = _log_density_of_beta(a, b, x)
     ratios = {
         (1, 0): np.where(is_lower[:, None], log_near, log_far),
