@@ -109,7 +109,7 @@ def install(folder):
         checkpoint=anyshape.checkpoint,
         deriv=unary_to_nary(lambda f, x: anyshape.jvp(f, (x,), (ones(x),))[1]),
         elementwise_grad=unary_to_nary(lambda f, x: anyshape.grad(lambda x: anp.sum(f(x)))(x)),
-        holomorphic_grad=unary_to_nary(lambda f, x: anp.conj(anyshape.grad(lambda x: anp.real(f(x)))(x))),
+        holomorphic_grad=unary_to_nary(lambda f, x: anyshape.grad(lambda x: anp.real(f(x)))(x)),
         value_and_grad=unary_to_nary(lambda f, x: anyshape.value_and_grad(f)(x)),
         grad_and_aux=unary_to_nary(lambda f, x: anyshape.grad(f, has_aux=True)(x)),
         hessian=unary_to_nary(lambda f, x: anyshape.hessian(f)(x)),
