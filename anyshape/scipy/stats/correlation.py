@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.stats.ranks import rankdata
 from anyshape.scipy.stats.summaries import count_of, floats
@@ -53,10 +57,10 @@ def _paired(function: str, x: Any, y: Any, alternative: str) -> tuple[Any, Any]:
 
 
 def _correlation(x: Any, y: Any, axis: Any) -> Any:
-    """Return the correlation of samples along an axis, between -1 and 1; NaN where one of them is constant."""
+    """Return the correlation of samples along an axis, between -1 and 1; NaN for constant or too few samples."""
     x, y = (v - xp.mean(v, axis=axis, keepdims=True) for v in (x, y))
     x, y = (v / xp.linalg.vector_norm(v, axis=axis, keepdims=True) for v in (x, y))
-    return xp.clip(xp.sum(x * y, axis=axis), -1.0, 1.0)
+    return xp.where(count_of(x, axis) < 2, np.nan, xp.clip(xp.sum(x * y, axis=axis), -1.0, 1.0)).astype(x.dtype)
 
 
 @_stats
@@ -73,7 +77,9 @@ def pearsonr(
     if axis is None:
         x, y, axis = xp.ravel(x), xp.ravel(y), 0
     ctx = context_of("pearsonr", x, y)
-    ctx.require_equal(xp.shape(x)[axis], xp.shape(y)[axis], "x and y have equal lengths")
+    count = sizes(x)[axis]
+    ctx.require_equal(count, sizes(y)[axis], "x and y have equal lengths")
+    ctx.require(at_least(count, 2), f"x and y have {count} samples, and need at least 2")
     r = _correlation(x, y, axis)
     half = count_of(x, axis) / 2 - 1
     safe = xp.where(half > 0, half, 1.0)
@@ -90,7 +96,7 @@ def spearmanr(
         raise ArgumentError("spearmanr", "a", "is not one of two vectors", "pass two vectors")
     floats("spearmanr", a, nan_policy)
     x, y = _paired("spearmanr", a, b, alternative)
-    context_of("spearmanr", x, y).require_equal(x.shape[0], y.shape[0], "a and b have equal lengths")
+    context_of("spearmanr", x, y).require_equal(sizes(x)[0], sizes(y)[0], "a and b have equal lengths")
     r = _correlation(rankdata(x), rankdata(y), 0)
     freedom = count_of(x, 0) - 2
     t = r * xp.sqrt(freedom / ((r + 1.0) * (1.0 - r)))
@@ -108,7 +114,8 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> LinregressResu
     x, y = _paired("linregress", x, y, alternative)
     if x.ndim != 1:
         raise ArgumentError("linregress", "x", f"has {x.ndim} axes", "pass vectors")
-    context_of("linregress", x, y).require_equal(x.shape[0], y.shape[0], "x and y have equal lengths")
+    context_of("linregress", x, y).require_equal(sizes(x)[0], sizes(y)[0], "x and y have equal lengths")
+    x, y = x.astype(np.float64), y.astype(np.float64)
     n = count_of(x, 0)
     mean_x, mean_y = xp.mean(x), xp.mean(y)
     dx, dy = x - mean_x, y - mean_y

@@ -9,7 +9,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import refuse
-from anyshape.numpy.operands.promotion import is_traced, result_type
+from anyshape.numpy.operands.promotion import is_traced, result_type, sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg import solve_triangular
 from anyshape.support.packages import scipy_stats
@@ -31,7 +31,9 @@ class gaussian_kde:
             weights = xp.asarray(weights, dtype=np.float64)
             if weights.ndim != 1:
                 raise ArgumentError("gaussian_kde", "weights", f"has {weights.ndim} axes", "pass a vector")
-            context_of("gaussian_kde", weights).require_equal(weights.shape[0], self.n, "a weight for each point")
+            context_of("gaussian_kde", weights).require_equal(
+                sizes(weights)[0], sizes(self.dataset)[1], "a weight for each point"
+            )
             weights = weights / xp.sum(weights)
         self.weights = xp.ones(self.n) / self.n if weights is None else weights
         self.neff = 1.0 / xp.sum(self.weights**2)
@@ -74,7 +76,7 @@ class gaussian_kde:
         one_point = points.shape[0] == 1 and self.d != 1
         points = points.T if one_point else points
         ctx = context_of("gaussian_kde", points, self.dataset)
-        ctx.require_equal(points.shape[0], self.d, "points have the number of rows of the dataset")
+        ctx.require_equal(sizes(points)[0], sizes(self.dataset)[0], "points have the number of rows of the dataset")
         factor = xp.linalg.cholesky(self.covariance)
         white, targets = (solve_triangular(factor, v, lower=True) for v in (self.dataset, points))
         distances = xp.sum((white[:, :, None] - targets[:, None, :]) ** 2, axis=0)

@@ -119,6 +119,7 @@ def test_pairs_of_samples(name):
     for n in (3, 4, 9):
         x, y = RNG.normal(size=(2, n))
         np.testing.assert_allclose(traced(x, y), PAIRS[name](scipy.stats, x, y), 1e-9)
+    assert traced.cache_info().traces == 1
     if name != "spearmanr":
         check_grads(lambda x, y: PAIRS[name](stats, x, y)[0], (x, y), order=2)
 
@@ -128,6 +129,21 @@ def test_two_points_have_a_perfect_correlation():
     for function in (PAIRS["pearsonr"], PAIRS["linregress"]):
         traced = jit(lambda x, y, function=function: function(stats, x, y))
         np.testing.assert_allclose(traced(x, y), function(scipy.stats, x, y))
+
+
+def test_correlations_of_few_samples_are_refused_or_not_a_number():
+    for n in (0, 1):
+        x = np.arange(1.0, n + 1)
+        with pytest.raises(ValueError, match="at least 2"):
+            jit(lambda x: stats.pearsonr(x, 2 * x).statistic)(x)
+        assert np.isnan(jit(lambda x: stats.spearmanr(x, 2 * x))(x)).all()
+        assert np.isnan(scipy.stats.spearmanr(x, 2 * x)).all()
+
+
+def test_a_line_through_single_precision_points_is_in_double_precision():
+    x = np.array([1, 2, 3], np.float32)
+    line = jit(lambda x: tuple(stats.linregress(x, x**2)))(x)
+    np.testing.assert_allclose(line, scipy.stats.linregress(x.astype(float), x.astype(float) ** 2), 1e-12)
 
 
 @pytest.mark.parametrize("method", ["average", "min", "max", "dense", "ordinal"])
@@ -144,6 +160,8 @@ def test_densities_of_samples(name):
     for n, m in [(6, 4), (9, 1)]:
         x, p = RNG.uniform(0.5, 2, (2, n)), RNG.uniform(0.5, 2, (2, m))
         np.testing.assert_allclose(traced(x, p), DENSITIES[name](scipy.stats, x, p), 1e-10)
+    if name != "kde times normal":  # whose row makes np.ones of a size
+        assert traced.cache_info().traces == 1
     if name not in ("weights", "kde times normal"):
         line = jit(lambda x, p: DENSITIES[name](stats, x, p))(x[0], p[0])
         np.testing.assert_allclose(line, DENSITIES[name](scipy.stats, x[0], p[0]), 1e-10)
