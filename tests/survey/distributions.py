@@ -4,6 +4,7 @@ import scipy.stats
 
 from anyshape.scipy.stats import FAMILIES, FORMS
 
+# shape parameters by family; families without any are not listed
 SHAPES = {
     "t": (2.7,),
     "gennorm": (1.3,),

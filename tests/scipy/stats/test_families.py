@@ -8,47 +8,8 @@ from anyshape import grad, jit, vmap
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.scipy import stats
 from anyshape.scipy.stats import FORMS
+from tests.survey.distributions import SHAPES
 
-# shape parameters by family; families without any are not listed
-SHAPES = {
-    "t": (2.7,),
-    "gennorm": (1.3,),
-    "skewnorm": (1.5,),
-    "johnsonsu": (0.7, 1.4),
-    "beta": (1.7, 2.3),
-    "powerlaw": (1.6,),
-    "triang": (0.3,),
-    "truncnorm": (-0.7, 1.9),
-    "vonmises": (1.2,),
-    "wrapcauchy": (0.4,),
-    "gamma": (2.2,),
-    "chi2": (3.3,),
-    "chi": (2.4,),
-    "invgamma": (4.4,),
-    "lognorm": (0.7,),
-    "invgauss": (0.8,),
-    "weibull_min": (1.7,),
-    "weibull_max": (1.7,),
-    "pareto": (4.2,),
-    "lomax": (4.2,),
-    "fisk": (2.3,),
-    "burr12": (2.0, 1.6),
-    "gompertz": (0.9,),
-    "nakagami": (1.4,),
-    "f": (3.2, 6.7),
-    "bernoulli": (0.3,),
-    "binom": (7.0, 0.4),
-    "poisson": (2.3,),
-    "geom": (0.3,),
-    "nbinom": (3.5, 0.4),
-    "betabinom": (7.0, 1.2, 2.3),
-    "hypergeom": (20.0, 7.0, 12.0),
-    "randint": (2.0, 9.0),
-    "logser": (0.6,),
-    "zipf": (2.5,),
-    "dlaplace": (0.8,),
-    "planck": (0.6,),
-}
 POINTS = ("cdf", "sf", "logcdf", "logsf")
 PROBABILITIES = ("ppf", "isf")
 MOMENTS = ("mean", "var", "std", "entropy", "median")
