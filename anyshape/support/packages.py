@@ -30,11 +30,6 @@ def _import(name: str) -> Any:
         return importlib.import_module(name)
 
 
-def load(package: Any) -> None:
-    """Import the module of a row for what that does, such as to fill a table."""
-    package._module()
-
-
 def attributes(package: Any) -> list[str]:
     """Return the names that the module of a row has."""
     return dir(package._module())
@@ -81,6 +76,22 @@ class Package:
                 action()
 
 
+class Folder:
+    """Folder of modules that each enter rows of tables: a module is imported when a row of its family is looked up."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def load(self, family: str) -> None:
+        """Import the module of a family, if the folder has one."""
+        name = f"{self._name}.{family}"
+        try:
+            _import(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+
+
 islpy = Package("islpy")  # integer sets: claims that intervals and models leave open
 optree = Package("optree")  # pytrees of arguments and results: flattened at the first call
 networkx = Package("networkx")  # layers of a drawing, minimum cuts under a memory limit
@@ -108,17 +119,19 @@ rich_markup = Package("rich.markup", extra="demo")
 rich_progress = Package("rich.progress", extra="demo")
 rich_table = Package("rich.table", extra="demo")
 
+# Rows of tables, a module for each family of ops: loaded at the lookup of one of its rows.
+kernels = Folder("anyshape.backend.numpy")
+traits = Folder("anyshape.backend.compiler.traits")
+derivative_rules = Folder("anyshape.autodiff.rules")
+batching_rules = Folder("anyshape.autodiff.batching")
+
 if TYPE_CHECKING:
-    from anyshape.autodiff import batching as batching_rules
     from anyshape.autodiff import jvp as graph_jvp
     from anyshape.autodiff import linearize_transpose as linearize_transpose
-    from anyshape.autodiff import rules as derivative_rules
     from anyshape.autodiff import subgraph_transforms as subgraph_transforms
     from anyshape.autodiff import value_flow as value_flow
     from anyshape.autodiff import vmap as graph_vmap
-    from anyshape.backend import numpy as kernels
     from anyshape.backend.compiler import lower as lower
-    from anyshape.backend.compiler import traits as traits
     from anyshape.graph.prover.solvers import one_variable as one_variable
     from anyshape.graph.prover.solvers import sampled_points as sampled_points
     from anyshape.graph.prover.solvers import small_sizes as small_sizes
@@ -149,11 +162,7 @@ if TYPE_CHECKING:
 else:
     traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
     lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports
-    kernels = Package("anyshape.backend.numpy")  # rows of tables: loaded at the first lookup
-    traits = Package("anyshape.backend.compiler.traits")
-    derivative_rules = Package("anyshape.autodiff.rules")
     subgraph_transforms = Package("anyshape.autodiff.subgraph_transforms")  # element values of loops
-    batching_rules = Package("anyshape.autodiff.batching")
     graph_jvp = Package("anyshape.autodiff.jvp")  # derived graphs
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")

@@ -12,33 +12,38 @@ import pytest
 import scipy.special
 
 import anyshape
-from anyshape.autodiff import batching, rules
 from anyshape.autodiff.linearize_transpose import linearise
 from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, ZERO
-from anyshape.backend import numpy as kernels
-from anyshape.backend.compiler import op_traits, traits
+from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS
 from anyshape.backend.compiler.plan_ops import PLAN_OPS
 from anyshape.errors import AnyshapeError, MissingRuleError
 from anyshape.errors.messages import numpy_name
 from anyshape.graph.ir.builder import Builder, activate
-from anyshape.graph.ir.graph import OPS, Graph, Node, Value
+from anyshape.graph.ir.graph import OPS, Graph, Node, Op, Value
+from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.numpy.arrays.array import Array
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.definition import DEFINITIONS, define
 from anyshape.ops.core.flop_counts import COSTS, MOVES
+from anyshape.support.packages import batching_rules, derivative_rules, kernels, traits
 from tests.laws.sweep import first_program, inexact, rows
 from tests.samples.random import DRAWS
 
-for package in (batching, rules, kernels, traits):  # which `import anyshape` leaves to the first lookup
-    assert package.__all__
+FOLDERS = (kernels, traits, derivative_rules, batching_rules)
 ROOT = Path(anyshape.__file__).resolve().parent
 ALL = sorted(OPS.values(), key=lambda op: (op.family, op.name))
 WITH_PLAN_OPS = [*ALL, *PLAN_OPS.values()]
 WITH_OPERANDS = [op for op in ALL if op in DEFINITIONS and DEFINITIONS[op].operands != (0, 0)]
-every_family = pytest.mark.parametrize("family", sorted({op.family for op in ALL}))
+FAMILIES = sorted({op.family for op in ALL})
+every_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+for _folder in FOLDERS:  # modules that the library imports at the first lookup of one of their rows
+    for _family in FAMILIES:
+        _folder.load(_family)
 
 
 class Table(NamedTuple):
@@ -109,10 +114,45 @@ def test_elementwise_families_are_elementwise(family):
 def test_no_op_is_given_traits_twice(monkeypatch):
     declared = []
     monkeypatch.setattr(op_traits, "declare", lambda traits, *ops: declared.extend(ops))
-    for family in traits.__all__:
-        runpy.run_module(f"{traits.__name__}.{family}")
+    for family in FAMILIES:
+        runpy.run_path(str(ROOT / f"backend/compiler/traits/{family}.py"))
     counts = Counter(declared)
     assert set(counts) == set(TRAITS) and [op for op, times in counts.items() if times > 1] == []
+
+
+def test_a_module_enters_the_rows_of_its_own_family():
+    """So that the lookup of a row finds it, whatever was imported before: each module runs against empty tables."""
+    for folder, tables in (
+        ("backend/numpy", [KERNELS]),
+        ("backend/compiler/traits", [TRAITS]),
+        ("autodiff/rules", [JVPS, TRANSPOSES, SHIFTS]),
+        ("autodiff/batching", [BATCHERS]),
+    ):
+        for family in FAMILIES:
+            entered = rows_entered(ROOT / folder / f"{family}.py", tables)
+            foreign = sorted(f"{op} of {op.family}" for op in entered if op.family != family)
+            assert not foreign, f"{folder}/{family}.py enters rows of {foreign}"
+
+
+def rows_entered(file, tables):
+    """The ops that get a row while a file runs once more; the tables are as before when it has run."""
+    before = [dict(table) for table in tables]
+    try:
+        for table in tables:
+            table.clear()
+        runpy.run_path(str(file))
+        return {op for table in tables for op in table}
+    finally:
+        for table, rows in zip(tables, before, strict=True):
+            table.clear()
+            table.update(rows)
+
+
+def test_a_family_without_a_module_is_a_missing_row():
+    table = OpTable("kernel", "backend/numpy")
+    table.fill_by(kernels.load)
+    with pytest.raises(MissingRuleError, match=r"^stray: .*\n.*backend/numpy/nowhere.py"):
+        table[Op("stray", lambda ctx: None, "nowhere")]
 
 
 def test_no_row_is_for_an_op_that_does_not_exist():

@@ -7,12 +7,14 @@ the module that it names, wherever it is imported.
 import ast
 import subprocess
 import sys
+import textwrap
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from anyshape.graph.ir.graph import OPS
+from anyshape.support import packages
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "anyshape"
@@ -118,7 +120,7 @@ def late_rows():
     return {
         node.targets[0].id: node.value.args[0].value
         for node in nodes_of("support/packages.py")
-        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Package(")
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith(("Package(", "Folder("))
     }
 
 
@@ -200,9 +202,8 @@ def test_an_upward_import_through_the_table_is_seen(file, planted, module):
 
 
 def test_rows_of_modules_loaded_late():
-    """Each names a module that exists and has a user, and type checkers see the same module."""
-    rows = late_rows()
-    own = {name: module for name, module in rows.items() if module.split(".")[0] == "anyshape"}
+    """Each names a module that exists, and type checkers see the same module."""
+    own = {name: module for name, module in late_rows().items() if module.split(".")[0] == "anyshape"}
     assert set(own.values()) <= set(MODULES)
     typed = {
         alias.asname: f"{node.module}.{alias.name}"
@@ -210,9 +211,12 @@ def test_rows_of_modules_loaded_late():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert typed == own
+    assert typed == {n: module for n, module in own.items() if isinstance(getattr(packages, n), packages.Package)}
+
+
+def test_rows_of_modules_loaded_late_have_users():
     users = [n for f in FILES for n in nodes_of(f) if isinstance(n, ast.ImportFrom) and base_of(f, n) == LATE]
-    unused = set(rows) - {alias.name for node in users for alias in node.names}
+    unused = set(late_rows()) - {alias.name for node in users for alias in node.names}
     assert not unused, f"rows of support/packages.py that nothing uses: {sorted(unused)}"
 
 
@@ -227,7 +231,7 @@ def test_rows_are_imported_by_name():
         f"anyshape/{file}:{node.lineno} {ast.unparse(node)}"
         for file, node in import_statements()
         for alias in node.names
-        if f"{base_of(file, node)}.{alias.name}" in (LATE, f"{LATE}.*", f"{LATE}.Package")
+        if f"{base_of(file, node)}.{alias.name}" in (LATE, f"{LATE}.*", f"{LATE}.Package", f"{LATE}.Folder")
         or (isinstance(node, ast.Import) and alias.name == LATE)
     ]
     assert not wrong, "\n".join(wrong)
@@ -241,6 +245,22 @@ def test_what_import_does_not_need_is_not_loaded():
     early = set(late_rows().values()) & set(modules)
     assert not early, f"loaded at import, though rows of support/packages.py: {sorted(early)}"
     assert len(modules) <= 240, f"{len(modules)} modules at import; 0.2 ms each: which of them can come later?"
+
+
+def test_the_first_calls_load_only_the_families_that_they_use():
+    """A value and its gradient need a module of each table per family of their ops, and no other."""
+    code = """
+    import sys, numpy, anyshape, anyshape.numpy as np
+    def loaded(folder):
+        return sorted(m.rpartition(".")[2] for m in sys.modules if m.startswith(folder + "."))
+    anyshape.value_and_grad(lambda x: np.sum(np.sin(x) * x))(numpy.ones(3))
+    for name in sys.argv[1:]: print(*loaded(name))
+    """
+    folders = [late_rows()[name] for name in ("kernels", "traits", "derivative_rules", "batching_rules")]
+    arguments = [sys.executable, "-c", textwrap.dedent(code), *folders]
+    lines = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    used = {"creation", "elementwise", "movement", "reduction"}
+    assert [set(line.split()) - used for line in lines] == [set()] * 4, lines
 
 
 def test_forbidden_folders_exist():

@@ -1,5 +1,6 @@
 """Modules loaded late: programs, rules, kernels and reports come whole, whoever asks first and whatever interrupts."""
 
+import string
 import subprocess
 import sys
 import typing
@@ -8,7 +9,7 @@ import pytest
 
 import anyshape
 from anyshape.errors import MissingPackageError
-from anyshape.support.packages import Package, load
+from anyshape.support.packages import Folder, Package, attributes
 
 # The first use of everything that is loaded late, and its results.
 FIRST_USES = """
@@ -179,7 +180,7 @@ def test_types_of_public_functions_can_be_read():
 def test_a_row_loads_once_and_keeps_what_was_read():
     row = Package("string")
     assert row.digits == "0123456789" and vars(row)["digits"] is row.digits
-    load(row)
+    assert attributes(row) == dir(string)
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = row.no_such_name
 
@@ -188,7 +189,7 @@ def test_what_waits_for_a_row_is_called_once_it_is_loaded():
     row, calls = Package("string"), []
     row.when_loaded(lambda: calls.append("waited"))
     assert calls == []
-    load(row)
+    assert row.digits
     row.when_loaded(lambda: calls.append("at once"))
     assert calls == ["waited", "at once"]
 
@@ -197,4 +198,19 @@ def test_a_missing_package_is_named_with_its_extra():
     with pytest.raises(MissingPackageError, match="demo"):
         _ = Package("no_such_package.part", extra="demo").anything
     with pytest.raises(ModuleNotFoundError):
-        load(Package("no_such_package"))
+        attributes(Package("no_such_package"))
+
+
+def test_a_folder_loads_the_module_of_a_family_and_hides_no_failed_import(tmp_path, monkeypatch):
+    (tmp_path / "rows_of_test").mkdir()
+    (tmp_path / "rows_of_test" / "__init__.py").write_text("entered = []")
+    (tmp_path / "rows_of_test" / "one.py").write_text("import rows_of_test; rows_of_test.entered.append('one')")
+    (tmp_path / "rows_of_test" / "two.py").write_text("import no_such_package")
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = Folder("rows_of_test")
+    folder.load("one")
+    folder.load("one")
+    folder.load("three")
+    assert sys.modules["rows_of_test"].entered == ["one"]
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        folder.load("two")

@@ -17,7 +17,8 @@ class OpTable(dict[Op, Row]):
     - `kind`: what a row is, as the error says it.
     - `folder`: the folder of the package whose file of the op's family has the row.
 
-    The rows may come late: `fill_by` names the function that the first lookup of a missing row calls to enter them all.
+    The rows may come late: `fill_by` names the function that the lookup of a missing row calls with the op's family. It
+    enters the rows of that family.
     """
 
     __slots__ = ("_fill", "folder", "kind")
@@ -25,16 +26,15 @@ class OpTable(dict[Op, Row]):
     def __init__(self, kind: str, folder: str) -> None:
         super().__init__()
         self.kind, self.folder = kind, folder
-        self._fill: Callable[[], object] | None = None
+        self._fill: Callable[[str], object] | None = None
 
-    def fill_by(self, fill: Callable[[], object]) -> None:
-        """Let a function enter the rows, at the first lookup of a row that is missing."""
+    def fill_by(self, fill: Callable[[str], object]) -> None:
+        """Let a function enter the rows of a family, at the lookup of one that is missing."""
         self._fill = fill
 
     def __missing__(self, op: Op) -> Row:
         if (fill := self._fill) is not None:
-            fill()  # waits, if another thread is at it
-            self._fill = None
+            fill(op.family)  # waits, if another thread is at it
             if op in self:
                 return self[op]
         raise MissingRuleError(op.name, self.kind, f"{self.folder}/{op.family}.py")
