@@ -161,6 +161,11 @@ def rows_of(x):
     return Size(len(x)) if isinstance(x, np.ndarray) else len(x)
 
 
+def left_of(x):
+    """Return the left side of a comparison; `float` would answer one with a size without a question."""
+    return Quotient(x) if type(x) is float else x
+
+
 def steps(*bounds):
     return range(*[int(b) for b in bounds])
 
@@ -186,9 +191,13 @@ def _decided(node):
 class _Instrument(ast.NodeTransformer):
     def visit_Compare(self, node):
         is_number = isinstance(node.comparators[0], ast.Constant) and type(node.comparators[0].value) is int
-        if len(node.ops) == 1 and is_number and not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot):
+        by_order = not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot)
+        if len(node.ops) == 1 and is_number and by_order:
             node.left = _decided(node.left)
-        return self.generic_visit(node)
+        self.generic_visit(node)
+        if by_order:
+            node.left = ast.Call(ast.Name("left_of", ast.Load()), [node.left], [])
+        return node
 
     def _visit_test(self, node):
         node.test = _decided(node.test)
@@ -224,7 +233,7 @@ def compile_logged(source, name="f"):
     tree = ast.fix_missing_locations(_Instrument().visit(ast.parse(source)))
     space: dict[str, Any] = {
         "np": _Numpy(), "anp": _Numpy(), "math": math, "shape_of": shape_of, "size_of": size_of, "len": length,
-        "rows_of": rows_of,
+        "rows_of": rows_of, "left_of": left_of,
         "range": steps, "key": key,
     }  # fmt: skip
     exec(compile(tree, "<logged>", "exec"), space)
