@@ -326,9 +326,13 @@ class Builder:
             values=tuple(self.values.items()),
             hidden=len(self.hidden),
         )
+        self.forget_runtime()
+        return graph
+
+    def forget_runtime(self) -> None:
+        """Drop what is assumed of run-time sizes that this graph makes, if it is an inner one."""
         if self.parent is not None and self.runtime:
             self.scope.forget(self.runtime, self.verdicts)
-        return graph
 
     def _conditions(self) -> tuple[Condition, ...]:
         """Return the conditions of the graph; of an inner one, all that hold so far."""
@@ -436,6 +440,9 @@ def activate(builder: Builder) -> Iterator[Builder]:
     try:
         _enter(builder)
         yield builder
+    except BaseException:
+        builder.forget_runtime()  # no node of a finished graph makes these sizes
+        raise
     finally:
         builder.closed = True
         builder.lines.forget_frame()

@@ -96,6 +96,30 @@ def test_values_and_gradients_of_a_loaded_program_on_every_path(name):
         np.testing.assert_allclose(actual, grad(lambda x: total(function(x)))(x), 1e-12, err_msg=f"n = {n}")
 
 
+def positive_sum(x):
+    s = x[x > 0].sum()  # a run-time size before the decision
+    return x * s if x.shape[0] > 2 else x + s
+
+
+def caught(x):
+    def fails(y):
+        raise KeyError(repr(y[y > 0]))
+
+    try:
+        grad(fails)(x)
+    except KeyError:
+        return 2 * x
+
+
+@pytest.mark.parametrize("function", [positive_sum, caught])
+def test_run_time_sizes_of_a_trace_that_was_given_up_are_no_part_of_the_program(function):
+    program = export(function)(Spec("n"))
+    assert not [c for c in program.graph.conditions if "count" in str(c.claim)]
+    for n in SIZES:
+        x = vector(n)
+        np.testing.assert_allclose(reloaded(program)(x), positive_sum(x) if function is positive_sum else 2 * x)
+
+
 def test_two_sizes_and_results_of_different_sizes():
     program = reloaded(export(nested)(Spec("n"), Spec("m")))
     for n in range(5):
