@@ -92,8 +92,20 @@ solve_toeplitz: F(np.append(b[:1] + 4, x[1:]), y)
 solve_triangular: F(A, x)
 solveh_banded: F(np.stack([x, a + 3]), b)
 svd: F(A)[1]
-subspace_angles: F(X, Y)
-bandwidth: np.zeros(F(A))
+subspace_angles: F(X, np.stack([t, b], 1))
+bandwidth: F(A)
+hadamard: F(x.shape[0] // 4 * 4)
+helmert: F(x.shape[0])
+pascal: F(x.shape[0])
+invpascal: F(x.shape[0])
+invhilbert: F(x.shape[0])
+cholesky_banded: F(np.stack([x, a + 3]))
+eig_banded: F(np.stack([x, a + 3]))[0]
+eigvals_banded: F(np.stack([x, a + 3]))
+issymmetric: F(A)
+ishermitian: F(A)
+solve_continuous_are: F(A, B, S + np.matrix_transpose(S), S + np.matrix_transpose(S))
+solve_discrete_are: F(A / 9, B, S + np.matrix_transpose(S), S + np.matrix_transpose(S))
 """
     ),
 }

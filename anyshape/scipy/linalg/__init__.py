@@ -18,6 +18,16 @@ from anyshape.scipy.linalg.banded import (
     solve_toeplitz,
     solveh_banded,
 )
+from anyshape.scipy.linalg.banded_factors import (
+    bandwidth,
+    cho_solve_banded,
+    cholesky_banded,
+    eig_banded,
+    eigvals_banded,
+    ishermitian,
+    issymmetric,
+)
+from anyshape.scipy.linalg.constant_matrices import hadamard, helmert, invhilbert, invpascal, pascal
 from anyshape.scipy.linalg.factoring import cholesky, eigh, eigvals, eigvalsh, polar, qr, svd, svdvals
 from anyshape.scipy.linalg.functions import (
     coshm,
@@ -38,6 +48,7 @@ from anyshape.scipy.linalg.functions import (
     tanhm,
     tanm,
 )
+from anyshape.scipy.linalg.riccati import solve_continuous_are, solve_discrete_are
 from anyshape.scipy.linalg.solving import cho_factor, cho_solve, det, inv, lstsq, norm, solve, solve_triangular
 from anyshape.scipy.linalg.structured import (
     block_diag,
@@ -54,20 +65,22 @@ from anyshape.scipy.linalg.structured import (
     leslie,
     toeplitz,
 )
-from anyshape.scipy.linalg.subspaces import eig, null_space, orth, orthogonal_procrustes, pinv, pinvh
-from anyshape.scipy.linalg.triangular_forms import hessenberg, lu, lu_factor, lu_solve, qr_multiply, rsf2csf, schur
+from anyshape.scipy.linalg.subspaces import eig, null_space, orth, orthogonal_procrustes, pinv, pinvh, subspace_angles
+from anyshape.scipy.linalg.triangular_forms import hessenberg, lu, lu_factor, lu_solve, qr_multiply, rq, rsf2csf, schur
 from anyshape.support.packages import scipy_linalg
 
 __all__ = [
-    "LinAlgError", "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion",
-    "convolution_matrix", "coshm", "cosm", "det", "dft", "diagsvd", "eig", "eigh", "eigh_tridiagonal", "eigvals",
-    "eigvalsh", "eigvalsh_tridiagonal", "expm", "expm_frechet", "fiedler", "fiedler_companion",
-    "fractional_matrix_power", "funm", "hankel", "hessenberg", "hilbert", "inv", "khatri_rao", "leslie", "logm",
-    "lstsq", "lu", "lu_factor", "lu_solve", "matmul_toeplitz", "norm", "null_space", "orth",
-    "orthogonal_procrustes", "pinv", "pinvh", "polar", "qr", "qr_multiply", "rsf2csf", "schur", "signm", "sinhm",
-    "sinm", "solve", "solve_banded", "solve_circulant", "solve_continuous_lyapunov", "solve_discrete_lyapunov",
-    "solve_lyapunov", "solve_sylvester", "solve_toeplitz", "solve_triangular", "solveh_banded", "sqrtm", "svd",
-    "svdvals", "tanhm", "tanm", "toeplitz",
+    "LinAlgError", "bandwidth", "block_diag", "cho_factor", "cho_solve", "cho_solve_banded", "cholesky",
+    "cholesky_banded", "circulant", "companion", "convolution_matrix", "coshm", "cosm", "det", "dft", "diagsvd",
+    "eig", "eig_banded", "eigh", "eigh_tridiagonal", "eigvals", "eigvals_banded", "eigvalsh",
+    "eigvalsh_tridiagonal", "expm", "expm_frechet", "fiedler", "fiedler_companion", "fractional_matrix_power",
+    "funm", "hadamard", "hankel", "helmert", "hessenberg", "hilbert", "inv", "invhilbert", "invpascal",
+    "ishermitian", "issymmetric", "khatri_rao", "leslie", "logm", "lstsq", "lu", "lu_factor", "lu_solve",
+    "matmul_toeplitz", "norm", "null_space", "orth", "orthogonal_procrustes", "pascal", "pinv", "pinvh", "polar",
+    "qr", "qr_multiply", "rq", "rsf2csf", "schur", "signm", "sinhm", "sinm", "solve", "solve_banded",
+    "solve_circulant", "solve_continuous_are", "solve_continuous_lyapunov", "solve_discrete_are",
+    "solve_discrete_lyapunov", "solve_lyapunov", "solve_sylvester", "solve_toeplitz", "solve_triangular",
+    "solveh_banded", "sqrtm", "subspace_angles", "svd", "svdvals", "tanhm", "tanm", "toeplitz",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_linalg, "scipy.linalg")

@@ -104,3 +104,22 @@ def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[An
         return scipy_linalg.orthogonal_procrustes(A, B, check_finite)
     u, s, vh = xp.linalg.svd(xp.conj(xp.matrix_transpose(A)) @ B, full_matrices=False)
     return u @ vh, xp.sum(s)
+
+
+def subspace_angles(A: Any, B: Any) -> Any:
+    """Return the angles between the ranges of two matrices of one number of rows, in descending order.
+
+    Small angles follow from their sines, and large ones from their cosines. Derivatives need distinct angles other
+    than 0.
+    """
+    if not is_traced(A, B):
+        return scipy_linalg.subspace_angles(A, B)
+    first, second = orth(A), orth(B)
+    products = xp.conj(first.T) @ second
+    cosines = xp.flip(xp.linalg.svdvals(products))
+    sines = xp.linalg.svdvals(second - first @ products)
+    # further directions of a larger second space are orthogonal to the first one
+    sines = sines[sines.shape[0] - cosines.shape[0] :]
+    is_small = cosines**2 >= 0.5
+    small = xp.arcsin(xp.clip(xp.where(is_small, sines, 0.0), -1.0, 1.0))
+    return xp.where(is_small, small, xp.arccos(xp.clip(xp.where(is_small, 0.0, cosines), -1.0, 1.0)))

@@ -124,3 +124,23 @@ def qr_multiply(
     if conjugate:
         q = xp.conj(q)
     return (c @ q if mode == "right" else q @ c), r
+
+
+def rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:
+    """Return (r, q) with r q = a: r is upper triangular from the right lower end on, q has orthonormal rows.
+
+    With mode "r" r alone. For traced arrays with more columns than rows `mode` is not "full", as in `qr`.
+    """
+    if not is_traced(a):
+        return scipy_linalg.rq(a, overwrite_a, lwork, mode, check_finite)
+    choice_of("rq", "mode", mode, ("full", "r", "economic"))
+    turned = _turned(as_matrices("rq", a))
+    if mode == "r":
+        return _turned(qr(turned, mode="r")[0])
+    q, r = qr(turned, mode=mode)
+    return _turned(r), _turned(q)
+
+
+def _turned(x: Any) -> Any:
+    """Return the conjugate transposes of matrices with rows and columns in reverse order."""
+    return xp.conj(xp.matrix_transpose(xp.flip(x, (-2, -1))))

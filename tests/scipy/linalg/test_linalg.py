@@ -42,6 +42,11 @@ def far_apart(n):
     return vector(n) + 3 * np.arange(n)
 
 
+def apart(n):
+    """Return the band of a matrix of two rows or more: LAPACK errs for matrices of one number."""
+    return np.stack([vector(n + 1) + 7 * np.arange(n + 1), vector(n + 1, 4) + 7 * np.arange(n + 1)])
+
+
 # name: function of the module and of arrays, makers of the arrays
 CASES = {
     "solve_triangular": (lambda la, a, b: la.solve_triangular(a, b), square, vector),
@@ -110,6 +115,43 @@ CASES = {
     "fiedler_companion of more": (lambda la, a: la.fiedler_companion(a), lambda n: vector(n + 3)),
     "leslie": (lambda la, f, s: la.leslie(f, s), lambda n: vector(n + 1), vector),
     "khatri_rao": (lambda la, a, b: la.khatri_rao(a, b), square, lambda n: square(n)[:1]),
+    "cholesky_banded": (lambda la, ab: la.cholesky_banded(ab), lambda n: band(n, 3, 2)),
+    "cholesky_banded lower": (lambda la, ab: la.cholesky_banded(ab, lower=True), lambda n: band(n, 2, 0)),
+    "cho_solve_banded": (
+        lambda la, ab, b: la.cho_solve_banded((la.cholesky_banded(ab), False), b),
+        lambda n: band(n, 3, 2),
+        vector,
+    ),
+    "cho_solve_banded lower": (
+        lambda la, ab, b: la.cho_solve_banded((la.cholesky_banded(ab, lower=True), True), b),
+        lambda n: band(n, 3, 0),
+        square,
+    ),
+    "eig_banded": (lambda la, ab: np.abs(la.eig_banded(ab)[1]) + la.eigvals_banded(ab), apart),
+    "eig_banded lower": (lambda la, ab: la.eig_banded(ab, lower=True)[0], apart),
+    "rq": (lambda la, a: la.rq(a)[0] + la.rq(a)[1], square),
+    "rq economic": (lambda la, a: la.rq(a, mode="economic")[1], lambda n: np.hstack([square(n), square(n, 2)])),
+    "rq of wide matrices": (lambda la, a: la.rq(a, mode="r"), lambda n: np.hstack([square(n), square(n, 2)])),
+    "rq of high matrices": (lambda la, a: la.rq(a)[0], lambda n: np.vstack([square(n), square(n, 2)])),
+    "solve_continuous_are": (
+        lambda la, a, b, q, r: la.solve_continuous_are(a, b, q + q.T, r + r.T),
+        square,
+        square,
+        positive,
+        positive,
+    ),
+    "solve_discrete_are": (
+        lambda la, a, b, q, r: la.solve_discrete_are(a / 9, b, q + q.T, r + r.T),
+        square,
+        square,
+        positive,
+        positive,
+    ),
+    "subspace_angles": (
+        lambda la, a, b: la.subspace_angles(a, b),
+        lambda n: square(n + 2)[:, : n - n // 2],
+        lambda n: square(n + 2, 8)[:, : n - n // 3],
+    ),
     "diagsvd": (lambda la, s: la.diagsvd(s, s.shape[0], s.shape[0] + 2), vector),
 }
 SYMMETRIC = {
