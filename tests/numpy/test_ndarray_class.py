@@ -7,7 +7,7 @@ import pytest
 
 import anyshape.numpy as np
 from anyshape import grad, jit, vmap
-from anyshape.errors import MutationError
+from anyshape.errors import ConcretizationError, MutationError
 
 
 def test_the_constructor_makes_arrays_that_hold_traced_values():
@@ -73,6 +73,34 @@ def test_assigned_shapes_are_those_of_numpy():
         slopes = [(reshaped(x + 1e-30j * row)[0] ** 2).sum().imag / 1e-30 for row in numpy.eye(n)]
         numpy.testing.assert_allclose(grad(lambda x: (reshaped(x)[0] ** 2).sum())(x), slopes, atol=1e-12)
         numpy.testing.assert_allclose(vmap(reshaped)(numpy.stack([x, x]))[1][1], reshaped(x)[1])
+
+
+def test_a_copy_of_an_argument_takes_another_shape():
+    def column(x):
+        y = x.copy()
+        y.shape = (-1, 1)
+        y[0] = 7.0
+        return y
+
+    for n in (1, 2, 5):
+        x = numpy.arange(float(n))
+        numpy.testing.assert_array_equal(jit(column)(x), column(x))
+        numpy.testing.assert_array_equal(x, numpy.arange(float(n)))
+
+
+def test_view_shares_the_elements():
+    def write(x):
+        x.view()[0] = 5.0
+        x.view(numpy.ndarray)[-1] += 2.0
+        x.view(float)[1:] *= 3.0
+        return x.copy()
+
+    for n in (1, 2, 5):
+        ours, theirs = numpy.arange(float(n)), numpy.arange(float(n))
+        numpy.testing.assert_array_equal(jit(write)(ours), write(theirs))
+        numpy.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(ConcretizationError, match="view"):
+        jit(lambda x: x.view(int))(numpy.ones(3))
 
 
 def test_an_argument_keeps_its_shape():

@@ -134,7 +134,7 @@ class BufferReuse:
         return _with_owned(self._with_drops(reuse), owned)
 
     def _free_operands(self, free: _FreeBuffers, step: Step, dying: Sequence[str]) -> None:
-        """Let the buffers of operands wait that nothing reads after a step."""
+        """Enter the operands that no later step reads in the list of free buffers."""
         for slot in [s for s in dying if s in step.inputs and self._is_reusable(s)]:
             free.add(slot, self._key(self.metas[slot]))
 

@@ -252,8 +252,8 @@ class Builder:
             result = op.infer(context, *map(_META, values), **params)
             outputs = tuple([Value(m) for m in (result if isinstance(result, tuple) else (result,))])
             self.emitted[key] = outputs
-            if context.minted:
-                self._record_runtime_sizes(context.minted, outputs)
+            if context.new_sizes:
+                self._record_runtime_sizes(context.new_sizes, outputs)
             self.append(Node(op, values, shape_values, params_tuple(params), outputs, context.where))
         if order is not None:
             order.note(op, outputs)

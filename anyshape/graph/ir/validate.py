@@ -150,7 +150,7 @@ def _check_types(scope: Scope, node: Node) -> None:
             _text(node), f"has {len(node.outputs)} outputs, and its shape rule gives {len(results)}"
         )
     if node.op.makes_sizes:
-        results = _with_stated_names(scope, node, results, context.minted)
+        results = _with_stated_names(scope, node, results, context.new_sizes)
     for value, meta in zip(node.outputs, results, strict=True):
         if not _agrees(scope, node, value.meta, meta):
             raise IllegalGraphError(_text(node), f"promises {value.meta}, but its shape rule gives {meta}")
@@ -175,10 +175,10 @@ def _asserted(scope: Scope) -> int:
 
 
 def _with_stated_names(
-    scope: Scope, node: Node, results: tuple[TensorMeta, ...], minted: Sequence[DimVar]
+    scope: Scope, node: Node, results: tuple[TensorMeta, ...], new_sizes: Sequence[DimVar]
 ) -> tuple[TensorMeta, ...]:
     """Return inferred array types with the node's name for each run-time size, and assume the facts about it."""
-    names = _stated_names(node, results, minted)
+    names = _stated_names(node, results, new_sizes)
     for atom, size in names.items():
         _check_range(scope, node, atom, size)
     for fact in [c for c in scope.conditions if c.kind == "fact" and not names.keys().isdisjoint(c.claim.variables())]:
@@ -190,21 +190,21 @@ def _with_stated_names(
     return tuple([TensorMeta(m.dtype, tuple(map(renamed, m.extents))) for m in results])
 
 
-def _stated_names(node: Node, results: tuple[TensorMeta, ...], minted: Sequence[DimVar]) -> dict[Atom, Size]:
-    """Return for each size that a shape rule minted the size that the outputs of the node have in its place."""
+def _stated_names(node: Node, results: tuple[TensorMeta, ...], new_sizes: Sequence[DimVar]) -> dict[Atom, Size]:
+    """Return for each size that a shape rule made the size that the outputs of the node have in its place."""
     names: dict[Atom, Size] = {}
     for value, meta in zip(node.outputs, results, strict=True):
         for variable, axis in meta.variable_axes():
             stated = value.meta.extents[axis] if axis < value.meta.rank else None
-            if variable in minted and isinstance(stated, Exact):
+            if variable in new_sizes and isinstance(stated, Exact):
                 names.setdefault(variable, stated.size)
     return names
 
 
-def _check_range(scope: Scope, node: Node, minted: Atom, stated: Size) -> None:
+def _check_range(scope: Scope, node: Node, made: Atom, stated: Size) -> None:
     """Raise unless the op guarantees the range that a graph states for a run-time size."""
     named = expr.as_atom(stated)
-    low, high = scope.bounds(expr.from_atom(minted))
+    low, high = scope.bounds(expr.from_atom(made))
     if not isinstance(named, DimVar) or low is None or named.lower > low:
         raise IllegalGraphError(_text(node), f"states that a size that depends on data is {stated}")
     if named.upper is not None and (high is None or named.upper < high):

@@ -30,7 +30,7 @@ class ShapeGuardContext:
     `rule` is the querying rule: a shape rule ("shape"), "jvp", "transpose", "batching" or "pass".
     """
 
-    __slots__ = ("metas", "minted", "primitive", "rule", "scope", "where")
+    __slots__ = ("metas", "new_sizes", "primitive", "rule", "scope", "where")
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class ShapeGuardContext:
         rule: str = "shape",
     ) -> None:
         self.scope, self.primitive, self.where, self.metas, self.rule = scope, primitive, where, metas, rule
-        self.minted: list[DimVar] = []
+        self.new_sizes: list[DimVar] = []
 
     # -- queries
 
@@ -178,7 +178,7 @@ class ShapeGuardContext:
     def new_size(self, name: str, upper: Size | None = None) -> Size:
         """Return a new run-time size: a variable of its own, at least 0 and at most `upper`."""
         variable = self.scope.runtime_size(name, upper, self.primitive, self.where)
-        self.minted.append(variable)
+        self.new_sizes.append(variable)
         size = expr.from_atom(variable)
         self.scope.reliance_log.extend((self.primitive, self.rule, "new_size", name, None, Exact(size), self.where))
         return size

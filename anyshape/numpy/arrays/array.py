@@ -47,6 +47,7 @@ from anyshape.numpy.arrays.array_methods import (
     rounded,
     unary,
     valueless,
+    view,
     weakly,
 )
 from anyshape.numpy.arrays.counterparts import call_counterpart, ufunc_counterpart
@@ -229,7 +230,7 @@ class Array(MemoryAttributes, Traced):
     item = item
     tolist = valueless("tolist()", _CONVERT_ADVICE)
     tobytes = valueless("tobytes()", _CONVERT_ADVICE)
-    view = valueless("view()", "convert it with astype, or take the view outside the traced function")
+    view = view
     sort = writes.sort
     fill = writes.fill
     put = writes.put

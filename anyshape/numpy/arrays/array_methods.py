@@ -165,6 +165,22 @@ def valueless(request: str, instead: str = "") -> Callable[..., Any]:
     return method
 
 
+_refuse_view = valueless("view()", "convert it with astype, or take the view outside the traced function")
+
+
+def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
+    """Return another array that shares the elements. The bytes are not known, so the dtype stays.
+
+    Args:
+        dtype: dtype of the array, or None for it. ConcretizationError refuses another one.
+        type: `numpy.ndarray`, which may also stand in place of the dtype, as in NumPy.
+    """
+    kinds = [kind for kind in (dtype, type) if kind is not None and kind is not np.ndarray]
+    if all(np.dtype(kind) == self.dtype for kind in kinds):
+        return NAMESPACE["getitem"](self, ...)
+    return _refuse_view(self)
+
+
 _OF_ONE_ELEMENT = ("bool()", "int()", "float()", "complex()", "item()")  # NumPy refuses arrays of other sizes
 
 

@@ -18,6 +18,7 @@ from anyshape.numpy.operands.memory import (
     become_view,
     in_shape_of,
     into,
+    is_of_caller,
     is_same_view,
     memory_of,
     shares,
@@ -141,7 +142,7 @@ def set_imag(x: Any, value: Any) -> None:
 def set_shape(x: Any, shape: Any) -> None:
     """Let an array have the same elements in another shape. An argument would keep its shape for the caller."""
     memory = memory_of(x) if x.is_array else None
-    if memory is None or memory.outside or x.builder.roots.get(x.value) or memory.owner is not active():
+    if memory is None or is_of_caller(memory) or memory.owner is not active():
         problem = "the array is an argument, which would keep its shape outside of the traced function"
         raise MutationError("x.shape = s", problem, "write {x} = {x}.reshape(s)", user_line())
     become_view(x, NAMESPACE["reshape"](x, shape))

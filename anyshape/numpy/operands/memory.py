@@ -88,6 +88,11 @@ def _outside(x: Any) -> str:
     return "" if outside and any(x is handle for handle in x.builder.writable) else outside
 
 
+def is_of_caller(memory: Memory) -> bool:
+    """Return whether an array outside of the program has this memory: a copy of an argument has memory of its own."""
+    return bool(memory.outside) or any(memory is x.memory for x in memory.current.builder.writable)
+
+
 def share(x: Any, base: Any, view: View) -> None:
     """Make x a view of an array. A reshape of memory in C order is a view, as is the whole of it in C order."""
     memory = memory_of(base)

@@ -31,7 +31,7 @@ PROBE_ZEROS: Probe = np.zeros
 
 
 class Definition(NamedTuple):
-    """Nodes of an op that are legal, for graphs of unknown origin. Shape rules check the rest.
+    """Conditions under which a node of an op is legal, for graphs of unknown origin. Shape rules check the rest.
 
     - `operands`: the least and the greatest number of operands.
     - `params`: for each parameter, the test of its value.

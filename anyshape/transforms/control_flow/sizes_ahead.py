@@ -1,4 +1,4 @@
-"""Make what gives a size that no trip of a loop changes before the loop: then results of trips may have this size."""
+"""Hoist the nodes that compute a size which no trip of a loop changes: results of trips may then have this size."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class SampledPoints(Points):
         self.sampled_for = len(self.facts)
 
     def narrow(self, facts: Sequence[Claim]) -> None:
-        """Leave the points at which these facts hold too."""
+        """Drop the sampled points at which one of these facts is false."""
         for fact in facts:
             if fact not in self.facts:
                 self.facts[fact] = None

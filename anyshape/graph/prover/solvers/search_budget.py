@@ -116,7 +116,7 @@ class Leaves:
 
 
 def search(most: int, until: float) -> Leaves:
-    """Return the parts of a search: at most this many, and as many as the current query has left."""
+    """Return the budget of leaves for one search: at most `most`, and no more than the current query has left."""
     return Leaves(most, until, _THREAD.query)
 
 
