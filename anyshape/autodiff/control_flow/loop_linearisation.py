@@ -21,6 +21,7 @@ from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, Traced, activate
 from anyshape.graph.ir.graph import Graph, Node, Value, draws, raises
+from anyshape.graph.ir.subgraph import close
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -161,6 +162,7 @@ class _Tape:
 
     def bodies(self) -> LinearisedBody:
         """Return the bodies, and how they read each other."""
+        linear = self._sized_linear()
         values = self._values()
         lengths = tuple([self.lengths.index(size) for size in self.measured])
         added = len(values.outputs) - len(self.outputs.flat()) - len(self.changing) - len(self.pieces)
@@ -168,8 +170,21 @@ class _Tape:
         if again is not None:
             values, added = self._without_saved(values), int(self.loop.test is not None)
         return LinearisedBody(
-            values, self._linear(), self.active, self.read, self.live, len(self.stacked), added, lengths, again
+            values, linear, self.active, self.read, self.live, len(self.stacked), added, lengths, again
         )
+
+    def _sized_linear(self) -> Graph:
+        """Return the body of the linear map. What it states of sizes may need more sizes of each trip."""
+        linear = self._linear()
+        while self.loop.varying and (unknown := self._unknown_variables(linear)):
+            self.changing += unknown
+            self._measure()
+            linear = self._linear()
+        return linear
+
+    def _unknown_variables(self, linear: Graph) -> list[DimVar]:
+        """Return the variables of a body of the linear map that no input gives, and that differ between trips."""
+        return [v for v in close([linear]).carried if v not in self.loop.constant]
 
     def _saved(self, values: Graph) -> tuple[int, int]:
         """Return the positions of the first saved stack and of the first joined output of the body of the values."""

@@ -300,3 +300,19 @@ def test_a_batch_of_loops_with_their_own_trips_inside_of_a_loop(outer):
         steps = np.arange(1.0, 4.0) + expected
         expected += np.sum(np.maximum(np.ceil(10 / steps), 1) * steps)
     np.testing.assert_allclose(jit(two_trips)(1.0), expected)
+
+
+def test_gradient_of_a_gradient_of_nested_loops_that_write_at_the_trip():
+    def halved(function):
+        def trip(state):
+            values, k = state
+            total = np.sum(vmap(function)(np.linspace(0.1, 1.0, 3)))
+            return values.at[0].set(total * 0.3).at[k].set(total * 0.2), k + 1
+
+        return np.sum(while_loop(lambda s: s[1] < 4, trip, (np.full(4, 0.5), 1))[0])
+
+    total = lambda a: halved(lambda x: halved(lambda y: np.sin(a * x * y)) * x)
+    second = jit(grad(grad(total)))(0.7)
+    step = 1e-5
+    first = jit(grad(total))
+    np.testing.assert_allclose(second, (first(0.7 + step) - first(0.7 - step)) / (2 * step), rtol=1e-7)
