@@ -14,14 +14,14 @@ import numpy as np
 import anyshape
 from anyshape.program import planner
 from anyshape.support.packages import linearize_transpose
-from anyshape.transforms import grad, jit
+from anyshape.transforms import grad, jitted
 from benchmarks.timing import Effort, Result, seconds
 
 OPS = 1000
 # Each stage is one function that a module calls by name, or by the row of a module that is loaded late.
 # A stage called by another is not counted twice.
 STAGES = {
-    "trace and transform": (jit, "trace_call"),
+    "trace and transform": (jitted, "trace_call"),
     "trace of the function": (grad, "trace_inner"),
     "linearise": (linearize_transpose, "linearise"),
     "transpose": (grad, "pull"),

@@ -40,6 +40,7 @@ from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
 from anyshape.tracing.trace import Trace
+from anyshape.tracing.tracebacks import short_traceback, shorten_traceback
 
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -192,6 +193,7 @@ class Program:
         """Number of threads that a memory limit holds for; None without a limit."""
         return self.planner.threads
 
+    @short_traceback
     def cost(self) -> ProgramCost:
         """Return the operations and the bytes read and written, per node and in total, over the dims of the program."""
         return cost.cost(self)
@@ -307,22 +309,26 @@ class Program:
 
         An argument that was traced by position may be passed by the name of its parameter.
         """
-        read = self._read
-        exact = None if read is None else read(args, kwargs)
-        if exact is not None and not self.needs_guard_check:
-            outputs = self._outputs(exact)
-            if outputs is GUARD_FAILED:
-                self._raise_failed_guard(exact)
-            return self.result(outputs)
-        leaves = self._flat(args, kwargs)
-        if active_builders() and any(map(is_symbolic, leaves)):
-            self._require_no_decisions()
-            return self.result(written_inside(self.trace, leaves, call_inside(self.graph, leaves, self.labels)))
-        arrays = self._checked(leaves)
-        require_arrays(self.trace, leaves)
-        if not self.accepts(*arrays):
-            self._raise_failed_guard(arrays)
-        return self.call_flat(arrays)
+        try:
+            read = self._read
+            exact = None if read is None else read(args, kwargs)
+            if exact is not None and not self.needs_guard_check:
+                outputs = self._outputs(exact)
+                if outputs is GUARD_FAILED:
+                    self._raise_failed_guard(exact)
+                return self.result(outputs)
+            leaves = self._flat(args, kwargs)
+            if active_builders() and any(map(is_symbolic, leaves)):
+                self._require_no_decisions()
+                return self.result(written_inside(self.trace, leaves, call_inside(self.graph, leaves, self.labels)))
+            arrays = self._checked(leaves)
+            require_arrays(self.trace, leaves)
+            if not self.accepts(*arrays):
+                self._raise_failed_guard(arrays)
+            return self.call_flat(arrays)
+        except Exception as error:
+            shorten_traceback(error)
+            raise
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments, as a call of the program does."""
@@ -430,6 +436,7 @@ class Program:
 
     # -- other forms
 
+    @short_traceback
     def save(self, file: Any) -> None:
         """Write the program to a path, or to a file that is open for bytes, for `load` in any process.
 

@@ -20,6 +20,7 @@ from anyshape.errors import MutationError
 from anyshape.errors.source_text import expression_at, show_expression
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.constraints import SourceLine
+from anyshape.graph.prover.user_stack import calls_user_function
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
@@ -50,6 +51,7 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
     `names` are the names of the positional parameters. Without them, the signature of the function has them.
     """
 
+    @calls_user_function
     @functools.wraps(function, assigned=("__name__",), updated=())
     def checked(*args: Any, **kwargs: Any) -> Any:
         each: list[tuple[Any, Any]] = [((*[None] * i, x), {}) for i, x in enumerate(args)]

@@ -24,6 +24,7 @@ from anyshape.tracing.pytrees import (
     is_array,
     unflatten,
 )
+from anyshape.tracing.tracebacks import short_traceback
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class _Flat:
         return outputs
 
 
+@short_traceback
 def pure_callback(
     callback: Callable[..., Any], result_spec: Any, *args: Any, vectorized: bool = False, **kwargs: Any
 ) -> Any:

@@ -24,6 +24,7 @@ from anyshape.numpy.sizes.size_operands import common_scope
 from anyshape.numpy.sizes.symdim import SymDim, symdim
 from anyshape.support.true_types import has_type
 from anyshape.tracing.symbolic_shape import SymbolicShape
+from anyshape.tracing.tracebacks import short_traceback
 
 
 class Dim(SymDim):
@@ -253,6 +254,7 @@ def _range_text(name: str, low: Bound, high: Bound) -> str:
     return f"{low} <= {name} <= {high}"
 
 
+@short_traceback
 def symbolic_shape(
     spec: str | None,
     *,

@@ -30,6 +30,7 @@ from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.support.freezing import Frozen, freeze
 from anyshape.support.packages import closed_over_generators, optree
 from anyshape.support.true_types import has_type
+from anyshape.tracing.tracebacks import short_traceback
 from anyshape.tracing.tree_nodes import (
     NAMESPACE,
     argument_path,
@@ -79,6 +80,7 @@ Flatten: TypeAlias = Callable[[Any], tuple[Iterable[Any], Any]]
 Unflatten: TypeAlias = Callable[[Any, Iterable[Any]], Any]
 
 
+@short_traceback
 def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: Unflatten | None = None) -> type:
     """Register a class as a pytree for arguments, results and gradients, and return it, as a decorator does.
 

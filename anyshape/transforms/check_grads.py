@@ -23,9 +23,11 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import is_inexact
+from anyshape.tracing.tracebacks import short_traceback
 from anyshape.tracing.tree_nodes import NAMESPACE, wrapped
 from anyshape.transforms.grad import jvp, vjp
-from anyshape.transforms.jit import Jitted, jit
+from anyshape.transforms.jit import jit
+from anyshape.transforms.jitted import Jitted
 
 MODES = ("fwd", "rev")
 # Per bytes of one real number: the step of central differences, and how well they then agree with a derivative.
@@ -33,6 +35,7 @@ _STEPS = {2: 2.0**-4, 4: 2.0**-8, 8: 1e-5}
 _TOLERANCES = {2: 1e-1, 4: 5e-3, 8: 1e-6}
 
 
+@short_traceback
 def check_grads(
     f: Callable[..., Any],
     args: Sequence[Any],

@@ -16,6 +16,7 @@ from anyshape.ops import control
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.tracing.trace import is_inexact
+from anyshape.tracing.tracebacks import short_traceback
 
 
 def stop_gradient(tree: Any) -> Any:
@@ -34,6 +35,7 @@ def _stop_leaf(x: Any) -> Any:
     return control.stop_gradient(x) if isinstance(x, Traced) and is_inexact(x.dtype) else x
 
 
+@short_traceback
 def check(condition: Any, message: str = "a check failed") -> None:
     """Raise CheckError unless the condition holds; inside a trace, each run of the program checks it.
 
@@ -63,6 +65,7 @@ def check(condition: Any, message: str = "a check failed") -> None:
         raise CheckError(message, "", user_line())
 
 
+@short_traceback
 def statically_known(condition: Any) -> bool | None:
     """Return whether a comparison of sizes holds for all sizes (True), for none (False), or for some (None).
 

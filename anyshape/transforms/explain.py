@@ -9,10 +9,13 @@ from typing import Any
 from anyshape.inspect.explain.data import Explanation
 from anyshape.tracing.pytrees import check_callable, flatten, unflatten
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.arguments.specs import zeros_like_spec
-from anyshape.transforms.jit import Jitted, jit
+from anyshape.transforms.jit import jit
+from anyshape.transforms.jitted import Jitted
 
 
+@short_traceback
 def explain(function: Callable[..., Any], *, verbose: bool = False) -> Callable[..., Explanation]:
     """Return a function of arguments that explains which program they need, and the conditions of all programs.
 
@@ -28,6 +31,7 @@ def explain(function: Callable[..., Any], *, verbose: bool = False) -> Callable[
     check_callable("explain", function)
     jitted = function if isinstance(function, Jitted) else jit(function)
 
+    @short_traceback
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         leaves, tree = flatten((args, kwargs))
         arrays = [zeros_like_spec(x) if isinstance(x, ShapeDtypeStruct) else x for x in leaves]

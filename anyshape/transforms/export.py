@@ -13,9 +13,11 @@ from anyshape.graph.ir.graph import Graph
 from anyshape.support.packages import program_file, pytree_json, size_paths, traced_program
 from anyshape.tracing.pytrees import check_callable
 from anyshape.tracing.trace import Trace
+from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.arguments.specs import trace_specs
 
 
+@short_traceback
 def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program]:
     """Return a function of specifications, as `trace` takes them, that returns a program which can be saved.
 
@@ -38,6 +40,7 @@ def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program
     """
     check_callable("export", function)
 
+    @short_traceback
     def exported(*args: Any, **kwargs: Any) -> traced_program.Program:
         traced = _trace(function, args, kwargs)
         pytree_json.check_tree(traced.in_tree, traced.graph.name, "an argument")
@@ -67,6 +70,7 @@ def _copy_constants(graph: Graph) -> Graph:
     return replace(graph, constants=tuple(constants))
 
 
+@short_traceback
 def load(file: Any) -> traced_program.Program:
     """Return the program that `Program.save` wrote to a path, or to a file that is open for bytes.
 

@@ -16,7 +16,7 @@ from anyshape.support.fork_lock import Lock
 from anyshape.support.freezing import Frozen
 from anyshape.support.true_types import has_type
 from anyshape.transforms.caching.cache import Cache
-from anyshape.transforms.jit import Jitted
+from anyshape.transforms.jitted import Jitted
 
 K = TypeVar("K", bound=Hashable)
 _NAME = "<made by anyshape>"  # no code can name it as an attribute

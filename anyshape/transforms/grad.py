@@ -31,11 +31,13 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.tracing.trace import as_value, is_inexact, trace_inner
+from anyshape.tracing.tracebacks import short_traceback
 from anyshape.tracing.tree_nodes import is_setting
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.specs import zeros_like_spec
 from anyshape.transforms.function_memo import memoised, share_programs
-from anyshape.transforms.jit import Jitted, active_builder, jit_transform
+from anyshape.transforms.jit import jit_transform
+from anyshape.transforms.jitted import Jitted, active_builder
 from anyshape.transforms.linear_map import LinearizedFunction, make_shape
 
 Argnums = int | Sequence[int]
@@ -49,6 +51,7 @@ def zeros(builder: Builder, x: Any) -> Any:
 # -- grad --------------------------------------------------------------------------------------------------------
 
 
+@short_traceback
 def value_and_grad(
     function: Callable[..., Any],
     argnums: Argnums = 0,
@@ -81,6 +84,7 @@ def value_and_grad(
     return derivative(transformed, name, (value_and_grad, function, argnums, has_aux), declared)
 
 
+@short_traceback
 def grad(
     function: Callable[..., Any],
     argnums: Argnums = 0,
@@ -255,6 +259,7 @@ def pull(builder: Builder, derivative: linearize_transpose.LinearMap, cotangents
 # -- jvp ---------------------------------------------------------------------------------------------------------
 
 
+@short_traceback
 def jvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
@@ -338,6 +343,7 @@ def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any) -> li
 # -- vjp and linearize -------------------------------------------------------------------------------------------
 
 
+@short_traceback
 def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return the value of a function, and its derivative there as a linear function of tangents.
 
@@ -355,6 +361,7 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
     return value, lambda *tangents: linear.push(*tangents)[0], aux
 
 
+@short_traceback
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return the value of a function, and a function from its cotangents to a tuple of cotangents of the primals.
 
@@ -420,6 +427,7 @@ def require_linear(builder: Builder, name: str, xs: Sequence[Any], derivative: l
         raise ArgumentError(name, "the function", "is not linear", "use vjp for the transpose of its derivative")
 
 
+@short_traceback
 def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
     """Return the transpose of a function that is linear in its arguments; `primals` only give shapes and dtypes.
 

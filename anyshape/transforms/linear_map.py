@@ -29,6 +29,7 @@ from anyshape.support.packages import graph_jvp, linearize_transpose, traced_pro
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import as_leaf, flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
+from anyshape.tracing.tracebacks import short_traceback
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +174,7 @@ class LinearizedFunction:
     def residuals(self) -> list[Any]:
         return self.values[: len(self.shape.residuals)]
 
+    @short_traceback
     def push(self, *tangents: Any) -> Any:
         """Return the tangent of the value along one tangent per primal."""
         shape = self.shape
@@ -186,6 +188,7 @@ class LinearizedFunction:
             outputs = [live[p] if p is not None else self._zeros(y) for p, y in zip(shape.live, shape.ys, strict=True)]
         return unflatten(shape.out_tree, outputs)
 
+    @short_traceback
     def pull(self, cotangent: Any) -> tuple[Any, ...]:
         """Return a tuple of cotangents, one per primal; None for leaves that have no derivative."""
         shape = self.shape
@@ -199,6 +202,7 @@ class LinearizedFunction:
         by_input = dict(zip(shape.wrt, pulled, strict=True))
         return unflatten(shape.in_tree, [by_input.get(i) for i in range(len(shape.xs))])
 
+    @short_traceback
     def pull_first(self, cotangent: Any, aux: Any) -> tuple[Any, ...]:
         """Pull back a cotangent of `value` in a result (value, aux); aux gets a zero cotangent."""
         leaves, tree = flatten(aux)

@@ -11,9 +11,12 @@ from anyshape.graph.ir.builder import active_builders
 from anyshape.support.packages import profiler, profiles, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import check_callable
-from anyshape.transforms.jit import Jitted, jit
+from anyshape.tracing.tracebacks import short_traceback
+from anyshape.transforms.jit import jit
+from anyshape.transforms.jitted import Jitted
 
 
+@short_traceback
 def profile(
     function: Callable[..., Any], *, repeat: int | None = None, rows: int | None = 40, file: TextIO | None = None
 ) -> Callable[..., profiles.Profile]:
@@ -48,6 +51,7 @@ def profile(
             raise ArgumentError("profile", name, f"is {value!r}", "give a number of at least 1, or None")
     target = function if isinstance(function, (Jitted, traced_program.Program)) else jit(function)
 
+    @short_traceback
     @functools.wraps(function, updated=())
     def profiled(*args: Any, **kwargs: Any) -> profiles.Profile:
         if active_builders():

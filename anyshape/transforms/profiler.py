@@ -23,7 +23,7 @@ from anyshape.ops.loops import LOOPS
 from anyshape.program.program import Program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, unflatten
-from anyshape.transforms.jit import Jitted
+from anyshape.transforms.jitted import Jitted
 
 MEASURED_SECONDS, MAX_REPEATS, MIN_REPEATS = 0.25, 100, 3  # of calls of each kind
 LONG_SECONDS = 1.0  # of a call that is not repeated unless `repeat` says so

@@ -30,13 +30,16 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import InnerTrace, as_value, trace_inner
+from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.static_args import with_static
 from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.grad import Argnums, choose_arguments, derivative, grad, jvp, linearize, vjp
-from anyshape.transforms.jit import Jitted, active_builder, jit_transform
+from anyshape.transforms.jit import jit_transform
+from anyshape.transforms.jitted import Jitted, active_builder
 
 
+@short_traceback
 def vmap(
     function: Callable[..., Any],
     in_axes: Any = 0,
@@ -208,6 +211,7 @@ def _axes_of_basis(count: int, i: int) -> tuple[int | None, ...]:
     return tuple(0 if j == i else None for j in range(count))
 
 
+@short_traceback
 def jacfwd(
     function: Callable[..., Any],
     argnums: Argnums = 0,
@@ -256,6 +260,7 @@ def _with_aux(result: Any, aux: Sequence[Any]) -> Any:
     return (result, *aux) if aux else result
 
 
+@short_traceback
 def jacrev(
     function: Callable[..., Any],
     argnums: Argnums = 0,
@@ -305,6 +310,7 @@ def _assemble(wrt: Any, out_tree: Any, rows: Sequence[Sequence[Any]], argnums: A
     return unflatten(out_tree, blocks)
 
 
+@short_traceback
 def hessian(
     function: Callable[..., Any],
     argnums: Argnums = 0,
@@ -325,6 +331,7 @@ def hessian(
     return jacfwd(jacrev(function, argnums, has_aux, **others), argnums, has_aux)
 
 
+@short_traceback
 def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Return the Hessian of a scalar function times `tangents`, forward over reverse, without the matrix.
 

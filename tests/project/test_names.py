@@ -17,7 +17,7 @@ from anyshape.inspect.explain.data import Explanation
 from anyshape.inspect.profile.data import Profile
 from anyshape.numpy.arrays.array import Array
 from anyshape.program.program import Program
-from anyshape.transforms.jit import Jitted
+from anyshape.transforms.jitted import Jitted
 
 ROOT = Path(anyshape.__file__).resolve().parent
 HOME = ROOT.parent

@@ -12,6 +12,7 @@ from anyshape.errors import ArgumentError
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
 DEFAULT_MODE = "auto"
+TRACEBACKS = ("short", "full")  # without and with the frames of the library
 AMBIENT_ERRSTATE = np.geterr()  # at the import of anyshape: an `np.seterr` before it is not a block of `np.errstate`
 
 
@@ -23,10 +24,11 @@ class Config:
       own order, not pairwise. The setting applies to plans made afterwards.
     - `optimize`: when optimised plans are made, for programs whose `jit` does not say it: "now", "auto" or "off".
     - `max_paths`: programs that a function keeps for its decisions on values, for arguments of one kind.
+    - `traceback`: "short" for errors that show the lines of the user alone, "full" with the ones of anyshape.
     - `shape_cache_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
     """
 
-    __slots__ = ("_max_paths", "_num_threads", "_optimize", "_reassociate", "_shape_cache_bytes")
+    __slots__ = ("_max_paths", "_num_threads", "_optimize", "_reassociate", "_shape_cache_bytes", "_traceback")
 
     def __init__(
         self,
@@ -35,9 +37,10 @@ class Config:
         shape_cache_bytes: int = 1 << 25,
         optimize: str = DEFAULT_MODE,
         max_paths: int = 256,
+        traceback: str = "short",
     ) -> None:
         self.num_threads, self.reassociate, self.shape_cache_bytes = num_threads, reassociate, shape_cache_bytes
-        self.optimize, self.max_paths = optimize, max_paths
+        self.optimize, self.max_paths, self.traceback = optimize, max_paths, traceback
 
     @property
     def num_threads(self) -> int:
@@ -81,8 +84,18 @@ class Config:
     def optimize(self, mode: str) -> None:
         self._optimize = checked_mode(mode, "config")
 
+    @property
+    def traceback(self) -> str:
+        return self._traceback
+
+    @traceback.setter
+    def traceback(self, form: str) -> None:
+        if form not in TRACEBACKS:
+            raise ArgumentError("config", "traceback", f"is {form!r:.50}", 'give "short" or "full"')
+        self._traceback = form
+
     def __repr__(self) -> str:
-        names = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize")
+        names = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize", "traceback")
         return f"Config({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
 
 

@@ -28,9 +28,11 @@ _FOLDERS = (_PACKAGE, *np.__path__, *scipy.__path__, _OPTREE)
 _STANDARD = os.path.dirname(os.__file__)  # packages may be installed below it
 _INSTALLED = ("site-packages", "dist-packages")  # folders of packages, the second one in Debian
 _FOREIGN = (*_FOLDERS, _STANDARD, "<frozen ", "<__array_function__", "<anyshape")
+_LIBRARY = (_PACKAGE, _OPTREE, "<anyshape", "<string>")  # the last one of generated methods, and of users
 _FOREIGN_FILES: set[str] = set()  # files in these folders that were met: each op of a trace looks for its line
 _USER_FILES: set[str] = set()  # other files that were met
 _TRACERS: set[CodeType] = set()  # functions that call the function of the user that is traced
+_CALLERS: set[CodeType] = set()  # functions that call functions of the user
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,7 +40,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 def calls_traced_function(tracer: F) -> F:
     """Mark a function that calls the user's function in order to trace it: callers of it are not part of the trace."""
     _TRACERS.add(tracer.__code__)
-    return tracer
+    return calls_user_function(tracer)
+
+
+def calls_user_function(caller: F) -> F:
+    """Mark a function that calls one of the user: a call with wrong arguments is an error that it raises."""
+    _CALLERS.add(caller.__code__)
+    return caller
 
 
 def user_frame() -> FrameType | None:
@@ -84,6 +92,17 @@ def is_user_frame(frame: FrameType) -> bool:
     if not file.startswith("<"):
         (_FOREIGN_FILES if is_foreign else _USER_FILES).add(file)
     return not is_foreign
+
+
+def is_library_frame(frame: FrameType) -> bool:
+    """Return whether a frame runs code of anyshape, code that it generated, or optree."""
+    file = frame.f_code.co_filename
+    return file.startswith(_LIBRARY) and not is_user_frame(frame)
+
+
+def is_caller_of_user(frame: FrameType) -> bool:
+    """Return whether a frame runs a function that calls functions of the user."""
+    return frame.f_code in _CALLERS
 
 
 def user_line() -> SourceLine | None:

@@ -41,7 +41,8 @@ from anyshape.tracing.reachable import Walk
 from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
 from anyshape.tracing.symbolic_shape import SymbolicShape
 from anyshape.tracing.trace import Leaves, Trace, trace_in
-from anyshape.transforms.jit import Jitted
+from anyshape.tracing.tracebacks import short_traceback
+from anyshape.transforms.jitted import Jitted
 
 
 def _spec_meta(x: Any, names: SymbolicScope, path: str, label: str, function: str) -> TensorMeta:
@@ -69,6 +70,7 @@ def _spec_values(leaves: Sequence[Any], names: SymbolicScope) -> dict[int, Size]
     return by_position
 
 
+@short_traceback
 def symbolic_args_specs(
     args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Scope | None = None
 ) -> Any:
@@ -174,6 +176,7 @@ def _symbolic_sizes(struct: ShapeDtypeStruct) -> list[SymbolicSize]:
     return [s for s in sizes if isinstance(s, SymbolicSize)]
 
 
+@short_traceback
 def trace(function: Callable[..., Any]) -> Callable[..., traced_program.Program]:
     """Return a function of specifications, or of example arrays of unknown size, that returns the traced program.
 
@@ -189,12 +192,14 @@ def trace(function: Callable[..., Any]) -> Callable[..., traced_program.Program]
     """
     check_callable("trace", function)
 
+    @short_traceback
     def traced(*args: Any, **kwargs: Any) -> traced_program.Program:
         return traced_program.Program(trace_specs(function, args, kwargs, fixed=False)[0])
 
     return traced
 
 
+@short_traceback
 def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the tree of ShapeDtypeStruct of the result without computing it, for arrays or ShapeDtypeStructs.
 

@@ -44,11 +44,13 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import as_value, run_traced, standing_for
+from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.control_flow.loops import run_now
 
 Function = Callable[[Any, Any], Any]
 
 
+@short_traceback
 def associative_scan(fn: Function, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """Return the results of combining all elements up to each one by an associative function, as the one of `jax.lax`.
 

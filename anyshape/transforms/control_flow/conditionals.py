@@ -55,6 +55,7 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.trace import Leaves, any_sizes, as_value, kind_of, run_traced, standing_for
+from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.control_flow.subgraph_results import (
     ResultType,
     like_returned,
@@ -62,11 +63,12 @@ from anyshape.transforms.control_flow.subgraph_results import (
     promoted,
     promoted_type,
 )
-from anyshape.transforms.jit import active_builder
+from anyshape.transforms.jitted import active_builder
 
 Function = Callable[..., Any]
 
 
+@short_traceback
 def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
     """Return `true_fun(*operands)` where `pred` is true, else `false_fun(*operands)`: a run decides, as `jax.lax.cond`.
 
@@ -87,6 +89,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     return _Conditional("cond", names, (false_fun, true_fun), operands, named_first=1).run(_predicate(pred))
 
 
+@short_traceback
 def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     """Return `branches[index](*operands)`: a run decides which branch, as `jax.lax.switch`.
 

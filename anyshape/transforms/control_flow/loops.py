@@ -37,6 +37,7 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import check_callable, flatten, is_array, leaf_paths, unflatten
 from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.trace import as_value, standing_for
+from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.control_flow.conditionals import scalar_operand
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop, Step
 from anyshape.transforms.jit import jit
@@ -44,6 +45,7 @@ from anyshape.transforms.jit import jit
 Function = Callable[..., Any]
 
 
+@short_traceback
 def scan(
     f: Function,
     init: Any,
@@ -91,6 +93,7 @@ def scan(
     return _scan(CarryLoop("scan", "f", f, init), step, rows, reverse, policy)
 
 
+@short_traceback
 def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, checkpoint: Any = None) -> Any:
     """Return the value after `val = body_fun(i, val)` for i from lower to upper - 1, as `jax.lax.fori_loop`.
 
@@ -139,6 +142,7 @@ def _differs_between_examples(x: Traced) -> bool:
     return any(builder.roots.get(v) == "input" for v in values) or any(map(_differs_between_examples, captured))
 
 
+@short_traceback
 def map(f: Function, xs: Any, *, checkpoint: Any = None) -> Any:
     """Return `f(x)` for each x of xs, stacked, one after the other, as `jax.lax.map`.
 
@@ -155,6 +159,7 @@ def map(f: Function, xs: Any, *, checkpoint: Any = None) -> Any:
     return scan(functools.partial(_mapped, f), (), xs, checkpoint=checkpoint)[1]
 
 
+@short_traceback
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, checkpoint: Any = None) -> Any:
     """Return the value after `val = body_fun(val)` for as long as `cond_fun(val)` holds, as `jax.lax.while_loop`.
 

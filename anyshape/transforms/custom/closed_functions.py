@@ -17,7 +17,7 @@ from anyshape.program.inline import call_inside
 from anyshape.support.packages import argument_containers, graph_jvp
 from anyshape.tracing.pytrees import flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import as_value, trace_inner
-from anyshape.transforms.jit import active_builder
+from anyshape.transforms.jitted import active_builder
 
 Function = Callable[..., Any]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.transforms.jit import Jitted
+from anyshape.transforms.jitted import Jitted
 from anyshape.transforms.linear_map import LinearizedFunction
 
 

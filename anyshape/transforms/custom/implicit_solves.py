@@ -33,9 +33,10 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import InnerTrace, as_value, is_inexact, trace_inner
+from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.custom.custom_calls import Captures, Giver, check_arguments, results_of, zeros_of
 from anyshape.transforms.grad import require_linear
-from anyshape.transforms.jit import active_builder
+from anyshape.transforms.jitted import active_builder
 
 Function = Callable[..., Any]
 
@@ -138,6 +139,7 @@ def _aux_tangents(outputs: Sequence[Any]) -> list[Any | None]:
 # -- custom_root -------------------------------------------------------------------------------------------------
 
 
+@short_traceback
 def custom_root(
     f: Function, initial_guess: Any, solve: Function, tangent_solve: Function, has_aux: bool = False
 ) -> Any:
@@ -326,6 +328,7 @@ class _SolveRule(CustomRule):
         return solution
 
 
+@short_traceback
 def custom_linear_solve(
     matvec: Function,
     b: Any,

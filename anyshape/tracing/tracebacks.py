@@ -1,0 +1,96 @@
+"""Short tracebacks: an error that leaves anyshape shows the lines of the user, not the ones of the library.
+
+A bare `raise` adds no entry for the function that it stands in. So an entry point of the library shortens the
+traceback of an error and raises it again. The line above the remaining ones is the caller's.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from types import FunctionType, TracebackType
+from typing import Any, TypeVar
+
+from anyshape.backend.runtime.config import config
+from anyshape.errors import AnyshapeError
+from anyshape.graph.ir.builder import active
+from anyshape.graph.prover.user_stack import is_caller_of_user, is_library_frame, is_user_frame
+
+F = TypeVar("F", bound=Callable[..., Any])
+_UNPLANNED = 'raised inside of anyshape; anyshape.config.traceback = "full" shows where'
+
+
+def short_traceback(function: F) -> F:
+    """Decorate a function that users call: errors that leave it have short tracebacks, unless a trace is active.
+
+    The result has the globals of the function, by which doctest finds it in its module.
+    """
+    shorten = shorten_traceback
+
+    def shortening(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
+
+    result: Any = FunctionType(
+        shortening.__code__, function.__globals__, function.__name__, None, shortening.__closure__
+    )
+    return functools.update_wrapper(result, function)  # type: ignore[return-value]
+
+
+def shorten_traceback(error: Exception) -> None:
+    """Remove the library's frames from the tracebacks of an error and of its causes.
+
+    An error of anyshape ends at the innermost line of the user. Any other one keeps the frames of other packages. One
+    that is raised in the library without being meant gets a note. Inside of a trace nothing changes: the function that
+    traces does it.
+    """
+    if config.traceback == "full" or active() is not None:
+        return
+    for one in _chain(error):
+        entries = list(_entries(one.__traceback__))
+        planned = isinstance(one, AnyshapeError)
+        if one is error and not planned and entries:
+            _note_if_unplanned(one, entries[-1])
+        hidden = _is_foreign if planned else _is_library
+        one.__traceback__ = _joined([entry for entry in entries if not hidden(entry)])
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and the ones that are shown above it."""
+    seen = set[int]()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        yield one
+        seen.add(id(one))
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _joined(entries: list[TracebackType]) -> TracebackType | None:
+    """Return a new traceback of these entries."""
+    following: TracebackType | None = None
+    for entry in reversed(entries):
+        following = TracebackType(following, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return following
+
+
+def _is_library(entry: TracebackType) -> bool:
+    return is_library_frame(entry.tb_frame)
+
+
+def _is_foreign(entry: TracebackType) -> bool:
+    return not is_user_frame(entry.tb_frame)
+
+
+def _note_if_unplanned(error: BaseException, last: TracebackType) -> None:
+    """Tell how to see the frames of an error that the library raised, and not the user's function or its call."""
+    if _is_library(last) and not is_caller_of_user(last.tb_frame) and not getattr(error, "__notes__", None):
+        error.add_note(_UNPLANNED)

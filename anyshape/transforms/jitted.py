@@ -1,0 +1,412 @@
+"""Path of a call: read the leaves, look up the key (never sizes), check the guards, trace if need be, run."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import logging
+import pickle
+import sys
+import types
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anyshape.backend.runtime.outcome import GUARD_FAILED
+from anyshape.errors import ArgumentError, MissingPackageError
+from anyshape.graph.ir.builder import Builder, active, active_builders, tracing_threads
+from anyshape.graph.prover.scope import Scope
+from anyshape.inspect.explain.data import CacheInfo, Explanation
+from anyshape.support.fork_lock import Lock
+from anyshape.support.interruption import restores_thread
+from anyshape.support.packages import explanation, paths, traced_program
+from anyshape.tracing.captured.state import CapturedState
+from anyshape.tracing.draws import drawing_later, refuse_draws
+from anyshape.tracing.pytrees import (
+    as_leaf,
+    flatten,
+    frozen_keys,
+    function_name,
+    in_order,
+    leaf_paths,
+    named,
+    parameter_names,
+    scalar_kind,
+    visible_order,
+)
+from anyshape.tracing.trace import Leaves, Trace, trace_call
+from anyshape.tracing.tracebacks import short_traceback, shorten_traceback
+from anyshape.transforms.arguments.options import Options
+from anyshape.transforms.arguments.static_args import with_static
+from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, TracedCall
+from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
+from anyshape.transforms.caching.sent_programs import pack_programs, receive, received_entry
+from anyshape.transforms.function_pickle import StoredMethod, is_packing, reduce_function
+
+if TYPE_CHECKING:
+    from anyshape.backend.compiler.codegen.timers import Timers
+
+_LOG = logging.getLogger("anyshape.trace")
+
+
+class Jitted:
+    """Function that is traced once per structure, dtypes and ranks of its arguments, and runs at every size.
+
+    Called while another function is traced, it becomes part of that trace.
+
+    - `recipe` is a function with its arguments and options that makes this object again; it pickles by it.
+    - `method(instance)` returns the function that takes the place of `function` for a bound method, or None if the
+      instance is an argument like others.
+    - `bound_from` is the pair of the method and the object that this one is bound to, if it is.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str | None = None,
+        like: Callable[..., Any] | None = None,
+        options: Options | None = None,
+        recipe: tuple[Any, ...] = (),
+        method: Callable[[Any], Callable[..., Any] | None] | None = None,
+        bound_from: tuple[Jitted, Any] | None = None,
+    ) -> None:
+        functools.update_wrapper(self, function if like is None else like, updated=())
+        self.__wrapped__ = function if like is None else like
+        self.__name__ = name if name is not None else function_name(function)
+        self.function = function
+        self.name = name if name is not None else function_name(function)
+        self.options = options if options is not None else Options()
+        self._bound_from = bound_from
+        self._bound_to_classes: dict[type, StoredMethod] = {}
+        self.order = visible_order(self.__wrapped__)
+        self._key = f"<jitted {self.__module__}.{getattr(self, '__qualname__', self.name)}>"
+        self.recipe, self._method = recipe, method
+        self._cache = Cache()
+        self._lock = Lock()
+        self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
+
+    # -- calls
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if tracing_threads:
+                return self._call_while_tracing(args, kwargs)
+            cache = self._cache
+            state_holds = cache.state_holds
+            for read, entries in cache.fast_paths:
+                leaves = read(args, kwargs)
+                if leaves is None:
+                    continue
+                if state_holds is not None and not state_holds():
+                    break
+                for entry in entries:
+                    if entry.guards_hold is None or entry.guards_hold(*leaves):
+                        try:
+                            outputs = entry.program.run(*leaves)
+                        except BaseException as error:
+                            return self._after_error((args, kwargs), entry, leaves, error)
+                        if outputs is not GUARD_FAILED:
+                            entry.hits += 1
+                            return entry.result(outputs)
+                break
+            return self._call_general(args, kwargs)
+        except Exception as error:
+            shorten_traceback(error)
+            raise
+
+    def _call_while_tracing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function itself, so that it becomes part of the active trace; call it where another thread traces."""
+        if not active_builders():
+            return self._call_general(args, kwargs)
+        if self.options.shapes is None:
+            return self.function(*args, **kwargs)
+        with active_builder().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
+            return self.function(*args, **kwargs)
+
+    def _after_error(
+        self, call: tuple[Any, Any], entry: CacheEntry, leaves: Sequence[Any], error: BaseException
+    ) -> Any:
+        """Return the result of a call that left the path of its program; raise any other error."""
+        if entry.path:
+            return paths.leave(self, functools.partial(self._read, *call), entry, leaves, error)
+        entry.hits += 1
+        raise error
+
+    def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Serve a call that has no fast path: of any structure, with everything that an array can be made of."""
+        call = self._read(args, kwargs)
+        entry, traced = self._entry_for(call)
+        if not traced:
+            self._cache.hits += 1
+            if not self.options.static and not call.static:
+                self._cache.add_fast_path(call.key)
+        if entry.path:
+            return paths.follow(self, call, entry)
+        return entry.program.call_flat(call.arrays)
+
+    def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """Return the leaves of the arguments as arrays, with their key."""
+        args, kwargs, static = self.options.static.split(args, kwargs)
+        kwargs = in_order(kwargs, self.order)
+        raw, tree = flatten((args, kwargs), self.name)
+        arrays = raw
+        kinds: list[tuple[Any, ...]] = []
+        for i, x in enumerate(raw):
+            kind = type(x)
+            if kind is np.ndarray:
+                kinds.append((x.dtype, x.ndim) if x.ndim else leaf_key(x))
+                continue
+            if arrays is raw:
+                arrays = [*raw]
+            arrays[i] = array = self._leaf(x, i, args, kwargs)
+            kinds.append(leaf_key(array, scalar_kind(x)))
+        frozen = self.options.static.key(static) if static else ()
+        key = Key(tree, frozen, tuple(kinds), frozen_keys(tree), self.order)
+        return Call(args, kwargs, static, raw, arrays, key)
+
+    def _leaf(self, x: Any, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
+        """Return leaf i of the arguments as an array; an error names its path."""
+        try:
+            return as_leaf(x, "", self.name)
+        except ArgumentError:
+            return as_leaf(x, named(leaf_paths(args, kwargs)[i], parameter_names(self)), self.name)
+
+    def leaves(self, *args: Any, **kwargs: Any) -> Leaves:
+        """Return the leaves that a trace for these arguments starts from."""
+        return self._read(args, kwargs).leaves(self.name, parameter_names(self))
+
+    # -- traces
+
+    def _entry_for(self, call: Call, on_path: bool = False) -> tuple[CacheEntry, bool]:
+        """Return an entry that serves the call, and whether it was traced for it.
+
+        A run of it may leave its path, unless that is to be the path of the call.
+        """
+        entry = self._find(call, on_path)
+        if entry is not None:
+            return entry, False
+        with self._lock:
+            entry = self._find(call, on_path)  # another thread may have traced it meanwhile
+            entry = self._received(call) if entry is None else entry
+            return (self._trace(call), True) if entry is None else (entry, False)
+
+    def _find(self, call: Call, on_path: bool) -> CacheEntry | None:
+        entry = self._cache.find(call.key, call.arrays)
+        return paths.on_path(self._cache, call, entry) if on_path and entry is not None and entry.path else entry
+
+    def _received(self, call: Call) -> CacheEntry | None:
+        """Return an entry for a program that came with the function, None if none serves the call."""
+        if not self._cache.received:
+            return None
+        made_for = Arguments(call.key, call.arrays, call.static, parameter_names(self))
+        state = CapturedState(self.__wrapped__, self.name)
+        return received_entry(self._cache, made_for, state, self.options.static.key, self._program)
+
+    def _program(self, trace: Trace) -> traced_program.Program:
+        """Return the program of a trace."""
+        return traced_program.Program(trace, self.options.max_bytes, self.options.optimize)
+
+    def _trace(self, call: Call) -> CacheEntry:
+        """Trace a program for the call and add it to the cache; nothing is added after an error."""
+        started, number = perf_counter(), self._cache.added + 1
+        trace, scope, made_for, reasons, static_state = self._traced(call)
+        restored = self._cache.restore(call.key, trace, reasons, static_state)
+        if restored is not None:
+            _LOG.debug("%s: program %d is used again: the new trace equals it", self.name, restored.number)
+            return restored
+        program, sizes, state = self._program(trace), scope.hints or {}, self._cache.state
+        entry = CacheEntry(program, state, made_for, number, sizes, reasons, scope.reliance_log, static_state)
+        self._cache.add(entry)
+        _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
+        return entry
+
+    @restores_thread
+    def _traced(self, call: Call) -> TracedCall:
+        """Trace the function for a call."""
+        names = parameter_names(self)
+        leaves = call.leaves(self.name, names)
+        state = self._cache.state or CapturedState(self.__wrapped__, self.name)
+        shapes, function = self.options.shapes, with_static(self.function, call.static)
+
+        def traced() -> tuple[Trace, Scope]:
+            prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
+            return trace_call(function, self.name, leaves, names, prepared, shapes is not None and shapes.strict)
+
+        made_for = Arguments(call.key, leaves.arrays, call.static, names)
+        static_state = made_for.static_state(state)
+        reasons = self._cache.explain_miss(made_for)
+        _LOG.debug("%s: program %d is needed; %s", self.name, self._cache.added + 1, ReasonList(reasons))
+        with self._cache.tracing(state, static_state) as watches, drawing_later(watches):
+            trace, scope = refuse_draws(self.name, traced, [thing for w in watches for thing in w.things])
+        return TracedCall(trace, scope, made_for, reasons, static_state)
+
+    def optimise_for(self, *args: Any, **kwargs: Any) -> None:
+        """Make the optimised plan for these arguments now; a missing program is traced."""
+        call = self._read(args, kwargs)
+        entry, _ = self._entry_for(call, on_path=True)
+        entry.program.optimise_flat(call.arrays)
+
+    def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
+        """Return a copy with only the program for these arguments, whose runs record their times in `timers`."""
+        entry, _ = self._entry_for(self._read(args, kwargs), on_path=True)
+        timed = Jitted(self.function, self.name, self.__wrapped__, self.options)
+        timed._cache.state, timed._cache.state_holds = self._cache.state, self._cache.state_holds
+        timed._cache.add(entry.timed(timers))
+        return timed
+
+    def use_cache(self, cache: Cache, lock: Lock) -> None:
+        """Have one cache with other jitted functions that do the same."""
+        self._cache, self._lock = cache, lock
+
+    # -- the cache
+
+    def programs(self) -> list[traced_program.Program]:
+        """Return every program in the cache, oldest first."""
+        return [e.program for e in self._cache.entries()]
+
+    def cache_info(self) -> CacheInfo:
+        """Return the numbers of traces, of calls that needed none, of programs kept and evicted, and the limit."""
+        return self._cache.info()
+
+    def explain(self) -> Explanation:
+        """Explain the programs in the cache: sizes, conditions, why each was traced, and when another will be."""
+        return explanation.explain_cache(self.name, self._cache)
+
+    @short_traceback
+    def explain_call(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Explain the cache and the program for these arguments, which is traced if it is missing and not run."""
+        call = self._read(args, kwargs)
+        entry, traced = self._entry_for(call, on_path=True)
+        return explanation.explain_entry(self.name, self._cache, entry, call.arrays, traced)
+
+    def clear_cache(self) -> None:
+        """Remove every program and reset the numbers."""
+        with self._lock:
+            self._cache.clear()
+
+    # -- methods
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the name of the class attribute as key: a class may hold several that were made from one method."""
+        self._key = f"<jitted {owner.__module__}.{owner.__qualname__}.{name}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Jitted:
+        """Return the jitted method of an object, which watches the attributes of the object and is stored in it.
+
+        A copy of an object gets a jitted function of its own.
+        """
+        if instance is None:
+            return self
+        methods, key = self._methods_of(instance)
+        stored = methods.get(key)
+        if stored is None or not stored.method._is_bound(self, instance):
+            with self._lock:
+                stored = methods.get(key)
+                if stored is None or not stored.method._is_bound(self, instance):
+                    stored = methods[key] = StoredMethod(self.bound_to(instance))
+        return stored.method
+
+    def _is_bound(self, method: Jitted, instance: Any) -> bool:
+        return self._bound_from is not None and self._bound_from[0] is method and self._bound_from[1] is instance
+
+    def _methods_of(self, instance: Any) -> tuple[dict[Any, Any], Any]:
+        """Return the dict that stores the jitted method of an object, and its key; by name it might be hidden."""
+        if isinstance(instance, type):
+            return self._bound_to_classes, instance
+        try:
+            return instance.__dict__, self._key
+        except AttributeError:
+            problem = f"has no __dict__, in which {self.name} would keep its programs"
+            advice = "add '__dict__' to its __slots__, or jit a function that is given what it reads"
+            raise ArgumentError(self.name, f"an object of {type(instance).__name__}", problem, advice) from None
+
+    def bound_to(self, instance: Any) -> Jitted:
+        """Return a jitted method of one object, which pickles and copies by the method and the object."""
+        function = None if self._method is None else self._method(instance)
+        function = bind(self.function, instance) if function is None else function
+        like = types.MethodType(self.__wrapped__, instance)
+        recipe: tuple[Any, ...] = (_bind_method, (self, instance), {})
+        method = Jitted(function, self.name, like, self.options.bound(), recipe, bound_from=(self, instance))
+        return method if self._plain is None else method.with_programs()
+
+    # -- representation, copies and pickles
+
+    def with_programs(self) -> Jitted:
+        """Return this function such that its pickles carry the programs that it has by then.
+
+        A process that unpickles it has the function as ever, and traces nothing for calls that these programs serve.
+        A program serves only where all that the function reads besides its arguments is equal.
+        """
+        plain = self if self._plain is None else self._plain
+        function = Jitted(plain.function, plain.name, plain.__wrapped__, plain.options, plain.recipe, plain._method)
+        function._cache, function._lock, function._bound_from = plain._cache, plain._lock, plain._bound_from
+        function._plain = plain
+        return function
+
+    def __repr__(self) -> str:
+        return f"<jitted {self.name}>"
+
+    def __copy__(self) -> Jitted:
+        """Return the object itself, as for any function."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+        """Return the object itself, as for any function; for a bound method, that of the copied object."""
+        if self._bound_from is None:
+            return self
+        method, instance = self._bound_from
+        return method.__get__(copy.deepcopy(instance, memo))
+
+    def __reduce__(self) -> Any:
+        """Pickle by name where a module has it, else by a digest and what makes it again.
+
+        Programs are pickled for `with_programs` alone, and not inside of the pickle of another jitted function.
+        """
+        if self._plain is not None:
+            with self._lock:
+                return _with_received, (self._plain, *(("", b"") if is_packing() else pack_programs(self._cache)))
+        name = self._name_in_module()
+        if name and self.__module__ not in ("__main__", "__mp_main__"):
+            return name
+        if not self.recipe:
+            raise pickle.PicklingError(f"{self.name} was made inside of anyshape; pickle the function it was made from")
+        try:
+            return reduce_function(self, self.recipe, name)
+        except MissingPackageError:
+            if not name:
+                raise
+            return name  # a spawned process imports the script again
+
+    def _name_in_module(self) -> str:
+        """Return the qualified name by which the module has this object, or "" if it has none."""
+        name = getattr(self, "__qualname__", self.name)
+        value: Any = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            value = getattr(value, part, None)
+        return name if value is self else ""
+
+
+def _with_received(function: Jitted, digest: str, data: bytes) -> Jitted:
+    """Return a function that was unpickled, which keeps the programs that came with it for its calls."""
+    receive(function._cache, digest, data)
+    return function
+
+
+def _bind_method(method: Jitted, instance: Any) -> Jitted:
+    """Make the jitted method of an object again, from its pickle."""
+    return method.__get__(instance)
+
+
+def bind(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
+    """Return a function as the method of an object."""
+    return function.bound_to(instance) if isinstance(function, Jitted) else types.MethodType(function, instance)
+
+
+def active_builder() -> Builder:
+    """Return the builder of the active trace; transformed functions run only inside one."""
+    builder = active()
+    if builder is None:
+        raise RuntimeError("a transformed function ran outside a trace")
+    return builder

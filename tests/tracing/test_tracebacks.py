@@ -1,0 +1,142 @@
+"""Short tracebacks: errors show the lines of the user, and the frames of anyshape only where asked for."""
+
+import importlib
+import statistics
+import traceback
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from anyshape import ShapeDtypeStruct, errors, grad, jit, jvp, pure_callback, trace, vjp, vmap
+from anyshape.backend.runtime.config import config
+from tests.errors.mistakes import MISTAKES
+
+for _table in ("golden_errors", "golden_python_errors"):
+    importlib.import_module(f"tests.errors.{_table}")
+
+
+def names_of_frames(error: BaseException) -> list[str]:
+    """Return the names of the functions in the traceback, without the ones of this test."""
+    names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    return names[names.index("caught") + 1 :]
+
+
+def caught(call: Callable[[], object]) -> Exception:
+    try:
+        call()
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def helper(x):
+    return x @ np.ones((7, 2))
+
+
+def model(x):
+    return helper(x).sum()
+
+
+def test_a_mistake_shows_few_lines():
+    lines = []
+    for row in MISTAKES:
+        error = caught(row.make)
+        text = "".join(traceback.format_exception(error))
+        lines.append(text.count("\n") - 2)  # the frame of `caught` is not the user's
+    assert statistics.mean(lines) <= 12
+
+
+@pytest.mark.parametrize("transform", [jit, grad, vmap, lambda f: jit(grad(f))])
+def test_the_frames_are_those_of_the_user(transform):
+    def call():
+        transform(model)(np.ones((3, 5)))
+
+    expected = ["call", "model", "helper"]
+    assert names_of_frames(caught(call)) == expected
+    assert names_of_frames(caught(call)) == expected
+
+
+@pytest.mark.parametrize(
+    "transform", [jvp, lambda f, x, t: vjp(f, *x), lambda f, x, t: trace(f)(ShapeDtypeStruct((3, 5)))]
+)
+def test_functions_of_values_show_no_frame_of_their_own(transform):
+    x = np.ones((3, 5))
+    shown = names_of_frames(caught(lambda: transform(model, (x,), (x,))))
+    assert [name for name in shown if name != "<lambda>"] == ["model", "helper"]
+
+
+def test_a_call_that_fits_no_program_ends_at_the_call():
+    f = jit(lambda x, w: x @ w)
+    f(np.ones((2, 3)), np.ones(3))
+    for _ in range(2):  # with and without a plan of that call
+        error = caught(lambda: f(np.ones((2, 3)), np.ones(4)))
+        assert isinstance(error, errors.ShapeError)
+        assert names_of_frames(error) == ["<lambda>"]
+
+
+def test_an_exception_of_the_user_keeps_its_frames_and_its_causes():
+    def read():
+        raise KeyError("weights")
+
+    def load():
+        try:
+            read()
+        except KeyError as error:
+            raise RuntimeError("no weights") from error
+
+    @jit
+    def step(x):
+        load()
+        return x
+
+    error = caught(lambda: step(np.ones(3)))
+    assert names_of_frames(error) == ["<lambda>", "step", "load"]
+    assert [frame.name for frame in traceback.extract_tb(error.__cause__.__traceback__)] == ["load", "read"]
+    assert not hasattr(error, "__notes__")
+
+
+def test_an_exception_of_a_callback_keeps_its_frames():
+    def host(x):
+        raise LookupError("no such row")
+
+    f = jit(lambda x: pure_callback(host, x, x))
+    assert names_of_frames(caught(lambda: f(np.ones(3))))[-1] == "host"
+
+
+def test_frames_of_other_packages_stay_in_their_own_errors():
+    f = jit(lambda x: x + scipy.optimize.brentq(lambda t: t * t + 1, 0.0, 1.0))
+    error = caught(lambda: f(np.ones(2)))
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    assert any("scipy" in file for file in files)
+    assert not any("/anyshape/" in file for file in files if "/tests/" not in file)
+
+
+def test_wrong_arguments_of_the_function_are_not_taken_for_a_defect():
+    error = caught(lambda: jit(lambda x, y: x + y)(np.ones(2)))
+    assert isinstance(error, TypeError)
+    assert not hasattr(error, "__notes__")
+
+
+def test_an_error_that_the_library_did_not_mean_says_how_to_see_where(monkeypatch):
+    monkeypatch.setattr("anyshape.transforms.jitted.flatten", None)
+    error = caught(lambda: jit(lambda x: x)(np.ones(2)))
+    assert any("config.traceback" in note for note in error.__notes__)
+
+
+def test_all_frames_are_shown_where_asked_for(monkeypatch):
+    monkeypatch.setattr(config, "traceback", "full")
+    assert len(names_of_frames(caught(lambda: jit(model)(np.ones((3, 5)))))) > 8
+
+
+def test_the_setting_has_two_values():
+    with pytest.raises(errors.ArgumentError, match="config: traceback is 'long'"):
+        config.traceback = "long"
+    assert config.traceback == "short"
+    assert "traceback='short'" in repr(config)
+
+
+def test_a_mistake_in_the_call_of_a_transform_ends_at_the_call():
+    for call in (lambda: jit(3), lambda: grad(model, argnums="x")(np.ones(2)), lambda: vmap(model, in_axes=3)(1.0)):
+        assert names_of_frames(caught(call)) == ["<lambda>"]
