@@ -5,12 +5,13 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check lint types tests bench bench-peers clean
+.PHONY: help demo test check lint types tests docs bench bench-peers clean
 
 help:
 	@echo "make demo    train the language model of the demo and draw its loss (about a minute)"
 	@echo "make test    lint, types and tests; make check is the same"
 	@echo "make lint | types | tests    one of the three"
+	@echo "make docs    the documentation site, in build/site"
 	@echo "make bench   the benchmarks, beside the limits they are held to"
 	@echo "make bench-peers   install what they are compared with: autograd, jax, torch, pytensor"
 	@echo "make clean   remove what the other targets made"
@@ -31,6 +32,11 @@ types: $(READY)
 # One thread of linear algebra per worker: two workers already fill two cores. Idle workers steal tests: a few are slow.
 tests: $(READY)
 	ANYSHAPE_CHECK=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# What pages print is in the pages: python docs/regenerate.py writes it, and the tests check it.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
 
 # One thread of linear algebra, so that times do not depend on who else runs.
 bench: $(READY)

@@ -1,7 +1,7 @@
 """Write printed output into the pages.
 
 A block below `<!-- printed: name -->` shows output of this file. A block below `<!-- output -->` shows that of the
-Python block before it, run by itself as example.py.
+Python block before it, run by itself as example.py. `docs/sessions.py` runs the pages that are one session.
 
 python docs/regenerate.py            write the pages
 python docs/regenerate.py --check    write nothing; exit with 1 and a diff if a page is out of date
@@ -24,6 +24,7 @@ os.environ["ANYSHAPE_OPTIMIZE"] = "now"  # pages show optimised plans
 os.environ["ANYSHAPE_CHECK"] = "0"  # the generated code of a plan holds no checks by default
 
 import numpy as np
+import sessions
 import shown
 
 import anyshape
@@ -171,9 +172,14 @@ def renewed(text, blocks):
 
 def main(check):
     blocks, stale = printed(), False
-    for page in sorted(DOCS.glob("*.md")):
+    for page in sorted(DOCS.rglob("*.md")):
         old = page.read_text()
-        new = renewed(old, blocks)
+        if sessions.MARK in old:
+            if check:
+                continue  # tests run each session by itself
+            new = sessions.renewed(old, draw=True)
+        else:
+            new = renewed(old, blocks)
         stale |= old != new
         if check:
             difference = difflib.unified_diff(old.splitlines(True), new.splitlines(True), page.name, "what is printed")

@@ -74,7 +74,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 @makes_array
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """Return funclist[i](x) where condlist[i] holds, and the last function or value elsewhere.
+    """Return `funclist[i](x)` where `condlist[i]` holds, and the last function or value elsewhere.
 
     The result has the shape and dtype of x. Where several conditions hold, the last one counts.
     With traced arguments each function gets all of x, where NumPy passes the elements at which its condition holds.

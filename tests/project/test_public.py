@@ -17,9 +17,13 @@ import anyshape
 import anyshape.errors
 import anyshape.numpy as anp
 from anyshape.tracing import log_config
+from docs import sessions
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [p.relative_to(ROOT).as_posix() for p in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])]
+SESSIONS = {
+    p for p in ROOT.glob("docs/**/*.md") if sessions.MARK in p.read_text()
+}  # tests/project/test_site.py runs them
+PAGES = [p.relative_to(ROOT).as_posix() for p in sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - SESSIONS)]
 # docs/design.md promises these names
 PROMISED = (
     "jit", "trace", "eval_shape", "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose",
