@@ -13,10 +13,11 @@ from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.joining import stack
-from anyshape.numpy.movement import broadcast_arrays, moveaxis, ravel
+from anyshape.numpy.movement import broadcast_arrays, moveaxis
 from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.concrete import assignable, makes_new
 from anyshape.numpy.operands.memory import owned
@@ -118,6 +119,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 def _laid_out(a: Any, dtype: Any, order: str) -> Any:
     """Return a traced array of at least one axis that is its operand, or a copy, depending on the operand's strides."""
     x = as_traced(array(a, dtype, ndmin=1, copy=False))
+    order = order if x.meta.rank > 1 else "contiguous"
     return mv.viewed(x.unshared(), x, lambda base: base, lambda base, part: part, (order,), certain=False)
 
 
@@ -384,10 +386,9 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     order = list(range(len(xi)))
     if indexing == "xy" and len(xi) > 1:
         order[:2] = [1, 0]
-    flat = [ravel(as_traced(x)) for x in xi]
     open_grid = [
-        mv.reshape(x, [sizes(x)[0] if axis == own_axis else 1 for axis in range(len(xi))])
-        for x, own_axis in zip(flat, order, strict=True)
+        mv.reshape(x, [numel(sizes(x)) if axis == own_axis else 1 for axis in range(len(xi))])
+        for x, own_axis in zip(map(as_traced, xi), order, strict=True)
     ]
     grid = tuple(open_grid) if sparse else broadcast_arrays(*open_grid)
     return owned(grid, *xi) if copy else grid

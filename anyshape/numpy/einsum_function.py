@@ -17,6 +17,7 @@ from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.claim_text import OperandAxes
 from anyshape.graph.shapes.shape_rules import broadcast_size
 from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.at_update import Indexed
 from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import (
     CASTINGS,
@@ -228,6 +229,16 @@ def _summed(x: Any, labels: Labels, needed: set[Any]) -> tuple[Any, Labels]:
     return reduce(x, axes), tuple([a for a in labels if a in needed])
 
 
+def _diagonal(x: Any, size: Size, first: int, second: int) -> Any:
+    """Return the diagonal of two axes of one size, as a view that NumPy writes through."""
+    index = iota(size)
+    key: list[Any] = [slice(None)] * x.ndim
+    key[first] = key[second] = index
+    take = lambda base: take_at(base, (index, index), (first, second))
+    write = lambda base, part: Indexed(base.unshared(), tuple(key)).set(part)
+    return mv.viewed(take(x).unshared(), x, take, write, ("einsum", first, second))
+
+
 def _diagonals(x: Any, labels: Labels) -> tuple[Any, Labels]:
     """Return the operand with each label once: axes that share a label give their diagonal."""
     for label in labels:
@@ -237,8 +248,7 @@ def _diagonals(x: Any, labels: Labels) -> tuple[Any, Labels]:
             shape, ctx = sizes(x), context_of("einsum", x)
             m, n = shape[first], shape[second]
             ctx.require_equal(m, n, f"axes of the label {label!r} have sizes {m} and {n}")
-            index = iota(m)
-            x = take_at(x, (index, index), (first, second))
+            x = _diagonal(x, m, first, second)
             rest = [a for i, a in enumerate(labels) if i not in (first, second)]
             at = first if second == first + 1 else 0
             labels = (*rest[:at], label, *rest[at:])

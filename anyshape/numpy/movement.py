@@ -117,9 +117,12 @@ def ravel(a: Any, order: str = "C") -> Any:
         return np.ravel(a, order=order)
     x = as_traced(a)
     order = _order_of("ravel", x, order, ORDERS)
-    if x.meta.rank == 1:  # NumPy copies a vector whose elements are apart in memory
-        return mv.viewed(x.unshared(), x, lambda base: base, lambda base, part: part, ("reshape",), certain=False)
-    return reshape(x, numel(sizes(x)), order=order)
+    if order == "F" and x.meta.rank > 1:
+        return reshape(x, numel(sizes(x)), order=order)
+    read = lambda base: mv.reshape(base, (numel(sizes(base)),))
+    write = lambda base, part: mv.reshape(part, sizes(base))
+    certain = not x.meta.rank  # NumPy copies elements that are apart in memory, also along one axis
+    return mv.viewed(read(x.unshared()).unshared(), x, read, write, ("ravel",), certain)
 
 
 def along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:

@@ -143,11 +143,16 @@ def sliding_window_view(
 ) -> Any:
     """Return all windows of a shape into an array, whose axes come last; sizes may be symbolic.
 
-    `axis` names the axes that the window slides along, by default all. In a program the windows are copies.
+    `axis` names the axes that the window slides along, by default all. In a program the windows are a read-only view:
+    `writeable` raises UnsupportedFunctionError.
     """
     if not is_traced(x, window_shape):
         return np.lib.stride_tricks.sliding_window_view(x, window_shape, axis, subok=subok, writeable=writeable)
-    array, lengths = as_traced(x), new_shape(window_shape, "sliding_window_view")
+    if writeable:
+        problem, advice = "a program cannot write through windows that overlap", "write to the array itself"
+        raise UnsupportedFunctionError("sliding_window_view(x, ..., writeable=True)", problem, advice, user_line())
+    base, lengths = as_traced(x), new_shape(window_shape, "sliding_window_view")
+    array = base.unshared()
     ctx = context_of("sliding_window_view", array)
     named = range(array.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = [axis_of(a, array.ndim, "sliding_window_view") for a in named]
@@ -160,7 +165,8 @@ def sliding_window_view(
         start, step = (mv.broadcast_in_dim(cr.iota(n), shape, (i,)) for i, n in enumerate(shape))
         array = ix.take(array, ew.add(start, step), along)
         array = mv.move_axes(array, (along + 1,), (array.ndim - 1,))
-    return array
+    read = lambda base: sliding_window_view(base, window_shape, axis)
+    return mv.viewed(array.unshared(), base, read, None, ("sliding_window_view", lengths, tuple(axes)))
 
 
 # -- comparisons -------------------------------------------------------------------------------------------------

@@ -108,6 +108,9 @@ def _refuse_objects(graph: Graph) -> None:
 def pack(trace: Trace, graph: Graph) -> bytes:
     """Return the bytes of the file."""
     _refuse_objects(graph)
+    if trace.layouts:
+        problem = "writes to what depends on how arguments lie in memory, and a file is for all"
+        raise ArgumentError(graph.name, "the function", problem, "copy before the first write, x = x.copy()")
     body, arrays = encode_graph(with_names_of_rules(graph))
     constants = [_npy(a) for a in arrays]
     program = {

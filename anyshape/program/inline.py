@@ -11,7 +11,7 @@ from typing import Any
 
 from anyshape.errors import ArgumentError, UndeterminedSizeError
 from anyshape.graph.ir.builder import Builder, Traced, home
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.graph import Graph, decisions_of
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
@@ -28,7 +28,7 @@ from anyshape.ops.creation import full
 from anyshape.ops.elementwise import convert
 from anyshape.support.packages import graph_jvp
 from anyshape.tracing.pytrees import as_leaf
-from anyshape.tracing.trace import as_value
+from anyshape.tracing.trace import Trace, as_value
 
 _MAX_COMPARED, _MAX_PROVED = 1000, 20  # sizes of the trace that are compared with a root, and given to the prover
 
@@ -44,6 +44,17 @@ def check_meta(name: str, path: str, x: Any, meta: TensorMeta) -> None:
     if rank != meta.rank or x.dtype != meta.dtype:
         problem = f"is {x.dtype} with {rank} axes, not {meta}"
         raise ArgumentError(name, path, problem, "convert it, or trace again for this dtype and rank")
+
+
+def require_one_path(trace: Trace) -> None:
+    """Raise ArgumentError for a program with one path of several: a trace around it could not take the others."""
+    name, problem = trace.graph.name, ""
+    if decisions_of(trace.graph):
+        problem = f"decides on values, and the program {name} has one path of it"
+    elif trace.layouts:
+        problem = f"writes to what depends on the strides of arguments, and {name} is for some of them"
+    if problem:
+        raise ArgumentError(name, "the function", problem, "call the function itself inside of a trace")
 
 
 def call_inside(graph: Graph, leaves: Sequence[Any], paths: Sequence[str]) -> list[Any]:

@@ -29,12 +29,12 @@ from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.inspect import cost
 from anyshape.inspect.cost import ProgramCost
 from anyshape.inspect.explain.data import TierInfo
-from anyshape.program.inline import call_inside, check_meta, is_symbolic
+from anyshape.program.inline import call_inside, check_meta, is_symbolic, require_one_path
 from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
 from anyshape.program.tiers import Tiers
-from anyshape.program.written_arguments import require_arrays, writing_back, written_inside
+from anyshape.program.written_arguments import refuse_layouts, require_arrays, writing_back, written_inside
 from anyshape.support.packages import draw_dot, draw_html, program_file
 from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
@@ -289,8 +289,12 @@ class Program:
 
     @property
     def accepts(self) -> Callable[..., bool]:
-        """Predicate of the leaves of a call: whether all guards hold."""
-        return self.planner.accepts
+        """Predicate of the leaves of a call: whether all guards hold, and what it writes reaches what it should."""
+        accepts = self.planner.accepts
+        if not self.trace.layouts:
+            return accepts
+        other_layouts = self.trace.other_layouts
+        return lambda *arrays: accepts(*arrays) and not other_layouts(arrays)
 
     @property
     def checks_own_guards(self) -> bool:
@@ -300,7 +304,7 @@ class Program:
     @cached_property
     def needs_guard_check(self) -> bool:
         """True if `accepts` must be checked before `run`."""
-        return bool(self.guards) and not self.checks_own_guards
+        return bool(self.trace.layouts) or (bool(self.guards) and not self.checks_own_guards)
 
     # -- calls
 
@@ -319,7 +323,7 @@ class Program:
                 return self.result(outputs)
             leaves = self._flat(args, kwargs)
             if active_builders() and any(map(is_symbolic, leaves)):
-                self._require_no_decisions()
+                require_one_path(self.trace)
                 return self.result(written_inside(self.trace, leaves, call_inside(self.graph, leaves, self.labels)))
             arrays = self._checked(leaves)
             require_arrays(self.trace, leaves)
@@ -340,12 +344,6 @@ class Program:
         if outputs is GUARD_FAILED:
             self._raise_failed_guard(leaves)
         return self.result(outputs)
-
-    def _require_no_decisions(self) -> None:
-        """Raise ArgumentError if the program has one path of several: a trace around it could not take the others."""
-        if decisions_of(self.trace.graph):
-            problem = f"decides on values, and the program {self.name} has one path of it"
-            raise ArgumentError(self.name, "the function", problem, "call the function itself inside of a trace")
 
     def _outputs(self, leaves: Sequence[Any]) -> Any:
         """Run on leaves; raise DecisionError where the function would take another path than that of the program."""
@@ -419,10 +417,14 @@ class Program:
         return tuple(positional), rest
 
     def _raise_failed_guard(self, arrays: Sequence[Any]) -> None:
-        """Raise SizeMismatchError for the first guard that these sizes break: Python would take another path."""
+        """Raise SizeMismatchError for the first guard that these sizes break: Python would take another path.
+
+        Raise ArgumentError for an argument that lies in memory in another way, where writes would not reach the same.
+        """
         for guard in self.guards:
             if not guard_predicate(self.prologue, [guard.claim])(*arrays):
                 raise self._guard_error(guard, compile_prologue(self.prologue, arrays=True)(*arrays))
+        refuse_layouts(self.trace, arrays)
 
     def _guard_error(self, guard: Condition, sizes: Mapping[DimVar, int]) -> SizeMismatchError:
         """Return the error for a call with sizes for which Python takes another path than the traced one."""

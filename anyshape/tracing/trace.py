@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import types
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from time import perf_counter, thread_time
 from types import TracebackType
 from typing import Any, TypeAlias
@@ -58,6 +59,7 @@ class Trace:
     - `order` says which keys of a call must come in the order of `in_tree`: others would lead the function elsewhere.
     - `written` are the positions of the arguments that the function writes to. The last outputs of the graph are their
       final values. Pairs `same` are of a result and the argument that it is itself, also after writes.
+    - `layouts` are pairs of an argument and whether it is in C order: what writes reach depends on it.
     """
 
     graph: Graph
@@ -68,6 +70,7 @@ class Trace:
     order: Order = Order.KEYS
     written: tuple[int, ...] = ()
     same: tuple[tuple[int, int], ...] = ()
+    layouts: tuple[tuple[int, bool], ...] = ()
 
     @property
     def count(self) -> int:
@@ -79,6 +82,10 @@ class Trace:
         """Paths of the arguments that the function writes to."""
         names = self.labels or self.paths
         return tuple([names[i] for i in self.written])
+
+    def other_layouts(self, arrays: Sequence[Any]) -> list[int]:
+        """Return the positions of the arguments whose elements lie in memory in another way than when traced."""
+        return [i for i, is_contiguous in self.layouts if arrays[i].flags.c_contiguous is not is_contiguous]
 
 
 @dataclass(frozen=True)
@@ -189,12 +196,20 @@ def trace_call(
     builder, metas = prepared if prepared is not None else any_sizes(leaves, names)
     answers = _Answers(builder, leaves.arrays, strict)
     builder.answer = answers
+    layouts: dict[int, bool] = {}
+
+    def is_contiguous(value: Value) -> bool:
+        position = builder.inputs.index(value)
+        return layouts.setdefault(position, leaves.arrays[position].flags.c_contiguous)
+
+    builder.is_contiguous = is_contiguous
     try:
         trace = trace_in(builder, function, name, metas, leaves, names)
         answers.require_checked(trace.graph)
     finally:
         answers.forget()
-    return trace, builder.scope
+        builder.is_contiguous = None
+    return replace(trace, layouts=tuple(sorted(layouts.items()))) if layouts else trace, builder.scope
 
 
 class _Answers:

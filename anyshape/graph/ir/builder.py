@@ -126,6 +126,8 @@ class Builder:
         self.is_batched: bool = is_batched or (parent is not None and parent.is_batched)
         # answers decisions on values; None where these have no values
         self.answer: Callable[[Traced, str], bool | int] | None = None if parent is None else parent.answer
+        # says whether the array of an input is in C order, and makes the program rely on it; None where nothing can
+        self.is_contiguous: Callable[[Value], bool] | None = None
         # the values of enclosing graphs that its inputs stand for, or rows of them; None: its inputs stand for many
         self.arguments: Sequence[tuple[Builder, Value]] | None = None
         self.takes_rows = False
@@ -341,17 +343,6 @@ class Builder:
     def captures(self) -> list[Traced]:
         """Return the values of enclosing graphs that the graph reads."""
         return [outer for outer, _ in self.captured.values()]
-
-
-def ancestors(x: Traced) -> set[Value]:
-    """Return a value and all others of its graph that it is computed from."""
-    makers = {y: node.operands for node in x.builder.nodes for y in node.outputs}
-    ancestors, todo = {x.value}, [x.value]
-    while todo:
-        operands = {*makers.get(todo.pop(), ())} - ancestors
-        ancestors |= operands
-        todo += operands
-    return ancestors
 
 
 # -- the active builders -----------------------------------------------------------------------------------------

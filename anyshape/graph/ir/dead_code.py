@@ -62,6 +62,17 @@ def _live_nodes(graph: Graph, ends: Iterable[Value]) -> set[Node]:
     return live
 
 
+def ancestors(nodes: Iterable[Node], value: Value) -> set[Value]:
+    """Return a value and all others that these nodes compute it from."""
+    makers = {y: node.operands for node in nodes for y in node.outputs}
+    reached, todo = {value}, [value]
+    while todo:
+        operands = {*makers.get(todo.pop(), ())} - reached
+        reached |= operands
+        todo += operands
+    return reached
+
+
 def refusals_of_dead(graph: Graph, live: Container[Node]) -> dict[Node, list[Node]]:
     """Return for nodes that are not live what runs in their place, without refusals that live nodes make."""
     dead = {n: new for n in graph.nodes if n not in live and (new := refusals(n))}

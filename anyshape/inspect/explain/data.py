@@ -33,7 +33,8 @@ class CacheInfo(NamedTuple):
 class Reason:
     """Reason why a program was not used for a call.
 
-    - `kind` names the difference: "structure", "order" (of keys), "static", "dtype", "rank", "guard" or "decision".
+    - `kind` names the difference: "structure", "order" (of keys), "static", "dtype", "rank", "guard", "layout"
+      or "decision".
     - "number" is a plain number in place of an array, and "name" is captured state that changed. "evicted" means that
       the program would serve the call and had been evicted, "received" that another process traced it.
     - `subject` is the argument, name or claim; `before` and `now` are its values for the program and for the call.
@@ -68,6 +69,7 @@ _SUBJECTS = {
     "name": "{}",
     "guard": "{}",
     "decision": "{}",
+    "layout": "memory of {}",
     "evicted": "it was evicted, as {} programs are kept at most",
     "received": "it was sent with the function by another process",
 }
@@ -155,7 +157,7 @@ class ProgramInfo:
     - `because` says why it was traced, `retraces` for which calls it does not serve.
     - `stale` lists captured state that changed: the program serves no call any more.
     - `path` are its decisions on values, each checked by every run, and `calls` counts those that took this path.
-    - `written` are the paths of the arguments that a call writes to.
+    - `written` are the paths of the arguments that a call writes to. What writes reach depends on `layouts`.
     - `watched` are the paths of its captured state, and `unwatched` says what of it can change unnoticed.
     """
 
@@ -176,6 +178,7 @@ class ProgramInfo:
     path: tuple[PathInfo, ...] = ()
     calls: int = 0
     written: tuple[str, ...] = ()
+    layouts: tuple[str, ...] = ()
     _relied: Sequence[Any] = field(default=(), repr=False, compare=False)
     _graph: Graph | None = field(default=None, repr=False, compare=False)
     _words: DisplayNames | None = field(default=None, repr=False, compare=False)

@@ -113,7 +113,7 @@ def _conditions(program: Any) -> list[Section]:
     checked = [_condition(c) for c in program.conditions if c.kind in _CHECKED]
     facts = [_condition(c) for c in program.conditions if c.kind == "fact"]
     return [
-        Section("is used where", [_condition(c) for c in program.guards()], "guard"),
+        Section("is used where", [*map(_condition, program.guards()), *map(Fact, program.layouts)], "guard"),
         Section("must hold, or a call is an error", checked, "assertion"),
         Section("is known of run-time sizes", facts, "fact"),
         Section("writes to", [Fact(path) for path in program.written]),

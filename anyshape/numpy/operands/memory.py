@@ -39,12 +39,14 @@ class View(NamedTuple):
     - `read(base)` gives the view, and `write(base, part)` the base with another part; without it the view is read-only.
     - `key` is equal for equal views of one array.
     - `certain`: NumPy makes no copy here, whatever the strides of the base.
+    - `copied` is the value that the copy has, where NumPy may make one.
     """
 
     read: Reader
     write: Writer | None
     key: Any
     certain: bool
+    copied: Any = None
 
 
 class Memory:
@@ -53,19 +55,20 @@ class Memory:
     - `current` is their value as a whole, as a handle that shares nothing.
     - `owner` is the trace that made them; no other trace writes to them.
     - `outside` says where else they are read: "an argument", "a constant" or nowhere.
-    - `is_contiguous`: they are in C order.
+    - `is_contiguous`: they are in C order. If that is not known, `argument` is the input whose array can tell.
     - `arrays` are the arrays that share them.
     - `lent` says why they cannot be read or written to now, "" if they can.
     """
 
-    __slots__ = ("arrays", "current", "is_contiguous", "lent", "outside", "owner")
+    __slots__ = ("argument", "arrays", "current", "is_contiguous", "lent", "outside", "owner")
 
-    def __init__(self, array: Any, outside: str = "", is_contiguous: bool = False) -> None:
+    def __init__(self, array: Any, outside: str = "", is_contiguous: bool = False, argument: Any = None) -> None:
         self.current = array.unshared()
         self.owner: Builder | None = array.owner
         self.outside = outside
         self.lent = ""
-        self.is_contiguous = is_contiguous or array.meta.rank <= 1
+        self.argument = argument
+        self.is_contiguous = is_contiguous or array.meta.rank <= (0 if argument is not None else 1)
         self.arrays = [weakref.ref(array)]
 
     def set(self, value: Any) -> None:
@@ -77,15 +80,15 @@ class Memory:
 def memory_of(x: Any) -> Memory:
     """Return the memory of an array, made if nobody has asked for it before."""
     if x.memory is None:
-        x.memory = Memory(x, _outside(x))
+        is_argument = any(x is handle for handle in x.builder.writable)
+        x.memory = Memory(x, "" if is_argument else _outside(x), argument=x.value if is_argument else None)
     memory: Memory = x.memory
     return memory
 
 
 def _outside(x: Any) -> str:
-    """Return what an array that is not a copy stands for outside of the program, "" if it may be written to."""
-    outside = _OUTSIDE.get(x.builder.roots.get(x.value, ""), "")
-    return "" if outside and any(x is handle for handle in x.builder.writable) else outside
+    """Return what an array that is not a copy stands for outside of the program, "" if it is made there."""
+    return _OUTSIDE.get(x.builder.roots.get(x.value, ""), "")
 
 
 def is_of_caller(memory: Memory) -> bool:
@@ -94,10 +97,10 @@ def is_of_caller(memory: Memory) -> bool:
 
 
 def share(x: Any, base: Any, view: View) -> None:
-    """Make x a view of an array. A reshape of memory in C order is a view, as is the whole of it in C order."""
+    """Make x a view of an array."""
     memory = memory_of(base)
-    if not view.certain and memory.is_contiguous and all(map(_keeps_order, base.views)):
-        view = view._replace(certain=True)
+    if not view.certain:
+        view = view._replace(copied=x.unshared())
     x.memory, x.views = memory, (*base.views, view)
     memory.arrays.append(weakref.ref(x))
 
@@ -105,7 +108,47 @@ def share(x: Any, base: Any, view: View) -> None:
 def _keeps_order(view: View) -> bool:
     """Return whether the elements of a view of contiguous memory stand beside each other, in C order."""
     kind, *rest = view.key
-    return kind in ("reshape", "contiguous") or (kind == "slice" and tuple(rest[2]) == (1,))
+    return kind in ("reshape", "ravel", "contiguous") or (kind == "slice" and tuple(rest[2]) == (1,))
+
+
+def _uncertain(x: Any) -> int | None:
+    """Return the first step to an array where NumPy may copy, None if there is none.
+
+    A reshape of memory in C order is a view, as is the whole of it in C order.
+    """
+    keeps_order = x.memory.is_contiguous
+    for i, view in enumerate(x.views):
+        if not view.certain and not (keeps_order and _keeps_order(view)):
+            return i
+        keeps_order = keeps_order and _keeps_order(view)
+    return None
+
+
+def _settle(x: Any, asked: str) -> None:
+    """Find out where an array has its elements: it is a view of its base or a copy, by the layout of an argument.
+
+    MutationError refuses an array for which that is not known.
+    """
+    i, memory = _uncertain(x), x.memory
+    if i is not None and memory.argument is not None and memory.owner.is_contiguous is not None:
+        memory.is_contiguous = memory.is_contiguous or memory.owner.is_contiguous(memory.argument)
+        if i == 0 and not memory.is_contiguous and x.views[0].key[0] in ("ravel", "contiguous"):
+            _part(memory, x.views[0])
+            return _settle(x, asked)
+        i = _uncertain(x)
+    if i is not None:
+        raise _unknown_layout(asked)
+
+
+def _part(memory: Memory, copy: View) -> None:
+    """Give the arrays behind a step that NumPy copies memory of their own."""
+    arrays = [x for x in (ref() for ref in memory.arrays) if x is not None]
+    own = Memory(copy.copied, is_contiguous=True)
+    for x in arrays:
+        if x.memory is memory and x.views and x.views[0] is copy:
+            x.memory, x.views = own, x.views[1:]
+            own.arrays.append(weakref.ref(x))
+    memory.arrays = [weakref.ref(x) for x in arrays if x.memory is memory]
 
 
 def adopt(x: Any, memory: Memory, views: tuple[View, ...], kind: type) -> None:
@@ -151,10 +194,9 @@ def current_value(x: Any) -> Any:
     memory = x.memory
     if memory.lent:
         raise MutationError("x", memory.lent, "read the argument of the function instead", user_line())
-    value = memory.current
+    _settle(x, "read of a reshaped array")
+    value = x.memory.current
     for view in x.views:
-        if not view.certain:
-            raise _unknown_layout("read of a reshaped array")
         value = view.read(value)
     return value.unshared()
 
@@ -179,8 +221,9 @@ def write(x: Any, part: Any, asked: str, added: Any = None) -> None:
     `added` is what the part has more than the elements, if it is a sum with them: its derivative needs no old value.
     MutationError refuses memory that is not this trace's: arguments, constants and arrays of outer functions.
     """
-    memory = memory_of(x)
-    _check_writable(memory, x.views, asked)
+    _check_writable(memory_of(x), x.views, asked)
+    _settle(x, asked)
+    memory = x.memory
     part = part.unshared()  # which may be a view of the memory: it is read before the write
     bases = [memory.current]
     for view in x.views:
@@ -213,8 +256,6 @@ def _check_writable(memory: Memory, views: tuple[View, ...], asked: str) -> None
         problem = "the array is read-only, as in NumPy"
     if problem:
         raise MutationError(asked, problem, "write {x} = {x}.copy() before", user_line())
-    if not all(view.certain for view in views):
-        raise _unknown_layout(asked)
 
 
 def _problem_between(owner: Builder | None) -> str:

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import DataDependentSizeError
-from anyshape.graph.ir.builder import Traced, active, ancestors, unhidden, user_line
+from anyshape.graph.ir.builder import active, unhidden, user_line
+from anyshape.graph.ir.dead_code import ancestors
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.sizes.expr import DimVar, variables
 from anyshape.numpy.operands.promotion import resolve_size
@@ -62,7 +63,7 @@ def _is_made_of_integers(variable: DimVar) -> bool:
     if owner is None or variable not in owner.runtime:
         return owner is not None
     value, _ = owner.runtime[variable]
-    makers = ancestors(Traced(owner, value)) - {value}
+    makers = ancestors(owner.nodes, value) - {value}
     return all(v.meta.dtype.kind in "biu" and not v.meta.rank for v in makers)
 
 

@@ -23,7 +23,14 @@ from anyshape.tracing.display_names import DisplayNames
 from anyshape.tracing.pytrees import as_leaf, leaf_paths, named, scalar_kind
 from anyshape.tracing.trace import Leaves, Trace
 from anyshape.tracing.tree_nodes import has_settings
-from anyshape.transforms.caching.cache_miss import Arguments, Key, different_arguments, distance, failed_guard
+from anyshape.transforms.caching.cache_miss import (
+    Arguments,
+    Key,
+    different_arguments,
+    distance,
+    failed_guard,
+    failed_layouts,
+)
 
 if TYPE_CHECKING:
     from anyshape.backend.compiler.codegen.timers import Timers
@@ -165,6 +172,7 @@ class CacheEntry:
         if self.is_stale():
             return self.state_changes()
         failed = list(failed_guard(self.number, self.program, self.names, self.sizes, call.arrays))
+        failed += failed_layouts(self.number, self.program, call.arrays)
         return failed or list(self._other_answer(call))
 
     def _other_answer(self, call: Arguments) -> Iterator[Reason]:

@@ -21,6 +21,7 @@ from anyshape.inspect.explain.data import (
     ProgramInfo,
     SizeInfo,
 )
+from anyshape.program.written_arguments import order_text
 from anyshape.tracing.display_names import DisplayNames, show_call, show_tree
 from anyshape.transforms.caching.cache import Cache, CacheEntry
 from anyshape.transforms.caching.cache_miss import broken_claims, describe_number, shorten
@@ -67,6 +68,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
         path=path_infos(program.trace.graph),
         calls=entry.calls,
         written=program.written,
+        layouts=tuple([f"{program.labels[i]} is {order_text(was)}" for i, was in program.trace.layouts]),
         _relied=entry.reliance_log,
         _graph=program.trace.graph,
         _words=names,

@@ -16,7 +16,8 @@ from anyshape.errors import (
     SymbolicIterationError,
     UnsupportedFunctionError,
 )
-from anyshape.graph.ir.builder import Traced, active, ancestors, user_line
+from anyshape.graph.ir.builder import Traced, active, user_line
+from anyshape.graph.ir.dead_code import ancestors
 from anyshape.graph.ir.draw_order import DRAWING
 from anyshape.graph.ir.graph import Graph, walk
 from anyshape.graph.prover.scope import SymbolicSize
@@ -137,7 +138,7 @@ def _differs_between_examples(x: Traced) -> bool:
     if not builder.is_batched:
         return False
     outer = {inner: handle for handle, inner in builder.captured.values()}
-    values = ancestors(x)
+    values = ancestors(x.builder.nodes, x.value)
     captured = [outer[v] for v in values if v in outer]
     return any(builder.roots.get(v) == "input" for v in values) or any(map(_differs_between_examples, captured))
 
