@@ -5,6 +5,7 @@ module. Concrete arrays go to SciPy itself. A function without a counterpart ref
 """
 
 from anyshape.scipy import (
+    cluster,
     fft,
     integrate,
     interpolate,
@@ -19,6 +20,7 @@ from anyshape.scipy import (
 )
 
 __all__ = [
+    "cluster",
     "fft",
     "integrate",
     "interpolate",

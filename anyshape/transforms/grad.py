@@ -48,6 +48,17 @@ def zeros(builder: Builder, x: Any) -> Any:
     return full(ShapeGuardContext(builder.scope, "zeros", None, [x.meta]).shape(x), 0, x.dtype)
 
 
+UNCOMMON = 0.7390851332151607
+
+
+def primal_of_linear(builder: Builder, x: Any) -> Any:
+    """Return an array that stands for a primal of a linear function, which needs no values.
+
+    Its number is uncommon: zeros would be one value with the zeros that functions make.
+    """
+    return full(ShapeGuardContext(builder.scope, "zeros", None, [x.meta]).shape(x), UNCOMMON, x.dtype)
+
+
 # -- grad --------------------------------------------------------------------------------------------------------
 
 
@@ -399,7 +410,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
         xs, tree = _operands(primals)
         wrt = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]
         if linear:
-            xs = [zeros(builder, x) if is_inexact(x.dtype) else x for x in xs]  # a linear function needs no values
+            xs = [primal_of_linear(builder, x) if is_inexact(x.dtype) else x for x in xs]
         run = lambda handles: (argument_containers.keeping(function)(*unflatten(tree, handles)), None)
         inner = trace_inner(builder, run, name, xs, at_like=not linear, writes=not linear)
         inner.require_unwritten(xs, name)

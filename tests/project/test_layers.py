@@ -52,11 +52,14 @@ FLOORS = (
     "scipy/optimize",
     "scipy/signal",
     "scipy/interpolate",
+    "scipy/sparse/linalg",
     "scipy/sparse",
     "scipy/spatial/distance",
     "scipy/spatial",
+    "scipy/cluster",
     "scipy/ndimage",
     "scipy",
+    "optimize",
     "demo",
     "cli",
     "",
@@ -71,7 +74,7 @@ FORBIDDEN = {
 # Files that may load modules by name: the table of packages loaded at first use, and the command line. The latter loads
 # the module that the user names.
 LATE = "anyshape.support.packages"
-LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py"}
+LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py", "optimize/__init__.py"}
 FILE_LINES, FUNCTION_LINES = 500, 40
 FILES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 # the packages of SciPy's names, as numpy/, serve names by a row

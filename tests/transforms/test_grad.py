@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import anyshape.numpy as anp
 from anyshape import (
     ShapeDtypeStruct,
     errors,
@@ -111,6 +112,11 @@ def test_a_nonlinear_function_has_no_transpose(function):
         linear_transpose(function, W)
     with pytest.raises(errors.ArgumentError, match="is not linear"):
         jit(lambda w: linear_transpose(function, w)(function(w))[0])(W)
+
+
+def test_zeros_that_a_linear_function_makes_do_not_come_from_its_argument():
+    add = lambda v: anp.zeros(v.shape).at[np.array([0, 1, 1])].add(2 * v)
+    np.testing.assert_array_equal(linear_transpose(add, W[:3])(np.arange(3.0))[0], [0, 2, 2])
 
 
 def test_linear_transpose_refuses_symbolic_sizes():

@@ -6,10 +6,11 @@ What has no counterpart here is SciPy's own, and refuses traced arrays by name.
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
+from anyshape.scipy.sparse import linalg
 from anyshape.scipy.sparse.arrays import coo_array, csc_array, csr_array
 from anyshape.support.packages import scipy_sparse
 
-__all__ = ["coo_array", "csc_array", "csr_array"]
+__all__ = ["coo_array", "csc_array", "csr_array", "linalg"]
 
 _SCIPY = Module(scipy_sparse, "scipy.sparse")
 

@@ -35,7 +35,7 @@ from anyshape.tracing.pytrees import (
 from anyshape.tracing.trace import InnerTrace, as_value, is_inexact, trace_inner
 from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.custom.custom_calls import Captures, Giver, check_arguments, results_of, zeros_of
-from anyshape.transforms.grad import require_linear
+from anyshape.transforms.grad import primal_of_linear, require_linear
 from anyshape.transforms.jitted import active_builder
 
 Function = Callable[..., Any]
@@ -265,7 +265,7 @@ class _Solver:
 
         def pulled(handles: list[Any]) -> tuple[Any, None]:
             cts, captured = handles[:count], handles[count:]
-            derivative = self.derivative([zeros_of(ct) for ct in cts], captured)
+            derivative = self.derivative([primal_of_linear(_builder(), ct) for ct in cts], captured)
             live = [ct for ct, position in zip(cts, derivative.live, strict=True) if position is not None]
             builder = _builder()
             back = linearize_transpose.transpose(builder, derivative.graph, count, derivative.residuals, live)

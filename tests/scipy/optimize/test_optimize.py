@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+import anyshape.optimize
 from anyshape import check_grads, grad, jacrev, jit, vmap
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.scipy import optimize
@@ -211,3 +212,8 @@ def test_linprog_has_no_derivative():
     assert result.success and result.fun == -2
     with pytest.raises(UnsupportedFunctionError, match=r"linprog.*has no derivative"):
         grad(lambda c: solve(c).fun)(np.ones(2))
+
+
+def test_the_module_has_a_shorter_name():
+    assert anyshape.optimize.root is optimize.root
+    assert set(dir(anyshape.optimize)) >= set(optimize.__all__)
