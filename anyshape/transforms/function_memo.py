@@ -54,13 +54,33 @@ def memoised(function: Callable[..., Any], key: K, make: Callable[[Callable[...,
     return memo.entries.setdefault((make, key), make(function, key)) if entry is None else entry
 
 
-def share_programs(jitted: Jitted, function: Callable[..., Any], key: Hashable) -> None:
+def share_programs(jitted: Jitted, function: Callable[..., Any], transform: Callable[..., Any], *settings: Any) -> None:
     """Have what a transform made of a function use the programs of what it made before of the same function.
 
-    So `grad(f)(x)` in a loop traces once. Only a function that can hold the programs does, for as long as it lives.
+    So `vmap(grad(f))(x)` in a loop traces once. A function that can hold the programs does, for as long as it lives.
+    Only settings of plain numbers tell that two results are the same.
     """
+    if not all(map(_is_plain, settings)):
+        return
+    key: Hashable = transform, *[_with_types(x) for x in settings]
+    if has_type(function, Jitted) and function.made_of is not None:
+        function, before = function.made_of
+        key = key, before
     if _attributes_of(function) is not None:
         jitted.use_cache(*memoised(function, key, _no_programs))
+        jitted.made_of = function, key
+
+
+def _is_plain(setting: Any) -> bool:
+    """Return whether a setting is a number or None, or a tuple of them: these have a hash."""
+    if type(setting) is tuple:
+        return all(map(_is_plain, setting))
+    return setting is None or has_type(setting, int)
+
+
+def _with_types(setting: Any) -> Any:
+    """Return a plain setting with the types of its numbers: True is not 1."""
+    return tuple(map(_with_types, setting)) if type(setting) is tuple else (type(setting), setting)
 
 
 def _no_programs(function: Callable[..., Any], key: Hashable) -> tuple[Cache, Lock]:

@@ -129,14 +129,9 @@ def derivative(transformed: Callable[..., Any], name: str, recipe: tuple[Any, ..
         options.static.require_other(argnums)
     jitted = jit_transform(transformed, name, function, recipe, options, behind_object, declared.keywords())
     transform, _, *settings = recipe
-    if not declared.keywords() and all(map(_is_plain, settings)):
-        share_programs(jitted, function, (transform, *[(type(x), x) for x in settings]))
+    if not declared.keywords():
+        share_programs(jitted, function, transform, *settings)
     return jitted
-
-
-def _is_plain(setting: Any) -> bool:
-    """Return whether settings of a derivative are numbers, or a tuple of them: these have a hash."""
-    return has_type(setting, int) or (type(setting) is tuple and all(type(i) is int for i in setting))
 
 
 def behind_object(argnums: Argnums) -> Argnums | None:

@@ -74,7 +74,10 @@ def jit(
     static = static_arguments(function, shown_name, static_argnums, static_argnames)
     shapes = dynamic_shapes_of(function, shown_name, dynamic_shapes, on_decision, static.names)
     checked = Options(static, shapes, max_bytes, optimize).checked(shown_name)
-    return Jitted(function, shown_name, None, checked, (jit, (function,), options))
+    jitted = Jitted(function, shown_name, None, checked, (jit, (function,), options))
+    if on_decision == "guard" and all(x is None for name, x in options.items() if name != "on_decision"):
+        jitted.made_of = function, jit
+    return jitted
 
 
 def jit_transform(

@@ -85,6 +85,7 @@ class Jitted:
         self.recipe, self._method = recipe, method
         self._cache = Cache()
         self._lock = Lock()
+        self.made_of: tuple[Any, Any] | None = None  # a function that holds programs, and their key there
         self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
 
     # -- calls

@@ -33,7 +33,7 @@ from anyshape.tracing.trace import InnerTrace, as_value, trace_inner
 from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.static_args import with_static
-from anyshape.transforms.function_memo import memoised
+from anyshape.transforms.function_memo import memoised, share_programs
 from anyshape.transforms.grad import Argnums, choose_arguments, derivative, grad, jvp, linearize, vjp
 from anyshape.transforms.jit import jit_transform
 from anyshape.transforms.jitted import Jitted, active_builder
@@ -72,7 +72,10 @@ def vmap(
         return _vmap(with_static(function, static), name, in_axes, out_axes, axis_size, args, kwargs)
 
     recipe = (vmap, function, in_axes, out_axes, axis_size)
-    return jit_transform(transformed, name, function, recipe, options, _axes_behind_object, declared.keywords())
+    jitted = jit_transform(transformed, name, function, recipe, options, _axes_behind_object, declared.keywords())
+    if not declared.keywords():
+        share_programs(jitted, function, *recipe[:1], *recipe[2:])
+    return jitted
 
 
 def _axes_behind_object(in_axes: Any) -> Any:

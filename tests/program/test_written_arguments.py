@@ -1,5 +1,6 @@
 """Test writes to arguments: after a call the caller's arrays are as NumPy would leave them, or nothing has changed."""
 
+import array
 import copy
 import io
 import pickle
@@ -202,3 +203,76 @@ def test_draws_are_written_once():
 def test_a_differentiated_argument_is_not_written_to():
     with pytest.raises(MutationError, match=r"is an argument.*\n  write x = x.copy\(\)"):
         grad(lambda x: first(x).sum())(np.ones(3))
+
+
+class Wrapped:
+    """Array-like whose array NumPy would make, or write to."""
+
+    def __init__(self):
+        self.elements = np.zeros(2)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.elements
+
+
+LIKE_ARRAYS = {
+    "an object with __array__": Wrapped,
+    "array.array": lambda: array.array("d", [0.0, 0.0]),
+    "memoryview": lambda: memoryview(np.zeros(2)),
+    "MaskedArray": lambda: np.ma.array([0.0, 0.0], mask=[False, True]),
+    "other byte order": lambda: np.zeros(2, ">f8"),
+    "objects": lambda: np.zeros(2, object),
+}
+
+
+@pytest.mark.parametrize("name", LIKE_ARRAYS)
+def test_what_would_be_converted_is_refused(name):
+    x = LIKE_ARRAYS[name]()
+    before = np.array(x.elements if name.startswith("an object") else x)
+    weighted = grad(lambda y, x: (first(x) * y).sum())
+    for call in (jit(first), lambda x: weighted(2.0, x), anyshape.vmap(first)):
+        with pytest.raises(ArgumentError, match=r"not an array|by rules of its own|has dtype"):
+            call(x)
+    assert (np.asarray(x.elements if name.startswith("an object") else x) == before).all()
+
+
+def test_elements_of_a_list_are_replaced_for_the_function_alone():
+    with pytest.raises(MutationError, match=r"the caller would keep the old x\[0\]"):
+        jit(lambda x: (x.__setitem__(0, 5.0), x[0] * 2)[1])(x := [1.0, 2.0])
+    assert x == [1.0, 2.0]
+
+
+def test_a_batch_writes_each_example_back_or_nothing():
+    compiled = anyshape.vmap(first)
+    for x in (np.zeros((2, 3)), np.zeros((2, 6))[:, ::2], np.zeros((3, 2)).T, np.zeros((2, 3), np.float32)):
+        result = compiled(x)
+        assert x.tolist() == [[5, 0, 0]] * 2 and result.tolist() == [[10, 0, 0]] * 2
+    anyshape.vmap(first, in_axes=1)(x := np.zeros((2, 3)))
+    assert x.tolist() == [[5, 5, 5], [0, 0, 0]]
+    with pytest.raises(ArgumentError, match="read-only"):
+        compiled(np.broadcast_to(np.zeros(3), (2, 3)))
+
+    def fails(x, k):
+        x[0] = 7
+        return x[k]
+
+    for transform in (jit, lambda f: anyshape.vmap(f, in_axes=(0, None))):
+        with pytest.raises(IndexError):
+            transform(fails)(x := np.zeros((2, 3)), 9)
+        assert not x.any()
+
+
+def test_an_exception_of_python_writes_nothing():
+    def function(x):
+        x[0] += 7
+        if x.sum() > 10:
+            raise ValueError("too large")
+        return x.sum()
+
+    compiled, x = jit(function), np.zeros(2)
+    assert compiled(x) == 7 and x.tolist() == [7, 0]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="too large"):
+            compiled(x)
+        assert x.tolist() == [7, 0]
+    assert compiled(y := np.full(2, -1.0)) == 5 and y.tolist() == [6, -1]

@@ -7,6 +7,7 @@ import pickle
 import weakref
 
 import numpy as np
+import pytest
 
 import anyshape
 from anyshape.transforms.function_memo import memoised
@@ -15,6 +16,9 @@ X = np.arange(3.0)
 USES = {
     "grad": lambda f: anyshape.grad(f)(X),
     "jacfwd": lambda f: anyshape.jacfwd(f)(X),
+    "vmap": lambda f: anyshape.vmap(f)(X),
+    "vmap of grad": lambda f: anyshape.vmap(anyshape.grad(anyshape.jit(f)))(X[None]),
+    "hessian": lambda f: anyshape.hessian(f)(X),
     "jvp": lambda f: anyshape.jvp(f, (X,), (X,)),
     "vjp": lambda f: anyshape.vjp(f, X)[1](1.0),
     "linearize": lambda f: anyshape.linearize(f, X)[1](X),
@@ -106,6 +110,68 @@ def test_derivatives_that_are_made_anew_share_their_programs():
     assert anyshape.grad(function).cache_info().hits == 3
 
 
+MADE_ANEW = {
+    "vmap": lambda f, x: anyshape.vmap(f)(x),
+    "vmap over axis 1": lambda f, x: anyshape.vmap(f, in_axes=1)(x),
+    "vmap with a tree of axes": lambda f, x: anyshape.vmap(f, (1,), 0)(x),
+    "vmap of grad": lambda f, x: anyshape.vmap(anyshape.grad(f))(x),
+    "grad of vmap": lambda f, x: anyshape.grad(lambda_of_batch(f))(x),
+    "hessian": lambda f, x: anyshape.hessian(f)(x),
+    "grad of jit": lambda f, x: anyshape.grad(anyshape.jit(f))(x),
+    "vmap of jacrev of jit": lambda f, x: anyshape.vmap(anyshape.jacrev(anyshape.jit(f)))(x),
+}
+
+
+def lambda_of_batch(f):
+    """Return one function for each f, as a module would define it."""
+    if not hasattr(f, "batch"):
+        f.batch = lambda x: np.sum(anyshape.vmap(f)(x))
+    return f.batch
+
+
+@pytest.mark.parametrize("name", MADE_ANEW)
+def test_transforms_that_are_made_anew_in_a_loop_trace_once(name):
+    traced = []
+
+    def function(x):
+        traced.append(1)
+        return np.sum(x * x)
+
+    once = None
+    for size in (3, 2, 5, 0):
+        x = np.cos(np.arange(2.0 * size)).reshape(2, size)
+        result = MADE_ANEW[name](function, x)
+        once = len(traced) if once is None else once
+        batch = MADE_ANEW[name](lambda x: np.sum(x * x), x)
+        np.testing.assert_array_equal(result, batch)
+    assert len(traced) == once
+
+
+def test_settings_tell_transforms_apart():
+    def function(x, y):
+        return x * y
+
+    x = np.arange(4.0).reshape(2, 2)
+    for _ in range(2):
+        np.testing.assert_array_equal(anyshape.vmap(function)(x, x), x * x)
+        np.testing.assert_array_equal(anyshape.vmap(function, (0, None))(x, x[0]), x * x[0])
+        np.testing.assert_array_equal(anyshape.vmap(function, (1, None))(x, x[0]), x.T * x[0])
+        np.testing.assert_array_equal(anyshape.vmap(function, 0, 1)(x, x), (x * x).T)
+        np.testing.assert_array_equal(anyshape.vmap(function, [0, None])(x, x[0]), x * x[0])
+        np.testing.assert_array_equal(anyshape.vmap(function, 1, 1)(x, x), x * x)
+
+
+def test_options_of_a_jitted_function_keep_programs_apart():
+    def function(x):
+        return np.sum(x * x)
+
+    for _ in range(2):
+        small = anyshape.grad(anyshape.jit(function, max_bytes=10**6))
+        assert small(X).tolist() == [0, 2, 4] and small.cache_info().traces == 1
+        anyshape.grad(anyshape.jit(function))(X)
+    assert anyshape.grad(anyshape.jit(function)).cache_info().traces == 1
+
+
 def test_a_change_of_captured_state_is_seen_by_all():
     factor = 2.0
 
@@ -113,8 +179,10 @@ def test_a_change_of_captured_state_is_seen_by_all():
         return factor * np.sum(x)
 
     assert anyshape.grad(function)(1.0) == 2.0
+    assert anyshape.vmap(anyshape.grad(function))(X).tolist() == [2, 2, 2]
     factor = 3.0
     assert anyshape.grad(function)(1.0) == 3.0
+    assert anyshape.vmap(anyshape.grad(function))(X).tolist() == [3, 3, 3]
 
 
 def test_the_table_is_no_change_of_what_a_program_reads():
