@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import textwrap
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import anyshape
 from tools.site.doctests import fenced
+
+SPECIAL = "anyshape.numpy.special"
+WIDTH = 88  # characters of a signature on one line
+INDENT: dict[str, Any] = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 
 
 class Listed(NamedTuple):
@@ -22,7 +28,7 @@ class Listed(NamedTuple):
 PAGES = (
     Listed("numpy", "numpy", ("anyshape.numpy",)),
     Listed("numpy_linalg", "numpy.linalg and numpy.fft", ("anyshape.numpy.linalg", "anyshape.numpy.fft")),
-    Listed("special", "scipy.special", ("anyshape.numpy.special",)),
+    Listed("special", "scipy.special", (SPECIAL,)),
     *(
         Listed(f"scipy_{name.replace('.', '_')}", f"scipy.{name}", (f"anyshape.scipy.{name}",))
         for name in (
@@ -43,7 +49,7 @@ def page(listed: Listed) -> str:
     """Return the text of one page."""
     parts = [f"# {listed.title}", ""]
     for name in listed.modules:
-        module = importlib.import_module(name) if name != "anyshape.numpy.special" else _special()
+        module = loaded(name)
         summary = fenced(inspect.getdoc(module) or "")
         own = list(functions(module))
         parts += [f"`{name}`: {len(own)} names of its own.", "", summary, ""]
@@ -52,8 +58,20 @@ def page(listed: Listed) -> str:
     return "\n".join(parts)
 
 
-def _special() -> Any:
-    return importlib.import_module("anyshape.numpy").special
+def loaded(name: str) -> Any:
+    """Return a module by its name: one of SciPy's that `anyshape.numpy` has too is an attribute there."""
+    return anyshape.numpy.special if name == SPECIAL else importlib.import_module(name)
+
+
+def links() -> dict[str, dict[str, str]]:
+    """Return where each function is described, by the name of the module and its own."""
+    return {
+        name.removeprefix("anyshape."): {
+            key: f"reference/{p.page}.md#{name}.{key}" for key, _ in functions(loaded(name))
+        }
+        for p in PAGES
+        for name in p.modules
+    }
 
 
 def functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
@@ -68,13 +86,15 @@ def functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 def described(name: str, value: Any) -> list[str]:
     """Return the signature and the docstring of a function."""
+    return [f"```python\n{name}{signature(value)}\n```", "", fenced(inspect.getdoc(value) or ""), ""]
+
+
+def signature(value: Any) -> str:
+    """Return the signature of a function without annotations, on several lines if it is long."""
     try:
-        signature = str(inspect.signature(value).replace(return_annotation=inspect.Signature.empty))
+        parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
-        signature = "(...)"
-    return [f"```python\n{name}{bare(signature)}\n```", "", fenced(inspect.getdoc(value) or ""), ""]
-
-
-def bare(signature: str) -> str:
-    """Return a signature without annotations."""
-    return signature.replace(": 'Any'", "")
+        return "(...)"
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+    text = str(inspect.Signature(bare))
+    return text if len(text) < WIDTH else f"(\n{textwrap.fill(text[1:-1], WIDTH, **INDENT)}\n)"

@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 
-from docs.sessions import CELL, MARK
+from docs.sessions import CELL, MARK, PICTURES, Cell, cell
 from tools.site import array_functions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +37,27 @@ def at_root(text: str) -> str:
     return re.sub(r"\]\(docs/", "](", text)
 
 
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Link each function of the list to its description, and each tutorial to its notebook."""
+    if page.file.src_uri == "functions.md":
+        return linked(markdown, array_functions.links())
+    if page.file.src_uri.startswith("tutorial/") and MARK in markdown:
+        name = Path(page.file.src_uri).stem
+        return f'{markdown}\n<a href="{name}.ipynb" download>This page as a notebook</a>\n'
+    return markdown
+
+
+def linked(text: str, targets: dict[str, dict[str, str]]) -> str:
+    """Return the list of functions with links to those that have a description."""
+    module, lines = "", []
+    for line in text.splitlines():
+        if line.startswith("## "):
+            module = line[3:].replace("scipy.special", "numpy.special")
+        target = targets.get(module, {}).get(line.split("`")[1]) if line.startswith("| `") else None
+        lines.append(re.sub(r"^\| (`\w+`)", rf"| [\1]({target})", line) if target else line)
+    return "\n".join(lines)
+
+
 def on_post_page(output: str, page: Page, **_: Any) -> str:
     """Load nothing from the network."""
     return output.replace(SHIM, get_relative_url(OWN_SHIM, page.url))
@@ -48,7 +69,7 @@ def on_post_template(output_content: str, **_: Any) -> str:
 
 
 def on_post_build(config: MkDocsConfig, **_: Any) -> None:
-    """Write each tutorial as a notebook, to be run by the reader."""
+    """Write each tutorial as an executed notebook, to be continued by the reader."""
     for page in sorted((ROOT / "docs/tutorial").glob("*.md")):
         text = page.read_text()
         if MARK in text:
@@ -57,22 +78,39 @@ def on_post_build(config: MkDocsConfig, **_: Any) -> None:
 
 
 def notebook(text: str) -> dict[str, Any]:
-    """Return a page that is a session as a notebook, without outputs."""
+    """Return a page that is a session as a notebook, with what its blocks print and draw."""
     cells, last = [], 0
     for match in CELL.finditer(text):
-        cells += [("markdown", text[last : match.start()]), ("code", match["code"])]
+        cells += [prose(text[last : match.start()]), code(cell(match), len(cells))]
         last = match.end()
-    cells.append(("markdown", text[last:]))
+    cells.append(prose(text[last:]))
     return {
-        "cells": [_cell(i, kind, source) for i, (kind, source) in enumerate(cells) if source.strip()],
+        "cells": [{"id": f"cell-{i}", **c} for i, c in enumerate(cells) if c["source"]],
         "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
         "nbformat": 4,
         "nbformat_minor": 5,
     }
 
 
-def _cell(number: int, kind: str, source: str) -> dict[str, Any]:
-    """Return a cell of a notebook. Pictures are left out: the notebook draws them."""
-    source = re.sub(r"<!--.*?-->\n?|!\[[^\]]*\]\([^)]*\)\n?", "", source).strip()
-    cell: dict[str, Any] = {"id": f"cell-{number}", "cell_type": kind, "metadata": {}, "source": source}
-    return cell | ({"outputs": [], "execution_count": None} if kind == "code" else {})
+def prose(text: str) -> dict[str, Any]:
+    """Return a cell of text. Pictures are outputs of the cell before, and links would lead out of the site."""
+    text = re.sub(r"<!--.*?-->\n?|!\[[^\]]*\]\([^)]*\)\n?", "", text)
+    return {"cell_type": "markdown", "metadata": {}, "source": re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text).strip()}
+
+
+def code(block: Cell, number: int) -> dict[str, Any]:
+    """Return a cell of code with its outputs."""
+    outputs: list[dict[str, Any]] = []
+    if block.output:
+        outputs.append({"output_type": "stream", "name": "stdout", "text": block.output})
+    if block.picture:
+        drawing = (PICTURES / f"{block.picture}.svg").read_text()
+        outputs.append({"output_type": "display_data", "data": {"image/svg+xml": drawing}, "metadata": {}})
+    source = block.code.strip()
+    return {
+        "cell_type": "code",
+        "metadata": {},
+        "source": source,
+        "outputs": outputs,
+        "execution_count": number // 2 + 1,
+    }
