@@ -1,0 +1,1 @@
+"""Native code of the compiled tier: sources that generated C includes."""

@@ -1,0 +1,226 @@
+"""Elementary functions in C: errors in ulp, results and flags at the edges, and the same bits for every machine."""
+
+import ctypes
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import anyshape.backend.native
+
+SOURCE = Path(anyshape.backend.native.__file__).parent / "elementary.c"
+COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+FLAGS = ["-O3", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
+WIDE = ["-march=native", "-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
+TRIG_MAX = 2.0**24
+DTYPES = {np.float64: ("double", ""), np.float32: ("float", "f")}
+
+# name: NumPy's function, libm's, and the largest error in ulp
+FUNCTIONS = {
+    "exp": (np.exp, "exp", 1.0),
+    "log": (np.log, "log", 1.0),
+    "sin": (np.sin, "sin", 1.0),
+    "cos": (np.cos, "cos", 1.0),
+    "tanh": (np.tanh, "tanh", 1.0),
+}
+PERIODIC = {"sin", "cos"}
+POSITIVE = {"log"}
+
+LOOPS = """
+void run_{name}{s}(const {T} *restrict x, {T} *restrict y, long n) {{
+    _Pragma("omp simd") for (long j = 0; j < n; j++) y[j] = as_{name}{s}(x[j]);
+}}
+int flags_{name}{s}(const {T} *x, {T} *y, long n) {{
+    feclearexcept(FE_ALL_EXCEPT);
+    run_{name}{s}(x, y, n);
+    int raised = fetestexcept(FE_ALL_EXCEPT);
+    return ((raised & FE_OVERFLOW) != 0) | ((raised & FE_INVALID) != 0) << 1 | ((raised & FE_DIVBYZERO) != 0) << 2;
+}}
+void exact_{name}{s}(const {T} *x, long double *y, long n) {{
+    for (long j = 0; j < n; j++) y[j] = {exact}l(x[j]);
+}}
+"""
+RAISED = ("over", "invalid", "divide")  # the bits of flags_*, by the names of np.errstate
+
+
+def source():
+    """Return C text with loops over each function, and the same functions of libm for long double."""
+    rows = [(name, libm, T, s) for name, (_, libm, _) in FUNCTIONS.items() for T, s in DTYPES.values()]
+    loops = "".join(LOOPS.format(name=name, exact=libm, T=T, s=s) for name, libm, T, s in rows)
+    return f'#include "{SOURCE}"\n#include <fenv.h>\n#include <math.h>\n{loops}'
+
+
+def compiled(folder, options):
+    """Compile the loops; return them with what the compiler says of vectors."""
+    text, library = folder / "loops.c", folder / "loops.so"
+    text.write_text(source(), encoding="utf-8")
+    command = [COMPILER, *FLAGS, *options, "-Wall", "-shared", "-fPIC", "-o", str(library), str(text), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(library)), done.stderr
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory):
+    if COMPILER is None:
+        pytest.skip("no C compiler")
+    version = subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True).stdout
+    gcc = "Free Software Foundation" in version
+    loops, said = compiled(tmp_path_factory.mktemp("elementary"), [*WIDE, *(["-fopt-info-vec"] if gcc else [])])
+    return loops, said if gcc else None
+
+
+@pytest.fixture(scope="session")
+def loops(build):
+    return build[0]
+
+
+def call(loops, kind, name, x, dtype=None):
+    """Run one loop over x; return its results, and the flags that it raised if it tells them."""
+    y = np.empty(x.shape, dtype or x.dtype)
+    function = getattr(loops, f"{kind}_{name}{DTYPES[x.dtype.type][1]}")
+    return y, function(x.ctypes.data_as(ctypes.c_void_p), y.ctypes.data_as(ctypes.c_void_p), ctypes.c_long(x.size))
+
+
+def ulps(y, exact):
+    """Return the errors of y in units of its last place, subnormal results included."""
+    info = np.finfo(y.dtype)
+    exponent = np.maximum(np.frexp(exact)[1].astype(int), info.minexp + 1) - 1 - info.nmant
+    with np.errstate(all="ignore"):
+        error = np.abs(y - exact) / np.ldexp(np.longdouble(1), exponent)
+        same = (exact.astype(y.dtype) == y) | (np.isnan(exact) & np.isnan(y))
+    return np.where(same, np.minimum(np.nan_to_num(error), 0.5), np.where(np.isnan(error), np.inf, error))
+
+
+# Where a function changes its formula, overflows, or has a zero: points are taken around.
+THRESHOLDS = [
+    1.0,
+    2.0,
+    0.5**0.5,
+    0.3466,
+    1.0397,
+    0.5625,
+    22.0,
+    709.78,
+    708.4,
+    745.13,
+    88.72,
+    87.3,
+    103.9,
+    2**-12,
+    2**-54,
+]
+
+
+def points(name, dtype, count, seed):
+    """Return operands: random bits, several scales, around thresholds and around multiples of pi/2."""
+    draw = np.random.default_rng(seed)
+    integer = np.int64 if dtype is np.float64 else np.int32
+    bits = draw.integers(np.iinfo(integer).min, np.iinfo(integer).max, count, dtype=integer, endpoint=True)
+    near = draw.choice(THRESHOLDS, count) * (1 + draw.uniform(-1, 1, count) * 2.0 ** draw.uniform(-53, -3, count))
+    quarter = draw.integers(-(2**24), 2**24, count) * 2 // 3 * np.longdouble("1.5707963267948966192313")
+    scales = draw.uniform(-1, 1, count) * 2.0 ** draw.uniform(-45, 10, count)
+    with np.errstate(all="ignore"):
+        parts = [bits.view(dtype), near, -near, scales, draw.uniform(-3, 3, count), draw.uniform(-800, 800, count)]
+        parts += [
+            quarter,
+            np.nextafter(quarter.astype(dtype), dtype(0)),
+            np.nextafter(quarter.astype(dtype), dtype(1e9)),
+        ]
+        x = np.concatenate([np.asarray(part, dtype) for part in parts])
+    x = np.abs(x) if name in POSITIVE else x
+    return x[~(np.abs(x) > TRIG_MAX)] if name in PERIODIC else x
+
+
+def errors_above_bounds(loops, count):
+    if np.finfo(np.longdouble).nmant < 63:
+        pytest.skip("long double is not wider than double")
+    for dtype in DTYPES:
+        for seed, (name, (_, _, bound)) in enumerate(FUNCTIONS.items()):
+            x = points(name, dtype, count, seed)
+            error = ulps(call(loops, "run", name, x)[0], call(loops, "exact", name, x, np.longdouble)[0])
+            worst = np.argmax(error)
+            if error[worst] > bound:
+                yield f"{name} of {x[worst]!r}: {error[worst]:.3f} ulp"
+
+
+def test_errors_stay_within_the_bounds(loops):
+    assert not list(errors_above_bounds(loops, 5_000))
+
+
+@pytest.mark.slow
+def test_errors_of_many_operands_stay_within_the_bounds(loops):
+    assert not list(errors_above_bounds(loops, 500_000))
+
+
+def edges(name, dtype):
+    """Return zeros, infinities, NaN, denormals, extremes, thresholds, and their neighbours, with both signs."""
+    info = np.finfo(dtype)
+    values = [0, 1, 0.5, 2, 3, 1.5, 100, 1000, 1e5, 1e10, TRIG_MAX, info.tiny, info.smallest_subnormal, info.max]
+    with np.errstate(all="ignore"):
+        x = np.array([*values, *THRESHOLDS, np.inf, np.nan], dtype)
+        x = np.concatenate([x, np.nextafter(x, dtype(np.inf)), np.nextafter(x, dtype(0))])
+    x = np.concatenate([x, -x])
+    return x[~((np.abs(x) > TRIG_MAX) & np.isfinite(x))] if name in PERIODIC else x
+
+
+def numpy_raises(function, *operands):
+    """Return the flags that NumPy warns of, as bits in the order of RAISED."""
+    bits = 0
+    for bit, flag in enumerate(RAISED):
+        try:
+            with np.errstate(**(dict.fromkeys(RAISED, "ignore") | {flag: "raise"})):
+                function(*operands)
+        except FloatingPointError:
+            bits |= 1 << bit
+    return bits
+
+
+def unlike_numpy(loops, name, function, bound, value):
+    """Return how results and flags of one operand differ from NumPy's, or None."""
+    x = np.full(19, value)  # whole vectors and a rest
+    y, raised = call(loops, "flags", name, x)
+    with np.errstate(all="ignore"):
+        expected = function(x)
+    special = not np.isfinite(value) or value == 0 or not np.isfinite(expected[0]) or expected[0] == 0
+    same = y.tobytes() == expected.tobytes() or (np.isnan(y).all() and np.isnan(expected).all())
+    close = not special and (ulps(y, expected.astype(np.longdouble)) <= bound + 1).all()  # NumPy errs too
+    if (same or close) and raised == numpy_raises(function, x):
+        return None
+    return f"{name} of {value!r}: {y[0]!r}, NumPy {expected[0]!r}; flags {raised:03b}"
+
+
+def test_edges_have_the_bits_and_the_flags_of_numpy(loops):
+    rows = [(name, *row[::2], value) for d in DTYPES for name, row in FUNCTIONS.items() for value in edges(name, d)]
+    assert not list(filter(None, (unlike_numpy(loops, *row) for row in rows)))
+
+
+def test_operands_beyond_the_reduction_are_nan_and_invalid(loops):
+    for dtype in DTYPES:
+        for name in PERIODIC:
+            for value in (np.nextafter(dtype(TRIG_MAX), dtype(np.inf)), dtype(-1e30), np.finfo(dtype).max):
+                y, raised = call(loops, "flags", name, np.full(19, value, dtype))
+                assert np.isnan(y).all() and raised == 0b010, (name, value, y, raised)
+
+
+def test_gcc_vectorises_every_loop(build):
+    _, said = build
+    if said is None or platform.machine() != "x86_64":
+        pytest.skip("only gcc tells, and the baseline of others may lack vectors")
+    lines = source().splitlines()
+    starts = [line for line, text in enumerate(lines, 1) if text.startswith("void run_")]
+    vectorised = {int(line.split(":")[1]) for line in said.splitlines() if "loop vectorized" in line}
+    assert not [lines[start - 1] for start in starts if start + 1 not in vectorised]
+
+
+@pytest.mark.slow
+def test_bits_are_the_same_without_wide_vectors(loops, tmp_path):
+    narrow, _ = compiled(tmp_path, [])
+    for dtype in DTYPES:
+        for seed, name in enumerate(FUNCTIONS):
+            x = points(name, dtype, 20_000, seed)
+            results = [call(library, "run", name, x)[0] for library in (loops, narrow)]
+            np.testing.assert_array_equal(*results)
