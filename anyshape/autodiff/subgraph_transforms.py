@@ -20,7 +20,7 @@ from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate, active
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.ir.subgraph import axes_of_variables, close
-from anyshape.graph.prover.constraints import substitute_claim
+from anyshape.graph.prover.constraints import Condition, substitute_claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -162,24 +162,28 @@ def _choose_outputs(graph: Graph, flags: Sequence[bool]) -> Graph:
 
 @contextlib.contextmanager
 def derived(
-    graph: Graph, metas: Sequence[TensorMeta], handle: Handle, linear: int = 0
+    graph: Graph,
+    metas: Sequence[TensorMeta],
+    handle: Handle,
+    linear: int = 0,
+    known: Sequence[Condition] = (),
 ) -> Iterator[tuple[Builder, list[Any]]]:
     """Build a graph that knows the sizes and conditions of a subgraph: give its builder, and its inputs of these types.
 
     A variable of the subgraph that has no axis of its own among these inputs gets a hidden input. No size is read off
-    the first `linear` inputs, which have no value once the graph is transposed.
+    the first `linear` inputs, which have no value once the graph is transposed. `known` are further conditions.
     """
     about_inputs = [c for c in graph.conditions if graph.runtime.keys().isdisjoint(c.claim.variables())]
     outer = active()
     is_batched = outer is not None and outer.is_batched
-    builder = Builder(Scope(conditions=about_inputs), handle=handle, is_batched=is_batched)
+    builder = Builder(Scope(conditions=[*about_inputs, *known]), handle=handle, is_batched=is_batched)
     with activate(builder):
         inputs = [builder.input(meta) for meta in metas]
         axes = axes_of_variables(builder.inputs[linear:])
         builder.hidden = [s.variable for s in graph.dims if s.variable not in axes]
         builder.hide()
-        known = [Value(TensorMeta(v.meta.dtype, (Unknown(),) * v.meta.rank)) for v in builder.inputs[:linear]]
-        for variable, axis in axes_of_variables([*known, *builder.inputs[linear:]]).items():
+        unsized = [Value(TensorMeta(v.meta.dtype, (Unknown(),) * v.meta.rank)) for v in builder.inputs[:linear]]
+        for variable, axis in axes_of_variables([*unsized, *builder.inputs[linear:]]).items():
             builder.define_dim(variable, axis)
         yield builder, inputs
 

@@ -188,6 +188,24 @@ def test_bodies_state_what_their_trace_has_proved(name):
     check_body(STEPS[name].split(";"))
 
 
+def test_slopes_of_a_trip_know_what_it_asserts_of_run_time_sizes():
+    def total(v, w):
+        def trip(i, state):
+            v, w = state
+            w = cond(v.shape[0] > 1, lambda v, w: v * w, lambda v, w: w, v, w)  # its size is known to be v's below
+            return v + vmap(lambda x, z: anp.sum(anp.sin(v * x) * (w * z)))(v, w) * 0.2, w
+
+        v, w = fori_loop(0, 3, trip, (v, w))
+        return anp.sum(anp.sin(v) * w)
+
+    gradient = jit(grad(total, (0, 1)))
+    for rows in (3, 1, 0, 2):
+        v, w = (x.sum(1) for x in arguments(rows)[1:3])
+        ways = [np.cos(v), np.sin(1.0 + w)]
+        slopes = sum((g * way).sum() for g, way in zip(gradient(v, w), ways, strict=True))
+        same(slopes, slope(jit(total), [v, w], ways), 1e-5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(200))
 def test_random_writes_in_loops_and_branches_have_derivatives(number):

@@ -22,6 +22,7 @@ from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, Traced, activate
 from anyshape.graph.ir.graph import Graph, Node, Value, draws, raises
 from anyshape.graph.ir.subgraph import close
+from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -248,7 +249,8 @@ class _Tape:
         pieces = [tensor(v.meta.dtype, [expr.from_atom(DimVar("elements"))]) for v in self.pieces]
         known.pieces = [*known.pieces, *carriers, *pieces]
         count, total = len(tangents.flat()), len(tangents.flat()) + len(known.flat())
-        with derived(loop.body, [*tangents.flat(), *known.flat()], loop.handle, linear=count) as (builder, xs):
+        metas, stated = [*tangents.flat(), *known.flat()], self._stated()
+        with derived(loop.body, metas, loop.handle, linear=count, known=stated) as (builder, xs):
             operands = Inputs.of(known.layout(), xs[count:total])
             slopes = (
                 self._live_slopes(builder, xs[:count], operands)
@@ -258,6 +260,17 @@ class _Tape:
             graph = builder.finish(slopes, loop.body.name)
         order = Inputs.of(tangents.layout(), range(count))
         return reordered(graph, order.joined(Inputs.of(known.layout(), range(count, total))).flat())
+
+    def _stated(self) -> list[Condition]:
+        """Return what the body of the values has found of the run-time sizes that a trip saves."""
+        named = {s.variable for s in self.loop.body.dims}
+        sized = named.union(self.changing)
+        conditions = [(c, {*c.claim.variables()}) for c in self.builder.scope.conditions]
+        return [
+            replace(c, kind="constraint")
+            for c, variables in conditions
+            if variables <= sized and not variables <= named
+        ]
 
     def _live_slopes(self, builder: Builder, tangents: Sequence[Any], operands: Inputs) -> list[Any]:
         """Return the tangents of a trip, which changes nothing where an example of a batch does not have it.
