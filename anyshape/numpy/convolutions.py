@@ -243,7 +243,14 @@ def _operand(x: Any, dtype: Any) -> Any:
 def conv(
     lhs: Any, rhs: Any, window_strides: Any, padding: Any, precision: Any = None, preferred_element_type: Any = None
 ) -> Any:
-    """Return the convolution of (examples, features, ...) with a window; see `conv_general_dilated`."""
+    """Return the convolution of (examples, features, ...) with a window; see `conv_general_dilated`.
+
+    >>> import numpy as np
+    >>> import anyshape
+    >>> signal, window = np.array([1.0, 2.0, 4.0]), np.array([1.0, -1.0])
+    >>> print(anyshape.conv(signal[None, None], window[None, None], (1,), "VALID")[0, 0])
+    [-1. -2.]
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -263,6 +270,12 @@ def conv_transpose(
     """Return a convolution with `strides - 1` zeros between elements of `lhs`, as JAX does: features come last.
 
     `transpose_kernel` gives the transpose of a convolution with the same window and padding.
+
+    >>> import numpy as np
+    >>> import anyshape
+    >>> signal, window = np.array([1.0, 2.0]), np.array([1.0, 0.5])
+    >>> print(anyshape.conv_transpose(signal[None, :, None], window[:, None, None], (2,), "VALID").ravel())
+    [0.5 1.  1.  2. ]
     """
     rank = np.ndim(lhs)
     if dimension_numbers is None:

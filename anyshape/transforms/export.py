@@ -75,5 +75,14 @@ def load(file: Any) -> traced_program.Program:
     """Return the program that `Program.save` wrote to a path, or to a file that is open for bytes.
 
     The file may come from anyone: loading executes nothing of it, and ProgramFileError names the defect of a bad one.
+
+    >>> import io
+    >>> import numpy as np
+    >>> from anyshape import ShapeDtypeStruct, trace
+    >>> file = io.BytesIO()
+    >>> trace(lambda x: x * 2)(ShapeDtypeStruct("n")).save(file)
+    >>> _ = file.seek(0)
+    >>> print(load(file)(np.ones(3)))
+    [2. 2. 2.]
     """
     return traced_program.Program(program_file.read_trace(file))

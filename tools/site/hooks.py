@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +18,49 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 
+from anyshape.cli import main
 from docs.sessions import CELL, MARK, PICTURES, Cell, cell
 from tools.site import array_functions
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIM = "https://unpkg.com/iframe-worker/shim"  # search of a site on a disk; the theme would load it from the network
 OWN_SHIM = "javascripts/iframe-worker.js"
+DRAWN = ("pictures/attention.html", "examples/attention.py:loss", "n, d; d, 3*d; n, d")
+LIVE = f'<iframe class="live" src="{DRAWN[0]}" title="The program of {DRAWN[1]}" loading="lazy"></iframe>'
 COPIED = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 
 
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
     """Add pages that stand elsewhere in the project, and the lists of functions of arrays."""
     pages = {name: at_root((ROOT / source).read_text()) for name, source in COPIED.items()}
+    pages |= {"reference/command_line.md": command_line(), DRAWN[0]: drawing()}
     for name, text in (pages | array_functions.pages()).items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def command_line() -> str:
+    """Return the page of the command line: its help, and the help of each command."""
+    text = printed("--help")
+    parts = ["# Command line", "", f"```text\n{text}```", ""]
+    for name in re.findall(r"^    (\w+)  ", text[: text.index("options:")], re.MULTILINE):
+        parts += [f"## `anyshape {name}`", "", f"```text\n{printed(name, '--help')}```", ""]
+    return "\n".join(parts)
+
+
+def printed(*words: str) -> str:
+    """Return what the command line prints for these arguments."""
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+        main.main(words)
+    return said.getvalue()
+
+
+def drawing() -> str:
+    """Return the page that draws the program of an example, which the page on drawings shows."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "drawn.html"
+        printed("show", f"{ROOT}/{DRAWN[1]}", "--shapes", DRAWN[2], "--grad", "--html", str(target))
+        return target.read_text()
 
 
 def at_root(text: str) -> str:
@@ -41,6 +72,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Link each function of the list to its description, and each tutorial to its notebook."""
     if page.file.src_uri == "functions.md":
         return linked(markdown, array_functions.links())
+    if page.file.src_uri == "drawing.md":
+        return markdown.replace("## The page\n", f"## The page\n\n{LIVE}\n", 1)
     if page.file.src_uri.startswith("tutorial/") and MARK in markdown:
         name = Path(page.file.src_uri).stem
         return f'{markdown}\n<a href="{name}.ipynb" download>This page as a notebook</a>\n'

@@ -427,7 +427,13 @@ def max_dim(*sizes: Any) -> Any:
 
 
 def min_dim(*sizes: Any) -> Any:
-    """Return the smallest of two or more sizes, ints or symbolic, without asking which one it is."""
+    """Return the smallest of two or more sizes, ints or symbolic, without asking which one it is.
+
+    >>> from anyshape import symbolic_shape
+    >>> n, m = symbolic_shape("n, m", constraints=["n >= m"])
+    >>> min_dim(n - 1, 3), min_dim(n, m)
+    (min(n - 1, 3), m)
+    """
     return _extreme("min_dim", sizes, expr.minimum, lambda a, b: at_least(b, a))
 
 
