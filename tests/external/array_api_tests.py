@@ -22,7 +22,7 @@ NAMESPACES = {
 }
 
 
-def outcomes(folder, namespace, examples, only):
+def outcomes(folder, namespace, examples, only, workers):
     """Run the suite with a namespace, and return the outcome of each test by name."""
     with tempfile.TemporaryDirectory() as temporary:
         report = Path(temporary) / "report.xml"
@@ -35,6 +35,8 @@ def outcomes(folder, namespace, examples, only):
             f"--junitxml={report}",
             "-k",
             only,
+            "-n",
+            str(workers),
         ]
         command = [sys.executable, "-m", "pytest", "array_api_tests", *options]
         environment = os.environ | {
@@ -61,11 +63,11 @@ def main(arguments=None):
     parser.add_argument("folder", type=Path, help="a checkout of array-api-tests, with its submodule")
     parser.add_argument("--examples", type=int, default=5)
     parser.add_argument("--only", default="", help="an expression that selects tests, as pytest's -k")
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--namespaces", nargs="+", default=["eager", "traced"], choices=["eager", "traced"])
     options = parser.parse_args(arguments)
-    runs = {
-        name: outcomes(options.folder, name, options.examples, options.only) for name in ["numpy", *options.namespaces]
-    }
+    settings = options.folder, options.examples, options.only, options.workers
+    runs = {name: outcomes(*settings[:1], name, *settings[1:]) for name in ["numpy", *options.namespaces]}
     theirs = runs["numpy"]
     worse = []
     for name, results in runs.items():
