@@ -137,6 +137,8 @@ def primitives(anyshape):
                 return ans, (ans, arrays)
 
             def backward(residual, ct):
+                if not self.makers:
+                    raise NotImplementedError(f"{self.__name__} has no rule")
                 ans, arrays = residual
                 makers = [self.makers[i] if i < len(self.makers) else None for i in positions]
                 return tuple(

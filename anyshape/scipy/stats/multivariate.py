@@ -75,16 +75,33 @@ def has_components(dimension: Any) -> bool:
     return not (isinstance(dimension, int) and dimension == 1)
 
 
-def _whitened(name: str, x: Any, location: Any, matrix: Any, allow_singular: bool) -> tuple[Any, Any, Any]:
+def _whitened(name: str, x: Any, location: Any, matrix: Any) -> tuple[Any, Any, Any]:
     """Return the squared distances of Mahalanobis, the logarithm of the determinant, and the number of components."""
-    if allow_singular:
-        problem = "has no derivative: the rank of a matrix is not continuous"
-        raise ArgumentError(name, "allow_singular=True", problem, "add a small multiple of the identity to the matrix")
     dimension = _dimension(location, matrix)
     columns, shape = _deviations(name, x, location, dimension)
     factor = _factor(matrix, dimension)
     squares = xp.sum(xp.square(solve_triangular(factor, columns, lower=True)), axis=0)
     return xp.reshape(squares, shape), 2 * xp.sum(xp.log(xp.diagonal(factor))), dimension
+
+
+def _log_density_on_support(name: str, x: Any, location: Any, matrix: Any) -> Any:
+    """Return the logarithm of a normal density on the range of a known covariance, and -inf off it, as SciPy does."""
+    if is_traced(matrix):
+        problem = "takes a known covariance: the rank of a matrix is not continuous, so it has no derivative there"
+        raise ArgumentError(name, "allow_singular=True", problem, "add a small multiple of the identity to the matrix")
+    dimension = _dimension(location, matrix)
+    columns, shape = _deviations(name, x, location, dimension)
+    matrix = np.asarray(matrix, dtype=np.float64)
+    full = matrix * np.eye(int(dimension)) if matrix.ndim == 0 else np.diag(matrix) if matrix.ndim == 1 else matrix
+    values, vectors = np.linalg.eigh(full)
+    cutoff = 1e6 * np.finfo(np.float64).eps * np.max(np.abs(values), initial=0.0)
+    if np.any(values < -cutoff):
+        raise ArgumentError(name, "cov", "has a negative eigenvalue", "pass a positive semidefinite matrix")
+    large = values > cutoff
+    squares = xp.sum(xp.square((vectors[:, large] / np.sqrt(values[large])).T @ columns), axis=0)
+    outside = xp.sqrt(xp.sum(xp.square(vectors[:, ~large].T @ columns), axis=0)) >= 1e3 * cutoff
+    density = -0.5 * (np.sum(large) * log(2 * pi) + np.sum(np.log(values[large])) + squares)
+    return xp.reshape(xp.where(outside & (not np.all(large)), -np.inf, density), shape)
 
 
 class MultivariateNormal(Multivariate):
@@ -95,11 +112,14 @@ class MultivariateNormal(Multivariate):
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """Return the logarithm of the density at points of shape (..., k), with `mean` (k,) and `cov` (k, k).
 
-        A covariance that is not positive definite is NumPy's LinAlgError when the program runs.
+        A covariance that is not positive definite is NumPy's LinAlgError when the program runs. With `allow_singular`
+        it may be singular if it is not traced: the density is then the one on its range.
         """
         if not is_traced(x, mean, cov):
             return self._scipy.logpdf(x, mean, cov, allow_singular)
-        squares, logdet, dimension = _whitened(self.name, x, mean, cov, allow_singular)
+        if allow_singular:
+            return _log_density_on_support(self.name, x, mean, cov)
+        squares, logdet, dimension = _whitened(self.name, x, mean, cov)
         return -0.5 * (dimension * log(2 * pi) + logdet + squares)
 
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
@@ -126,7 +146,7 @@ class MultivariateT(Multivariate):
         """Return the logarithm of the density at points (..., k), with `loc` (k,), `shape` (k, k), a finite `df`."""
         if not is_traced(x, loc, shape, df):
             return self._scipy.logpdf(x, loc, shape, df)
-        squares, logdet, p = _whitened(self.name, x, loc, shape, allow_singular=False)
+        squares, logdet, p = _whitened(self.name, x, loc, shape)
         df = xp.asarray(df, dtype=np.float64)
         constant = sc.gammaln(0.5 * (df + p)) - sc.gammaln(0.5 * df) - 0.5 * p * xp.log(df * pi) - 0.5 * logdet
         return constant - 0.5 * (df + p) * xp.log1p(squares / df)

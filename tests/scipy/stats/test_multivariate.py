@@ -72,6 +72,21 @@ def test_points_off_the_simplex_have_no_density():
 
 def test_singular_covariances():
     with pytest.raises(ArgumentError, match="allow_singular=True"):
-        jit(lambda x: stats.multivariate_normal.pdf(x, np.zeros(2), np.ones((2, 2)), allow_singular=True))(np.ones(2))
+        jit(lambda c: stats.multivariate_normal.pdf(np.ones(2), np.zeros(2), c, allow_singular=True))(np.ones((2, 2)))
+    with pytest.raises(ArgumentError, match="negative eigenvalue"):
+        jit(lambda x: stats.multivariate_normal.pdf(x, None, -np.eye(2), allow_singular=True))(np.ones(2))
+
+
+def test_a_known_singular_covariance_has_a_density_on_its_range():
+    factor, mean = np.array([[1.0, 0.5], [0.2, -0.3], [0.4, 0.7]]), np.array([0.1, -0.4, 0.8])
+    cov = factor @ factor.T
+    inside = mean + np.array([[0.3, -0.2], [1.1, 0.6]]) @ factor.T
+    logpdf = lambda x, mean: stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=True)
+    for points in (inside, inside[0], mean + 1.0):
+        expected = scipy.stats.multivariate_normal.logpdf(points, mean, cov, True)
+        np.testing.assert_allclose(jit(logpdf)(points, mean), expected, rtol=1e-12)
+    slopes = grad(logpdf, (0, 1))(inside[0], mean)
+    expected = np.linalg.pinv(cov) @ (inside[0] - mean)
+    np.testing.assert_allclose(slopes, [-expected, expected], rtol=1e-10, atol=1e-13)
     with pytest.raises(np.linalg.LinAlgError):
         jit(lambda x, c: stats.multivariate_normal.pdf(x, np.zeros(2), c))(np.ones(2), -np.eye(2))
