@@ -1,5 +1,6 @@
 """Functions that autograd has under NumPy's and SciPy's names, with arguments of its own, over anyshape."""
 
+import math
 import types
 
 import numpy
@@ -57,10 +58,21 @@ def integer_type(kind):
     return Converted
 
 
-def pair_of_axes(ndim, chosen, summed):
-    """Return the positions of axes that are neither convolved nor summed."""
-    used = [k % ndim for k in (*chosen, *summed)]
-    return [k for k in range(ndim) if k not in used]
+class Operand:
+    """Array with its axes ordered as (alone, summed, convolved), and these merged into (alone, summed, ...)."""
+
+    def __init__(self, x, chosen, summed):
+        used = [k % x.ndim for k in (*chosen, *summed)]
+        alone = [k for k in range(x.ndim) if k not in used]
+        ordered = anp.transpose(x, (*alone, *summed, *chosen))
+        middle = len(alone) + len(summed)
+        self.lead, self.spatial = ordered.shape[: len(alone)], ordered.shape[middle:]
+        merged = math.prod(self.lead), math.prod(ordered.shape[len(alone) : middle]), *self.spatial
+        self.array = anp.reshape(ordered, merged)
+
+    def fits(self, other):
+        """Return whether the other one is no longer along any axis."""
+        return all(int(k) <= int(n) for n, k in zip(self.spatial, other.spatial, strict=True))
 
 
 def margins(n, k, mode):
@@ -71,37 +83,20 @@ def margins(n, k, mode):
 def convolve(A, B, axes=None, dot_axes=None, mode="full"):
     """Return the convolution along pairs of axes, summed over further pairs.
 
-    The axes of the result are those of A alone, those of B alone, and the convolved ones.
+    The axes of the result are those that A has alone, those that B has alone, and the convolved ones.
     """
     A, B = anp.asarray(A), anp.asarray(B)
     axes = axes or (list(range(A.ndim)), list(range(A.ndim)))
     dots = dot_axes or ([], [])
-    alone = [pair_of_axes(x.ndim, axes[j], dots[j]) for j, x in enumerate((A, B))]
-    kernel_sizes = [int(B.shape[k]) for k in axes[1]]
-    sizes = [int(A.shape[k]) for k in axes[0]]
-    swapped = mode == "valid" and any(k > n for n, k in zip(sizes, kernel_sizes, strict=True))
-    if swapped and not all(k >= n for n, k in zip(sizes, kernel_sizes, strict=True)):
-        raise ValueError("one array must be larger than the other along all convolved axes")
-    ordered = [anp.transpose(x, (*alone[j], *dots[j], *axes[j])) for j, x in enumerate((A, B))]
-    leads = [x.shape[: len(alone[j])] for j, x in enumerate(ordered)]
+    first, second = Operand(A, axes[0], dots[0]), Operand(B, axes[1], dots[1])
     rank = len(axes[0])
-    spatial = [x.shape[x.ndim - rank :] for x in ordered]
-    images, kernels = (
-        anp.reshape(x, (_product(leads[j]), _product(x.shape[len(alone[j]) : x.ndim - rank]), *spatial[j]))
-        for j, x in enumerate(ordered)
-    )
-    if swapped:
-        images, kernels = kernels, images
-    out = _slide(images, kernels, rank, mode)
-    out = anp.swapaxes(out, 0, 1) if swapped else out
-    return anp.reshape(out, (*leads[0], *leads[1], *out.shape[2:]))
-
-
-def _product(sizes):
-    total = 1
-    for n in sizes:
-        total = total * n
-    return total
+    if mode != "valid" or first.fits(second):
+        out = _slide(first.array, second.array, rank, mode)
+    elif second.fits(first):
+        out = anp.swapaxes(_slide(second.array, first.array, rank, mode), 0, 1)
+    else:
+        raise ValueError("one array must be larger than the other along all convolved axes")
+    return anp.reshape(out, (*first.lead, *second.lead, *out.shape[2:]))
 
 
 def _slide(images, kernels, rank, mode):
