@@ -111,6 +111,9 @@ def pack(trace: Trace, graph: Graph) -> bytes:
     if trace.layouts:
         problem = "writes to what depends on how arguments lie in memory, and a file is for all"
         raise ArgumentError(graph.name, "the function", problem, "copy before the first write, x = x.copy()")
+    if trace.raised is not None:
+        problem = f"{trace.raised} on this path, and no file holds the exception"
+        raise ArgumentError(graph.name, "the function", problem, "save the programs of other paths")
     body, arrays = encode_graph(with_names_of_rules(graph))
     constants = [_npy(a) for a in arrays]
     program = {

@@ -53,6 +53,8 @@ def require_one_path(trace: Trace) -> None:
         problem = f"decides on values, and the program {name} has one path of it"
     elif trace.layouts:
         problem = f"writes to what depends on the strides of arguments, and {name} is for some of them"
+    elif trace.raised is not None:
+        problem = f"ends in an exception for some calls, and {name} is for these"
     if problem:
         raise ArgumentError(name, "the function", problem, "call the function itself inside of a trace")
 

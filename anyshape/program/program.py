@@ -34,7 +34,7 @@ from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
 from anyshape.program.tiers import Tiers
-from anyshape.program.written_arguments import refuse_layouts, require_arrays, writing_back, written_inside
+from anyshape.program.written_arguments import ending, refuse_layouts, require_arrays, writing_back, written_inside
 from anyshape.support.packages import draw_dot, draw_html, program_file
 from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
@@ -76,7 +76,7 @@ class Program:
             run = self._first_run()
         else:
             self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
-            is_wrapped = logs_calls() or has_generators(trace.graph) or trace.written
+            is_wrapped = logs_calls() or has_generators(trace.graph) or trace.written or trace.raised
             serve = None if is_wrapped else self._serve
             self.specializer = Specializer(patterns, self._compile, self.tiers, serve)
             run = self.specializer.dispatch if serve is not None else self.specializer.run_latest
@@ -95,7 +95,7 @@ class Program:
 
     def _with_effects(self, run: Run) -> Run:
         """Return a run that writes to arguments where it succeeds, and restores generators where it fails."""
-        return restoring_generators(writing_back(run, self.trace), self.trace.graph)
+        return restoring_generators(ending(writing_back(run, self.trace), self.trace), self.trace.graph)
 
     # -- tiers
 

@@ -60,6 +60,21 @@ def writing_back(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
     return writing
 
 
+def ending(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
+    """Return a run of a trace that raises the exception which ends its path, if one does."""
+    raised = trace.raised
+    if raised is None:
+        return run
+
+    def raising(*arrays: Any) -> Any:
+        outputs = run(*arrays)
+        if outputs is not GUARD_FAILED:
+            raised.again()
+        return outputs
+
+    return raising
+
+
 def require_arrays(trace: Trace, leaves: Sequence[Any]) -> None:
     """Raise ArgumentError unless the arguments that a program writes to are arrays, which can change."""
     names = trace.labels or trace.paths

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.errors import AnyshapeError, ArgumentError, MutationError, SymbolicIterationError
+from anyshape.errors import AnyshapeError, ArgumentError, ConcretizationError, MutationError, SymbolicIterationError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, user_line
 from anyshape.graph.ir.draw_order import DRAWING, is_generator
 from anyshape.graph.ir.graph import Graph, Value
@@ -41,10 +41,11 @@ from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import argument_containers, python_slips, traced_generators, value_decisions
+from anyshape.support.packages import argument_containers, graph_jvp, python_slips, traced_generators, value_decisions
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import Order, flatten, is_array, named, readable, result_paths, scalar_kind, unflatten
+from anyshape.tracing.raised import Raised
 from anyshape.tracing.tree_nodes import settings_of
 
 _HOLD_NOTHING = (type, types.BuiltinFunctionType, np.ufunc, Ufunc)
@@ -60,6 +61,7 @@ class Trace:
     - `written` are the positions of the arguments that the function writes to. The last outputs of the graph are their
       final values. Pairs `same` are of a result and the argument that it is itself, also after writes.
     - `layouts` are pairs of an argument and whether it is in C order: what writes reach depends on it.
+    - `raised` is the exception that ends this path of the function; such a trace has no results.
     """
 
     graph: Graph
@@ -71,6 +73,7 @@ class Trace:
     written: tuple[int, ...] = ()
     same: tuple[tuple[int, int], ...] = ()
     layouts: tuple[tuple[int, bool], ...] = ()
+    raised: Raised | None = None
 
     @property
     def count(self) -> int:
@@ -205,7 +208,7 @@ def trace_call(
     builder.is_contiguous = is_contiguous
     try:
         trace = trace_in(builder, function, name, metas, leaves, names)
-        answers.require_checked(trace.graph)
+        answers.require_checked(trace)
     finally:
         answers.forget()
         builder.is_contiguous = None
@@ -225,10 +228,16 @@ class _Answers:
         answer: bool | int = self.decisions.answer(x, asked)
         return answer
 
-    def require_checked(self, graph: Graph) -> None:
-        """Raise an error unless the program checks each answer."""
-        if self.decisions is not None:
-            self.decisions.require_checked(graph)
+    def require_checked(self, trace: Trace) -> None:
+        """Raise an error unless the program checks each answer: the exception of the path, if there is one."""
+        if self.decisions is None:
+            return
+        try:
+            self.decisions.require_checked(trace.graph)
+        except ConcretizationError:
+            if trace.raised is not None:
+                trace.raised.again()
+            raise
 
     def forget(self) -> None:
         """Release the values of the call."""
@@ -276,19 +285,31 @@ def trace_in(
     builder.scope.name_sizes_by(lambda: size_names(bindings(), labels))
     with phase(f"tracing {name}"), collection_deferred(), activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)
-        try:
-            results, out_tree = run_traced(argument_containers.keeping(function, names), name, args, kwargs)
-        except Exception as error:
-            _LOG.debug("%s: stopped by %s after %d nodes", name, type(error).__name__, len(builder.nodes))
-            raise
-        written, same = _writes(handles, inputs, results)
+        results, out_tree, raised = _run_to_its_end(
+            builder, argument_containers.keeping(function, names), name, args, kwargs
+        )
+        written, same = _writes(handles, inputs, results) if raised is None else ({}, ())
         ends = [*results, *written.values()]
         graph = builder.finish(ends, name, [readable(p, names) for p in leaves.paths])
     _LOG.debug("%s: traced %d nodes in %.1f ms", name, len(graph.nodes), 1e3 * (perf_counter() - started))
     costly = builder.scope.costly_proofs((thread_time() - worked) / (perf_counter() - started))
     if costly is not None:
         _LOG.warning("%s: %s", name, costly)
-    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), labels, leaves.order, tuple(written), same)
+    paths = tuple(leaves.paths)
+    return Trace(graph, leaves.tree, out_tree, paths, labels, leaves.order, tuple(written), same, raised=raised)
+
+
+def _run_to_its_end(
+    builder: Builder, function: Callable[..., Any], name: str, args: Any, kwargs: Any
+) -> tuple[list[Any], Any, Raised | None]:
+    """Return the flat results and their structure; for a call, an exception of the function in place of results."""
+    try:
+        return *run_traced(function, name, args, kwargs), None
+    except Exception as error:
+        _LOG.debug("%s: stopped by %s after %d nodes", name, type(error).__name__, len(builder.nodes))
+        if builder.answer is None or isinstance(error, AnyshapeError) or builder.hidden_error is not None:
+            raise
+        return *flatten(()), Raised.of(error)
 
 
 def _writes(
@@ -390,13 +411,18 @@ def trace_inner(
     inputs = builder.inputs[:]
     if writable:
         may_write(builder, handles)
-    with activate(builder):
-        with writes_outside(allowed=writes) as finals:
-            result, aux = function(handles)
-            results, out_tree = run_traced(lambda: result, name, (), {})
-            ends = [x.unshared() for x in results]  # the values before memory has its own again
-        written = written_inputs(handles, inputs)
-        graph = builder.finish([*ends, *finals.values(), *written.values()], name)
+    try:
+        with activate(builder):
+            with writes_outside(allowed=writes) as finals:
+                result, aux = function(handles)
+                results, out_tree = run_traced(lambda: result, name, (), {})
+                ends = [x.unshared() for x in results]  # the values before memory has its own again
+            written = written_inputs(handles, inputs)
+            graph = builder.finish([*ends, *finals.values(), *written.values()], name)
+    except Exception as error:
+        if at_like and not is_batched and not isinstance(error, AnyshapeError):  # decisions lead to it
+            graph_jvp.inline(outer, builder.finish([], name), [*like, *builder.captures()])
+        raise
     return InnerTrace(graph, out_tree, tuple(builder.captures()), aux, tuple(finals), tuple(written))
 
 

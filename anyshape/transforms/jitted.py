@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import logging
@@ -10,13 +11,15 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from anyshape.backend.runtime.outcome import GUARD_FAILED
+from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
 from anyshape.errors import ArgumentError, MissingPackageError
 from anyshape.graph.ir.builder import Builder, active, active_builders, tracing_threads
+from anyshape.graph.ir.dead_code import may_refuse
+from anyshape.graph.ir.graph import decisions_of
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.support.fork_lock import Lock
@@ -36,6 +39,7 @@ from anyshape.tracing.pytrees import (
     scalar_kind,
     visible_order,
 )
+from anyshape.tracing.raised import Raised
 from anyshape.tracing.trace import Leaves, Trace, trace_call
 from anyshape.tracing.tracebacks import short_traceback, shorten_traceback
 from anyshape.transforms.arguments.options import Options
@@ -210,9 +214,16 @@ class Jitted:
         return traced_program.Program(trace, self.options.max_bytes, self.options.optimize)
 
     def _trace(self, call: Call) -> CacheEntry:
-        """Trace a program for the call and add it to the cache; nothing is added after an error."""
+        """Trace a program for the call and add it to the cache; nothing is added after an error.
+
+        An exception of the function is raised after what lines before it check. Its path is kept if it may be another
+        call's, and if the exception is then the same.
+        """
         started, number = perf_counter(), self._cache.added + 1
         trace, scope, made_for, reasons, static_state = self._traced(call)
+        raised = trace.raised
+        if raised is not None and (raised.error is None or not _is_one_of_several(trace)):
+            _raise_first(None if not may_refuse(trace.graph) else self._program(trace), raised, call.arrays)
         restored = self._cache.restore(call.key, trace, reasons, static_state)
         if restored is not None:
             _LOG.debug("%s: program %d is used again: the new trace equals it", self.name, restored.number)
@@ -220,6 +231,8 @@ class Jitted:
         program, sizes, state = self._program(trace), scope.hints or {}, self._cache.state
         entry = CacheEntry(program, state, made_for, number, sizes, reasons, scope.reliance_log, static_state)
         self._cache.add(entry)
+        if raised is not None:
+            _raise_first(program, raised, call.arrays)
         _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
         return entry
 
@@ -411,3 +424,19 @@ def active_builder() -> Builder:
     if builder is None:
         raise RuntimeError("a transformed function ran outside a trace")
     return builder
+
+
+def _is_one_of_several(trace: Trace) -> bool:
+    """Return whether other calls may take another path of the function."""
+    return bool(decisions_of(trace.graph)) or any(c.kind == "guard" for c in trace.graph.conditions)
+
+
+def _raise_first(program: traced_program.Program | None, raised: Raised, arrays: Sequence[Any]) -> NoReturn:
+    """Raise the exception of a trace for the first time, or what lines before it raise for these arrays."""
+    try:
+        if program is not None:
+            with contextlib.suppress(PathLeft):  # the plan and the naive evaluator differ by rounding
+                program.run(*arrays)
+        raised.again()
+    finally:
+        raised.original = None  # its traceback holds the arrays

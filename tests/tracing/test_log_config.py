@@ -133,7 +133,7 @@ def test_trace_says_where_it_stopped(said):
     lines = said("trace")
     with pytest.raises(ValueError, match="mine"):
         jit(lambda x: fail(x + 1))(np.ones(3))
-    assert lines()[-1] == "<lambda>: stopped by ValueError after 3 nodes"
+    assert "<lambda>: stopped by ValueError after 3 nodes" in lines()
 
 
 def fail(x):

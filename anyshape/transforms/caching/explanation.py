@@ -55,7 +55,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
         arguments=arguments,
         structure=structure,
         static=static,
-        result=show_tree(program.trace.out_tree, iter([str(m) for m in metas])),
+        result=str(program.trace.raised or show_tree(program.trace.out_tree, iter([str(m) for m in metas]))),
         outputs=tuple((str(m.dtype), *_extents(m)) for m in metas),
         sizes=tuple(_sizes(entry)),
         conditions=conditions,

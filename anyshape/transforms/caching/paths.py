@@ -21,7 +21,7 @@ from anyshape.backend.runtime.generator_states import restoring_generators
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
 from anyshape.errors import DecisionError
 from anyshape.program.pytree_codegen import maker
-from anyshape.program.written_arguments import writing_back
+from anyshape.program.written_arguments import ending, writing_back
 from anyshape.tracing.decisions import path_left
 from anyshape.tracing.trace import Trace
 from anyshape.transforms.caching.cache import Cache, CacheEntry, Call
@@ -132,7 +132,7 @@ def on_path(cache: Cache, call: Call, entry: CacheEntry) -> CacheEntry | None:
 def evaluated(trace: Trace, arrays: Sequence[Any]) -> Any:
     """Return the result of a trace by the naive evaluator."""
     try:
-        run = writing_back(lambda *xs: evaluate(trace.graph, xs), trace)
+        run = ending(writing_back(lambda *xs: evaluate(trace.graph, xs), trace), trace)
         outputs = restoring_generators(run, trace.graph)(*arrays)
     except PathLeft as left:
         problem = "the function gives another answer at each evaluation, so it is not pure"
