@@ -167,6 +167,7 @@ from anyshape.ops.special import (
     scaled_bessel_k,
     sinc,
 )
+from anyshape.ops.special_ufuncs import carlson_integral, special_ufunc
 from anyshape.ops.windows import (
     convolution,
     window_argmax,
@@ -206,6 +207,7 @@ __all__ = [
     "bitwise_xor",
     "broadcast_in_dim",
     "broadcast_to",
+    "carlson_integral",
     "cbrt",
     "ceil",
     "cholesky",
@@ -351,6 +353,7 @@ __all__ = [
     "solve",
     "sort",
     "spacing",
+    "special_ufunc",
     "sqrt",
     "square",
     "stop_gradient",

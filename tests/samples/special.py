@@ -166,7 +166,7 @@ SAMPLES = [
     Sample("special.loggamma", scipy("loggamma"), ("n, 3",), ("gammaln",), F, (0.3, 3)),
     Sample("special.gammasgn", scipy("gammasgn"), ("n, 3",), ("gammasgn",), F, grad=False),
     Sample("special.wofz", scipy("wofz"), ("n, 3",), ("wofz",), ("complex128",), tolerance=1e-8),
-    Sample("special.elliprd", scipy("elliprd"), ("n, 3", "3", ""), ("elliprd",), F, (0.3, 3), grad=None),
+    Sample("special.elliprd", scipy("elliprd"), ("n, 3", "3", ""), ("elliprd",), F, (0.3, 3), order=1),
     Sample("special.elliprf", scipy("elliprf"), ("n, 3", "3", ""), ("elliprf",), F, (0.3, 3), order=1),
     Sample("special.elliprc", scipy("elliprc"), ("n, 3", "3"), ("elliprc",), F, (0.3, 3), order=1),
     Sample("special.ellipkinc", lambda np, x, m: sc.ellipkinc(3 * x, m / 9), UP, ("ellipkinc",), F, order=1),

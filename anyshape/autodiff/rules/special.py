@@ -6,6 +6,7 @@ from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwis
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
+from anyshape.ops import special_ufuncs as su
 from anyshape.ops.core.bell_polynomials import bell_polynomial, bell_polynomial_of_two
 
 TWO_BY_ROOT_PI = 2 / sqrt(pi)
@@ -37,7 +38,7 @@ def _gamma_density(x, y):
     return ew.exp(sp.xlogy(x - 1, y) - y - sp.gammaln(x))
 
 
-def _beta_density(a, b, x):
+def beta_density(a, b, x):
     """Return x**(a - 1) (1 - x)**(b - 1) / beta(a, b)."""
     return ew.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
 
@@ -97,7 +98,7 @@ def betainc_partials(a, b, x):
     return (
         lambda: sp.betainc_derivative(a, b, x, 1, 0),
         lambda: sp.betainc_derivative(a, b, x, 0, 1),
-        lambda: _beta_density(a, b, x),
+        lambda: beta_density(a, b, x),
     )
 
 
@@ -171,7 +172,7 @@ def _betainc_derivative_by_x(a, b, x, out, *, order_a, order_b):
             value = value - sp.polygamma(j - 1, b)
         return value + (ew.log(x) if (i, j) == (1, 0) else ew.log1p(-x) if (i, j) == (0, 1) else 0)
 
-    return _beta_density(a, b, x) * bell_polynomial_of_two((order_a, order_b), of_logarithm)
+    return beta_density(a, b, x) * bell_polynomial_of_two((order_a, order_b), of_logarithm)
 
 
 pointwise(
@@ -263,23 +264,16 @@ def _incomplete_by_parameter(of_whole, of_part):
     return derivative
 
 
-def _no_derivatives(op):
-    """Declare an op without any derivative."""
-
-    def jvp(ctx, tangents, out, *xs):
-        advice = "give it stop_gradient(...) of its operands, or a derivative rule with custom_jvp"
-        raise UnsupportedFunctionError(op.name, "has no derivative", advice, ctx.where)
-
-    JVPS[op] = jvp
-
-
 pointwise(sp.ellipk_op, lambda x, out: -_ellipkm1_derivative(1 - x))
 pointwise(sp.ellipkm1_op, lambda x, out: _ellipkm1_derivative(x))
 pointwise(sp.ellipe_op, lambda x, out: _ellipe_derivative(x))
+ellipkinc_by_parameter = _incomplete_by_parameter(
+    lambda m: -_ellipkm1_derivative(1 - m), lambda c, r: sp.elliprd(c, ew.lift(1, c), r)
+)
 pointwise(
     sp.ellipkinc_op,
     lambda phi, m, out: 1 / ew.sqrt(1 - m * ew.square(ew.sin(phi))),
-    _incomplete_by_parameter(lambda m: -_ellipkm1_derivative(1 - m), lambda c, r: sp.elliprd(c, ew.lift(1, c), r)),
+    ellipkinc_by_parameter,
 )
 pointwise(
     sp.ellipeinc_op,
@@ -297,7 +291,12 @@ pointwise(
     lambda x, y, z, out: -sp.elliprd(x, z, y) / 6,
     lambda x, y, z, out: -sp.elliprd(x, y, z) / 6,
 )
-_no_derivatives(sp.elliprd_op)
+pointwise(
+    sp.elliprd_op,  # 3 / 2 times the integral with an exponent raised
+    lambda x, y, z, out: -0.75 * su.carlson_integral((1, 0, 1, 0), x, y, z, z),
+    lambda x, y, z, out: -0.75 * su.carlson_integral((0, 1, 1, 0), x, y, z, z),
+    lambda x, y, z, out: -2.25 * su.carlson_integral((0, 0, 2, 0), x, y, z, z),
+)
 pointwise(sp.sinint_op, lambda x, out: sp.sinc(x / pi))
 pointwise(sp.cosint_op, lambda x, out: ew.cos(x) / x)
 pointwise(sp.sinhint_op, lambda x, out: 0.5 * (sp.exprel(x) + sp.exprel(-x)))
@@ -334,15 +333,15 @@ JVPS[sp.sph_harm_y_op] = _harmonic_jvp
 # -- distribution functions: densities, at integers the ones of beta and gamma distributions; powers of Box and Cox
 
 
-def _poisson_density(k, m):
+def poisson_density(k, m):
     return _gamma_density(ew.floor(k) + 1, m)
 
 
-def _binomial_density(k, n, p):
-    return _beta_density(ew.floor(k) + 1, n - ew.floor(k), p)
+def binomial_density(k, n, p):
+    return beta_density(ew.floor(k) + 1, n - ew.floor(k), p)
 
 
-def _fdtr_partials(n, d, x):
+def fdtr_partials(n, d, x):
     """Return the partial derivatives of fdtr, which is betainc(n / 2, d / 2, share), as functions."""
     total = d + n * x
     by_a, by_b, density = betainc_partials(0.5 * n, 0.5 * d, n * x / total)
@@ -353,27 +352,27 @@ def _fdtr_partials(n, d, x):
     )
 
 
-def _chdtr_partials(v, x):
+def chdtr_partials(v, x):
     """Return the partial derivatives of chdtr, which is gammainc(v / 2, x / 2), as functions."""
     by_a, density = gammainc_partials(0.5 * v, 0.5 * x)
     return lambda: 0.5 * by_a(), lambda: 0.5 * density()
 
 
-def _gdtr_partials(a, b, x):
+def gdtr_partials(a, b, x):
     """Return the partial derivatives of gdtr, which is gammainc(b, a x), as functions."""
     by_b, density = gammainc_partials(b, a * x)
     return lambda: x * density(), by_b, lambda: a * density()
 
 
-derivative_in_last(sp.pdtr_op, lambda k, m, out: -_poisson_density(k, m))
-derivative_in_last(sp.pdtrc_op, lambda k, m, out: _poisson_density(k, m))
-derivative_in_last(sp.bdtr_op, lambda k, n, p, out: -_binomial_density(k, n, p))
-derivative_in_last(sp.bdtrc_op, lambda k, n, p, out: _binomial_density(k, n, p))
-derivative_in_last(sp.nbdtr_op, lambda k, n, p, out: _beta_density(n, k + 1, p))
-derivative_in_last(sp.nbdtrc_op, lambda k, n, p, out: -_beta_density(n, k + 1, p))
-_with_partials(_chdtr_partials, 2, sp.chdtr_op, sp.chdtrc_op)
-_with_partials(_fdtr_partials, 3, sp.fdtr_op, sp.fdtrc_op)
-_with_partials(_gdtr_partials, 3, sp.gdtr_op, sp.gdtrc_op)
+derivative_in_last(sp.pdtr_op, lambda k, m, out: -poisson_density(k, m))
+derivative_in_last(sp.pdtrc_op, lambda k, m, out: poisson_density(k, m))
+derivative_in_last(sp.bdtr_op, lambda k, n, p, out: -binomial_density(k, n, p))
+derivative_in_last(sp.bdtrc_op, lambda k, n, p, out: binomial_density(k, n, p))
+derivative_in_last(sp.nbdtr_op, lambda k, n, p, out: beta_density(n, k + 1, p))
+derivative_in_last(sp.nbdtrc_op, lambda k, n, p, out: -beta_density(n, k + 1, p))
+_with_partials(chdtr_partials, 2, sp.chdtr_op, sp.chdtrc_op)
+_with_partials(fdtr_partials, 3, sp.fdtr_op, sp.fdtrc_op)
+_with_partials(gdtr_partials, 3, sp.gdtr_op, sp.gdtrc_op)
 
 
 def _boxcox_by_power(logarithm, power):

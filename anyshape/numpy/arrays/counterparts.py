@@ -20,7 +20,10 @@ COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the tr
 def ufunc_counterpart(ufunc: np.ufunc, method: str) -> Callable[..., Any]:
     """Return the function that stands for a ufunc on traced arrays, or for one of its methods."""
     key = ufunc, method
-    function = UFUNCS.get(ufunc) if method == "__call__" else METHODS.get(key) or further.METHODS.get(key)
+    if method == "__call__":
+        function = UFUNCS.get(ufunc) or further.UFUNCS.get(ufunc)
+    else:
+        function = METHODS.get(key) or further.METHODS.get(key)
     if function is None:
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())

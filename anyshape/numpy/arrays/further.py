@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.numpy import editing, fft, folds, grids, index_tricks, polynomial, random, rearranging
+from anyshape.numpy import editing, fft, folds, grids, index_tricks, polynomial, random, rearranging, special_ufuncs
 from anyshape.numpy.analysis import elements, histograms, polynomials, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
@@ -16,6 +16,7 @@ NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft, "polynomial": polynomi
 OBJECTS: Mapping[str, Any] = {**index_tricks.OBJECTS, **elements.OBJECTS}  # that NumPy's protocol does not reach
 
 METHODS = folds.METHODS  # of ufuncs
+UFUNCS, SPECIAL = special_ufuncs.UFUNCS, special_ufuncs.FUNCTIONS
 
 _HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = (
     (fft, np.fft),

@@ -10,18 +10,25 @@ from typing import Any
 
 from anyshape.numpy import special as core
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.special.counting import comb, factorial, multigammaln, perm
-from anyshape.scipy.special.pairs import fresnel, lambertw, shichi, sici, sph_harm_y
-from anyshape.support.packages import scipy_special
+from anyshape.scipy.special import counting, orders, pairs
+from anyshape.support.packages import further, scipy_special
 
-__all__ = ["comb", "factorial", "fresnel", "lambertw", "multigammaln", "perm", "shichi", "sici", "sph_harm_y"]
-
+OWN = {
+    name: member
+    for module in (counting, orders, pairs)
+    for name, member in vars(module).items()
+    if name[0] != "_" and getattr(member, "__module__", "") == module.__name__ and hasattr(scipy_special, name)
+}
+SHARED = {ufunc.__name__: function for ufunc, function in core.UFUNCS.items()}  # with names of NumPy's ufuncs
 _SCIPY = Module(scipy_special, "scipy.special")
 
 
 def __getattr__(name: str) -> Any:
-    """Return a function of `anyshape.numpy.special`, or what a further name of SciPy stands for."""
-    return getattr(core, name) if name in core.__all__ else _SCIPY.named(name)
+    """Return a function of `anyshape.numpy.special`, a further one, or what a name of SciPy stands for."""
+    if name in core.__all__:
+        return getattr(core, name)
+    own = OWN.get(name) or SHARED.get(name) or further.SPECIAL.get(name)
+    return own if own is not None else _SCIPY.named(name)
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 
 from anyshape import check_grads, grad, jit, vmap
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError
 from anyshape.scipy import special
 
 X = np.array([0.2, 1.3, 2.9, 7.0])
@@ -53,15 +53,19 @@ def test_elliptic_integrals_have_derivatives_by_both_arguments():
     for name in ("ellipkinc", "ellipeinc"):
         function = getattr(special, name)
         np.testing.assert_allclose(jit(function)(PHI, M), getattr(scipy.special, name)(PHI, M), 1e-14)
-        check_grads(function, (PHI, M), order=1)
-        check_grads(lambda phi, f=function: f(phi, M), (PHI,), order=2)
+        check_grads(function, (PHI, M), order=2)
     for name in ("ellipk", "ellipe"):
         check_grads(getattr(special, name), (M,), order=2)
     # the numbers come from mpmath
     np.testing.assert_allclose(grad(lambda m: special.ellipkinc(0.5, m))(3.0), 0.05382601594672395, 1e-13)
     np.testing.assert_allclose(grad(special.ellipkm1)(1e-20), -0.5e20, 1e-12)
-    with pytest.raises(UnsupportedFunctionError, match=r"elliprd.*has no derivative"):
-        grad(grad(lambda m: special.ellipkinc(0.3, m)))(0.2)
+    third = grad(grad(grad(lambda m: special.ellipkinc(0.3, m))))
+    np.testing.assert_allclose(third(0.2), _third(lambda m: scipy.special.ellipkinc(0.3, m), 0.2), 1e-4)
+
+
+def _third(f, x, h=1e-2):
+    """Return a third derivative by differences."""
+    return (f(x + 2 * h) - 2 * f(x + h) + 2 * f(x - h) - f(x - 2 * h)) / (2 * h**3)
 
 
 def test_signs_and_logarithms_of_gamma():

@@ -1,0 +1,419 @@
+"""Derivatives of further special functions, by name and result: one for each operand, None for one that has none.
+
+`out` is the result. Numbers are chapters and equations of the DLMF, dlmf.nist.gov.
+"""
+
+from math import pi, sqrt
+
+from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise
+from anyshape.autodiff.rules.special import (
+    beta_density,
+    betainc_partials,
+    binomial_density,
+    chdtr_partials,
+    ellipkinc_by_parameter,
+    fdtr_partials,
+    gammainc_partials,
+    gdtr_partials,
+    poisson_density,
+    stdtr_partials,
+)
+from anyshape.errors import UnsupportedFunctionError
+from anyshape.ops import elementwise as ew
+from anyshape.ops import special as sp
+from anyshape.ops import special_ufuncs as su
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+DEGREE = pi / 180
+ROOT_PI = sqrt(pi)
+
+
+def _of(name, *xs, result=0):
+    """Apply a function; numbers take the shape of the last operand."""
+    return su.special_ufunc(name, *(ew.lift(x, xs[-1]) for x in xs), result=result)
+
+
+def _last(derivative, operands):
+    """Return the derivatives of a function that has one by its last operand alone."""
+    return (*[None] * (operands - 1), derivative)
+
+
+# -- orthogonal polynomials: 18.9.15, 18.9.19 to 18.9.28
+
+
+def _below(name, n, *rest):
+    """Return the polynomial of the degree before; 0 before degree 0."""
+    is_first = ew.eq(n, ew.lift(0, n))
+    return ew.select(is_first, 0, _of(name, ew.select(is_first, 1, n) - 1, *rest))
+
+
+POLYNOMIALS = {
+    "eval_jacobi": lambda n, a, b, x, out: 0.5 * (n + a + b + 1) * _below("eval_jacobi", n, a + 1, b + 1, x),
+    "eval_sh_jacobi": lambda n, p, q, x, out: n * _below("eval_sh_jacobi", n, p + 2, q + 1, x),
+    "eval_gegenbauer": lambda n, a, x, out: 2 * a * _below("eval_gegenbauer", n, a + 1, x),
+    "eval_legendre": lambda n, x, out: 0.5 * (n + 1) * _below("eval_jacobi", n, 1, 1, x),
+    "eval_sh_legendre": lambda n, x, out: (n + 1) * _below("eval_jacobi", n, 1, 1, 2 * x - 1),
+    "eval_chebyt": lambda n, x, out: n * _below("eval_chebyu", n, x),
+    "eval_chebyu": lambda n, x, out: 2 * _below("eval_gegenbauer", n, 2, x),
+    "eval_chebyc": lambda n, x, out: n * _below("eval_chebyu", n, 0.5 * x),
+    "eval_chebys": lambda n, x, out: _below("eval_gegenbauer", n, 2, 0.5 * x),
+    "eval_sh_chebyt": lambda n, x, out: 2 * n * _below("eval_chebyu", n, 2 * x - 1),
+    "eval_sh_chebyu": lambda n, x, out: 4 * _below("eval_gegenbauer", n, 2, 2 * x - 1),
+    "eval_laguerre": lambda n, x, out: -_below("eval_genlaguerre", n, 1, x),
+    "eval_genlaguerre": lambda n, a, x, out: -_below("eval_genlaguerre", n, a + 1, x),
+    "eval_hermite": lambda n, x, out: 2 * n * _below("eval_hermite", n, x),
+    "eval_hermitenorm": lambda n, x, out: n * _below("eval_hermitenorm", n, x),
+}
+
+
+def _lpmv_derivative(m, v, x, out):
+    """Return the derivative of Ferrers' function, 14.10.5; its factor is 0 before degree 0."""
+    is_first = ew.eq(v, ew.lift(0, v))
+    before = _of("lpmv", m, ew.select(is_first, 1, v) - 1, x)
+    return (v * x * out - (v + m) * ew.select(is_first, 0, before)) / (ew.square(x) - 1)
+
+
+# -- Bessel, Struve, Kelvin, Airy and parabolic cylinder functions: 10.6, 10.29, 10.51, 10.61, 11.4, 9.2, 12.2
+
+
+def _half_difference(name):
+    return lambda v, x, out: 0.5 * (_of(name, v - 1, x) - _of(name, v + 1, x))
+
+
+def _spherical(name, sign_before, sign_after):
+    """Return a derivative by both neighbouring orders; the one before order 0 has the factor 0."""
+
+    def derivative(n, x, out):
+        before = _of(name, ew.select(ew.eq(n, ew.lift(0, n)), 1, n) - 1, x)
+        return (sign_before * n * before + sign_after * (n + 1) * _of(name, n + 1, x)) / (2 * n + 1)
+
+    return derivative
+
+
+def _struve(name, sign):
+    def derivative(v, x, out):
+        rest = (0.5 * x) ** v * sp.rgamma(v + 1.5) / ROOT_PI
+        return 0.5 * (_of(name, v - 1, x) + sign * _of(name, v + 1, x) + rest)
+
+    return derivative
+
+
+def _airye(result, sign, partner):
+    """Return the derivative of an Airy function times exp(2 / 3 x**(3 / 2)) with a sign; no factor for negative x."""
+
+    def derivative(x, out):
+        other = _of("airye", x, result=partner)
+        plain = other if result in (0, 2) else x * other
+        is_positive = ew.lt(ew.lift(0, x), x)
+        root = ew.sqrt(ew.select(is_positive, x, 1))
+        return plain + sign * ew.select(is_positive, root, 0) * out
+
+    return derivative
+
+
+def _cylinder(equation, name):
+    """Return the derivatives of a function and of its derivative, by the equation of the function."""
+    return {
+        (name, 0): (None, lambda v, x, out: _of(name, v, x, result=1)),
+        (name, 1): (None, lambda v, x, out: equation(v, x) * _of(name, v, x)),
+    }
+
+
+def _kelvin(function, partner, sign):
+    slope = lambda x, out: sign * _of(partner, x) - out / x
+    return {(function, 0): (lambda x, out: _of(function + "p", x),), (function + "p", 0): (slope,)}
+
+
+BESSEL = {
+    ("jve", 0): (None, _half_difference("jve")),
+    ("yve", 0): (None, _half_difference("yve")),
+    ("hankel1", 0): (None, _half_difference("hankel1")),
+    ("hankel2", 0): (None, _half_difference("hankel2")),
+    ("hankel1e", 0): (None, lambda v, z, out: _half_difference("hankel1e")(v, z, out) - 1j * out),
+    ("hankel2e", 0): (None, lambda v, z, out: _half_difference("hankel2e")(v, z, out) + 1j * out),
+    ("spherical_jn", 0): (None, _spherical("spherical_jn", 1, -1)),
+    ("spherical_yn", 0): (None, _spherical("spherical_yn", 1, -1)),
+    ("spherical_in", 0): (None, _spherical("spherical_in", 1, 1)),
+    ("spherical_kn", 0): (None, _spherical("spherical_kn", -1, -1)),
+    ("struve", 0): (None, _struve("struve", -1)),
+    ("modstruve", 0): (None, _struve("modstruve", 1)),
+    ("besselpoly", 0): (
+        lambda a, k, v, out: _of("besselpoly", a, k + 1, v - 1) - _of("besselpoly", a, k + 1, v + 1),
+        None,
+        None,
+    ),
+    **_kelvin("ber", "bei", -1),
+    **_kelvin("bei", "ber", 1),
+    **_kelvin("ker", "kei", -1),
+    **_kelvin("kei", "ker", 1),
+    ("airy", 0): (lambda x, out: _of("airy", x, result=1),),
+    ("airy", 1): (lambda x, out: x * _of("airy", x, result=0),),
+    ("airy", 2): (lambda x, out: _of("airy", x, result=3),),
+    ("airy", 3): (lambda x, out: x * _of("airy", x, result=2),),
+    ("airye", 0): (_airye(0, 1, 1),),
+    ("airye", 1): (_airye(1, 1, 0),),
+    ("airye", 2): (_airye(2, -1, 3),),
+    ("airye", 3): (_airye(3, -1, 2),),
+    **_cylinder(lambda v, x: 0.25 * ew.square(x) - v - 0.5, "pbdv"),
+    **_cylinder(lambda v, x: 0.25 * ew.square(x) - v - 0.5, "pbvv"),
+    **_cylinder(lambda a, x: a - 0.25 * ew.square(x), "pbwa"),
+}
+
+# -- integrals of these functions
+
+INTEGRALS = {
+    ("itairy", 0): lambda x, out: _of("airy", x, result=0),
+    ("itairy", 1): lambda x, out: _of("airy", x, result=2),
+    ("itairy", 2): lambda x, out: _of("airy", -x, result=0),
+    ("itairy", 3): lambda x, out: _of("airy", -x, result=2),
+    ("iti0k0", 0): lambda x, out: sp.bessel_i(0, x),
+    ("iti0k0", 1): lambda x, out: sp.bessel_k(0, x),
+    ("itj0y0", 0): lambda x, out: sp.bessel_j(0, x),
+    ("itj0y0", 1): lambda x, out: sp.bessel_y(0, x),
+    ("it2i0k0", 0): lambda x, out: (sp.bessel_i(0, x) - 1) / x,
+    ("it2i0k0", 1): lambda x, out: -sp.bessel_k(0, x) / x,
+    ("it2j0y0", 0): lambda x, out: (1 - sp.bessel_j(0, x)) / x,
+    ("it2j0y0", 1): lambda x, out: -sp.bessel_y(0, x) / x,
+    ("itstruve0", 0): lambda x, out: _of("struve", 0, x),
+    ("itmodstruve0", 0): lambda x, out: _of("modstruve", 0, x),
+    ("it2struve0", 0): lambda x, out: -_of("struve", 0, x) / x,
+}
+
+# -- elliptic functions and integrals: 19.18, 22.13
+
+
+def _amplitude_by_parameter(u, m):
+    """Return the derivative of the amplitude by the parameter at a fixed integral of the first kind."""
+    amplitude, dn = _of("ellipj", u, m, result=3), _of("ellipj", u, m, result=2)
+    return -dn * ellipkinc_by_parameter(amplitude, m, None)
+
+
+def _dn_by_parameter(u, m, out):
+    sn, cn = _of("ellipj", u, m, result=0), _of("ellipj", u, m, result=1)
+    return -(0.5 * ew.square(sn) + m * sn * cn * _amplitude_by_parameter(u, m)) / out
+
+
+def _elliprg(x, y, z):
+    """Return the derivative by x; x times the integral of the second kind is 0 at 0."""
+    is_zero = ew.eq(x, ew.lift(0, x))
+    second = sp.elliprd(y, z, ew.select(is_zero, 1, x))
+    return 0.25 * (sp.elliprf(x, y, z) - ew.select(is_zero, 0, x * second) / 3)
+
+
+def _mean_derivative(a, b):
+    return lambda out: 2 / (3 * pi) * ew.square(out) * ew.absolute(a) * sp.elliprd(ew.lift(0, a), b * b, a * a)
+
+
+ELLIPTIC = {
+    ("ellipj", 0): (
+        lambda u, m, out: _of("ellipj", u, m, result=1) * _of("ellipj", u, m, result=2),
+        lambda u, m, out: _of("ellipj", u, m, result=1) * _amplitude_by_parameter(u, m),
+    ),
+    ("ellipj", 1): (
+        lambda u, m, out: -_of("ellipj", u, m, result=0) * _of("ellipj", u, m, result=2),
+        lambda u, m, out: -_of("ellipj", u, m, result=0) * _amplitude_by_parameter(u, m),
+    ),
+    ("ellipj", 2): (
+        lambda u, m, out: -m * _of("ellipj", u, m, result=0) * _of("ellipj", u, m, result=1),
+        _dn_by_parameter,
+    ),
+    ("ellipj", 3): (
+        lambda u, m, out: _of("ellipj", u, m, result=2),
+        lambda u, m, out: _amplitude_by_parameter(u, m),
+    ),
+    ("elliprg", 0): (
+        lambda x, y, z, out: _elliprg(x, y, z),
+        lambda x, y, z, out: _elliprg(y, z, x),
+        lambda x, y, z, out: _elliprg(z, x, y),
+    ),
+    ("elliprj", 0): (  # 3 / 2 times the integral with exponent 1 of t + p
+        lambda x, y, z, p, out: -0.75 * su.carlson_integral((1, 0, 0, 1), x, y, z, p),
+        lambda x, y, z, p, out: -0.75 * su.carlson_integral((0, 1, 0, 1), x, y, z, p),
+        lambda x, y, z, p, out: -0.75 * su.carlson_integral((0, 0, 1, 1), x, y, z, p),
+        lambda x, y, z, p, out: -1.5 * su.carlson_integral((0, 0, 0, 2), x, y, z, p),
+    ),
+    ("agm", 0): (lambda a, b, out: _mean_derivative(a, b)(out), lambda a, b, out: _mean_derivative(b, a)(out)),
+}
+
+# -- distribution functions and their inverses
+
+
+def _inverse(partials, position, operands, sign=1):
+    """Return the derivatives of the operand at a position that a function needs for a value, which stands there.
+
+    `sign` is -1 for the complement of a function.
+    """
+
+    def derivative(j):
+        def by(*xs_and_out):
+            *xs, out = xs_and_out
+            parts = partials(*xs[:position], out, *xs[position + 1 :])
+            return sign / parts[position]() if j == position else -parts[j]() / parts[position]()
+
+        return by
+
+    return tuple(derivative(j) for j in range(operands))
+
+
+def _poisson_partials(k, m):
+    """Return the partial derivatives of gammaincc(k + 1, m), which goes on between the integers, as functions."""
+    by_k, by_m = gammainc_partials(k + 1, m)
+    return lambda: -by_k(), lambda: -by_m()
+
+
+def _binomial_partials(k, n, p):
+    """Return the partial derivatives of betaincc(k + 1, n - k, p)."""
+    by_a, by_b, by_p = betainc_partials(k + 1, n - k, p)
+    return lambda: by_b() - by_a(), lambda: -by_b(), lambda: -by_p()
+
+
+def _negative_binomial_partials(k, n, p):
+    """Return the partial derivatives of betainc(n, k + 1, p)."""
+    by_n, by_k, by_p = betainc_partials(n, k + 1, p)
+    return by_k, by_n, by_p
+
+
+def _noncentral_density(x, df, nc):
+    """Return the density of the noncentral chi-squared distribution, by the modified Bessel function."""
+    is_central = ew.eq(nc, ew.lift(0, nc))
+    mean = ew.select(is_central, 1, nc)
+    central = 0.5 * ew.exp(sp.xlogy(0.5 * df - 1, 0.5 * x) - 0.5 * x - sp.gammaln(0.5 * df))
+    distance = ew.square(ew.sqrt(x) - ew.sqrt(mean))
+    scale = 0.5 * ew.exp(sp.xlogy(0.25 * df - 0.5, x / mean) - 0.5 * distance)
+    return ew.select(is_central, central, scale * sp.ive(0.5 * df - 1, ew.sqrt(x * mean)))
+
+
+def _noncentral_by_mean(x, df, nc):
+    return 0.5 * (_of("chndtr", x, df + 2, nc) - _of("chndtr", x, df, nc))
+
+
+def _voigt(x, sigma, gamma):
+    """Return the argument of the Faddeeva function, and the function and its derivative there."""
+    z = ew.make_complex(x, gamma) / ew.make_complex(sqrt(2) * sigma, ew.lift(0, sigma))
+    value = sp.wofz(z)
+    return z, value, 2j / ROOT_PI - 2 * z * value
+
+
+def _voigt_by_sigma(x, sigma, gamma, out):
+    z, _, slope = _voigt(x, sigma, gamma)
+    return -out / sigma - ew.real(z * slope) / (sqrt(2 * pi) * ew.square(sigma))
+
+
+DISTRIBUTIONS = {
+    "bdtri": (None, None, lambda k, n, y, out: -1 / binomial_density(k, n, out)),
+    "nbdtri": (None, None, lambda k, n, y, out: 1 / beta_density(n, k + 1, out)),
+    "pdtri": (None, lambda k, y, out: -1 / poisson_density(k, out)),
+    "bdtrik": _inverse(_binomial_partials, 0, 3),
+    "bdtrin": _inverse(_binomial_partials, 1, 3),
+    "nbdtrik": _inverse(_negative_binomial_partials, 0, 3),
+    "nbdtrin": _inverse(_negative_binomial_partials, 1, 3),
+    "pdtrik": _inverse(_poisson_partials, 0, 2),
+    "btdtria": _inverse(betainc_partials, 0, 3),
+    "btdtrib": _inverse(betainc_partials, 1, 3),
+    "chdtri": _inverse(chdtr_partials, 1, 2, -1),
+    "chdtriv": _inverse(chdtr_partials, 0, 2),
+    "fdtri": _inverse(fdtr_partials, 2, 3),
+    "fdtridfd": _inverse(fdtr_partials, 1, 3),
+    "gdtria": _inverse(gdtr_partials, 0, 3),
+    "gdtrib": _inverse(gdtr_partials, 1, 3),
+    "gdtrix": _inverse(gdtr_partials, 2, 3),
+    "stdtridf": _inverse(stdtr_partials, 0, 2),
+    "chndtr": (
+        lambda x, df, nc, out: _noncentral_density(x, df, nc),
+        None,
+        lambda x, df, nc, out: _noncentral_by_mean(x, df, nc),
+    ),
+    "chndtrix": (
+        lambda p, df, nc, out: 1 / _noncentral_density(out, df, nc),
+        None,
+        lambda p, df, nc, out: -_noncentral_by_mean(out, df, nc) / _noncentral_density(out, df, nc),
+    ),
+    "chndtrinc": (
+        lambda x, df, p, out: -_noncentral_density(x, df, out) / _noncentral_by_mean(x, df, out),
+        None,
+        lambda x, df, p, out: 1 / _noncentral_by_mean(x, df, out),
+    ),
+    "nrdtrimn": (
+        lambda p, std, x, out: -std * sqrt(2 * pi) * ew.exp(0.5 * ew.square(sp.ndtri(p))),
+        lambda p, std, x, out: -sp.ndtri(p),
+        lambda p, std, x, out: ew.lift(1, x),
+    ),
+    "nrdtrisd": (
+        lambda mn, p, x, out: -1 / sp.ndtri(p),
+        lambda mn, p, x, out: -out * sqrt(2 * pi) * ew.exp(0.5 * ew.square(sp.ndtri(p))) / sp.ndtri(p),
+        lambda mn, p, x, out: 1 / sp.ndtri(p),
+    ),
+    "ndtri_exp": (lambda y, out: sqrt(2 * pi) * ew.exp(y + 0.5 * ew.square(out)),),
+    "tklmbda": (lambda x, k, out: 1 / (out ** (k - 1) + (1 - out) ** (k - 1)), None),
+    "voigt_profile": (
+        lambda x, s, g, out: ew.real(_voigt(x, s, g)[2]) / (2 * ROOT_PI * ew.square(s)),
+        _voigt_by_sigma,
+        lambda x, s, g, out: -ew.imag(_voigt(x, s, g)[2]) / (2 * ROOT_PI * ew.square(s)),
+    ),
+}
+
+# -- hypergeometric, Wright and elementary functions: 13.3.22, 10.46
+
+OTHERS = {
+    "hyperu": _last(lambda a, b, x, out: -a * _of("hyperu", a + 1, b + 1, x), 3),
+    "wright_bessel": _last(lambda a, b, x, out: _of("wright_bessel", a, a + b, x), 3),
+    "log_wright_bessel": _last(lambda a, b, x, out: ew.exp(_of("log_wright_bessel", a, a + b, x) - out), 3),
+    "wrightomega": (lambda x, out: out / (1 + out),),
+    "powm1": (lambda x, y, out: y * x ** (y - 1), lambda x, y, out: x**y * ew.log(x)),
+    "cosm1": (lambda x, out: -ew.sin(x),),
+    "sindg": (lambda x, out: DEGREE * _of("cosdg", x),),
+    "cosdg": (lambda x, out: -DEGREE * _of("sindg", x),),
+    "tandg": (lambda x, out: DEGREE * (1 + ew.square(out)),),
+    "cotdg": (lambda x, out: -DEGREE * (1 + ew.square(out)),),
+    "radian": tuple((lambda d, m, s, out, part=part: ew.lift(DEGREE / part, s)) for part in (1, 60, 3600)),
+}
+DERIVATIVES = {
+    **{(name, 0): _last(f, su.FUNCTIONS[name][0]) for name, f in POLYNOMIALS.items()},
+    ("lpmv", 0): _last(_lpmv_derivative, 3),
+    **BESSEL,
+    **{key: (f,) for key, f in INTEGRALS.items()},
+    **ELLIPTIC,
+    **{(name, 0): rules for name, rules in (DISTRIBUTIONS | OTHERS).items()},
+}
+WITHOUT = frozenset(
+    """
+    chndtridf kolmogi kolmogorov mathieu_a mathieu_b mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1
+    mathieu_modsem2 mathieu_sem ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit
+    obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_rad1
+    pro_rad1_cv pro_rad2 pro_rad2_cv smirnov smirnovi zetac
+    """.split()  # noqa: SIM905
+)  # whose derivatives by any operand raise UnsupportedFunctionError
+
+
+def _jvp(ctx, tangents, out, *xs, function, result):
+    """Add the parts of the operands; a part without a derivative is refused by the name of the function."""
+    rules = (None,) * len(xs) if function in WITHOUT else DERIVATIVES[function, result]
+    total = None
+    for rule, tangent, ordinal in zip(rules, tangents, ORDINALS, strict=False):
+        if tangent is None:
+            continue
+        if rule is None:
+            advice = "give it stop_gradient(...) of this operand, or a derivative rule with custom_jvp"
+            raise UnsupportedFunctionError(function, f"has no derivative by its {ordinal} operand", advice, ctx.where)
+        total = add_tangents(total, tangent * rule(*xs, out))
+    return total
+
+
+JVPS[su.special_ufunc_op] = _jvp
+
+
+def _raised(position):
+    """Return the derivative of Carlson's integral by an operand: the exponent times the integral with the next one."""
+
+    def derivative(x, y, z, p, out, *, orders):
+        exponent = orders[3] if position == 3 else 0.5 + orders[position]
+        if not exponent:
+            return ew.lift(0, x)
+        raised = tuple(k + (j == position) for j, k in enumerate(orders))
+        return -exponent * su.carlson_integral(raised, x, y, z, p)
+
+    return derivative
+
+
+pointwise(su.carlson_integral_op, *map(_raised, range(4)))
+no_shift(su.special_ufunc_op, su.carlson_integral_op)

@@ -1,0 +1,87 @@
+"""Kernels of further special functions: SciPy's ufuncs by name, and Carlson's integrals by quadrature."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import scipy.special as sc
+
+from anyshape.ops import special_ufuncs as su
+from anyshape.ops.core.apply import kernel
+
+_SPHERICAL = ("spherical_in", "spherical_jn", "spherical_kn", "spherical_yn")  # functions that call ufuncs
+
+
+@functools.cache
+def _integer_operands(function: str) -> tuple[int, ...]:
+    """Return the operands for which a loop of a ufunc takes integers: degrees of polynomials, and counts."""
+    ufunc = getattr(sc, function)
+    loops = [loop.partition("->")[0] for loop in ufunc.types]
+    return tuple(j for j in range(ufunc.nin) if any(loop[j] == "l" for loop in loops))
+
+
+def _with_integers(function: str, xs: tuple[Any, ...]) -> list[Any]:
+    """Return operands in the dtypes of a loop: whole degrees as integers, which have recurrences of their own."""
+    operands = list(xs)
+    for j in _integer_operands(function):
+        x = operands[j]
+        if np.all((np.rint(x) == x) & (np.abs(x) < 2**31)):
+            operands[j] = x.astype(np.int64)
+    if function in su.COMPLEX:
+        operands[0] = operands[0].real
+    return operands
+
+
+def _run(*xs: Any, function: str, result: int) -> Any:
+    """Call the function of SciPy; of several results it gives one."""
+    if function in _SPHERICAL:
+        values = getattr(sc, function)(xs[0].astype(np.int64), xs[1])
+    else:
+        values = getattr(sc, function)(*_with_integers(function, xs))
+    value = values[result] if su.FUNCTIONS[function][1] > 1 else values
+    return np.asarray(value).astype(xs[0].dtype, copy=False)
+
+
+kernel(su.special_ufunc_op, _run)
+
+POINTS, BLOCK, TAIL = 512, 64, 80.0
+
+
+def _carlson(*xs: Any, orders: tuple[int, int, int, int]) -> Any:
+    """Integrate over u = log t by the trapezoidal rule, whose error falls exponentially with its points.
+
+    The integrand falls at least as exp(-|u| / 2) beyond the logarithms of the operands. A zero with a raised exponent
+    makes the integral infinite.
+    """
+    arrays = np.broadcast_arrays(*xs)
+    flat = [x.astype(np.float64).ravel() for x in arrays]
+    result = np.empty(flat[0].size, arrays[0].dtype)
+    with np.errstate(all="ignore"):
+        for start in range(0, result.size, BLOCK):
+            block = slice(start, start + BLOCK)
+            result[block] = _integral(orders, [x[block] for x in flat])
+    return result.reshape(arrays[0].shape)
+
+
+def _integral(orders: tuple[int, int, int, int], xs: list[Any]) -> Any:
+    used = xs if orders[3] else xs[:3]
+    exponents = [-0.5 - k for k in orders[:3]] + [-orders[3]]
+    stacked = np.stack(used)
+    inside = np.all(stacked >= 0, axis=0) & np.all(np.isfinite(stacked), axis=0)
+    positive = np.where(stacked > 0, stacked, np.inf)
+    low, high = np.log(np.min(positive, axis=0)), np.log(np.max(np.where(stacked > 0, stacked, 0), axis=0))
+    step = (high - low + 2 * TAIL) / (POINTS - 1)
+    u = (low - TAIL)[:, None] + step[:, None] * np.arange(POINTS)
+    t = np.exp(u)
+    logarithm = u.copy()
+    for x, exponent in zip(used, exponents, strict=False):
+        logarithm += exponent * np.log(t + x[:, None])
+    value = step * np.exp(logarithm).sum(-1)
+    zeros = np.sum(stacked == 0, axis=0)
+    raised = np.any([(x == 0) & (k > 0) for x, k in zip(used, orders, strict=False)], axis=0)
+    return np.where(inside, np.where((zeros > 1) | raised, np.inf, value), np.nan)
+
+
+kernel(su.carlson_integral_op, _carlson)

@@ -1,0 +1,82 @@
+"""Further ufuncs of `scipy.special` as one op, whose parameters name the function and which of its results it gives.
+
+Carlson's integrals with raised exponents stand beside it. They are closed under derivatives, so all elliptic integrals
+have derivatives of any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape.graph.ir.graph import Node
+from anyshape.ops import elementwise as ew
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import apply
+
+
+def _counts(operands: int, results: int, names: str) -> dict[str, tuple[int, int]]:
+    return dict.fromkeys(names.split(), (operands, results))
+
+
+# name: the numbers of operands and of results
+FUNCTIONS: dict[str, tuple[int, int]] = {
+    **_counts(1, 1, "bei beip ber berp cosdg cosm1 cotdg it2struve0 itmodstruve0 itstruve0 kei keip ker kerp kolmogi"),
+    **_counts(1, 1, "kolmogorov ndtri_exp sindg tandg wrightomega zetac"),
+    **_counts(1, 2, "it2i0k0 it2j0y0 iti0k0 itj0y0"),
+    **_counts(1, 4, "airy airye itairy"),
+    **_counts(2, 1, "agm chdtri chdtriv eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_hermite eval_hermitenorm"),
+    **_counts(2, 1, "eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_legendre hankel1 hankel1e"),
+    **_counts(2, 1, "hankel2 hankel2e jve mathieu_a mathieu_b modstruve pdtri pdtrik powm1 smirnov smirnovi"),
+    **_counts(2, 1, "spherical_in spherical_jn spherical_kn spherical_yn stdtridf struve tklmbda yve"),
+    **_counts(2, 2, "pbdv pbvv pbwa"),
+    **_counts(2, 4, "ellipj"),
+    **_counts(3, 1, "bdtri bdtrik bdtrin besselpoly btdtria btdtrib chndtr chndtridf chndtrinc chndtrix elliprg"),
+    **_counts(3, 1, "eval_gegenbauer eval_genlaguerre fdtri fdtridfd gdtria gdtrib gdtrix hyperu log_wright_bessel"),
+    **_counts(3, 1, "lpmv nbdtri nbdtrik nbdtrin nctdtr nctdtridf nctdtrinc nctdtrit nrdtrimn nrdtrisd obl_cv pro_cv"),
+    **_counts(3, 1, "radian voigt_profile wright_bessel"),
+    **_counts(3, 2, "mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem"),
+    **_counts(4, 1, "elliprj eval_jacobi eval_sh_jacobi ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc"),
+    **_counts(4, 2, "obl_ang1 obl_rad1 obl_rad2 pro_ang1 pro_rad1 pro_rad2"),
+    **_counts(5, 2, "obl_ang1_cv obl_rad1_cv obl_rad2_cv pro_ang1_cv pro_rad1_cv pro_rad2_cv"),
+}
+COMPLEX = frozenset(["hankel1", "hankel1e", "hankel2", "hankel2e"])  # functions of a complex last operand
+
+
+def _is_named(node: Node, params: dict[str, Any]) -> bool:
+    """Return whether a node has the operands of its function, and names one of its results."""
+    operands, results = FUNCTIONS[params["function"]]
+    return len(node.inputs) == operands and 0 <= params["result"] < results
+
+
+special_ufunc_op = ew.define_pointwise(
+    "special_ufunc",
+    ew.same_type,
+    (1, 5),
+    family="special_ufuncs",
+    jointly=_is_named,
+    function=kinds.one_of(*FUNCTIONS),
+    result=kinds.order,
+)
+carlson_integral_op = ew.define_pointwise(
+    "carlson_integral",
+    ew.same_type,
+    (4, 4),
+    family="special_ufuncs",
+    orders=lambda node, param: (
+        isinstance(param, tuple) and len(param) == 4 and all(kinds.order(node, order) for order in param)
+    ),
+)
+
+
+def special_ufunc(function: str, *xs: Any, result: int = 0) -> Any:
+    """Return a result of the ufunc of `scipy.special` with this name; operands broadcast."""
+    operands = ew.broadcast_operands(function, *xs) if len(xs) > 1 else xs
+    return apply(special_ufunc_op, *operands, function=function, result=result)
+
+
+def carlson_integral(orders: tuple[int, int, int, int], x: Any, y: Any, z: Any, p: Any) -> Any:
+    """Return the integral from 0 to infinity of a product of powers of t + x, t + y, t + z and t + p.
+
+    The exponents are -1/2 - i, -1/2 - j, -1/2 - k and -l for the orders (i, j, k, l). All sums are positive for t > 0.
+    """
+    return apply(carlson_integral_op, *ew.broadcast_operands("carlson_integral", x, y, z, p), orders=orders)
