@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from opcode import opmap
 from types import FunctionType, TracebackType
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from anyshape.graph.ir.builder import active
 from anyshape.graph.prover.user_stack import is_caller_of_user, is_library_frame, is_user_frame
 
 F = TypeVar("F", bound=Callable[..., Any])
+_RAISE = opmap["RAISE_VARARGS"]
 _UNPLANNED = 'raised inside of anyshape; anyshape.config.traceback = "full" shows where'
 
 
@@ -91,6 +93,9 @@ def _is_foreign(entry: TracebackType) -> bool:
 
 
 def _note_if_unplanned(error: BaseException, last: TracebackType) -> None:
-    """Tell how to see the frames of an error that the library raised, and not the user's function or its call."""
-    if _is_library(last) and not is_caller_of_user(last.tb_frame) and not getattr(error, "__notes__", None):
-        error.add_note(_UNPLANNED)
+    """Tell how to see the frames of an error in the library that is neither raised on purpose nor in a user's call."""
+    frame = last.tb_frame
+    on_purpose = frame.f_code.co_code[last.tb_lasti] == _RAISE and not isinstance(error, AssertionError)
+    if on_purpose or not _is_library(last) or is_caller_of_user(frame) or getattr(error, "__notes__", None):
+        return
+    error.add_note(_UNPLANNED)

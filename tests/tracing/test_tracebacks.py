@@ -125,6 +125,12 @@ def test_an_error_that_the_library_did_not_mean_says_how_to_see_where(monkeypatc
     assert any("config.traceback" in note for note in error.__notes__)
 
 
+def test_an_error_of_python_that_the_library_raises_on_purpose_has_no_note():
+    error = caught(lambda: trace(lambda x: x)(np.ones(2)).save("no/such/folder/program"))
+    assert isinstance(error, FileNotFoundError)
+    assert not hasattr(error, "__notes__")
+
+
 def test_all_frames_are_shown_where_asked_for(monkeypatch):
     monkeypatch.setattr(config, "traceback", "full")
     assert len(names_of_frames(caught(lambda: jit(model)(np.ones((3, 5)))))) > 8

@@ -421,8 +421,8 @@ def _turned_size(rows: Sequence[Any], n: Any, m: Any) -> Any:
     span = max(corners) - min(corners) if all(has_type(c, float) for c in corners) else None
     if span is not None:
         return int(span + 0.5)
-    corners = xp.stack([xp.asarray(c) * 1.0 for c in corners])
-    return _as_size(xp.trunc(corners.max() - corners.min() + 0.5), "rotate")
+    traced = xp.stack([xp.asarray(c) * 1.0 for c in corners])
+    return _as_size(xp.trunc(traced.max() - traced.min() + 0.5), "rotate")
 
 
 def rotate(
