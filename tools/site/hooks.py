@@ -33,10 +33,20 @@ COPIED = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
     """Add pages that stand elsewhere in the project, and the lists of functions of arrays."""
     pages = {name: at_root((ROOT / source).read_text()) for name, source in COPIED.items()}
-    pages |= {"reference/command_line.md": command_line(), DRAWN[0]: drawing()}
+    pages |= {"reference/command_line.md": command_line(), "examples.md": examples(), DRAWN[0]: drawing()}
     for name, text in (pages | array_functions.pages()).items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def examples() -> str:
+    """Return the page of the programs in examples/: the text at their top, then their code."""
+    parts = ["# Examples", "", "Programs of less than 60 lines. Each traces once, and the tests run it.", ""]
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        _, text, source = path.read_text().split('"""', 2)
+        about = re.sub(r"^ *python .*\n", "", text, flags=re.MULTILINE).replace(" To run it:", "").strip()
+        parts += [f"## `{path.name}`", "", about, "", f"```python\n{source.strip()}\n```", ""]
+    return "\n".join(parts)
 
 
 def command_line() -> str:
