@@ -82,18 +82,31 @@ static inline double as_exp_reduce(double x, double *error, double *k) {
     return r;
 }
 
-/* Return (exp(r) - 1 - r) / r^2. */
+/* Return (exp(r) - 1 - r - r^2 / 2) / r^3. */
 static inline double as_exp_tail(double r) {
-    double p = 0x1.aeabcfb5467ffp-26;
-    p = p * r + 0x1.2891c3b32a8e4p-22;
-    p = p * r + 0x1.71de59f0ab925p-19;
-    p = p * r + 0x1.a019b8c667f1bp-16;
-    p = p * r + 0x1.a01a018c37243p-13;
-    p = p * r + 0x1.6c16c178a6fd9p-10;
-    p = p * r + 0x1.11111111144cfp-7;
-    p = p * r + 0x1.5555555553ce5p-5;
-    p = p * r + 0x1.555555555554dp-3;
-    return p * r + 0x1.0000000000001p-1;
+    double p = 0x1.1f3e5ee3e8b99p-29;
+    p = p * r + 0x1.af3f1d1633858p-26;
+    p = p * r + 0x1.27e4f8293ccbbp-22;
+    p = p * r + 0x1.71de0a3401c11p-19;
+    p = p * r + 0x1.a01a019c4e291p-16;
+    p = p * r + 0x1.a01a01a90438dp-13;
+    p = p * r + 0x1.6c16c16c179fep-10;
+    p = p * r + 0x1.1111111110709p-7;
+    p = p * r + 0x1.5555555555554p-5;
+    return p * r + 0x1.5555555555556p-3;
+}
+
+/* Return exp(r + error) - 1 - r: the largest term is added last. */
+static inline double as_exp_rest(double r, double error) {
+    double square = r * r;
+    return 0.5 * square + (error + r * (error + square * as_exp_tail(r)));
+}
+
+/* Return exp(r + error), and what it lacks in *rest. */
+static inline double as_exp_near(double r, double error, double *rest) {
+    double sum = 1.0 + r, low = ((1.0 - sum) + r) + as_exp_rest(r, error), y = sum + low;
+    *rest = low - (y - sum);
+    return y;
 }
 
 /* Return 2^k for the low bits of a sum with AS_ROUND, -1023 < k < 1024. */
@@ -122,31 +135,51 @@ static inline double as_limit(double x, double most) {
 
 static inline double as_exp(double x) {
     int64_t fixed = as_fixed(x);
-    double error, k, r = as_exp_reduce(as_limit(as_double(as_bits(x) ^ fixed), 1000.0), &error, &k);
-    double sum = 1.0 + r, rest = (1.0 - sum) + r;
-    return as_scale(sum + (rest + (error + r * r * as_exp_tail(r))), k) + as_double(fixed);
+    double error, rest, k, r = as_exp_reduce(as_limit(as_double(as_bits(x) ^ fixed), 1000.0), &error, &k);
+    return as_scale(as_exp_near(r, error, &rest), k) + as_double(fixed);
 }
 
-/* Return exp(r) with a relative error of 2^-32. */
-static inline double as_exp_short(double r) {
+/* Return exp(r) - 1 with a relative error of 2^-30. */
+static inline double as_expm1_short(double r) {
     double p = 0x1.a072c4de036fcp-13;
     p = p * r + 0x1.6d42da86c36c5p-10;
     p = p * r + 0x1.11114be42e423p-7;
     p = p * r + 0x1.5554e94d6049cp-5;
     p = p * r + 0x1.5555552728da9p-3;
     p = p * r + 0x1.0000000b800bdp-1;
-    return 1.0 + (r + r * r * p);
+    return r + r * r * p;
 }
 
 /* Return exp(x) for |x| < 700 with a relative error of 2^-32. */
 static inline double as_exp_single(double x) {
     double k = x * AS_LOG2E + AS_ROUND;
-    return as_exp_short(x - (k - AS_ROUND) * AS_LN2) * as_power_of_two(k);
+    return (1.0 + as_expm1_short(x - (k - AS_ROUND) * AS_LN2)) * as_power_of_two(k);
 }
 
 static inline float as_expf(float x) {
     int64_t fixed = as_fixed(x);
     return (float)(as_exp_single(as_limit(as_double(as_bits(x) ^ fixed), 200.0)) + as_double(fixed));
+}
+
+/* expm1: 2^k (1 + p) - 1 = (2^k - 1) + 2^k p, or twice the half of it, as 2^1024 is no double. */
+static inline double as_expm1(double x) {
+    int64_t fixed = as_fixed(x), negative = AS_MASK(as_bits(x) < 0);
+    double v = as_limit(as_double(as_bits(x) ^ fixed), as_pick(negative, 50.0, 709.9));
+    double error, k, r = as_exp_reduce(v, &error, &k);
+    int64_t large = AS_MASK(as_bits(k) > as_bits(AS_ROUND + 1000.0));
+    double scale = as_power_of_two(k - as_pick(large, 1.0, 0.0)), base = scale - as_pick(large, 0.5, 1.0);
+    double first = scale * r, sum = base + first;
+    double rest = (first - (sum - base)) + ((scale - base) - as_pick(large, 0.5, 1.0));
+    double y = (sum + (rest + scale * as_exp_rest(r, error))) * as_pick(large, 2.0, 1.0);
+    return as_with_sign(y + as_double(fixed), x);
+}
+
+static inline float as_expm1f(float x) {
+    int64_t fixed = as_fixed(x), negative = AS_MASK(as_bits(x) < 0);
+    double v = as_limit(as_double(as_bits(x) ^ fixed), as_pick(negative, 50.0, 200.0));
+    double k = v * AS_LOG2E + AS_ROUND, scale = as_power_of_two(k);
+    double y = scale * as_expm1_short(v - (k - AS_ROUND) * AS_LN2) + (scale - 1.0);
+    return (float)as_with_sign(y + as_double(fixed), x);
 }
 
 /* log: x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), and log(1 + f) = 2 atanh(s) for s = f / (2 + f).
@@ -172,6 +205,15 @@ static inline double as_log_tail(double z) {
     return (p * z + 0x1.5555555555558p-1) * z;
 }
 
+/* Return 2 atanh(s) / s for z = s^2, with a relative error of 2^-37. */
+static inline double as_log_short(double z) {
+    double p = 0x1.e3b1f3ef7381ep-3;
+    p = p * z + 0x1.2432b0f92b723p-2;
+    p = p * z + 0x1.999a9ccdbfeb4p-2;
+    p = p * z + 0x1.555554daaa158p-1;
+    return p * z + 0x1.0000000004a38p1;
+}
+
 /* Return log(2^k (1 + f)) + error for s = f / (2 + f). */
 static inline double as_log_sum(double k, double f, double s, double error) {
     double square = 0.5 * f * f, tail = s * (square + as_log_tail(s * s)) - square;
@@ -192,16 +234,32 @@ static inline double as_log(double x) {
     return as_log_sum(k, f, as_log_quotient(x, ordinary, f), 0.0);
 }
 
+/* Return log(x) with a relative error of 2^-37, for an operand that is ordinary where the mask says so. */
+static inline double as_log_single(double x, int64_t ordinary) {
+    double k, f = as_log_reduce(as_pick(ordinary, x, 1.0), 0, &k), s = as_log_quotient(x, ordinary, f);
+    return k * AS_LN2 + s * as_log_short(s * s);
+}
+
 static inline float as_logf(float x) {
-    int32_t i = as_bitsf(x);
-    int64_t ordinary = AS_MASK(i > 0) & AS_MASK(i < AS_INFF);
-    double k, f = as_log_reduce(as_pick(ordinary, x, 1.0), 0, &k), s = as_log_quotient(x, ordinary, f), z = s * s;
-    double p = 0x1.e3b1f3ef7381ep-3;
-    p = p * z + 0x1.2432b0f92b723p-2;
-    p = p * z + 0x1.999a9ccdbfeb4p-2;
-    p = p * z + 0x1.555554daaa158p-1;
-    p = p * z + 0x1.0000000004a38p1;
-    return (float)(k * AS_LN2 + s * p);
+    int64_t i = as_bits(x);
+    return (float)as_log_single(x, AS_MASK(i > 0) & AS_MASK(i < AS_INF));
+}
+
+/* log1p: 1 + x = u + c for a rounded sum u and its error c, which adds c / u. Where u is near 1, f is x itself. */
+static inline double as_log1p(double x) {
+    int64_t ordinary = AS_MASK(as_bits(1.0 + x) > 0) & AS_MASK(as_bits(1.0 + x) < AS_INF);
+    double v = as_double(as_bits(x) & ordinary), u = 1.0 + v, grown = u - 1.0;
+    double c = (1.0 - (u - grown)) + (v - grown), k, f = as_log_reduce(u, 0, &k);
+    double scale = as_power_of_two(AS_ROUND - (k < 64.0 ? k : 64.0)), slope = 1.0 - f * (1.0 - f * (1.0 - f));
+    f = k == 0.0 ? v : f;
+    double y = as_log_sum(k, f, as_log_quotient(1.0 + x, ordinary, f), k == 0.0 ? 0.0 : c * scale * slope);
+    return as_with_sign(y, x);
+}
+
+static inline float as_log1pf(float x) {
+    double v = x, u = 1.0 + v, near = v - v * v * (0.5 - v * 0x1.5555555555555p-2);
+    double y = as_log_single(u, AS_MASK(as_bits(u) > 0) & AS_MASK(as_bits(u) < AS_INF));
+    return (float)((as_bits(v) & AS_ABS) < as_bits(0x1p-12) ? near : y);
 }
 
 /* sin, cos: x = k pi/2 + r with |r| <= pi/4. The parts of pi/2 have 29 bits: their products with k are exact, and
@@ -317,10 +375,9 @@ static inline double as_tanh(double x) {
     int64_t i = as_bits(x) & AS_ABS;
     _Bool small = i < as_bits(0.5625);
     double a = as_limit(as_double(i), 22.0), error, k;
-    double r = as_exp_reduce(2.0 * a, &error, &k), scale = as_power_of_two(k), sum = 1.0 + r;
-    double rest = ((1.0 - sum) + r) + (error + r * r * as_exp_tail(r)), e = sum + rest;
-    double low = (rest - (e - sum)) * scale, high = e * scale, below = high + 1.0;
-    low += 1.0 - (below - high);
+    double r = as_exp_reduce(2.0 * a, &error, &k), low, scale = as_power_of_two(k);
+    double high = as_exp_near(r, error, &low) * scale, below = high + 1.0;
+    low = low * scale + (1.0 - (below - high));
     double z = a * a, p = (-0x1.a1f45318c364bp-13 * z + -0x1.4fe56107fbeaep-6) * z + -0x1.5555555555555p-2;
     double q = ((0x1.b165e3d0ea5c0p-13 * z + 0x1.7da9d4a9c42bcp-6) * z + 0x1.d8949bcb18d39p-2) * z + 1.0;
     double quotient = (small ? a * z * p : -2.0) / (small ? q : below);
@@ -334,4 +391,176 @@ static inline float as_tanhf(float x) {
     double a = as_double(i), y = 1.0 - 2.0 / (as_exp_single(2.0 * as_limit(a, 10.0)) + 1.0);
     y = (i < as_bits(0x1p-12) ? a : y) + as_double(i & AS_MASK(i > AS_INF));
     return (float)as_with_sign(y, x);
+}
+
+/* erf: x + x P(x^2 - 1/2) for |x| < 1, else 1 - exp(-x^2) G(|x|). The square is split in an exact one and a rest. G is a
+ * polynomial in |x| - 3 for exp(x^2) erfc(x), whose error is minimax in erfc. Beyond 6 erf rounds to 1. */
+static inline double as_erf_near(double t) {
+    double p = 0x1.d806651c36ed7p-35;
+    p = p * t + -0x1.ada821dee806bp-31;
+    p = p * t + 0x1.42b63454d11fcp-27;
+    p = p * t + -0x1.bf8be3bb144b3p-24;
+    p = p * t + 0x1.1ad5d73578eafp-20;
+    p = p * t + -0x1.429e948caf5bfp-17;
+    p = p * t + 0x1.486638c8bd052p-14;
+    p = p * t + -0x1.263991b7b8bd8p-11;
+    p = p * t + 0x1.c82aa249d9604p-9;
+    p = p * t + -0x1.2b902b7b2f446p-6;
+    p = p * t + 0x1.454368017b053p-4;
+    p = p * t + -0x1.1fd16292151fdp-2;
+    return p * t + -0x1.1ae14dc34815ap-5;
+}
+
+static inline double as_erfc_factor(double t) {
+    double p = 0x1.5901347dcd939p-45;
+    p = p * t + 0x1.e611041efe4cbp-43;
+    p = p * t + 0x1.4f5858135fa0fp-42;
+    p = p * t + -0x1.31d41ad870c25p-39;
+    p = p * t + -0x1.5fa7428e2c037p-38;
+    p = p * t + -0x1.0a53fbad04eacp-37;
+    p = p * t + 0x1.06c8112b1866cp-34;
+    p = p * t + -0x1.eae35d2cf2f5dp-34;
+    p = p * t + 0x1.7f0ff29d2ffbep-31;
+    p = p * t + -0x1.d76a5d68393cep-29;
+    p = p * t + 0x1.0008f612081fap-26;
+    p = p * t + -0x1.1d116117d4a2ap-24;
+    p = p * t + 0x1.36c28e3d65bf6p-22;
+    p = p * t + -0x1.4b12c15f1837ap-20;
+    p = p * t + 0x1.595db36e399ddp-18;
+    p = p * t + -0x1.60254aa1253c2p-16;
+    p = p * t + 0x1.5e73948f53cc4p-14;
+    p = p * t + -0x1.53dec8c1d0ee9p-12;
+    p = p * t + 0x1.409cc2fd61a01p-10;
+    p = p * t + -0x1.259061bb69181p-8;
+    p = p * t + 0x1.043fe1a971e58p-6;
+    p = p * t + -0x1.bd6ae4d14bbcfp-5;
+    return p * t + 0x1.6e9827d229d89p-3;
+}
+
+static inline double as_erf(double x) {
+    int64_t i = as_bits(x) & AS_ABS;
+    double a = as_limit(as_double(i), 6.0), z = a * a;
+    double head = as_double(as_bits(a) & ~0x7ffffffLL), tail = (a - head) * (a + head);
+    double error, low, k, first = as_exp_reduce(-head * head, &error, &k), r = first - tail;
+    double e = as_exp_near(r, error + ((first - r) - tail), &low), factor = as_power_of_two(k) * as_erfc_factor(a - 3.0);
+    double high = e * factor, far = 1.0 - high;
+    far += ((1.0 - far) - high) - low * factor;
+    double y = a < 1.0 ? a + a * as_erf_near(z - 0.5) : far;
+    return as_with_sign(y + as_double(i & AS_MASK(i > AS_INF)), x);
+}
+
+static inline double as_erf_nearf(double z) {
+    double p = 0x1.4dfb6956f0a3bp-14;
+    p = p * z + -0x1.a55f89707a50bp-11;
+    p = p * z + 0x1.542ab96253fb1p-8;
+    p = p * z + -0x1.b7fb938020f88p-6;
+    p = p * z + 0x1.ce2cefa85ad37p-4;
+    p = p * z + -0x1.81273c6191cd5p-2;
+    return p * z + 0x1.06eba7d8aa037p-3;
+}
+
+/* Beyond 4 erf rounds to 1 in single precision. The polynomial is in |x| - 2. */
+static inline double as_erfc_factorf(double t) {
+    double p = 0x1.c0227ee2f333bp-14;
+    p = p * t + -0x1.a8460e065b4b6p-13;
+    p = p * t + 0x1.07fae4b8c76d6p-11;
+    p = p * t + -0x1.e6e84e523daf3p-10;
+    p = p * t + 0x1.66d860d2d328bp-8;
+    p = p * t + -0x1.fa095b01e348dp-7;
+    p = p * t + 0x1.56703ddd40f2cp-5;
+    p = p * t + -0x1.b57198a891001p-4;
+    return p * t + 0x1.05866cb3711f9p-2;
+}
+
+static inline float as_erff(float x) {
+    int64_t i = as_bits(x) & AS_ABS;
+    double a = as_limit(as_double(i), 4.0), z = a * a, far = 1.0 - as_exp_single(-z) * as_erfc_factorf(a - 2.0);
+    double y = (a < 1.0 ? a + a * as_erf_nearf(z) : far) + as_double(i & AS_MASK(i > AS_INF));
+    return (float)as_with_sign(y, x);
+}
+
+/* pow: 2^(y log2|x|). log2(1 + f) = s (1 + s^2 / 3 + ...) 2 / ln 2 and its product with y are sums of two doubles. Their
+ * first parts have so few bits that products of these are exact (Dekker, 1971). */
+
+/* Return x with the bits of the mask alone. */
+static inline double as_head(double x, int64_t mask) {
+    return as_double(as_bits(x) & mask);
+}
+
+/* Return atanh(s) / s - 1 - s^2 / 3, divided by s^4, for z = s^2. */
+static inline double as_atanh_tail(double z) {
+    double p = 0x1.da8e2456a48b7p-5;
+    p = p * z + 0x1.e01bc8a7f0ccep-5;
+    p = p * z + 0x1.1115454951dd2p-4;
+    p = p * z + 0x1.3b13aa0633c79p-4;
+    p = p * z + 0x1.745d173c51b80p-4;
+    p = p * z + 0x1.c71c71c74d1fcp-4;
+    p = p * z + 0x1.24924924922fcp-3;
+    return p * z + 0x1.999999999999ap-3;
+}
+
+/* Return the head of log2(2^k (1 + f)), of at most 26 bits, and the rest in *rest. The reciprocal is 1 / (2 + f). */
+static inline double as_log2_parts(double k, double f, double reciprocal, double *rest) {
+    double below = 2.0 + f, below_rest = f - (below - 2.0), below_head = as_head(below, ~0x7ffffffLL);
+    double s = f * reciprocal, head = as_head(s, ~0xffffffffLL);
+    double tail = (f - head * below_head) - head * ((below - below_head) + below_rest);
+    tail *= reciprocal;
+    /* s^2 / 3 = square * 0x1.5554p-2 + small, where the first product is exact, and exact again times head */
+    double z = head * head, square = as_head(z, ~0xfffffffffLL), small = tail * (head + s), full = s * s;
+    double cube = square * 0x1.5554p-2;
+    small = (z - square + small) * 0x1.5554p-2 + full * 0x1.5555555555555p-18 + full * full * as_atanh_tail(full);
+    double first = head * cube, sum = head + first, low = first - (sum - head);
+    low += tail + (tail * cube + s * small);
+    double sum_head = as_head(sum, ~0x7ffffffLL), sum_rest = (sum - sum_head) + low;
+    double whole = sum_head * 0x1.7154768p+1, part = sum_rest * 0x1.7154768p+1 + (sum + low) * -0x1.6a3e80f444178p-26;
+    double log2 = k + whole, log2_head = as_head(log2, ~0x7ffffffLL);
+    *rest = (log2 - log2_head) + ((whole - (log2 - k)) + part);
+    return log2_head;
+}
+
+/* Tell where x^y is 2^(y log2|x|), up to the sign: finite operands, no zero for x, no root of a negative number. */
+static inline int64_t as_pow_is_plain(double x, double y, int64_t *invalid, int64_t *odd) {
+    int64_t a = as_bits(x) & AS_ABS, b = as_bits(y) & AS_ABS, large = AS_MASK(b >= as_bits(0x1p52));
+    double shifted = as_double(b & ~large) + 0x1p52;
+    int64_t whole = large | AS_MASK(as_bits(shifted - 0x1p52) == b), negative = AS_MASK(as_bits(x) < 0);
+    int64_t last = (as_bits(shifted) & ~large) | (b & large & AS_MASK(b < as_bits(0x1p53)));
+    int64_t finite = AS_MASK(a > 0) & AS_MASK(a < AS_INF) & AS_MASK(b < AS_INF);
+    *odd = whole & negative & ((int64_t)((uint64_t)last << 63));
+    *invalid = finite & negative & ~whole;
+    return finite & ~*invalid;
+}
+
+/* Return x^y for the power of plain operands, which is 1 for others. 0 to a negative power is 1 / 0. */
+static inline double as_pow_edges(double power, double x, double y, int64_t plain, int64_t invalid, int64_t odd) {
+    int64_t a = as_bits(x) & AS_ABS, b = as_bits(y) & AS_ABS, grows = ~(AS_MASK(a > AS_ONE) ^ AS_MASK(as_bits(y) >= 0));
+    int64_t one = AS_MASK(b == 0) | AS_MASK(as_bits(x) == AS_ONE) | (AS_MASK(a == AS_ONE) & AS_MASK(b == AS_INF));
+    int64_t nan = (AS_MASK(a > AS_INF) | AS_MASK(b > AS_INF)) & ~one, finite = plain | invalid | one | nan;
+    int64_t pole = AS_MASK(a == 0) & AS_MASK(as_bits(y) < 0) & ~finite;
+    double factor = as_double((AS_ONE & (finite | pole)) | (AS_INF & grows & ~finite & ~pole));
+    double edge = as_double((AS_INF & (invalid | nan)) | (1LL << 51 & nan));
+    double result = power * factor / as_double(AS_ONE & ~pole) + (edge - edge);
+    return as_double(as_bits(result) ^ odd);
+}
+
+static inline double as_pow(double x, double y) {
+    int64_t invalid, odd, plain = as_pow_is_plain(x, y, &invalid, &odd);
+    double v = as_pick(plain, as_double(as_bits(x) & AS_ABS), 1.0), w = as_limit(as_double(as_bits(y) & plain), 0x1p70);
+    int64_t shift = AS_MASK(as_bits(v) <= AS_MANTISSA) & 54;
+    double k, f = as_log_reduce(v * as_double(AS_ONE + (shift << 52)), shift, &k), log2_rest;
+    double log2_head = as_log2_parts(k, f, 1.0 / (2.0 + f), &log2_rest);
+    double w_head = as_head(w, ~0x7ffffffLL), head = w_head * log2_head;
+    double rest = w * log2_rest + (w - w_head) * log2_head;
+    rest = as_double(as_bits(rest) & AS_MASK((as_bits(head) & AS_ABS) < as_bits(1200.0)));
+    head = as_limit(head, 1200.0);
+    double sum = (head + rest) + AS_ROUND, r = head - (sum - AS_ROUND), both = r + rest;
+    double lost, power = as_exp_near(both * AS_LN2, ((r - both) + rest) * AS_LN2, &lost);
+    return as_pow_edges(as_scale(power, sum), x, y, plain, invalid, odd);
+}
+
+static inline float as_powf(float x, float y) {
+    int64_t invalid, odd, plain = as_pow_is_plain(x, y, &invalid, &odd);
+    double k, f = as_log_reduce(as_pick(plain, as_double(as_bits(x) & AS_ABS), 1.0), 0, &k);
+    double s = f / (2.0 + f), log = k * AS_LN2 + s * as_log_short(s * s);
+    double power = as_exp_single(as_limit(as_double(as_bits(y) & plain) * log, 200.0));
+    return (float)as_pow_edges(power, x, y, plain, invalid, odd);
 }
