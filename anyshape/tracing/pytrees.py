@@ -28,7 +28,7 @@ from anyshape.graph.signature.size_names import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.support.freezing import Frozen, freeze
-from anyshape.support.packages import closed_over_generators, optree
+from anyshape.support.packages import closed_over_generators, foreign_arrays, optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.tracebacks import short_traceback
 from anyshape.tracing.tree_nodes import (
@@ -376,6 +376,9 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
             advice = "pass an integer of at most 64 bits, or a float"
             raise ArgumentError(function, path, f"is an integer of {x.bit_length()} bits", advice)
         raise ArgumentError(function, path, f"has dtype {array.dtype}", "pass numbers or booleans in native byte order")
+    foreign = foreign_arrays.foreign_array(x, path, function)
+    if foreign is not None:
+        return as_leaf(foreign, path, function)
     problem, advice = f"is of type {type(x).__name__}, not an array", "pass arrays and numbers, and close over the rest"
     if has_type(x, np.random.BitGenerator):
         advice = "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
