@@ -7,7 +7,6 @@ from numpy.linalg import LinAlgError
 
 from anyshape.numpy.linalg.chains import matrix_power, multi_dot
 from anyshape.numpy.linalg.decompositions import (
-    cond,
     eig,
     eigh,
     eigvals,
@@ -19,7 +18,7 @@ from anyshape.numpy.linalg.decompositions import (
     svdvals,
 )
 from anyshape.numpy.linalg.least_squares import lstsq
-from anyshape.numpy.linalg.norms import matrix_norm, norm, vector_norm
+from anyshape.numpy.linalg.norms import cond, matrix_norm, norm, vector_norm
 from anyshape.numpy.linalg.solving import cholesky, det, inv, slogdet, solve, tensorinv, tensorsolve
 from anyshape.numpy.linalg.variants import cross, diagonal, matmul, outer, tensordot, trace, vecdot
 from anyshape.numpy.movement import matrix_transpose

@@ -10,15 +10,19 @@ from numpy.linalg._linalg import EighResult, EigResult, QRResult, SVDResult
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.sizes import expr
-from anyshape.numpy.elementwise import greater
+from anyshape.numpy.elementwise import absolute, greater, multiply, sign
+from anyshape.numpy.indexing import take_along_axis
 from anyshape.numpy.linalg.solving import as_matrices, as_squares
+from anyshape.numpy.matrices import tril
+from anyshape.numpy.movement import flip, matrix_transpose
 from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, is_traced, sizes
+from anyshape.numpy.operands.reduction_args import identity_like
+from anyshape.numpy.sorting import argsort, sort
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops.core.apply import context_of
 
 
 def _is_lower(name: str, triangle: Any) -> bool:
@@ -76,10 +80,22 @@ def eigh(a: Any, UPLO: Any = "L") -> Any:
     return EighResult(*la.eigh(as_squares("eigh", a), lower=lower))
 
 
-def _refuse_hermitian(name: str, hermitian: Any) -> None:
-    if hermitian:
-        advice = "leave it out, or use np.linalg.eigh"
-        raise UnsupportedFunctionError(name, "option 'hermitian' of a traced array", advice, user_line())
+def _by_lower_triangle(x: Any) -> Any:
+    """Return the Hermitian matrices that have the lower triangles of x."""
+    below = tril(x, -1)
+    diagonal = ew.mul(identity_like(x), ew.convert(ew.real(x), x.dtype) if x.dtype.kind == "c" else x)
+    return ew.add(ew.add(below, ew.conj(matrix_transpose(below))), diagonal)
+
+
+def _hermitian_svd(a: Any) -> SVDResult:
+    """Return the singular value decomposition of Hermitian matrices, by their eigenvalues as in NumPy."""
+    values, vectors = eigh(a)
+    lengths = absolute(values)
+    order = flip(argsort(lengths), -1)
+    signs, lengths = (take_along_axis(v, order, -1) for v in (sign(values), lengths))
+    u = take_along_axis(vectors, mv.expand(order, (order.ndim - 1,)), -1)
+    vh = ew.conj(matrix_transpose(multiply(u, mv.expand(signs, (signs.ndim - 1,)))))
+    return SVDResult(u, lengths, vh)
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
@@ -87,11 +103,14 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 
     Integers count as float64. Vectors of equal singular values have derivative NaN. So have vectors beyond the shorter
     side, which may rotate freely: use `full_matrices=False`. Complex vectors and their derivatives are defined up to a
-    phase of each pair. For traced arrays `hermitian` raises UnsupportedFunctionError.
+    phase of each pair. With `hermitian` the lower triangle is read, and tangents count as their Hermitian part.
     """
     if not is_traced(a):
         return np.linalg.svd(a, full_matrices, compute_uv, hermitian)
-    _refuse_hermitian("svd", hermitian)
+    if hermitian:
+        if compute_uv:
+            return _hermitian_svd(a)
+        return flip(sort(absolute(eigvalsh(a))), -1)
     x = as_matrices("svd", a)
     return SVDResult(*la.svd(x, full=bool(full_matrices))) if compute_uv else la.svdvals(x)
 
@@ -134,15 +153,14 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
     """Return the pseudo-inverses of the matrices in the last two axes.
 
     Singular values up to `rcond` (or `rtol`) times the largest one count as 0. The default is 1e-15; `rtol=None` means
-    the longer side times an ulp of 1. The derivative holds where the rank stays the same.
-    For traced arrays `hermitian` raises UnsupportedFunctionError.
+    the longer side times an ulp of 1. The derivative holds where the rank stays the same. With `hermitian` the lower
+    triangle is read.
     """
     if not is_traced(a, rcond, rtol):
         return np.linalg.pinv(a, rcond, hermitian, **({} if rtol is _NOT_GIVEN else {"rtol": rtol}))
-    _refuse_hermitian("pinv", hermitian)
     if rcond is not None and rtol is not _NOT_GIVEN:
         raise _one_tolerance("pinv", "rcond", "rtol")
-    x = as_matrices("pinv", a)
+    x = _by_lower_triangle(as_squares("pinv", a)) if hermitian else as_matrices("pinv", a)
     tolerance = rcond if rcond is not None else 1e-15 if rtol is _NOT_GIVEN else rtol
     cutoff = default_tolerance(x) if tolerance is None else as_traced(asarray(tolerance, np.float64))
     return la.pinv(x, mv.broadcast_to(cutoff, sizes(x)[:-2]))
@@ -151,8 +169,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     """Return the number of singular values above `tol`, or above `rtol` times the largest one.
 
-    The default of `rtol` is the longer side times an ulp of 1. For traced arrays `hermitian` raises
-    UnsupportedFunctionError.
+    The default of `rtol` is the longer side times an ulp of 1. With `hermitian` the lower triangle is read.
     """
     if not is_traced(A, tol, rtol):
         return np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
@@ -162,9 +179,9 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         x = as_traced(A)
         nonzero = ew.ne(x, ew.lift(0, x))
         return ew.convert(rd.reduce_or(nonzero, tuple(range(x.meta.rank))), np.int64)
-    _refuse_hermitian("matrix_rank", hermitian)
-    x = as_matrices("matrix_rank", A)
-    values = ew.convert(la.svdvals(x), np.float64)
+    x = as_squares("matrix_rank", A) if hermitian else as_matrices("matrix_rank", A)
+    values = absolute(eigvalsh(x)) if hermitian else la.svdvals(x)
+    values = ew.convert(values, np.float64)
     if tol is not None:
         least = as_traced(asarray(tol, np.float64))
     else:
@@ -184,26 +201,3 @@ def largest(values: Any) -> Any:
     axis = values.meta.rank - 1
     padded = mv.concatenate([values, cr.full((*sizes(values)[:-1], 1), 0, values.dtype)], axis)
     return rd.reduce_max(padded, (axis,))
-
-
-def cond(x: Any, p: Any = None) -> Any:
-    """Return the condition number of matrices in the last two axes: the ratio of extreme singular values.
-
-    It is infinite for singular matrices. For traced arrays orders other than None, 2 and -2 raise
-    UnsupportedFunctionError.
-    """
-    if not is_traced(x):
-        return np.linalg.cond(x, p)
-    if p not in (None, 2, -2):
-        advice = "write norm(x, p) * norm(inv(x), p), with functions of np.linalg"
-        raise UnsupportedFunctionError("cond", f"p={p!r} of a traced array", advice, user_line())
-    ctx = context_of("cond", x)
-    for size in sizes(as_traced(x))[-2:]:
-        ctx.require_at_least(size, 1, "the condition number of an empty matrix is not defined")
-    values = la.svdvals(as_matrices("cond", x))
-    axis = values.meta.rank - 1
-    extremes = rd.reduce_max(values, (axis,)), rd.reduce_min(values, (axis,))
-    over, under = extremes[::-1] if p == -2 else extremes
-    is_zero = ew.eq(under, ew.lift(0, under))
-    ratio = ew.div(over, ew.select(is_zero, ew.lift(1, under), under))
-    return ew.select(is_zero, ew.lift(np.inf, ratio), ratio)

@@ -7,14 +7,23 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError
+from anyshape.numpy.elementwise import multiply
 from anyshape.numpy.linalg.decompositions import largest
-from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, sizes
-from anyshape.numpy.operands.reduction_args import count_along, refuse_axis_kinds, restore_axes, squared_magnitude
+from anyshape.numpy.linalg.solving import as_matrices, as_squares, inv, slogdet
+from anyshape.numpy.operands.promotion import as_traced, asarray, axis_of, is_traced, sizes
+from anyshape.numpy.operands.reduction_args import (
+    count_along,
+    identity_like,
+    refuse_axis_kinds,
+    restore_axes,
+    squared_magnitude,
+)
 from anyshape.numpy.reduction import max as maximum
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
+from anyshape.ops.core.apply import context_of
 
 
 def _inexact(a: Any) -> Any:
@@ -123,3 +132,35 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     `keepdims` keeps reduced axes with size 1.
     """
     return norm(x, ord, (-2, -1), keepdims)
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """Return the condition number of matrices in the last two axes: the ratio of extreme singular values.
+
+    It is infinite for singular matrices. Other orders `p` are the product of the norms of x and of its inverse.
+    """
+    if not is_traced(x):
+        return np.linalg.cond(x, p)
+    ctx = context_of("cond", x)
+    for size in sizes(as_traced(x))[-2:]:
+        ctx.require_at_least(size, 1, "the condition number of an empty matrix is not defined")
+    if p not in (None, 2, -2):
+        return _condition_by_norms(x, p)
+    values = la.svdvals(as_matrices("cond", x))
+    axis = values.meta.rank - 1
+    extremes = rd.reduce_max(values, (axis,)), rd.reduce_min(values, (axis,))
+    over, under = extremes[::-1] if p == -2 else extremes
+    is_zero = ew.eq(under, ew.lift(0, under))
+    ratio = ew.div(over, ew.select(is_zero, ew.lift(1, under), under))
+    return ew.select(is_zero, ew.lift(np.inf, ratio), ratio)
+
+
+def _condition_by_norms(x: Any, p: Any) -> Any:
+    """Return the product of norms of matrices and their inverses, infinite for singular ones."""
+    x = as_squares("cond", x)
+    sign_of_determinant = slogdet(x)[0]
+    singular = ew.eq(sign_of_determinant, ew.lift(0, sign_of_determinant))
+    instead = mv.broadcast_to(identity_like(x), sizes(x))
+    regular = ew.select(mv.broadcast_in_dim(singular, sizes(x), tuple(range(singular.meta.rank))), instead, x)
+    product = multiply(norm(regular, p, (-2, -1)), norm(inv(regular), p, (-2, -1)))
+    return ew.select(singular, ew.lift(np.inf, product), product)

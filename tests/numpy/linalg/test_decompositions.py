@@ -79,9 +79,7 @@ def test_results_have_the_classes_of_numpy():
         (lambda a: np.linalg.eigvalsh(a[:2]), SizeMismatchError, "must equal"),
         (lambda a: np.linalg.qr(a, "complete"), UnsupportedFunctionError, "mode 'complete'"),
         (lambda a: np.linalg.qr(a, "full"), ArgumentError, "is not a mode"),
-        (lambda a: np.linalg.svd(a, hermitian=True), UnsupportedFunctionError, "hermitian"),
         (lambda a: np.linalg.pinv(a, 0.1, rtol=0.1), ValueError, "both given"),
-        (lambda a: np.linalg.cond(a, 1), UnsupportedFunctionError, "p=1"),
         (lambda a: np.linalg.cond(a[:, :0]), ValueError, "empty matrix"),
         (lambda a: np.linalg.eig(a[:2]), SizeMismatchError, "must equal"),
         (lambda a: np.linalg.eigvals(a * np.nan), np.linalg.LinAlgError, "infs or NaNs"),
@@ -118,3 +116,39 @@ def test_the_namespace_of_linear_algebra_traces_and_calls_numpy():
     assert type(linalg.inv(S)) is np.ndarray
     product = anyshape.jit(lambda a: linalg.outer(linalg.diagonal(a), linalg.solve(a, a[0])))(S)
     np.testing.assert_allclose(product, np.outer(np.diagonal(S), np.linalg.solve(S, S[0])))
+
+
+def hermitian_matrix(kind):
+    matrix = RNG.normal(size=(2, 4, 4)) + (1j * RNG.normal(size=(2, 4, 4)) if kind == "complex" else 0.0)
+    return matrix + np.conj(np.swapaxes(matrix, -1, -2))
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+def test_hermitian_matrices_are_read_from_the_lower_triangle(kind):
+    whole = hermitian_matrix(kind)
+    a = np.tril(whole) + 7.0 * np.triu(np.ones((4, 4)), 1)
+    for function in (np.linalg.svd, np.linalg.pinv, np.linalg.matrix_rank):
+        ours, theirs = anyshape.jit(lambda x, f=function: f(x, hermitian=True))(a), function(a, hermitian=True)
+        for left, right in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(np.abs(left), np.abs(right), rtol=1e-12, atol=1e-12)
+    u, s, vh = anyshape.jit(lambda x: np.linalg.svd(x, hermitian=True))(a)
+    np.testing.assert_allclose((u * s[:, None, :]) @ vh, whole, rtol=1e-12, atol=1e-12)
+    values = anyshape.jit(lambda x: np.linalg.svd(x, compute_uv=False, hermitian=True))(a)
+    np.testing.assert_allclose(values, np.linalg.svd(a, compute_uv=False, hermitian=True), rtol=1e-12)
+
+
+def test_derivatives_for_hermitian_matrices():
+    symmetric = lambda x: x + np.swapaxes(x, -1, -2)
+    for function in (np.linalg.pinv, lambda x, hermitian: np.linalg.svd(x, hermitian=hermitian)[1]):
+        anyshape.check_grads(lambda x, f=function: f(symmetric(x), hermitian=True), (RNG.normal(size=(3, 3)),), order=2)
+
+
+@pytest.mark.parametrize("order", [1, -1, np.inf, -np.inf, "fro", "nuc"])
+def test_conditions_of_all_orders(order):
+    condition = anyshape.jit(lambda x: np.linalg.cond(x, order))
+    singular = [np.diag([1.0, 2.0, 0.0])] if order != "nuc" else []  # NumPy raises an error of its SVD there
+    for matrix in (RNG.normal(size=(3, 3)), RNG.normal(size=(2, 4, 4)), *singular):
+        np.testing.assert_allclose(condition(matrix), np.linalg.cond(matrix, order), rtol=1e-12)
+    if order != "nuc":
+        assert np.isnan(condition(np.full((2, 2), np.nan)))
+    anyshape.check_grads(lambda x: np.linalg.cond(x, order), (RNG.normal(size=(3, 3)),), order=1)
