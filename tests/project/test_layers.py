@@ -43,6 +43,7 @@ FLOORS = (
     "program",
     "transforms/caching",
     "transforms",
+    "scipy/operands",
     "scipy/results",
     "scipy/special",
     "scipy/fft",

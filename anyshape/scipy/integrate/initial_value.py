@@ -17,6 +17,7 @@ from anyshape.scipy.integrate.adjoint import with_continuous_adjoint
 from anyshape.scipy.integrate.problem import Problem, State
 from anyshape.scipy.integrate.radau import Radau
 from anyshape.scipy.integrate.runge_kutta import RungeKutta
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.results.fixed_attributes import FixedAttributes
 from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_integrate
@@ -83,7 +84,7 @@ def solve_ivp(
         return run.all_steps(start, y, dense_output)
     if dense_output:
         raise refuse("scipy.integrate.solve_ivp with both t_eval and dense_output")
-    times = xp.asarray(t_eval, np.float64)
+    times = real_floats(t_eval)
     _check_times("solve_ivp", times, start, problem, strict=True)
     return run.result_at(start, y, times, continuous)
 
@@ -112,7 +113,7 @@ def _problem(
     name: str, fun: Function, t_span: Any, y0: Any, args: Any, solver: Any, settings: dict[str, Any]
 ) -> tuple[Any, Any, Problem]:
     """Return the initial time and state, and the problem with its equations as a graph."""
-    start, bound = (xp.asarray(x, np.float64) for x in t_span)
+    start, bound = (real_floats(x) for x in t_span)
     y = xp.asarray(y0)
     if y.ndim != 1:
         raise ArgumentError(name, "y0", f"has {y.ndim} axes", "pass a vector")
@@ -128,7 +129,7 @@ def _problem(
     equations, params = closed_function(name, slope, start, y)
     direction = stop_gradient(xp.where(bound == start, 1.0, xp.sign(bound - start)))
     rtol = xp.maximum(settings["rtol"], 100 * _EPS)
-    atol = stop_gradient(xp.asarray(settings["atol"], np.float64))
+    atol = stop_gradient(real_floats(settings["atol"]))
     max_step = stop_gradient(settings["max_step"])
     jacobian = settings["jac"]
     if callable(jacobian):
@@ -232,7 +233,7 @@ class OdeSolution(FixedAttributes):
 
     def __call__(self, t: Any) -> Any:
         """Return the solution at times t, of shape (n,) or (n, number of times)."""
-        t = xp.asarray(t, np.float64)
+        t = real_floats(t)
         ts, ys, rows = (x if active() is None else as_value(x) for x in (self.ts, self.ys, self.rows))
         after = xp.searchsorted(self.direction * ts, self.direction * t)
         step = xp.clip(after - 1, 0, rows.shape[0] - 1)
@@ -290,7 +291,7 @@ def odeint(
     values = {"rtol": rtol, "atol": atol, "first_step": h0 or None, "max_step": hmax or None}
     settings = defaults | {k: v for k, v in values.items() if v is not None}
     settings = _settings("odeint", settings | {"checkpoint": checkpoint, "adjoint": adjoint})
-    times = xp.asarray(t, np.float64)
+    times = real_floats(t)
     solver = METHODS["DOP853"]
     start, y, problem = _problem("odeint", slope, (times[0], times[-1]), xp.ravel(y0), None, solver, settings)
     _check_times("odeint", times, start, problem, strict=False)

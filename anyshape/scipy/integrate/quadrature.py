@@ -15,6 +15,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_integrate
 from anyshape.tracing.pytrees import check_callable
 from anyshape.transforms.control import check, stop_gradient
@@ -96,7 +97,7 @@ def quad(
             raise refuse(f"scipy.integrate.quad with {option}")
     args = args if isinstance(args, tuple) else (args,)
     function = lambda x: func(x, *args)
-    ends = [xp.asarray(end, np.float64) if is_traced(end) else end for end in (a, b)]
+    ends = [real_floats(end) if is_traced(end) else end for end in (a, b)]
     low, high = map(stop_gradient, ends)
     value, error = _adaptive(function, low, high, epsabs, epsrel, limit)
     for end, other, sign in zip(ends, ends[::-1], (-1, 1), strict=True):
@@ -118,7 +119,7 @@ def _moved_end(function: Function, end: Any, other: Any) -> Any:
     points, weights = np.polynomial.legendre.leggauss(5)
     inside = fixed + xp.clip(stop_gradient(xp.asarray(other)) - fixed, -1.0, 1.0) / 2
     y = vmap(function)(xp.where(is_finite, fixed + length * (points + 1) / 2, inside))
-    regular = xp.where(is_finite, length * xp.sum(weights / 2 * xp.asarray(y, np.float64)), 0.0)
+    regular = xp.where(is_finite, length * xp.sum(weights / 2 * real_floats(y)), 0.0)
     steep = xp.where(value < 0, -1.0, 1.0) * xp.sqrt(xp.where(is_finite, 1.0, length))
     return xp.where(is_finite, regular, steep)
 

@@ -13,6 +13,7 @@ from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.scipy.interpolate.piecewise import Interpolant, data
 from anyshape.scipy.linalg.banded import solve_banded
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_interpolate
 from anyshape.transforms.control import check
 
@@ -28,7 +29,7 @@ class BSpline(Interpolant):
             self.take(scipy_interpolate.BSpline(t, c, k, extrapolate, axis))
             return
         self.k, self.extrapolate, self.axis = int(k), extrapolate, axis
-        self.t, c = xp.asarray(t, np.float64), xp.asarray(c)
+        self.t, c = real_floats(t), xp.asarray(c)
         self.c = xp.moveaxis(c.astype(np.complex128 if c.dtype.kind == "c" else np.float64), axis, 0)
         check(self.t[1:] >= self.t[:-1], "BSpline: the knots must not fall")
 
@@ -154,7 +155,7 @@ def make_interp_spline(
         return BSpline.made_of(xp.concatenate([x, x[-1:]]), y, 0, True, along)
     if t is None:
         t = _augmented(x, k) if left or right else _not_a_knot(x, k)
-    t = xp.asarray(t, np.float64)
+    t = real_floats(t)
     span = _span(t, x, k)
     count = t.shape[0] - k - 1
     row = xp.arange(x.shape[0]) + len(left)

@@ -12,6 +12,7 @@ from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.numpy.sizes.symdim import max_dim, min_dim
 from anyshape.scipy.interpolate.piecewise import CubicHermiteSpline, data
 from anyshape.scipy.linalg.banded import solve_banded
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_interpolate
 from anyshape.transforms.control import check
 
@@ -108,7 +109,7 @@ def _spline_slopes(x: Any, y: Any, start: tuple[int, Any], end: tuple[int, Any])
     flipped = (end[0], -end[1] if end[0] == 1 else end[1])  # seen from the other end
     first, second, right = _end_equation(x, y, dx, secant, start, both)
     last, before, left = _end_equation(x, y[::-1], dx[::-1], -secant[::-1], flipped, both)
-    one = lambda a: xp.reshape(xp.asarray(a, np.float64), (1,))
+    one = lambda a: xp.reshape(real_floats(a), (1,))
     zero = np.zeros(1)
     bands = xp.stack(
         [

@@ -13,6 +13,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import axis_of, is_traced, sizes
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.results.fixed_attributes import FixedAttributes
 from anyshape.support.packages import scipy_interpolate
 from anyshape.tracing.trace import as_value
@@ -83,7 +84,7 @@ class Interpolant(FixedAttributes):
         if not self.is_traced() and not is_traced(x):
             return self.of_scipy()(x, nu, extrapolate)
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
-        points, whole = xp.asarray(x, np.float64), self.lifted()
+        points, whole = real_floats(x), self.lifted()
         v, (low, high) = xp.ravel(points), whole.limits()
         if extrapolate == "periodic":
             v, extrapolate = low + (v - low) % (high - low), False
@@ -105,13 +106,13 @@ class Interpolant(FixedAttributes):
         whole = primitive.moved(high, True) - primitive.moved(low, True)
         ends = [
             xp.floor((x - low) / period) * whole + primitive.moved(low + (x - low) % period, True)
-            for x in (xp.asarray(a, np.float64), xp.asarray(b, np.float64))
+            for x in (real_floats(a), real_floats(b))
         ]
         return ends[1] - ends[0]
 
     def moved(self, x: Any, extrapolate: Any) -> Any:
         """Return the value at one point, without its axis."""
-        v = xp.reshape(xp.asarray(x, np.float64), (1,))
+        v = xp.reshape(real_floats(x), (1,))
         y = self.value(v, 0, extrapolate)[0]
         low, high = self.limits()
         return y if extrapolate else xp.where((v[0] < low) | (v[0] > high), np.nan, y)
@@ -135,7 +136,7 @@ def shaped(y: Any, points: Any, axis: int) -> Any:
 
 def data(name: str, x: Any, y: Any, axis: int, least: int) -> tuple[Any, Any, int]:
     """Return points and values along the first axis, as floats, and the axis; require so many points."""
-    x, y = xp.asarray(x, np.float64), xp.asarray(y)
+    x, y = real_floats(x), xp.asarray(y)
     y = y.astype(np.complex128 if y.dtype.kind == "c" else np.float64)
     if x.ndim != 1:
         raise ArgumentError(name, "x", f"has {x.ndim} axes", "pass a vector")
@@ -157,7 +158,7 @@ class PPoly(Interpolant):
         c = xp.asarray(c)
         c = c.astype(np.complex128 if c.dtype.kind == "c" else np.float64)
         self.c = xp.moveaxis(xp.moveaxis(c, axis + 1, 0), axis + 1, 0) if axis else c
-        self.x, self.axis = xp.asarray(x, np.float64), axis
+        self.x, self.axis = real_floats(x), axis
         self.extrapolate = True if extrapolate is None else extrapolate
 
     @classmethod

@@ -16,6 +16,7 @@ from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.interpolate.bspline import make_interp_spline
 from anyshape.scipy.interpolate.piecewise import shaped
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.results.fixed_attributes import FixedAttributes
 from anyshape.support.packages import scipy_interpolate
 from anyshape.tracing.trace import as_value
@@ -74,7 +75,7 @@ class interp1d(FixedAttributes):
         """Return the values at points x of any shape, whose axes stand where the axis of y was."""
         if self._of_scipy is not None and not is_traced(x):
             return self._of_scipy(x)
-        points = xp.asarray(x, np.float64)
+        points = real_floats(x)
         v = xp.ravel(points)
         y = self._at(as_value(self.x), as_value(self.y), v)
         below, above = _both(self.fill_value)
@@ -156,7 +157,7 @@ class RegularGridInterpolator(FixedAttributes):
         choice_of("RegularGridInterpolator", "method", method, ("linear", "nearest"))
         values = xp.asarray(values)
         self.values = values if values.dtype.kind in "fc" else values.astype(np.float64)
-        self.grid = tuple([xp.asarray(p, np.float64) for p in points])
+        self.grid = tuple([real_floats(p) for p in points])
         if len(self.grid) > self.values.ndim:
             problem = f"are {len(self.grid)} vectors, and values have {self.values.ndim} axes"
             raise ArgumentError("RegularGridInterpolator", "points", problem, "pass one for each axis")
@@ -190,7 +191,7 @@ class RegularGridInterpolator(FixedAttributes):
         """Return points with coordinates along the last axis, and the coordinates as vectors."""
         dims = len(self.grid)
         xi = xp.stack(xp.broadcast_arrays(*xi), axis=-1) if isinstance(xi, tuple) else xp.asarray(xi)
-        xi = xi.astype(np.float64)
+        xi = real_floats(xi)
         if dims == 1 and (xi.ndim == 0 or xi.shape[-1] != 1):
             xi = xi[..., None]
         if xi.shape[-1] != dims:

@@ -13,6 +13,7 @@ from anyshape.numpy.linalg.solving import as_matrices, in_one_dtype
 from anyshape.numpy.operands.promotion import choice_of, is_traced, static_int
 from anyshape.ops import linear_systems as ls
 from anyshape.scipy.linalg.factoring import refuse_option
+from anyshape.scipy.linalg.solving import in_double
 from anyshape.scipy.linalg.structured import toeplitz
 from anyshape.support.packages import scipy_linalg
 
@@ -97,7 +98,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     """
     if not is_traced(*_parts(c_or_cr), b):
         return scipy_linalg.solve_toeplitz(c_or_cr, b, check_finite)
-    return xp.linalg.solve(toeplitz(*_column_and_row(c_or_cr)), b)
+    return xp.linalg.solve(in_double(toeplitz(*_column_and_row(c_or_cr))), b)
 
 
 def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
@@ -105,7 +106,7 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: A
     if not is_traced(*_parts(c_or_cr), x):
         return scipy_linalg.matmul_toeplitz(c_or_cr, x, check_finite, workers)
     c, r = _column_and_row(c_or_cr)
-    c, r, right = in_one_dtype("matmul_toeplitz", c, r, x)
+    c, r, right = in_one_dtype("matmul_toeplitz", in_double(c), r, x)
     columns = right[:, None] if right.ndim == 1 else right
     around = xp.concatenate([c, xp.zeros(1, c.dtype), r[:0:-1]])  # the first column of a circulant matrix
     points = around.shape[0]

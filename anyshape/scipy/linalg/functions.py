@@ -12,6 +12,7 @@ from anyshape import numpy as xp
 from anyshape.numpy.linalg.solving import as_squares, in_one_dtype
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.ops import matrix_functions as mf
+from anyshape.scipy.linalg.solving import in_double
 from anyshape.support.packages import scipy_linalg
 
 
@@ -40,7 +41,7 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
     """
     if not is_traced(A, E):
         return scipy_linalg.expm_frechet(A, E, method, compute_expm, check_finite)
-    a, e = in_one_dtype("expm_frechet", as_squares("expm_frechet", A), as_squares("expm_frechet", E))
+    a, e = in_one_dtype("expm_frechet", *(in_double(as_squares("expm_frechet", x)) for x in (A, E)))
     derivative = mf.matrix_function_derivative(a, e, "exp")
     return (mf.matrix_function(a, "exp"), derivative) if compute_expm else derivative
 
@@ -49,7 +50,8 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     """Return the power t of regular square matrices: the exponential of t times the principal logarithm."""
     if not is_traced(A, t):
         return scipy_linalg.fractional_matrix_power(A, t)
-    return expm(t * xp.asarray(mf.matrix_function(as_squares("fractional_matrix_power", A), "log")))
+    logarithm = mf.matrix_function(in_double(as_squares("fractional_matrix_power", A)), "log")
+    return expm(t * xp.asarray(logarithm))
 
 
 def signm(A: Any, **options: Any) -> Any:
@@ -146,7 +148,8 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     """Return x with a x a^H - x + q = 0, by the bilinear transformation; -1 may not be an eigenvalue of a."""
     if not is_traced(a, q):
         return scipy_linalg.solve_discrete_lyapunov(a, q, method)
-    matrix, right = in_one_dtype("solve_discrete_lyapunov", as_squares("solve_discrete_lyapunov", a), q)
+    matrix = in_double(as_squares("solve_discrete_lyapunov", a))
+    matrix, right = in_one_dtype("solve_discrete_lyapunov", matrix, q)
     one = xp.eye(matrix.shape[-1], dtype=matrix.dtype)
     adjoint = xp.conj(xp.matrix_transpose(matrix))
     inverse = xp.linalg.inv(adjoint + one)

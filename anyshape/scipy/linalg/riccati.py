@@ -14,6 +14,7 @@ from anyshape.numpy.linalg.solving import as_squares, in_one_dtype
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.scipy.linalg.factoring import refuse_option
 from anyshape.scipy.linalg.functions import solve_continuous_lyapunov, solve_discrete_lyapunov
+from anyshape.scipy.linalg.solving import in_double
 from anyshape.support.packages import scipy_linalg
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
@@ -78,7 +79,7 @@ def _solved(name: str, solver: Any, operands: Any, further: Any) -> Any:
         if value is not None:
             raise refuse_option(name, option, "a matrix")
     matrices = [as_squares(name, x) for x in operands[::2]] + [xp.asarray(operands[1])]
-    a, q, b = in_one_dtype(name, *matrices)
+    a, q, b = in_one_dtype(name, *map(in_double, matrices))
     r = as_squares(name, operands[3])
     a, b, q, r = in_one_dtype(name, a, b, q, r)
     if any(x.ndim != 2 for x in (a, b, q, r)):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from anyshape import numpy as xp
 from anyshape.numpy.linalg.solving import as_squares, in_one_dtype
 from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
@@ -83,11 +85,20 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     return solve_triangular(factor, solve_triangular(factor, b, first, lower), last, lower)
 
 
+def in_double(a: Any) -> Any:
+    """Return an operand in double precision, in which some functions of SciPy compute whatever they are given."""
+    a = xp.asarray(a)
+    return a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
+
+
 def from_triangle(a: Any, lower: bool, *, hermitian: bool = True) -> Any:
     """Return the Hermitian, or else the symmetric, matrices that one triangle stands for."""
     half, other = (xp.tril(a), xp.tril(a, -1)) if lower else (xp.triu(a), xp.triu(a, 1))
     mirrored = xp.matrix_transpose(other)
-    return half + (xp.conj(mirrored) if hermitian else mirrored)
+    if not hermitian or xp.asarray(a).dtype.kind != "c":
+        return half + mirrored
+    on_diagonal = xp.eye(xp.shape(a)[-1], dtype=bool)
+    return other + xp.conj(mirrored) + xp.where(on_diagonal, xp.real(a), 0.0)
 
 
 _STRUCTURES = {
@@ -136,8 +147,8 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True, **structur
 
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Return the determinants of the square matrices in the last two axes."""
-    return xp.linalg.det(a) if is_traced(a) else scipy_linalg.det(a, overwrite_a, check_finite)
+    """Return the determinants of the square matrices in the last two axes, in double precision."""
+    return xp.linalg.det(in_double(a)) if is_traced(a) else scipy_linalg.det(a, overwrite_a, check_finite)
 
 
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:

@@ -16,7 +16,7 @@ from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.ops import linear_systems as ls
 from anyshape.ops import matrix_functions as mf
 from anyshape.scipy.linalg.factoring import qr, refuse_option
-from anyshape.scipy.linalg.solving import FORMS, solve_triangular, with_columns
+from anyshape.scipy.linalg.solving import FORMS, in_double, solve_triangular, with_columns
 from anyshape.support.packages import scipy_linalg
 
 
@@ -98,7 +98,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """Return the complex triangular form of a real one that `schur` gave; there is no derivative."""
     if not is_traced(T, Z):
         return scipy_linalg.rsf2csf(T, Z, check_finite)
-    triangular, turn = mf.schur(as_squares("rsf2csf", T), "complex")
+    triangular, turn = mf.schur(in_double(as_squares("rsf2csf", T)), "complex")
     return triangular, Z @ turn
 
 

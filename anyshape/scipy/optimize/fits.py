@@ -13,6 +13,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import choice_of
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.at_run_time import solved
 from anyshape.scipy.optimize.minima import bounds_of, stationary
 from anyshape.scipy.optimize.objectives import Objective, objective
@@ -132,7 +133,7 @@ def curve_fit(
         raise refuse(f"scipy.optimize.curve_fit with {used[0]}")
     start = _start_of(f, p0)
     count = int(start.shape[0])
-    y = xp.asarray(ydata, np.float64)
+    y = real_floats(ydata)
     whitened = _whitening(sigma)
 
     def residuals(p: Any) -> Any:
@@ -151,7 +152,7 @@ def _whitening(sigma: Any) -> Function:
     """Return a function that divides residuals by standard deviations, or by the root of a covariance."""
     if sigma is None:
         return lambda r: r
-    root = xp.asarray(sigma, np.float64)
+    root = real_floats(sigma)
     if root.ndim < 2:
         return lambda r: r / root
     factor = xp.linalg.cholesky(root)
@@ -179,7 +180,7 @@ def _curve_jacobian(f: Function, xdata: Any, p0: Any) -> Any:
 
 def _start_of(f: Function, p0: Any) -> Any:
     """Return the parameters at the start: 1 for each that the curve names, by default."""
-    return np.ones(_parameter_count(f)) if p0 is None else xp.atleast_1d(xp.asarray(p0, np.float64))
+    return np.ones(_parameter_count(f)) if p0 is None else xp.atleast_1d(real_floats(p0))
 
 
 def _curve_of(f: Function, count: int) -> Function:

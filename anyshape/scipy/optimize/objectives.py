@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from anyshape import numpy as xp
 from anyshape.errors import AnyshapeError
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.unknowns import Unknowns, packed, unpacked
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.transforms.function_memo import memoised
@@ -41,7 +41,7 @@ def derived(function: Function, is_scalar: bool) -> Derived:
 def _make_derived(function: Function, is_scalar: bool) -> Derived:
     def flat(v: Any, like: Any, args: Any) -> Any:
         result = function(unpacked(v, like), *args)
-        return xp.asarray(result, np.float64).reshape(()) if is_scalar else packed(result)
+        return real_floats(result).reshape(()) if is_scalar else packed(result)
 
     def product(v: Any, direction: Any, like: Any, args: Any) -> Any:
         return hvp(lambda v: flat(v, like, args), (v,), (direction,))

@@ -10,6 +10,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.sizes.symdim import min_dim
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_optimize
 from anyshape.tracing.callback import pure_callback
@@ -56,7 +57,7 @@ def linprog(
     fixed = {"bounds": bounds, "method": method, "options": options, "x0": x0, "integrality": integrality}
     if not is_traced(*arrays.values()):
         return scipy_optimize.linprog(**arrays, **fixed, callback=callback)
-    present = {name: xp.asarray(x, np.float64) for name, x in arrays.items() if x is not None}
+    present = {name: real_floats(x) for name, x in arrays.items() if x is not None}
     size = present["c"].shape
     specs = [ShapeDtypeStruct(s, k) for s, k in ((size, np.float64), ((), np.float64), ((), np.int64), ((), np.bool_))]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.transforms.vmap import vmap
 
@@ -51,7 +52,7 @@ class Unknowns:
 def _as_floats(name: str, x: Any) -> Any:
     array = xp.asarray(x)
     if array.dtype.kind in "biu":
-        return array.astype(np.float64)
+        return real_floats(array)
     if array.dtype.kind != "f":
         raise ArgumentError(name, "x0", f"has the dtype {array.dtype}", "pass real numbers")
     return array
@@ -71,7 +72,7 @@ def unpacked(v: Any, like: Any) -> Any:
 def packed(tree: Any) -> Any:
     """Return the elements of a tree one after the other in a vector of float64."""
     leaves = flatten(tree)[0]
-    parts = [xp.ravel(x).astype(np.float64) for x in leaves]
+    parts = [xp.ravel(real_floats(x)) for x in leaves]
     return xp.concatenate(parts) if parts else np.zeros(0)
 
 

@@ -12,9 +12,10 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy import special as core
 from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.numpy.operands.promotion import as_traced, static_int
+from anyshape.numpy.operands.promotion import static_int
 from anyshape.numpy.special_ufuncs import FUNCTIONS
 from anyshape.ops import special_ufuncs as su
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_special
 from anyshape.transforms.grad import grad
 
@@ -23,7 +24,7 @@ _special = falls_through(scipy_special)
 
 def _spherical(name: str, n: Any, z: Any, derivative: bool) -> Any:
     """Return a spherical Bessel function of real z, or its derivative."""
-    order, argument = (as_traced(xp.asarray(x)).astype(np.float64) for x in (n, z))
+    order, argument = (real_floats(x) for x in (n, z))
     if derivative:
         return grad(lambda z: xp.sum(su.special_ufunc(name, order, z)))(xp.add(argument, xp.zeros_like(order)))
     return su.special_ufunc(name, order, argument)
@@ -116,7 +117,7 @@ def kelvin(x: Any) -> tuple[Any, Any, Any, Any]:
 def diric(x: Any, n: Any) -> Any:
     """Return sin(n x / 2) / (n sin(x / 2)), the Dirichlet kernel for an integer n, 1 or -1 at its poles."""
     count = static_int(n, "diric", "n")
-    x = xp.asarray(x).astype(np.float64)
+    x = real_floats(x)
     if count <= 0:
         return xp.full_like(x, np.nan)
     below = xp.sin(x / 2)

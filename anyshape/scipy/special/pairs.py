@@ -10,21 +10,14 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
 from anyshape.ops import special as sp
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_special
 
 
 def _real(x: Any) -> Any:
     """Return a real operand in the dtype of SciPy's loops."""
     array = as_traced(xp.asarray(x))
-    small = array.dtype in (np.float16, np.float32)
-    return array.astype(np.float32 if small else np.float64)
-
-
-def _angles(*angles: Any) -> list[Any]:
-    """Return real operands in one dtype of SciPy's loops."""
-    arrays = [_real(x) for x in angles]
-    dtype = np.result_type(*arrays)
-    return [x.astype(dtype) for x in arrays]
+    return array.astype(np.float32) if array.dtype in (np.float16, np.float32) else real_floats(array)
 
 
 def sici(x: Any) -> tuple[Any, Any]:
@@ -61,4 +54,4 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     degree, order = static_int(n, "sph_harm_y", "n"), static_int(m, "sph_harm_y", "m")
     if degree < 0:
         raise ArgumentError("sph_harm_y", f"n={degree}", "is negative", "pass a degree of at least 0")
-    return sp.sph_harm_y(degree, order, *_angles(theta, phi))
+    return sp.sph_harm_y(degree, order, as_traced(real_floats(theta)), as_traced(real_floats(phi)))

@@ -15,6 +15,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.stats.ranks import rankdata
 from anyshape.scipy.stats.summaries import count_of, floats
 from anyshape.support.packages import scipy_stats
@@ -115,7 +116,7 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> LinregressResu
     if x.ndim != 1:
         raise ArgumentError("linregress", "x", f"has {x.ndim} axes", "pass vectors")
     context_of("linregress", x, y).require_equal(sizes(x)[0], sizes(y)[0], "x and y have equal lengths")
-    x, y = x.astype(np.float64), y.astype(np.float64)
+    x, y = real_floats(x), real_floats(y)
     n = count_of(x, 0)
     mean_x, mean_y = xp.mean(x), xp.mean(y)
     dx, dy = x - mean_x, y - mean_y

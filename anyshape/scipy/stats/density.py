@@ -12,6 +12,7 @@ from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced, result_type, sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg import solve_triangular
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_stats
 
 
@@ -28,7 +29,7 @@ class gaussian_kde:
         self.d, self.n = self.dataset.shape
         self._raw_weights = weights
         if weights is not None:
-            weights = xp.asarray(weights, dtype=np.float64)
+            weights = real_floats(weights)
             if weights.ndim != 1:
                 raise ArgumentError("gaussian_kde", "weights", f"has {weights.ndim} axes", "pass a vector")
             context_of("gaussian_kde", weights).require_equal(

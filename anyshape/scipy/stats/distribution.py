@@ -16,6 +16,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy.arrays.fallthrough import guarded, refuse
 from anyshape.numpy.operands.promotion import is_traced
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_stats
 
 Function = Callable[..., Any]
@@ -211,7 +212,7 @@ class Family:
     def _parameters(self, bound: inspect.BoundArguments) -> Parameters:
         """Return the parameters of a call."""
         bound.apply_defaults()
-        values = {k: xp.asarray(v, dtype=np.float64) for k, v in bound.arguments.items() if k != "x"}
+        values = {k: real_floats(v) for k, v in bound.arguments.items() if k != "x"}
         loc, scale = values.pop("loc"), values.pop("scale", np.float64(1))
         valid = self._form.valid(*values.values()) & (scale > 0)
         shapes = tuple(where(valid, s, self._form.safe) for s in values.values())
@@ -234,7 +235,7 @@ class Family:
     def _standardised(self, x: Any, args: tuple[Any, ...], parameters: dict[str, Any]) -> tuple[Any, Parameters]:
         """Return the standardised point and the parameters of a call."""
         p = self._parameters(self._point_signature.bind(x, *args, **parameters))
-        return (xp.asarray(x, dtype=np.float64) - p.loc) / p.scale, p
+        return (real_floats(x) - p.loc) / p.scale, p
 
     def _density(
         self, method: str, name: str, x: Any, args: tuple[Any, ...], parameters: dict[str, Any], outside: float
@@ -280,7 +281,7 @@ class Family:
         if function is None:
             raise refuse(f"scipy.stats.{self.name}.{method}")
         p = self._parameters(self._point_signature.bind(q, *args, **parameters))
-        q = xp.asarray(q, dtype=np.float64)
+        q = real_floats(q)
         low, high = self._form.support(*p.shapes)
         if self._form.discrete:
             low = low - 1

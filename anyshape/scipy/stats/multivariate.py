@@ -17,6 +17,7 @@ from anyshape.numpy import special as sc
 from anyshape.numpy.arrays.fallthrough import guarded
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.scipy.linalg.solving import solve_triangular
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.special.counting import multigammaln
 from anyshape.scipy.stats.distribution import Frozen
 from anyshape.support.packages import scipy_stats
@@ -46,7 +47,7 @@ class Multivariate:
 
 def _factor(matrix: Any, dimension: Any) -> Any:
     """Return the Cholesky factor of a covariance: a number is a multiple of the identity, a vector the diagonal."""
-    matrix = xp.asarray(matrix, dtype=np.float64)
+    matrix = real_floats(matrix)
     if matrix.ndim == 0:
         return xp.sqrt(matrix) * xp.eye(dimension)
     return xp.diag(xp.sqrt(matrix)) if matrix.ndim == 1 else xp.linalg.cholesky(matrix)
@@ -61,7 +62,7 @@ def _dimension(location: Any, matrix: Any) -> Any:
 
 def _deviations(name: str, x: Any, location: Any, dimension: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return points as columns relative to their location, and the shape of the results."""
-    x = xp.asarray(x, dtype=np.float64)
+    x = real_floats(x)
     if x.ndim == 0 or (x.ndim == 1 and not has_components(dimension)):
         x = x[..., None]
     if x.ndim == 0:
@@ -147,7 +148,7 @@ class MultivariateT(Multivariate):
         if not is_traced(x, loc, shape, df):
             return self._scipy.logpdf(x, loc, shape, df)
         squares, logdet, p = _whitened(self.name, x, loc, shape)
-        df = xp.asarray(df, dtype=np.float64)
+        df = real_floats(df)
         constant = sc.gammaln(0.5 * (df + p)) - sc.gammaln(0.5 * df) - 0.5 * p * xp.log(df * pi) - 0.5 * logdet
         return constant - 0.5 * (df + p) * xp.log1p(squares / df)
 
@@ -170,7 +171,7 @@ class Dirichlet(Multivariate):
         """
         if not is_traced(x, alpha):
             return self._scipy.logpdf(x, alpha)
-        x, alpha = (xp.asarray(v, dtype=np.float64) for v in (x, alpha))
+        x, alpha = (real_floats(v) for v in (x, alpha))
         if x.shape[0] == alpha.shape[0] - 1:
             x = xp.concatenate([x, 1 - xp.sum(x, axis=0, keepdims=True)])
         powers = sc.xlogy(xp.reshape(alpha - 1, (-1, *[1] * (x.ndim - 1))), x)
@@ -214,7 +215,7 @@ class Multinomial(Multivariate):
         """
         if not is_traced(x, n, p):
             return self._scipy.logpmf(x, n, p)
-        x, n, p = (xp.asarray(v, dtype=np.float64) for v in (x, n, p))
+        x, n, p = (real_floats(v) for v in (x, n, p))
         p = xp.concatenate([p[..., :-1], 1 - xp.sum(p[..., :-1], axis=-1, keepdims=True)], axis=-1)
         valid = xp.all((p >= 0) & (p <= 1), axis=-1) & (n >= 0)
         possible = xp.all((x >= 0) & (xp.floor(x) == x), axis=-1) & (xp.sum(x, axis=-1) == n)
@@ -237,7 +238,7 @@ class Wishart(Multivariate):
         """Return the logarithm of the density at a positive definite matrix (k, k) or stack (k, k, m), as in SciPy."""
         if not is_traced(x, df, scale):
             return self._scipy.logpdf(x, df, scale)
-        x, df, scale = (xp.asarray(v, dtype=np.float64) for v in (x, df, scale))
+        x, df, scale = (real_floats(v) for v in (x, df, scale))
         matrices = xp.moveaxis(x, -1, 0) if x.ndim == 3 else x
         size = matrices.shape[-1]
         factor = _factor(scale, size)

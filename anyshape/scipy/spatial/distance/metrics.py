@@ -14,6 +14,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import is_traced
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_distance
 
 Metric = Callable[..., Any]
@@ -21,7 +22,8 @@ Metric = Callable[..., Any]
 
 def _total(x: Any, w: Any = None) -> Any:
     """Return weighted sums along the last axis."""
-    return xp.sum(x if w is None else x * w, axis=-1, dtype=np.float64)
+    weighted = x if w is None else x * w
+    return xp.sum(weighted if weighted.dtype.kind == "b" else real_floats(weighted), axis=-1, dtype=np.float64)
 
 
 def _ratio(a: Any, b: Any, otherwise: float = 0.0) -> Any:
@@ -97,7 +99,7 @@ def cosine(u: Any, v: Any, w: Any = None) -> Any:
 def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
     """Return 1 less the correlation."""
     if centered:
-        weights = xp.ones(u.shape[-1]) if w is None else xp.asarray(w, np.float64)
+        weights = xp.ones(u.shape[-1]) if w is None else real_floats(w)
         weights = weights / xp.sum(weights)
         u, v = (x - xp.sum(x * weights, axis=-1, keepdims=True) for x in (u, v))
     return cosine(u, v, w)

@@ -14,6 +14,7 @@ from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import iota, size_value
 from anyshape.ops.dynamic import size_from_count
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.spatial.distance import metrics as ms
 from anyshape.scipy.spatial.distance.metrics import Metric
 from anyshape.support.packages import scipy_distance
@@ -65,7 +66,7 @@ def _rows(name: str, argument: str, x: Any) -> Any:
     x = xp.asarray(x)
     if x.ndim != 2:
         raise ArgumentError(name, argument, f"has {x.ndim} axes", "pass a matrix, whose rows are points")
-    return x if x.dtype.kind == "b" else x.astype(np.float64)
+    return x if x.dtype.kind == "b" else real_floats(x)
 
 
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Operands of the functions of SciPy."""
