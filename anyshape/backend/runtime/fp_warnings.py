@@ -37,7 +37,17 @@ def warn_caller(message: str) -> None:
         _warn_at(frame.f_code.co_filename, frame.f_lineno, frame.f_globals, message)
 
 
+USER_LINE = "_user_line"  # name in generated code of a function from its own lines to the user's file and line
+_REGISTRIES: dict[str, dict[Any, Any]] = {}  # of the warnings that were given, for each file of users
+
+
 def _warn_at(file: str, line: int, names: dict[str, Any], message: str) -> None:
+    """Give a warning at a line; for one of generated code, at the line of the user that it runs."""
+    user_line = names[USER_LINE](line) if USER_LINE in names else None
+    if user_line is not None:
+        file, line = user_line
+        warnings.warn_explicit(message, RuntimeWarning, file, line, registry=_REGISTRIES.setdefault(file, {}))
+        return
     registry = names.setdefault("__warningregistry__", {})
     warnings.warn_explicit(message, RuntimeWarning, file, line, names.get("__name__", "<unknown>"), registry)
 

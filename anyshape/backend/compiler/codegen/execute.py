@@ -21,7 +21,7 @@ from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen import meters
 from anyshape.backend.compiler.codegen.bodies import Body, write_bodies
 from anyshape.backend.compiler.codegen.chunks import chunked
-from anyshape.backend.compiler.codegen.failures import error_translator, verify
+from anyshape.backend.compiler.codegen.failures import error_translator, line_translator, lines_with_origins, verify
 from anyshape.backend.compiler.codegen.lazy_functions import compiled, define
 from anyshape.backend.compiler.codegen.loop_source import write_loop
 from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepSource
@@ -36,6 +36,7 @@ from anyshape.backend.compiler.codegen.timers import (
 from anyshape.backend.compiler.peak_memory import Budget
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
 from anyshape.backend.runtime.config import checks_enabled
+from anyshape.backend.runtime.fp_warnings import USER_LINE
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
@@ -87,8 +88,12 @@ def compile_plan(
     texts = writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {next(_NUMBERS)}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    namespace = writer.names | {"_translated": error_translator(file, writer.first_lines(), source)}
+    first_lines = writer.first_lines()
+    linecache.cache[file] = (len(source), None, lines_with_origins(source, first_lines), file)
+    namespace = writer.names | {
+        "_translated": error_translator(file, first_lines, source),
+        USER_LINE: line_translator(first_lines),
+    }
     line = 1
     for text in texts:
         define(text, file, line, namespace)

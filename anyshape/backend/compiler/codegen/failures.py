@@ -65,6 +65,27 @@ def error_translator(file: str, lines: Sequence[tuple[int, Step]], source: str) 
     return translate
 
 
+def line_translator(lines: Sequence[tuple[int, Step]]) -> Callable[[int], tuple[str, int] | None]:
+    """Return a function from a line of a generated function to the file and line of the user, None if it has none."""
+    starts = [line for line, _ in lines]
+
+    def translate(line: int) -> tuple[str, int] | None:
+        position = bisect_right(starts, line) - 1
+        where = lines[position][1].where if position >= 0 else None
+        return None if where is None else (where.file, where.line)
+
+    return translate
+
+
+def lines_with_origins(source: str, lines: Sequence[tuple[int, Step]]) -> list[str]:
+    """Return the lines of a source as tracebacks and NumPy's warnings show them: with the line of the user behind."""
+    shown = source.splitlines(True)
+    for line, step in lines:
+        if step.where is not None:
+            shown[line - 1] = f"{shown[line - 1].rstrip()}  # {step.where.file}:{step.where.line}\n"
+    return shown
+
+
 def _running_lines(error: Exception, file: str) -> list[tuple[FrameType, int]]:
     """Return the frames of a generated function and of its chunks that were running, each with its line.
 
