@@ -260,14 +260,22 @@ def empty_like(
 def _exact(x: Any, function: str) -> Size | float:
     """Return a bound of a range as a size, or as a float if it is a fraction."""
     if has_type(x, (float, np.floating)):
-        numerator, denominator = float(x).as_integer_ratio() if np.isfinite(x) else (0, _EXACT + 1)
-        if max(abs(numerator), denominator) <= _EXACT:
-            return numerator if denominator == 1 else float(x)
+        fraction = _fraction(x)
+        if fraction is not None:
+            return fraction
     elif has_type(x, (int, np.integer, SymbolicSize)):
         return size_of(x)
     shown = x.meta if isinstance(x, Traced) else x
     advice = "use integers, or scale: step * arange(n); a length cannot depend on data"
     raise UnsupportedFunctionError(function, f"a symbolic range with bound or step {shown}", advice, user_line())
+
+
+def _fraction(x: Any) -> int | float | None:
+    """Return a float as an int or as a simple fraction, None if it is neither."""
+    numerator, denominator = float(x).as_integer_ratio() if np.isfinite(x) else (0, _EXACT + 1)
+    if max(abs(numerator), denominator) > _EXACT:
+        return None
+    return numerator if denominator == 1 else float(x)
 
 
 @assignable
@@ -276,18 +284,34 @@ def arange(
 ) -> Any:
     """Return the numbers from `start` to before `stop`, `step` apart; one argument counts from 0.
 
-    Bounds and step may be symbolic sizes, or traced integer scalars, which give a new symbolic size. Next to symbolic
-    ones, floats must be fractions with numerator and denominator up to 1024. The dtype is `dtype` or the promoted one.
+    Bounds and step may be symbolic sizes, or traced scalars, which give a new symbolic size. Next to symbolic ones,
+    floats are exact if they are fractions with numerator and denominator up to 1024; others give a new size too. The
+    dtype is `dtype`, or the promoted one of int64, the bounds and the step.
     """
     if not is_traced(start, stop, step):
         bounds = (0, start) if stop is None else (start, stop)
         return np.arange(*bounds, step, dtype, device=device, like=like)
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
-    target = number_dtype(dtype, "arange") if dtype is not None else result_type(start, stop, step)
-    if any(isinstance(x, Traced) for x in (start, stop, step)):
+    target = _range_dtype(start, stop, step) if dtype is None else number_dtype(dtype, "arange")
+    return _range(start, stop, step, target)
+
+
+def _range_dtype(*bounds: Any) -> np.dtype:
+    """Return the dtype of a range, promoted as in NumPy: at least int64."""
+    return np.result_type(
+        np.int64, *[np.asarray(x).dtype if has_type(x, (int, float)) else result_type(x) for x in bounds]
+    )
+
+
+def _range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
+    """Return a range in a program: of a known length, or of one that its run computes."""
+    bounds = start, stop, step
+    if target.kind == "f" and any(map(_is_inexact, bounds)):
+        return _float_range(*[as_traced(promotion.asarray(x), target) for x in bounds])
+    if any(isinstance(x, Traced) for x in bounds):
         return _value_range(start, stop, step, target)
-    first, last, by = (_exact(x, "arange") for x in (start, stop, step))
+    first, last, by = (_exact(x, "arange") for x in bounds)
     count = _range_length(first, last, by)
     values = cr.iota(count, target)
     scaled = values if is_int(by, 1) else values * _scalar(by, target)
@@ -300,7 +324,7 @@ def _value_range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
         _check_integer_scalar(x)
     from_zero, by_one = is_int(start, 0), is_int(step, 1)
     if from_zero and by_one:
-        return cr.iota(dy.size_from_count(stop), target)
+        return cr.iota(dy.size_from_count(stop if stop.dtype.kind != "b" else ew.convert(stop, np.int64)), target)
     first, last, by = (as_traced(promotion.asarray(x, np.int64)) for x in (start, stop, step))
     if isinstance(step, Traced):
         check(ew.ne(by, cr.full((), 0, np.int64)), "arange: the step of a range cannot be zero")
@@ -312,9 +336,26 @@ def _value_range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
     return scaled if from_zero else scaled + ew.convert(first, target)
 
 
+def _is_inexact(x: Any) -> bool:
+    """Return whether a bound of a range is a float scalar whose value a run knows, or no simple fraction."""
+    if isinstance(x, Traced):
+        return x.dtype.kind == "f" and not x.meta.rank
+    return has_type(x, (float, np.floating)) and _fraction(x) is None
+
+
+def _float_range(first: Any, last: Any, by: Any) -> Any:
+    """Return a range of floats, whose length is a run-time size: NumPy computes it in the same way."""
+    steps = ew.ceil(ew.div(ew.sub(last, first), by))
+    check(ew.isfinite(steps), "arange: the length of a range must be finite")
+    limit = cr.full((), float(dy.LARGEST), first.dtype)
+    count = dy.size_from_count(ew.convert(ew.minimum(ew.maximum(steps, ew.neg(limit)), limit), np.int64))
+    second = ew.add(first, by)
+    return cr.iota(count, first.dtype) * ew.sub(second, first) + first
+
+
 def _check_integer_scalar(x: Any) -> None:
     """Refuse a traced array that is not an integer scalar, as a bound of a range."""
-    if isinstance(x, Traced) and (x.meta.rank or x.dtype.kind not in "iu"):
+    if isinstance(x, Traced) and (x.meta.rank or x.dtype.kind not in "biu"):
         _exact(x, "arange")
 
 

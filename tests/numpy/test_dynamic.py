@@ -586,3 +586,39 @@ def test_a_run_time_size_that_equals_another_is_not_read_before_it_is_made():
     for shape in ((1, 1), (2, 1), (5, 1)):
         x = np.linspace(1, 2, shape[0] * shape[1]).reshape(shape)
         np.testing.assert_allclose(program(x), function(x))
+
+
+# -- ranges of floats --------------------------------------------------------------------------------------------
+
+
+def test_a_range_of_floats_is_numpys_from_one_trace():
+    made = jit(lambda a, b, step: anp.arange(a, b, step))
+    rows = [(0.0, 1.0, 0.1), (1.0, 0.0, -0.1), (0.0, 1.0, -0.1), (0.1, 0.4, 0.1), (0.0, 0.3, 0.1)]
+    for a, b, step in [*rows, *np.random.default_rng(0).normal(size=(50, 3)).tolist()]:
+        np.testing.assert_allclose(made(a, b, step), np.arange(a, b, step), 1e-13, 1e-15, strict=True)
+    assert made.cache_info().traces == 1
+    for b, step in ((1.0, 0.0), (np.inf, 1.0), (np.nan, 1.0)):
+        with np.errstate(all="ignore"), pytest.raises(errors.CheckError, match="must be finite"):
+            made(0.0, b, step)
+
+
+def test_a_range_may_depend_on_a_float_of_a_size():
+    made = jit(lambda x: (anp.arange(1.0, x.shape[0] + 1.0) * x, anp.arange(x.shape[0] * 0.37), anp.arange(0, 1, 0.7)))
+    plain = lambda x: (np.arange(1.0, x.shape[0] + 1.0) * x, np.arange(x.shape[0] * 0.37), np.arange(0, 1, 0.7))
+    for n in (3, 5, 0, 1):
+        for got, wanted in zip(made(np.ones(n)), plain(np.ones(n)), strict=True):
+            np.testing.assert_allclose(got, wanted, 1e-13, strict=True)
+    assert made.cache_info().traces == 1
+
+
+def test_the_derivative_of_a_range_by_its_step():
+    squares = lambda np, step: np.sum(np.arange(0.0, 1.0, step) ** 2)
+    difference = (squares(np, 0.13 + 1e-6) - squares(np, 0.13 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(grad(lambda step: squares(anp, step))(0.13), difference, 1e-6)
+
+
+@pytest.mark.parametrize("stop", [3, 2.5, True, *[np.dtype(c).type(3) for c in "bBhHiIqQefd?"]], ids=repr)
+def test_the_dtype_of_a_range_of_scalars(stop):
+    ranges = lambda np, x: (np.arange(x), np.arange(x * 0, x, np.int8(1)), np.arange(np.float32(0), x))
+    for got, wanted in zip(jit(lambda x: ranges(anp, x))(stop), ranges(np, stop), strict=True):
+        np.testing.assert_array_equal(got, wanted, strict=True)

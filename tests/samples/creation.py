@@ -31,6 +31,7 @@ SAMPLES = [
     S("arange, step", lambda np, x: np.arange(x.shape[0], -3, -2), ("n",), grad=None, tags=HERE),
     S("arange, floats", lambda np, x: np.arange(0.5, x.shape[0], 0.25), ("n",), grad=None, tags=HERE),
     S("arange, dtype", lambda np, x: np.arange(x.shape[0], dtype=np.float32), ("n",), grad=None, tags=HERE),
+    S("arange, float32", lambda np, x: np.arange(np.float32(1), x.shape[0]), ("n",), grad=None, tags=HERE),
     S("arange, whole float", lambda np, x: np.arange(0.0, x.shape[0]), ("n",), grad=None, tags=HERE),
     S("size as a value", lambda np, x: x.sum() / x.shape[0] ** 2, ("n",), ops=("size_value",), smallest=1),
     S("linspace", lambda np, x, y: np.linspace(x, y, 4), ("n", "n")),

@@ -15,7 +15,7 @@ def _draw(generator, *arrays, method, shape, count, dtype, options, loops):
     numbers = np.empty(shape, dtype)
     draw = _METHODS.get(method, _per_element)
     _loop(numbers, (generator, *arrays), loops, lambda one, *xs: draw(one, xs, method, count, dict(options)))
-    return numbers, np.bool_(True)
+    return numbers[()] if not shape else numbers, np.bool_(True)  # a scalar, as of other kernels
 
 
 def _loop(numbers, arrays, loops, draw):
