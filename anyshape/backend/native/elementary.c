@@ -84,16 +84,11 @@ static inline double as_exp_reduce(double x, double *error, double *k) {
 
 /* Return (exp(r) - 1 - r - r^2 / 2) / r^3. */
 static inline double as_exp_tail(double r) {
-    double p = 0x1.1f3e5ee3e8b99p-29;
-    p = p * r + 0x1.af3f1d1633858p-26;
-    p = p * r + 0x1.27e4f8293ccbbp-22;
-    p = p * r + 0x1.71de0a3401c11p-19;
-    p = p * r + 0x1.a01a019c4e291p-16;
-    p = p * r + 0x1.a01a01a90438dp-13;
-    p = p * r + 0x1.6c16c16c179fep-10;
-    p = p * r + 0x1.1111111110709p-7;
-    p = p * r + 0x1.5555555555554p-5;
-    return p * r + 0x1.5555555555556p-3;
+    double r2 = r * r, r4 = r2 * r2;
+    double a = (0x1.5555555555556p-3 + 0x1.5555555555554p-5 * r) + r2 * (0x1.1111111110709p-7 + 0x1.6c16c16c179fep-10 * r);
+    double b = (0x1.a01a01a90438dp-13 + 0x1.a01a019c4e291p-16 * r) + r2 * (0x1.71de0a3401c11p-19 + 0x1.27e4f8293ccbbp-22 * r);
+    double c = (0x1.af3f1d1633858p-26 + 0x1.1f3e5ee3e8b99p-29 * r);
+    return a + r4 * (b + r4 * c);
 }
 
 /* Return exp(r + error) - 1 - r: the largest term is added last. */
@@ -114,17 +109,18 @@ static inline double as_power_of_two(double sum) {
     return as_double((int64_t)((uint64_t)as_bits(sum) << 52) + AS_ONE);
 }
 
-/* Return 2^k p, rounded once where it is subnormal, for |k| < 2000. */
-static inline double as_scale(double p, double sum) {
-    double half = (sum - AS_ROUND) * 0.5 + AS_ROUND;
-    int64_t rest = as_bits(sum) - as_bits(half);
-    return p * as_power_of_two(half) * as_double((int64_t)((uint64_t)rest << 52) + AS_ONE);
+/* Return 2^k p for the low bits of a sum with AS_ROUND and |k| < 2000, rounded once where it is subnormal. Bits of NaN
+ * and infinity in `fixed` reach the first factor, and so the result. */
+static inline double as_scale(double p, double sum, int64_t fixed) {
+    uint64_t k = (uint64_t)as_bits(sum), half = k >> 1;
+    double first = as_double(((int64_t)(half << 52) + AS_ONE) | fixed);
+    return p * first * as_double((int64_t)((k - half) << 52) + AS_ONE);
 }
 
 /* Return the bits of x where it is NaN or infinity, else 0. Log and exp of such operands are the operands. */
 static inline int64_t as_fixed(double x) {
     int64_t i = as_bits(x);
-    return i & (AS_MASK((i & AS_ABS) > AS_INF) | AS_MASK(i == AS_INF));
+    return (((i & AS_ABS) > AS_INF) | (i == AS_INF)) ? i : 0;
 }
 
 /* Return x, at most `most` in magnitude. */
@@ -133,32 +129,41 @@ static inline double as_limit(double x, double most) {
     return as_double((a < as_bits(most) ? a : as_bits(most)) | (as_bits(x) & AS_SIGN));
 }
 
+/* Return (exp(r) - 1 - r) / r^2 with an error of 2^-56. */
+static inline double as_exp_half(double r) {
+    double r2 = r * r, r4 = r2 * r2;
+    double a = (0x1.0000000000001p-1 + 0x1.555555555554dp-3 * r) + r2 * (0x1.5555555553ce5p-5 + 0x1.11111111144cfp-7 * r);
+    double b = (0x1.6c16c178a6fd9p-10 + 0x1.a01a018c37243p-13 * r) + r2 * (0x1.a019b8c667f1bp-16 + 0x1.71de59f0ab925p-19 * r);
+    return a + r4 * (b + r4 * (0x1.2891c3b32a8e4p-22 + 0x1.aeabcfb5467ffp-26 * r));
+}
+
+/* The rounded r enters the square alone: hi - lo is r before rounding. */
 static inline double as_exp(double x) {
-    int64_t fixed = as_fixed(x);
-    double error, rest, k, r = as_exp_reduce(as_limit(as_double(as_bits(x) ^ fixed), 1000.0), &error, &k);
-    return as_scale(as_exp_near(r, error, &rest), k) + as_double(fixed);
+    double v = as_limit(x, 1000.0), k = v * AS_LOG2E + AS_ROUND, n = k - AS_ROUND;
+    double hi = v - n * AS_LN2_HI, lo = n * AS_LN2_LO, r = hi - lo;
+    return as_scale(1.0 + (hi + (r * r * as_exp_half(r) - lo)), k, as_fixed(x));
 }
 
 /* Return exp(r) - 1 with a relative error of 2^-30. */
-static inline double as_expm1_short(double r) {
-    double p = 0x1.a072c4de036fcp-13;
-    p = p * r + 0x1.6d42da86c36c5p-10;
-    p = p * r + 0x1.11114be42e423p-7;
-    p = p * r + 0x1.5554e94d6049cp-5;
-    p = p * r + 0x1.5555552728da9p-3;
-    p = p * r + 0x1.0000000b800bdp-1;
-    return r + r * r * p;
+static inline double as_exp_tail_short(double r) {
+    double r2 = r * r, r4 = r2 * r2;
+    double a = (0x1.0000000b800bdp-1 + 0x1.5555552728da9p-3 * r) + r2 * (0x1.5554e94d6049cp-5 + 0x1.11114be42e423p-7 * r);
+    double b = (0x1.6d42da86c36c5p-10 + 0x1.a072c4de036fcp-13 * r);
+    return a + r4 * b;
 }
 
-/* Return exp(x) for |x| < 700 with a relative error of 2^-32. */
-static inline double as_exp_single(double x) {
-    double k = x * AS_LOG2E + AS_ROUND;
-    return (1.0 + as_expm1_short(x - (k - AS_ROUND) * AS_LN2)) * as_power_of_two(k);
+static inline double as_expm1_short(double r) {
+    return r + r * r * as_exp_tail_short(r);
+}
+
+/* Return exp(x) for |x| < 700 with a relative error of 2^-32, or NaN or infinity of the bits in `fixed`. */
+static inline double as_exp_single(double x, int64_t fixed) {
+    double k = x * AS_LOG2E + AS_ROUND, scale = as_double(as_bits(as_power_of_two(k)) | fixed);
+    return (1.0 + as_expm1_short(x - (k - AS_ROUND) * AS_LN2)) * scale;
 }
 
 static inline float as_expf(float x) {
-    int64_t fixed = as_fixed(x);
-    return (float)(as_exp_single(as_limit(as_double(as_bits(x) ^ fixed), 200.0)) + as_double(fixed));
+    return (float)as_exp_single(as_limit(x, 200.0), as_fixed(x));
 }
 
 /* expm1: 2^k (1 + p) - 1 = (2^k - 1) + 2^k p, or twice the half of it, as 2^1024 is no double. */
@@ -194,29 +199,25 @@ static inline double as_log_reduce(double x, int64_t shift, double *k) {
     return as_double((i & AS_MANTISSA) + AS_SQRT_HALF) - 1.0;
 }
 
-/* Return 2 atanh(s) - 2 s, divided by s, for z = s^2. */
+/* Return 2 atanh(s) - 2 s, divided by s^3, for z = s^2. */
 static inline double as_log_tail(double z) {
-    double p = 0x1.2b5ac544e9743p-3;
-    p = p * z + 0x1.39fe306939698p-3;
-    p = p * z + 0x1.7462b5ef63d76p-3;
-    p = p * z + 0x1.c71c62e2379b3p-3;
-    p = p * z + 0x1.2492492df1ed3p-2;
-    p = p * z + 0x1.999999999530bp-2;
-    return (p * z + 0x1.5555555555558p-1) * z;
+    double z2 = z * z, z4 = z2 * z2;
+    double a = (0x1.5555555555558p-1 + 0x1.999999999530bp-2 * z) + z2 * (0x1.2492492df1ed3p-2 + 0x1.c71c62e2379b3p-3 * z);
+    double b = (0x1.7462b5ef63d76p-3 + 0x1.39fe306939698p-3 * z) + z2 * 0x1.2b5ac544e9743p-3;
+    return a + z4 * b;
 }
 
 /* Return 2 atanh(s) / s for z = s^2, with a relative error of 2^-37. */
 static inline double as_log_short(double z) {
-    double p = 0x1.e3b1f3ef7381ep-3;
-    p = p * z + 0x1.2432b0f92b723p-2;
-    p = p * z + 0x1.999a9ccdbfeb4p-2;
-    p = p * z + 0x1.555554daaa158p-1;
-    return p * z + 0x1.0000000004a38p1;
+    double z2 = z * z, z4 = z2 * z2;
+    double a = (0x1.0000000004a38p1 + 0x1.555554daaa158p-1 * z) + z2 * (0x1.999a9ccdbfeb4p-2 + 0x1.2432b0f92b723p-2 * z);
+    double b = 0x1.e3b1f3ef7381ep-3;
+    return a + z4 * b;
 }
 
 /* Return log(2^k (1 + f)) + error for s = f / (2 + f). */
 static inline double as_log_sum(double k, double f, double s, double error) {
-    double square = 0.5 * f * f, tail = s * (square + as_log_tail(s * s)) - square;
+    double square = 0.5 * f * f, z = s * s, tail = s * (square + z * as_log_tail(z)) - square;
     double hi = k * AS_LN2_HI, sum = hi + f, rest = f - (sum - hi);
     return sum + (rest + (tail + (k * AS_LN2_LO + error)));
 }
@@ -279,25 +280,30 @@ static inline double as_trig_reduce(double x, double *rest, double *k) {
     return third;
 }
 
+/* Return (sin(r) - r) / r^3 for z = r^2. */
+static inline double as_sin_tail(double z) {
+    double z2 = z * z, z4 = z2 * z2;
+    double a = (-0x1.5555555555555p-3 + 0x1.1111111110c79p-7 * z) + z2 * (-0x1.a01a019e9ec33p-13 + 0x1.71de37aed723fp-19 * z);
+    double b = (-0x1.ae601e2d09d03p-26 + 0x1.5e109e07e92a6p-33 * z);
+    return a + z4 * b;
+}
+
 static inline double as_sin_near(double r, double rest) {
-    double z = r * r, p = 0x1.5e109e07e92a6p-33;
-    p = p * z + -0x1.ae601e2d09d03p-26;
-    p = p * z + 0x1.71de37aed723fp-19;
-    p = p * z + -0x1.a01a019e9ec33p-13;
-    p = p * z + 0x1.1111111110c79p-7;
-    p = p * z + -0x1.5555555555555p-3;
-    return r + (r * z * p + rest * (1.0 - 0.5 * z));
+    double z = r * r;
+    return r + (r * z * as_sin_tail(z) + rest * (1.0 - 0.5 * z));
+}
+
+/* Return (cos(r) - 1 + r^2 / 2) / r^4 for z = r^2. */
+static inline double as_cos_tail(double z) {
+    double z2 = z * z, z4 = z2 * z2;
+    double a = (0x1.5555555555555p-5 + -0x1.6c16c16c168c9p-10 * z) + z2 * (0x1.a01a019f37f9bp-16 + -0x1.27e4fa02931fcp-22 * z);
+    double b = (0x1.1eeb5780e017fp-29 + -0x1.90734b3d67b0ep-37 * z);
+    return a + z4 * b;
 }
 
 static inline double as_cos_near(double r, double rest) {
-    double z = r * r, p = -0x1.90734b3d67b0ep-37;
-    p = p * z + 0x1.1eeb5780e017fp-29;
-    p = p * z + -0x1.27e4fa02931fcp-22;
-    p = p * z + 0x1.a01a019f37f9bp-16;
-    p = p * z + -0x1.6c16c16c168c9p-10;
-    p = p * z + 0x1.5555555555555p-5;
-    double half = 0.5 * z, sum = 1.0 - half;
-    return sum + (((1.0 - sum) - half) + (z * z * p - r * rest));
+    double z = r * r, half = 0.5 * z, sum = 1.0 - half;
+    return sum + (((1.0 - sum) - half) + (z * z * as_cos_tail(z) - r * rest));
 }
 
 /* Return 0 for |x| <= AS_TRIG_MAX, else NaN: NaN - NaN for NaN, and infinity - infinity otherwise. */
@@ -340,20 +346,24 @@ static inline double as_trig_reducef(double x, double *k) {
     return (x - n * 0x1.921fb54p+0) - n * 0x1.10b4611a62633p-30;
 }
 
+static inline double as_sin_tailf(double z) {
+    double z2 = z * z;
+    return (-0x1.555555545a6fcp-3 + 0x1.11110de879cc7p-7 * z) + z2 * (-0x1.a013a02dc23dap-13 + 0x1.6dbbfd9147dbap-19 * z);
+}
+
 static inline double as_sin_nearf(double r) {
-    double z = r * r, p = 0x1.6dbbfd9147dbap-19;
-    p = p * z + -0x1.a013a02dc23dap-13;
-    p = p * z + 0x1.11110de879cc7p-7;
-    p = p * z + -0x1.555555545a6fcp-3;
-    return r + r * z * p;
+    double z = r * r;
+    return r + r * z * as_sin_tailf(z);
+}
+
+static inline double as_cos_tailf(double z) {
+    double z2 = z * z;
+    return (0x1.5555555502035p-5 + -0x1.6c16bf51e6ac2p-10 * z) + z2 * (0x1.a015c123972bfp-16 + -0x1.25235ecb2a111p-22 * z);
 }
 
 static inline double as_cos_nearf(double r) {
-    double z = r * r, p = -0x1.25235ecb2a111p-22;
-    p = p * z + 0x1.a015c123972bfp-16;
-    p = p * z + -0x1.6c16bf51e6ac2p-10;
-    p = p * z + 0x1.5555555502035p-5;
-    return (1.0 - 0.5 * z) + z * z * p;
+    double z = r * r;
+    return (1.0 - 0.5 * z) + z * z * as_cos_tailf(z);
 }
 
 static inline float as_sinf(float x) {
@@ -388,7 +398,7 @@ static inline double as_tanh(double x) {
 
 static inline float as_tanhf(float x) {
     int64_t i = as_bits(x) & AS_ABS;
-    double a = as_double(i), y = 1.0 - 2.0 / (as_exp_single(2.0 * as_limit(a, 10.0)) + 1.0);
+    double a = as_double(i), y = 1.0 - 2.0 / (as_exp_single(2.0 * as_limit(a, 10.0), 0) + 1.0);
     y = (i < as_bits(0x1p-12) ? a : y) + as_double(i & AS_MASK(i > AS_INF));
     return (float)as_with_sign(y, x);
 }
@@ -396,45 +406,22 @@ static inline float as_tanhf(float x) {
 /* erf: x + x P(x^2 - 1/2) for |x| < 1, else 1 - exp(-x^2) G(|x|). The square is split in an exact one and a rest. G is a
  * polynomial in |x| - 3 for exp(x^2) erfc(x), whose error is minimax in erfc. Beyond 6 erf rounds to 1. */
 static inline double as_erf_near(double t) {
-    double p = 0x1.d806651c36ed7p-35;
-    p = p * t + -0x1.ada821dee806bp-31;
-    p = p * t + 0x1.42b63454d11fcp-27;
-    p = p * t + -0x1.bf8be3bb144b3p-24;
-    p = p * t + 0x1.1ad5d73578eafp-20;
-    p = p * t + -0x1.429e948caf5bfp-17;
-    p = p * t + 0x1.486638c8bd052p-14;
-    p = p * t + -0x1.263991b7b8bd8p-11;
-    p = p * t + 0x1.c82aa249d9604p-9;
-    p = p * t + -0x1.2b902b7b2f446p-6;
-    p = p * t + 0x1.454368017b053p-4;
-    p = p * t + -0x1.1fd16292151fdp-2;
-    return p * t + -0x1.1ae14dc34815ap-5;
+    double t2 = t * t, t4 = t2 * t2;
+    double a = (0x1.454368017b053p-4 + -0x1.2b902b7b2f446p-6 * t) + t2 * (0x1.c82aa249d9604p-9 + -0x1.263991b7b8bd8p-11 * t);
+    double b = (0x1.486638c8bd052p-14 + -0x1.429e948caf5bfp-17 * t) + t2 * (0x1.1ad5d73578eafp-20 + -0x1.bf8be3bb144b3p-24 * t);
+    double c = (0x1.42b63454d11fcp-27 + -0x1.ada821dee806bp-31 * t) + t2 * 0x1.d806651c36ed7p-35;
+    return -0x1.1ae14dc34815ap-5 + t * (-0x1.1fd16292151fdp-2 + t * (a + t4 * (b + t4 * c)));
 }
 
 static inline double as_erfc_factor(double t) {
-    double p = 0x1.5901347dcd939p-45;
-    p = p * t + 0x1.e611041efe4cbp-43;
-    p = p * t + 0x1.4f5858135fa0fp-42;
-    p = p * t + -0x1.31d41ad870c25p-39;
-    p = p * t + -0x1.5fa7428e2c037p-38;
-    p = p * t + -0x1.0a53fbad04eacp-37;
-    p = p * t + 0x1.06c8112b1866cp-34;
-    p = p * t + -0x1.eae35d2cf2f5dp-34;
-    p = p * t + 0x1.7f0ff29d2ffbep-31;
-    p = p * t + -0x1.d76a5d68393cep-29;
-    p = p * t + 0x1.0008f612081fap-26;
-    p = p * t + -0x1.1d116117d4a2ap-24;
-    p = p * t + 0x1.36c28e3d65bf6p-22;
-    p = p * t + -0x1.4b12c15f1837ap-20;
-    p = p * t + 0x1.595db36e399ddp-18;
-    p = p * t + -0x1.60254aa1253c2p-16;
-    p = p * t + 0x1.5e73948f53cc4p-14;
-    p = p * t + -0x1.53dec8c1d0ee9p-12;
-    p = p * t + 0x1.409cc2fd61a01p-10;
-    p = p * t + -0x1.259061bb69181p-8;
-    p = p * t + 0x1.043fe1a971e58p-6;
-    p = p * t + -0x1.bd6ae4d14bbcfp-5;
-    return p * t + 0x1.6e9827d229d89p-3;
+    double t2 = t * t, t4 = t2 * t2;
+    double a = (0x1.6e9827d229d89p-3 + -0x1.bd6ae4d14bbcfp-5 * t) + t2 * (0x1.043fe1a971e58p-6 + -0x1.259061bb69181p-8 * t);
+    double b = (0x1.409cc2fd61a01p-10 + -0x1.53dec8c1d0ee9p-12 * t) + t2 * (0x1.5e73948f53cc4p-14 + -0x1.60254aa1253c2p-16 * t);
+    double c = (0x1.595db36e399ddp-18 + -0x1.4b12c15f1837ap-20 * t) + t2 * (0x1.36c28e3d65bf6p-22 + -0x1.1d116117d4a2ap-24 * t);
+    double d = (0x1.0008f612081fap-26 + -0x1.d76a5d68393cep-29 * t) + t2 * (0x1.7f0ff29d2ffbep-31 + -0x1.eae35d2cf2f5dp-34 * t);
+    double e = (0x1.06c8112b1866cp-34 + -0x1.0a53fbad04eacp-37 * t) + t2 * (-0x1.5fa7428e2c037p-38 + -0x1.31d41ad870c25p-39 * t);
+    double f = (0x1.4f5858135fa0fp-42 + 0x1.e611041efe4cbp-43 * t) + t2 * 0x1.5901347dcd939p-45;
+    return a + t4 * (b + t4 * (c + t4 * (d + t4 * (e + t4 * f))));
 }
 
 static inline double as_erf(double x) {
@@ -450,31 +437,24 @@ static inline double as_erf(double x) {
 }
 
 static inline double as_erf_nearf(double z) {
-    double p = 0x1.4dfb6956f0a3bp-14;
-    p = p * z + -0x1.a55f89707a50bp-11;
-    p = p * z + 0x1.542ab96253fb1p-8;
-    p = p * z + -0x1.b7fb938020f88p-6;
-    p = p * z + 0x1.ce2cefa85ad37p-4;
-    p = p * z + -0x1.81273c6191cd5p-2;
-    return p * z + 0x1.06eba7d8aa037p-3;
+    double z2 = z * z, z4 = z2 * z2;
+    double a = (0x1.06eba7d8aa037p-3 + -0x1.81273c6191cd5p-2 * z) + z2 * (0x1.ce2cefa85ad37p-4 + -0x1.b7fb938020f88p-6 * z);
+    double b = (0x1.542ab96253fb1p-8 + -0x1.a55f89707a50bp-11 * z) + z2 * 0x1.4dfb6956f0a3bp-14;
+    return a + z4 * b;
 }
 
 /* Beyond 4 erf rounds to 1 in single precision. The polynomial is in |x| - 2. */
 static inline double as_erfc_factorf(double t) {
-    double p = 0x1.c0227ee2f333bp-14;
-    p = p * t + -0x1.a8460e065b4b6p-13;
-    p = p * t + 0x1.07fae4b8c76d6p-11;
-    p = p * t + -0x1.e6e84e523daf3p-10;
-    p = p * t + 0x1.66d860d2d328bp-8;
-    p = p * t + -0x1.fa095b01e348dp-7;
-    p = p * t + 0x1.56703ddd40f2cp-5;
-    p = p * t + -0x1.b57198a891001p-4;
-    return p * t + 0x1.05866cb3711f9p-2;
+    double t2 = t * t, t4 = t2 * t2;
+    double a = (0x1.05866cb3711f9p-2 + -0x1.b57198a891001p-4 * t) + t2 * (0x1.56703ddd40f2cp-5 + -0x1.fa095b01e348dp-7 * t);
+    double b = (0x1.66d860d2d328bp-8 + -0x1.e6e84e523daf3p-10 * t) + t2 * (0x1.07fae4b8c76d6p-11 + -0x1.a8460e065b4b6p-13 * t);
+    double c = 0x1.c0227ee2f333bp-14;
+    return a + t4 * (b + t4 * c);
 }
 
 static inline float as_erff(float x) {
     int64_t i = as_bits(x) & AS_ABS;
-    double a = as_limit(as_double(i), 4.0), z = a * a, far = 1.0 - as_exp_single(-z) * as_erfc_factorf(a - 2.0);
+    double a = as_limit(as_double(i), 4.0), z = a * a, far = 1.0 - as_exp_single(-z, 0) * as_erfc_factorf(a - 2.0);
     double y = (a < 1.0 ? a + a * as_erf_nearf(z) : far) + as_double(i & AS_MASK(i > AS_INF));
     return (float)as_with_sign(y, x);
 }
@@ -489,14 +469,10 @@ static inline double as_head(double x, int64_t mask) {
 
 /* Return atanh(s) / s - 1 - s^2 / 3, divided by s^4, for z = s^2. */
 static inline double as_atanh_tail(double z) {
-    double p = 0x1.da8e2456a48b7p-5;
-    p = p * z + 0x1.e01bc8a7f0ccep-5;
-    p = p * z + 0x1.1115454951dd2p-4;
-    p = p * z + 0x1.3b13aa0633c79p-4;
-    p = p * z + 0x1.745d173c51b80p-4;
-    p = p * z + 0x1.c71c71c74d1fcp-4;
-    p = p * z + 0x1.24924924922fcp-3;
-    return p * z + 0x1.999999999999ap-3;
+    double z2 = z * z, z4 = z2 * z2;
+    double a = (0x1.999999999999ap-3 + 0x1.24924924922fcp-3 * z) + z2 * (0x1.c71c71c74d1fcp-4 + 0x1.745d173c51b80p-4 * z);
+    double b = (0x1.3b13aa0633c79p-4 + 0x1.1115454951dd2p-4 * z) + z2 * (0x1.e01bc8a7f0ccep-5 + 0x1.da8e2456a48b7p-5 * z);
+    return a + z4 * b;
 }
 
 /* Return the head of log2(2^k (1 + f)), of at most 26 bits, and the rest in *rest. The reciprocal is 1 / (2 + f). */
@@ -554,13 +530,13 @@ static inline double as_pow(double x, double y) {
     head = as_limit(head, 1200.0);
     double sum = (head + rest) + AS_ROUND, r = head - (sum - AS_ROUND), both = r + rest;
     double lost, power = as_exp_near(both * AS_LN2, ((r - both) + rest) * AS_LN2, &lost);
-    return as_pow_edges(as_scale(power, sum), x, y, plain, invalid, odd);
+    return as_pow_edges(as_scale(power, sum, 0), x, y, plain, invalid, odd);
 }
 
 static inline float as_powf(float x, float y) {
     int64_t invalid, odd, plain = as_pow_is_plain(x, y, &invalid, &odd);
     double k, f = as_log_reduce(as_pick(plain, as_double(as_bits(x) & AS_ABS), 1.0), 0, &k);
     double s = f / (2.0 + f), log = k * AS_LN2 + s * as_log_short(s * s);
-    double power = as_exp_single(as_limit(as_double(as_bits(y) & plain) * log, 200.0));
+    double power = as_exp_single(as_limit(as_double(as_bits(y) & plain) * log, 200.0), 0);
     return (float)as_pow_edges(power, x, y, plain, invalid, odd);
 }
