@@ -231,7 +231,17 @@ STATS = {
     "trim_mean": "F(x, 0.2)",
     "boxcox_llf": "F(0.5, x)",
     "linregress": "F(x, y).slope",
-    "ttest_ind": "F(x, y).statistic",
+    **rows_like("list(F(x, y))", "kendalltau ks_2samp mood pointbiserialr ttest_ind ttest_rel weightedtau wilcoxon"),
+    **rows_like("list(F(x, y, b))", "bartlett f_oneway fligner friedmanchisquare kruskal levene"),
+    **rows_like("F(x, y).statistic", "chatterjeexi cramervonmises_2samp"),
+    **rows_like("list(F(x, y))", "siegelslopes theilslopes"),
+    **rows_like("F(x, 0.3)", "boxcox yeojohnson"),
+    **rows_like("list(F(x))", "combine_pvalues jarque_bera"),
+    "ttest_1samp": "list(F(x, 0.4))",
+    "yeojohnson_llf": "F(0.5, x)",
+    "skewtest": "list(F(np.append(x, y)))",
+    "normaltest": "list(F(np.append(x, y)))",
+    "differential_entropy": "F(np.append(x, y))",
     "sigmaclip": "F(x)[0]",
 }
 NO_ARRAYS = words("""

@@ -6,7 +6,20 @@ Concrete arguments go to SciPy itself. What has no counterpart here is SciPy's o
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.stats import continuous, correlation, density, discrete, multivariate, positive, ranks, summaries
+from anyshape.scipy.stats import (
+    circular,
+    continuous,
+    correlation,
+    density,
+    discrete,
+    hypotheses,
+    multivariate,
+    ordered,
+    positive,
+    ranks,
+    summaries,
+    trimmed,
+)
 from anyshape.scipy.stats.distribution import Family
 from anyshape.support.packages import scipy_stats
 
@@ -14,16 +27,17 @@ FORMS = {**continuous.FORMS, **positive.FORMS, **discrete.FORMS}
 FAMILIES = {name: Family(name, form) for name, form in FORMS.items()} | multivariate.DISTRIBUTIONS
 FUNCTIONS = {
     name: member
-    for module in (summaries, ranks, correlation, density)
+    for module in (summaries, ranks, correlation, density, trimmed, circular, hypotheses, ordered)
     for name, member in vars(module).items()
     if name[0] != "_" and getattr(member, "__module__", "") == module.__name__ and hasattr(scipy_stats, name)
 }
+RANKED = {name: ordered.ranked(name, *row) for name, row in ordered.RANKED.items() if hasattr(scipy_stats, name)}
 _SCIPY = Module(scipy_stats, "scipy.stats")
 
 
 def __getattr__(name: str) -> Any:
     """Return a family of distributions, a function, or what a further name of SciPy stands for."""
-    own = FAMILIES.get(name) or FUNCTIONS.get(name)
+    own = FAMILIES.get(name) or FUNCTIONS.get(name) or RANKED.get(name)
     return own if own is not None else _SCIPY.named(name)
 
 

@@ -70,6 +70,12 @@ OPERANDS = {
 WHOLE = ("bdtri", "eval", "lpmv", "mathieu", "nbdtri", "obl", "pdtri", "pro", "smirnov", "spherical")
 
 
+def in_part(names, one_in):
+    """Return one in so many names as parameters of the gate; the rest is slow."""
+    marks = {True: (), False: pytest.mark.slow}
+    return [pytest.param(name, marks=marks[k % one_in == 0]) for k, name in enumerate(names)]
+
+
 def operands_of(name):
     return OPERANDS.get(name, [X, FAR, X[::-1], FAR[::-1]][: FUNCTIONS[name][0]])
 
@@ -87,7 +93,7 @@ def parts(results):
     return [part for r in results for part in ((r.real, r.imag) if np.iscomplexobj(r) else (r,))]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", in_part(reversed(FUNCTIONS), 2))
 def test_values_are_scipys_at_every_size(name):
     xs = operands_of(name)
     traced = jit(lambda *xs: parts(getattr(special, name)(*xs)))
@@ -127,7 +133,7 @@ def weighted(results):
     return sum(((k + 1) * p * np.array([1.0, 2.0, 4.0])).sum() for k, p in enumerate(parts(results)))
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in WITHOUT])
+@pytest.mark.parametrize("name", in_part([name for name in FUNCTIONS if name not in WITHOUT], 4))
 def test_derivatives_of_two_orders_agree_with_differences(name):
     along = Along(name)
     slope = lambda *xs: along.slope_of(along.loss, xs)

@@ -1,0 +1,367 @@
+"""Define the tests of `scipy.stats` whose statistics are smooth functions of the samples, with SciPy's formulas.
+
+Samples lie along `axis`, and NaN propagates. A result unpacks to the statistic and its probability.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.scipy.stats import tails
+from anyshape.scipy.stats.correlation import SignificanceResult, pearsonr
+from anyshape.scipy.stats.summaries import count_of, floats, kurtosis, skew
+from anyshape.scipy.stats.trimmed import trim_mean
+from anyshape.support.packages import scipy_stats
+from anyshape.transforms.control import check
+
+_stats = falls_through(scipy_stats)
+
+
+def _count(x: Any) -> Any:
+    return count_of(x, -1).astype(x.dtype)
+
+
+def _variance(x: Any) -> Any:
+    return xp.var(x, axis=-1, ddof=1)
+
+
+# -- tests of means
+
+
+@_stats
+def ttest_1samp(
+    a: Any, popmean: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+) -> SignificanceResult:
+    """Return Student's t of the mean of samples against a number, and its probability."""
+    floats("ttest_1samp", a, nan_policy)
+    (x,) = tails.along_last("ttest_1samp", [a], axis, 1)
+    n = _count(x)
+    expected = xp.asarray(popmean)
+    expected = xp.squeeze(expected, axis) if expected.ndim and axis is not None else expected
+    t = (xp.mean(x, axis=-1) - expected) / xp.sqrt(_variance(x) / n)
+    return SignificanceResult(t, tails.student("ttest_1samp", t, n - 1, alternative))
+
+
+@_stats
+def ttest_rel(
+    a: Any, b: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+) -> SignificanceResult:
+    """Return Student's t of the mean of the differences of two related samples, and its probability."""
+    difference = floats("ttest_rel", a, nan_policy) - floats("ttest_rel", b, nan_policy)
+    return ttest_1samp(difference, 0.0, axis, nan_policy, alternative)
+
+
+def _two_means(
+    name: str, means: Any, variances: Any, counts: Any, equal_var: bool, alternative: str
+) -> SignificanceResult:
+    """Return Student's or Welch's t of two means."""
+    (m1, m2), (v1, v2), (n1, n2) = means, variances, counts
+    if equal_var:
+        v1, v2 = xp.where(n1 == 1, 0.0, v1), xp.where(n2 == 1, 0.0, v2)
+        freedom = n1 + n2 - 2.0
+        deviation = xp.sqrt(((n1 - 1) * v1 + (n2 - 1) * v2) / freedom * (1.0 / n1 + 1.0 / n2))
+    else:
+        s1, s2 = v1 / n1, v2 / n2
+        freedom = (s1 + s2) ** 2 / (s1**2 / (n1 - 1) + s2**2 / (n2 - 1))
+        freedom = xp.where(xp.isnan(freedom), 1.0, freedom)
+        deviation = xp.sqrt(s1 + s2)
+    t = (m1 - m2) / deviation
+    return SignificanceResult(t, tails.student(name, t, freedom, alternative))
+
+
+@_stats
+def ttest_ind(
+    a: Any,
+    b: Any,
+    *,
+    axis: Any = 0,
+    equal_var: bool = True,
+    nan_policy: str = "propagate",
+    alternative: str = "two-sided",
+    trim: Any = 0,
+    method: Any = None,
+) -> SignificanceResult:
+    """Return Student's t of the means of two samples, or Welch's without `equal_var`, and its probability."""
+    if method is not None or is_traced(trim) or trim:
+        raise ArgumentError("ttest_ind", "trim or method", "is not available for traced arrays", "leave it out")
+    floats("ttest_ind", a, nan_policy)
+    samples = tails.along_last("ttest_ind", [a, b], axis)
+    means = [xp.mean(x, axis=-1) for x in samples]
+    return _two_means("ttest_ind", means, map(_variance, samples), [_count(x) for x in samples], equal_var, alternative)
+
+
+@_stats
+def ttest_ind_from_stats(
+    mean1: Any,
+    std1: Any,
+    nobs1: Any,
+    mean2: Any,
+    std2: Any,
+    nobs2: Any,
+    equal_var: bool = True,
+    alternative: str = "two-sided",
+) -> SignificanceResult:
+    """Return Student's or Welch's t of two samples with these means, deviations and numbers, and its probability."""
+    means, deviations, counts = (
+        [xp.asarray(x) for x in pair] for pair in ((mean1, mean2), (std1, std2), (nobs1, nobs2))
+    )
+    variances = [s**2 for s in deviations]
+    return _two_means("ttest_ind_from_stats", means, variances, counts, equal_var, alternative)
+
+
+@_stats
+def f_oneway(*samples: Any, axis: Any = 0, equal_var: bool = True) -> SignificanceResult:
+    """Return the F statistic of the means of several samples, and its probability; `equal_var=False` is refused."""
+    if not equal_var:
+        raise ArgumentError("f_oneway", "equal_var=False", "is not available for traced arrays", "leave it out")
+    groups = tails.along_last("f_oneway", samples, axis)
+    whole = xp.concatenate(groups, axis=-1)
+    n, k = _count(whole), len(groups)
+    mean = xp.mean(whole, axis=-1, keepdims=True)
+    between = sum(_count(x) * (xp.mean(x, axis=-1) - mean[..., 0]) ** 2 for x in groups)
+    total = xp.sum((whole - mean) ** 2, axis=-1)
+    f = (between / (k - 1)) / ((total - between) / (n - k))
+    constant = [xp.all(x == x[..., :1], axis=-1) for x in groups]
+    f = xp.where(xp.all(xp.stack(constant), axis=0), np.inf, f)
+    f = xp.where(xp.all(whole == whole[..., :1], axis=-1), np.nan, f)
+    too_few = (n <= k) | (xp.min(xp.stack([_count(x) for x in groups])) == 0)
+    f = xp.where(too_few, np.nan, f).astype(whole.dtype)
+    return SignificanceResult(f, xp.special.fdtrc(k - 1.0, n - k, f).astype(f.dtype))
+
+
+# -- tests of variances
+
+
+@_stats
+def bartlett(*samples: Any, axis: Any = 0) -> SignificanceResult:
+    """Return Bartlett's statistic of equal variances, and its probability."""
+    groups = tails.along_last("bartlett", samples, axis)
+    k = len(groups)
+    counts, variances = [_count(x) for x in groups], [_variance(x) for x in groups]
+    rest = sum(counts) - k
+    pooled = sum((n - 1) * v for n, v in zip(counts, variances, strict=True)) / rest
+    above = rest * xp.log(pooled) - sum((n - 1) * xp.log(v) for n, v in zip(counts, variances, strict=True))
+    below = 1 + 1 / (3 * (k - 1)) * (sum(1 / (n - 1) for n in counts) - 1 / rest)
+    t = above / below
+    return SignificanceResult(xp.maximum(t, 0.0), tails.chi_squared(t, k - 1.0))
+
+
+@_stats
+def levene(*samples: Any, center: str = "median", proportiontocut: Any = 0.05, axis: Any = 0) -> SignificanceResult:
+    """Return Levene's statistic of equal variances, by distances from medians, means or trimmed means."""
+    choice_of("levene", "center", center, ("median", "mean", "trimmed"))
+    middle = {
+        "median": lambda x: xp.median(x, axis=-1, keepdims=True),
+        "mean": lambda x: xp.mean(x, axis=-1, keepdims=True),
+        "trimmed": lambda x: trim_mean(x, proportiontocut, -1)[..., None],
+    }[center]
+    groups = tails.along_last("levene", samples, axis)
+    distances = [xp.abs(x - middle(x)) for x in groups]
+    means, counts = [xp.mean(d, axis=-1) for d in distances], [_count(x) for x in groups]
+    n, k = sum(counts), len(groups)
+    mean = sum(c * m for c, m in zip(counts, means, strict=True)) / n
+    between = sum(c * (m - mean) ** 2 for c, m in zip(counts, means, strict=True))
+    within = sum(xp.sum((d - m[..., None]) ** 2, axis=-1) for d, m in zip(distances, means, strict=True))
+    w = (n - k) * between / ((k - 1.0) * within)
+    return SignificanceResult(w, xp.special.fdtrc(k - 1.0, n - k, w).astype(w.dtype))
+
+
+# -- tests of a normal distribution
+
+
+def _tested_skewness(x: Any) -> Any:
+    """Return D'Agostino's statistic of the skewness, NaN for fewer than 8 samples."""
+    n = _count(x)
+    n = xp.where(n < 8, np.nan, n)
+    y = skew(x, -1) * xp.sqrt((n + 1) * (n + 3) / (6.0 * (n - 2)))
+    beta = 3.0 * (n**2 + 27 * n - 70) * (n + 1) * (n + 3) / ((n - 2.0) * (n + 5) * (n + 7) * (n + 9))
+    square = -1 + xp.sqrt(2 * (beta - 1))
+    y = xp.where(y == 0, 1.0, y) / xp.sqrt(2.0 / (square - 1))
+    return xp.log(y + xp.sqrt(y**2 + 1)) / xp.sqrt(0.5 * xp.log(square))
+
+
+def _tested_kurtosis(x: Any) -> Any:
+    """Return the statistic of Anscombe and Glynn of the kurtosis, NaN for fewer than 5 samples."""
+    n = _count(x)
+    n = xp.where(n < 5, np.nan, n)
+    variance = 24.0 * n * (n - 2) * (n - 3) / ((n + 1) ** 2 * (n + 3) * (n + 5))
+    score = (kurtosis(x, -1, fisher=False) - 3.0 * (n - 1) / (n + 1)) / xp.sqrt(variance)
+    scale = 6.0 * (n * n - 5 * n + 2) / ((n + 7) * (n + 9))
+    beta = scale * xp.sqrt(6.0 * (n + 3) * (n + 5) / (n * (n - 2) * (n - 3)))
+    a = 6.0 + 8.0 / beta * (2.0 / beta + xp.sqrt(1 + 4.0 / beta**2))
+    below = 1 + score * xp.sqrt(2 / (a - 4.0))
+    root = xp.sign(below) * xp.cbrt((1 - 2.0 / a) / xp.abs(xp.where(below == 0, np.nan, below)))
+    return (1 - 2 / (9.0 * a) - root) / xp.sqrt(2 / (9.0 * a))
+
+
+@_stats
+def skewtest(
+    a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+) -> SignificanceResult:
+    """Return a standard normal statistic of the skewness, and its probability; it needs 8 samples."""
+    floats("skewtest", a, nan_policy)
+    z = _tested_skewness(tails.along_last("skewtest", [a], axis, 1)[0])
+    return SignificanceResult(z, tails.normal("skewtest", z, alternative))
+
+
+@_stats
+def kurtosistest(
+    a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+) -> SignificanceResult:
+    """Return a standard normal statistic of the kurtosis, and its probability; it needs 5 samples."""
+    floats("kurtosistest", a, nan_policy)
+    z = _tested_kurtosis(tails.along_last("kurtosistest", [a], axis, 1)[0])
+    return SignificanceResult(z, tails.normal("kurtosistest", z, alternative))
+
+
+@_stats
+def normaltest(a: Any, axis: Any = 0, nan_policy: str = "propagate") -> SignificanceResult:
+    """Return the sum of the squares of the statistics of skewness and kurtosis, and its probability."""
+    floats("normaltest", a, nan_policy)
+    (x,) = tails.along_last("normaltest", [a], axis, 1)
+    statistic = _tested_skewness(x) ** 2 + _tested_kurtosis(x) ** 2
+    return SignificanceResult(statistic, tails.chi_squared(statistic, 2.0))
+
+
+@_stats
+def jarque_bera(x: Any, *, axis: Any = None) -> SignificanceResult:
+    """Return the statistic of Jarque and Bera of skewness and kurtosis, and its probability."""
+    (sample,) = tails.along_last("jarque_bera", [x], axis, 1)
+    centred = sample - xp.mean(sample, axis=-1, keepdims=True)
+    statistic = _count(sample) / 6 * (skew(centred, -1) ** 2 + kurtosis(centred, -1) ** 2 / 4)
+    return SignificanceResult(statistic, tails.chi_squared(statistic, 2.0))
+
+
+# -- tests of frequencies, and of a number with a yes or no
+
+_POWERS = {
+    "pearson": 1, "log-likelihood": 0, "freeman-tukey": -0.5, "mod-log-likelihood": -1, "neyman": -2,
+    "cressie-read": 2 / 3,
+}  # fmt: skip
+
+
+@_stats
+def power_divergence(
+    f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, lambda_: Any = None
+) -> SignificanceResult:
+    """Return the power divergence of frequencies from expected ones, by default their mean, and its probability.
+
+    Sums of both must agree, or CheckError is raised when the program runs. `lambda_` is a number or a name.
+    """
+    if is_traced(lambda_):
+        raise ArgumentError("power_divergence", "lambda_", "is traced", "pass a number or a name")
+    power = 1 if lambda_ is None else _POWERS.get(lambda_, lambda_) if isinstance(lambda_, str) else lambda_
+    if isinstance(power, str):
+        problem = "is not known"
+        raise ArgumentError("power_divergence", f"lambda_={power!r}", problem, f"pass one of {', '.join(_POWERS)}")
+    observed = floats("power_divergence", f_obs)
+    if axis is None:
+        observed, f_exp, axis = xp.ravel(observed), None if f_exp is None else xp.ravel(f_exp), 0
+    if f_exp is None:
+        expected = xp.mean(observed, axis=axis, keepdims=True)
+    else:
+        observed, expected = xp.broadcast_arrays(observed, floats("power_divergence", f_exp))
+        totals = [xp.sum(x, axis=axis) for x in (observed, expected)]
+        tolerance = np.finfo(np.result_type(observed.dtype, expected.dtype)).eps ** 0.5
+        off = xp.abs(totals[0] - totals[1]) / xp.minimum(*totals) > tolerance
+        check(~xp.any(off), "power_divergence: the sums of f_obs and f_exp must agree")
+    if power == 1:
+        terms = (observed - expected) ** 2 / expected
+    elif power == 0:
+        terms = 2.0 * xp.special.xlogy(observed, observed / expected)
+    elif power == -1:
+        terms = 2.0 * xp.special.xlogy(expected, expected / observed)
+    else:
+        terms = observed * ((observed / expected) ** power - 1) / (0.5 * power * (power + 1))
+    statistic = xp.sum(terms, axis=axis)
+    return SignificanceResult(statistic, tails.chi_squared(statistic, count_of(terms, axis) - 1 - ddof))
+
+
+@_stats
+def chisquare(
+    f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, *, sum_check: bool = True
+) -> SignificanceResult:
+    """Return Pearson's chi-squared of frequencies against expected ones, by default their mean; see above."""
+    if not sum_check:
+        raise ArgumentError("chisquare", "sum_check=False", "is not available for traced arrays", "leave it out")
+    return power_divergence(f_obs, f_exp, ddof, axis, "pearson")
+
+
+@_stats
+def pointbiserialr(x: Any, y: Any) -> SignificanceResult:
+    """Return the correlation of truth values and numbers, and the probability of one as large."""
+    return pearsonr(xp.asarray(x).astype(np.float64), y)
+
+
+# -- several probabilities
+
+
+@_stats
+def combine_pvalues(pvalues: Any, method: str = "fisher", weights: Any = None, *, axis: Any = 0) -> SignificanceResult:
+    """Return the statistic of probabilities of independent tests, and its own probability, by a method of SciPy."""
+    choice_of("combine_pvalues", "method", method, tuple(_COMBINED))
+    p, w = xp.broadcast_arrays(floats("combine_pvalues", pvalues), 1.0 if weights is None else weights)
+    if axis is None:
+        p, w, axis = xp.ravel(p), xp.ravel(w), 0
+    return SignificanceResult(*_COMBINED[method](p, w.astype(p.dtype), axis, count_of(p, axis).astype(p.dtype)))
+
+
+def _fisher(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:
+    statistic = -2 * xp.sum(xp.log(p), axis=axis)
+    return statistic, tails.chi_squared(statistic, 2 * n)
+
+
+def _pearson(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:
+    statistic = 2 * xp.sum(xp.log1p(-p), axis=axis)
+    return statistic, xp.special.chdtr(2 * n, -statistic)
+
+
+def _mudholkar_george(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:
+    statistic = -xp.sum(xp.log(p), axis=axis) + xp.sum(xp.log1p(-p), axis=axis)
+    freedom = 5 * n + 4
+    t = statistic * (xp.sqrt(3 / n) / np.pi) * xp.sqrt(freedom / (freedom - 2))
+    return statistic, tails.student("combine_pvalues", t, freedom, "greater")
+
+
+def _tippett(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:
+    statistic = xp.min(p, axis=axis)
+    return statistic, xp.special.betainc(xp.ones_like(n), n, statistic)
+
+
+def _stouffer(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:
+    statistic = xp.sum(w * -xp.special.ndtri(p), axis=axis) / xp.sqrt(xp.sum(w**2, axis=axis))
+    return statistic, tails.normal("combine_pvalues", statistic, "greater")
+
+
+_COMBINED = {
+    "fisher": _fisher,
+    "pearson": _pearson,
+    "mudholkar_george": _mudholkar_george,
+    "tippett": _tippett,
+    "stouffer": _stouffer,
+}
+
+
+@_stats
+def false_discovery_control(ps: Any, *, axis: Any = 0, method: str = "bh") -> Any:
+    """Return probabilities adjusted for the false discovery rate, by Benjamini and Hochberg ("bh") or Yekutieli."""
+    choice_of("false_discovery_control", "method", method, ("bh", "by"))
+    p = floats("false_discovery_control", ps)
+    check(xp.all(p == xp.clip(p, 0.0, 1.0)), "false_discovery_control: ps must be between 0 and 1")
+    if axis is None:
+        p, axis = xp.ravel(p), 0
+    p = xp.moveaxis(p, axis, -1)
+    order = xp.argsort(p, axis=-1, stable=True)
+    position = xp.arange(1, p.shape[-1] + 1).astype(p.dtype)
+    scaled = xp.take_along_axis(p, order, -1) * (_count(p) / position)
+    if method == "by":
+        scaled = scaled * xp.sum(1 / position)
+    least = xp.flip(xp.minimum.accumulate(xp.flip(scaled, -1), axis=-1), -1)
+    back = xp.take_along_axis(least, xp.argsort(order, axis=-1), -1)
+    return xp.moveaxis(xp.clip(back, 0.0, 1.0), -1, axis)

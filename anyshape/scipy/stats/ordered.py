@@ -1,0 +1,214 @@
+"""Define the functions of `scipy.stats` that depend on the order of samples: tests of ranks, slopes, and distances.
+
+A statistic of ranks is a step function of the samples. SciPy computes it when the program runs, and derivatives are 0.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.scipy.stats.correlation import SignificanceResult
+from anyshape.scipy.stats.summaries import count_of, floats
+from anyshape.support.packages import scipy_stats
+from anyshape.tracing.callback import pure_callback
+from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.transforms.control import stop_gradient
+
+_stats = falls_through(scipy_stats)
+# name: the number of samples (None: any), and what `axis` is by default
+RANKED: dict[str, tuple[int | None, int | None]] = {
+    "ansari": (2, 0),
+    "brunnermunzel": (2, 0),
+    "chatterjeexi": (2, 0),
+    "cramervonmises_2samp": (2, 0),
+    "fligner": (None, 0),
+    "friedmanchisquare": (None, 0),
+    "kendalltau": (2, None),
+    "kruskal": (None, 0),
+    "ks_2samp": (2, 0),
+    "mannwhitneyu": (2, 0),
+    "mood": (2, 0),
+    "ranksums": (2, 0),
+    "weightedtau": (2, None),
+    "wilcoxon": (None, 0),
+}
+
+
+class TheilslopesResult(NamedTuple):
+    """Median of slopes, its intercept, and the limits of an interval of confidence, with SciPy's fields."""
+
+    slope: Any
+    intercept: Any
+    low_slope: Any
+    high_slope: Any
+
+
+class SiegelslopesResult(NamedTuple):
+    """Repeated medians of slopes and of intercepts, with SciPy's fields."""
+
+    slope: Any
+    intercept: Any
+
+
+def _both(result: Any) -> tuple[Any, Any]:
+    return result.statistic, result.pvalue
+
+
+@functools.lru_cache(maxsize=256)
+def _dtypes(name: str, kinds: tuple[np.dtype, ...]) -> list[np.dtype]:
+    """Return the dtypes of SciPy's results for samples of these dtypes, as a small call shows them."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        small = [np.sin(np.arange(1.0, 9.0) * (j + 1)).astype(kind) for j, kind in enumerate(kinds)]
+        return [np.asarray(v).dtype for v in _both(getattr(scipy_stats, name)(*small))]
+
+
+def ranked(name: str, count: int | None, default_axis: int | None) -> Callable[..., Any]:
+    """Return the function that calls a test of ranks when the program runs."""
+
+    def function(*samples: Any, axis: Any = default_axis, **options: Any) -> Any:
+        if is_traced(*samples, *options.values()):
+            return _at_run_time(name, count, samples, axis, options)
+        keywords = options if axis == default_axis else {**options, "axis": axis}
+        return getattr(scipy_stats, name)(*samples, **keywords)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return the statistic and the probability of `{name}` along an axis; derivatives are 0."
+    return function
+
+
+def _check_call(name: str, count: int | None, samples: Any, options: Any) -> None:
+    if count is not None and len(samples) != count:
+        raise ArgumentError(name, "the call", f"has {len(samples)} samples", f"pass {count}, and options by name")
+    if is_traced(*options.values()):
+        raise ArgumentError(name, "an option", "is traced", "pass Python values for options")
+
+
+def _at_run_time(name: str, count: int | None, samples: Any, axis: Any, options: Any) -> SignificanceResult:
+    """Return the results of a callback, for all other axes."""
+    _check_call(name, count, samples, options)
+    arrays = [stop_gradient(floats(name, x, options.get("nan_policy", "propagate"))) for x in samples]
+    arrays = [xp.ravel(x) for x in arrays] if axis is None else arrays
+    along = axis or 0
+    batch = xp.broadcast_shapes(*(xp.moveaxis(x, along, -1).shape[:-1] for x in arrays))
+    keywords = {**options, "axis": along} if batch else options
+    kinds = _dtypes(name, tuple(x.dtype for x in arrays))
+
+    def run(*xs: Any) -> tuple[Any, ...]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of small samples, whose results are NaN
+            results = _both(getattr(scipy_stats, name)(*xs, **keywords))
+        return tuple(np.asarray(v, kind) for v, kind in zip(results, kinds, strict=True))
+
+    return SignificanceResult(*pure_callback(run, tuple(ShapeDtypeStruct(batch, kind) for kind in kinds), *arrays))
+
+
+@_stats
+def tiecorrect(rankvals: Any) -> Any:
+    """Return the factor by which ties lessen the variance of a vector of ranks, 1 without ties."""
+    ranks = xp.sort(xp.asarray(rankvals))
+    n = count_of(ranks, 0)
+    equal = xp.sum(ranks[:, None] == ranks[None, :], axis=1).astype(np.float64)
+    return xp.where(n < 2, 1.0, 1.0 - xp.sum(equal**2 - 1) / xp.where(n < 2, 1.0, n**3 - n))
+
+
+# -- slopes
+
+
+def _points(name: str, y: Any, x: Any) -> tuple[Any, Any]:
+    y = xp.ravel(floats(name, y)).astype(np.float64)
+    x = xp.arange(y.shape[0]) * 1.0 if x is None else xp.ravel(floats(name, x)).astype(np.float64)
+    return y, x
+
+
+def _ties(x: Any) -> Any:
+    """Return the sum of k (k - 1) (2 k + 5) over groups of k equal numbers."""
+    k = xp.sum(x[:, None] == x[None, :], axis=1)
+    return xp.sum((k - 1.0) * (2 * k + 5.0))
+
+
+@_stats
+def theilslopes(y: Any, x: Any = None, alpha: Any = 0.95, method: str = "separate") -> TheilslopesResult:
+    """Return the median of the slopes between points, an intercept, and limits of the slope for a confidence.
+
+    For vectors y and x, by default 0, 1 and so on. `method` "joint" takes the median of the intercepts of points.
+    """
+    choice_of("theilslopes", "method", method, ("separate", "joint"))
+    y, x = _points("theilslopes", y, x)
+    dx, dy = (v[:, None] - v[None, :] for v in (x, y))
+    is_pair = dx > 0
+    slopes = xp.sort(dy[is_pair] / dx[is_pair])
+    slope = xp.median(slopes)
+    if method == "joint":
+        intercept = xp.median(y - slope * x)
+    else:
+        intercept = xp.median(y) - slope * xp.median(x)
+    n, total = count_of(y, 0), count_of(slopes, 0)
+    variance = (n * (n - 1) * (2 * n + 5) - _ties(x) - _ties(y)) / 18
+    level = alpha if not is_traced(alpha) and alpha <= 0.5 else 1 - alpha
+    reach = xp.special.ndtri(level / 2.0) * xp.sqrt(variance)
+    upper = xp.minimum(xp.rint((total - reach) / 2.0), total - 1)
+    lower = xp.maximum(xp.rint((total + reach) / 2.0) - 1, 0.0)
+    known = variance >= 0
+    low, high = (slopes[xp.where(known, position, 0.0).astype(np.int64)] for position in (lower, upper))
+    return TheilslopesResult(slope, intercept, xp.where(known, low, np.nan), xp.where(known, high, np.nan))
+
+
+@_stats
+def siegelslopes(y: Any, x: Any = None, method: str = "hierarchical") -> SiegelslopesResult:
+    """Return the repeated median of the slopes between points, and of the intercepts; see `theilslopes`."""
+    choice_of("siegelslopes", "method", method, ("hierarchical", "separate"))
+    y, x = _points("siegelslopes", y, x)
+    dx, dy = (v[:, None] - v[None, :] for v in (x, y))
+    other = dx != 0
+    slopes = xp.where(other, dy / xp.where(other, dx, 1.0), np.nan)
+    slope = xp.median(xp.nanmedian(slopes, axis=1))
+    if method == "hierarchical":
+        return SiegelslopesResult(slope, xp.median(y - slope * x))
+    crossed = xp.where(other, (y * x[:, None] - y[:, None] * x) / xp.where(other, dx, 1.0), np.nan)
+    return SiegelslopesResult(slope, xp.median(xp.nanmedian(crossed, axis=1)))
+
+
+# -- distances of distributions
+
+
+def _cdf_distance(name: str, p: int, values: Any, weights: Any) -> Any:
+    """Return the p-norm of the difference of two distribution functions of samples with weights."""
+    u, v = (floats(name, x).astype(np.float64) for x in values)
+    points = xp.sort(xp.concatenate([u, v]))
+    gaps = xp.diff(points)
+    functions = []
+    for x, w in zip((u, v), weights, strict=True):
+        order = xp.argsort(x)
+        count = xp.searchsorted(x[order], points[:-1], "right")
+        if w is None:
+            functions.append(count / count_of(x, 0))
+        else:
+            sums = xp.concatenate([xp.zeros(1), xp.cumsum(xp.asarray(w)[order] * 1.0)])
+            functions.append(sums[count] / sums[-1])
+    difference = xp.abs(functions[0] - functions[1])
+    if p == 1:
+        return xp.sum(difference * gaps)
+    square = xp.sum(difference**2 * gaps)
+    return xp.where(square == 0, 0.0, xp.sqrt(xp.where(square == 0, 1.0, square)))
+
+
+@_stats
+def wasserstein_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
+    """Return the earth mover's distance of two vectors of samples, which may have weights."""
+    return _cdf_distance("wasserstein_distance", 1, (u_values, v_values), (u_weights, v_weights))
+
+
+@_stats
+def energy_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
+    """Return the energy distance of two vectors of samples, which may have weights; its slope at 0 is 0."""
+    return 2**0.5 * _cdf_distance("energy_distance", 2, (u_values, v_values), (u_weights, v_weights))
