@@ -8,7 +8,7 @@ import scipy.special
 import anyshape.numpy as anp
 from anyshape import jit
 from anyshape.errors import DTypeError
-from anyshape.scipy import interpolate, linalg, special, stats
+from anyshape.scipy import interpolate, linalg, optimize, special, stats
 from anyshape.scipy.spatial import distance
 
 Z = np.array([0.3 + 0.2j, 0.7 - 0.1j, 0.5 + 0.4j])
@@ -27,6 +27,8 @@ TABLE = np.array([0.0, 1.0, 2.0])
         lambda z: stats.multivariate_normal.logpdf(z),
         lambda z: interpolate.interp1d(TABLE, TABLE)(z),
         lambda z: interpolate.CubicSpline(TABLE, TABLE)(z),
+        lambda z: optimize.minimize(lambda p: anp.sum((p - z) ** 2), np.ones(3)).x,
+        lambda z: optimize.brentq(lambda p: p - z[0], 0.0, 1.0),
         lambda z: distance.cdist(z[:, None], z[:, None]),
         lambda z: distance.sqeuclidean(z, 2 * z),
     ],

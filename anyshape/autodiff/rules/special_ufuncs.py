@@ -3,7 +3,7 @@
 `out` is the result. Numbers are chapters and equations of the DLMF, dlmf.nist.gov.
 """
 
-from math import pi, sqrt
+from math import inf, pi, sqrt
 
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise
 from anyshape.autodiff.rules.special import (
@@ -255,6 +255,20 @@ def _inverse(partials, position, operands, sign=1):
     return tuple(derivative(j) for j in range(operands))
 
 
+def _within(low, high, rules):
+    """Return rules of an inverse that SciPy clamps to these bounds where there is no solution: the slope is 0 there."""
+
+    def clamped(rule):
+        def by(*xs_and_out):
+            *xs, out = xs_and_out
+            inside = ew.logical_and(ew.gt(out, ew.lift(low, out)), ew.lt(out, ew.lift(high, out)))
+            return ew.select(inside, rule(*xs, ew.select(inside, out, 1)), 0)
+
+        return by
+
+    return tuple(rule and clamped(rule) for rule in rules)
+
+
 def _poisson_partials(k, m):
     """Return the partial derivatives of gammaincc(k + 1, m), which goes on between the integers, as functions."""
     by_k, by_m = gammainc_partials(k + 1, m)
@@ -303,21 +317,21 @@ DISTRIBUTIONS = {
     "bdtri": (None, None, lambda k, n, y, out: -1 / binomial_density(k, n, out)),
     "nbdtri": (None, None, lambda k, n, y, out: 1 / beta_density(n, k + 1, out)),
     "pdtri": (None, lambda k, y, out: -1 / poisson_density(k, out)),
-    "bdtrik": _inverse(_binomial_partials, 0, 3),
+    "bdtrik": _within(0, inf, _inverse(_binomial_partials, 0, 3)),
     "bdtrin": _inverse(_binomial_partials, 1, 3),
-    "nbdtrik": _inverse(_negative_binomial_partials, 0, 3),
+    "nbdtrik": _within(0, inf, _inverse(_negative_binomial_partials, 0, 3)),
     "nbdtrin": _inverse(_negative_binomial_partials, 1, 3),
-    "pdtrik": _inverse(_poisson_partials, 0, 2),
+    "pdtrik": _within(0, inf, _inverse(_poisson_partials, 0, 2)),
     "btdtria": _inverse(betainc_partials, 0, 3),
     "btdtrib": _inverse(betainc_partials, 1, 3),
     "chdtri": _inverse(chdtr_partials, 1, 2, -1),
     "chdtriv": _inverse(chdtr_partials, 0, 2),
     "fdtri": _inverse(fdtr_partials, 2, 3),
-    "fdtridfd": _inverse(fdtr_partials, 1, 3),
+    "fdtridfd": _within(0, 1e100, _inverse(fdtr_partials, 1, 3)),
     "gdtria": _inverse(gdtr_partials, 0, 3),
     "gdtrib": _inverse(gdtr_partials, 1, 3),
     "gdtrix": _inverse(gdtr_partials, 2, 3),
-    "stdtridf": _inverse(stdtr_partials, 0, 2),
+    "stdtridf": _within(-1e100, 1e10, _inverse(stdtr_partials, 0, 2)),
     "chndtr": (
         lambda x, df, nc, out: _noncentral_density(x, df, nc),
         None,
@@ -328,10 +342,14 @@ DISTRIBUTIONS = {
         None,
         lambda p, df, nc, out: -_noncentral_by_mean(out, df, nc) / _noncentral_density(out, df, nc),
     ),
-    "chndtrinc": (
-        lambda x, df, p, out: -_noncentral_density(x, df, out) / _noncentral_by_mean(x, df, out),
-        None,
-        lambda x, df, p, out: 1 / _noncentral_by_mean(x, df, out),
+    "chndtrinc": _within(
+        1e-300,
+        inf,
+        (
+            lambda x, df, p, out: -_noncentral_density(x, df, out) / _noncentral_by_mean(x, df, out),
+            None,
+            lambda x, df, p, out: 1 / _noncentral_by_mean(x, df, out),
+        ),
     ),
     "nrdtrimn": (
         lambda p, std, x, out: -std * sqrt(2 * pi) * ew.exp(0.5 * ew.square(sp.ndtri(p))),

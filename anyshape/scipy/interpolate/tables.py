@@ -75,7 +75,9 @@ class interp1d(FixedAttributes):
         """Return the values at points x of any shape, whose axes stand where the axis of y was."""
         if self._of_scipy is not None and not is_traced(x):
             return self._of_scipy(x)
-        points = real_floats(x)
+        points = xp.asarray(x)
+        if self.kind in _ORDERS or points.dtype != np.float32:
+            points = real_floats(points)
         v = xp.ravel(points)
         y = self._at(as_value(self.x), as_value(self.y), v)
         below, above = _both(self.fill_value)

@@ -11,6 +11,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.numpy.arrays.fallthrough import refuse
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.at_run_time import solved
 from anyshape.scipy.optimize.objectives import Objective, objective
 from anyshape.scipy.optimize.unknowns import Unknowns, as_tuple, packed, unpacked
@@ -110,7 +111,7 @@ def _traced(fun: Function, unknowns: Unknowns, method: Any, constraints: Any, re
     limits = bounds_of(rest["bounds"])
     run = lambda f: _minimised(f, method, (), rest)
     conditions = lambda f: stationary(grad(f), limits)
-    scalar = lambda x: xp.asarray(fun(x), np.float64).reshape(())
+    scalar = lambda x: real_floats(fun(x)).reshape(())
     x, counts, f = solved("minimize", scalar, unknowns, run, conditions, is_scalar=True)
     return Result(x=x, fun=f(x), jac=packed(grad(f)(x)), **counts)
 
@@ -160,7 +161,7 @@ def minimize_scalar(
         value = lambda x: float(f(np.array([x])))
         return scipy_optimize.minimize_scalar(value, bracket, bounds, (), method, tol, options)
 
-    scalar = lambda x: xp.asarray(fun(x, *further), np.float64).reshape(())
+    scalar = lambda x: real_floats(fun(x, *further)).reshape(())
     unknowns = Unknowns("minimize_scalar", np.float64(0), is_tree=True)
     limits = None if bounds is None else (np.float64(bounds[0]), np.float64(bounds[1]))
     x, counts, f = solved(

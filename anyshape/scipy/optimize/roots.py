@@ -10,6 +10,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.graph.ir.builder import active
+from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.at_run_time import solved
 from anyshape.scipy.optimize.objectives import Objective, objective
 from anyshape.scipy.optimize.unknowns import Unknowns, as_tuple, packed, unpacked
@@ -95,7 +96,7 @@ def root_scalar(
     if active() is None:
         return _root_scalar_of(f, args, method, bracket, fprime, fprime2, x0, x1, xtol, rtol, maxiter, options)
     further = as_tuple(args)
-    closed, params = closed_function("root_scalar", lambda x: xp.asarray(f(x, *further), np.float64), np.float64(0))
+    closed, params = closed_function("root_scalar", lambda x: real_floats(f(x, *further)), np.float64(0))
     starts = {"bracket": bracket, "x0": x0, "x1": x1}
     fixed = {"method": method, "xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
     orders = 2 if method == "halley" else int(method == "newton" or (bracket is None and x1 is None))
@@ -130,7 +131,7 @@ def _concrete(starts: Any) -> dict[str, Any]:
 
 def _scalar_functions(function: Function, orders: int) -> tuple[Function, dict[str, Any]]:
     """Return a compiled function of (x, further arguments), and its exact derivatives."""
-    value = jit(lambda x, *args: xp.asarray(function(x, *args), np.float64).reshape(()))
+    value = jit(lambda x, *args: real_floats(function(x, *args)).reshape(()))
     made, slopes = value, {}
     for name in ("fprime", "fprime2")[:orders]:
         made = slopes[name] = grad(made)

@@ -59,6 +59,7 @@ def _differentiated(name: str, function: Callable[..., Any], v: Any, z: Any, n: 
     order = static_int(n, name, "n")
     if order < 0:
         raise ArgumentError(name, f"n={order}", "is negative", "pass how many times to differentiate")
+    v = xp.asarray(v)  # as in SciPy, an integer makes the result float64
     terms = [sign**k * comb(order, k) * function(v - order + 2 * k, z) for k in range(order + 1)]
     return sum(terms[1:], terms[0]) / 2.0**order
 
