@@ -14,7 +14,7 @@ with collection_paused():
     from anyshape.support.version import __version__ as __version__
     from anyshape.tracing.callback import pure_callback
     from anyshape.tracing.named_dims import Dim, SymbolicScope, symbolic_shape
-    from anyshape.tracing.pytrees import register_pytree_node
+    from anyshape.tracing.pytrees import register_pytree_node, tree_leaves, tree_map
     from anyshape.tracing.shape_struct import ShapeDtypeStruct
     from anyshape.tracing.symbolic_shape import SymbolicShape
     from anyshape.tracing.view import View
@@ -22,7 +22,7 @@ with collection_paused():
     from anyshape.transforms.arguments.specs import eval_shape, symbolic_args_specs, trace
     from anyshape.transforms.check_grads import check_grads
     from anyshape.transforms.checkpoint import checkpoint
-    from anyshape.transforms.control import check, statically_known, stop_gradient
+    from anyshape.transforms.control import check, ravel_pytree, statically_known, stop_gradient
     from anyshape.transforms.control_flow.associative_scan import associative_scan
     from anyshape.transforms.control_flow.conditionals import cond, switch
     from anyshape.transforms.control_flow.loops import fori_loop, map, scan, while_loop
@@ -83,6 +83,7 @@ __all__ = [
     "ops",
     "profile",
     "pure_callback",
+    "ravel_pytree",
     "reduce_window",
     "register_pytree_node",
     "scan",
@@ -92,6 +93,8 @@ __all__ = [
     "symbolic_args_specs",
     "symbolic_shape",
     "trace",
+    "tree_leaves",
+    "tree_map",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -72,6 +72,7 @@ __all__ = [
     "ops",
     "profile",
     "pure_callback",
+    "ravel_pytree",
     "reduce_window",
     "register_pytree_node",
     "scan",
@@ -81,6 +82,8 @@ __all__ = [
     "symbolic_args_specs",
     "symbolic_shape",
     "trace",
+    "tree_leaves",
+    "tree_map",
     "value_and_grad",
     "vjp",
     "vmap",
@@ -186,6 +189,9 @@ def register_pytree_node(
     flatten: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
     unflatten: Callable[[Any, Any], Any] | None = None,
 ) -> _Class: ...
+def tree_leaves(tree: Any) -> list[Any]: ...
+def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any: ...
+def ravel_pytree(tree: _Tree) -> tuple[np.ndarray[Any, Any], Callable[[Any], _Tree]]: ...
 
 # -- derivatives -------------------------------------------------------------------------------------------------
 

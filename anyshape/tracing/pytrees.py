@@ -421,3 +421,39 @@ def scalar_kind(x: Any) -> type | None:
 def is_python_scalar(x: Any) -> bool:
     """Return True for a plain Python number, which takes the dtype of the array that it is combined with."""
     return has_type(x, PYTHON_SCALARS) and not has_type(x, np.generic)
+
+
+# -- functions of users
+
+
+@short_traceback
+def tree_leaves(tree: Any) -> list[Any]:
+    """Return the leaves of a tree in order: everything but the containers. None, texts and functions are none.
+
+    >>> tree_leaves({"w": [1.0, 2.0], "b": (3.0, None), "name": "linear"})
+    [1.0, 2.0, 3.0]
+    """
+    return flatten(tree, "tree_leaves")[0]
+
+
+@short_traceback
+def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """Return the tree of `function(leaf, *others)`, with the leaves of further trees of the same structure.
+
+    Raise ArgumentError for a tree of another structure. The order of keys may differ.
+
+    >>> parameters, gradient = {"w": 1.0, "b": 2.0}, {"b": 10.0, "w": 20.0}
+    >>> tree_map(lambda p, g: p - 0.1 * g, parameters, gradient)
+    {'w': -1.0, 'b': 1.0}
+    """
+    check_callable("tree_map", function)
+    name = f"tree_map({function_name(function)})"
+    leaves, structure = flatten(tree, name)
+    columns = [leaves]
+    for i, other in enumerate(rest, start=2):
+        matched = flatten_as(other, structure)
+        if matched is None:
+            problem = f"has the structure {structure_text(flatten(other)[1])}, not {structure_text(structure)}"
+            raise ArgumentError(name, f"tree {i}", problem, "give trees of the structure of the first one")
+        columns.append(matched)
+    return unflatten(structure, [function(*row) for row in zip(*columns, strict=True)])

@@ -1,4 +1,4 @@
-"""Directives inside a traced function: stop_gradient on trees, and check, which states what must hold."""
+"""Directives inside a traced function: check, which states what must hold, stop_gradient, and vectors of trees."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from anyshape.errors import ArgumentError, CheckError
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.prover.constraints import CHECK, Claim, Verdict
 from anyshape.graph.prover.scope import Scope
+from anyshape.numpy.creation import asarray
+from anyshape.numpy.joining import concatenate
+from anyshape.numpy.movement import ravel, reshape
+from anyshape.numpy.operands.array_queries import size as size_of_array
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import control
 from anyshape.support.true_types import has_type
@@ -33,6 +37,39 @@ def stop_gradient(tree: Any) -> Any:
 
 def _stop_leaf(x: Any) -> Any:
     return control.stop_gradient(x) if isinstance(x, Traced) and is_inexact(x.dtype) else x
+
+
+@short_traceback
+def ravel_pytree(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Return one vector of all elements of a tree, and the function that makes such a tree of a vector.
+
+    The vector has the common dtype of the leaves. The tree of a vector has the shapes and dtypes of the leaves. In a
+    trace, sizes may be symbolic. Raise CheckError for a vector of another length.
+
+    >>> import numpy as np
+    >>> vector, unravel = ravel_pytree({"w": np.ones((2, 2)), "b": np.zeros(1)})
+    >>> print(vector, unravel(2 * vector)["b"])
+    [1. 1. 1. 1. 0.] [0.]
+    """
+    leaves, structure = flatten(tree, "ravel_pytree")
+    arrays = [asarray(x) for x in leaves]
+    vector = concatenate([ravel(x) for x in arrays]) if arrays else asarray([])
+    counts = [size_of_array(x) for x in arrays]
+    kinds = [(x.shape, x.dtype) for x in arrays]
+
+    @short_traceback
+    def unravel(vector: Any) -> Any:
+        vector = asarray(vector)
+        if vector.ndim != 1:
+            raise ArgumentError("unravel", "the vector", f"has {vector.ndim} axes", "pass a vector")
+        check(vector.shape[0] == sum(counts), "the vector must have as many elements as the tree")
+        parts, start = [], 0
+        for count, (shape, dtype) in zip(counts, kinds, strict=True):
+            parts.append(reshape(vector[start : start + count], shape).astype(dtype))
+            start = start + count
+        return unflatten(structure, parts)
+
+    return vector, unravel
 
 
 @short_traceback
