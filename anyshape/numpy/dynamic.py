@@ -163,7 +163,7 @@ def unique(
     occurrence of each. The result is sorted even with sorted=False.
     """
     if not is_traced(ar):
-        options = {"axis": axis, "equal_nan": equal_nan}
+        options = {"axis": axis, "equal_nan": equal_nan} | ({} if sorted else {"sorted": sorted})
         return np.unique(ar, return_index, return_inverse, return_counts, **options)
     flag_of("unique", "sorted", sorted)
     x = ravel(ar) if axis is None else as_traced(ar)

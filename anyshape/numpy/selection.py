@@ -119,6 +119,11 @@ def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
 # -- limits
 
 
+def _without_absent(**options: Any) -> dict[str, Any]:
+    """Return the options that a caller gave."""
+    return {name: x for name, x in options.items() if x is not ABSENT}
+
+
 @stretches_to_out
 @makes_copy
 def clip(
@@ -133,7 +138,7 @@ def clip(
     """
     low, high = _stated(min, a_min), _stated(max, a_max)
     if not is_traced(a, low, high):
-        return np.clip(a, low, high, out=out, **kwargs)
+        return np.clip(a, out=out, **_without_absent(a_min=a_min, a_max=a_max, min=min, max=max), **kwargs)
     refuse_out("clip", out)
     if kwargs:
         advice = "leave them out"

@@ -72,7 +72,7 @@ def test_examples_of_a_batch_have_one_size():
     with pytest.raises(errors.RaggedBatchError):
         batched(np.array([[1.0, -1.0], [2.0, 3.0]]))
     with pytest.raises(errors.ConcretizationError, match="give vmap at least one example"):
-        vmap(ends)(np.ones((0, 2)))
+        vmap(lambda x: ends(x))(np.ones((0, 2)))  # which has no programs yet
 
 
 def few(x, limit=0.0):
@@ -166,3 +166,28 @@ def test_len_chained_and_used_twice_is_exact():
 
     for n in range(7):
         np.testing.assert_array_equal(jit(function)(np.arange(float(n))), function(np.arange(float(n))))
+
+
+def test_a_length_kept_in_a_variable_is_said_once_with_what_to_write(caplog):
+    def keeps(x):
+        n = len(x)
+        return anp.zeros(n) + x
+
+    def loops(x):
+        for _ in range(len(x)):
+            x = x * 2
+        return x
+
+    for function, advice in ((keeps, "write x.shape[0], which may be any size"), (loops, "anyshape.numpy as np")):
+        caplog.clear()
+        compiled = jit(function)
+        for n in (2, 3, 2, 4):
+            compiled(np.ones(n))
+        assert compiled.cache_info().traces == 3
+        (said,) = [record.getMessage() for record in caplog.records if record.name == "anyshape.guards"]
+        assert "Python needs the value of the size x.shape[0]" in said and advice in said
+        assert said.startswith("test_size_decisions.py:")
+    once = jit(lambda x: anp.zeros(x.shape[0]) + x)
+    for n in (2, 3, 4):
+        once(np.ones(n))
+    assert once.cache_info().traces == 1

@@ -12,6 +12,7 @@ import functools
 import itertools
 import logging
 import numbers
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ from anyshape.errors import (
     ShapeError,
     SpecializationError,
 )
-from anyshape.errors.messages import at, operation
+from anyshape.errors.messages import at, line_text, operation
 from anyshape.errors.size_errors import DIVISIONS
 from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.claim_text import OperandAxes, SizeNames
@@ -451,12 +452,12 @@ def _restore(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:
 @functools.lru_cache(maxsize=1024)
 def _warn_about_fixed_size(size: str, where: SourceLine | None) -> None:
     """Warn once per line that each value of the size will have a trace of its own."""
-    _LOG.warning(
-        "%s: Python needs the value of the size %s, so each value is traced separately "
-        "(functions of `import anyshape.numpy as np` take sizes as they are, as in np.zeros(x.shape))",
-        where,
-        size,
-    )
+    advice = "functions of `import anyshape.numpy as np` take sizes as they are, as in np.zeros(x.shape)"
+    asked = re.fullmatch(r"len\((\w[\w.]*)\)", "" if where is None else where.expression)
+    if asked is not None and f"range({asked[0]}" not in line_text(where):
+        advice = f"Python's len gives an int: write {asked[1]}.shape[0], which may be any size"
+    text = "%s: Python needs the value of the size %s, so each value is traced separately (%s)"
+    _LOG.warning(text, where, size, advice)
 
 
 class SymbolicSize:
