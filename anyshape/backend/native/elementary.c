@@ -10,7 +10,7 @@
  * limited and selected as integers wherever an operation could raise a flag, and NaN and infinity reach the result
  * by arithmetic.
  *
- * Functions of float compute in double and round once.
+ * Functions of float compute in double and round once, except exp, log and tanh.
  *
  * Sources: arguments are reduced after Cody and Waite (Software Manual for the Elementary Functions, 1980). Sums of two
  * parts are those of Dekker (1971) and Knuth (TAOCP 2, 4.2.2). Polynomials are minimax, by fpminimax of Sollya.
@@ -30,6 +30,8 @@
 
 #define AS_ABSF 0x7fffffff
 #define AS_INFF 0x7f800000
+#define AS_ONEF 0x3f800000
+#define AS_ROUNDF 0x1.8p23f
 
 static inline int64_t as_bits(double x) {
     int64_t i;
@@ -156,14 +158,40 @@ static inline double as_expm1_short(double r) {
     return r + r * r * as_exp_tail_short(r);
 }
 
-/* Return exp(x) for |x| < 700 with a relative error of 2^-32, or NaN or infinity of the bits in `fixed`. */
-static inline double as_exp_single(double x, int64_t fixed) {
-    double k = x * AS_LOG2E + AS_ROUND, scale = as_double(as_bits(as_power_of_two(k)) | fixed);
-    return (1.0 + as_expm1_short(x - (k - AS_ROUND) * AS_LN2)) * scale;
+/* Return exp(x) for |x| < 700 with a relative error of 2^-32. */
+static inline double as_exp_single(double x) {
+    double k = x * AS_LOG2E + AS_ROUND;
+    return (1.0 + as_expm1_short(x - (k - AS_ROUND) * AS_LN2)) * as_power_of_two(k);
+}
+
+/* The steps of as_exp in single precision: ln 2 has 15 bits in its first part, for |k| <= 150. */
+#define AS_LN2_HIF 0x1.62e4p-1f
+#define AS_LN2_LOF 0x1.7f7d1cp-20f
+#define AS_LOG2EF 0x1.715476p+0f
+
+/* Return (exp(r) - 1 - r) / r^2. */
+static inline float as_exp_halff(float r) {
+    float r2 = r * r, a = 0x1.555502p-5f + 0x1.110ff4p-7f * r, b = 0x1.6d2e1ap-10f + 0x1.a262a8p-13f * r;
+    return 0.5f + 0x1.555556p-3f * r + r2 * (a + r2 * b);
+}
+
+/* Return the bits of x where it is NaN or infinity, else 0. */
+static inline int32_t as_fixedf(float x) {
+    int32_t i = as_bitsf(x);
+    return (((i & AS_ABSF) > AS_INFF) | (i == AS_INFF)) ? i : 0;
+}
+
+static inline float as_limitf(float x, float most) {
+    int32_t a = as_bitsf(x) & AS_ABSF;
+    return as_float((a < as_bitsf(most) ? a : as_bitsf(most)) | (as_bitsf(x) ^ a));
 }
 
 static inline float as_expf(float x) {
-    return (float)as_exp_single(as_limit(x, 200.0), as_fixed(x));
+    float v = as_limitf(x, 104.0f), k = v * AS_LOG2EF + AS_ROUNDF, n = k - AS_ROUNDF;
+    float hi = v - n * AS_LN2_HIF, lo = n * AS_LN2_LOF, r = hi - lo;
+    uint32_t bits = (uint32_t)as_bitsf(k), half = bits >> 1;
+    float first = as_float(((int32_t)(half << 23) + AS_ONEF) | as_fixedf(x));
+    return (1.0f + (hi + (r * r * as_exp_halff(r) - lo))) * first * as_float((int32_t)((bits - half) << 23) + AS_ONEF);
 }
 
 /* expm1: 2^k (1 + p) - 1 = (2^k - 1) + 2^k p, or twice the half of it, as 2^1024 is no double. */
@@ -241,9 +269,20 @@ static inline double as_log_single(double x, int64_t ordinary) {
     return k * AS_LN2 + s * as_log_short(s * s);
 }
 
+/* The steps of as_log in single precision. */
 static inline float as_logf(float x) {
-    int64_t i = as_bits(x);
-    return (float)as_log_single(x, AS_MASK(i > 0) & AS_MASK(i < AS_INF));
+    int32_t i = as_bitsf(x), ordinary = -(int32_t)(i > 0) & -(int32_t)(i < AS_INFF), fixed = as_fixedf(x);
+    int32_t shift = -(int32_t)(i < 0x00800000) & 25, zero = -(int32_t)((i & AS_ABSF) == 0);
+    float v = as_float((i & ordinary) | (AS_ONEF & ~ordinary)) * as_float(AS_ONEF + (shift << 23));
+    int32_t j = as_bitsf(v) + (AS_ONEF - 0x3f3504f3);
+    float k = as_float(as_bitsf(AS_ROUNDF) + (int32_t)((uint32_t)j >> 23) - shift) - (AS_ROUNDF + 127.0f);
+    float f = as_float((j & 0x007fffff) + 0x3f3504f3) - 1.0f;
+    int32_t above = fixed | (as_bitsf(-1.0f) & zero) | (as_bitsf(f) & ordinary);
+    int32_t below = (AS_ONEF & -(int32_t)(fixed != 0)) | (as_bitsf(2.0f + f) & ordinary);
+    float s = as_float(above) / as_float(below), z = s * s, square = 0.5f * f * f;
+    float tail = s * (square + z * (0x1.55555cp-1f + z * (0x1.997b9ep-2f + z * 0x1.2ef64cp-2f))) - square;
+    float hi = k * AS_LN2_HIF, sum = hi + f;
+    return sum + ((f - (sum - hi)) + (tail + k * AS_LN2_LOF));
 }
 
 /* log1p: 1 + x = u + c for a rounded sum u and its error c, which adds c / u. Where u is near 1, f is x itself. */
@@ -396,11 +435,20 @@ static inline double as_tanh(double x) {
     return as_with_sign(y + as_double(i & AS_MASK(i > AS_INF)), x);
 }
 
+/* The steps of as_tanh in single precision. */
 static inline float as_tanhf(float x) {
-    int64_t i = as_bits(x) & AS_ABS;
-    double a = as_double(i), y = 1.0 - 2.0 / (as_exp_single(2.0 * as_limit(a, 10.0), 0) + 1.0);
-    y = (i < as_bits(0x1p-12) ? a : y) + as_double(i & AS_MASK(i > AS_INF));
-    return (float)as_with_sign(y, x);
+    int32_t i = as_bitsf(x) & AS_ABSF;
+    float a = as_limitf(as_float(i), 10.0f), k = a * (2.0f * AS_LOG2EF) + AS_ROUNDF, n = k - AS_ROUNDF;
+    float hi = 2.0f * a - n * AS_LN2_HIF, lo = n * AS_LN2_LOF, r = hi - lo, error = (hi - r) - lo;
+    float scale = as_float((int32_t)((uint32_t)as_bitsf(k) << 23) + AS_ONEF), one = 1.0f + r;
+    float rest = ((1.0f - one) + r) + (error + r * r * as_exp_halff(r)), e = one + rest;
+    float high = e * scale, below = high + 1.0f, low = (rest - (e - one)) * scale + (1.0f - (below - high)), z = a * a;
+    _Bool small = i < as_bitsf(0.5625f);
+    float above = small ? a * z * (-0x1.555554p-2f + -0x1.98617cp-10f * z) : -2.0f;
+    float quotient = above / (small ? 1.0f + 0x1.9e61a4p-2f * z : below), base = small ? a : 1.0f, y = base + quotient;
+    y += ((base - y) + quotient) + (small ? 0.0f : 0.5f * quotient * quotient * low);
+    y += as_float(i & -(int32_t)(i > AS_INFF));
+    return as_float(as_bitsf(y) | (as_bitsf(x) ^ i));
 }
 
 /* erf: x + x P(x^2 - 1/2) for |x| < 1, else 1 - exp(-x^2) G(|x|). The square is split in an exact one and a rest. G is a
@@ -454,7 +502,7 @@ static inline double as_erfc_factorf(double t) {
 
 static inline float as_erff(float x) {
     int64_t i = as_bits(x) & AS_ABS;
-    double a = as_limit(as_double(i), 4.0), z = a * a, far = 1.0 - as_exp_single(-z, 0) * as_erfc_factorf(a - 2.0);
+    double a = as_limit(as_double(i), 4.0), z = a * a, far = 1.0 - as_exp_single(-z) * as_erfc_factorf(a - 2.0);
     double y = (a < 1.0 ? a + a * as_erf_nearf(z) : far) + as_double(i & AS_MASK(i > AS_INF));
     return (float)as_with_sign(y, x);
 }
@@ -537,6 +585,6 @@ static inline float as_powf(float x, float y) {
     int64_t invalid, odd, plain = as_pow_is_plain(x, y, &invalid, &odd);
     double k, f = as_log_reduce(as_pick(plain, as_double(as_bits(x) & AS_ABS), 1.0), 0, &k);
     double s = f / (2.0 + f), log = k * AS_LN2 + s * as_log_short(s * s);
-    double power = as_exp_single(as_limit(as_double(as_bits(y) & plain) * log, 200.0), 0);
+    double power = as_exp_single(as_limit(as_double(as_bits(y) & plain) * log, 200.0));
     return (float)as_pow_edges(power, x, y, plain, invalid, odd);
 }
