@@ -8,6 +8,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import axis_of, is_traced, result_type, sizes
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops.core.apply import context_of
@@ -63,6 +64,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     if initial is not None and (is_traced(initial) or initial != 0):
         raise ArgumentError("cumulative_trapezoid", f"initial={initial!r:.30}", "is not None or 0", "pass 0")
     y, steps, along = _samples("cumulative_trapezoid", y, x, axis)
+    context_of("cumulative_trapezoid", y).require(at_least(sizes(y)[-1], 1), "a sample is needed along the axis")
     areas = (dx if steps is None else steps) * (y[..., 1:] + y[..., :-1]) / 2.0
     return _accumulated(areas, initial, along)
 

@@ -9,9 +9,11 @@ from typing import Any
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.graph.sizes import expr
 from anyshape.numpy.linalg.solving import as_matrices, in_one_dtype
-from anyshape.numpy.operands.promotion import choice_of, is_traced, static_int
+from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes, static_int
 from anyshape.ops import linear_systems as ls
+from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.factoring import refuse_option
 from anyshape.scipy.linalg.solving import in_double
 from anyshape.scipy.linalg.structured import toeplitz
@@ -137,8 +139,11 @@ def solve_circulant(
         if value != default:
             raise refuse_option("solve_circulant", option, value)
     column, right = in_one_dtype("solve_circulant", c, b)
-    scale = xp.fft.fft(column)
-    x = xp.fft.ifft(xp.fft.fft(right, axis=0) / (scale if right.ndim == 1 else scale[:, None]), axis=0)
+    size = column.shape[0]
+    points = xp.maximum(size, 1)  # of transforms
+    scale = xp.fft.fft(column, points)
+    x = xp.fft.fft(right, points, axis=0) / (scale if right.ndim == 1 else scale[:, None])
+    x = xp.fft.ifft(x, axis=0)[:size]
     return x if right.dtype.kind == "c" else xp.real(x).astype(right.dtype)
 
 
@@ -156,6 +161,8 @@ def eigh_tridiagonal(
         raise refuse_option("eigh_tridiagonal", "select", select)
     chosen = slice(None) if select == "a" else slice(select_range[0], select_range[1] + 1)
     diagonal, beside = in_one_dtype("eigh_tridiagonal", d, e)
+    counts = sizes(diagonal)[0], expr.add(sizes(beside)[0], 1)
+    context_of("eigh_tridiagonal", diagonal, beside).require_equal(*counts, "d has one more element than e")
     matrix = xp.diag(diagonal) + xp.diag(beside, -1) + xp.diag(beside, 1)
     if eigvals_only:
         return xp.linalg.eigvalsh(matrix)[chosen]

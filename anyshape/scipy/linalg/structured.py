@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from anyshape import numpy as xp
-from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.sizes import expr
+from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
+from anyshape.ops.core.apply import context_of
 from anyshape.support.packages import scipy_linalg
+
+
+def _require(name: str, x: Any, least: int, why: str) -> None:
+    """Demand a least number of elements."""
+    context_of(name, x).require(at_least(sizes(x)[0], least), why)
 
 
 def block_diag(*arrs: Any) -> Any:
@@ -69,6 +79,7 @@ def companion(a: Any) -> Any:
     """Return the matrix whose characteristic polynomial has these coefficients, highest power first."""
     if not is_traced(a):
         return scipy_linalg.companion(a)
+    _require("companion", a, 2, "the polynomial has a coefficient beside the highest one")
     row = -a[1:] / (1.0 * a[0])
     size = row.shape[0]
     below = xp.eye(size, k=-1, dtype=row.dtype)
@@ -118,8 +129,10 @@ def dft(n: Any, scale: Any = None) -> Any:
     if not is_traced(n):
         return scipy_linalg.dft(n, scale)
     choice_of("dft", "scale", scale, (None, "sqrtn", "n"))
-    norm = {None: "backward", "sqrtn": "ortho", "n": "forward"}[scale]
-    return xp.fft.fft(xp.eye(n), axis=0, norm=norm)
+    index, size = xp.arange(n), xp.maximum(n, 1)
+    turns = xp.mod(index[:, None] * index[None, :], size)  # exact, where the angle itself would be rounded
+    matrix = xp.exp((-2j * np.pi) * (turns / size))
+    return matrix / {None: 1.0, "sqrtn": xp.sqrt(size), "n": size}[scale]
 
 
 def fiedler(a: Any) -> Any:
@@ -133,8 +146,12 @@ def leslie(f: Any, s: Any) -> Any:
     """Return the matrix with first row f and the subdiagonal s, of a population by age."""
     if not is_traced(f, s):
         return scipy_linalg.leslie(f, s)
-    first = xp.asarray(f)
-    below = xp.diag(xp.asarray(s))
+    first, rates = xp.asarray(f), xp.asarray(s)
+    _require("leslie", rates, 1, "s has an element")
+    context_of("leslie", first, rates).require_equal(
+        sizes(first)[0], expr.add(sizes(rates)[0], 1), "f has one more element than s"
+    )
+    below = xp.diag(rates)
     column = xp.zeros((below.shape[0], 1), below.dtype)
     return xp.concatenate([first[None, :], xp.concatenate([below, column], axis=1)])
 

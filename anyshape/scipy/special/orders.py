@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, DTypeError
+from anyshape.graph.ir.builder import user_line
 from anyshape.numpy import special as core
 from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import static_int
@@ -116,17 +117,19 @@ def kelvin(x: Any) -> tuple[Any, Any, Any, Any]:
 
 @_special
 def diric(x: Any, n: Any) -> Any:
-    """Return sin(n x / 2) / (n sin(x / 2)), the Dirichlet kernel for an integer n, 1 or -1 at its poles."""
-    count = static_int(n, "diric", "n")
-    x = real_floats(x)
-    if count <= 0:
-        return xp.full_like(x, np.nan)
+    """Return sin(n x / 2) / (n sin(x / 2)), the Dirichlet kernel for positive integers n, and NaN for other numbers.
+
+    At its poles it is 1 or -1.
+    """
+    x, n = xp.asarray(x).astype(np.float64), xp.asarray(n)
+    known = (n > 0) & (n == xp.floor(n))
+    count = xp.where(known, n, 1)
     below = xp.sin(x / 2)
     is_pole = xp.abs(below) < 1e-15
     regular = xp.sin(count * x / 2) / (count * xp.where(is_pole, 1.0, below))
     turns = xp.rint(x / (2 * pi))
     sign = xp.where((turns * (count - 1)) % 2 == 0, 1.0, -1.0)
-    return xp.where(is_pole, sign, regular)
+    return xp.where(known, xp.where(is_pole, sign, regular), np.nan)
 
 
 @_special
@@ -141,6 +144,8 @@ def factorial2(n: Any, exact: bool = False, extend: str = "zero") -> Any:
     if exact:
         raise ArgumentError("factorial2", "exact=True", "is not available for traced arrays", "leave it out")
     n = xp.asarray(n)
+    if n.dtype.kind not in "iu":
+        raise DTypeError("factorial2", f"n is {n.dtype}", "convert it to integers with astype", user_line())
     inside = xp.where(n < 0, 0, n)
     value = 2.0 ** (inside / 2) * core.gamma(inside / 2 + 1.0)
     odd = xp.where(inside % 2 == 1, (2 / pi) ** 0.5, 1.0)

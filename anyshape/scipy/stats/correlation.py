@@ -17,7 +17,7 @@ from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.stats.ranks import rankdata
-from anyshape.scipy.stats.summaries import count_of, floats
+from anyshape.scipy.stats.summaries import count_of, filled_up, floats
 from anyshape.support.packages import scipy_stats
 
 _stats = falls_through(scipy_stats)
@@ -85,7 +85,8 @@ def pearsonr(
     half = count_of(x, axis) / 2 - 1
     safe = xp.where(half > 0, half, 1.0)
     tail = 2 * xp.special.betainc(safe, safe, (1 - xp.abs(r)) / 2)
-    return SignificanceResult(r, xp.where(half > 0, tail, 1.0).astype(r.dtype))
+    known = xp.where(half > 0, tail, xp.where(xp.isnan(r), np.nan, 1.0))
+    return SignificanceResult(r, known.astype(r.dtype))
 
 
 @_stats
@@ -116,7 +117,7 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> LinregressResu
     if x.ndim != 1:
         raise ArgumentError("linregress", "x", f"has {x.ndim} axes", "pass vectors")
     context_of("linregress", x, y).require_equal(sizes(x)[0], sizes(y)[0], "x and y have equal lengths")
-    x, y = real_floats(x), real_floats(y)
+    x, y = (filled_up(real_floats(v), 0, 2) for v in (x, y))
     n = count_of(x, 0)
     mean_x, mean_y = xp.mean(x), xp.mean(y)
     dx, dy = x - mean_x, y - mean_y
@@ -129,7 +130,8 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> LinregressResu
     error = xp.where(freedom > 0, xp.sqrt((1 - r**2) * yy / xx / some), 0.0)
     tiny = 1.0e-20
     t = r * xp.sqrt(some / ((1.0 - r + tiny) * (1.0 + r + tiny)))
-    pvalue = xp.where(freedom > 0, _two_sided(t, some), xp.where(y[0] == y[1], 1.0, 0.0))
+    pvalue = xp.where(freedom > 0, _two_sided(t, some), xp.where(yy == 0, 1.0, 0.0))
+    pvalue, error = (xp.where(xp.isnan(slope), np.nan, v) for v in (pvalue, error))
     line = LinregressResult(slope, mean_y - slope * mean_x, r, pvalue, error)
     line.intercept_stderr = error * xp.sqrt(xx + mean_x**2)
     return line

@@ -8,6 +8,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.sizes import expr
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced, result_type, sizes
 from anyshape.ops.core.apply import context_of
@@ -27,6 +29,8 @@ class gaussian_kde:
         data = xp.atleast_2d(xp.asarray(dataset))
         self.dataset = data if data.dtype.kind in "fc" else data.astype(result_type(data, 1.0))
         self.d, self.n = self.dataset.shape
+        many = at_least(expr.mul(*sizes(self.dataset)), 2)
+        context_of("gaussian_kde", self.dataset).require(many, "dataset has several elements")
         self._raw_weights = weights
         if weights is not None:
             weights = real_floats(weights)

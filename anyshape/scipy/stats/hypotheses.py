@@ -15,7 +15,7 @@ from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.scipy.stats import tails
 from anyshape.scipy.stats.correlation import SignificanceResult, pearsonr
-from anyshape.scipy.stats.summaries import count_of, floats, kurtosis, skew
+from anyshape.scipy.stats.summaries import count_of, filled_up, floats, kurtosis, skew
 from anyshape.scipy.stats.trimmed import trim_mean
 from anyshape.support.packages import scipy_stats
 from anyshape.transforms.control import check
@@ -296,7 +296,8 @@ def chisquare(
 @_stats
 def pointbiserialr(x: Any, y: Any) -> SignificanceResult:
     """Return the correlation of truth values and numbers, and the probability of one as large."""
-    return pearsonr(xp.asarray(x).astype(np.float64), y)
+    first, second = (filled_up(floats("pointbiserialr", v), 0, 2) for v in (xp.asarray(x).astype(np.float64), y))
+    return pearsonr(first, second)
 
 
 # -- several probabilities
@@ -309,7 +310,9 @@ def combine_pvalues(pvalues: Any, method: str = "fisher", weights: Any = None, *
     p, w = xp.broadcast_arrays(floats("combine_pvalues", pvalues), 1.0 if weights is None else weights)
     if axis is None:
         p, w, axis = xp.ravel(p), xp.ravel(w), 0
-    return SignificanceResult(*_COMBINED[method](p, w.astype(p.dtype), axis, count_of(p, axis).astype(p.dtype)))
+    n = count_of(p, axis).astype(p.dtype)
+    results = _COMBINED[method](p, w.astype(p.dtype), axis, n)
+    return SignificanceResult(*(xp.where(n == 0, np.nan, x) for x in results))
 
 
 def _fisher(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:

@@ -14,10 +14,12 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
+from anyshape.ops.core.apply import context_of
 from anyshape.scipy.stats.correlation import SignificanceResult
-from anyshape.scipy.stats.summaries import count_of, floats
+from anyshape.scipy.stats.summaries import count_of, filled_up, floats
 from anyshape.support.packages import scipy_stats
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
@@ -143,16 +145,17 @@ def theilslopes(y: Any, x: Any = None, alpha: Any = 0.95, method: str = "separat
     For vectors y and x, by default 0, 1 and so on. `method` "joint" takes the median of the intercepts of points.
     """
     choice_of("theilslopes", "method", method, ("separate", "joint"))
-    y, x = _points("theilslopes", y, x)
+    y, x = (filled_up(v, 0) for v in _points("theilslopes", y, x))
     dx, dy = (v[:, None] - v[None, :] for v in (x, y))
     is_pair = dx > 0
     slopes = xp.sort(dy[is_pair] / dx[is_pair])
+    total, slopes = count_of(slopes, 0), filled_up(slopes, 0)
     slope = xp.median(slopes)
     if method == "joint":
         intercept = xp.median(y - slope * x)
     else:
         intercept = xp.median(y) - slope * xp.median(x)
-    n, total = count_of(y, 0), count_of(slopes, 0)
+    n = count_of(y, 0)
     variance = (n * (n - 1) * (2 * n + 5) - _ties(x) - _ties(y)) / 18
     level = alpha if not is_traced(alpha) and alpha <= 0.5 else 1 - alpha
     reach = xp.special.ndtri(level / 2.0) * xp.sqrt(variance)
@@ -167,7 +170,7 @@ def theilslopes(y: Any, x: Any = None, alpha: Any = 0.95, method: str = "separat
 def siegelslopes(y: Any, x: Any = None, method: str = "hierarchical") -> SiegelslopesResult:
     """Return the repeated median of the slopes between points, and of the intercepts; see `theilslopes`."""
     choice_of("siegelslopes", "method", method, ("hierarchical", "separate"))
-    y, x = _points("siegelslopes", y, x)
+    y, x = (filled_up(v, 0) for v in _points("siegelslopes", y, x))
     dx, dy = (v[:, None] - v[None, :] for v in (x, y))
     other = dx != 0
     slopes = xp.where(other, dy / xp.where(other, dx, 1.0), np.nan)
@@ -184,6 +187,8 @@ def siegelslopes(y: Any, x: Any = None, method: str = "hierarchical") -> Siegels
 def _cdf_distance(name: str, p: int, values: Any, weights: Any) -> Any:
     """Return the p-norm of the difference of two distribution functions of samples with weights."""
     u, v = (floats(name, x).astype(np.float64) for x in values)
+    for x in (u, v):
+        context_of(name, x).require(at_least(sizes(x)[0], 1), "samples are needed")
     points = xp.sort(xp.concatenate([u, v]))
     gaps = xp.diff(points)
     functions = []

@@ -9,7 +9,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.scipy.stats.summaries import floats
+from anyshape.scipy.stats.summaries import filled_up, floats
 from anyshape.support.packages import scipy_stats
 
 _stats = falls_through(scipy_stats)
@@ -89,8 +89,9 @@ def mode(a: Any, axis: Any = 0, nan_policy: str = "propagate", keepdims: bool = 
     x, along = (xp.ravel(x), 0) if axis is None else (x, axis)
     rank = x.ndim
     x = xp.moveaxis(x, along, -1)
-    runs = _runs(x)
+    runs = _runs(filled_up(x, -1) if x.dtype.kind in "fc" else x)
     counts = runs.last - runs.first + 1
+    counts = xp.where(xp.asarray(x.shape[-1]) == 0, 0, counts)
     best = xp.argmax(counts, axis=-1, keepdims=True)
     value, count = (xp.take_along_axis(v, best, -1) for v in (runs.samples, counts))
     if keepdims and axis is None:

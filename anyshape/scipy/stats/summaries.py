@@ -49,6 +49,15 @@ def count_of(x: Any, axis: Any) -> Any:
     return xp.asarray(total, dtype=np.float64)
 
 
+def filled_up(x: Any, axis: Any, least: int = 1) -> Any:
+    """Return samples with NaN behind fewer than so many, which make the result NaN, as SciPy's is."""
+    if axis is None:
+        return filled_up(xp.ravel(x), 0, least)
+    after = [(0, 0)] * x.ndim
+    after[axis] = (0, xp.maximum(least - x.shape[axis], 0))
+    return xp.pad(x, after, constant_values=np.nan)
+
+
 def _central(x: Any, order: int, axis: Any, keepdims: Any = False) -> Any:
     """Return a central moment; the first is exactly 0, and the one of order 0 exactly 1."""
     if order < 2:
@@ -242,7 +251,11 @@ def iqr(
 ) -> Any:
     """Return the distance of two percentiles, by default the interquartile range."""
     x = floats("iqr", x, nan_policy)
-    low, high = xp.percentile(x, rng, axis=axis, method=interpolation, keepdims=keepdims)
+    rank = x.ndim
+    x, along = filled_up(x, axis), 0 if axis is None else axis
+    low, high = xp.percentile(x, rng, axis=along, method=interpolation, keepdims=keepdims)
+    if keepdims and axis is None:
+        low, high = (xp.reshape(v, (1,) * rank) for v in (low, high))
     return ((high - low) / _scale(scale, 1.3489795003921634)).astype(x.dtype)
 
 

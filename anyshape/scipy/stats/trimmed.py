@@ -10,7 +10,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import choice_of, static_int
-from anyshape.scipy.stats.summaries import count_of, floats
+from anyshape.scipy.stats.summaries import count_of, filled_up, floats
 from anyshape.support.packages import scipy_stats
 from anyshape.transforms.control import check
 from anyshape.transforms.control_flow.loops import while_loop
@@ -196,7 +196,7 @@ def scoreatpercentile(
     x = floats("scoreatpercentile", a)
     if limit:
         x = x[(limit[0] <= x) & (x <= limit[1])]
-    return xp.percentile(x, per, axis=axis, method=method)
+    return xp.percentile(filled_up(x, axis), per, axis=axis or 0, method=method)
 
 
 @_stats

@@ -64,3 +64,22 @@ def test_riccati_equations_are_batched_complex_and_differentiated_twice():
         check_grads(curved, (1.2,), order=2, rtol=1e-4)
         with pytest.raises(ArgumentError, match="e='a matrix'"):
             jit(function)(a, b, q, r, np.eye(3))
+
+
+def test_sizes_that_scipy_refuses_are_refused_and_empty_ones_served():
+    for function, sizes in [
+        (linalg.companion, (1,)),
+        (linalg.leslie, (3, 3)),
+        (linalg.leslie, (1, 0)),
+        (lambda d, e: linalg.eigvalsh_tridiagonal(d, e), (0, 0)),
+    ]:
+        with pytest.raises(AnyshapeError, match="must"):
+            jit(function)(*[np.ones(n) for n in sizes])
+    traced = jit(lambda x: [linalg.dft(x.shape[0], scale) for scale in (None, "n", "sqrtn")])
+    solve = jit(lambda c, b: linalg.solve_circulant(c, b))
+    for n in (0, 1, 6):
+        for one, scale in zip(traced(np.ones(n)), (None, "n", "sqrtn"), strict=True):
+            np.testing.assert_allclose(one, scipy.linalg.dft(n, scale), 1e-12, 1e-14)
+        column = np.arange(1.0, n + 1)
+        np.testing.assert_allclose(solve(column, column), scipy.linalg.solve_circulant(column, column), 1e-12, 1e-14)
+    assert traced.cache_info().traces == solve.cache_info().traces == 1

@@ -220,6 +220,9 @@ def test_compositions_at_edges_and_in_single_precision():
     for n in (3, 4):
         np.testing.assert_allclose(jit(lambda x, n=n: special.diric(x, n))(poles), sc.diric(poles, n))
     counts = np.array([-3, -1, 0, 1, 5, 6])
+    np.testing.assert_allclose(jit(special.diric)(X[0] * counts, counts), sc.diric(X[0] * counts, counts))
+    with pytest.raises(DTypeError, match="integers"):
+        jit(special.factorial2)(X)
     np.testing.assert_allclose(jit(special.factorial2)(counts), sc.factorial2(counts))
     for function in (lambda s, x: s.spherical_jn(2, x), lambda s, x: s.diric(x, 3)):
         assert jit(lambda x, f=function: f(special, x))(SINGLE).dtype == function(sc, SINGLE).dtype

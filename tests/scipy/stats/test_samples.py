@@ -175,6 +175,38 @@ def test_tests_of_ranks_along_an_axis():
         same(jit(lambda x, y, f=name: getattr(stats, f)(x, y, axis=1).pvalue)(x.T, y.T), expected.pvalue)
 
 
+NO_SAMPLES = {
+    "iqr": lambda s, x: s.iqr(x, keepdims=True),
+    "mode": lambda s, x: s.mode(x).mode,
+    "linregress": lambda s, x: list(s.linregress(x, x**2)),
+    "pointbiserialr": lambda s, x: list(s.pointbiserialr(x > 1, x)),
+    "theilslopes": lambda s, x: list(s.theilslopes(x))[:2],
+    "siegelslopes": lambda s, x: list(s.siegelslopes(x)),
+    "combine_pvalues": lambda s, x: list(s.combine_pvalues(x / 3)),
+    "scoreatpercentile": lambda s, x: s.scoreatpercentile(x, 20),
+}
+
+
+@pytest.mark.parametrize("name", NO_SAMPLES)
+def test_no_samples_and_one_give_what_scipy_gives(name):
+    traced = jit(lambda x: NO_SAMPLES[name](stats, x))
+    for n in (0, 1, 4):
+        x = samples(n)
+        for one, other in zip(flat(traced(x)), flat(NO_SAMPLES[name](scipy.stats, x)), strict=True):
+            np.testing.assert_allclose(one, other, 1e-9)
+    assert traced.cache_info().traces == 1
+
+
+def test_distributions_of_no_samples_are_refused():
+    for function in (
+        lambda x: stats.wasserstein_distance(x, x),
+        lambda x: stats.energy_distance(x, x),
+        lambda x: stats.gaussian_kde(x)(x),
+    ):
+        with pytest.raises(AnyshapeError, match="must be at least"):
+            jit(function)(np.zeros(0))
+
+
 def test_equal_samples_and_wrong_arguments():
     x = samples(6)
     assert grad(lambda x: stats.energy_distance(x, x))(x).tolist() == [0.0] * 6
