@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 import textwrap
 from collections.abc import Sequence
 from itertools import islice
@@ -19,6 +20,16 @@ _LONGEST_OPERAND = 32  # characters of an operand that is repeated in front of `
 _MODULES = frozenset(("np", "numpy", "anp", "anyshape", "xp", "jnp", "scipy", "linalg", "special"))
 _BYTES_PER_INSTRUCTION = 2
 STORE_ELEMENT = opmap["STORE_SUBSCR"]
+
+
+def file_label(file: str) -> str:
+    """Return a file as messages name it: without its folders, and a cell of a notebook by its number, as `In[3]`."""
+    if "ipykernel_" in file or file.startswith("<ipython-input"):
+        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+        named = getattr(getattr(shell, "compile", None), "format_code_name", lambda file: None)(file)
+        if named is not None:
+            return str(named[1])
+    return file.rpartition("/")[2]
 
 
 def expression_at(code: CodeType, offset: int) -> ast.AST | None:

@@ -35,7 +35,7 @@ from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
 from anyshape.program.tiers import Tiers
 from anyshape.program.written_arguments import ending, refuse_layouts, require_arrays, writing_back, written_inside
-from anyshape.support.packages import draw_dot, draw_html, program_file
+from anyshape.support.packages import draw_dot, draw_html, notebook, program_file
 from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
@@ -449,6 +449,11 @@ class Program:
     def html(self) -> str:
         """Return a page of HTML that draws the program, with its conditions and costs."""
         return draw_html.to_html(self.graph)
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, for notebooks."""
+        html: str = notebook.framed(self.html())
+        return html
 
     def dot(self) -> str:
         """Return Graphviz source that draws the program."""

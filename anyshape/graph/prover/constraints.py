@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from anyshape.errors import AnyshapeError, CheckError, SizeMismatchError, ZeroDivisorError
 from anyshape.errors.messages import numpy_name
 from anyshape.errors.size_errors import DIVISIONS
-from anyshape.errors.source_text import expression_at, operand_texts, show_expression
+from anyshape.errors.source_text import expression_at, file_label, operand_texts, show_expression
 from anyshape.graph.prover.claim_text import RELATIONS, ClaimText, OperandAxes, SizeNames
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
@@ -104,7 +104,7 @@ class SourceLine:
         return f"SourceLine({self.file!r}, {self.line}, {self.function!r})"
 
     def __str__(self) -> str:
-        return f"{self.file.rpartition('/')[2]}:{self.line}"
+        return f"{file_label(self.file)}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from anyshape.graph.prover.scope import Scope, reliances
 from anyshape.graph.shapes.array_type import Exact, UpperBound
 from anyshape.inspect.plain_data import to_plain
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import explain_table, explain_text, lower
+from anyshape.support.packages import explain_table, explain_text, lower, notebook
 from anyshape.tracing.display_names import DisplayNames
 
 _MAX_CONDITIONS = 30  # that the reason of a decision is sought in
@@ -288,6 +288,14 @@ class Explanation:
 
     def __str__(self) -> str:
         return explain_text.explanation_text(self)
+
+    def __repr__(self) -> str:
+        return notebook.first_lines(str(self), "print it, or take its programs")
+
+    def _repr_html_(self) -> str:
+        """Return a tree of programs for notebooks."""
+        html: str = notebook.explanation_html(self)
+        return html
 
     def __rich__(self) -> Any:
         return explain_table.explanation_table(self)

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from anyshape.errors import MissingPackageError
 from anyshape.graph.prover.constraints import SourceLine
+from anyshape.inspect.notebook import first_lines, framed
 from anyshape.inspect.plain_data import to_plain
 from anyshape.inspect.profile.flame import to_page
 from anyshape.inspect.profile.table import profile_table, show
@@ -95,6 +96,13 @@ class Profile:
 
     def __str__(self) -> str:
         return profile_text(self, None)
+
+    def __repr__(self) -> str:
+        return first_lines(str(self), "print it, or take its rows")
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, for notebooks."""
+        return framed(self.html())
 
     def __rich__(self) -> Any:
         return profile_table(self, None)

@@ -82,7 +82,9 @@ def lines_with_origins(source: str, lines: Sequence[tuple[int, Step]]) -> list[s
     shown = source.splitlines(True)
     for line, step in lines:
         if step.where is not None:
-            shown[line - 1] = f"{shown[line - 1].rstrip()}  # {step.where.file}:{step.where.line}\n"
+            named = str(step.where)
+            origin = named if named.startswith("In[") else f"{step.where.file}:{step.where.line}"
+            shown[line - 1] = f"{shown[line - 1].rstrip()}  # {origin}\n"
     return shown
 
 

@@ -1,0 +1,63 @@
+"""Output of notebooks: whole pages in a frame, explanations as trees to unfold, and the first lines of long texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+from anyshape.inspect.explain.model import Fact, ProgramTable, report
+
+_SHOWN = 12  # lines of a text that an interpreter shows by itself
+_FRAME = '<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 1px solid #8884"></iframe>'
+_LIST = "margin: 0 0 0 1.5em; padding: 0; list-style: none; font-family: monospace; white-space: pre-wrap"
+
+
+def framed(page: str, height: int = 480) -> str:
+    """Return a page as a frame, which keeps its styles and scripts apart from the ones of a notebook."""
+    return _FRAME.format(page=escape(page), height=height)
+
+
+def first_lines(text: str, whole: str) -> str:
+    """Return the first lines of a text, and how to see the whole where it has more."""
+    lines = text.splitlines()
+    left = len(lines) - _SHOWN
+    return text if left <= 1 else "\n".join([*lines[:_SHOWN], f"... {left} more lines: {whole}"])
+
+
+def explanation_html(explanation: Any) -> str:
+    """Return an explanation as a tree of programs, whose sections unfold; that of the queried call is open."""
+    table = report(explanation)
+    asked = explanation.program if explanation.program is not None else len(table.programs)
+    parts = [f"<div><b>{escape(table.title)}</b></div>", *_items([Fact(note.strip()) for note in table.notes])]
+    for program in table.programs:
+        parts += _program(program, is_open=program.number == asked)
+    if table.evicted:
+        parts += _unfolded("evicted programs", [Fact(text) for text in table.evicted], is_open=False)
+    return "\n".join(parts)
+
+
+def _program(program: ProgramTable, *, is_open: bool) -> Iterator[str]:
+    """Yield a program that unfolds to its sections."""
+    signature = f"{program.head}({', '.join(program.arguments)}) -> {program.result}"
+    yield f"<details{' open' if is_open else ''}><summary><code>{escape(signature)}</code></summary>"
+    yield '<div style="margin-left: 1.5em">'
+    for section in program.sections:
+        yield from _unfolded(section.title, section.facts, is_open=True)
+    yield "</div></details>"
+
+
+def _unfolded(title: str, facts: Sequence[Fact], *, is_open: bool) -> Iterator[str]:
+    yield f"<details{' open' if is_open else ''}><summary>{escape(title)}</summary>"
+    yield from _items(facts)
+    yield "</details>"
+
+
+def _items(facts: Sequence[Fact]) -> Iterator[str]:
+    """Yield facts as a list, each with its remark in grey."""
+    if facts:
+        yield f'<ul style="{_LIST}">'
+        for fact in facts:
+            remark = f' <span style="color: #888"># {escape(fact.remark)}</span>' if fact.remark else ""
+            yield f"<li>{escape(fact.text)}{remark}</li>"
+        yield "</ul>"
