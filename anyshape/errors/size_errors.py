@@ -163,6 +163,8 @@ class ZeroDivisorError(SizeMismatchError, ZeroDivisionError):
 class SpecError(AnyshapeError, ValueError):
     """Raised for a shape specification that cannot be read, or that sizes do not fit."""
 
+    where: object = None
+
     def __init__(self, spec: str, problem: str, advice: str, column: int | None = None) -> None:
         self.spec, self.problem, self.advice, self.column = spec, problem, advice, column
         pointer = "" if column is None else "\n  {}\n  {}^".format(*messages.window(spec, column))

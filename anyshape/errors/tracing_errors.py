@@ -205,7 +205,7 @@ class UnhashableError(AnyshapeError, TypeError):
             self.instead = "write the values as a list, as in x in [1, 2]"
         because = f"an array has no hash (unhashable type: '{kind.__module__}.{kind.__name__}')"
         if kind.__hash__ is not None:
-            because = f"the hash of a {kind.__name__} is that of its value, which is not known while tracing"
+            because = "its hash is that of its value, which is not known while tracing"
         problem = f"a traced array {value} is not a key of a dict or a set, as {because}"
         super().__init__(f"{messages.written(where)}{problem}{messages.at(where)}\n  {self.instead}")
 

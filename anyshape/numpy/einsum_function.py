@@ -80,7 +80,9 @@ def _cast(xs: list[Any], dtype: Any, casting: str) -> list[Any]:
 
 def _fail(equation: str, problem: str) -> SpecError:
     """Return the error for an equation that cannot be read."""
-    return SpecError(equation, f"the einsum equation {problem}", "write it as numpy.einsum takes it")
+    error = SpecError(equation, f"the einsum equation {problem}", "write it as numpy.einsum takes it")
+    error.locate(user_line())
+    return error
 
 
 def _string_form(operands: Sequence[Any]) -> tuple[str, list[Any]]:

@@ -359,6 +359,13 @@ def check_callable(transform: str, function: Any) -> None:
         raise ArgumentError(transform, name or "its argument", problem, advice)
 
 
+_DTYPE_ADVICE = {
+    "O": "convert it to numbers, as with astype(float)",
+    **dict.fromkeys("mM", "convert it to numbers, as with astype(int)"),
+    **dict.fromkeys("SUT", "pass numbers for texts; a str is an argument that is static by itself"),
+}  # by the kind of a dtype
+
+
 def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
     """Return a leaf of the arguments as an array of numbers; raise ArgumentError for anything else."""
     if isinstance(x, Traced):
@@ -375,7 +382,8 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
         if has_type(x, int):
             advice = "pass an integer of at most 64 bits, or a float"
             raise ArgumentError(function, path, f"is an integer of {x.bit_length()} bits", advice)
-        raise ArgumentError(function, path, f"has dtype {array.dtype}", "pass numbers or booleans in native byte order")
+        advice = _DTYPE_ADVICE.get(array.dtype.kind, "pass numbers or booleans in native byte order")
+        raise ArgumentError(function, path, f"has dtype {array.dtype}", advice)
     foreign = foreign_arrays.foreign_array(x, path, function)
     if foreign is not None:
         return as_leaf(foreign, path, function)

@@ -195,7 +195,8 @@ def _normalise_argnums(name: str, argnums: Argnums, count: int) -> tuple[int, ..
         raise ArgumentError(name, "argnums", f"is {argnums!r}", "give an int, or a tuple of ints")
     for a in raw:
         if not -count <= a < count:
-            raise ArgumentError(name, f"argnums {a}", f"is out of range for {count} arguments", "change argnums")
+            problem = f"is out of range for {count} arguments by position"
+            raise ArgumentError(name, f"argnums {a}", problem, "pass that argument by position, or change argnums")
     return tuple(a % count for a in raw)
 
 
@@ -238,9 +239,9 @@ def check_scalar(name: str, value: Any) -> None:
     """Raise ArgumentError or DTypeError unless the value to differentiate is a real scalar array."""
     leaves, tree = flatten(value)
     if not tree.is_leaf() or not _is_number(leaves[0]):
-        raise ArgumentError(
-            name, "the value", f"is of type {type(value).__name__}, not an array", "return one scalar array"
-        )
+        is_pair = isinstance(value, tuple) and len(value) == 2
+        advice = "return one scalar array" + (", or (value, aux) with has_aux=True" if is_pair else "")
+        raise ArgumentError(name, "the value", f"is of type {type(value).__name__}, not an array", advice)
     x = leaves[0] if is_traced(leaves[0]) and hasattr(leaves[0], "meta") else as_value(leaves[0])
     if x.meta.rank:
         raise ArgumentError(name, "the value", f"is {describe(x)}, not a scalar", "sum it, or use vjp or jacrev")

@@ -150,6 +150,9 @@ def _check_shared(name: str, leaves: Sequence[Any], written: dict[int, str]) -> 
 def _axes(in_axes: Any, args: tuple[Any, ...], leaves: Sequence[Any], name: str) -> list[Any]:
     """Return the mapped axis of each leaf, None for one that is not mapped. Keyword arguments come last."""
     tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    if type(tree) is tuple and len(tree) != len(args):
+        advice = "give one entry for each argument, None for one that is not mapped"
+        raise ArgumentError(name, "in_axes", f"has {len(tree)} entries for {len(args)} arguments", advice)
     return [*flatten_prefix(tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
 
 

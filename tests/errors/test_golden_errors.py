@@ -8,7 +8,7 @@ import pytest
 from anyshape import errors
 from tests.errors.mistakes import MISTAKES, Mistake
 
-for _table in ("golden_errors", "golden_python_errors"):
+for _table in ("golden_errors", "golden_python_errors", "golden_common_errors"):
     importlib.import_module(f"tests.errors.{_table}")
 
 # Words that no message may use: names of primitives that users never write, and variables that they never declared.
@@ -40,4 +40,9 @@ def test_a_message_says_what_happened_and_then_what_to_do(row):
 
 
 def test_the_table_is_large():
-    assert len(MISTAKES) >= 60
+    assert len(MISTAKES) >= 101
+
+
+def test_messages_are_short():
+    long = [row.name for row in MISTAKES if len(row.message.splitlines()) > 4 or len(row.message) > 400]
+    assert not long

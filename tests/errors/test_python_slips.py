@@ -151,7 +151,7 @@ SLIPS = [
     Slip("linalg.expm", lambda x: scipy.linalg.expm(x[:, None] * x), needs("scipy.linalg.expm(x[:, None] * x)", "a NumPy array", "write from anyshape.scipy import linalg, or call it outside the traced function", "a traced array f64[x.shape[0], x.shape[0]]"), lambda x: linalg.expm(x[:, None] * x), scipy.linalg.expm(np.outer(X, X))),
     Slip("np.vectorize", lambda x: np.vectorize(lambda v: v * 2)(x), needs("np.vectorize(lambda v: v * 2)(x)", "a NumPy array", "write import anyshape.numpy as np, whose vectorize takes traced values", VECTOR), lambda x: anp.vectorize(lambda v: v * 2)(x), 2 * X),
     Slip("Polynomial", lambda x: np.polynomial.Polynomial(x)(2.0), needs("np.polynomial.Polynomial(x)", "a NumPy array", "write import anyshape.numpy as np, whose polynomial takes traced values", VECTOR), lambda x: anp.polynomial.Polynomial(x)(2.0), 13.5),
-    Slip("in a set", lambda x: x if x[0] in {0.5, 2.0} else -x, "x[0] in {0.5, 2.0}: a traced array f64[] is not a key of a dict or a set, as the hash of a float64 is that of its value, which is not known while tracing at HERE\n  write the values as a list, as in x in [1, 2]", lambda x: x if x[0] in [0.5, 2.0] else -x, X),
+    Slip("in a set", lambda x: x if x[0] in {0.5, 2.0} else -x, "x[0] in {0.5, 2.0}: a traced array f64[] is not a key of a dict or a set, as its hash is that of its value, which is not known while tracing at HERE\n  write the values as a list, as in x in [1, 2]", lambda x: x if x[0] in [0.5, 2.0] else -x, X),
 ]  # fmt: skip
 
 

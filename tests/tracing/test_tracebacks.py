@@ -13,7 +13,7 @@ from anyshape import ShapeDtypeStruct, errors, grad, jit, jvp, pure_callback, tr
 from anyshape.backend.runtime.config import config
 from tests.errors.mistakes import MISTAKES
 
-for _table in ("golden_errors", "golden_python_errors"):
+for _table in ("golden_errors", "golden_python_errors", "golden_common_errors"):
     importlib.import_module(f"tests.errors.{_table}")
 
 

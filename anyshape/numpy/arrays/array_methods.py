@@ -226,7 +226,11 @@ def _alone(x: Any, request: str) -> Any:
         return x
     if x.size != 1:
         few = "is ambiguous for an empty array" if x.size == 0 else "is ambiguous for more than one element"
-        raise ArgumentError(request, "the value", few, "write x.any(), x.all() or the element that you mean")
+        expression = getattr(user_line(), "expression", "") or request
+        advice = "choose for each element with np.where and &, or for all with any() or all()"
+        if request != "bool()":
+            advice = "take the element that you mean"
+        raise ArgumentError(expression, "the value", few, advice)
     return NAMESPACE["reshape"](x, ())
 
 
