@@ -142,6 +142,16 @@ SIGNAL = {
     "deconvolve": "F(x, v)",
     "medfilt": "F(x, 3)",
     "wiener": "F(x, 3)",
+    "argrelextrema": "F(x, np.greater)",
+    "chirp": "F(x, 1.0, 2.0, 3.0)",
+    "correlation_lags": "F(x.shape[0], 4)",
+    "freqz_sos": "F([[0.2, 0.4, 0.2, 1.0, -0.4, 0.2]], x)[1]",
+    "sosfreqz": "F([[0.2, 0.4, 0.2, 1.0, -0.4, 0.2]], x)[1]",
+    "freqz_zpk": "F(v, w + 1, 2.0, x)[1]",
+    "medfilt2d": "F(A)",
+    "order_filter": "F(A, np.ones((3, 3)), 4)",
+    "resample_poly": "F(x, 3, 2)",
+    "zoom_fft": "F(x, [0.1, 0.4])",
 }
 NDIMAGE = {
     **rows_like("F(A, M)", "convolve correlate"),

@@ -17,13 +17,39 @@ from anyshape.scipy.signal.filtering import (
     sosfilt_zi,
     sosfiltfilt,
 )
-from anyshape.scipy.signal.spectra import coherence, csd, istft, spectrogram, stft, welch
+from anyshape.scipy.signal.resampling import decimate, deconvolve, resample, resample_poly, upfirdn
+from anyshape.scipy.signal.responses import (
+    argrelextrema,
+    argrelmax,
+    argrelmin,
+    czt,
+    find_peaks,
+    freqz,
+    freqz_sos,
+    freqz_zpk,
+    sosfreqz,
+    zoom_fft,
+)
+from anyshape.scipy.signal.smoothing import medfilt, medfilt2d, order_filter, savgol_filter, wiener
+from anyshape.scipy.signal.spectra import coherence, csd, istft, periodogram, spectrogram, stft, welch
+from anyshape.scipy.signal.waveforms import (
+    chirp,
+    correlation_lags,
+    gausspulse,
+    lombscargle,
+    sawtooth,
+    square,
+    vectorstrength,
+)
 from anyshape.support.packages import scipy_signal
 
 __all__ = [
-    "coherence", "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "filtfilt",
-    "hilbert", "istft", "lfilter", "lfilter_zi", "oaconvolve", "sosfilt", "sosfilt_zi", "sosfiltfilt", "spectrogram",
-    "stft", "welch",
+    "argrelextrema", "argrelmax", "argrelmin", "chirp", "coherence", "convolve", "convolve2d", "correlate",
+    "correlate2d", "correlation_lags", "csd", "czt", "decimate", "deconvolve", "detrend", "fftconvolve", "filtfilt",
+    "find_peaks", "freqz", "freqz_sos", "freqz_zpk", "gausspulse", "hilbert", "istft", "lfilter", "lfilter_zi",
+    "lombscargle", "medfilt", "medfilt2d", "oaconvolve", "order_filter", "periodogram", "resample", "resample_poly",
+    "savgol_filter", "sawtooth", "sosfilt", "sosfilt_zi", "sosfiltfilt", "sosfreqz", "spectrogram", "square",
+    "stft", "upfirdn", "vectorstrength", "welch", "wiener", "zoom_fft",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_signal, "scipy.signal")

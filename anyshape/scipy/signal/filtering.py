@@ -55,7 +55,7 @@ def _vector(name: str, x: Any, dtype: np.dtype, role: str) -> Any:
     return row
 
 
-def _along(x: Any, row: Any, low: Size, count: Size) -> Any:
+def convolved(x: Any, row: Any, low: Size, count: Size) -> Any:
     """Return `count` elements of the convolution of lines with a vector; the first one reads `low` elements before."""
     return wd.convolution(x, mv.rev(row, (0,)), wd.one_by_one((low,), (count,)), method="direct")
 
@@ -74,14 +74,14 @@ def _fitted(x: Any, start: Size, count: Size) -> Any:
 def _filtered(b: Any, a: Any, x: Any, zi: Any) -> tuple[Any, Any]:
     """Return lines filtered from the initial conditions `zi`, and the final ones; a[0] is 1."""
     n, before = sizes(x)[-1], expr.sub(sizes(b)[0], 1)
-    driven = _along(x, b, before, n)
+    driven = convolved(x, b, before, n)
     if zi is not None:
         driven = driven + _fitted(zi, 0, n)
     y = rd.autoregression(driven, slice_axis(a, 0, 1, expr.sub(sizes(a)[0], 1)))
     if zi is None:
         return y, None
     order = sizes(zi)[-1]
-    rest = _along(x, b, expr.sub(before, n), order) - _along(y, a, expr.sub(expr.sub(sizes(a)[0], 1), n), order)
+    rest = convolved(x, b, expr.sub(before, n), order) - convolved(y, a, expr.sub(expr.sub(sizes(a)[0], 1), n), order)
     return y, rest + _fitted(zi, n, order)
 
 

@@ -336,3 +336,48 @@ def coherence(
     options |= {"detrend": detrend, "axis": axis}
     (frequencies, pxx), (_, pyy), (_, pxy) = welch(x, **options), welch(y, **options), csd(x, y, **options)
     return frequencies, xp.abs(pxy) ** 2 / pxx / pyy
+
+
+_COSINES = {"boxcar": (1.0,), "hann": (0.5, 0.5), "hamming": (0.54, 0.46), "blackman": (0.42, 0.5, 0.08)}
+
+
+def periodic_window(name: str, window: Any, n: Any) -> Any:
+    """Return a window of n points, which may be symbolic for sums of cosines; others fix the size."""
+    if has_type(window, str) and window in _COSINES:
+        angle = 2 * np.pi * xp.arange(n) / xp.maximum(n, 1)
+        return sum((-1) ** k * a * xp.cos(k * angle) for k, a in enumerate(_COSINES[window]))
+    if has_type(window, (str, tuple)):
+        return scipy_signal.get_window(window, static_int(n, name, "the number of samples"))
+    return xp.asarray(window)
+
+
+def periodogram(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "boxcar",
+    nfft: Any = None,
+    detrend: Any = "constant",
+    return_onesided: Any = True,
+    scaling: Any = "density",
+    axis: Any = -1,
+) -> tuple[Any, Any]:
+    """Return frequencies and the power spectrum of whole signals, of any length for a window of cosines."""
+    if not is_traced(x, fs, window):
+        return scipy_signal.periodogram(x, fs, window, nfft, detrend, return_onesided, scaling, axis)
+    name = "periodogram"
+    how = choice_of(name, "scaling", scaling, ("density", "spectrum"))
+    lines, along = _lines(x, axis, name)
+    lines = lines if nfft is None else lines[..., :nfft]
+    points = lines.shape[-1] if nfft is None else nfft
+    precision = np.result_type(lines.dtype, np.complex64).char.lower()
+    weights = periodic_window(name, "boxcar" if window is None else window, lines.shape[-1])
+    is_half = bool(return_onesided) and lines.dtype.kind != "c"
+    frames = _trend(name, detrend, along)(lines) * weights.astype(precision)
+    spectrum = (xp.fft.rfft if is_half else xp.fft.fft)(frames, points)
+    factor = 1.0 / (fs * xp.sum(weights**2)) if how == "density" else 1.0 / xp.sum(weights) ** 2
+    power = (xp.real(xp.conj(spectrum) * spectrum) * factor).astype(precision)
+    if is_half:
+        k = xp.arange(power.shape[-1])
+        power = power * xp.where((k == 0) | (2 * k == points), 1.0, 2.0).astype(precision)
+    frequencies = (xp.fft.rfftfreq if is_half else xp.fft.fftfreq)(points) * fs
+    return frequencies, xp.moveaxis(power, -1, along)
