@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
@@ -13,6 +15,8 @@ import numpy as np
 
 from anyshape.cli.load_target import Arguments, UsageError, one_line
 from anyshape.cli.sample_inputs import assignments, draw, read_numbers, read_sizes, shown
+from anyshape.errors import MissingPackageError
+from anyshape.inspect.plain_data import to_plain
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import rich_console, rich_progress, rich_table
 from anyshape.tracing.trace import is_inexact
@@ -46,6 +50,19 @@ class Row:
 
 def main(function: Callable[..., Any], arguments: Arguments, options: argparse.Namespace) -> int:
     """Check the function at every assignment of sizes and print the results; return 1 if anything disagrees."""
+    domain, sizes = _read_options(arguments, options)
+    checker = Checker(function, options.order)
+    cases = list(assignments(arguments, sizes, options.seed))
+    rows = [check_at(checker, function, arguments, case, domain, options.seed) for case in _with_progress(cases)]
+    if options.json:
+        print(json.dumps(_plain(options.target, rows, checker), indent=2))
+    else:
+        report(options.target, rows, checker)
+    return int(not all(r.ok for r in rows) or all(r.refused for r in rows))
+
+
+def _read_options(arguments: Arguments, options: argparse.Namespace) -> tuple[list[float], list[int]]:
+    """Return the interval of the arguments and the sizes; raise UsageError for options that do not fit."""
     if options.order < 1:
         raise UsageError(f"--order is {options.order}; give 1, 2 or more")
     if any(arguments.by_value):
@@ -55,16 +72,38 @@ def main(function: Callable[..., Any], arguments: Arguments, options: argparse.N
         raise UsageError(f"--domain is {options.domain!r}; give two numbers, the smaller first: --domain=-2,2")
     if not any(is_inexact(d) for d in arguments.dtypes):
         raise UsageError("a check needs an argument of a float dtype; give one in --dtypes")
-    checker = Checker(function, options.order)
-    cases = list(assignments(arguments, sizes, options.seed))
-    rows = []
-    with _progress(rich_console.Console(stderr=True)) as bar:
+    return domain, sizes
+
+
+def _with_progress(cases: Sequence[dict[str, int]]) -> Iterator[dict[str, int]]:
+    """Yield the cases, with a bar on a terminal if rich is installed."""
+    try:
+        progress = _progress(rich_console.Console(stderr=True))
+    except MissingPackageError:
+        yield from cases
+        return
+    with progress as bar:
         task = bar.add_task("checking", total=len(cases), sizes="")
         for case in cases:
             bar.update(task, sizes=shown(case))
-            rows.append(check_at(checker, function, arguments, case, domain, options.seed))
+            yield case
             bar.advance(task)
-    return report(rich_console.Console(), options.target, rows, checker)
+
+
+def _plain(target: str, rows: Sequence[Row], checker: Checker) -> dict[str, Any]:
+    """Return the results as JSON holds them."""
+    numbers = ("check", "mode", "order", "path", "error", "tolerance", "ok")
+    cases = [
+        {
+            "sizes": row.sizes,
+            "ok": row.ok,
+            "refused": row.refused,
+            "failed": row.failed,
+            "measured": [{name: getattr(m, name) for name in numbers} for m in row.measured],
+        }
+        for row in rows
+    ]
+    return {"target": target, "ok": all(row.ok for row in rows), "rows": to_plain(cases), "traces": _traces(checker)}
 
 
 def check_at(
@@ -110,19 +149,37 @@ def _quietly() -> Iterator[None]:
 # -- output ---------------------------------------------------------------------------------------------
 
 
-def report(console: Any, target: str, rows: Sequence[Row], checker: Checker) -> int:
-    """Print the table, every disagreement, and the number of traces."""
-    table = rich_table.Table(title=f"{target}, largest errors")
-    table.add_column("sizes")
-    for name in ("value", "jvp", "vjp", "second order", "ok"):
-        table.add_column(name, justify="right")
+_COLUMNS = ("sizes", "value", "jvp", "vjp", "second order", "ok")
+
+
+def report(target: str, rows: Sequence[Row], checker: Checker) -> None:
+    """Print the table, every disagreement, and the number of traces; in colours if rich is installed."""
     refused = [r for r in rows if r.refused and r.ok]
-    for row in rows if len(rows) <= _LISTED else [r for r in rows if r not in refused]:
-        table.add_row(shown(row.sizes), *_cells(row))
+    listed = rows if len(rows) <= _LISTED else [r for r in rows if r not in refused]
+    title, cells = f"{target}, largest errors", [[shown(row.sizes), *_cells(row)] for row in listed]
+    remarks = list(_remarks(rows, refused, checker))
+    try:
+        _print_in_colours(title, cells, remarks)
+    except MissingPackageError:
+        _print_plainly(title, cells, remarks)
+
+
+def _print_in_colours(title: str, cells: Sequence[Sequence[str]], remarks: Sequence[str]) -> None:
+    table, console = rich_table.Table(title=title), rich_console.Console()
+    for name in _COLUMNS:
+        table.add_column(name, justify="left" if name == "sizes" else "right")
+    for row in cells:
+        table.add_row(*row)
     console.print(table)
-    for line in _remarks(rows, refused, checker):
+    for line in remarks:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    return int(len(refused) == len(rows) or not all(r.ok for r in rows))
+
+
+def _print_plainly(title: str, cells: Sequence[Sequence[str]], remarks: Sequence[str]) -> None:
+    table = [_COLUMNS, *[[re.sub(r"\[/?(red|green)\]", "", cell) for cell in row] for row in cells]]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ["  ".join([c.ljust(w) for c, w in zip(row, widths, strict=True)]).rstrip() for row in table]
+    print("\n".join([title, *lines, *remarks]))
 
 
 def _remarks(rows: Sequence[Row], refused: Sequence[Row], checker: Checker) -> Iterator[str]:

@@ -1,13 +1,14 @@
-"""Command line: anyshape demo | show | explain | profile | check."""
+"""Command line: anyshape demo | show | explain | profile | check | export | run."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from anyshape.cli import check_command
+from anyshape.cli import check_command, program_commands
 from anyshape.cli.explain_command import explain_report
 from anyshape.cli.load_target import (
     Arguments,
@@ -37,6 +38,8 @@ EPILOG = """examples:
   anyshape explain examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes 1,8
   anyshape profile examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes n=300,d=64 --html profile.html
   anyshape show anyshape.numpy:tile --shapes "n, 3; =k"
+  anyshape export examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --out loss.anyshape
+  anyshape run loss.anyshape arguments.npz --out results.npz
   anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
 """
 
@@ -50,7 +53,13 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return 0, or 1 if a check failed, or 2 for a mistake on the command line."""
-    options, rest = _parser().parse_known_args(argv)
+    parser = _parser()
+    options, rest = parser.parse_known_args(argv)
+    if options.command is None and not rest:
+        parser.print_help()
+        return 0
+    if options.command is None:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest and options.command != "demo":
         return _complain(options.command, f"unrecognized arguments: {' '.join(rest)}")
     try:
@@ -75,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"anyshape {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="command")
     demo = commands.add_parser("demo", help="train a small language model on paragraphs of any length", add_help=False)
     demo.set_defaults(run=_demo)
     show = commands.add_parser("show", help="print or draw the program of a function")
@@ -84,12 +93,21 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--plan", action="store_true", help="print the plan that runs, not the graph")
     show.add_argument("--html", metavar="FILE", help="draw the graph, with what it relies on and costs, as one page")
     show.add_argument("--dot", metavar="FILE", help="draw the graph as Graphviz source (-: print it)")
+    _add_json(show)
     show.set_defaults(run=_show)
     explained = commands.add_parser("explain", help="say which programs sizes need, and what each relies on")
     _describe(explained)
     explained.add_argument("--grad", action="store_true", help="of its value and gradient")
     explained.add_argument("--sizes", default="0,1,2,5", help="tried for each unknown size (%(default)s)")
+    _add_json(explained)
     explained.set_defaults(run=_explain)
+    _add_measurements(commands)
+    _add_files(commands)
+    return parser
+
+
+def _add_measurements(commands: Any) -> None:
+    """Add the commands that run a function."""
     timed = commands.add_parser("profile", help="say where the time of a call goes, step by step")
     _describe(timed)
     timed.add_argument("--grad", action="store_true", help="of its value and gradient")
@@ -97,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     timed.add_argument("--repeat", type=int, metavar="N", help="calls that are timed (until half a second is filled)")
     timed.add_argument("--seed", type=int, default=0, help="of the random arguments (%(default)s)")
     timed.add_argument("--html", metavar="FILE", help="write the time as nested bars, as one page (-: print it)")
+    _add_json(timed)
     timed.set_defaults(run=_profile)
     check = commands.add_parser("check", help="compare values and derivatives with NumPy at several sizes")
     _describe(check)
@@ -104,8 +123,32 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--sizes", default="0,1,2,5", help="tried for each unknown size (%(default)s)")
     check.add_argument("--seed", type=int, default=0, help="of the random arguments (%(default)s)")
     check.add_argument("--domain", default="-2,2", help="interval of the random arguments (%(default)s)")
+    _add_json(check)
     check.set_defaults(run=_check)
-    return parser
+
+
+def _add_files(commands: Any) -> None:
+    """Add the commands for programs in files."""
+    exported = commands.add_parser("export", help="write the program of a function to a file, for any process")
+    _describe(exported)
+    exported.add_argument("--grad", action="store_true", help="of its value and gradient")
+    exported.add_argument("--out", required=True, metavar="FILE", help="file of the program")
+    _add_json(exported)
+    exported.set_defaults(run=_export)
+    ran = commands.add_parser("run", help="run a saved program on arrays in files")
+    ran.add_argument("target", help="a saved program")
+    ran.add_argument("files", nargs="*", help="a .npy for each argument, or a .npz with their names")
+    ran.add_argument("--out", metavar="FILE", help="write the results to a .npy or .npz (without it they are printed)")
+    _add_json(ran)
+    ran.set_defaults(run=_run)
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _print_json(data: Any) -> None:
+    print(json.dumps(data, indent=2, default=str))
 
 
 def _describe(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -124,7 +167,9 @@ def _show(options: argparse.Namespace, rest: list[str]) -> int:
     program = _traced(options)
     drawings = [(options.html, to_html), (options.dot, to_dot)]
     pages = [(path, draw(program)) for path, draw in drawings if path is not None]
-    if options.plan or not pages:
+    if options.json:
+        _print_json(program_commands.described(program))
+    elif options.plan or not pages:
         print(program.plan if options.plan else program)
     for path, text in pages:
         write_text(path, text)
@@ -159,12 +204,36 @@ def _described(options: argparse.Namespace) -> tuple[Callable[..., Any], Argumen
 
 
 def _explain(options: argparse.Namespace, rest: list[str]) -> int:
-    print(explain_report(*_described(options), options.sizes, options.target))
+    report = explain_report(*_described(options), options.sizes, options.target)
+    if options.json:
+        _print_json(report.to_dict())
+    else:
+        print(report)
     return 0
 
 
 def _profile(options: argparse.Namespace, rest: list[str]) -> int:
-    profile_report(*_described(options), options)
+    result = profile_report(*_described(options), options)
+    if options.json:
+        _print_json(result.to_dict())
+    return 0
+
+
+def _export(options: argparse.Namespace, rest: list[str]) -> int:
+    program = program_commands.save_program(*_described(options), options.out, options.target)
+    if options.json:
+        _print_json(program_commands.described(program))
+    return 0
+
+
+def _run(options: argparse.Namespace, rest: list[str]) -> int:
+    results = program_commands.run_program(options.target, options.files)
+    if options.out is not None:
+        program_commands.save_results(results, options.out)
+    if options.json:
+        _print_json({path: x.tolist() for path, x in results.items()})
+    elif options.out is None:
+        print(program_commands.results_text(results))
     return 0
 
 

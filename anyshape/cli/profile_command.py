@@ -11,6 +11,7 @@ import numpy as np
 from anyshape.cli.load_target import Arguments, UsageError, one_line, write_text
 from anyshape.cli.sample_inputs import draw, named_sizes
 from anyshape.errors import AnyshapeError
+from anyshape.inspect.profile.data import Profile
 from anyshape.program.program import Program
 from anyshape.transforms.jit import jit
 from anyshape.transforms.profile import profile
@@ -18,8 +19,8 @@ from anyshape.transforms.profile import profile
 _DOMAIN = (0.1, 0.9)  # of random arguments: roots, logarithms and inverse functions are defined there
 
 
-def profile_report(function: Callable[..., Any], arguments: Arguments, options: Any) -> None:
-    """Print the profile, and write the page if requested; a page on standard output is alone there."""
+def profile_report(function: Callable[..., Any], arguments: Arguments, options: Any) -> Profile:
+    """Print and return the profile, and write the page if requested; a page on standard output is alone there."""
     if options.repeat is not None and options.repeat < 1:
         raise UsageError(f"--repeat is {options.repeat}; give 1 or more")
     sizes = named_sizes(arguments, options.sizes)
@@ -27,13 +28,16 @@ def profile_report(function: Callable[..., Any], arguments: Arguments, options: 
     declared = [spec or None for spec in arguments.specs]
     target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
     try:
-        result = profile(target, repeat=options.repeat, file=sys.stderr if options.html == "-" else None)(*args)
+        result = profile(
+            target, repeat=options.repeat, file=sys.stderr if options.html == "-" or options.json else None
+        )(*args)
     except AnyshapeError:
         raise
     except Exception as error:
         raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
     if options.html is not None:
         write_text(options.html, result.html())
+    return result
 
 
 def _random(arguments: Arguments, sizes: dict[str, int], options: Any) -> list[Any]:

@@ -1,5 +1,6 @@
 """The command line: what it prints, its exit codes, and mistakes told on one line."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -236,7 +237,9 @@ MISTAKES = [
     (["show", "f:loss"], "user_functions.py:loss' is not a saved program, and a function needs --shapes"),
     (["explain", "f:loss"], "arguments are required: --shapes"),
     (["show", __file__], "is not a saved program, and a function needs --shapes"),
-    ([], "arguments are required: command"),
+    (["--shapes"], "unrecognized arguments: --shapes"),
+    (["run", "f:loss"], "is not a saved program; write one with anyshape export"),
+    (["export", "f:loss", "--shapes", "n, 3; 3, 2"], "arguments are required: --out"),
     (["teach", "f:loss"], "invalid choice"),
     (["show", "f:loss", "--shapes", "n", "--fast"], "unrecognized arguments: --fast"),
     (["show", "loss", "--shapes", "n"], "names no function; write module:function"),
@@ -277,6 +280,49 @@ def test_a_mistake_is_told_on_one_line(run, arguments, words):
     assert not out
 
 
+def test_without_a_command_the_help_is_printed(run):
+    assert run() == run("--help")
+
+
+@pytest.mark.parametrize("command", ["show", "explain", "profile", "check"])
+def test_reports_are_json(run, command):
+    few = ["--repeat", "1"] if command == "profile" else []
+    code, out, _ = run(command, "f:layer", "--shapes", "n, 2; 2, 3", "--json", *few)
+    data = json.loads(out)
+    assert code == 0
+    keys = {
+        "show": {"name", "inputs", "outputs", "text"},
+        "explain": {"served", "refused", "explanation"},
+        "profile": {"name", "seconds", "timed", "overhead", "repeat", "sizes", "rows"},
+        "check": {"target", "ok", "rows", "traces"},
+    }
+    assert set(data) == keys[command]
+    if command == "show":
+        assert data["inputs"]["w"] == {"shape": ["2", "3"], "dtype": "float64"}
+
+
+def test_a_program_is_exported_and_run_on_files(run, tmp_path):
+    saved, out = str(tmp_path / "layer.anyshape"), str(tmp_path / "y.npy")
+    assert run("export", "f:layer", "--shapes", "n, k; k, 3", "--out", saved) == (0, "", "")
+    x, w = np.arange(8.0).reshape(4, 2), np.ones((2, 3))
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "w.npy", w)
+    np.savez(tmp_path / "all.npz", w=w, x=x)
+    np.savez(tmp_path / "w.npz", w=w)
+    for files in (["x.npy", "w.npy"], ["all.npz"], ["x.npy", "w.npz"]):
+        code, printed, _ = run("run", saved, *[str(tmp_path / f) for f in files], "--out", out)
+        assert (code, printed) == (0, "")
+        np.testing.assert_allclose(np.load(out), np.tanh(x @ w))
+    code, printed, _ = run("run", saved, str(tmp_path / "all.npz"))
+    assert printed.startswith("result: float64[4, 3]\n")
+    code, printed, _ = run("run", saved, str(tmp_path / "all.npz"), "--json")
+    np.testing.assert_allclose(json.loads(printed)["result"], np.tanh(x @ w))
+    for files, words in ((["x.npy"], "do not give w"), (["all.npz", "x.npy"], "give 'x' besides"), (["y"], "read")):
+        code, _, said = run("run", saved, *[str(tmp_path / f) for f in files])
+        assert code == 2
+        assert words in said
+
+
 def test_help_shows_examples(run):
     code, out, _ = run("--help")
     assert code == 0
@@ -290,10 +336,13 @@ def test_a_missing_package_is_named(run, monkeypatch):
     for package in (packages.rich_console, packages.rich_progress, packages.rich_table):
         for name in [n for n in vars(package) if not n.startswith("_")]:  # found at an earlier use
             monkeypatch.delattr(package, name)
-    for arguments in (["check", "f:layer", "--shapes", "n, 2; 2, 2"], ["demo"]):
-        code, _, err = run(*arguments)
-        assert code == 2
-        assert "pip install 'anyshape[demo]'" in err and err.count("\n") == 1
+    code, _, err = run("demo")
+    assert code == 2
+    assert "pip install 'anyshape[demo]'" in err and err.count("\n") == 1
+    code, out, _ = run("check", "f:layer", "--shapes", "n, 2; 2, 2", "--sizes", "1,3")
+    assert code == 0
+    assert out.splitlines()[1].split() == ["sizes", "value", "jvp", "vjp", "second", "order", "ok"]
+    assert [line.split()[-1] for line in out.splitlines()[2:4]] == ["yes", "yes"]
     assert run("show", "f:layer", "--shapes", "n, 2; 2, 2")[0] == 0
 
 
