@@ -109,6 +109,7 @@ scipy_signal = Package("scipy.signal")  # filters with feedback too
 scipy_sparse = Package("scipy.sparse")
 scipy_sparse_linalg = Package("scipy.sparse.linalg")
 scipy_spatial = Package("scipy.spatial")
+scipy_transform = Package("scipy.spatial.transform")
 scipy_distance = Package("scipy.spatial.distance")
 scipy_special = Package("scipy.special")
 scipy_stats = Package("scipy.stats")

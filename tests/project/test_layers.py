@@ -56,6 +56,7 @@ FLOORS = (
     "scipy/sparse/linalg",
     "scipy/sparse",
     "scipy/spatial/distance",
+    "scipy/spatial/transform",
     "scipy/spatial",
     "scipy/cluster",
     "scipy/ndimage",

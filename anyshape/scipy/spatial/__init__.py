@@ -1,12 +1,12 @@
-"""Functions of `scipy.spatial`: distances of traced arrays, and SciPy's own names, which refuse traced arrays."""
+"""Functions of `scipy.spatial`: distances and rotations of traced arrays. SciPy's own names refuse these."""
 
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.spatial import distance
+from anyshape.scipy.spatial import distance, transform
 from anyshape.support.packages import scipy_spatial
 
-__all__ = ["distance"]
+__all__ = ["distance", "transform"]
 
 _SCIPY = Module(scipy_spatial, "scipy.spatial")
 
