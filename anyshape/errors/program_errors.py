@@ -16,6 +16,14 @@ class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
     - `needed` is "an exact size", or "a fixed size", which is an int while tracing.
     """
 
+    primitive: str
+    field: str
+    axis: int | None
+    where: object
+    observed: str
+    extent: str
+    needed: str
+
     def __init__(
         self,
         primitive: str,
@@ -43,6 +51,10 @@ class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
 class MissingRuleError(AnyshapeError, NotImplementedError):
     """Raised for an op without a row in a rule table."""
 
+    op: str
+    table: str
+    file: str
+
     def __init__(self, op: str, table: str, file: str) -> None:
         self.op, self.table, self.file = op, table, file
         zero = ", or declare the op zero() there" if table.startswith("JVP") else ""
@@ -51,6 +63,9 @@ class MissingRuleError(AnyshapeError, NotImplementedError):
 
 class IllegalGraphError(AnyshapeError, ValueError):
     """Raised for a graph that reads a value too early, or whose array types do not follow from its ops."""
+
+    node: str
+    problem: str
 
     def __init__(self, node: str, problem: str) -> None:
         self.node, self.problem = node, problem
@@ -63,6 +78,11 @@ class ProgramFileError(AnyshapeError, ValueError):
     `version` is the version of the format, where it could be read.
     """
 
+    path: str
+    problem: str
+    version: int | None
+    advice: str
+
     def __init__(self, path: str, problem: str, advice: str = "", version: int | None = None) -> None:
         self.path, self.problem, self.version = path, problem, version
         self.advice = advice or "save the program again, or get another copy of the file"
@@ -71,6 +91,9 @@ class ProgramFileError(AnyshapeError, ValueError):
 
 class MissingPackageError(AnyshapeError, ModuleNotFoundError):
     """Raised where a package of an optional dependency group is not installed."""
+
+    package: str
+    extra: str
 
     def __init__(self, package: str, extra: str) -> None:
         self.package, self.extra = package, extra

@@ -13,6 +13,11 @@ from anyshape.errors.base import AnyshapeError
 class RunError(AnyshapeError, RuntimeError):
     """Raised for an error of NumPy in a running program, with the operation; the original is the `__cause__`."""
 
+    primitive: str
+    why: str
+    advice: str
+    where: object
+
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
         super().__init__(f"{messages.operation(primitive, where)}: {why}{messages.at(where)}\n  {advice}")
@@ -46,6 +51,17 @@ class MemoryLimitError(RunMemoryError):
     - `again` is the bound with checkpoint slots or rematerialisation, None where these save nothing.
     """
 
+    primitive: str
+    program: str
+    why: str
+    advice: str
+    formula: str
+    needed: int | None
+    again: int | None
+    limit: int
+    sizes: dict[str, int]
+    where: object
+
     def __init__(
         self, program: str, needed: int | None, limit: int, formula: str, sizes: Mapping[str, int],
         where: object = None, again: int | None = None,
@@ -63,6 +79,11 @@ class MemoryLimitError(RunMemoryError):
 class MetadataError(AnyshapeError, RuntimeError):
     """Raised under ANYSHAPE_CHECK=1 for a value that contradicts its array type."""
 
+    value: str
+    promised: str
+    observed: str
+    where: object
+
     def __init__(self, value: str, promised: str, observed: str, where: object = None) -> None:
         self.value, self.promised, self.observed, self.where = value, promised, observed, where
         advice = "this is a defect of a shape rule or a kernel; please report it"
@@ -76,6 +97,15 @@ class GradientCheckError(AnyshapeError, AssertionError):
     - `mode` is "fwd", "rev" or "value".
     - `path` names the leaf of the result, or of the arguments.
     """
+
+    check: str
+    mode: str
+    order: int
+    path: str
+    expected: object
+    observed: object
+    error: float
+    tolerance: float
 
     def __init__(
         self,

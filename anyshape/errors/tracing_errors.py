@@ -16,6 +16,11 @@ class CustomRuleError(AnyshapeError, TypeError, ValueError):
     `function` is the function as the message names it, `where` the line of the rule.
     """
 
+    function: str
+    problem: str
+    advice: str
+    where: object
+
     def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
         self.function, self.problem, self.advice, self.where = function, problem, advice, where
         super().__init__(f"{function}: {problem}{messages.at(where)}\n  {advice}")
@@ -23,6 +28,11 @@ class CustomRuleError(AnyshapeError, TypeError, ValueError):
 
 class DTypeError(AnyshapeError, TypeError):
     """Raised for a dtype that a primitive or a transform does not accept."""
+
+    primitive: str
+    why: str
+    advice: str
+    where: object
 
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
@@ -35,6 +45,11 @@ class ArgumentError(AnyshapeError, TypeError, ValueError):
     NumPy raises TypeError for one and ValueError for another, so this is both. `where` is the line of traced code.
     """
 
+    function: str
+    path: str
+    problem: str
+    advice: str
+
     where: object = None
 
     def __init__(self, function: str, path: str, problem: str, advice: str) -> None:
@@ -44,6 +59,11 @@ class ArgumentError(AnyshapeError, TypeError, ValueError):
 
 class ConcretizationError(AnyshapeError, TypeError):
     """Raised where Python needs the value of a traced array, which exists only when the program runs."""
+
+    asked: str
+    value: str
+    where: object
+    instead: str
 
     def __init__(self, asked: str, value: str, where: object = None, instead: str = "") -> None:
         self.asked, self.value, self.where = asked, value, where
@@ -59,6 +79,11 @@ class ConcretizationError(AnyshapeError, TypeError):
 
 class DataDependentSizeError(ConcretizationError):
     """Raised where Python decides on run-time sizes; `sizes` says which operation makes each."""
+
+    asked: str
+    sizes: dict[str, str]
+    value: str
+    where: object
 
     def __init__(self, asked: str, sizes: Mapping[str, str], where: object = None) -> None:
         self.asked, self.sizes, self.value, self.where = asked, dict(sizes), ", ".join(sizes), where
@@ -77,6 +102,11 @@ class FrozenDrawError(AnyshapeError, RuntimeError):
     `source` is the path to the generator or iterator, whose state is restored.
     """
 
+    function: str
+    source: str
+    is_random: bool
+    where: object
+
     def __init__(self, function: str, source: str, *, is_random: bool = True, where: object = None) -> None:
         self.function, self.source, self.is_random, self.where = function, source, is_random, where
         does, repeated = ("changes the state of", "numbers") if is_random else ("takes an item of", "item")
@@ -93,6 +123,11 @@ class FrozenDrawError(AnyshapeError, RuntimeError):
 class CheckError(AnyshapeError, ValueError):
     """Raised where a check fails: `observed` describes the values that are false, `sizes` the sizes of a claim."""
 
+    sizes: dict[Any, Any]
+    observed: str
+    message: str
+    where: object
+
     def __init__(self, message: str, observed: Any = "", where: object = None, sources: Any = None) -> None:
         self.sizes = {} if isinstance(observed, str) else dict(observed)
         self.observed = observed if isinstance(observed, str) else messages.read_sizes(observed, sources or {})
@@ -103,6 +138,13 @@ class CheckError(AnyshapeError, ValueError):
 
 class NegativeSizeError(CheckError):
     """Raised where data gives a negative `size`; `primitive` takes it."""
+
+    size: int
+    sizes: dict[str, int]
+    primitive: str
+    where: None
+    message: str
+    observed: str
 
     def __init__(self, size: int, primitive: str = "size") -> None:
         self.size, self.sizes, self.primitive, self.where = size, dict[str, int](), primitive, None
@@ -121,6 +163,11 @@ class BranchMismatchError(AnyshapeError, TypeError):
     `branches` has for two of them the name, what it gives, and the line.
     """
 
+    function: str
+    path: str
+    branches: list[tuple[str, str, object]]
+    where: object
+
     def __init__(
         self, function: str, path: str, branches: Sequence[tuple[str, str, object]], advice: str, where: object = None
     ) -> None:
@@ -136,6 +183,14 @@ class CarryMismatchError(AnyshapeError, TypeError):
 
     `before` and `after` are what a trip takes and gives; `line` is where it gives it.
     """
+
+    function: str
+    body: str
+    path: str
+    line: object
+    where: object
+    before: str
+    after: str
 
     def __init__(
         self,
@@ -161,6 +216,10 @@ class DecisionError(AnyshapeError, ValueError):
     trace and a call of a program that has one path.
     """
 
+    turn: int
+    answers: list[bool | int]
+    problem: str
+
     where: object = None
 
     def __init__(self, turn: int, answers: Sequence[bool | int], problem: str = "") -> None:
@@ -179,6 +238,11 @@ class MutationError(AnyshapeError, TypeError):
     `{x}` in `instead` stands for the array as the user's line names it.
     """
 
+    asked: str
+    problem: str
+    instead: str
+    where: object
+
     def __init__(self, asked: str, problem: str, instead: str, where: object = None) -> None:
         written, target = messages.in_place(asked, where)
         self.asked, self.problem, self.instead, self.where = asked, problem, instead.replace("{x}", target), where
@@ -187,6 +251,9 @@ class MutationError(AnyshapeError, TypeError):
 
 class SymbolicIterationError(AnyshapeError, TypeError):
     """Raised for iteration over an axis whose size is not known while tracing: of run-time size, or under `trace`."""
+
+    value: str
+    where: object
 
     def __init__(self, value: str, where: object = None) -> None:
         self.value, self.where = value, where
@@ -197,6 +264,10 @@ class SymbolicIterationError(AnyshapeError, TypeError):
 
 class UnhashableError(AnyshapeError, TypeError):
     """Raised for a traced array or number as a key of a dict or in a set."""
+
+    value: str
+    where: object
+    instead: str
 
     def __init__(self, value: str, kind: type, where: object = None) -> None:
         self.value, self.kind, self.where = value, kind, where
@@ -213,6 +284,10 @@ class UnhashableError(AnyshapeError, TypeError):
 class LeakedTracerError(AnyshapeError, RuntimeError):
     """Raised for a traced array that outlives its trace through a global, an attribute or a closure."""
 
+    value: str
+    origin: object
+    where: object
+
     def __init__(self, value: str, origin: object = None, where: object = None) -> None:
         self.value, self.origin, self.where = value, origin, where
         made = f"the traced {value}{f', made{messages.quoted(origin)} at {origin},' if origin else ''}"
@@ -223,6 +298,11 @@ class LeakedTracerError(AnyshapeError, RuntimeError):
 
 class UnsupportedFunctionError(AnyshapeError, TypeError):
     """Raised for a NumPy function, or an option of one, that has no counterpart on traced arrays."""
+
+    function: str
+    problem: str
+    advice: str
+    where: object
 
     def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
         self.function, self.problem, self.advice, self.where = function, problem, advice, where

@@ -51,6 +51,12 @@ class SourceLine:
     """
 
     __slots__ = ("callers", "code", "file", "function", "line", "offset")
+    file: str
+    line: int
+    function: str
+    code: CodeType | None
+    offset: int
+    callers: tuple[SourceLine, ...]
 
     def __init__(
         self,
