@@ -13,6 +13,7 @@ class AnyshapeError(Exception):
     `trips` are the trips of loops that a run was in, the innermost first: a number from 0, or the range of a block.
     """
 
+    args: tuple[Any, ...]
     trips: tuple[int | range, ...] = ()
 
     def __init_subclass__(cls) -> None:

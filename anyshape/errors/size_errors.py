@@ -22,7 +22,7 @@ class ShapeError(AnyshapeError, ValueError, IndexError):
     operands: tuple[object, ...]
     where: object
 
-    advice = "change the operands so that NumPy would accept them"
+    advice: str = "change the operands so that NumPy would accept them"
 
     def __init__(
         self, primitive: str, why: str, operands: Sequence[object] = (), where: object = None, advice: str = ""
@@ -34,6 +34,9 @@ class ShapeError(AnyshapeError, ValueError, IndexError):
 
 class AxisError(ShapeError, np.exceptions.AxisError):
     """Raised for an axis that the array does not have."""
+
+    axis: int
+    ndim: int
 
     def __init__(self, primitive: str, axis: int, ndim: int, where: object = None) -> None:
         problem = f"axis {axis} is out of bounds for array of dimension {ndim}"
@@ -61,7 +64,7 @@ class SizeMismatchError(ShapeError):
     sizes: dict[str, int]
     sources: dict[str, str]
 
-    advice = "call it with sizes that satisfy this"
+    advice: str = "call it with sizes that satisfy this"
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class IndexRangeError(ShapeError):
     size: int
     window: int
 
-    advice = "keep indices within the axis, or choose mode='clip', mode='fill' or mode='drop'"
+    advice: str = "keep indices within the axis, or choose mode='clip', mode='fill' or mode='drop'"
 
     def __init__(self, primitive: str, index: int, axis: int, size: int, window: int = 1, where: object = None) -> None:
         self.index, self.axis, self.size, self.window = index, axis, size, window
@@ -105,7 +108,7 @@ class RaggedBatchError(ShapeError):
 
     shapes: dict[tuple[int, ...], tuple[int, ...]]
 
-    advice = "call the function for each example, or keep one size with np.where(mask, x, 0) in place of x[mask]"
+    advice: str = "call the function for each example, or keep one size with np.where(mask, x, 0) in place of x[mask]"
 
     def __init__(
         self, primitive: str, shapes: Mapping[tuple[int, ...], tuple[int, ...]], where: object = None, advice: str = ""
@@ -126,7 +129,7 @@ class ViewError(ShapeError):
     failed: str
     axes: tuple[int, ...]
 
-    advice = "copy the elements into C order first"
+    advice: str = "copy the elements into C order first"
 
     def __init__(
         self,

@@ -266,6 +266,7 @@ class UnhashableError(AnyshapeError, TypeError):
     """Raised for a traced array or number as a key of a dict or in a set."""
 
     value: str
+    kind: type
     where: object
     instead: str
 
