@@ -153,6 +153,7 @@ SIGNAL = {
     "resample_poly": "F(x, 3, 2)",
     "zoom_fft": "F(x, [0.1, 0.4])",
 }
+_WRITTEN = "lambda x, k, out, *rest: np.copyto(out, x ** 2) if isinstance(out, np.ndarray) else x ** 2"
 NDIMAGE = {
     **rows_like("F(A, M)", "convolve correlate"),
     **rows_like("F(x, v)", "convolve1d correlate1d"),
@@ -170,6 +171,13 @@ NDIMAGE = {
     "percentile_filter": "F(A, 30, 3)",
     "rank_filter": "F(A, 1, 3)",
     "center_of_mass": "F(A)",
+    **rows_like("F(A, size=3)", "grey_closing grey_dilation grey_erosion grey_opening"),
+    **rows_like("F(A, size=3)", "black_tophat white_tophat morphological_gradient morphological_laplace"),
+    **rows_like("F(A > 1)", "binary_closing binary_dilation binary_erosion binary_fill_holes binary_hit_or_miss"),
+    **rows_like("F(A > 1)", "binary_opening binary_propagation label distance_transform_edt"),
+    **rows_like("F(A, (A > 1) + 0, [0, 1])", "sum sum_labels mean variance standard_deviation minimum maximum"),
+    **rows_like("F(A, 1.2)", "fourier_gaussian fourier_shift fourier_uniform"),
+    **rows_like(f"F(A, {_WRITTEN})", "generic_laplace generic_gradient_magnitude"),
     "sum": "F(A)",
     "mean": "F(A)",
 }

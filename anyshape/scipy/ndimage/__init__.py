@@ -32,13 +32,55 @@ from anyshape.scipy.ndimage.interpolation import (
     spline_filter1d,
     zoom,
 )
+from anyshape.scipy.ndimage.measurements import (
+    center_of_mass,
+    distance_transform_edt,
+    fourier_gaussian,
+    fourier_shift,
+    fourier_uniform,
+    generic_gradient_magnitude,
+    generic_laplace,
+    label,
+    maximum,
+    mean,
+    minimum,
+    standard_deviation,
+    sum,
+    sum_labels,
+    variance,
+)
+from anyshape.scipy.ndimage.morphology import (
+    binary_closing,
+    binary_dilation,
+    binary_erosion,
+    binary_fill_holes,
+    binary_hit_or_miss,
+    binary_opening,
+    binary_propagation,
+    black_tophat,
+    grey_closing,
+    grey_dilation,
+    grey_erosion,
+    grey_opening,
+    median_filter,
+    morphological_gradient,
+    morphological_laplace,
+    percentile_filter,
+    rank_filter,
+    white_tophat,
+)
 from anyshape.support.packages import scipy_ndimage
 
 __all__ = [
-    "affine_transform", "convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_filter1d",
-    "gaussian_gradient_magnitude", "gaussian_laplace", "laplace", "map_coordinates", "maximum_filter", "minimum_filter",
-    "prewitt", "rotate", "shift", "sobel", "spline_filter", "spline_filter1d", "uniform_filter", "uniform_filter1d",
-    "zoom",
+    "affine_transform", "binary_closing", "binary_dilation", "binary_erosion", "binary_fill_holes",
+    "binary_hit_or_miss", "binary_opening", "binary_propagation", "black_tophat", "center_of_mass", "convolve",
+    "convolve1d", "correlate", "correlate1d", "distance_transform_edt", "fourier_gaussian", "fourier_shift",
+    "fourier_uniform", "gaussian_filter", "gaussian_filter1d", "gaussian_gradient_magnitude", "gaussian_laplace",
+    "generic_gradient_magnitude", "generic_laplace", "grey_closing", "grey_dilation", "grey_erosion",
+    "grey_opening", "label", "laplace", "map_coordinates", "maximum", "maximum_filter", "mean", "median_filter",
+    "minimum", "minimum_filter", "morphological_gradient", "morphological_laplace", "percentile_filter", "prewitt",
+    "rank_filter", "rotate", "shift", "sobel", "spline_filter", "spline_filter1d", "standard_deviation", "sum",
+    "sum_labels", "uniform_filter", "uniform_filter1d", "variance", "white_tophat", "zoom",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_ndimage, "scipy.ndimage")

@@ -1,0 +1,234 @@
+"""Define measures of labelled parts of images, filters of Fourier transforms, and combinations of derivatives.
+
+Parts are the elements with a label. `index` is a label or an array of labels. Without it all labels above 0 are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, static_int
+from anyshape.ops import elementwise as ew
+from anyshape.scipy.ndimage import extension as ext
+from anyshape.support.packages import scipy_ndimage
+from anyshape.tracing.callback import pure_callback
+from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.transforms.control import stop_gradient
+
+_ndimage = falls_through(scipy_ndimage)
+
+
+def _parts(input: Any, labels: Any, index: Any) -> tuple[Any, Any, Any]:
+    """Return the elements as a vector, a row for each part that says which ones it has, and the shape of results."""
+    x = xp.asarray(input)
+    flat = xp.ravel(x)
+    if labels is None:
+        return flat, xp.ones((1, flat.shape[0]), bool), ()
+    label = xp.ravel(xp.broadcast_to(labels, x.shape))
+    if index is None:
+        return flat, (label > 0)[None, :], ()
+    wanted = xp.asarray(index)
+    return flat, xp.ravel(wanted)[:, None] == label, wanted.shape
+
+
+def _totals(x: Any, inside: Any) -> Any:
+    return xp.sum(xp.where(inside, x, xp.zeros((), x.dtype)), axis=-1)
+
+
+def _floats(x: Any) -> Any:
+    return x if x.dtype.kind in "fc" else x.astype(np.float64)
+
+
+@_ndimage
+def sum_labels(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """Return the sums of the elements of parts, as floats for an index."""
+    x, inside, shape = _parts(input, labels, index)
+    x = x if labels is None or index is None else x.astype(np.result_type(x.dtype, np.float64))
+    return xp.reshape(_totals(x, inside), shape)
+
+
+def sum(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """Return what `sum_labels` does, under its older name."""
+    return sum_labels(input, labels, index)
+
+
+def _mean(x: Any, inside: Any) -> Any:
+    return _totals(x, inside) / xp.sum(inside, axis=-1)
+
+
+def _variance(x: Any, inside: Any) -> Any:
+    return _mean((x - _mean(x, inside)[:, None]) ** 2, inside)
+
+
+@_ndimage
+def mean(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """Return the means of the elements of parts; NaN for a part without any."""
+    x, inside, shape = _parts(input, labels, index)
+    return xp.reshape(_mean(x.astype(np.result_type(x.dtype, np.float64)), inside), shape)
+
+
+@_ndimage
+def variance(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """Return the variances of the elements of parts."""
+    x, inside, shape = _parts(input, labels, index)
+    return xp.reshape(_variance(x.astype(np.result_type(x.dtype, np.float64)), inside), shape)
+
+
+@_ndimage
+def standard_deviation(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """Return the standard deviations of the elements of parts."""
+    return xp.sqrt(variance(input, labels, index))
+
+
+def _extreme(input: Any, labels: Any, index: Any, sign: int) -> Any:
+    """Return the least or for the sign -1 the greatest element of parts; 0 for a part without any."""
+    x, inside, shape = _parts(input, labels, index)
+    is_float = x.dtype.kind == "f"
+    info = np.finfo(x.dtype) if is_float else np.iinfo(x.dtype)
+    last = np.inf * sign if is_float else info.max if sign > 0 else info.min
+    reduce = xp.min if sign > 0 else xp.max
+    value = reduce(xp.where(inside, x, xp.asarray(last, x.dtype)), axis=-1, initial=last)
+    return xp.reshape(xp.where(xp.any(inside, axis=-1), value, xp.zeros((), x.dtype)), shape)
+
+
+@_ndimage
+def minimum(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """Return the least elements of parts."""
+    return _extreme(input, labels, index, 1)
+
+
+@_ndimage
+def maximum(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """Return the greatest elements of parts."""
+    return _extreme(input, labels, index, -1)
+
+
+@_ndimage
+def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """Return the means of positions weighted by the elements of parts: one for each axis, or rows of them."""
+    x = _floats(xp.asarray(input))
+    grids = xp.meshgrid(*[xp.arange(n) for n in x.shape], indexing="ij")
+    weight, inside, shape = _parts(x, labels, index)
+    total = _totals(weight, inside)
+    middles = [_totals(weight * xp.ravel(grid), inside) / total for grid in grids]
+    if not shape:
+        return tuple(m[0] for m in middles)
+    if len(shape) > 1:
+        raise ArgumentError("center_of_mass", "index", f"has {len(shape)} axes", "pass a label or a vector of labels")
+    return xp.stack(middles, axis=-1)
+
+
+# -- filters of Fourier transforms
+
+
+def _filtered(name: str, input: Any, values: Any, n: Any, axis: Any, output: Any, factor: Callable[..., Any]) -> Any:
+    """Return a transform times `factor(frequencies, value)` along each axis; n is the length of a real signal."""
+    x = xp.asarray(input)
+    is_shift = name == "fourier_shift"
+    kind = np.complex128 if x.dtype.kind == "c" or is_shift else np.float64
+    single = x.dtype in (np.float32, np.complex64)
+    dtype = np.dtype(kind) if not single else np.dtype(np.complex64 if kind is np.complex128 else np.float32)
+    dtype = dtype if output is None else np.dtype(output)
+    along = axis_of(axis, x.ndim, name)
+    for k, value in enumerate(ext.for_each(name, "the parameter", values, x.ndim)):
+        count = x.shape[k]
+        if k == along and n >= 0:
+            frequencies: Any = xp.arange(count) / static_int(n, name, "n")
+        else:
+            frequencies = xp.fft.fftfreq(xp.maximum(count, 1))[:count]
+        x = x * xp.reshape(factor(frequencies, value), (-1, *[1] * (x.ndim - 1 - k)))
+    return x.astype(dtype)
+
+
+@_ndimage
+def fourier_gaussian(input: Any, sigma: Any, n: Any = -1, axis: Any = -1, output: Any = None) -> Any:
+    """Return a Fourier transform times the one of a Gaussian of deviation sigma, for each axis or all."""
+    factor = lambda f, s: xp.exp(-0.5 * (2 * pi * f * s) ** 2)
+    return _filtered("fourier_gaussian", input, sigma, n, axis, output, factor)
+
+
+@_ndimage
+def fourier_uniform(input: Any, size: Any, n: Any = -1, axis: Any = -1, output: Any = None) -> Any:
+    """Return a Fourier transform times the one of a box of this size, for each axis or all."""
+    return _filtered("fourier_uniform", input, size, n, axis, output, lambda f, s: xp.sinc(f * s))
+
+
+@_ndimage
+def fourier_shift(input: Any, shift: Any, n: Any = -1, axis: Any = -1, output: Any = None) -> Any:
+    """Return the Fourier transform of an image that is shifted by so many elements, complex."""
+    return _filtered("fourier_shift", input, shift, n, axis, output, lambda f, s: xp.exp(-2j * pi * f * s))
+
+
+# -- combinations of derivatives that the user gives
+
+
+def _along_axes(
+    name: str, input: Any, derivative: Any, output: Any, mode: Any, cval: Any, further: Any, axes: Any
+) -> Any:
+    """Return the derivatives that a function gives along each axis."""
+    arguments, keywords = further
+    dtype, x = ext.output_dtype(name, input, output), as_traced(input)
+    along = axes_of(axes, x.ndim, name)
+    modes = ext.for_each(name, "mode", mode, len(along))
+    keywords = {} if keywords is None else keywords
+    return dtype, [
+        xp.asarray(derivative(x, k, dtype, m, cval, *arguments, **keywords)) for k, m in zip(along, modes, strict=True)
+    ]
+
+
+@_ndimage
+def generic_laplace(
+    input: Any, derivative2: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, extra_arguments: Any = (),
+    extra_keywords: Any = None, *, axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return the sum of what `derivative2(input, axis, output, mode, cval)` gives along each axis."""
+    further = extra_arguments, extra_keywords
+    dtype, parts = _along_axes("generic_laplace", input, derivative2, output, mode, cval, further, axes)
+    return ew.convert(as_traced(xp.sum(xp.stack(parts), axis=0)), dtype)
+
+
+@_ndimage
+def generic_gradient_magnitude(
+    input: Any, derivative: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, extra_arguments: Any = (),
+    extra_keywords: Any = None, *, axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return the length of what `derivative(input, axis, output, mode, cval)` gives along each axis."""
+    further = extra_arguments, extra_keywords
+    dtype, parts = _along_axes("generic_gradient_magnitude", input, derivative, output, mode, cval, further, axes)
+    return ew.convert(as_traced(xp.sqrt(xp.sum(xp.stack(parts) ** 2, axis=0))), dtype)
+
+
+# -- step functions of binary images, by SciPy at run time
+
+
+@_ndimage
+def label(input: Any, structure: Any = None, output: Any = None) -> tuple[Any, Any]:
+    """Return labels of the connected parts of an image, and their number; derivatives are 0."""
+    if output is not None:
+        raise ArgumentError("label", "output", "is not available for traced arrays", "leave it out")
+    x = stop_gradient(xp.asarray(input))
+
+    def run(x: Any) -> Any:
+        labels, count = scipy_ndimage.label(x, structure)
+        return labels.astype(np.int32), np.int64(count)
+
+    return pure_callback(run, (ShapeDtypeStruct(x.shape, np.int32), ShapeDtypeStruct((), np.int64)), x)
+
+
+@_ndimage
+def distance_transform_edt(
+    input: Any, sampling: Any = None, return_distances: bool = True, return_indices: bool = False, **arrays: Any
+) -> Any:
+    """Return the distance of each element from the nearest one that is 0; a step function, with derivatives 0."""
+    if return_indices or not return_distances or arrays:
+        raise ArgumentError("distance_transform_edt", "an option", "is not available for traced arrays", "leave it out")
+    x = stop_gradient(xp.asarray(input))
+    run = lambda x: scipy_ndimage.distance_transform_edt(x, sampling)
+    return pure_callback(run, ShapeDtypeStruct(x.shape, np.float64), x)

@@ -1,0 +1,275 @@
+"""Define filters of `scipy.ndimage` by ranks, and morphology of grey and binary images.
+
+Windows are gathered from the image extended by the mode, so memory is that of all windows. For traced images the origin
+is the middle of a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
+from anyshape.ops import elementwise as ew
+from anyshape.scipy.ndimage import extension as ext
+from anyshape.scipy.signal.smoothing import ranked
+from anyshape.support.packages import scipy_ndimage
+from anyshape.transforms.control_flow.loops import while_loop
+
+_ndimage = falls_through(scipy_ndimage)
+
+
+def _mask(name: str, rank: int, size: Any, footprint: Any) -> np.ndarray:
+    """Return the positions of a window, by its sides or by a concrete mask."""
+    if is_traced(size, footprint):
+        raise ArgumentError(name, "size or footprint", "is traced", "pass Python numbers, or a concrete mask")
+    if footprint is None and size is None:
+        raise ArgumentError(name, "size and footprint", "are missing", "pass one of them")
+    mask = np.ones(np.broadcast_to(size, (rank,))) if footprint is None else np.asarray(footprint)
+    if mask.ndim != rank:
+        raise ArgumentError(name, "footprint", f"has {mask.ndim} axes", f"pass one with the {rank} of the image")
+    return mask != 0
+
+
+def _in_the_middle(name: str, origin: Any, axes: Any = None) -> None:
+    """Refuse what moves windows, or leaves axes out."""
+    if axes is not None or is_traced(origin) or np.any(np.asarray(origin) != 0):
+        raise ArgumentError(name, "origin or axes", "is not available for traced arrays", "leave it out")
+
+
+def _around(name: str, x: Any, mask: np.ndarray, mode: Any, cval: Any, *, mirrored: bool = False) -> Any:
+    """Return an image that is extended by what windows reach beyond it."""
+    modes = ext.for_each(name, "mode", mode, x.ndim)
+    for axis, (count, kind) in enumerate(zip(mask.shape, modes, strict=True)):
+        before = (count - 1) // 2 if mirrored else count // 2
+        x = ext.extended(x, axis, before, count - 1 - before, ext.filter_mode(name, kind), cval)
+    return x
+
+
+# -- ranks
+
+
+def _by_rank(name: str, input: Any, mask: np.ndarray, rank: int, output: Any, mode: Any, cval: Any) -> Any:
+    dtype, x = ext.output_dtype(name, input, output), as_traced(input)
+    return ew.convert(as_traced(ranked(_around(name, x, mask, mode, cval), mask, rank)), dtype)
+
+
+@_ndimage
+def rank_filter(
+    input: Any, rank: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
+    cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return the element of a rank of the window around each element; negative ranks count from the greatest."""
+    _in_the_middle("rank_filter", origin, axes)
+    mask = _mask("rank_filter", np.ndim(input), size, footprint)
+    return _by_rank("rank_filter", input, mask, static_int(rank, "rank_filter", "rank"), output, mode, cval)
+
+
+@_ndimage
+def median_filter(
+    input: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
+    origin: Any = 0, *, axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return the median of the window around each element: of an even number the greater one in the middle."""
+    _in_the_middle("median_filter", origin, axes)
+    mask = _mask("median_filter", np.ndim(input), size, footprint)
+    return _by_rank("median_filter", input, mask, int(mask.sum()) // 2, output, mode, cval)
+
+
+@_ndimage
+def percentile_filter(
+    input: Any, percentile: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
+    cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return the element of a percentile of the window around each element; the rank is rounded down."""
+    _in_the_middle("percentile_filter", origin, axes)
+    if is_traced(percentile) or not -100 <= percentile <= 100:
+        raise ArgumentError("percentile_filter", "percentile", "is no number up to 100", "pass a Python number")
+    mask = _mask("percentile_filter", np.ndim(input), size, footprint)
+    share = percentile + 100 if percentile < 0 else percentile
+    count = int(mask.sum())
+    rank = count - 1 if share == 100 else int(count * share / 100.0)
+    return _by_rank("percentile_filter", input, mask, rank, output, mode, cval)
+
+
+# -- morphology of grey images
+
+Filter = Callable[..., Any]
+
+
+def _moved(name: str, sign: int, input: Any, size: Any, footprint: Any, structure: Any, mode: Any, cval: Any) -> Any:
+    """Return the least differences of windows and a structure, or for the sign -1 the greatest sums."""
+    x = as_traced(input)
+    shape = None if structure is None else np.shape(structure)
+    mask = np.ones(shape, bool) if shape and footprint is None else _mask(name, x.ndim, size, footprint)
+    heights = xp.zeros(mask.shape) if structure is None else xp.asarray(structure)
+    if sign < 0:
+        mask, heights = np.flip(mask), xp.flip(heights)
+    padded = _around(name, x, mask, mode, cval, mirrored=sign < 0)
+    windows = xp.lib.stride_tricks.sliding_window_view(padded, mask.shape)
+    chosen = np.flatnonzero(mask)
+    flat = xp.reshape(windows, (*windows.shape[: x.ndim], mask.size))[..., chosen]
+    moved = flat - sign * xp.ravel(heights)[chosen].astype(x.dtype) if structure is not None else flat
+    return (xp.min if sign > 0 else xp.max)(moved, axis=-1)
+
+
+def _grey(name: str, doc: str, combine: Callable[[Any, Callable[[int, Any], Any]], Any]) -> Filter:
+    """Return a function of grey morphology: `combine(x, move)` moves an image by the structure with a sign."""
+
+    def function(
+        input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
+        mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
+    ) -> Any:  # fmt: skip
+        if not is_traced(input, size, footprint, structure, cval):
+            rest = {} if axes is None else {"axes": axes}
+            places = (size, footprint, structure, output, mode, cval, origin)
+            return getattr(scipy_ndimage, name)(input, *places, **rest)
+        _in_the_middle(name, origin, axes)
+        move = lambda sign, x: _moved(name, sign, x, size, footprint, structure, mode, cval)
+        dtype = ext.output_dtype(name, input, output)
+        return ew.convert(as_traced(combine(as_traced(input), move)), dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return {doc}.\n\nWindows are given by `size`, a concrete `footprint`, or heights `structure`."
+    return function
+
+
+grey_erosion = _grey("grey_erosion", "the least element of each window", lambda x, move: move(1, x))
+grey_dilation = _grey("grey_dilation", "the greatest element of each window", lambda x, move: move(-1, x))
+grey_opening = _grey("grey_opening", "the dilation of the erosion", lambda x, move: move(-1, move(1, x)))
+grey_closing = _grey("grey_closing", "the erosion of the dilation", lambda x, move: move(1, move(-1, x)))
+white_tophat = _grey("white_tophat", "an image less its opening", lambda x, move: x - move(-1, move(1, x)))
+black_tophat = _grey("black_tophat", "the closing of an image less the image", lambda x, move: move(1, move(-1, x)) - x)
+morphological_gradient = _grey(
+    "morphological_gradient", "the dilation less the erosion", lambda x, move: move(-1, x) - move(1, x)
+)
+morphological_laplace = _grey(
+    "morphological_laplace",
+    "the sum of dilation and erosion less the image twice",
+    lambda x, move: move(-1, x) + move(1, x) - 2 * x,
+)
+
+
+# -- morphology of binary images
+
+
+def _structure(name: str, rank: int, structure: Any) -> np.ndarray:
+    if is_traced(structure):
+        raise ArgumentError(name, "structure", "is traced", "pass a concrete mask")
+    return scipy_ndimage.generate_binary_structure(rank, 1) if structure is None else np.asarray(structure) != 0
+
+
+def _over_windows(name: str, x: Any, mask: np.ndarray, border: bool, reduce: Filter, *, mirrored: bool) -> Any:
+    """Reduce the truth values of each window at the positions of a mask, with a value beyond the border."""
+    padded = _around(name, x, mask, "constant", border, mirrored=mirrored)
+    windows = xp.lib.stride_tricks.sliding_window_view(padded, mask.shape)
+    flat = xp.reshape(windows, (*windows.shape[: x.ndim], mask.size))[..., np.flatnonzero(mask)]
+    return reduce(flat, axis=-1)
+
+
+def _step(name: str, x: Any, mask: np.ndarray, border: bool, *, dilate: bool) -> Any:
+    """Return one erosion or dilation of truth values."""
+    if dilate:
+        return _over_windows(name, x, np.flip(mask), border, xp.any, mirrored=True)
+    return _over_windows(name, x, mask, border, xp.all, mirrored=False)
+
+
+def _repeated(
+    name: str, input: Any, structure: Any, iterations: Any, mask: Any, border_value: Any, dilate: bool
+) -> Any:
+    """Return so many steps, or for a number below 1 all until nothing changes; outside of a mask nothing changes."""
+    x = xp.asarray(input) != 0
+    shape, allowed = _structure(name, x.ndim, structure), None if mask is None else xp.asarray(mask) != 0
+
+    def step(y: Any) -> Any:
+        moved = _step(name, y, shape, bool(border_value), dilate=dilate)
+        return moved if allowed is None else xp.where(allowed, moved, y)
+
+    count = static_int(iterations, name, "iterations")
+    if count >= 1:
+        for _ in range(count):
+            x = step(x)
+        return x
+    return while_loop(lambda s: xp.any(s[0] != s[1]), lambda s: (step(s[0]), s[0]), (step(x), x))[0]
+
+
+@_ndimage
+def binary_erosion(
+    input: Any, structure: Any = None, iterations: Any = 1, mask: Any = None, output: Any = None,
+    border_value: Any = 0, origin: Any = 0, brute_force: bool = False, *, axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return where a structure around an element fits into an image, after so many steps."""
+    _in_the_middle("binary_erosion", origin, axes)
+    return _repeated("binary_erosion", input, structure, iterations, mask, border_value, False)
+
+
+@_ndimage
+def binary_dilation(
+    input: Any, structure: Any = None, iterations: Any = 1, mask: Any = None, output: Any = None,
+    border_value: Any = 0, origin: Any = 0, brute_force: bool = False, *, axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return what structures around the elements of an image cover, after so many steps."""
+    _in_the_middle("binary_dilation", origin, axes)
+    return _repeated("binary_dilation", input, structure, iterations, mask, border_value, True)
+
+
+@_ndimage
+def binary_opening(
+    input: Any, structure: Any = None, iterations: Any = 1, output: Any = None, origin: Any = 0, mask: Any = None,
+    border_value: Any = 0, brute_force: bool = False, *, axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return the dilation of the erosion of an image."""
+    _in_the_middle("binary_opening", origin, axes)
+    eroded = _repeated("binary_opening", input, structure, iterations, mask, border_value, False)
+    return _repeated("binary_opening", eroded, structure, iterations, mask, border_value, True)
+
+
+@_ndimage
+def binary_closing(
+    input: Any, structure: Any = None, iterations: Any = 1, output: Any = None, origin: Any = 0, mask: Any = None,
+    border_value: Any = 0, brute_force: bool = False, *, axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return the erosion of the dilation of an image."""
+    _in_the_middle("binary_closing", origin, axes)
+    dilated = _repeated("binary_closing", input, structure, iterations, mask, border_value, True)
+    return _repeated("binary_closing", dilated, structure, iterations, mask, border_value, False)
+
+
+@_ndimage
+def binary_propagation(
+    input: Any, structure: Any = None, mask: Any = None, output: Any = None, border_value: Any = 0, origin: Any = 0, *,
+    axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return the dilation of an image inside of a mask until nothing changes."""
+    return binary_dilation(input, structure, -1, mask, output, border_value, origin, axes=axes)
+
+
+@_ndimage
+def binary_fill_holes(
+    input: Any, structure: Any = None, output: Any = None, origin: Any = 0, *, axes: Any = None
+) -> Any:
+    """Return an image with what no structure reaches from beyond the border."""
+    outside = xp.asarray(input) == 0
+    reached = binary_dilation(xp.zeros_like(outside), structure, -1, outside, None, 1, origin, axes=axes)
+    return ~reached
+
+
+@_ndimage
+def binary_hit_or_miss(
+    input: Any, structure1: Any = None, structure2: Any = None, output: Any = None, origin1: Any = 0,
+    origin2: Any = None, *, axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return where one structure fits into an image, and another one, by default the rest, into its complement."""
+    x = xp.asarray(input) != 0
+    first = _structure("binary_hit_or_miss", x.ndim, structure1)
+    second = ~first if structure2 is None else structure2
+    _in_the_middle("binary_hit_or_miss", origin2 or 0)
+    _in_the_middle("binary_hit_or_miss", origin1, axes)
+    other = _structure("binary_hit_or_miss", x.ndim, second)
+    hit = _over_windows("binary_hit_or_miss", x, first, False, xp.all, mirrored=False)
+    return hit & ~_over_windows("binary_hit_or_miss", x, other, False, xp.any, mirrored=False)
