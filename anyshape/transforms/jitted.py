@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
-from anyshape.errors import ArgumentError, MissingPackageError
+from anyshape.errors import AnyshapeError, ArgumentError, MissingPackageError, SizeMismatchError
 from anyshape.graph.ir.builder import Builder, active, active_builders, tracing_threads
 from anyshape.graph.ir.dead_code import may_refuse
 from anyshape.graph.ir.graph import decisions_of
@@ -137,7 +137,22 @@ class Jitted:
         if entry.path:
             return paths.leave(self, functools.partial(self._read, *call), entry, leaves, error)
         entry.hits += 1
+        if isinstance(error, SizeMismatchError):
+            return self.unless_caught(self._read(*call), error)
         raise error
+
+    def unless_caught(self, call: Call, error: SizeMismatchError) -> Any:
+        """Return the result of a call whose sizes a program refuses, if the function catches that; raise it again."""
+        try:
+            with self._lock:
+                traced = self._traced(call)
+                if any(entry.program.trace == traced.trace for entry in self._cache.by_key.get(call.key, ())):
+                    raise error
+                entry = self._add(call, traced)
+        except AnyshapeError:
+            raise error from None
+        self._cache.prefer(entry)
+        return paths.follow(self, call, entry) if entry.path else entry.program.call_flat(call.arrays)
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Serve a call that has no fast path: of any structure, with everything that an array can be made of."""
@@ -149,7 +164,12 @@ class Jitted:
                 self._cache.add_fast_path(call.key)
         if entry.path:
             return paths.follow(self, call, entry)
-        return entry.program.call_flat(call.arrays)
+        try:
+            return entry.program.call_flat(call.arrays)
+        except SizeMismatchError as error:
+            if traced:
+                raise
+            return self.unless_caught(call, error)
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Return the leaves of the arguments as arrays, with their key."""
@@ -214,13 +234,17 @@ class Jitted:
         return traced_program.Program(trace, self.options.max_bytes, self.options.optimize)
 
     def _trace(self, call: Call) -> CacheEntry:
-        """Trace a program for the call and add it to the cache; nothing is added after an error.
+        """Trace a program for the call and add it to the cache; nothing is added after an error."""
+        return self._add(call, self._traced(call))
+
+    def _add(self, call: Call, traced: TracedCall) -> CacheEntry:
+        """Add the program of a trace to the cache.
 
         An exception of the function is raised after what lines before it check. Its path is kept if it may be another
         call's, and if the exception is then the same.
         """
         started, number = perf_counter(), self._cache.added + 1
-        trace, scope, made_for, reasons, static_state = self._traced(call)
+        trace, scope, made_for, reasons, static_state = traced
         raised = trace.raised
         if raised is not None and (raised.error is None or not _is_one_of_several(trace)):
             _raise_first(None if not may_refuse(trace.graph) else self._program(trace), raised, call.arrays)

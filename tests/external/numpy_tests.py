@@ -8,6 +8,14 @@ Exceptions of test_ufunc.py: it reads private members of ufuncs and of `linalg` 
 
 Exceptions of test_umath.py: an operand with `__array_ufunc__` is given NumPy's own ufunc. Two tests write docstrings of
 ufuncs. One leaves out `spacing` of float16 by `is np.spacing`.
+
+Exceptions of test_linalg.py: classes have `array = np.array`, and a function of Python becomes a method there. It also
+reads `linalg.lapack_lite`, which is private.
+
+Exceptions of test_nanfunctions.py: it compares signatures, and ours have annotations.
+
+Exceptions elsewhere: test_function_base.py reads the text of an error, test_random.py the file of a warning. Its other
+names have the name of the module in them. `test_huge_list_error` of test_shape_base.py makes a list of 2**31 arrays.
 """
 
 import argparse

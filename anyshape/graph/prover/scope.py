@@ -29,7 +29,7 @@ from anyshape.errors import (
 from anyshape.errors.messages import at, line_text, operation
 from anyshape.errors.size_errors import DIVISIONS
 from anyshape.graph.prover.assumptions import Assumptions
-from anyshape.graph.prover.claim_text import OperandAxes, SizeNames
+from anyshape.graph.prover.claim_text import RELATIONS, OperandAxes, SizeNames
 from anyshape.graph.prover.constraints import CHECK, NO, UNKNOWN, YES, Claim, Condition, SourceLine, Verdict, equal
 from anyshape.graph.prover.user_stack import with_callers
 from anyshape.graph.prover.verdict_tables import FinalVerdicts
@@ -288,6 +288,8 @@ class Scope:
         if self.is_apart or self.hints is None or not all(v in self.hints for v in variables):
             return
         if not condition.claim.holds(values_from(self.hints)):
+            for claim in _where_it_fails(condition.claim):  # the function may catch the error: Python decides by it
+                self.record(Condition("guard", claim, "python", f"{condition.claim} fails", condition.where))
             raise condition.error(self.hints, self.size_names)
 
     def known(self, claim: Claim, read_where: Callable[[], SourceLine | None]) -> bool | None:
@@ -430,6 +432,15 @@ class Scope:
         by_name = self.size_names.by_name
         models = self._assumptions.witnesses(claim)
         return {answer: by_name({v: sizes[v] for v in {**first, **sizes}}) for answer, sizes in models.items()}
+
+
+def _where_it_fails(claim: Claim) -> list[Claim]:
+    """Return claims that hold together exactly where a claim fails."""
+    if claim.relation not in RELATIONS:
+        return [claim.negated()]
+    pairs = [(claim.left, claim.right), (claim.left, 1)]  # sizes that broadcast are equal, or one is 1
+    pairs += [(claim.right, 1)] if claim.relation == "broadcasts" else []
+    return [equal(a, b).negated() for a, b in pairs if isinstance(a, DimExpr) or isinstance(b, DimExpr)]
 
 
 def reliances(reliance_log: Sequence[Any]) -> Iterator[Reliance]:

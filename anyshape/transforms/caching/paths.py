@@ -19,7 +19,7 @@ from anyshape.backend.interpreter import evaluate
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.generator_states import restoring_generators
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
-from anyshape.errors import DecisionError
+from anyshape.errors import DecisionError, SizeMismatchError
 from anyshape.program.pytree_codegen import maker
 from anyshape.program.written_arguments import ending, writing_back
 from anyshape.tracing.decisions import path_left
@@ -54,6 +54,8 @@ def leave(
         left = error if isinstance(error, PathLeft) else path_left(entry.program.trace.graph, call.arrays)
         if left is None:  # Python raises it on this path too
             entry.hits += 1
+            if isinstance(error, SizeMismatchError):
+                return function.unless_caught(call, error)
             raise error
         other = _next(cache, entry, left, call, tried)
         if other is None:
