@@ -190,6 +190,8 @@ INTEGRATE = {
     "quad": "F(lambda p: np.sin(p * s), 0.0, 1.0)[0]",
     "quad_vec": "F(lambda p: np.sin(p * v), 0.0, 1.0)[0]",
     "dblquad": "F(lambda p, q: np.sin(p * q * s), 0.0, 1.0, 0.0, 1.0)[0]",
+    "nquad": "F(lambda p, q: np.sin(p * q * s), [(0.0, 1.0), (0.0, 1.0)])[0]",
+    "tplquad": "F(lambda p, q, r: p * q * r * s, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0)[0]",
     "solve_ivp": "F(lambda p, q: -s * q, (0.0, 1.0), x, t_eval=[1.0]).y",
     "odeint": "F(lambda q, p: -s * q, x, [0.0, 0.5, 1.0])",
 }
@@ -220,6 +222,9 @@ OPTIMIZE = {
     "linear_sum_assignment": "F(A)",
     "linprog": "F(v, A_ub=-np.eye(3), b_ub=-w).x",
     "nnls": "F(X, y)[0]",
+    "lsq_linear": "F(X, y).x",
+    "isotonic_regression": "F(x).x",
+    "fixed_point": "F(lambda p: np.cos(s * p), 0.5)",
     "rosen": "F(x)",
     "rosen_der": "F(x)",
     "rosen_hess": "F(x)",

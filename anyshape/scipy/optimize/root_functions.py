@@ -63,6 +63,19 @@ def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_out
     return root(func, x0, args, options=options or None).x
 
 
+def fixed_point(
+    func: Function, x0: Any, args: Any = (), xtol: Any = 1e-8, maxiter: int = 500, method: str = "del2"
+) -> Any:
+    """Return x with func(x, *args) = x near x0, a number or an array.
+
+    Inside of a trace it is the root of the difference, by `root`, with the derivative of the equation.
+    """
+    if active() is None:
+        return scipy_optimize.fixed_point(func, x0, args, xtol, maxiter, method)
+    further = args if isinstance(args, tuple) else (args,)
+    return root(lambda tree: [func(tree[0], *further) - tree[0]], [xp.asarray(x0) * 1.0], tol=xtol).x[0]
+
+
 def rosen(x: Any) -> Any:
     """Return Rosenbrock's function of a vector, or along the first axis."""
     if not is_traced(x):

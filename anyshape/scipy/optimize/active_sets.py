@@ -1,0 +1,115 @@
+"""Define least squares under bounds: `nnls`, `lsq_linear` and `isotonic_regression`.
+
+SciPy finds the solution when the program runs, and with it which bounds are met. Derivatives are the ones of the
+solution for these bounds, of any order. Where a bound is met by chance they are one-sided.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least
+from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.ops.core.apply import context_of
+from anyshape.scipy.results.result import Result
+from anyshape.support.packages import scipy_optimize
+from anyshape.tracing.callback import pure_callback
+from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.transforms.control import stop_gradient
+
+
+def _with_derivative(value: Any, formula: Any) -> Any:
+    """Return a value with the derivatives of a formula for it."""
+    return value + (formula - stop_gradient(formula))
+
+
+def _equations(name: str, A: Any, b: Any) -> tuple[Any, Any]:
+    """Return a matrix and a vector of as many rows, as float64."""
+    matrix, right = (xp.asarray(x).astype(np.float64) for x in (A, b))
+    if matrix.ndim != 2 or right.ndim != 1:
+        raise ArgumentError(
+            name, "A or b", "is not a matrix and a vector", "pass A of shape (m, n) and b of shape (m,)"
+        )
+    context_of(name, matrix, right).require_equal(sizes(matrix)[0], sizes(right)[0], "A and b have equal rows")
+    return matrix, right
+
+
+def _free_solution(matrix: Any, right: Any, free: Any) -> Any:
+    """Return the least squares solution of the unknowns that are free; others are 0."""
+    columns = xp.where(free, matrix, 0.0)
+    square = columns.T @ columns + xp.diag(xp.where(free, 0.0, 1.0))
+    return xp.linalg.solve(square, columns.T @ right)
+
+
+def nnls(A: Any, b: Any, *, maxiter: Any = None, **options: Any) -> tuple[Any, Any]:
+    """Return the x without negative elements that makes the norm of A x - b least, and the norm.
+
+    A has the shape (m, n) and b (m,). Columns of positive elements of x are independent, or derivatives raise
+    LinAlgError.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> from anyshape.scipy import optimize
+    >>> print(grad(lambda b: optimize.nnls(np.eye(2), b)[0].sum())(np.array([2.0, -1.0])))
+    [1. 0.]
+    """
+    if not is_traced(A, b):
+        return scipy_optimize.nnls(A, b, maxiter=maxiter, **options)
+    matrix, right = _equations("nnls", A, b)
+    run = lambda a, b: scipy_optimize.nnls(a, b, maxiter=maxiter, **options)[0]
+    spec = ShapeDtypeStruct((matrix.shape[1],), np.float64)
+    value = pure_callback(run, spec, stop_gradient(matrix), stop_gradient(right))
+    x = _with_derivative(value, _free_solution(matrix, right, value > 0))
+    return x, xp.linalg.norm(matrix @ x - right)
+
+
+def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), method: str = "trf", **options: Any) -> Any:
+    """Return the x between bounds that makes the norm of A x - b least, as `result.x`.
+
+    Bounds are a pair of numbers or vectors, which may be traced. `fun` has the residuals and `cost` half of their
+    squared norm.
+    """
+    low, high = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
+    if not is_traced(A, b, low, high):
+        return scipy_optimize.lsq_linear(A, b, bounds, method, **options)
+    matrix, right = _equations("lsq_linear", A, b)
+    low, high = (xp.broadcast_to(xp.asarray(v).astype(np.float64), matrix.shape[1:]) for v in (low, high))
+
+    def run(a: Any, b: Any, low: Any, high: Any) -> Any:
+        result = scipy_optimize.lsq_linear(a, b, (low, high), method, **options)
+        return result.x, result.active_mask.astype(np.int64)
+
+    specs = [ShapeDtypeStruct((matrix.shape[1],), kind) for kind in (np.float64, np.int64)]
+    value, active = pure_callback(run, tuple(specs), *(stop_gradient(v) for v in (matrix, right, low, high)))
+    fixed = xp.where(active < 0, low, xp.where(active > 0, high, 0.0))
+    free = _free_solution(matrix, right - matrix @ fixed, active == 0)
+    x = _with_derivative(value, fixed + free)
+    residuals = matrix @ x - right
+    return Result(x=x, fun=residuals, cost=0.5 * xp.sum(residuals**2), active_mask=active)
+
+
+def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True) -> Any:
+    """Return the vector in order that is nearest to y in weighted least squares, as `result.x`.
+
+    It is constant in blocks, whose values are the means of y.
+    """
+    if not is_traced(y, weights):
+        return scipy_optimize.isotonic_regression(y, weights=weights, increasing=increasing)
+    target = xp.asarray(y).astype(np.float64)
+    if target.ndim != 1:
+        raise ArgumentError("isotonic_regression", "y", f"has {target.ndim} axes", "pass a vector")
+    context_of("isotonic_regression", target).require(at_least(sizes(target)[0], 1), "y has an element")
+    w = xp.ones_like(target) if weights is None else xp.asarray(weights).astype(np.float64)
+
+    def run(y: Any, w: Any) -> Any:
+        blocks = scipy_optimize.isotonic_regression(y, weights=w, increasing=increasing).blocks
+        return np.repeat(np.arange(len(blocks) - 1), np.diff(blocks))
+
+    spec = ShapeDtypeStruct(target.shape, np.int64)
+    block = pure_callback(run, spec, stop_gradient(target), stop_gradient(w))
+    same = (block[:, None] == block[None, :]) * w
+    return Result(x=(same @ target) / xp.sum(same, axis=1))
