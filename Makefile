@@ -5,7 +5,7 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check lint types tests docs bench bench-peers clean
+.PHONY: help demo test check lint types tests docs bench bench-peers wheel clean
 
 help:
 	@echo "make demo    train the language model of the demo and draw its loss (about a minute)"
@@ -14,6 +14,7 @@ help:
 	@echo "make docs    the documentation site, in build/site"
 	@echo "make bench   the benchmarks, beside the limits they are held to"
 	@echo "make bench-peers   install what they are compared with: autograd, jax, torch, pytensor"
+	@echo "make wheel   build the wheel, and try it in an empty environment"
 	@echo "make clean   remove what the other targets made"
 
 # The matrices are small: a second thread of linear algebra costs more than it brings, the more so on a busy machine.
@@ -61,6 +62,14 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
+
+# What a new user gets: the wheel with its dependencies alone, tried outside of the checkout.
+wheel: $(READY)
+	rm -rf dist build/empty
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build/empty && bin/python ../../tools/try_wheel.py
 
 clean:
 	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist *.egg-info demo_loss.png benchmarks/results.*

@@ -56,6 +56,13 @@ def test_scipy_does_not_leak_through_the_package():
     assert getattr(anyshape, "scipy", None) is not scipy
 
 
+def test_public_names_are_the_stored_ones():
+    """A name that goes breaks programs of users: CONTRIBUTING.md says how it is deprecated."""
+    names = [f"{m.__name__}.{n}" for m in (anyshape, anyshape.errors, anp) for n in sorted(m.__all__)]
+    stored = (Path(__file__).parent / "public_names.txt").read_text().split()
+    assert sorted(names) == sorted(stored), "add new names to tests/project/public_names.txt"
+
+
 @pytest.mark.parametrize("name", PROMISED)
 def test_the_promised_names_exist(name):
     assert name in anyshape.__all__
