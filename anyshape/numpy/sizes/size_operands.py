@@ -135,6 +135,14 @@ def check_sizes(name: str, sizes: Sequence[Any]) -> None:
 
 _NUMPY_CODE = ("numpy._core.fromnumeric", "numpy._core.numeric", "numpy.lib._type_check_impl")
 _NEEDS_NO_VALUE = ("ndim", "shape", "size", "iscomplexobj", "isrealobj")
+UFUNC_COMPARISONS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+}
 _COMPARISONS = ("array_equal", "array_equiv")  # an error of a conversion means "not equal" to them
 
 

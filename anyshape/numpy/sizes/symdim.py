@@ -23,6 +23,7 @@ from anyshape.numpy.sizes.number_protocol import QUESTIONS, Integer
 from anyshape.numpy.sizes.size_operands import (
     INEXACT,
     INTEGERS,
+    UFUNC_COMPARISONS,
     as_int,
     as_size,
     bits_of,
@@ -402,10 +403,10 @@ def _apply_to_sizes(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         return None  # NumPy has rules of its own for bools: + is "or"
     if ufunc in INTEGER_UFUNCS and all(as_size(x) is not None for x in inputs):
         return INTEGER_UFUNCS[ufunc](*as_numpy_operands(inputs))
-    if ufunc not in _QUESTIONS:
+    if ufunc not in UFUNC_COMPARISONS:
         return None
     numbers = [_python_number(x) for x in inputs]
-    return None if any(x is None for x in numbers) else _QUESTIONS[ufunc](*numbers)
+    return None if any(x is None for x in numbers) else UFUNC_COMPARISONS[ufunc](*numbers)
 
 
 def _as_array(x: Any) -> Any:
@@ -492,13 +493,5 @@ INTEGER_UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.negative: operator.neg,
     np.positive: operator.pos,
     np.absolute: abs,
-}
-_QUESTIONS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
-    np.equal: operator.eq,
-    np.not_equal: operator.ne,
-    np.less: operator.lt,
-    np.less_equal: operator.le,
-    np.greater: operator.gt,
-    np.greater_equal: operator.ge,
 }
 _REDUCTIONS = (np.add, np.multiply, np.maximum, np.minimum)
