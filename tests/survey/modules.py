@@ -22,6 +22,8 @@ MODULES = {
     "scipy.interpolate": rows_scipy.INTERPOLATE,
     "scipy.optimize": rows_scipy.OPTIMIZE,
     "scipy.spatial.distance": rows_scipy.DISTANCE,
+    "scipy.sparse.linalg": rows_scipy.SPARSE_SOLVERS,
+    "scipy.cluster.vq": rows_scipy.CLUSTER,
     "scipy.stats": rows_scipy.STATS,
 }
 TOLERANCES = {"scipy.optimize": 1e-5, "scipy.integrate": 1e-7}

@@ -13,7 +13,13 @@ SPECIAL = {
     **rows_like("F(1.5, x)", "jv yv iv kv ive kve jve yve hankel1 hankel2 hankel1e hankel2e struve modstruve"),
     **rows_like("F(k + 3, k)", "comb perm"),
     **rows_like("F(k, k + 4, x)", "bdtr bdtrc nbdtr nbdtrc"),
-    **rows_like("F(x, 1.5, 2.5)", "gdtr gdtrc hyp1f1"),
+    **rows_like("F(x, 1.5, 2.5)", "gdtr gdtrc besselpoly"),
+    **rows_like("F(2, x)", "eval_chebyc eval_chebys eval_sh_chebyt eval_sh_chebyu eval_sh_legendre"),
+    **rows_like("F(1.5, x)", "hyp0f1 pbdv pbvv pbwa"),
+    **rows_like("F(1.5, 2.5, x)", "hyp1f1 wright_bessel log_wright_bessel hyperu"),
+    **rows_like("F(2, 5, t)", "bdtri nbdtri"),
+    **rows_like("F(0, 1, 0.5, 2.0, x)", "obl_ang1_cv obl_rad1_cv obl_rad2_cv pro_ang1_cv pro_rad1_cv pro_rad2_cv"),
+    **rows_like("np.real(F(1.5, x))", "h1vp h2vp"),
     **rows_like("F(x)", "logsumexp softmax log_softmax sinc lambertw"),
     **rows(
         """
@@ -26,7 +32,17 @@ fdtr: F(a, b, x)
 fdtrc: F(a, b, x)
 hyp2f1: F(0.5, 1.5, 2.5, x)
 multigammaln: F(a + 3, 2)
-zeta: F(a + 1, b)
+zeta: F(2.5, b)
+pdtri: F(2, t)
+chndtr: F(a, 3.0, x)
+chndtrix: F(t, 3.0, x)
+chndtrinc: F(a * 2, 2.0, t / 4)
+eval_sh_jacobi: F(2, 3.5, 1.5, x)
+lpmv: F(1, 2, x)
+stdtridf: F(0.5 + y * 0.3, y)
+tklmbda: F(x, 0.5)
+factorial2: F(k)
+diric: F(x, 3)
 sph_harm_y: F(2, 1, x, y)
 binom: F(b + 3, a)
 elliprj: F(x, y, a, b)
@@ -221,8 +237,8 @@ OPTIMIZE = {
     "curve_fit": "F(lambda p, q: q * p, x, y, p0=[1.0])[0]",
     "linear_sum_assignment": "F(A)",
     "linprog": "F(v, A_ub=-np.eye(3), b_ub=-w).x",
-    "nnls": "F(X, y)[0]",
-    "lsq_linear": "F(X, y).x",
+    "nnls": "F(X, b)[0]",
+    "lsq_linear": "F(X, b).x",
     "isotonic_regression": "F(x).x",
     "fixed_point": "F(lambda p: np.cos(s * p), 0.5)",
     "rosen": "F(x)",
@@ -260,7 +276,7 @@ STATS = {
     **rows_like("list(F(x, y))", "siegelslopes theilslopes"),
     **rows_like("F(x, 0.3)", "boxcox yeojohnson"),
     **rows_like("list(F(x))", "combine_pvalues jarque_bera"),
-    "fligner": "list(F(x, y, b, center='mean'))",
+    "fligner": "list(F(x, t, a ** 2, center='mean'))",
     "ttest_1samp": "list(F(x, 0.4))",
     "yeojohnson_llf": "F(0.5, x)",
     "skewtest": "list(F(np.append(x, y)))",
@@ -268,6 +284,8 @@ STATS = {
     "differential_entropy": "F(np.append(x, y))",
     "sigmaclip": "F(x)[0]",
 }
+CLUSTER = {"vq": "F(X, Y)[1]"}
+SPARSE_SOLVERS = rows_like("F(S, x, rtol=1e-13)[0]", "bicgstab cg gmres")
 NO_ARRAYS = words("""
 SpecialFunctionError SpecialFunctionWarning errstate geterr seterr get_blas_funcs get_lapack_funcs find_best_blas_type
 next_fast_len prev_fast_len get_workers set_workers set_backend set_global_backend skip_backend register_backend
