@@ -22,6 +22,7 @@ from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
+from anyshape.ops import special_ufuncs as su
 from anyshape.support.true_types import has_type
 
 _function = functools.partial(of_ufunc, module=__name__)
@@ -229,8 +230,12 @@ def _real_loggamma(z: Any) -> Any:
     return ew.select(is_negative, np.nan, sp.gammaln(ew.select(is_negative, 1, z)))
 
 
-loggamma = _parametric(
-    sc.loggamma, _real_loggamma, "Return the logarithm of the gamma function, NaN for negative numbers.", "z"
+def _loggamma(z: Any) -> Any:
+    return su.special_ufunc("loggamma", z) if z.dtype.kind == "c" else _real_loggamma(z)
+
+
+loggamma = _function(
+    sc.loggamma, _loggamma, "Return the logarithm of the gamma function, NaN for negative real numbers.", operands="z"
 )
 
 # -- distribution functions, by the names of the Cephes library; powers of Box and Cox

@@ -21,7 +21,7 @@ def _counts(operands: int, results: int, names: str) -> dict[str, tuple[int, int
 # name: the numbers of operands and of results
 FUNCTIONS: dict[str, tuple[int, int]] = {
     **_counts(1, 1, "bei beip ber berp cosdg cosm1 cotdg it2struve0 itmodstruve0 itstruve0 kei keip ker kerp kolmogi"),
-    **_counts(1, 1, "kolmogorov ndtri_exp sindg tandg wrightomega zetac"),
+    **_counts(1, 1, "kolmogorov loggamma ndtri_exp sindg tandg wrightomega zetac"),
     **_counts(1, 2, "it2i0k0 it2j0y0 iti0k0 itj0y0"),
     **_counts(1, 4, "airy airye itairy"),
     **_counts(2, 1, "agm chdtri chdtriv eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_hermite eval_hermitenorm"),
@@ -39,7 +39,7 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     **_counts(4, 2, "obl_ang1 obl_rad1 obl_rad2 pro_ang1 pro_rad1 pro_rad2"),
     **_counts(5, 2, "obl_ang1_cv obl_rad1_cv obl_rad2_cv pro_ang1_cv pro_rad1_cv pro_rad2_cv"),
 }
-COMPLEX = frozenset(["hankel1", "hankel1e", "hankel2", "hankel2e"])  # functions of a complex last operand
+COMPLEX = frozenset(["hankel1", "hankel1e", "hankel2", "hankel2e", "loggamma"])  # functions of a complex last operand
 
 
 def _is_named(node: Node, params: dict[str, Any]) -> bool:

@@ -376,6 +376,7 @@ OTHERS = {
     "hyperu": _last(lambda a, b, x, out: -a * _of("hyperu", a + 1, b + 1, x), 3),
     "wright_bessel": _last(lambda a, b, x, out: _of("wright_bessel", a, a + b, x), 3),
     "log_wright_bessel": _last(lambda a, b, x, out: ew.exp(_of("log_wright_bessel", a, a + b, x) - out), 3),
+    "loggamma": (lambda z, out: sp.digamma(z),),
     "wrightomega": (lambda x, out: out / (1 + out),),
     "powm1": (lambda x, y, out: y * x ** (y - 1), lambda x, y, out: x**y * ew.log(x)),
     "cosm1": (lambda x, out: -ew.sin(x),),

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import scipy.special as sc
 
+from anyshape.backend.numpy._complex_polygamma import complex_polygamma
 from anyshape.backend.numpy._parameter_derivatives import betainc_derivative, gammainc_derivative
 from anyshape.ops import special as sp
 from anyshape.ops.core.apply import kernel
@@ -153,6 +154,8 @@ def _expit_of_many(x, out=None):
 
 
 def _polygamma(x, *, order):
+    if x.dtype.kind == "c":
+        return complex_polygamma(x, order)
     return float((-1) ** (order + 1) * math.factorial(order)) * sc.zeta(x.dtype.type(order + 1), x)
 
 

@@ -29,7 +29,7 @@ def _with_integers(function: str, xs: tuple[Any, ...]) -> list[Any]:
         x = operands[j]
         if np.all((np.rint(x) == x) & (np.abs(x) < 2**31)):
             operands[j] = x.astype(np.int64)
-    if function in su.COMPLEX:
+    if function in su.COMPLEX and len(operands) > 1:
         operands[0] = operands[0].real
     return operands
 

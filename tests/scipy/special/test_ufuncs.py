@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.special as sc
 
-from anyshape import grad, jit, vmap
+from anyshape import check_grads, grad, jit, vmap
 from anyshape.autodiff.rules.special_ufuncs import DERIVATIVES, WITHOUT
+from anyshape.backend.numpy._complex_polygamma import complex_polygamma
 from anyshape.errors import DTypeError, UnsupportedFunctionError
 from anyshape.numpy import special_ufuncs as table
 from anyshape.ops.special_ufuncs import COMPLEX, FUNCTIONS
@@ -37,6 +38,7 @@ OPERANDS = {
     "gdtrib": [X, SHARE, FAR],
     "gdtrix": [X, FAR, SHARE],
     "hyperu": [X, FAR, FAR],
+    "loggamma": [FAR - 2 + 1j * X],
     "lpmv": [np.array([1.0, 2, 0]), COUNT, X],
     "nbdtri": [COUNT, COUNT + 2, SHARE],
     "nbdtrik": [SHARE, COUNT + 2, X],
@@ -133,7 +135,7 @@ def weighted(results):
     return sum(((k + 1) * p * np.array([1.0, 2.0, 4.0])).sum() for k, p in enumerate(parts(results)))
 
 
-@pytest.mark.parametrize("name", in_part([name for name in FUNCTIONS if name not in WITHOUT], 4))
+@pytest.mark.parametrize("name", in_part([name for name in FUNCTIONS if name not in {*WITHOUT, "loggamma"}], 4))
 def test_derivatives_of_two_orders_agree_with_differences(name):
     along = Along(name)
     slope = lambda *xs: along.slope_of(along.loss, xs)
@@ -148,7 +150,7 @@ def test_derivatives_of_two_orders_agree_with_differences(name):
 
 def test_every_result_has_derivatives_or_is_named_as_without():
     for name, (operands, results) in FUNCTIONS.items():
-        assert name in table.ROWS or name.startswith("spherical")
+        assert name in table.ROWS or name.startswith("spherical") or name == "loggamma"
         for k in range(results):
             assert ((name, k) in DERIVATIVES) != (name in WITHOUT)
             assert name in WITHOUT or len(DERIVATIVES[name, k]) == operands
@@ -226,3 +228,17 @@ def test_compositions_at_edges_and_in_single_precision():
     np.testing.assert_allclose(jit(special.factorial2)(counts), sc.factorial2(counts))
     for function in (lambda s, x: s.spherical_jn(2, x), lambda s, x: s.diric(x, 3)):
         assert jit(lambda x, f=function: f(special, x))(SINGLE).dtype == function(sc, SINGLE).dtype
+
+
+def test_gamma_functions_of_complex_numbers_have_derivatives_of_any_order():
+    z = np.array([1.5 + 0.5j, -2.3 + 1j, -0.4 - 3j, 12.0 - 0.1j, -30.2 + 0.3j, 0.5 + 200j, -7.5 - 40j])
+    for function in (sc.psi, sc.loggamma, lambda z: sc.rgamma(z / 9), lambda z: sc.gamma(z / 9)):
+        check_grads(lambda z, f=function: f(z), (z,), order=3, rtol=1e-4, atol=1e-6)
+    x = np.array([0.3, 1.7, 25.0, -1.4, -0.2])
+    for order in (1, 2, 5):
+        expected = sc.polygamma(order, x)
+        np.testing.assert_allclose(complex_polygamma(x + 0j, order).real[:3], expected[:3], 1e-13)
+        h = 1e-4
+        slope = (complex_polygamma(z + h, order) - complex_polygamma(z - h, order)) / (2 * h)
+        np.testing.assert_allclose(complex_polygamma(z, order + 1), slope, 1e-4, 1e-6)
+    np.testing.assert_allclose(complex_polygamma(x[3:] + 0j, 1).real, sc.polygamma(1, x[3:]), 1e-12)
