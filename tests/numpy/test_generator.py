@@ -686,3 +686,56 @@ def test_a_hit_reads_the_generator_by_the_fast_path():
     for _ in range(3):
         program(generator(), 1.0)
     assert program.cache_info().traces == 1 and len(program._cache.fast_paths) == 1
+
+
+PARAMETERS = {
+    "beta": (2.0, 3.0), "binomial": (5, 0.3), "chisquare": (3.0,), "exponential": (2.0,), "f": (3.0, 4.0),
+    "gamma": (2.0, 3.0), "geometric": (0.3,), "gumbel": (1.0, 2.0), "laplace": (1.0, 2.0), "logistic": (1.0, 2.0),
+    "lognormal": (1.0, 0.5), "logseries": (0.4,), "negative_binomial": (3.0, 0.4), "noncentral_chisquare": (3.0, 2.0),
+    "noncentral_f": (3.0, 4.0, 2.0), "normal": (1.0, 2.0), "pareto": (2.0,), "poisson": (3.0,), "power": (2.0,),
+    "rayleigh": (2.0,), "standard_gamma": (2.0,), "standard_t": (3.0,), "triangular": (0.0, 1.0, 3.0),
+    "uniform": (1.0, 3.0), "vonmises": (1.0, 2.0), "wald": (2.0, 3.0), "weibull": (2.0,), "zipf": (2.5,),
+}  # fmt: skip
+WITHOUT = {  # methods without parameters that are floats, and those that other tests differentiate
+    "bit_generator", "bytes", "choice", "dirichlet", "hypergeometric", "integers", "multinomial", "permutation",
+    "multivariate_hypergeometric", "multivariate_normal", "permuted", "random", "shuffle", "spawn", "standard_cauchy",
+    "standard_exponential", "standard_normal",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", PARAMETERS)
+def test_no_derivative_by_a_parameter_is_silently_zero(method):
+    """A derivative is a number other than 0, or an error that names the method."""
+    for i, x in enumerate(PARAMETERS[method]):
+        if type(x) is not float:
+            continue
+
+        def draws(p, rng, i=i):
+            parameters = [p if k == i else v for k, v in enumerate(PARAMETERS[method])]
+            return (getattr(rng, method)(*parameters, size=4) * np.array([1.0, 0.7, 0.3, -0.2])).sum()
+
+        try:
+            slope = grad(draws)(x, generator())
+        except errors.UnsupportedFunctionError as error:
+            assert f"Generator.{method}" in str(error) and "derivative" in str(error)
+        else:
+            assert slope != 0 and np.isfinite(slope)
+
+
+def test_every_method_of_a_generator_is_in_a_table_of_derivatives():
+    assert {name for name in dir(np.random.Generator) if name[0] != "_"} == PARAMETERS.keys() | WITHOUT
+
+
+UNDRAWABLE = {
+    "a bit generator": (lambda bits, x: np.random.Generator(bits).normal() * x, np.random.PCG64(0), ()),
+    "a static generator": (lambda rng, x: rng.normal() * x, np.random.default_rng(0), (0,)),
+    "a static tuple": (lambda rngs, x: rngs[0].normal() * x, (np.random.default_rng(0),), (0,)),
+    "a frozenset": (lambda rngs, x: next(iter(rngs)).normal() * x, frozenset([np.random.default_rng(0)]), (0,)),
+}
+
+
+@pytest.mark.parametrize("name", UNDRAWABLE)
+def test_generators_that_no_call_could_draw_from_are_refused(name):
+    function, thing, static = UNDRAWABLE[name]
+    with pytest.raises((errors.ArgumentError, errors.FrozenDrawError), match=r"numpy\.random\.Generator|PCG64"):
+        jit(function, static_argnums=static)(thing, 1.0)

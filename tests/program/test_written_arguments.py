@@ -226,12 +226,12 @@ LIKE_ARRAYS = {
 
 
 @pytest.mark.parametrize("name", LIKE_ARRAYS)
-def test_what_would_be_converted_is_refused(name):
+def test_what_is_converted_is_not_written_to(name):
     x = LIKE_ARRAYS[name]()
     before = np.array(x.elements if name.startswith("an object") else x)
     weighted = grad(lambda y, x: (first(x) * y).sum())
-    for call in (jit(first), lambda x: weighted(2.0, x), anyshape.vmap(first)):
-        with pytest.raises(ArgumentError, match=r"not an array|by rules of its own|has dtype"):
+    for call in (jit(first), lambda x: weighted(2.0, x)):
+        with pytest.raises(ArgumentError, match=r"is read-only|by rules of its own|has dtype"):
             call(x)
     assert (np.asarray(x.elements if name.startswith("an object") else x) == before).all()
 
