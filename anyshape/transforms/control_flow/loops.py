@@ -140,7 +140,8 @@ def _differs_between_examples(x: Traced) -> bool:
     outer = {inner: handle for handle, inner in builder.captured.values()}
     values = ancestors(x.builder.nodes, x.value)
     captured = [outer[v] for v in values if v in outer]
-    return any(builder.roots.get(v) == "input" for v in values) or any(map(_differs_between_examples, captured))
+    is_input = any(builder.roots.get(v) == "input" for v in values)
+    return is_input or any(_differs_between_examples(x) for x in captured)
 
 
 @short_traceback

@@ -201,6 +201,12 @@ def test_each_example_stacks_rows_with_a_bound_of_its_own():
     np.testing.assert_array_equal(out, X.astype(np.float32) * 2.0 ** (np.array([[0], [3], [1]]) + np.arange(4)))
 
 
+def test_bounds_may_be_captured_by_the_function_that_is_differentiated():
+    raised = lambda x, n: np.sum(fori_loop(0, np.minimum(n, 3), lambda i, y: y * x, x))
+    slopes = jit(vmap(grad(raised)))(X, np.array([0, 2, 7]))
+    np.testing.assert_allclose(slopes, [(n + 1) * x**n for x, n in zip(X, (0, 2, 3), strict=True)])
+
+
 def test_errors_of_counted_loops_are_in_the_words_of_the_caller():
     f = lambda n, x: fori_loop(0, n, lambda i, y: {"a": np.stack([y["a"]] * 2)}, {"a": x})
     with pytest.raises(CarryMismatchError) as alone:
