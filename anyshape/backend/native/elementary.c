@@ -588,3 +588,107 @@ static inline float as_powf(float x, float y) {
     double power = as_exp_single(as_limit(as_double(as_bits(y) & plain) * log, 200.0));
     return (float)as_pow_edges(power, x, y, plain, invalid, odd);
 }
+
+/* exp2: x = k + r, 2^r = exp(r ln 2). */
+static inline double as_exp2(double x) {
+    double v = as_limit(x, 1200.0), k = v + AS_ROUND, r = (v - (k - AS_ROUND)) * AS_LN2;
+    return as_scale(1.0 + (r + r * r * as_exp_half(r)), k, as_fixed(x));
+}
+
+static inline float as_exp2f(float x) {
+    int64_t fixed = as_fixed(x);
+    double v = as_limit(as_double(as_bits(x) ^ fixed), 200.0), k = v + AS_ROUND, r = (v - (k - AS_ROUND)) * AS_LN2;
+    return (float)((1.0 + as_expm1_short(r)) * as_power_of_two(k) + as_double(fixed));
+}
+
+/* log2, log10: k c + log(1 + f) d, where the heads of f and d have so few bits that their product is exact. */
+static inline double as_log_base(double x, double c, double c_rest, double d, double d_rest) {
+    int64_t i = as_bits(x), ordinary = AS_MASK(i > 0) & AS_MASK(i < AS_INF), shift = AS_MASK(i <= AS_MANTISSA) & 54;
+    double k, f = as_log_reduce(as_pick(ordinary, x, 1.0) * as_double(AS_ONE + (shift << 52)), shift, &k);
+    double s = as_log_quotient(x, ordinary, f), z = s * s, square = 0.5 * f * f;
+    double tail = s * (square + z * as_log_tail(z)) - square, head = as_double(as_bits(f) & ~0x7ffffffLL);
+    double hi = k * c, first = head * d, sum = hi + first;
+    return sum + ((first - (sum - hi)) + ((f - head) * d + (f * d_rest + (tail * (d + d_rest) + k * c_rest))));
+}
+
+static inline double as_log2(double x) {
+    return as_log_base(x, 1.0, 0.0, 0x1.7154768p+0, -0x1.6a3e80f444178p-27);
+}
+
+static inline double as_log10(double x) {
+    return as_log_base(x, 0x1.34413509f8p-2, -0x1.80433b83b532ap-44, 0x1.bcb7b18p-2, -0x1.6c8d78e6acaa4p-29);
+}
+
+/* Return k c + log(1 + f) d with a relative error of 2^-37. */
+static inline float as_log_basef(float x, double c, double d) {
+    int64_t i = as_bits(x), ordinary = AS_MASK(i > 0) & AS_MASK(i < AS_INF);
+    double k, f = as_log_reduce(as_pick(ordinary, x, 1.0), 0, &k), s = as_log_quotient(x, ordinary, f);
+    return (float)(k * c + s * as_log_short(s * s) * d);
+}
+
+static inline float as_log2f(float x) {
+    return as_log_basef(x, 1.0, AS_LOG2E);
+}
+
+static inline float as_log10f(float x) {
+    return as_log_basef(x, 0x1.34413509f79ffp-2, 0x1.bcb7b1526e50ep-2);
+}
+
+/* sinh, cosh: e - 1 / (4 e) and e + 1 / (4 e) for e = exp(|x|) / 2; sinh is x + x^3 P(x^2) for |x| < 1. */
+static inline double as_half_exp(double a) {
+    double v = as_limit(a, 1000.0), error, rest, k, r = as_exp_reduce(v, &error, &k);
+    return as_scale(as_exp_near(r, error, &rest), k - 1.0, as_fixed(a));
+}
+
+static inline double as_half_exp_single(double a) {
+    int64_t fixed = as_fixed(a);
+    return 0.5 * as_exp_single(as_limit(as_double(as_bits(a) ^ fixed), 200.0)) + as_double(fixed);
+}
+
+static inline double as_sinh_tail(double z) {
+    double z2 = z * z, z4 = z2 * z2;
+    double a = (0x1.5555555555555p-3 + 0x1.111111111119ap-7 * z) + z2 * (0x1.a01a01a00b33ep-13 + 0x1.71de3a5f0db9dp-19 * z);
+    double b = (0x1.ae6452c7cecbep-26 + 0x1.612265e4b9796p-33 * z) + z2 * 0x1.b2502d89eaa9bp-41;
+    return a + z4 * b;
+}
+
+static inline double as_sinh_tailf(double z) {
+    double z2 = z * z;
+    return (0x1.5555554eab2dp-3 + 0x1.11111e855329ap-7 * z) + z2 * (0x1.a0091c3d4822ap-13 + 0x1.78a24b891fdacp-19 * z);
+}
+
+static inline double as_sinh(double x) {
+    int64_t i = as_bits(x) & AS_ABS;
+    double a = as_double(i), e = as_half_exp(a), v = as_limit(a, 1.0), z = v * v, near = v + v * z * as_sinh_tail(z);
+    return as_with_sign(i < AS_ONE ? near : e - 0.25 / e, x);
+}
+
+static inline double as_cosh(double x) {
+    double e = as_half_exp(as_double(as_bits(x) & AS_ABS));
+    return e + 0.25 / e;
+}
+
+static inline float as_sinhf(float x) {
+    int64_t i = as_bits(x) & AS_ABS;
+    double a = as_double(i), e = as_half_exp_single(a), v = as_limit(a, 1.0), z = v * v;
+    return (float)as_with_sign(i < AS_ONE ? v + v * z * as_sinh_tailf(z) : e - 0.25 / e, x);
+}
+
+static inline float as_coshf(float x) {
+    double e = as_half_exp_single(as_double(as_bits(x) & AS_ABS));
+    return (float)(e + 0.25 / e);
+}
+
+/* expit: 1 / (1 + e) or e / (1 + e) for e = exp(-|x|), corrected by what the rounded denominator lost. */
+static inline double as_expit(double x) {
+    double v = as_limit(as_double(as_bits(x) | AS_SIGN), 1000.0), error, rest, k, r = as_exp_reduce(v, &error, &k);
+    double e = as_scale(as_exp_near(r, error, &rest), k, as_fixed(as_double(as_bits(x) | AS_SIGN)));
+    double below = 1.0 + e, lost = (1.0 - below) + e, y = (as_bits(x) < 0 ? e : 1.0) / below;
+    return y - y * lost * (as_bits(x) < 0 ? 1.0 - y : y);
+}
+
+static inline float as_expitf(float x) {
+    int64_t i = as_bits(x) & AS_ABS;
+    double e = as_exp_single(-as_limit(as_double(i), 200.0)), y = (as_bits(x) < 0 ? e : 1.0) / (1.0 + e);
+    return (float)(y + as_double(i & AS_MASK(i > AS_INF)));
+}

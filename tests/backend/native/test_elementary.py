@@ -30,10 +30,16 @@ FUNCTIONS = {
     "expm1": (np.expm1, "expm1", 1.0),
     "erf": (scipy.special.erf, "erf", 1.0),
     "pow": (np.power, "pow", 2.0),
+    "exp2": (np.exp2, "exp2", 2.0),
+    "log2": (np.log2, "log2", 2.0),
+    "log10": (np.log10, "log10", 2.0),
+    "sinh": (np.sinh, "sinh", 2.0),
+    "cosh": (np.cosh, "cosh", 2.0),
+    "expit": (scipy.special.expit, "expit", 2.0),
 }
 BINARY = {"pow"}
 PERIODIC = {"sin", "cos"}
-POSITIVE = {"log"}
+POSITIVE = {"log", "log2", "log10"}
 
 LOOPS = """
 void run_{name}({arguments}, {T} *restrict out, long n) {{
@@ -55,6 +61,7 @@ RAISED = ("over", "invalid", "divide")  # the bits of flags_*, by the names of n
 def source():
     """Return C text with loops over each function, and the same functions of libm for long double."""
     text = f'#include "{SOURCE}"\n#include <fenv.h>\n#include <math.h>\n'
+    text += "static long double expitl(long double x) { return 1 / (1 + expl(-x)); }\n"
     for name, (_, libm, _) in FUNCTIONS.items():
         operands = ["x", "y"] if name in BINARY else ["x"]
         for T, suffix in DTYPES.values():
@@ -216,7 +223,11 @@ def edges(name, dtype):
         few = [*few, *np.negative(few)]
         # AVX-512 loops of NumPy warn of overflow for infinite powers of huge numbers; C has no flag there.
         return [(dtype(x), dtype(y)) for x in few for y in few if not (abs(x) == info.max and y == np.inf)]
-    return [(y,) for y in (x[~((np.abs(x) > TRIG_MAX) & np.isfinite(x))] if name in PERIODIC else x)]
+    if name == "expit":  # SciPy gives 0 where exp(-x) overflows; the results are subnormal
+        x = x[~((x < -0.98 * info.maxexp * np.log(2)) & np.isfinite(x))]
+    elif name in PERIODIC:
+        x = x[~((np.abs(x) > TRIG_MAX) & np.isfinite(x))]
+    return [(y,) for y in x]
 
 
 def numpy_raises(function, *operands):
