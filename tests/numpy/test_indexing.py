@@ -94,7 +94,7 @@ def test_neighbouring_slices_are_proved_to_have_one_size():
         (lambda x: np.zeros_like(x, x[0]), DTypeError, "an array is not a dtype"),
         (lambda x: np.triu(x[0, 0]), TypeError, "m is a scalar"),
         (lambda x: anp.hstack(x[0, 0]), TypeError, "not iterable|iteration over|needs the value"),
-        (lambda x: anp.arange(0, x.shape[0], 0.1), UnsupportedFunctionError, "bound or step 0.1"),
+        (lambda x: anp.arange(0, x.shape[0], 0.1, int), UnsupportedFunctionError, "bound or step 0.1"),
         (lambda x: np.concatenate([x, x[0]]), ShapeError, "same number of axes"),
         (lambda x: np.swapaxes(x, 0, 5), np.exceptions.AxisError, "axis 5 is out of bounds"),
     ],
