@@ -692,3 +692,44 @@ static inline float as_expitf(float x) {
     double e = as_exp_single(-as_limit(as_double(i), 200.0)), y = (as_bits(x) < 0 ? e : 1.0) / (1.0 + e);
     return (float)(y + as_double(i & AS_MASK(i > AS_INF)));
 }
+
+/* arctan: t is x, (x - 1) / (x + 1) or -1 / x, below tan(pi/8) = 0.4142, to which 0, pi/4 or pi/2 is added. The rests of
+ * sums and of the quotient are kept. */
+static inline double as_arctan_tail(double z) {
+    double z2 = z * z, z4 = z2 * z2;
+    double a = (-0x1.5555555555555p-2 + 0x1.9999999999429p-3 * z) + z2 * (-0x1.249249243d5a5p-3 + 0x1.c71c7188a80bfp-4 * z);
+    double b = (-0x1.745d0b992690bp-4 + 0x1.3b126ba9086c5p-4 * z) + z2 * (-0x1.10fae17b0ec7ep-4 + 0x1.dfeca710bfa74p-5 * z);
+    double c = (-0x1.a0b791a5b9035p-5 + 0x1.41b171d3c2ae1p-5 * z) + z2 * -0x1.3ae27b51e3795p-6;
+    return a + z4 * (b + z4 * c);
+}
+
+/* Return a / b, and what it lacks in *rest, for operands that have lost a_rest and b_rest. */
+static inline double as_divide(double a, double a_rest, double b, double b_rest, double *rest) {
+    double reciprocal = 1.0 / b, q = a * reciprocal, q_head = as_head(q, ~0x7ffffffLL), b_head = as_head(b, ~0x7ffffffLL);
+    double lost = ((a - q_head * b_head) - q_head * (b - b_head)) - (q - q_head) * b;
+    *rest = (lost + (a_rest - q * b_rest)) * reciprocal;
+    return q;
+}
+
+static inline double as_arctan(double x) {
+    int64_t i = as_bits(x) & AS_ABS;
+    double a = as_limit(as_double(i), 0x1p60), less = a - 1.0, more = a + 1.0, rest;
+    int64_t middle = AS_MASK(i > as_bits(0.41421356)), large = AS_MASK(i > as_bits(2.41421356));
+    double above = large ? -1.0 : middle ? less : a, below = as_pick(large, a, as_pick(middle, more, 1.0));
+    double above_rest = (middle & ~large) ? a - (less + 1.0) : 0.0, below_rest = (middle & ~large) ? a - (more - 1.0) : 0.0;
+    double t = as_divide(above, above_rest, below, below_rest, &rest), z = t * t;
+    double base = large ? 0x1.921fb54442d18p+0 : middle ? 0x1.921fb54442d18p-1 : 0.0, sum = base + t;
+    double base_rest = base * 0x1.678afae35cdd1p-55; /* pi/2 is 0x1.921fb54442d18p+0 + 0x1.1a62633145c07p-54 */
+    double y = sum + (((base - sum) + t) + (base_rest + (rest + t * z * as_arctan_tail(z))));
+    return as_with_sign(y + as_double(i & AS_MASK(i > AS_INF)), x);
+}
+
+static inline float as_arctanf(float x) {
+    int64_t i = as_bits(x) & AS_ABS;
+    double a = as_limit(as_double(i), 0x1p60);
+    int64_t middle = AS_MASK(i > as_bits(0.41421356)), large = AS_MASK(i > as_bits(2.41421356));
+    double t = (large ? -1.0 : middle ? a - 1.0 : a) / as_pick(large, a, as_pick(middle, a + 1.0, 1.0)), z = t * t;
+    double base = large ? 0x1.921fb54442d18p+0 : middle ? 0x1.921fb54442d18p-1 : 0.0;
+    double z2 = z * z, p = (-0x1.5555544c73dc8p-2 + 0x1.99973835f8659p-3 * z) + z2 * (-0x1.242106cb1ffd8p-3 + 0x1.b81f2cbbecafep-4 * z + z2 * -0x1.08704d67efb06p-4);
+    return (float)as_with_sign(base + (t + t * z * p) + as_double(i & AS_MASK(i > AS_INF)), x);
+}

@@ -36,6 +36,7 @@ FUNCTIONS = {
     "sinh": (np.sinh, "sinh", 2.0),
     "cosh": (np.cosh, "cosh", 2.0),
     "expit": (scipy.special.expit, "expit", 2.0),
+    "arctan": (np.arctan, "atan", 2.0),
 }
 BINARY = {"pow"}
 PERIODIC = {"sin", "cos"}
