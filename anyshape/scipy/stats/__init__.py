@@ -12,6 +12,7 @@ from anyshape.scipy.stats import (
     correlation,
     density,
     discrete,
+    further,
     hypotheses,
     multivariate,
     ordered,
@@ -23,7 +24,7 @@ from anyshape.scipy.stats import (
 from anyshape.scipy.stats.distribution import Family
 from anyshape.support.packages import scipy_stats
 
-FORMS = {**continuous.FORMS, **positive.FORMS, **discrete.FORMS}
+FORMS = {**continuous.FORMS, **positive.FORMS, **further.FORMS, **discrete.FORMS}
 FAMILIES = {name: Family(name, form) for name, form in FORMS.items()} | multivariate.DISTRIBUTIONS
 FUNCTIONS = {
     name: member

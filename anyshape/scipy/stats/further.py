@@ -1,0 +1,247 @@
+"""Define further continuous families by their standard forms, which have closed distribution functions.
+
+Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
+"""
+
+from __future__ import annotations
+
+from math import log, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.numpy import special as sc
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
+from anyshape.scipy.stats.distribution import Form, constant
+
+INF = np.inf
+
+
+def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
+    return 0.0, INF
+
+
+def _two_sided(z: Any, tail: Any) -> Any:
+    """Return the distribution function of a symmetric family by the share beyond both z and -z."""
+    return xp.where(z < 0, 0.5 * tail, 1 - 0.5 * tail)
+
+
+def _power_minus_1(q: Any, exponent: Any) -> Any:
+    """Return q**exponent - 1, accurate for q near 1."""
+    return xp.expm1(exponent * xp.log(q))
+
+
+ALPHA = Form(
+    shapes="a",
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z, a: -2 * xp.log(z) - LOG_ROOT_2PI - 0.5 * xp.square(a - 1 / z) - sc.log_ndtr(a),
+    cdf=lambda z, a: sc.ndtr(a - 1 / z) / sc.ndtr(a),
+    ppf=lambda q, a: 1 / (a - sc.ndtri(q * sc.ndtr(a))),
+)
+ANGLIT = Form(
+    support=lambda: (-pi / 4, pi / 4),
+    log_density=lambda z: xp.log(xp.cos(2 * z)),
+    cdf=lambda z: xp.square(xp.sin(z + pi / 4)),
+    sf=lambda z: xp.square(xp.cos(z + pi / 4)),
+    ppf=lambda q: xp.arcsin(xp.sqrt(q)) - pi / 4,
+    mean=constant(0.0),
+    var=constant(pi * pi / 16 - 0.5),
+)
+COSINE = Form(
+    support=lambda: (-pi, pi),
+    log_density=lambda z: xp.log1p(xp.cos(z)) - log(2 * pi),
+    cdf=lambda z: (pi + z + xp.sin(z)) / (2 * pi),
+    mean=constant(0.0),
+    var=constant(pi * pi / 3 - 2.0),
+)
+SEMICIRCULAR = Form(
+    support=lambda: (-1.0, 1.0),
+    log_density=lambda z: log(2 / pi) + 0.5 * xp.log1p(-z * z),
+    cdf=lambda z: 0.5 + (z * xp.sqrt(1 - z * z) + xp.arcsin(z)) / pi,
+    mean=constant(0.0),
+    var=constant(0.25),
+)
+GIBRAT = Form(
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z: -LOG_ROOT_2PI - xp.log(z) - 0.5 * xp.square(xp.log(z)),
+    cdf=lambda z: sc.ndtr(xp.log(z)),
+    sf=lambda z: sc.ndtr(-xp.log(z)),
+    ppf=lambda q: xp.exp(sc.ndtri(q)),
+    isf=lambda q: xp.exp(-sc.ndtri(q)),
+    mean=constant(sqrt(np.e)),
+    var=constant(np.e * (np.e - 1)),
+)
+BETAPRIME = Form(
+    shapes="a b",
+    support=_positive_reals,
+    log_density=lambda z, a, b: sc.xlogy(a - 1, z) - (a + b) * xp.log1p(z) - sc.betaln(a, b),
+    cdf=lambda z, a, b: sc.betainc(a, b, z / (1 + z)),
+    sf=lambda z, a, b: sc.betainc(b, a, 1 / (1 + z)),
+)
+BRADFORD = Form(
+    shapes="c",
+    support=lambda c: (0.0, 1.0),
+    log_density=lambda z, c: xp.log(c) - xp.log(xp.log1p(c)) - xp.log1p(c * z),
+    cdf=lambda z, c: xp.log1p(c * z) / xp.log1p(c),
+    ppf=lambda q, c: xp.expm1(q * xp.log1p(c)) / c,
+)
+BURR = Form(
+    shapes="c d",
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z, c, d: xp.log(c * d) - (c + 1) * xp.log(z) - (d + 1) * xp.log1p(z**-c),
+    cdf=lambda z, c, d: (1 + z**-c) ** -d,
+    sf=lambda z, c, d: -xp.expm1(-d * xp.log1p(z**-c)),
+    isf=lambda q, c, d: xp.expm1(-xp.log1p(-q) / d) ** (-1 / c),
+    ppf=lambda q, c, d: _power_minus_1(q, -1 / d) ** (-1 / c),
+)
+DGAMMA = Form(
+    shapes="a",
+    log_density=lambda z, a: sc.xlogy(a - 1, xp.abs(z)) - xp.abs(z) - sc.gammaln(a) - log(2),
+    cdf=lambda z, a: _two_sided(z, sc.gammaincc(a, xp.abs(z))),
+    sf=lambda z, a: _two_sided(-z, sc.gammaincc(a, xp.abs(z))),
+    mean=constant(0.0),
+    var=lambda a: a * (a + 1),
+)
+DWEIBULL = Form(
+    shapes="c",
+    log_density=lambda z, c: xp.log(0.5 * c) + sc.xlogy(c - 1, xp.abs(z)) - xp.abs(z) ** c,
+    cdf=lambda z, c: _two_sided(z, xp.exp(-(xp.abs(z) ** c))),
+    sf=lambda z, c: _two_sided(-z, xp.exp(-(xp.abs(z) ** c))),
+    mean=constant(0.0),
+    var=lambda c: sc.gamma(1 + 2 / c),
+)
+EXPONPOW = Form(
+    shapes="b",
+    support=_positive_reals,
+    log_density=lambda z, b: 1 + xp.log(b) + sc.xlogy(b - 1, z) + z**b - xp.exp(z**b),
+    cdf=lambda z, b: -xp.expm1(-xp.expm1(z**b)),
+    sf=lambda z, b: xp.exp(-xp.expm1(z**b)),
+    ppf=lambda q, b: xp.log1p(-xp.log1p(-q)) ** (1 / b),
+    isf=lambda q, b: xp.log1p(-xp.log(q)) ** (1 / b),
+)
+EXPONWEIB = Form(
+    shapes="a c",
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z, a, c: xp.log(a * c) + (a - 1) * xp.log(-xp.expm1(-(z**c))) - z**c + (c - 1) * xp.log(z),
+    cdf=lambda z, a, c: (-xp.expm1(-(z**c))) ** a,
+    sf=lambda z, a, c: -xp.expm1(a * xp.log1p(-xp.exp(-(z**c)))),
+    isf=lambda q, a, c: (-xp.log(-xp.expm1(xp.log1p(-q) / a))) ** (1 / c),
+    ppf=lambda q, a, c: (-xp.log1p(-(q ** (1 / a)))) ** (1 / c),
+)
+FATIGUELIFE = Form(
+    shapes="c",
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z, c: (
+        xp.log1p(z) - xp.square(z - 1) / (2 * z * c**2) - xp.log(2 * c) - LOG_ROOT_2PI - 1.5 * xp.log(z)
+    ),
+    cdf=lambda z, c: sc.ndtr((xp.sqrt(z) - 1 / xp.sqrt(z)) / c),
+    sf=lambda z, c: sc.ndtr((1 / xp.sqrt(z) - xp.sqrt(z)) / c),
+    mean=lambda c: c**2 / 2 + 1,
+    var=lambda c: c**2 * (5 * c**2 / 4 + 1),
+)
+FOLDCAUCHY = Form(
+    shapes="c",
+    support=_positive_reals,
+    log_density=lambda z, c: xp.log(1 / (1 + xp.square(z - c)) + 1 / (1 + xp.square(z + c))) - log(pi),
+    cdf=lambda z, c: (xp.arctan(z - c) + xp.arctan(z + c)) / pi,
+    sf=lambda z, c: (xp.arctan2(1.0, z - c) + xp.arctan2(1.0, z + c)) / pi,
+)
+FOLDNORM = Form(
+    shapes="c",
+    support=_positive_reals,
+    log_density=lambda z, c: xp.logaddexp(-0.5 * xp.square(z - c), -0.5 * xp.square(z + c)) - LOG_ROOT_2PI,
+    cdf=lambda z, c: 0.5 * (sc.erf((z - c) / sqrt(2)) + sc.erf((z + c) / sqrt(2))),
+    sf=lambda z, c: sc.ndtr(c - z) + sc.ndtr(-c - z),
+)
+GENGAMMA = Form(
+    shapes="a c",
+    support=_positive_reals,
+    log_density=lambda z, a, c: xp.log(c) + sc.xlogy(c * a - 1, z) - z**c - sc.gammaln(a),
+    cdf=lambda z, a, c: sc.gammainc(a, z**c),
+    sf=lambda z, a, c: sc.gammaincc(a, z**c),
+    ppf=lambda q, a, c: sc.gammaincinv(a, q) ** (1 / c),
+    isf=lambda q, a, c: sc.gammainccinv(a, q) ** (1 / c),
+)
+HALFGENNORM = Form(
+    shapes="beta",
+    support=_positive_reals,
+    log_density=lambda z, b: xp.log(b) - sc.gammaln(1 / b) - z**b,
+    cdf=lambda z, b: sc.gammainc(1 / b, z**b),
+    sf=lambda z, b: sc.gammaincc(1 / b, z**b),
+    ppf=lambda q, b: sc.gammaincinv(1 / b, q) ** (1 / b),
+    isf=lambda q, b: sc.gammainccinv(1 / b, q) ** (1 / b),
+)
+INVWEIBULL = Form(
+    shapes="c",
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z, c: xp.log(c) - (c + 1) * xp.log(z) - z**-c,
+    cdf=lambda z, c: xp.exp(-(z**-c)),
+    sf=lambda z, c: -xp.expm1(-(z**-c)),
+    ppf=lambda q, c: (-xp.log(q)) ** (-1 / c),
+    isf=lambda q, c: (-xp.log1p(-q)) ** (-1 / c),
+)
+LOGGAMMA = Form(
+    shapes="c",
+    log_density=lambda z, c: c * z - xp.exp(z) - sc.gammaln(c),
+    cdf=lambda z, c: sc.gammainc(c, xp.exp(z)),
+    sf=lambda z, c: sc.gammaincc(c, xp.exp(z)),
+    ppf=lambda q, c: xp.log(sc.gammaincinv(c, q)),
+    isf=lambda q, c: xp.log(sc.gammainccinv(c, q)),
+    mean=sc.digamma,
+    var=lambda c: sc.polygamma(1, c),
+)
+LOGLAPLACE = Form(
+    shapes="c",
+    support=_positive_reals,
+    log_density=lambda z, c: xp.log(0.5 * c) - c * xp.abs(xp.log(z)) - xp.log(z),
+    open_ends=True,
+    cdf=lambda z, c: xp.where(z < 1, 0.5 * z**c, 1 - 0.5 * z**-c),
+    sf=lambda z, c: xp.where(z < 1, 1 - 0.5 * z**c, 0.5 * z**-c),
+)
+POWERNORM = Form(
+    shapes="c",
+    log_density=lambda z, c: xp.log(c) - LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z),
+    cdf=lambda z, c: -xp.expm1(c * sc.log_ndtr(-z)),
+    sf=lambda z, c: sc.ndtr(-z) ** c,
+    ppf=lambda q, c: -sc.ndtri((1 - q) ** (1 / c)),
+    isf=lambda q, c: -sc.ndtri(q ** (1 / c)),
+)
+TRUNCEXPON = Form(
+    shapes="b",
+    support=lambda b: (0.0, b),
+    log_density=lambda z, b: -z - xp.log(-xp.expm1(-b)),
+    cdf=lambda z, b: xp.expm1(-z) / xp.expm1(-b),
+    ppf=lambda q, b: -xp.log1p(q * xp.expm1(-b)),
+)
+
+FORMS = {
+    "alpha": ALPHA,
+    "anglit": ANGLIT,
+    "betaprime": BETAPRIME,
+    "bradford": BRADFORD,
+    "burr": BURR,
+    "cosine": COSINE,
+    "dgamma": DGAMMA,
+    "dweibull": DWEIBULL,
+    "exponpow": EXPONPOW,
+    "exponweib": EXPONWEIB,
+    "fatiguelife": FATIGUELIFE,
+    "foldcauchy": FOLDCAUCHY,
+    "foldnorm": FOLDNORM,
+    "gengamma": GENGAMMA,
+    "gibrat": GIBRAT,
+    "halfgennorm": HALFGENNORM,
+    "invweibull": INVWEIBULL,
+    "loggamma": LOGGAMMA,
+    "loglaplace": LOGLAPLACE,
+    "powernorm": POWERNORM,
+    "semicircular": SEMICIRCULAR,
+    "truncexpon": TRUNCEXPON,
+}
