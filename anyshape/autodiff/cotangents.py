@@ -7,13 +7,16 @@ elements alone, so the sum takes time in proportion to what is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
+from anyshape.autodiff.indexed_windows import IndexedWindow, indexed_window
 from anyshape.autodiff.rule_tables import add_tangents
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import gathering as ga
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
+from anyshape.ops.core.flop_counts import Shape
 from anyshape.support.lazy_dataclass import dataclass
 
 PADDED = 3  # so many parts are padded, where one fused step adds them all up; further ones are added in place
@@ -65,6 +68,14 @@ class TakenPart:
         """Return the sum with another cotangent of the array."""
         return ga.index_add(total, self.indices, self.ct, self.axes)
 
+    def with_ct(self, change: Callable[[Any], Any], whole_of: Callable[[], Any]) -> TakenPart:
+        """Return the part with another cotangent of its elements."""
+        return replace(self, ct=change(self.ct))
+
+    def window(self, shape: Shape) -> IndexedWindow | None:
+        """Return the part as a window in an array of this shape, if it is one."""
+        return indexed_window(self.ct, self.indices, self.axes, shape, self.whole)
+
 
 @dataclass(frozen=True, slots=True)
 class WindowPart:
@@ -103,22 +114,27 @@ class CotangentSum:
     By then the other elements have been read, so the zeros need no copy of the array.
     """
 
-    __slots__ = ("padded", "parts", "rest", "start", "total")
+    __slots__ = ("first", "padded", "parts", "rest", "start", "total")
 
     def __init__(self, start: Callable[[], Any] | None = None) -> None:
         """Begin a sum. `start` gives an array that parts may be added to in place, if no whole array comes first."""
         self.start = start
         self.total: Any = None
+        self.first: TakenPart | IndexedWindow | None = None  # waits, as it may be all
         self.rest: Rest | None = None
         self.parts: list[Part] = []
         self.padded = 0
 
     def add(self, ct: Any) -> None:
         """Add a cotangent: an array, a part or a `Rest`."""
+        if self._is_empty() and isinstance(ct, (TakenPart, IndexedWindow)):
+            self.first = ct
+            return
+        self._write_first()
         if isinstance(ct, Rest):
             self._write_rest()
             self.rest = ct
-        elif not isinstance(ct, (SlicePart, TakenPart, WindowPart)):
+        elif not isinstance(ct, (SlicePart, TakenPart, WindowPart, IndexedWindow)):
             self.total = add_tangents(self.total, ct)
         elif self.rest is not None:
             self.parts.append(ct)
@@ -129,8 +145,18 @@ class CotangentSum:
 
     def value(self) -> Any:
         """Return the sum."""
+        self._write_first()
         self._write_rest()
         return self.total
+
+    def _is_empty(self) -> bool:
+        return all(x is None for x in (self.first, self.total, self.rest, self.start))
+
+    def _write_first(self) -> None:
+        """Add the part that waits for others."""
+        first, self.first = self.first, None
+        if first is not None:
+            self._write(first)
 
     def _write(self, part: Part) -> None:
         """Add a part: the first slices are padded, and others added in place."""

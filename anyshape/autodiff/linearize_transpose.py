@@ -10,7 +10,7 @@ from typing import Any
 from anyshape.autodiff.cotangents import CotangentSum
 from anyshape.autodiff.jvp import Replay, begin_replay, push, replay_node, with_sizes_of
 from anyshape.autodiff.remat_checkpoint import recompute_residuals, topological_order
-from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, zeros_like
+from anyshape.autodiff.rule_tables import PART_TRANSPOSES, TRANSPOSES, Linear, zeros_like
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
@@ -119,14 +119,41 @@ def _pull_node(builder: Builder, node: Node, env: Replay, linear: set[Value], su
     metas = [env.translate_type(v.meta) for v in node.operands]
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, metas, "transpose")
     inputs = [Linear(meta) if v in linear else env[v] for v, meta in zip(node.inputs, metas, strict=False)]
+    params = _params_of(node, env, linear)
+    if node.op in PART_TRANSPOSES and _pull_part(context, node, inputs, params, linear, sums):
+        return
     cts = [sums.pop(v).value() if v in sums else None for v in node.outputs]
-    params = dict(node.params)
-    if node.sources:
-        params["sources"] = [Linear(env.translate_type(v.meta)) if v in linear else env[v] for v in node.sources]
     result = rule(context, cts if len(cts) > 1 else cts[0], *inputs, **params)
     for value, ct in zip(node.inputs, result, strict=True):
         if ct is not None:
             _add(node, value, ct, linear, sums)
+
+
+def _params_of(node: Node, env: Replay, linear: set[Value]) -> dict[str, Any]:
+    """Return the parameters of a node, with its sources in the replay."""
+    params = dict(node.params)
+    if node.sources:
+        params["sources"] = [Linear(env.translate_type(v.meta)) if v in linear else env[v] for v in node.sources]
+    return params
+
+
+def _pull_part(
+    ctx: ShapeGuardContext,
+    node: Node,
+    inputs: Sequence[Any],
+    params: Mapping[str, Any],
+    linear: set[Value],
+    sums: dict[Value, CotangentSum],
+) -> bool:
+    """Return whether the cotangent of the output of a node is one part that stays one, and is added as such."""
+    part = sums[node.outputs[0]].first
+    pulled = None if part is None else PART_TRANSPOSES[node.op](ctx, part, *inputs, **params)
+    if pulled is None:
+        return False
+    del sums[node.outputs[0]]
+    (value,) = [v for v in node.inputs if v in linear]
+    _add(node, value, pulled, linear, sums)
+    return True
 
 
 def _add(node: Node, value: Value, ct: Any, linear: set[Value], sums: dict[Value, CotangentSum]) -> None:

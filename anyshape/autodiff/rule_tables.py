@@ -28,6 +28,7 @@ Rule: TypeAlias = Callable[..., Any]
 
 JVPS: OpTable[Rule] = OpTable("JVP", "autodiff/rules")
 TRANSPOSES: OpTable[Rule] = OpTable("transpose", "autodiff/rules")
+PART_TRANSPOSES: dict[Op, Rule] = {}  # of a cotangent that is one part, which may stay one; None: of the whole array
 BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/batching")
 ZERO: set[Op] = set()
 # How a shift of an operand changes the result, by a rule of `autodiff/shift_invariance.py`; None: that is not known.

@@ -328,6 +328,14 @@ def slice_update(x: Operand, part: Operand, starts: Sequence[Size], steps: Seque
     return apply(slice_update_op, x, part, sources=sources, starts=starts, steps=steps)
 
 
+def repeated_scalar(x: Traced) -> Traced | None:
+    """Return the scalar that a traced array repeats along all axes, None if no node says so."""
+    node = next((node for node in reversed(x.builder.nodes) if x.value in node.outputs), None)
+    if node is None or node.op is not broadcast_in_dim_op or dict(node.params)["axes"]:
+        return None
+    return x.builder.handle(x.builder, node.inputs[0])
+
+
 def slice_add(x: Operand, part: Operand, starts: Sequence[Size], steps: Sequence[Size]) -> Any:
     """Return x with `part` added to the elements start, start + step, ...; the caller ensures that they exist."""
     (starts, steps), sources = localise((tuple(starts), tuple(steps)), (x, part))

@@ -11,6 +11,7 @@ from math import log
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.rule_tables import (
     JVPS,
+    PART_TRANSPOSES,
     TRANSPOSES,
     Linear,
     add_tangents,
@@ -24,6 +25,7 @@ from anyshape.autodiff.rule_tables import (
 )
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
+from anyshape.ops.movement import repeated_scalar
 
 LN2, LN10 = log(2), log(10)
 
@@ -231,6 +233,19 @@ def _select_transpose(ctx, ct, condition, x, y):
     return None, gx, ew.select(condition, _zeros(ct), ct) if isinstance(y, Linear) else None
 
 
+def _select_part(ctx, part, condition, x, y):
+    """Keep a part of an array that one scalar selects, as the mask of a trip does."""
+    scalar = repeated_scalar(condition)
+    if scalar is None or (isinstance(x, Linear) and isinstance(y, Linear)):
+        return None
+    own = (
+        (lambda on, ct: ew.select(on, ct, _zeros(ct)))
+        if isinstance(x, Linear)
+        else (lambda on, ct: ew.select(on, _zeros(ct), ct))
+    )
+    return part.with_ct(lambda ct: own(scalar, ct), lambda: own(condition, part.whole()))
+
+
 def _convert_jvp(ctx, tangents, out, x, *, dtype):
     return ew.convert(tangents[0], dtype) if dtype.kind in "fc" else None
 
@@ -242,6 +257,7 @@ JVPS[ew.complex_op] = _complex_jvp
 TRANSPOSES[ew.complex_op] = _complex_transpose
 JVPS[ew.select_op] = _select_jvp
 TRANSPOSES[ew.select_op] = _select_transpose
+PART_TRANSPOSES[ew.select_op] = _select_part
 JVPS[ew.convert_op] = _convert_jvp
 TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (ew.convert(ct, x.dtype),)
 

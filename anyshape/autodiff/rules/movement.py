@@ -4,7 +4,17 @@ import numpy as np
 
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.cotangents import Rest, SlicePart
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear, no_shift, shift, zeros_like
+from anyshape.autodiff.indexed_windows import axes_left
+from anyshape.autodiff.rule_tables import (
+    JVPS,
+    PART_TRANSPOSES,
+    TRANSPOSES,
+    Linear,
+    linear,
+    no_shift,
+    shift,
+    zeros_like,
+)
 from anyshape.graph.shapes.shape_rules import dilated_size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -26,6 +36,34 @@ def _slice_back(ctx, ct, x, *, starts, sizes, steps, sources=()):
 
 
 linear(mv.slice_op, _slice_back)
+
+# -- windows, which stay windows
+
+
+def _reshape_part(ctx, part, x, *, shape, sources=()):
+    before, after = ctx.shape(x), ctx.bind(shape, field="shape")
+    axes, window = axes_left(ctx, before, after), part.window(after)
+    if axes is None or window is None:
+        return None
+    return window.with_axes(axes, len(before), lambda: mv.reshape(part.whole(), before))
+
+
+def _slice_part(ctx, part, x, *, starts, sizes, steps, **others):
+    window = part.window(ctx.bind(sizes, field="sizes"))
+    if window is None:
+        return None
+    whole = lambda: _slice_back(ctx, part.whole(), x, starts=starts, sizes=sizes, steps=steps, **others).whole()
+    return window.in_slice(ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps"), whole)
+
+
+def _rev_part(ctx, part, x, *, axes):
+    window = part.window(ctx.shape(x))
+    return None if window is None else window.reversed(axes, ctx.shape(x), lambda: mv.rev(part.whole(), axes))
+
+
+PART_TRANSPOSES[mv.reshape_op] = _reshape_part
+PART_TRANSPOSES[mv.slice_op] = _slice_part
+PART_TRANSPOSES[mv.rev_op] = _rev_part
 
 
 def _slice_update_jvp(ctx, tangents, out, x, part, **params):

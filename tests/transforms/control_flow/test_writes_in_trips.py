@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import anyshape
 from anyshape import fori_loop, grad, jit, scan, vmap, while_loop
+from anyshape.graph.ir.graph import walk
 
 
 def by_scan(body, first, trips):
@@ -329,3 +330,64 @@ def test_trips_of_a_gradient_make_no_array_of_zeros_for_what_they_read():
 
     text = str(anyshape.trace(grad(total))(anyshape.ShapeDtypeStruct("n")).graph)
     assert "scatter_add" in text and "put_add" not in text and "pad(" not in text
+
+
+KEYS = {
+    "element": lambda x, i: x[i % 3, 1, -1],
+    "ints around": lambda x, i: x[1, i % 4 - 4, :],
+    "column": lambda x, i: x[:, i % 4, 2],
+    "part of a row": lambda x, i: x[i % 3 - 1, 1:3, ::-1],
+    "reversed": lambda x, i: x[::-1, ::-1][i % 3, i % 2],
+    "steps": lambda x, i: x[::2, :, 1:][i % 2, ::2],
+    "new axis": lambda x, i: x[1:, None][i % 2, 0, 1:, i % 5],
+    "transposed": lambda x, i: x.T[i % 5, 1:, 0],
+    "twice": lambda x, i: x[1:, i % 4][0, :3] * x[0, 1:3, i % 5].sum(),
+    "empty": lambda x, i: x[i % 3, 4:, 0],
+    "rows": lambda x, i: x[:, 1][anyshape.numpy.asarray([0, 2, 0]), i % 5],
+}
+
+
+def read_by(key, loop):
+    """Return a function of an array that trips of a loop read by a key, of a carry too."""
+
+    def total(x):
+        def body(i, c):
+            y, s = c
+            y = y.copy()
+            y[i % 3, 0] += anyshape.numpy.sin(KEYS[key](y, i)).sum() + KEYS[key](x, i + 1).sum() * s
+            return y, s * 0.5 + (KEYS[key](x, i) * 1.5).sum()
+
+        y, s = loop(0, 5, body, (x * 0.5, 0.3))
+        return (y * y).sum() + s
+
+    return total
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_cotangents_of_keys_of_slices_and_indices(key):
+    x = np.linspace(-0.7, 0.9, 60).reshape(3, 4, 5)
+    loop, plain = (grad(read_by(key, f)) for f in (fori_loop, python_loop))
+    wanted = plain(x)
+    way = np.cos(np.arange(60.0)).reshape(x.shape)
+    for derived in (jit(loop), lambda x: vmap(loop)(np.stack([x, -x]))[0]):
+        np.testing.assert_allclose(derived(x), wanted, rtol=1e-9, atol=1e-12)
+    second = [anyshape.jvp(f, (x,), (way,))[1] for f in (loop, plain)]
+    np.testing.assert_allclose(*second, rtol=1e-9, atol=1e-10)
+    step = 1e-6
+    value = jit(read_by(key, fori_loop))
+    slope = (value(x + step * way) - value(x - step * way)) / (2 * step)
+    np.testing.assert_allclose((wanted * way).sum(), slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("key", ["element", "ints around", "part of a row", "reversed"])
+def test_trips_of_a_gradient_make_no_array_for_a_key_of_slices_and_indices(key):
+    """Also where examples of a batch end at their own trips, which a mask tells."""
+
+    def total(x):
+        body = lambda c: (c[0] + 1, c[1] + KEYS[key](x, c[0]).sum())
+        return vmap(lambda n: while_loop(lambda c: c[0] < n, body, (0, 0.0))[1])(np.arange(3)).sum()
+
+    for function in (total, lambda x: fori_loop(0, 9, lambda i, s: s + KEYS[key](x, i).sum(), 0.0)):
+        graph = anyshape.trace(grad(function))(anyshape.ShapeDtypeStruct("a, b, c")).graph
+        made = {node.op.name for node in walk(graph) if node.outputs[0].meta.rank == 3}
+        assert "scatter_add" in made and not {"put_add", "pad", "select"} & made
