@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import functools
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyshape.backend.compiler.codegen.execute import EntryGuard, Run, compile_plan
 from anyshape.backend.compiler.codegen.meters import Meter
@@ -37,9 +38,12 @@ from anyshape.program.memory_limited import MemoryLimitedPlans
 from anyshape.program.specialize import BroadcastPattern, CallPatterns, broadcast_groups
 from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
-from anyshape.support.packages import subgraph_transforms
+from anyshape.support.packages import native_kernels, subgraph_transforms
 from anyshape.support.progress import phase
 from anyshape.tracing.trace import Trace
+
+if TYPE_CHECKING:
+    from anyshape.backend.native.kernels import PlanKernels
 
 _PLAN = logging.getLogger("anyshape.plan")
 
@@ -47,12 +51,16 @@ _PLAN = logging.getLogger("anyshape.plan")
 class Planner:
     """Lowers and compiles the graph of one trace, within `max_bytes` if that is a number.
 
-    `tier` is that of the plans which calls have in the end.
+    `tier` is that of the plans which calls have in the end. `compile_mode` says when kernels of their groups are built.
     """
 
     @restores_thread
-    def __init__(self, trace: Trace, max_bytes: int | None, tier: Tier = Tier.OPTIMISED) -> None:
+    def __init__(
+        self, trace: Trace, max_bytes: int | None, tier: Tier = Tier.OPTIMISED, compile_mode: str = "off"
+    ) -> None:
         self.trace, self.max_bytes, self.tier = trace, max_bytes, tier
+        self.compile_mode = compile_mode
+        self.kernels: list[PlanKernels] = []  # of each optimised plan
         with phase(f"planning {trace.graph.name}"), collection_deferred():
             self.graph: Graph = optimize(trace.graph)
         # Buffers grow with the number of threads, so a memory limit fixes that number.
@@ -189,14 +197,30 @@ class Planner:
             after.append(EntryGuard((at_least(MAX_CALL_BYTES, size),), recomputing))
         budget = self._budget(graph, plan, over_limit, timers)
         with phase(f"generating code of {self.graph.name}"), collection_deferred():
-            return compile_plan(plan, budget, [*before, *entry_guards, *after], timers, self.threads, meter)
+            guards = [*before, *entry_guards, *after]
+            return compile_plan(plan, budget, guards, timers, self.threads, meter, self._kernels_of(plan, tier))
+
+    def _kernels_of(self, plan: Plan, tier: Tier | None) -> PlanKernels | None:
+        """Return what collects the kernels of a plan. A first plan has none, nor one whose memory is limited."""
+        is_first = (tier or self.tier) is not Tier.OPTIMISED
+        if self.compile_mode == "off" or is_first or self.max_bytes is not None:
+            return None
+        kernels: PlanKernels = native_kernels.PlanKernels(self.compile_mode)
+        self.kernels.append(kernels)
+        return kernels
+
+    def kernel_outcomes(self) -> tuple[str, ...]:
+        """Return what became of the groups that were to be compiled, a line for each outcome."""
+        states = [state for kernels in self.kernels for state in kernels.states.values()]
+        return tuple([f"{count} of {len(states)} groups: {state}" for state, count in Counter(states).items()])
 
     def _compiled_at_need(self, graph: Graph, timers: Timers | None, tier: Tier | None, meter: Meter | None) -> Run:
         """Return the function for sizes whose shape-only values are too large to cache; its first call compiles it."""
 
         @functools.cache
         def compiled() -> Run:
-            return compile_plan(self.unhoisted(graph, tier), timers=timers, meter=meter)
+            plan = self.unhoisted(graph, tier)
+            return compile_plan(plan, timers=timers, meter=meter, kernels=self._kernels_of(plan, tier))
 
         def run(*arrays: Any) -> Any:
             return compiled()(*arrays)

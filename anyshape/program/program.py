@@ -33,7 +33,7 @@ from anyshape.program.inline import call_inside, check_meta, is_symbolic, requir
 from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
-from anyshape.program.tiers import Tiers
+from anyshape.program.tiers import Tiers, mode_of
 from anyshape.program.written_arguments import ending, refuse_layouts, require_arrays, writing_back, written_inside
 from anyshape.support.packages import draw_dot, draw_html, notebook, program_file
 from anyshape.tracing.display_names import DisplayNames, show_call
@@ -57,15 +57,17 @@ class Program:
         trace: Trace,
         max_bytes: int | None = None,
         optimize: str | None = None,
+        compile: str | None = None,
         *,
         planner: Planner | None = None,
         timers: Timers | None = None,
     ) -> None:
         """Compile a trace, with the planner of another program of it if there is one; runs record times in `timers`."""
-        self.trace, self.max_bytes, self.optimize = trace, max_bytes, optimize
-        mode, why = _mode(config.optimize if optimize is None else optimize, max_bytes, timers)
+        self.trace, self.max_bytes, self.optimize, self.compile = trace, max_bytes, optimize, compile
+        compile_mode = config.compile if compile is None else compile
+        mode, why = mode_of(config.optimize if optimize is None else optimize, max_bytes, timers)
         last = Tier.FIRST if mode == "off" else Tier.OPTIMISED
-        self.planner = Planner(trace, max_bytes, last) if planner is None else planner
+        self.planner = Planner(trace, max_bytes, last, compile_mode) if planner is None else planner
         self.graph: Graph = self.planner.graph
         self._compile = functools.partial(self.planner.compile, timers=timers)
         patterns = self.planner.patterns
@@ -84,7 +86,7 @@ class Program:
 
     def timed(self, timers: Timers) -> Program:
         """Return a copy whose runs record their times in `timers`, with the plans of this program."""
-        return Program(self.trace, self.max_bytes, self.optimize, planner=self.planner, timers=timers)
+        return Program(self.trace, self.max_bytes, self.optimize, self.compile, planner=self.planner, timers=timers)
 
     def _serve(self, run: Run) -> None:
         """Have a function serve the next call, without a function that calls it."""
@@ -111,6 +113,11 @@ class Program:
         the optimised plan: made at once, by optimize="now"
         """
         return self.tiers.info()
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Outcomes of compiling groups of steps, a line for each."""
+        return self.planner.kernel_outcomes()
 
     def optimise_for(self, *args: Any, **kwargs: Any) -> None:
         """Make the optimised plan for such arguments now, unless the program is to have none."""
@@ -466,7 +473,7 @@ class Program:
         object.__setattr__(self, name, value)
 
     def __reduce__(self) -> Any:
-        return Program, (self.trace, self.max_bytes, self.optimize)
+        return Program, (self.trace, self.max_bytes, self.optimize, self.compile)
 
     def __repr__(self) -> str:
         return f"<program {str(self.graph).partition(chr(10))[0]}>"
@@ -476,17 +483,9 @@ class Program:
 
 
 _ATTRIBUTES = frozenset(
-    ("trace", "max_bytes", "optimize", "planner", "graph", "specializer", "tiers", "run", "_compile", "_optimised")
+    ("trace", "max_bytes", "optimize", "compile", "planner", "graph", "specializer", "tiers", "run")
+    + ("_compile", "_optimised")
 )
-
-
-def _mode(optimize: str, max_bytes: int | None, timers: Timers | None) -> tuple[str, str]:
-    """Return when optimised plans are made, and why then."""
-    if optimize == "auto" and max_bytes is not None:
-        return "now", "as max_bytes bounds its arrays"
-    if optimize == "auto" and timers is not None:
-        return "now", "for a profile"
-    return optimize, f'by optimize="{optimize}"'
 
 
 def _is_name(text: str) -> bool:

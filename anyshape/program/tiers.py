@@ -168,3 +168,12 @@ class Tiers:
 
 def _time(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def mode_of(optimize: str, max_bytes: int | None, timers: Any) -> tuple[str, str]:
+    """Return when optimised plans are made, and why then."""
+    if optimize == "auto" and max_bytes is not None:
+        return "now", "as max_bytes bounds its arrays"
+    if optimize == "auto" and timers is not None:
+        return "now", "for a profile"
+    return optimize, f'by optimize="{optimize}"'

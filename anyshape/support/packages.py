@@ -136,6 +136,7 @@ if TYPE_CHECKING:
     from anyshape.autodiff import value_flow as value_flow
     from anyshape.autodiff import vmap as graph_vmap
     from anyshape.backend.compiler import lower as lower
+    from anyshape.backend.native import kernels as native_kernels
     from anyshape.graph.prover.solvers import one_variable as one_variable
     from anyshape.graph.prover.solvers import sampled_points as sampled_points
     from anyshape.graph.prover.solvers import small_sizes as small_sizes
@@ -167,6 +168,7 @@ if TYPE_CHECKING:
     from anyshape.transforms.control_flow import size_paths as size_paths
 else:
     traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
+    native_kernels = Package("anyshape.backend.native.kernels")  # of programs that compile their groups
     lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports
     subgraph_transforms = Package("anyshape.autodiff.subgraph_transforms")  # element values of loops
     graph_jvp = Package("anyshape.autodiff.jvp")  # derived graphs

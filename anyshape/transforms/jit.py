@@ -30,6 +30,7 @@ def jit(
     on_decision: str = "guard",
     max_bytes: int | None = None,
     optimize: str | None = None,
+    compile: str | None = None,
     name: str | None = None,
 ) -> Any:
     """Trace `function` once per structure, dtypes and ranks of its arguments, and run it at any size.
@@ -46,6 +47,9 @@ def jit(
       instead of keeping them. If that is not enough, it raises MemoryLimitError before it allocates.
     - `optimize` says when the optimised plan is made: "now" with the first, "auto" when the calls so far show that it
       pays, "off" never. Plans differ in how sums are added up. None takes `anyshape.config.optimize`, which is "auto".
+    - `compile` says whether groups of steps of the optimised plan become machine code, by the C compiler of the system.
+      "background" builds it while calls go on, "wait" before the plan runs, "off" never. One build serves all sizes.
+      None takes `anyshape.config.compile`, which is "off".
 
     >>> import numpy as np
     >>> from anyshape import Dim
@@ -65,6 +69,7 @@ def jit(
         "on_decision": on_decision,
         "max_bytes": max_bytes,
         "optimize": optimize,
+        "compile": compile,
         "name": name,
     }
     if function is None:
@@ -73,7 +78,7 @@ def jit(
     shown_name = name if name is not None else function_name(function)
     static = static_arguments(function, shown_name, static_argnums, static_argnames)
     shapes = dynamic_shapes_of(function, shown_name, dynamic_shapes, on_decision, static.names)
-    checked = Options(static, shapes, max_bytes, optimize).checked(shown_name)
+    checked = Options(static, shapes, max_bytes, optimize, compile).checked(shown_name)
     jitted = Jitted(function, shown_name, None, checked, (jit, (function,), options))
     if on_decision == "guard" and all(x is None for name, x in options.items() if name != "on_decision"):
         jitted.made_of = function, jit

@@ -231,7 +231,7 @@ class Jitted:
 
     def _program(self, trace: Trace) -> traced_program.Program:
         """Return the program of a trace."""
-        return traced_program.Program(trace, self.options.max_bytes, self.options.optimize)
+        return traced_program.Program(trace, self.options.max_bytes, self.options.optimize, self.options.compile)
 
     def _trace(self, call: Call) -> CacheEntry:
         """Trace a program for the call and add it to the cache; nothing is added after an error."""

@@ -34,6 +34,7 @@ FLOORS = (
     "backend/runtime",
     "backend/compiler",
     "backend/numpy",
+    "backend/native",
     "backend",
     "numpy/operands",
     "numpy/sizes",

@@ -54,6 +54,11 @@ def size_local(position: int) -> str:
     return f"s{position}"
 
 
+def kernel_results(depth: int) -> str:
+    """Return the local of the results of a compiled kernel, in the function of a plan or in a body at this depth."""
+    return f"k{depth}_results"
+
+
 def in_body(depth: int) -> str:
     """Return the prefix of slots and locals of a body at this depth. One branch runs, so branches share it."""
     return f"b{depth}_"

@@ -18,6 +18,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 if TYPE_CHECKING:
+    from anyshape.backend.compiler.c_expressions import CExpression
     from anyshape.backend.compiler.passes.fusion.row_parallel import ParallelAxis, RowAnalysis
     from anyshape.backend.compiler.passes.identities import Identity
     from anyshape.backend.compiler.plan import Step
@@ -116,6 +117,7 @@ class Traits(NamedTuple):
     - `runs_user_code`: its kernel calls a Python function of the user.
     - `updates`: the result is the first operand with a part written, in place where nobody reads that later.
     - `inlines`: the param whose subgraphs are lowered to plans of their own, which generated code writes inline.
+    - `c_expression`: the rule of its text in C, for compiled kernels; None: groups with it run with NumPy.
     """
 
     elementwise: bool
@@ -129,6 +131,7 @@ class Traits(NamedTuple):
     runs_user_code: bool
     updates: bool
     inlines: str
+    c_expression: CExpression | None
 
 
 # The declared default: no pass may use anything of such an op. Rows name it; a missing row is never read as this.
@@ -144,6 +147,7 @@ OPAQUE = Traits(
     runs_user_code=False,
     updates=False,
     inlines="",
+    c_expression=None,
 )
 
 TRAITS: OpTable[Traits] = OpTable("traits", "backend/compiler/traits")

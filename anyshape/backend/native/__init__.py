@@ -1,1 +1,1 @@
-"""Native code of the compiled tier: sources that generated C includes."""
+"""Compile fusion groups to machine code: one kernel for all sizes, built by the C compiler of the system."""

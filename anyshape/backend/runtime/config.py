@@ -12,6 +12,7 @@ from anyshape.errors import ArgumentError
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
 DEFAULT_MODE = "auto"
+COMPILE_MODES = ("off", "background", "wait")  # groups are compiled never, while calls go on, or before the first call
 TRACEBACKS = ("short", "full")  # without and with the frames of the library
 AMBIENT_ERRSTATE = np.geterr()  # at the import of anyshape: an `np.seterr` before it is not a block of `np.errstate`
 
@@ -24,11 +25,15 @@ class Config:
       own order, not pairwise. The setting applies to plans made afterwards.
     - `optimize`: when optimised plans are made, for programs whose `jit` does not say it: "now", "auto" or "off".
     - `max_paths`: programs that a function keeps for its decisions on values, for arguments of one kind.
+    - `compile`: whether groups of steps become machine code, for programs whose `jit` does not say it: "off",
+      "background" or "wait".
     - `traceback`: "short" for errors that show the lines of the user alone, "full" with the ones of anyshape.
     - `shape_cache_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
     """
 
-    __slots__ = ("_max_paths", "_num_threads", "_optimize", "_reassociate", "_shape_cache_bytes", "_traceback")
+    __slots__ = (
+        "_compile", "_max_paths", "_num_threads", "_optimize", "_reassociate", "_shape_cache_bytes", "_traceback",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -38,9 +43,10 @@ class Config:
         optimize: str = DEFAULT_MODE,
         max_paths: int = 256,
         traceback: str = "short",
+        compile: str = "off",
     ) -> None:
         self.num_threads, self.reassociate, self.shape_cache_bytes = num_threads, reassociate, shape_cache_bytes
-        self.optimize, self.max_paths, self.traceback = optimize, max_paths, traceback
+        self.optimize, self.max_paths, self.traceback, self.compile = optimize, max_paths, traceback, compile
 
     @property
     def num_threads(self) -> int:
@@ -85,6 +91,14 @@ class Config:
         self._optimize = checked_mode(mode, "config")
 
     @property
+    def compile(self) -> str:
+        return self._compile
+
+    @compile.setter
+    def compile(self, mode: str) -> None:
+        self._compile = checked_compile(mode, "config")
+
+    @property
     def traceback(self) -> str:
         return self._traceback
 
@@ -95,7 +109,7 @@ class Config:
         self._traceback = form
 
     def __repr__(self) -> str:
-        names = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize", "traceback")
+        names = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize", "compile", "traceback")
         return f"Config({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
 
 
@@ -104,6 +118,13 @@ def checked_mode(mode: object, name: str) -> str:
     if isinstance(mode, str) and mode in MODES:
         return mode
     raise ArgumentError(name, "optimize", f"is {mode!r:.50}", 'give "now", "auto" or "off"')
+
+
+def checked_compile(mode: object, name: str) -> str:
+    """Return the mode, or raise ArgumentError if there is none of this name."""
+    if isinstance(mode, str) and mode in COMPILE_MODES:
+        return mode
+    raise ArgumentError(name, "compile", f"is {mode!r:.50}", 'give "off", "background" or "wait"')
 
 
 def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
@@ -139,11 +160,20 @@ def _default_threads() -> int:
 
 def default_mode() -> str:
     """Return the value of ANYSHAPE_OPTIMIZE, else the default."""
-    text = os.environ.get("ANYSHAPE_OPTIMIZE", "").strip()
-    if text and text not in MODES:
-        problem = f"ANYSHAPE_OPTIMIZE is {text!r}, not one of {', '.join(MODES)}; it is {DEFAULT_MODE!r}"
-        warnings.warn(problem, RuntimeWarning, stacklevel=2)
-    return text if text in MODES else DEFAULT_MODE
+    return _mode_of_environment("ANYSHAPE_OPTIMIZE", MODES, DEFAULT_MODE)
 
 
-config = Config(_default_threads(), optimize=default_mode())
+def _mode_of_environment(name: str, modes: tuple[str, ...], default: str) -> str:
+    """Return the value of a variable of the environment, else the default; warn of another value."""
+    text = os.environ.get(name, "").strip()
+    if text and text not in modes:
+        problem = f"{name} is {text!r}, not one of {', '.join(modes)}; it is {default!r}"
+        warnings.warn(problem, RuntimeWarning, stacklevel=3)
+    return text if text in modes else default
+
+
+config = Config(
+    _default_threads(),
+    optimize=default_mode(),
+    compile=_mode_of_environment("ANYSHAPE_COMPILE", COMPILE_MODES, "off"),
+)

@@ -158,6 +158,7 @@ class ProgramInfo:
     - `stale` lists captured state that changed: the program serves no call any more.
     - `path` are its decisions on values, each checked by every run, and `calls` counts those that took this path.
     - `written` are the paths of the arguments that a call writes to. What writes reach depends on `layouts`.
+    - `kernels` says of how many groups of steps there is machine code, and why not of others.
     - `watched` are the paths of its captured state, and `unwatched` says what of it can change unnoticed.
     """
 
@@ -179,6 +180,7 @@ class ProgramInfo:
     calls: int = 0
     written: tuple[str, ...] = ()
     layouts: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
     _relied: Sequence[Any] = field(default=(), repr=False, compare=False)
     _graph: Graph | None = field(default=None, repr=False, compare=False)
     _words: DisplayNames | None = field(default=None, repr=False, compare=False)

@@ -118,10 +118,15 @@ def _conditions(program: Any) -> list[Section]:
         Section("is known of run-time sizes", facts, "fact"),
         Section("writes to", [Fact(path) for path in program.written]),
         Section("sizes", [_size(s) for s in program.sizes]),
-        Section("runs", [Fact(str(program.plan))] if program.plan is not None and program.plan.mode != "now" else []),
+        Section("runs", [*_plan_facts(program), *map(Fact, program.kernels)]),
         Section("another is traced where", [Fact(text) for text in _retraces(program)]),
         Section("does not notice a change of", [Fact(text) for text in few(program.unwatched)]),
     ]
+
+
+def _plan_facts(program: Any) -> list[Fact]:
+    """Return the plan that runs, unless it was made at once."""
+    return [Fact(str(program.plan))] if program.plan is not None and program.plan.mode != "now" else []
 
 
 def _proofs(program: Any) -> list[Section]:

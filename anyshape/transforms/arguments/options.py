@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Any
 
-from anyshape.backend.runtime.config import checked_mode
+from anyshape.backend.runtime.config import checked_compile, checked_mode
 from anyshape.errors import ArgumentError
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
@@ -16,12 +16,16 @@ from anyshape.transforms.arguments.static_args import StaticArguments, static_ar
 
 @dataclass(frozen=True)
 class Options:
-    """Options of `jit` for one function; `optimize` is None for the mode that `anyshape.config` has at a trace."""
+    """Options of `jit` for one function.
+
+    `optimize` and `compile` are None for the modes that `anyshape.config` has at a trace.
+    """
 
     static: StaticArguments = field(default_factory=StaticArguments)
     shapes: DynamicShapes | None = None
     max_bytes: int | None = None
     optimize: str | None = None
+    compile: str | None = None
 
     def checked(self, name: str) -> Options:
         """Return the options, or raise ArgumentError for a limit or a mode that is none."""
@@ -31,6 +35,8 @@ class Options:
             raise ArgumentError(name, "max_bytes", f"is {limit!r}", advice)
         if self.optimize is not None:
             checked_mode(self.optimize, name)
+        if self.compile is not None:
+            checked_compile(self.compile, name)
         return self
 
     def bound(self) -> Options:
@@ -54,13 +60,13 @@ class Declared:
         """Return the options of a transform of a function.
 
         `keep` says which options of a jitted function hold too: "static" arguments, or the shapes of "all" arguments.
-        When plans are optimised holds always.
+        When plans are optimised and compiled holds always.
         """
         own = getattr(function, "options", None)
         inherited = own if isinstance(own, Options) else Options()
         if keep != "all":
             static = inherited.static if keep else StaticArguments()
-            inherited = Options(static, optimize=inherited.optimize)
+            inherited = Options(static, optimize=inherited.optimize, compile=inherited.compile)
         if not self.keywords():
             return inherited
         static = static_arguments(function, name, self.static_argnums, self.static_argnames) | inherited.static

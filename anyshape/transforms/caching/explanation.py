@@ -65,6 +65,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
         stale=tuple(map(str, entry.state_changes())),
         unwatched=tuple([str(u) for state in entry.states for u in state.unwatched()]),
         plan=program.tier,
+        kernels=program.kernels,
         path=path_infos(program.trace.graph),
         calls=entry.calls,
         written=program.written,

@@ -133,6 +133,7 @@ class Body(PlanWriter):
         self.plan = plan.renamed(lambda slot: operands.get(slot, self.prefix + slot))
         self.budget, self.entry_guards, self.timers, self.threads = None, (), None, outer.threads
         self.checks, self.meter, self.largest = outer.checks, None, []
+        self.kernels = outer.kernels
         self.outer_sizes = sizes
         StepSource.__init__(self, self._locals(outer), outer.names)
         self.undefined = set(plan.runtime)

@@ -13,7 +13,7 @@ import logging
 import weakref
 from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -56,6 +56,16 @@ Run = Callable[..., Outputs]  # takes the input arrays
 _NUMBERS = itertools.count(1)  # of generated functions, in the names of their files
 
 
+class PlanKernels(Protocol):
+    """Collects the groups of a plan, and builds kernels of them."""
+
+    def add(self, name: str, writer: GroupSource) -> bool:
+        """Take a group, whose kernel is to be called by this name. Return False if there will be none."""
+
+    def build(self, namespace: dict[str, Any]) -> None:
+        """Build the kernels, and put them into the scope of the plan's function."""
+
+
 @dataclass(frozen=True)
 class EntryGuard:
     """Claims about sizes that a function tests before it runs its plan, and the function to call where one fails.
@@ -74,6 +84,7 @@ def compile_plan(
     timers: Timers | None = None,
     threads: int | None = None,
     meter: meters.Meter | None = None,
+    kernels: PlanKernels | None = None,
 ) -> Run:
     """Return a function that runs a plan, within a budget of memory. Its source is its attribute `__source__`.
 
@@ -81,10 +92,11 @@ def compile_plan(
     - `timers`: record each run. Without them, the function has no trace of timing.
     - `threads`: the most threads that run a group. Groups then run in tiles whatever the strides of their operands.
     - `meter`: measures calls of a first plan.
+    - `kernels`: takes the groups that are to be compiled to machine code.
     """
     _PLAN.debug("%s", plan)
     meter = meter if meters.may_gain(plan) else None
-    writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter)
+    writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter, kernels if timers is None else None)
     texts = writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {next(_NUMBERS)}>"
@@ -105,6 +117,8 @@ def compile_plan(
     if plan.shape_constants:
         constants = ShapeConstants(namespace["make_constants"])
         namespace |= {"_cached": constants.values.get, "_new": constants.new}
+    if writer.kernels is not None:
+        writer.kernels.build(namespace)
     run.__source__ = source  # type: ignore[attr-defined]
     return run
 
@@ -150,7 +164,9 @@ class _PlanSource(StepSource):
         timers: Timers | None,
         threads: int | None,
         meter: meters.Meter | None = None,
+        kernels: PlanKernels | None = None,
     ) -> None:
+        self.kernels = kernels
         self.plan, self.budget, self.entry_guards, self.timers = plan, budget, entry_guards, timers
         self.threads, self.meter = threads, meter
         self.largest = [] if meter is None else meters.largest_arrays(plan)
@@ -390,8 +406,38 @@ class _PlanSource(StepSource):
             self._write_drops([slot for step in steps for slot in step.drops if slot not in internal])
             if timed:
                 self.lines.append(done_line(first + len(steps)))
-        self._write_choice(test, in_tiles, steps)
+        kernel = "" if self.kernels is None else self._kernel_call(self.kernels, group)
+        if kernel:
+            self._write_kernel_choice(kernel, group, steps, lambda: self._write_choice(test, in_tiles, steps))
+        else:
+            self._write_choice(test, in_tiles, steps)
         self._verify_results(steps, group.escaping)
+
+    def _kernel_call(self, kernels: PlanKernels, group: Group) -> str:
+        """Return the call of the kernel of a group, None until it is built; "" if there will be none."""
+        name = naming.unused_name("kernel", self.names)
+        writer = GroupSource(group, self.bind, self.atom, threads=self.threads)
+        self.names[name] = None
+        if not kernels.add(name, writer):
+            return ""
+        arguments = ", ".join([self.atom(group.rows), *writer.read, *writer.sizes.values()])
+        return f"{name}({arguments}) if {name} is not None else None"
+
+    def _write_kernel_choice(
+        self, call: str, group: Group, steps: Sequence[Step], write_numpy: Callable[[], None]
+    ) -> None:
+        """Write the call of a kernel, and what runs where there is none or it declines."""
+        first_mark, results = len(self.marks), naming.kernel_results(self.depth)
+        with self.collect_apart() as by_numpy:
+            write_numpy()
+        with self.collect_apart() as taken:
+            self.lines.append(f"{', '.join(group.escaping)}, = {results}")
+            internal = group.internal
+            self._write_drops([slot for step in steps for slot in step.drops if slot not in internal])
+        self.lines += [f"{results} = {call}", f"if {results} is None:"]
+        self.marks[first_mark:] = [(len(self.lines) + count, step) for count, step in self.marks[first_mark:]]
+        self.lines += [*[f"    {line}" for line in by_numpy], "else:", *[f"    {line}" for line in taken]]
+        self.lines.append(f"del {results}")
 
     def test_of_sizes(self, group: Group, write: Callable[[], str]) -> str:
         """Return the source of a test of the sizes of a group."""

@@ -116,8 +116,9 @@ class GroupSource:
         # partial results that are arrays are per block of tiles: of long rows, one per tile would be as much again
         self.in_blocks = any(set(self.metas[slot].sizes or ()) - {1} for slot in group.carried)
         self.sizes: dict[str, str] = {}  # the source of a size where the function is called, by its local
+        self.size_of_local: dict[str, Size] = {}
         self.local_of_size: dict[str, str] = {}
-        self.row = self.widest_row(self._size)
+        self.row = self.widest_row(self.local_size)
         self.lines: list[str] = []  # of one tile
         self.marks: list[tuple[int, Step]] = []
         self.local = {slot: naming.tile_of_operand(slot) for slot in self.parallel}  # a value of the tile, by slot
@@ -156,7 +157,7 @@ class GroupSource:
 
     def functions(self, name: str) -> list[FunctionSource]:
         """Return the function, by this name, and the chunks of a tile where its steps are many."""
-        results = [line for slot in self.written for line in self._result_lines(slot)]
+        results = [line for slot in self.written for line in self.result_lines(slot)]
         partial_results = self._partial_results_lines()
         prelude = [
             f"row = {self.row}",
@@ -180,7 +181,7 @@ class GroupSource:
         marks = [(first + count, step) for count, step in cut.marks]
         return [FunctionSource("\n".join(lines), tuple(marks)), *cut.chunks]
 
-    def _result_lines(self, slot: str) -> list[str]:
+    def result_lines(self, slot: str) -> list[str]:
         """Write the array of a result: one of its own, or a part of the padded array, filled around it."""
         meta, array = self.metas[slot], naming.whole_result(slot)
         tail, dtype = self._shape(row_sizes(meta)), self._dtype(meta)
@@ -189,10 +190,10 @@ class GroupSource:
         pad = self.pads[slot]
         params, padded = dict(pad.params), naming.whole_result(pad.outputs[0])
         low, high = (params[side][0] for side in ("low", "high"))
-        start, fill = self._size(low), self.bind("p", params["value"])
+        start, fill = self.local_size(low), self.bind("p", params["value"])
         end = "n" if low == 0 else f"{start} + n"
         return [
-            f"{padded} = _result(({self._size((pad.results[0].sizes or ())[0])}, {tail}), {dtype})",
+            f"{padded} = _result(({self.local_size((pad.results[0].sizes or ())[0])}, {tail}), {dtype})",
             *([f"{padded}[:{start}] = {fill}"] if low != 0 else []),
             *([f"{padded}[{end}:] = {fill}"] if high != 0 else []),
             f"{array} = {padded}[{start}:{end}]",
@@ -201,7 +202,7 @@ class GroupSource:
     def _partial_results_lines(self) -> list[str]:
         """Write the array of partial results of each carried reduction."""
         metas = [(slot, self.metas[slot]) for slot in self.group.carried]
-        counts = dict.fromkeys(_product(m.sizes or (), self._size) for _, m in metas)
+        counts = dict.fromkeys(_product(m.sizes or (), self.local_size) for _, m in metas)
         per = f"per = -(-count // max({MIN_BLOCKS}, n * row // ({MIN_BLOCKS} * max(1, {', '.join(counts)}))))"
         count = "-(-count // per)" if self.in_blocks else "count"
         arrays = [
@@ -215,7 +216,7 @@ class GroupSource:
         count = self.group.collapsed
         operands = [slot for slot in self.read if slot in self.parallel]
         results = [naming.whole_result(slot) for slot in self.written]
-        collapsed = [self._size(s) for s in (self.group.widest.sizes or ())[1 : count + 1]]
+        collapsed = [self.local_size(s) for s in (self.group.widest.sizes or ())[1 : count + 1]]
         contiguous = [f"{slot}.flags.c_contiguous" for slot in operands]
         inserted = "1, " * count
         return [
@@ -243,14 +244,14 @@ class GroupSource:
         """Write the lines that run the tiles, combine partial results, and return."""
         most = "" if self.threads is None else f", most={self.threads}"
         combined = [
-            f"{naming.whole_result(s)} = {self._combine(s)}({partials}, axis=0, dtype={partials}.dtype)"
+            f"{naming.whole_result(s)} = {self.combine(s)}({partials}, axis=0, dtype={partials}.dtype)"
             for s in self.group.carried
             for partials in [naming.partial_results(s)]
         ]
         returned = ", ".join(map(self._returned, self.group.escaping))
         return [f"_run_tiles(work, count{', per' if self.in_blocks else ''}{most})", *combined, f"return {returned}"]
 
-    def _combine(self, slot: str) -> str:
+    def combine(self, slot: str) -> str:
         """Bind the function that reduces the partial results of a carried reduction."""
         return self.bind("whole", _combine_ufunc(self.maker[slot]).reduce)
 
@@ -261,18 +262,18 @@ class GroupSource:
     def _dtype(self, meta: TensorMeta) -> str:
         return self.bind("dtype", meta.dtype)
 
-    def _size(self, size: Size) -> str:
+    def local_size(self, size: Size) -> str:
         """Return a local of the function that holds a size; the caller passes it."""
         if isinstance(size, int):
             return str(size)
         text = self.size(size)
         if text not in self.local_of_size:
             local = self.local_of_size[text] = naming.size_local(len(self.sizes))
-            self.sizes[local] = text
+            self.sizes[local], self.size_of_local[local] = text, size
         return self.local_of_size[text]
 
     def _shape(self, sizes: Sequence[Size]) -> str:
-        return "".join(f"{self._size(s)}, " for s in sizes)
+        return "".join(f"{self.local_size(s)}, " for s in sizes)
 
     # -- one step in a tile
 

@@ -2,6 +2,7 @@
 
 from anyshape.backend.compiler import plan_ops as po
 from anyshape.backend.compiler import scratch
+from anyshape.backend.compiler.c_expressions import CExpression, by_kind, convert, masked, of_floats, power_by, within
 from anyshape.backend.compiler.op_traits import (
     MEMORY_BOUND,
     NO_ALGEBRA,
@@ -28,12 +29,27 @@ ELEMENTWISE = Traits(
     runs_user_code=False,
     updates=False,
     inlines="",
+    c_expression=None,
 )
 SILENT = ELEMENTWISE._replace(algebra=NO_ALGEBRA._replace(silent=True))
 
 
 def _timed(double: float, single: float) -> Traits:
     return ELEMENTWISE._replace(time=ElementTime(double, single))
+
+
+def _in_c(expression: CExpression, traits: Traits = ELEMENTWISE) -> Traits:
+    """Return a row with an expression in C."""
+    return traits._replace(c_expression=expression)
+
+
+def _arithmetic(text: str, bools: str | None = None) -> CExpression:
+    """Return the rule of an operator of C that computes what NumPy does; overflows of integers wrap around."""
+    return by_kind(text, text, bools)
+
+
+def _comparison(function: str, sign: str) -> CExpression:
+    return by_kind(f"{function}({{0}}, {{1}})", f"({{0}} {sign} {{1}})", f"({{0}} {sign} {{1}})")
 
 
 def _simplified(*applied: identities.Identity, commutative: bool = False, silent: bool = False) -> Traits:
@@ -43,54 +59,98 @@ def _simplified(*applied: identities.Identity, commutative: bool = False, silent
 
 # -- arithmetic
 
-declare(_simplified(identities.twice(ew.neg_op), silent=True), ew.neg_op)
-declare(_simplified(identities.add_negated, commutative=True), ew.add_op)
-declare(_simplified(identities.minus_zero, identities.sub_negated), ew.sub_op)
-declare(
-    _simplified(
-        identities.times_one,
-        identities.times_minus_one,
-        identities.scaled_twice,
-        identities.negation_outwards("iuf"),
-        commutative=True,
-    ),
-    ew.mul_op,
+declare(_in_c(_arithmetic("(-{0})"), _simplified(identities.twice(ew.neg_op), silent=True)), ew.neg_op)
+ADD = _arithmetic("({0} + {1})", "({0} | {1})")
+declare(_in_c(ADD, _simplified(identities.add_negated, commutative=True)), ew.add_op)
+SUB = _arithmetic("({0} - {1})")
+declare(_in_c(SUB, _simplified(identities.minus_zero, identities.sub_negated)), ew.sub_op)
+MUL = _simplified(
+    identities.times_one,
+    identities.times_minus_one,
+    identities.scaled_twice,
+    identities.negation_outwards("iuf"),
+    commutative=True,
 )
-declare(_simplified(identities.over_one, identities.negation_outwards("iuf")), ew.div_op)
-declare(_simplified(identities.finite_gap), ew.gap_op)
-declare(ELEMENTWISE, ew.square_op, ew.reciprocal_op, ew.sqrt_op, ew.cbrt_op, ew.length_op)
-declare(ELEMENTWISE, ew.share_op, ew.ratio_op)
+declare(_in_c(_arithmetic("({0} * {1})", "({0} & {1})"), MUL), ew.mul_op)
+DIV = _simplified(identities.over_one, identities.negation_outwards("iuf"))
+declare(_in_c(by_kind("({0} / {1})"), DIV), ew.div_op)
+# the same infinity twice, and 0 / 0, give 0 without the flag of an invalid operation
+SAME = "(({0} == {1}) & (__builtin_fabs{f}({0}) == __builtin_inf{f}()))"
+GAP = by_kind(f"(({SAME} ? 0 : {{0}}) - ({SAME} ? 0 : {{1}}))")
+declare(_in_c(GAP, _simplified(identities.finite_gap)), ew.gap_op)
+ZEROS = "(({0} == 0) & ({1} == 0))"
+declare(_in_c(by_kind(f"(({ZEROS} ? 0 : {{0}}) / ({ZEROS} ? 1 : {{1}}))")), ew.ratio_op)
+UNEQUAL = '(__builtin_isless({0}, {1}) ? 0 : {0} == {1} ? .5{f} : __builtin_nan{f}(""))'
+declare(_in_c(by_kind(f"(__builtin_isgreater({{0}}, {{1}}) ? 1 : {UNEQUAL})")), ew.share_op)
+declare(_in_c(_arithmetic("({0} * {0})")), ew.square_op)
+declare(_in_c(by_kind("(1 / {0})")), ew.reciprocal_op)
+declare(_in_c(by_kind("__builtin_sqrt{f}({0})")), ew.sqrt_op, ew.length_op)
+declare(ELEMENTWISE, ew.cbrt_op)
 declare(ELEMENTWISE, ew.floor_divide_op, ew.remainder_op, ew.fmod_op, ew.gcd_op, ew.lcm_op, ew.python_int_op)
-declare(_timed(2.5, 0.7), ew.pow_op, ew.power_by_op)
+declare(_in_c(of_floats("pow"), _timed(2.5, 0.7)), ew.pow_op)
+declare(_in_c(power_by, _timed(2.5, 0.7)), ew.power_by_op)
 declare(_timed(9.0, 0.7), ew.hypot_op)
 
 # -- larger and smaller
 
-declare(ELEMENTWISE, ew.max_op, ew.min_op, ew.heaviside_op, ew.copysign_op)
+# the first operand where it is NaN, and else the second unless the first is larger
+LARGER = by_kind(
+    "((__builtin_isgreaterequal({0}, {1}) | ({0} != {0})) ? {0} : {1})", "({0} > {1} ? {0} : {1})", "({0} | {1})"
+)
+SMALLER = by_kind(
+    "((__builtin_islessequal({0}, {1}) | ({0} != {0})) ? {0} : {1})", "({0} < {1} ? {0} : {1})", "({0} & {1})"
+)
+declare(_in_c(LARGER), ew.max_op)
+declare(_in_c(SMALLER), ew.min_op)
+declare(_in_c(by_kind("__builtin_copysign{f}({0}, {1})")), ew.copysign_op)
+declare(ELEMENTWISE, ew.heaviside_op)
 # of 0 and -0, NumPy takes the one or the other by their positions in the array, so tiles would differ
 declare(ELEMENTWISE._replace(tiling=None), ew.fmax_op, ew.fmin_op)
 
 # -- exponentials, logarithms, trigonometry
 
-declare(_timed(1.2, 0.6), ew.exp_op, ew.exp2_op, ew.expm1_op, ew.log_op, ew.log2_op, ew.log10_op, ew.log1p_op)
+EXPONENTIALS = (ew.exp_op, ew.exp2_op, ew.expm1_op, ew.log_op, ew.log2_op, ew.log10_op, ew.log1p_op)
+for _op in EXPONENTIALS:
+    declare(_in_c(of_floats(_op.name), _timed(1.2, 0.6)), _op)
 declare(_timed(20.0, 0.7), ew.logaddexp_op)
 declare(ELEMENTWISE, ew.logaddexp2_op)
-declare(_timed(9.0, 0.7), ew.sin_op, ew.cos_op)
-declare(_timed(1.8, 0.7), ew.tan_op, ew.arcsin_op, ew.arccos_op, ew.arctan_op, ew.sinh_op, ew.cosh_op, ew.tanh_op)
+for _op in (ew.sin_op, ew.cos_op):
+    declare(_in_c(within("AS_TRIG_MAX", of_floats(_op.name)), _timed(9.0, 0.7)), _op)
+for _op in (ew.arctan_op, ew.sinh_op, ew.cosh_op, ew.tanh_op):
+    declare(_in_c(of_floats(_op.name), _timed(1.8, 0.7)), _op)
+declare(_timed(1.8, 0.7), ew.tan_op, ew.arcsin_op, ew.arccos_op)
 declare(_timed(2.5, 0.7), ew.arctan2_op, ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op)
 
 # -- rounding and the parts of a float
 
-declare(SILENT, ew.abs_op, ew.sign_op, ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op)
+ABS = by_kind("__builtin_fabs{f}({0})", "({0} < 0 ? -{0} : {0})", "{0}")
+declare(_in_c(ABS, SILENT), ew.abs_op)
+SIGN = "(__builtin_isgreater({0}, 0) ? 1 : __builtin_isless({0}, 0) ? -1 : {0} == 0 ? 0 : {0})"
+declare(_in_c(by_kind(SIGN, "(({0} > 0) - ({0} < 0))"), SILENT), ew.sign_op)
+for _op, _name in ((ew.floor_op, "floor"), (ew.ceil_op, "ceil"), (ew.trunc_op, "trunc"), (ew.rint_op, "rint")):
+    declare(_in_c(by_kind(f"__builtin_{_name}{{f}}({{0}})"), SILENT), _op)
 declare(ELEMENTWISE, ew.round_op, ew.nextafter_op, ew.spacing_op, ew.ldexp_op, ew.frexp_op)
 
 # -- comparison and logic
 
-declare(_simplified(commutative=True), ew.eq_op)
-declare(ELEMENTWISE, ew.ne_op, ew.lt_op, ew.le_op, ew.gt_op, ew.ge_op)
-declare(SILENT, ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op, ew.logical_not_op, ew.invert_op)
-declare(ELEMENTWISE, ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op)
-declare(ELEMENTWISE, ew.bitwise_and_op, ew.bitwise_or_op, ew.bitwise_xor_op)
+EQUAL = by_kind("({0} == {1})", "({0} == {1})", "({0} == {1})")
+declare(_in_c(EQUAL, _simplified(commutative=True)), ew.eq_op)
+declare(_in_c(by_kind("({0} != {1})", "({0} != {1})", "({0} != {1})")), ew.ne_op)
+declare(_in_c(_comparison("__builtin_isless", "<")), ew.lt_op)
+declare(_in_c(_comparison("__builtin_islessequal", "<=")), ew.le_op)
+declare(_in_c(_comparison("__builtin_isgreater", ">")), ew.gt_op)
+declare(_in_c(_comparison("__builtin_isgreaterequal", ">=")), ew.ge_op)
+declare(_in_c(by_kind("({0} != {0})"), SILENT), ew.isnan_op)
+declare(_in_c(by_kind("(__builtin_fabs{f}({0}) == __builtin_inf{f}())"), SILENT), ew.isinf_op)
+declare(_in_c(by_kind("__builtin_isless(__builtin_fabs{f}({0}), __builtin_inf{f}())"), SILENT), ew.isfinite_op)
+declare(_in_c(by_kind("({0} == 0)", "({0} == 0)", "({0} == 0)"), SILENT), ew.logical_not_op)
+declare(_in_c(by_kind(None, "(~{0})", "(!{0})"), SILENT), ew.invert_op)
+declare(SILENT, ew.signbit_op)
+for _op, _sign in ((ew.logical_and_op, "&"), (ew.logical_or_op, "|"), (ew.logical_xor_op, "^")):
+    _text = f"(({{0}} != 0) {_sign} ({{1}} != 0))"
+    declare(_in_c(by_kind(_text, _text, _text)), _op)
+for _op, _sign in ((ew.bitwise_and_op, "&"), (ew.bitwise_or_op, "|"), (ew.bitwise_xor_op, "^")):
+    declare(_in_c(by_kind(None, f"({{0}} {_sign} {{1}})", f"({{0}} {_sign} {{1}})")), _op)
 declare(ELEMENTWISE, ew.left_shift_op, ew.right_shift_op, ew.bitwise_count_op)
 
 # -- complex parts, choice and conversion
@@ -98,11 +158,13 @@ declare(ELEMENTWISE, ew.left_shift_op, ew.right_shift_op, ew.bitwise_count_op)
 declare(SILENT._replace(alias=Alias.VIEW), ew.real_op, ew.imag_op)
 declare(SILENT, ew.conj_op)
 declare(ELEMENTWISE, ew.complex_op, ew.narrow_op)
-declare(_simplified(identities.same_dtype), ew.convert_op)
-declare(
-    _simplified(identities.equal_choices, identities.known_choice)._replace(scratch=scratch.bit_masks), ew.select_op
-)
+declare(_in_c(convert, _simplified(identities.same_dtype)), ew.convert_op)
+CHOICE = "({0} ? {1} : {2})"
+SELECT = _simplified(identities.equal_choices, identities.known_choice)._replace(scratch=scratch.bit_masks)
+declare(_in_c(by_kind(CHOICE, CHOICE, CHOICE), SELECT), ew.select_op)
 
 # -- ops of plans
 
-declare(ELEMENTWISE, po.bits_op, po.rest_op, po.masked_op, po.masked_else_op)
+declare(_in_c(masked("as_masked_{char}({0}, {1}, 0)")), po.masked_op)
+declare(_in_c(masked("as_masked_{char}({0}, {1}, {2})")), po.masked_else_op)
+declare(ELEMENTWISE, po.bits_op, po.rest_op)

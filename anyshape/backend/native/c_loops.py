@@ -1,0 +1,175 @@
+"""Text in C of loop nests: the statements of a nest in its innermost loop, and the loops around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from anyshape.backend.compiler.c_expressions import c_type
+from anyshape.backend.native.c_arrays import CArray
+from anyshape.backend.native.loop_nests import Loop, LoopNests, Nest
+from anyshape.backend.native.reductions import Reduction
+from anyshape.backend.native.statements import Map, Operand, Reduce, Statement, Store, Total, Value
+
+_NAMED_REDUCTIONS: dict[np.ufunc, str] = {np.maximum: "as_larger", np.minimum: "as_smaller"}  # in kernel_header.c
+
+Arrays = Mapping[tuple[str, str], CArray]
+
+
+def accumulated(total: Total, arrays: Arrays) -> str:
+    """Return the accumulator of a total without axes."""
+    return f"{arrays['t', total.target.slot].local}_sum"
+
+
+def starts_of(arrays: Sequence[CArray], totals: Sequence[Total]) -> list[str]:
+    """Return the lines that fill partial results with axes; others have accumulators."""
+    lines: list[str] = []
+    for array, total in zip(arrays, totals, strict=True):
+        if array.loops:
+            count = " * ".join(f"m{loop.number}" for loop in array.loops)
+            lines.append(array.pointer(array.local, [f"part * {array.local}_r"]))
+            lines.append(f"for (int64_t j = 0; j < {count}; j++) {array.local}[j] = {total.reduction.start};")
+    return lines
+
+
+class NestSource:
+    """Writes the statements of a nest, and the loops around them.
+
+    - `arrays`: the arrays of the kernel, by the letter of their locals and their slots.
+    - `is_flat`: the innermost loop is that of the rows, and has all statements of the group.
+    """
+
+    def __init__(
+        self, nests: LoopNests, arrays: Arrays, loops: tuple[Loop, ...], *, is_flat: bool = False, number: int = 0
+    ) -> None:
+        self.nests, self.arrays, self.loops = nests, arrays, loops
+        self.is_flat, self.number = is_flat, number
+        self.lines: list[str] = []
+        self.clauses: dict[str, None] = {}  # of the pragma
+        self.first: list[str] = []  # lines before the nest
+        self.before: dict[int, list[str]] = {}  # lines before the loop at a depth
+        self.after: dict[int, list[str]] = {}
+        self.computed: set[str] = set()
+
+    def add(self, nest: Nest) -> None:
+        """Write the statements of a nest."""
+        for statement in nest.statements:
+            self._write(statement)
+
+    def _write(self, statement: Statement) -> None:
+        if isinstance(statement, Map):
+            self._map(statement)
+        elif isinstance(statement, Reduce):
+            self._reduce(statement)
+        elif isinstance(statement, Total):
+            self._total(statement)
+        else:
+            self._store(statement)
+
+    # -- elements
+
+    def _element(self, operand: Operand) -> str:
+        """Return the text of an operand in the innermost loop."""
+        if isinstance(operand, str):
+            return operand
+        if operand.slot:
+            return self._array_element(self.arrays["a", operand.slot])
+        if operand.name in self.computed or not self.nests.loops_of(operand):
+            return operand.name
+        return f"({c_type(operand.dtype)})b_{operand.name}[{self._index(operand)}]"
+
+    def _array_element(self, array: CArray) -> str:
+        """Return the text of an element of an array that is read, or written."""
+        if self.is_flat:
+            return f"{array.local}[i]" if array.has_rows else array.local
+        if not array.loops and not array.is_written:
+            return array.local
+        row = [f"i * {array.local}_r"] if array.has_rows else []
+        if not array.loops:
+            return f"*({array.kind} *)({array.local}_d + {row[0]})"
+        inner = self.loops[-1] if array.loops[-1] is self.loops[-1] else None
+        offsets = [f"j{loop.number} * {array.local}_{loop.number}" for loop in array.loops if loop is not inner]
+        name = f"p{self.number}_{array.local}"
+        pointers = self.before.setdefault(len(self.loops) - 1, [])
+        pointer = array.pointer(name, [*row, *offsets])
+        if pointer not in pointers:
+            pointers.append(pointer)
+        return f"{name}[0]" if inner is None else f"{name}[j{inner.number}]"
+
+    def _index(self, value: Value) -> str:
+        """Return the position of an element in a buffer with the axes of a value."""
+        text = ""
+        for loop in self.nests.loops_of(value):
+            text = f"({text}) * m{loop.number} + j{loop.number}" if text else f"j{loop.number}"
+        return text
+
+    # -- statements
+
+    def _map(self, statement: Map) -> None:
+        target, operands = statement.target, [self._element(o) for o in statement.operands]
+        kind = c_type(target.dtype)
+        self.lines.append(f"const {kind} {target.name} = ({kind})({statement.text.value.format(*operands)});")
+        if statement.text.declines:
+            self.lines.append(f"declined |= {statement.text.declines.format(*operands)};")
+            self.clauses["reduction(|:declined)"] = None
+        self.computed.add(target.name)
+        if not self.is_flat and self.nests.is_buffered(target):
+            self.lines.append(f"b_{target.name}[{self._index(target)}] = {target.name};")
+
+    def _reduce(self, statement: Reduce) -> None:
+        """Write a reduction in a row: into a local where the innermost loops are reduced, else into a buffer."""
+        target, reduction = statement.target, statement.reduction
+        loops, x = self.nests.loops_of(target), self._element(statement.operand)
+        depth, buffer = len(loops), f"b_{target.name}[{self._index(target)}]"
+        if self.loops[:depth] != loops:
+            count = " * ".join(f"m{loop.number}" for loop in loops)
+            self.first.append(f"for (int64_t j = 0; j < {count}; j++) b_{target.name}[j] = {reduction.start};")
+            self.lines.append(f"{buffer} = {reduction.combine.format(buffer, x)};")
+            return
+        local, kind = f"q_{target.name}", c_type(target.dtype)
+        self.before.setdefault(depth, []).append(f"{reduction.accumulator} {local} = {reduction.start};")
+        self._combine(reduction, local, x)
+        result = f"{buffer} = {local};" if depth else f"const {kind} {target.name} = ({kind}){local};"
+        if not depth or self.nests.is_buffered(target):
+            self.after.setdefault(depth, []).append(result)
+
+    def _combine(self, reduction: Reduction, local: str, x: str) -> None:
+        """Write the line that adds an element to an accumulator, which compilers may split for vectors."""
+        self.lines.append(f"{local} = {reduction.combine.format(local, x)};")
+        named = _NAMED_REDUCTIONS.get(reduction.ufunc, "") if reduction.accumulator in ("double", "float") else ""
+        if reduction.pragma or named:
+            self.clauses[f"reduction({reduction.pragma or named}:{local})"] = None
+
+    def _total(self, statement: Total) -> None:
+        array, x = self.arrays["t", statement.target.slot], self._element(statement.operand)
+        if array.loops:
+            cell = f"{array.local}[{self._index(statement.target)}]"
+            self.lines.append(f"{cell} = {statement.reduction.combine.format(cell, x)};")
+        else:
+            self._combine(statement.reduction, f"q{accumulated(statement, self.arrays)}", x)
+
+    def _store(self, statement: Store) -> None:
+        array = self.arrays["o", statement.target.slot]
+        self.lines.append(f"{self._array_element(array)} = {self._element(statement.operand)};")
+
+    # -- loops
+
+    def pragma(self) -> str:
+        """Return the line before the innermost loop."""
+        return " ".join(["#pragma omp simd", *self.clauses])
+
+    def nested(self) -> list[str]:
+        """Return the loops of the nest with its statements."""
+        lines = self.lines
+        for depth in range(len(self.loops) - 1, -1, -1):
+            number = self.loops[depth].number
+            lines = [
+                *self.before.get(depth, []),
+                *([self.pragma()] if depth == len(self.loops) - 1 else []),
+                f"for (int64_t j{number} = 0; j{number} < m{number}; j{number}++) {{",
+                *["    " + line for line in lines],
+                "}",
+                *self.after.get(depth, []),
+            ]
+        return [*self.first, *lines]

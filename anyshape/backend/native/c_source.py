@@ -1,0 +1,201 @@
+"""Text in C of a fusion group: one function that computes a range of rows, at any sizes.
+
+    int64_t name(int64_t lo, int64_t hi, int64_t part, const char *arrays, int64_t s0, ...)
+
+It reads the arrays from a tuple, checks their axes against the sizes, and computes the rows from `lo` to `hi`. Partial
+results of reductions along the rows go to position `part`. The result is `DECLINED`, or the flags of floating-point
+arithmetic as `as_flags` gives them.
+
+A group whose values have all axes or none is written twice. One loop runs over all elements of arrays in C order.
+Loops in rows serve other strides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from anyshape.backend.native.c_arrays import DECLINED, CArray
+from anyshape.backend.native.c_loops import NestSource, accumulated, starts_of
+from anyshape.backend.native.elementary import ELEMENTARY
+from anyshape.backend.native.loop_nests import loop_nests
+from anyshape.backend.native.statements import Axis, Map, Reduce, Statements, Total
+from anyshape.graph.sizes.expr import Size
+
+BLOCK = 1024  # elements whose sum has one accumulator of vectors; sums of blocks are added up
+MAX_INLINE = 12  # calls of elementary functions in a kernel; beyond, calls of vector clones keep loops short
+_CALL = re.compile(r"\bas_(" + "|".join(sorted(ELEMENTARY, key=len, reverse=True)) + r")\(")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """Text of a kernel, in which `@name@` stands for its name, and what a caller passes.
+
+    - `reads`, `writes`, `totals`: the slots of the arrays in the tuple, in this order.
+    - `sizes`: the sizes after the arrays.
+    """
+
+    text: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    totals: tuple[str, ...]
+    sizes: tuple[Size, ...]
+
+
+def kernel_text(group: Statements) -> KernelText:
+    """Return the text of a group. Raises NotExpressible."""
+    return _KernelSource(group).write()
+
+
+class _KernelSource:
+    """Writes the function of a group."""
+
+    def __init__(self, group: Statements) -> None:
+        self.group = group
+        self.nests = loop_nests(group)
+        self.axes = [axis for loop in self.nests.loops for axis in loop.axes]
+        loops = self.nests.loops_of
+        self.reads = [CArray(f"a{i}", v, loops(v), v.varies, False) for i, v in enumerate(group.reads)]
+        self.writes = [CArray(f"o{i}", v, loops(v), True, True) for i, v in enumerate(group.writes)]
+        targets = [total.target for total in group.totals]
+        self.totals = [CArray(f"t{i}", v, loops(v), True, True) for i, v in enumerate(targets)]
+        self.rowed = [array for array in (*self.reads, *self.writes) if array.has_rows]
+
+    def write(self) -> KernelText:
+        """Return the text, and what a caller passes."""
+        lines: list[str] = []
+        for position, array in enumerate((*self.reads, *self.writes, *self.totals), 1):
+            lines += array.reads(position, ["1" if axis is None else self._size(axis) for axis in array.value.axes])
+        lines += [f"if ({array.local}_->dims[0] < hi) return {DECLINED};" for array in self.rowed]
+        for loop in self.nests.loops:
+            lines.append(f"const int64_t m{loop.number} = {' * '.join(map(self._size, loop.axes))};")
+        lines += self._variants()
+        sizes = "".join([f", int64_t s{i}" for i in range(len(self.axes))])
+        head = f"int64_t @name@(int64_t lo, int64_t hi, int64_t part, const char *arrays{sizes})"
+        text = "\n".join([head, "{", *indented(lines), "}", ""])
+        if len(_CALL.findall(text)) > MAX_INLINE:
+            text = _CALL.sub(r"as_call_\1(", text)
+        return KernelText(
+            text,
+            tuple([array.value.slot for array in self.reads]),
+            tuple([array.value.slot for array in self.writes]),
+            tuple([array.value.slot for array in self.totals]),
+            tuple([axis.size for axis in self.axes]),
+        )
+
+    def _size(self, axis: Axis) -> str:
+        """Return the parameter that has the size of a loop axis."""
+        return f"s{self.axes.index(axis.root())}"
+
+    def _variants(self) -> list[str]:
+        """Return the body: one loop over all elements where arrays lie in C order, and else loops in rows."""
+        begin = ["int64_t declined = 0;", "feclearexcept(FE_ALL_EXCEPT);"]
+        end = [f"return declined ? {DECLINED} : as_flags();"]
+        in_order = " & ".join([array.is_in_order() for array in self.rowed]) or "1"
+        if not self.nests.loops:
+            return ["int64_t stride;", f"if (!({in_order})) return {DECLINED};", *begin, *self._flat("lo", "hi"), *end]
+        strides = [line for array in (*self.reads, *self.writes, *self.totals) for line in array.strides()]
+        rows = [*strides, *begin, *self._in_rows(), *end]
+        if not self._is_flat():
+            return rows
+        flat = indented([*begin, *self._flat("lo * m0", "hi * m0"), *end])
+        return ["int64_t stride;", f"if ({in_order}) {{", *flat, "}", *rows]
+
+    def _is_flat(self) -> bool:
+        """Return whether one loop over rows and all axes computes the group."""
+        statements = self.group.statements
+        if len(self.nests.loops) > 1 or any(isinstance(s, Reduce) for s in statements):
+            return False
+        computed = [s.target for s in statements if isinstance(s, Map)]
+        values = [*self.group.reads, *self.group.writes, *computed]
+        return all(bool(v.loop_axes()) == v.varies for v in values) and not any(t.loops for t in self.totals)
+
+    # -- one loop
+
+    def _flat(self, lo: str, hi: str) -> list[str]:
+        """Return the loop over all elements, in blocks whose sums have accumulators of their own."""
+        inner = NestSource(self.nests, self._arrays(), (), is_flat=True)
+        for nest in self.nests.nests:
+            inner.add(nest)
+        block = [
+            *self._starts("q", self.group.totals),
+            inner.pragma(),
+            "for (int64_t i = begin; i < end; i++) {",
+            *indented(inner.lines),
+            "}",
+            *self._sums(self.group.totals),
+        ]
+        return [
+            *[array.number() for array in self.reads if not array.has_rows],
+            *[array.pointer(array.local) for array in self.rowed],
+            *self._starts("", self.group.totals),
+            f"for (int64_t begin = {lo}; begin < {hi}; begin += {BLOCK}) {{",
+            f"    const int64_t end = begin + {BLOCK} < {hi} ? begin + {BLOCK} : {hi};",
+            *indented(block),
+            "}",
+            *self._results(self.group.totals),
+        ]
+
+    def _arrays(self) -> dict[tuple[str, str], CArray]:
+        """Return the arrays by the letter of their locals and their slots."""
+        return {(array.local[0], array.value.slot): array for array in (*self.reads, *self.writes, *self.totals)}
+
+    def _starts(self, prefix: str, totals: Sequence[Total]) -> list[str]:
+        """Return the lines that begin the accumulators of totals without axes, or of their sums in a block."""
+        kinds = [(accumulated(t, self._arrays()), t.reduction) for t in totals]
+        return [f"{r.accumulator} {prefix}{local} = {r.start};" for local, r in kinds]
+
+    def _sums(self, totals: Sequence[Total]) -> list[str]:
+        """Return the lines that add the sums of a block to the sums of the kernel."""
+        kinds = [(accumulated(t, self._arrays()), t.reduction) for t in totals]
+        return [f"{local} = {r.combine.format(local, f'q{local}')};" for local, r in kinds]
+
+    def _results(self, totals: Sequence[Total]) -> list[str]:
+        """Return the lines that write partial results without axes."""
+        arrays = [self._arrays()["t", total.target.slot] for total in totals]
+        return [f"*({t.kind} *)({t.local}_d + part * {t.local}_r) = ({t.kind}){t.local}_sum;" for t in arrays]
+
+    # -- loops in rows
+
+    def _in_rows(self) -> list[str]:
+        """Return the loops in rows."""
+        totals = [t for t in self.group.totals if not t.target.loop_axes()]
+        numbers = [array for array in self.reads if not array.loops]
+        body = [array.number(f"i * {array.local}_r") for array in numbers if array.has_rows]
+        body += self._starts("q", totals)
+        for number, nest in enumerate(self.nests.nests):
+            source = NestSource(self.nests, self._arrays(), nest.loops, number=number)
+            source.add(nest)
+            body += source.nested()
+        body += self._sums(totals)
+        allocated = self._buffers()
+        return [
+            *allocated,
+            *[array.number() for array in numbers if not array.has_rows],
+            *self._starts("", totals),
+            *starts_of(self.totals, self.group.totals),
+            "for (int64_t i = lo; i < hi; i++) {",
+            *indented(body),
+            "}",
+            *self._results(totals),
+            *(["free(buffers);"] if allocated else []),
+        ]
+
+    def _buffers(self) -> list[str]:
+        """Return the lines that allocate a row of each value that other nests read."""
+        buffered = self.nests.buffers()
+        if not buffered:
+            return []
+        sizes = [" * ".join(["8", *[f"m{loop.number}" for loop in self.nests.loops_of(v)]]) for v, _ in buffered]
+        whole = [f"({size} + 63) / 64 * 64" for size in sizes]
+        lines = [f"char *buffers = malloc({' + '.join(whole)} + 64), *buffer = buffers;"]
+        lines.append(f"if (!buffers) return {DECLINED};")
+        for (value, kind), size in zip(buffered, whole, strict=True):
+            lines += [f"{kind} *restrict b_{value.name} = ({kind} *)buffer;", f"buffer += {size};"]
+        return lines
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """Return lines of an inner block."""
+    return ["    " + line for line in lines]

@@ -1,0 +1,115 @@
+"""Test of a kernel against NumPy's kernels, at several sizes, before it serves calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from anyshape.backend.compiler.codegen.tiles import GroupSource
+from anyshape.backend.compiler.plan import Group, Literal
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.sizes.evaluate import evaluate
+from anyshape.graph.sizes.expr import DimExpr, DimVar, Size, variables
+from anyshape.ops.core.apply import KERNELS
+
+_TRIALS = (
+    (3, 1),
+    (1, 2),
+    (2, 0),
+    (17, 5),
+    (9, 0),
+    (40, 13),
+    (1100, 1),
+)  # the first size, and the step to each next one
+_TOLERANCE = {"f": 1e-4, "d": 1e-9}
+
+
+def disagreement(group: Group, writer: GroupSource, launcher: Callable[..., Any]) -> str:
+    """Return how the results of a kernel differ from NumPy's, "" if they do not."""
+    tested = 0
+    for sizes in _assignments(group):
+        rng = np.random.default_rng(0)
+        arrays = {slot: _random(rng, meta, sizes) for slot, meta in _operands(group).items()}
+        with np.errstate(all="ignore"):
+            try:
+                expected = _by_numpy(group, arrays, sizes)
+            except ValueError:
+                continue  # sizes that the plan's conditions exclude
+            passed = [_value(group.rows, sizes), *[arrays[s] for s in writer.read], *_size_values(writer, sizes)]
+            results = launcher(*passed)
+        if results is None:
+            continue
+        tested += 1
+        for slot, result in zip(group.escaping, results, strict=True):
+            if not _agree(result, expected[slot]):
+                return f"{slot} differs from NumPy's at sizes {sorted(sizes.values())}"
+    return "" if tested else "no sizes were found at which it could be tested"
+
+
+def _assignments(group: Group) -> Iterator[Mapping[DimVar, int]]:
+    """Yield values of the variables at which no size is negative, and small ones for rows of many elements."""
+    sizes = _sizes(group)
+    symbols = list(dict.fromkeys([v for size in sizes for v in variables(size)]))
+    for first, step in _TRIALS:
+        values = {symbol: min(first + step * i, 60 if i else first) for i, symbol in enumerate(symbols)}
+        if all(_value(size, values) >= 0 for size in sizes):
+            yield values
+
+
+def _sizes(group: Group) -> list[Size]:
+    """Return the sizes of the operands and results of a group."""
+    metas = [m for step in group.steps for m in (*step.metas, *step.results)]
+    return list(dict.fromkeys([size for meta in metas for size in meta.sizes or ()]))
+
+
+def _value(size: Size, sizes: Mapping[DimVar, int]) -> int:
+    return evaluate(size, lambda leaf: sizes[leaf])  # type: ignore[index]
+
+
+def _size_values(writer: GroupSource, sizes: Mapping[DimVar, int]) -> list[int]:
+    return [_value(writer.size_of_local[local], sizes) for local in writer.sizes]
+
+
+def _operands(group: Group) -> dict[str, TensorMeta]:
+    made = {slot for step in group.steps for slot in step.outputs}
+    pairs = [pair for step in group.steps for pair in zip(step.inputs, step.metas, strict=True)]
+    return {slot: meta for slot, meta in pairs if isinstance(slot, str) and slot not in made}
+
+
+def _random(rng: np.random.Generator, meta: TensorMeta, sizes: Mapping[DimVar, int]) -> np.ndarray:
+    shape = tuple([_value(size, sizes) for size in meta.sizes or ()])
+    if meta.dtype.kind == "f":
+        return rng.normal(size=shape).astype(meta.dtype)
+    if meta.dtype.kind == "b":
+        return np.asarray(rng.integers(0, 2, shape), bool)
+    return np.asarray(rng.integers(0, 4, shape)).astype(meta.dtype)
+
+
+def _by_numpy(group: Group, arrays: Mapping[str, np.ndarray], sizes: Mapping[DimVar, int]) -> dict[str, Any]:
+    """Return the results of the steps, one by one."""
+    values: dict[str, Any] = dict(arrays)
+    resolve = lambda param: _resolved(param, sizes)
+    for step in group.steps:
+        operands = [s.array() if isinstance(s, Literal) else values[s] for s in step.inputs]
+        params = {name: resolve(param) for name, param in step.params}
+        values[step.outputs[0]] = KERNELS[step.op].run(*operands, **params)
+    return values
+
+
+def _resolved(param: Any, sizes: Mapping[DimVar, int]) -> Any:
+    if isinstance(param, DimExpr):
+        return _value(param, sizes)
+    return tuple([_resolved(p, sizes) for p in param]) if isinstance(param, tuple) else param
+
+
+def _agree(result: Any, expected: Any) -> bool:
+    """Return whether results have one shape and dtype, and values within what sums in another order differ by."""
+    result, expected = np.asarray(result), np.asarray(expected)
+    if result.shape != expected.shape or result.dtype != expected.dtype:
+        return False
+    tolerance = _TOLERANCE.get(result.dtype.char, 0.0)
+    finite = expected[np.isfinite(expected)] if result.dtype.kind == "f" else expected
+    scale = float(np.max(np.abs(finite))) if tolerance and finite.size else 0.0
+    return bool(np.allclose(result, expected, rtol=tolerance, atol=tolerance * scale, equal_nan=tolerance > 0))

@@ -1,0 +1,137 @@
+"""Find the C compiler, and build shared objects with it, once for each text.
+
+Objects stand in a private folder, named by a hash of all that decides their bytes. They are written apart and renamed,
+so processes that race leave one of them whole. Nothing is loaded from a folder that others may write to.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+from anyshape.backend.native.elementary import clones, inline_declarations
+from anyshape.support.version import __version__
+
+FLAGS = (
+    "-O3", "-march=native", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv",
+    "-fPIC", "-shared", "-w",
+)  # fmt: skip
+SECONDS = 60.0  # that a compiler may take, in all
+_CANDIDATES = ("cc", "gcc", "clang")
+
+
+class BuildError(Exception):
+    """Failure to build a shared object; the text says why."""
+
+
+@functools.cache
+def compiler() -> tuple[str, ...]:
+    """Return the command of the compiler, from ANYSHAPE_CC or the search path; nothing if there is none."""
+    asked = os.environ.get("ANYSHAPE_CC", "").split()
+    for command in [asked] if asked else [[name] for name in _CANDIDATES]:
+        path = shutil.which(command[0])
+        if path is not None:
+            return path, *command[1:]
+    return ()
+
+
+@functools.cache
+def _identity() -> str:
+    """Return what the bytes of an object depend on besides its text: compiler, flags, processor and version."""
+    command = compiler()
+    try:
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise BuildError(f"{' '.join(command)} --version: {error}") from error
+    return "\n".join([*command, done.stdout, *FLAGS, _processor(), __version__])
+
+
+def _processor() -> str:
+    """Return the features of the processor, as -march=native sees them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    wanted = ("model name", "flags", "Features", "CPU part")
+    return "\n".join(sorted({line for line in lines if line.startswith(wanted)}))
+
+
+@functools.cache
+def headers() -> str:
+    """Return the text that stands before the kernels. It knows where objects of Python have their fields."""
+    layout = f"#define AS_OBJECT {object.__basicsize__}\n#define AS_TUPLE {tuple.__basicsize__}"
+    folder = Path(__file__).parent
+    files = [(folder / name).read_text(encoding="utf-8") for name in ("kernel_header.c", "elementary.c")]
+    return "\n".join([layout, inline_declarations(), *files, clones()])
+
+
+def build(text: str) -> Path:
+    """Return the shared object of a text, from the cache or built now. Raises BuildError."""
+    if not compiler():
+        raise BuildError("there is no C compiler: cc, gcc or clang")
+    key = hashlib.sha256("\n".join([_identity(), headers(), text]).encode()).hexdigest()[:32]
+    folder = cache_folder()
+    target = folder / f"{key}.so"
+    if not target.exists():
+        _compile("\n".join([headers(), text]), target)
+    _check_owned(target)
+    return target
+
+
+def _compile(text: str, target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        source, result = Path(scratch, "kernels.c"), Path(scratch, "kernels.so")
+        source.write_text(text, encoding="utf-8")
+        command = [*compiler(), *FLAGS, "-o", str(result), str(source), "-lm"]
+        try:
+            subprocess.run(
+                command, capture_output=True, text=True, timeout=SECONDS, check=True, stdin=subprocess.DEVNULL
+            )
+        except subprocess.CalledProcessError as error:
+            raise BuildError(f"{command[0]} failed: {error.stderr.strip()[:2000]}") from error
+        except (OSError, subprocess.SubprocessError) as error:
+            raise BuildError(f"{command[0]}: {error}") from error
+        result.chmod(0o700)
+        os.replace(result, target)
+
+
+def cache_folder() -> Path:
+    """Return the folder of shared objects, made if it is not there. Raises BuildError if others may write to it."""
+    asked = os.environ.get("ANYSHAPE_KERNEL_CACHE", "").strip()
+    base = os.environ.get("XDG_CACHE_HOME", "").strip() or os.path.join(os.path.expanduser("~"), ".cache")
+    for folder in [Path(asked)] if asked else [Path(base, "anyshape", "kernels"), _of_process()]:
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            continue  # a home that cannot be written to
+        if os.access(folder, os.W_OK | os.X_OK):
+            _check_owned(folder)
+            return folder
+    raise BuildError("no folder for kernels can be written to; ANYSHAPE_KERNEL_CACHE names one")
+
+
+@functools.cache
+def _of_process() -> Path:
+    """Return a folder of this process, for where the home of the user cannot be written to."""
+    folder = tempfile.TemporaryDirectory(prefix="anyshape-kernels-")
+    _FOLDERS.append(folder)
+    return Path(folder.name)
+
+
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []  # removed when the process ends
+
+
+def _check_owned(path: Path) -> None:
+    """Refuse a file or folder of another user, or one that others may write to."""
+    status = path.stat()
+    if hasattr(os, "getuid") and status.st_uid != os.getuid():
+        raise BuildError(f"{path} belongs to another user")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise BuildError(f"others may write to {path}")

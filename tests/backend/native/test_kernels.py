@@ -1,0 +1,238 @@
+"""Programs with compiled kernels, against the same programs with NumPy's kernels."""
+
+import threading
+import warnings
+
+import numpy
+import pytest
+
+import anyshape
+import anyshape.numpy as np
+from anyshape.backend.native import kernels as native
+from anyshape.errors import RunFloatingPointError
+from tests.backend.native.compiled import assert_bits, compiled, needs_compiler, states
+
+pytestmark = needs_compiler
+SIZES = (0, 1, 2, 5, 1023, 1024, 1025, 3000)
+
+
+def softmax(x):
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def normalised(x, scale, shift):
+    mean = x.mean(axis=-1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + 1e-5) * scale + shift
+
+
+def cross_entropy(x):
+    return (np.log(np.sum(np.exp(x - x.max(axis=1)[:, None]), axis=1)) + x.max(axis=1)).sum()
+
+
+def distances(x, y):
+    return np.exp(-((x[:, None, :] - y[None, :, :]) ** 2).sum(axis=2)).sum(axis=1)
+
+
+def clipped(x):
+    return np.where(x > 0, np.minimum(x, 1.0), 0.1 * x) * np.abs(x) + np.maximum(x, -0.5)
+
+
+def head(x):
+    return (np.sin(x[: x.shape[0] // 2]) ** 2).sum()
+
+
+PROGRAMS = {
+    "chain": (lambda x: np.tanh(np.sin(x) * x + 1) - x / 3, ["n"]),
+    "sum": (lambda x: np.sum(np.sin(x) * x), ["n"]),
+    "gradient": (anyshape.grad(lambda x: np.sum(np.sin(x) * x)), ["n"]),
+    "clipped": (clipped, ["n"]),
+    "gradient of clipped": (anyshape.grad(lambda x: clipped(x).sum()), ["n"]),
+    "head": (anyshape.grad(head), ["n"]),
+    "softmax": (softmax, ["n", "m"]),
+    "gradient of softmax": (anyshape.grad(lambda x: (softmax(x) ** 2).sum()), ["n", "m"]),
+    "cross entropy": (anyshape.value_and_grad(cross_entropy), ["n", "m"]),
+    "columns": (lambda x: (np.tanh(x) * x).sum(axis=0), ["n", "m"]),
+    "largest of columns": (lambda x: (np.tanh(x) * x).max(axis=0, initial=-9.0), ["n", "m"]),
+    "three axes": (lambda x: np.exp(-x * x).sum(axis=(1, 2)), ["n", "m", "k"]),
+    "middle axis": (lambda x: (np.exp(x) * x).sum(axis=1) + 1, ["n", "m", "k"]),
+    "row and column": (
+        lambda x: (x - x.sum(axis=1)[:, None]) * x.min(axis=1, keepdims=True, initial=2) + 1,
+        ["n", "m"],
+    ),
+}
+
+
+def operand(names, n, seed=0, dtype=float):
+    shape = [{"n": n, "m": 7, "k": 3}[name] for name in names]
+    return numpy.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def assert_near(ours, theirs, tolerance):
+    for x, y in zip(ours if isinstance(ours, tuple) else (ours,), theirs if isinstance(theirs, tuple) else (theirs,)):
+        assert x.dtype == y.dtype and x.shape == y.shape
+        scale = numpy.abs(y).max(initial=1e-30)
+        numpy.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_compiled_program_gives_what_numpy_gives_at_every_size(name, dtype):
+    function, names = PROGRAMS[name]
+    ours, theirs = compiled(function), anyshape.jit(function, optimize="now")
+    tolerance = 1e-11 if dtype == "float64" else 2e-4
+    for n in SIZES:
+        if n or name not in ("softmax", "gradient of softmax"):
+            x = operand(names, n, dtype=dtype)
+            assert_near(ours(x), theirs(x), tolerance)
+    assert "compiled" in states(ours)
+    assert ours.cache_info().traces == theirs.cache_info().traces == 1
+
+
+def test_axes_of_several_operands():
+    for function, shapes in (
+        (normalised, lambda n: [(n, 7), (7,), (7,)]),
+        (normalised, lambda n: [(n, 4, 7), (7,), (7,)]),
+        (distances, lambda n: [(n, 3), (5, 3)]),
+    ):
+        ours, theirs = compiled(function), anyshape.jit(function, optimize="now")
+        for n in (1, 2, 5, 300):
+            arrays = [numpy.random.default_rng(i).normal(size=s) for i, s in enumerate(shapes(n))]
+            assert_near(ours(*arrays), theirs(*arrays), 1e-11)
+        assert "compiled" in states(ours)
+
+
+def test_arrays_of_any_strides():
+    """A kernel declines strides that it cannot serve; then NumPy gives the result."""
+    base = numpy.random.default_rng(0).normal(size=(40, 30, 2))
+    two = [base[:, :, 0], base[::2, :, 1], base[:, :7, 0].copy(), base[:, ::-1, 0], base[:, :, 0].T, base[3:3, :, 0]]
+    two += [
+        numpy.asfortranarray(base[:, :, 0]),
+        numpy.broadcast_to(base[0, :, 0], (6, 30)),
+        base.copy()[:, :, 0][:, :5],
+    ]
+    for function in (softmax, lambda x: np.tanh(x) * x + np.sin(x), lambda x: (np.tanh(x) * x).sum(axis=0)):
+        ours, theirs = compiled(function), anyshape.jit(function, optimize="now")
+        for x in two:
+            if x.size or function is not softmax:
+                assert_near(ours(x), theirs(x), 1e-12)
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    x = operand(["n", "m"], 200_000)
+    before, results = anyshape.config.num_threads, []
+    try:
+        for threads in (1, 2, 4):
+            anyshape.config.num_threads = threads
+            function = compiled(lambda x: ((np.tanh(x) * x).sum(axis=0), np.sum(np.exp(-x * x)), softmax(x)))
+            results.append(function(x))
+    finally:
+        anyshape.config.num_threads = before
+    for other in results[1:]:
+        for ours, theirs in zip(other, results[0], strict=True):
+            assert_bits(ours, theirs)
+
+
+def test_integers_and_bools():
+    def function(x, y):
+        return (x * y + 3 - abs(x)) & 7, (x > y) | (x == 2), np.where(x > y, x, y).sum()
+
+    ours, theirs = compiled(function), anyshape.jit(function, optimize="now")
+    for n in SIZES:
+        x, y = (numpy.random.default_rng(i).integers(-9, 9, n) for i in range(2))
+        for a, b in zip(ours(x, y), theirs(x, y), strict=True):
+            assert_bits(a, b)
+
+
+@pytest.mark.parametrize(
+    "function, bad, kind",
+    [
+        (lambda x: np.log(x) * 2 + 1, 0.0, "divide by zero"),
+        (lambda x: np.log(x) * 2 + 1, -1.0, "invalid value"),
+        (lambda x: np.exp(x) * 2 + 1, 1000.0, "overflow"),
+        (lambda x: 1 / x + 2 * x, 0.0, "divide by zero"),
+        (lambda x: np.sqrt(x) + 2 * x, -1.0, "invalid value"),
+        (lambda x: (x - x * 2) * 3, numpy.inf, "invalid value"),
+    ],
+)
+def test_warnings_and_errors_are_those_of_numpy(function, bad, kind):
+    ours, theirs = compiled(function), anyshape.jit(function, optimize="now")
+    x = numpy.linspace(1, 2, 900)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_near(ours(x), theirs(x), 1e-12)
+    x[500] = bad
+    with pytest.warns(RuntimeWarning, match=kind), numpy.errstate(all="warn"):
+        result = ours(x)
+    with numpy.errstate(all="ignore"):
+        numpy.testing.assert_allclose(ours(x), theirs(x), rtol=1e-12)
+        numpy.testing.assert_allclose(result, ours(x), rtol=1e-12)
+    with numpy.errstate(all="raise"), pytest.raises((FloatingPointError, RunFloatingPointError), match=kind):
+        ours(x)
+    assert states(ours) == ["compiled"]
+
+
+def test_nan_is_no_warning():
+    x = numpy.linspace(-1, 1, 900)
+    x[::7] = numpy.nan
+    ours, theirs = compiled(clipped), anyshape.jit(clipped, optimize="now")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        numpy.testing.assert_allclose(ours(x), theirs(x), rtol=1e-12)
+        assert numpy.isnan(compiled(lambda x: np.max(np.tanh(x) * x))(x))
+
+
+def test_large_angles_are_left_to_numpy():
+    x = numpy.array([1e300, 0.5, -1e22, 3.0] * 200)
+    function = lambda x: np.sin(x) * np.cos(x) + 1
+    numpy.testing.assert_allclose(compiled(function)(x), anyshape.jit(function)(x), rtol=1e-13)
+
+
+def test_calls_go_on_while_kernels_are_built():
+    function = anyshape.jit(lambda x: np.tanh(x) * np.sin(x) + x / 7, optimize="now", compile="background")
+    x, errors = numpy.linspace(0, 1, 4000), []
+    expected = numpy.tanh(x) * numpy.sin(x) + x / 7
+
+    def call():
+        try:
+            for _ in range(200):
+                numpy.testing.assert_allclose(function(x), expected, rtol=1e-12)
+        except AssertionError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=call) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    plans = [k for program in function.programs() for k in program.planner.kernels]
+    assert native.wait_for_kernels(plans, 60) and not errors
+    assert states(function) == ["compiled"]
+    numpy.testing.assert_allclose(function(x), expected, rtol=1e-12)
+
+
+def test_loops_use_kernels_in_their_bodies():
+    def steps(x):
+        return anyshape.scan(lambda s, _: (np.tanh(s) * s + np.sin(s) * 0.1, s.sum()), x, None, length=5)
+
+    ours, theirs = compiled(steps), anyshape.jit(steps, optimize="now")
+    for n in (1, 5, 400):
+        x = numpy.linspace(0, 1, n)
+        for a, b in zip(ours(x), theirs(x), strict=True):
+            assert_near(a, b, 1e-12)
+
+
+def test_a_kernel_that_disagrees_with_numpy_is_not_used(monkeypatch, caplog):
+    monkeypatch.setattr(native, "build", lambda text, build=native.build: build(text.replace(" + ", " - ")))
+    function = compiled(lambda x: np.tanh(x) * 2 + x)
+    x = numpy.linspace(0, 1, 50)
+    numpy.testing.assert_allclose(function(x), numpy.tanh(x) * 2 + x, rtol=1e-13)
+    assert "differs from NumPy's" in states(function)[0]
+
+
+def test_without_compile_nothing_is_built(monkeypatch):
+    monkeypatch.setattr(native, "build", lambda text: pytest.fail("a kernel was built"))
+    function = anyshape.jit(lambda x: np.tanh(x) * 2 + x, optimize="now")
+    function(numpy.ones(3))
+    assert states(function) == []

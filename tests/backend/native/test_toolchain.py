@@ -1,0 +1,154 @@
+"""The compiler and the cache of shared objects: none, broken, slow, damaged, shared with others, raced for."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+
+import numpy
+import pytest
+
+import anyshape
+import anyshape.numpy as np
+from anyshape.backend.native import toolchain
+from tests.backend.native.compiled import compiled, needs_compiler, states
+
+pytestmark = needs_compiler
+X = numpy.linspace(0.1, 1, 60)
+
+
+def function(x):
+    return np.tanh(x) * 2 + x
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path, monkeypatch):
+    """A cache of the test, and a compiler that is looked for again."""
+    caches = (toolchain.compiler, toolchain._identity)
+    monkeypatch.setenv("ANYSHAPE_KERNEL_CACHE", str(tmp_path / "cache"))
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    monkeypatch.undo()
+    for cache in caches:
+        cache.cache_clear()
+
+
+def served_by_numpy(reason):
+    ours = compiled(function)
+    numpy.testing.assert_allclose(ours(X), function(X), rtol=1e-13)
+    (state,) = states(ours)
+    assert state.startswith("NumPy: ") and reason in state, state
+
+
+def test_the_cache_is_private_and_used_again(tmp_path, monkeypatch):
+    assert compiled(function)(X).shape == X.shape
+    folder = tmp_path / "cache"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    (built,) = folder.iterdir()
+    assert stat.S_IMODE(built.stat().st_mode) == 0o700
+    monkeypatch.setattr(toolchain, "_compile", lambda text, target: pytest.fail("it was built twice"))
+    ours = compiled(function)
+    ours(X)
+    assert states(ours) == ["compiled"]
+
+
+def test_the_text_does_not_depend_on_sizes():
+    texts = set()
+    original = toolchain._compile
+    try:
+        toolchain._compile = lambda text, target: (texts.add(text), original(text, target))
+        for n in (3, 50):
+            compiled(function)(X[:n])
+    finally:
+        toolchain._compile = original
+    assert len(texts) == 1
+
+
+def test_without_a_compiler_numpy_serves(monkeypatch):
+    monkeypatch.setenv("ANYSHAPE_CC", "no-such-compiler")
+    served_by_numpy("there is no C compiler")
+
+
+def test_a_compiler_that_fails(monkeypatch, tmp_path):
+    script = tmp_path / "cc"
+    script.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho broken >&2\nexit 1\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("ANYSHAPE_CC", str(script))
+    served_by_numpy("broken")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_compiler_that_hangs_is_ended(monkeypatch, tmp_path):
+    script = tmp_path / "cc"
+    script.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\nexec sleep 1000\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("ANYSHAPE_CC", str(script))
+    monkeypatch.setattr(toolchain, "SECONDS", 0.3)
+    served_by_numpy("timed out")
+
+
+def test_a_damaged_object_is_built_again(tmp_path):
+    compiled(function)(X)
+    (built,) = (tmp_path / "cache").iterdir()
+    for damage in (b"", b"not a library", built.read_bytes()[:200]):
+        built.unlink()
+        built.write_bytes(damage)
+        built.chmod(0o700)
+        run = "import anyshape, numpy; from tests.backend.native.test_toolchain import *; ours = compiled(function); "
+        run += "print(float(ours(X).sum()), states(ours))"
+        done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=True)
+        assert "compiled" in done.stdout and float(done.stdout.split()[0]) == pytest.approx(function(X).sum())
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="modes of POSIX")
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(0o777)
+    served_by_numpy("others may write")
+
+
+def test_a_home_that_cannot_be_written_to(monkeypatch, tmp_path):
+    monkeypatch.delenv("ANYSHAPE_KERNEL_CACHE")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    ours = compiled(function)
+    ours(X)
+    assert states(ours) == ["compiled"]
+
+
+def test_threads_and_processes_that_race_build_whole_objects(tmp_path):
+    code = "from tests.backend.native.test_toolchain import *; ours = compiled(function); ours(X); print(states(ours))"
+    running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(compiled(function)(X))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in results:
+        numpy.testing.assert_allclose(result, function(X), rtol=1e-13)
+    assert [process.communicate()[0] for process in running] == ["['compiled']\n"] * 3
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_fork_builds_and_runs_kernels_of_its_own():
+    ours = anyshape.jit(function, optimize="now", compile="background")
+    ours(X)
+    child = os.fork()
+    if not child:
+        again = compiled(lambda x: np.tanh(x) * 3 + x)
+        good = numpy.allclose(ours(X), function(X)) and numpy.allclose(again(X), numpy.tanh(X) * 3 + X)
+        os._exit(0 if good and states(again) == ["compiled"] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("mode", ["on", True, ""])
+def test_modes_are_checked(mode):
+    with pytest.raises(anyshape.errors.ArgumentError, match="compile"):
+        anyshape.jit(function, compile=mode)
+    with pytest.raises(anyshape.errors.ArgumentError, match="compile"):
+        anyshape.config.compile = mode
