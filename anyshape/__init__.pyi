@@ -110,6 +110,7 @@ _First = Literal[0]
 _FirstTwo = tuple[Literal[0], Literal[1]]
 _Names = str | Sequence[str] | None
 _Optimize = Literal["now", "auto", "off"] | None
+_Compile = Literal["off", "background", "wait"] | None
 
 AUTO: Axis
 DYNAMIC: Axis
@@ -151,6 +152,7 @@ def jit(
     on_decision: Literal["guard", "error"] = "guard",
     max_bytes: int | None = None,
     optimize: _Optimize = None,
+    compile: _Compile = None,
     name: str | None = None,
 ) -> _Jitted[_P, _R]: ...
 @overload
@@ -163,6 +165,7 @@ def jit(
     on_decision: Literal["guard", "error"] = "guard",
     max_bytes: int | None = None,
     optimize: _Optimize = None,
+    compile: _Compile = None,
     name: str | None = None,
 ) -> Callable[[Callable[_P, _R]], _Jitted[_P, _R]]: ...
 def explain(function: Callable[..., Any], *, verbose: bool = False) -> Callable[..., Explanation]: ...

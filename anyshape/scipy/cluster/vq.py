@@ -63,5 +63,5 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
     ctx.require_equal(sizes(points)[1], sizes(codes)[1], "observations and vectors have equal lengths")
     square = xp.sum((points[:, None, :] - codes[None, :, :]) ** 2, axis=-1)
     code = xp.argmin(square, axis=1)
-    distance = euclidean(points, codes[code]).astype(points.dtype)
+    distance = euclidean(points, xp.take(codes, code, axis=0)).astype(points.dtype)
     return code.astype(np.int32 if dtype.kind == "f" else np.intp), distance
