@@ -334,6 +334,8 @@ class _Translation:
             for mine, axis in zip(axes[::-1], value.axes[::-1], strict=False):
                 if mine is not None and axis is not None:
                     axis.unify(mine)
+            if not set(value.loop_axes()).issubset([axis.root() for axis in axes if axis is not None]):
+                raise NotExpressible(f"{slot} has one element along an axis of its operands")
         self.statements.append(Store(Value(slot, meta.dtype, axes, True, slot), value))
 
     def _carry(self, step: Step, slot: str, dtype: np.dtype, x: Operand) -> None:

@@ -103,6 +103,28 @@ def test_axes_of_several_operands():
         assert "compiled" in states(ours)
 
 
+def test_patterns_of_broadcasts_and_mixed_precision():
+    def mixed(x, y):
+        return (x * y).sum(axis=0) + np.tanh(x)
+
+    shapes = [
+        ((3, 4), (3, 4)),
+        ((3, 4), (1, 4)),
+        ((3, 4), (3, 1)),
+        ((1, 4), (3, 4)),
+        ((1, 1), (5, 6)),
+        ((5, 1), (5, 1)),
+    ]
+    ours = compiled(lambda x, y: np.tanh(x + y) * x - y)
+    for first, second in shapes:
+        x, y = (numpy.random.default_rng(i).normal(size=s) for i, s in enumerate((first, second)))
+        assert_near(ours(x, y), numpy.tanh(x + y) * x - y, 1e-12)
+    assert not [state for state in states(ours) if "differs" in state]
+    function, x = compiled(mixed), operand(["n", "m"], 6, dtype="float32")
+    assert_near(function(x, x.astype(float)), mixed(x, x.astype(float)), 1e-6)
+    assert states(function) == ["compiled"]
+
+
 def test_arrays_of_any_strides():
     """A kernel declines strides that it cannot serve; then NumPy gives the result."""
     base = numpy.random.default_rng(0).normal(size=(40, 30, 2))
