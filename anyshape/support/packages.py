@@ -153,6 +153,7 @@ if TYPE_CHECKING:
     from anyshape.numpy.random import closed_over as closed_over_generators
     from anyshape.numpy.random import random_state as traced_generators
     from anyshape.numpy.sizes import python_values as python_values
+    from anyshape.numpy.sizes import values_of_sizes as values_of_sizes
     from anyshape.program import file as program_file
     from anyshape.program import loop_slots as loop_slots
     from anyshape.program import program as traced_program
@@ -180,6 +181,7 @@ else:
     small_sizes = Package("anyshape.graph.prover.solvers.small_sizes")
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
     further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
+    values_of_sizes = Package("anyshape.numpy.sizes.values_of_sizes")  # of scalars such as 1 / n
     python_slips = Package("anyshape.numpy.arrays.python_slips")  # of code that wants values
     python_values = Package("anyshape.numpy.sizes.python_values")  # of sizes, and len
     foreign_arrays = Package("anyshape.tracing.foreign_arrays")  # arguments of other libraries

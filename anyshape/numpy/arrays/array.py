@@ -44,6 +44,7 @@ from anyshape.numpy.arrays.array_methods import (
     method,
     missing,
     mutating,
+    number,
     rounded,
     unary,
     valueless,
@@ -72,6 +73,7 @@ _SIZE_ADVICE = (
     "functions of anyshape.numpy take it for a size as it is: anyshape.numpy.zeros(k)"
 )
 _CONVERT_ADVICE = "return the array, and convert it outside the traced function"
+_ARRAY_ADVICE = "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
 _FRACTION_ADVICE = "an integer is needed here: of a size, write n // 2 for n / 2 and for n * 0.5"
 
 
@@ -202,7 +204,7 @@ class Array(MemoryAttributes, Traced):
     __floor__ = rounded("math.floor()", math.floor, "floor")
     __ceil__ = rounded("math.ceil()", math.ceil, "ceil")
     __trunc__ = rounded("math.trunc()", math.trunc, "trunc")
-    __complex__ = valueless("complex()", "write x + 0j")
+    __complex__ = number("complex()", complex, "write x + 0j")
 
     def __index__(self) -> int:
         if self.builder.closed:
@@ -223,9 +225,7 @@ class Array(MemoryAttributes, Traced):
 
     __reduce__ = valueless("pickling")
 
-    __array__ = valueless(
-        "a NumPy array", "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
-    )
+    __array__ = number("a NumPy array", np.asarray, _ARRAY_ADVICE)
 
     item = item
     tolist = valueless("tolist()", _CONVERT_ADVICE)

@@ -20,7 +20,7 @@ from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
 from anyshape.numpy.sizes.size_operands import check_divisor
 from anyshape.numpy.sizes.size_quotient import exactly
 from anyshape.ops.core.apply import describe
-from anyshape.support.packages import further, python_slips
+from anyshape.support.packages import further, python_slips, values_of_sizes
 from anyshape.support.true_types import has_type
 
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
@@ -165,6 +165,17 @@ def valueless(request: str, instead: str = "") -> Callable[..., Any]:
     return method
 
 
+def number(request: str, convert: Callable[..., Any], instead: str = "") -> Callable[..., Any]:
+    """Return a method that gives the value of a scalar which sizes alone decide, converted; others are refused."""
+    refuse = valueless(request, instead)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        value = None if self.builder.closed or self.ndim else values_of_sizes.value_of_sizes(self)
+        return refuse(self) if value is None else convert(value, *args, **kwargs)
+
+    return method
+
+
 _refuse_view = valueless("view()", "convert it with astype, or take the view outside the traced function")
 
 
@@ -277,11 +288,12 @@ def as_float(self: Any) -> float:
     """Return the value of an integer, on which Python decides, or of a size; other floats are refused."""
     if self.exact is not None:
         return float(self.exact)
-    return float(int(self)) if self.dtype.kind in "biu" and not _is_stored() else float(_refuse_float(self))
+    return float(int(self)) if self.dtype.kind in "biu" and not _is_stored() else _float(self)
 
 
 _refuse_long = valueless("int()", "keep the float, as in np.floor(x): integers of a program have 64 bits")
-_refuse_float, _float_item = (valueless(request, _FLOAT_ADVICE) for request in ("float()", "item()"))
+_float = number("float()", float, _FLOAT_ADVICE)
+_float_item = number("item()", np.generic.item, _FLOAT_ADVICE)
 
 
 def missing(name: str, instead: str) -> Callable[..., Any]:

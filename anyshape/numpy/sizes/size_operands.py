@@ -82,14 +82,15 @@ def divided_by_zero(dtype: Any) -> Any:
 def is_zero(divisor: Any, primitive: str, why: str) -> bool:
     """Return whether a divisor is 0.
 
-    In a program a size that may be 0 becomes a guard, or an assertion that it is not.
+    In a program a size that may be 0 becomes a guard. Without values of sizes, and for a run-time size, it becomes an
+    assertion that it is not 0.
     """
     if not isinstance(divisor, SymbolicSize):
         return bool(divisor == 0)
     scope, size = divisor.scope, divisor.expr
     verdict = scope.decide(claim := Claim("!=", size, 0, f"{size} != 0"))
     if verdict is Verdict.UNKNOWN and not scope.closed:
-        if scope.hints is not None:
+        if scope.hints is not None and all(v in scope.hints for v in claim.variables()):
             return not scope.branch_on(claim, user_line())
         if any(b.scope is scope for b in active_builders()):
             scope.require(claim, primitive, why, (), user_line())
