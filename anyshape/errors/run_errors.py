@@ -46,9 +46,12 @@ class RunMemoryError(RunError, MemoryError):
 class MemoryLimitError(RunMemoryError):
     """Raised before a run allocates, where it may need more bytes than `limit` at the sizes of the call.
 
+    Where no bound of its bytes is known, a run counts them. Then it is raised in the step that exceeds the limit.
+
     - `needed` is the bound in bytes, None where none is known, and `formula` the bound over the sizes.
     - `where` is the line of the step that needs the most.
     - `again` is the bound with checkpoint slots or rematerialisation, None where these save nothing.
+    - `counted` is the number of bytes that a run has counted, None where it has not begun.
     """
 
     primitive: str
@@ -58,20 +61,24 @@ class MemoryLimitError(RunMemoryError):
     formula: str
     needed: int | None
     again: int | None
+    counted: int | None
     limit: int
     sizes: dict[str, int]
     where: object
 
     def __init__(
         self, program: str, needed: int | None, limit: int, formula: str, sizes: Mapping[str, int],
-        where: object = None, again: int | None = None,
+        where: object = None, again: int | None = None, counted: int | None = None,
     ) -> None:  # fmt: skip
+        self.counted = counted
         self.primitive, self.program, self.why, self.advice, self.formula = program, program, "", "", formula
         self.needed, self.again, self.limit, self.sizes, self.where = needed, again, limit, dict(sizes), where
         most = f"; the most{messages.quoted(where)}{messages.at(where)}" if where is not None else ""
         problem = f"{messages.too_much(needed, limit, sizes, again)}{most}"
+        if counted is not None:
+            problem = f"needs {counted} bytes by now, and max_bytes is {limit}"
         advice = "call it with smaller arrays, in parts, or allow more"
-        if needed is None and again is None:
+        if needed is None and again is None and counted is None:
             advice = "call it without max_bytes, or let the sizes of the arguments give all sizes and numbers of trips"
         AnyshapeError.__init__(self, f"{program}: {problem}\n  {advice}")
 

@@ -17,6 +17,7 @@ and a number as many checkpoint slots. A loop with `slots` fills these, and retu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -40,8 +41,8 @@ BOOL = np.dtype(bool)
 INT = np.dtype(np.int64)
 SAME_LENGTH = "all arrays of a scan have its length"
 
-
-Policy: TypeAlias = str | int
+Policy: TypeAlias = str | int  # what reverse mode saves of a loop: "", "carry", or the number of slots
+DEFAULT_POLICY: ContextVar[Policy] = ContextVar("DEFAULT_POLICY", default="")  # of loops that give none
 
 
 class Layout(NamedTuple):

@@ -1,13 +1,15 @@
 """Plans that take less memory, for calls that would otherwise exceed `max_bytes`.
 
 First, each trip of a loop computes its element values itself. Then loops get checkpoint slots: one for each trip, or as
-many as fit. Then values are rematerialised.
+many as fit. Then values are rematerialised. Where no bound is known of any of these, the run counts its bytes. It stops
+in the step that exceeds the limit.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from anyshape.backend.compiler.codegen.execute import Run
 from anyshape.backend.compiler.passes.pipeline import optimize
@@ -15,6 +17,8 @@ from anyshape.backend.compiler.passes.remat import rematerialise
 from anyshape.backend.compiler.peak_memory import bytes_at, peak_bytes
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.compiler.scratch import bytes_of
+from anyshape.backend.runtime.live_bytes import LiveBytes, counting
+from anyshape.backend.runtime.outcome import Outputs
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import Size
@@ -33,6 +37,8 @@ class MemoryLimitedPlans:
 
     The values to rematerialise are chosen for the sizes of the first call over the limit. They are chosen again when
     no plan so far fits the sizes of a call. Each plan is correct at all sizes.
+
+    `has_bound` says whether the plan without a limit has a known bound. Where no plan has one, a run counts its bytes.
     """
 
     def __init__(
@@ -41,9 +47,12 @@ class MemoryLimitedPlans:
         limit: int,
         threads: int | None,
         lower: Callable[[Graph], Plan],
-        compile_plan: Callable[[Plan], Run],
+        compile_plan: Callable[..., Run],
+        has_bound: bool = True,
     ) -> None:
         self.graph, self.limit, self.threads, self.lower, self.compile = graph, limit, threads, lower, compile_plan
+        self.has_bound = has_bound
+        self.counted: Run | None = None
         self.lock = Lock()
         self.plans: list[tuple[Size, Plan]] = []  # with the peak of each
         self.runs: dict[int, Run] = {}
@@ -57,6 +66,8 @@ class MemoryLimitedPlans:
                 self.searches += 1
                 self._add_plans(sizes)
                 needed, plan = self._best(sizes)
+            if plan is None and not self.has_bound:
+                return self._counted_run(), None
             fits = plan is not None and needed is not None and needed <= self.limit
             return (self._run(plan) if fits and plan is not None else None), needed
 
@@ -115,6 +126,19 @@ class MemoryLimitedPlans:
         """Return the bytes of a value, or None if they have no known bound."""
         size = cost.bound(self.graph, bytes_of(meta))
         return None if size is None else bytes_at(size, sizes)
+
+    def _counted_run(self) -> Run:
+        """Return a function that counts the bytes of a run."""
+        if self.counted is None:
+            plan = self.lower(self.graph)
+            run, constants = self.compile(plan, counts_bytes=True), [x for _, x in plan.constants]
+
+            def counted(*arrays: Any) -> Outputs:
+                with counting(LiveBytes(self.graph.name, self.limit, [*arrays, *constants])):
+                    return run(*arrays)
+
+            self.counted = counted
+        return self.counted
 
     def _run(self, plan: Plan) -> Run:
         run = self.runs.get(id(plan))

@@ -233,9 +233,10 @@ class Planner:
             return None
         peak = peak_bytes(plan, self.threads)
         where, needed = None if peak.step is None else peak.step.where, cost.bound(graph, peak.size)
-        compiled = lambda plan: compile_plan(plan, timers=timers, threads=self.threads)
+        compiled = functools.partial(compile_plan, timers=timers, threads=self.threads)
         smaller = functools.partial(self._lower, blocks=False)
-        rematerialised = MemoryLimitedPlans(graph, self.max_bytes, self.threads, smaller, compiled)
+        has_bound = needed is not None
+        rematerialised = MemoryLimitedPlans(graph, self.max_bytes, self.threads, smaller, compiled, has_bound)
         return Budget(self.graph.name, self.max_bytes, needed, where, rematerialised, over_limit)
 
 

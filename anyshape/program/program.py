@@ -11,10 +11,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from anyshape.backend.compiler.codegen.execute import Run, log_calls, logs_calls
+from anyshape.backend.compiler.codegen.execute import Run
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
+from anyshape.backend.runtime.call_log import log_calls, logs_calls
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.generator_states import has_generators, restoring_generators
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft

@@ -162,6 +162,7 @@ if TYPE_CHECKING:
     from anyshape.tracing import decisions as value_decisions
     from anyshape.tracing import foreign_arrays as foreign_arrays
     from anyshape.tracing.captured import closed_generators as closed_generators
+    from anyshape.transforms import less_memory as less_memory
     from anyshape.transforms import profiler as profiler
     from anyshape.transforms.caching import explanation as explanation
     from anyshape.transforms.caching import paths as paths
@@ -192,6 +193,7 @@ else:
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")
     pytree_json = Package("anyshape.program.pytree_json")
+    less_memory = Package("anyshape.transforms.less_memory")  # for calls that exceed max_bytes
     paths = Package("anyshape.transforms.caching.paths")  # of a function that decides on values
     argument_containers = Package("anyshape.tracing.argument_containers")  # that a trace passes
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator

@@ -44,7 +44,8 @@ def jit(
     - `on_decision="guard"` guards a decision of Python on sizes, and another answer traces again. With "error" it is a
       SpecializationError, on all axes but AUTO and STATIC ones. A decision on a value is a ConcretizationError then.
     - `max_bytes` bounds the arrays of a call, beside its arguments. A call that might take more recomputes cheap values
-      instead of keeping them. If that is not enough, it raises MemoryLimitError before it allocates.
+      instead of keeping them. If that is not enough, it raises MemoryLimitError before it allocates. Where no bound of
+      its bytes is known, the call counts them, and raises in the step that exceeds the limit.
     - `optimize` says when the optimised plan is made: "now" with the first, "auto" when the calls so far show that it
       pays, "off" never. Plans differ in how sums are added up. None takes `anyshape.config.optimize`, which is "auto".
     - `compile` says whether groups of steps of the optimised plan become machine code, by the C compiler of the system.

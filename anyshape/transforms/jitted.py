@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
-from anyshape.errors import AnyshapeError, ArgumentError, MissingPackageError, SizeMismatchError
+from anyshape.errors import AnyshapeError, ArgumentError, MemoryLimitError, MissingPackageError, SizeMismatchError
 from anyshape.graph.ir.builder import Builder, active, active_builders, tracing_threads
 from anyshape.graph.ir.dead_code import may_refuse
 from anyshape.graph.ir.graph import decisions_of
@@ -24,7 +24,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.support.fork_lock import Lock
 from anyshape.support.interruption import restores_thread
-from anyshape.support.packages import explanation, paths, traced_program
+from anyshape.support.packages import explanation, less_memory, paths, traced_program
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.pytrees import (
@@ -90,6 +90,8 @@ class Jitted:
         self._cache = Cache()
         self._lock = Lock()
         self.made_of: tuple[Any, Any] | None = None  # a function that holds programs, and their key there
+        self.with_slots: dict[int, Jitted] = {}  # traced with so many checkpoint slots, for calls beyond max_bytes
+        self.is_final = False  # whether a call beyond max_bytes is not traced again
         self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
 
     # -- calls
@@ -134,6 +136,8 @@ class Jitted:
         self, call: tuple[Any, Any], entry: CacheEntry, leaves: Sequence[Any], error: BaseException
     ) -> Any:
         """Return the result of a call that left the path of its program; raise any other error."""
+        if isinstance(error, MemoryLimitError):
+            return less_memory.call_with_slots(self, *call, error)
         if entry.path:
             return paths.leave(self, functools.partial(self._read, *call), entry, leaves, error)
         entry.hits += 1
@@ -162,10 +166,10 @@ class Jitted:
             self._cache.hits += 1
             if not self.options.static and not call.static:
                 self._cache.add_fast_path(call.key)
-        if entry.path:
-            return paths.follow(self, call, entry)
         try:
-            return entry.program.call_flat(call.arrays)
+            return paths.follow(self, call, entry) if entry.path else entry.program.call_flat(call.arrays)
+        except MemoryLimitError as error:
+            return less_memory.call_with_slots(self, args, kwargs, error)
         except SizeMismatchError as error:
             if traced:
                 raise

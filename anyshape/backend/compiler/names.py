@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+LIVE = "_live"  # the local of the count of bytes
 INPUT_SHAPE, INPUT_VALUE = "x{}.shape", "int(x{})"  # formats of what a signature reads of input number {}
 
 

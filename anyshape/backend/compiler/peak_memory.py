@@ -63,7 +63,8 @@ class Budget:
     """Limit of the bytes of a run.
 
     - `needed`: the bound of what the plan takes, over the sizes of its inputs; None where it is not known.
-    - `recompute`: for the sizes of a call, a function that recomputes values, if there is one, and its bytes.
+    - `recompute`: for the sizes of a call, a function that recomputes values, if there is one, and its bytes. Where no
+      bound of them is known, the function counts them while it runs, and keeps to the limit by itself.
     - `fallback`: a function with a limit of its own, for where that does not fit either.
     """
 
@@ -80,7 +81,7 @@ class Budget:
         Raise MemoryLimitError if there is none.
         """
         run, recomputed_bytes = self.recompute(sizes) if self.recompute is not None else (None, None)
-        if run is not None and recomputed_bytes is not None and recomputed_bytes <= self.limit:
+        if run is not None and (recomputed_bytes is None or recomputed_bytes <= self.limit):
             return run
         if self.fallback is not None:
             return self.fallback

@@ -1,19 +1,14 @@
 """Kernels of conditionals. Generated code writes branches inline; these run where there is no plan."""
 
-import functools
-
 import numpy as np
 
-from anyshape.backend.compiler.codegen.execute import compile_plan
-from anyshape.backend.compiler.lower import lower
+from anyshape.backend.numpy.loops import compiled
 from anyshape.backend.runtime.rows import Rows
 from anyshape.errors import ShapeError
 from anyshape.graph.shapes.array_type import Unknown
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.ops import control_flow as cf
 from anyshape.ops.core.apply import kernel, resolve
-
-_compiled = functools.lru_cache(maxsize=64)(lambda graph: compile_plan(lower(graph)))
 
 
 def run_branch(run_graph, index, operands, branches):
@@ -41,7 +36,7 @@ def _empty(graph, arrays):
 
 
 def _run(graph, arrays):
-    return _compiled(graph)(*arrays)
+    return compiled(graph)(*arrays)
 
 
 def _one_or_all(results):

@@ -6,6 +6,7 @@ import numpy as np
 
 from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower
+from anyshape.backend.runtime import live_bytes
 from anyshape.backend.runtime.checkpoint_slots import Slots
 from anyshape.backend.runtime.trips import check_ends, owned, pieces, stacked
 from anyshape.backend.runtime.trips import joined as join
@@ -14,7 +15,12 @@ from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.ops import loops as lp
 from anyshape.ops.core.apply import kernel
 
-compiled = functools.lru_cache(maxsize=64)(lambda graph: compile_plan(lower(graph)))
+_compiled = functools.lru_cache(maxsize=64)(lambda graph, counts: compile_plan(lower(graph), counts_bytes=counts))
+
+
+def compiled(graph):
+    """Return the function of a graph, which counts bytes where the run does that calls it."""
+    return _compiled(graph, live_bytes.current() is not None)
 
 
 def run_scan(run_graph, operands, body, layout, joined, reverse, ends, checkpoint, slots):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from anyshape.backend.numpy.loops import collected, compiled
+from anyshape.backend.runtime import live_bytes
 from anyshape.backend.runtime.checkpoint_slots import FilledSlots, from_the_last
 from anyshape.backend.runtime.trips import check_ends, owned
 from anyshape.graph.ir.dead_code import remove_dead_code
@@ -93,7 +94,9 @@ def run_rerun(function_of, operands, bodies, start, layout, reverse, against, en
     for i, values in trips:
         results = step(*carries, *[x[i] for x in elements], *values, *captured)
         carries, ys = results[: plan.carries], results[plan.carries :]
-        added = added or [np.empty((loop.count, *np.shape(y)), np.asarray(y).dtype) for y in ys]
+        if not added:
+            added = [np.empty((loop.count, *np.shape(y)), np.asarray(y).dtype) for y in ys]
+            live_bytes.add(*added)
         for stack, y in zip(added, ys):
             stack[i] = y
     check_ends(carries, ends)

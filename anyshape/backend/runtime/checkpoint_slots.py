@@ -54,6 +54,10 @@ class Slots:
         for store, x in zip(self.stores, carries, strict=True):
             store[row] = np.array(x) if isinstance(store, list) else x
 
+    def arrays(self) -> list[np.ndarray]:
+        """Return the arrays that hold carries which keep their sizes."""
+        return [store for store in self.stores if isinstance(store, np.ndarray)]
+
     def results(self) -> list[Any]:
         """Return the trip of each slot, then the carries: stacked, or joined with the shape of each."""
         parts: list[Any] = [self.trips]

@@ -231,7 +231,7 @@ def _mapped(f: Function, carry: Any, x: Any) -> tuple[Any, Any]:
 def _policy(function: str, checkpoint: Any) -> lp.Policy:
     """Return what reverse mode saves of a loop, in the words of its op."""
     if checkpoint is None:
-        return ""
+        return lp.DEFAULT_POLICY.get()
     if has_type(checkpoint, str) and checkpoint == "carry":
         return "carry"
     if has_type(checkpoint, (int, np.integer)) and not has_type(checkpoint, bool) and checkpoint >= 1:

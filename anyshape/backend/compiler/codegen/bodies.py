@@ -92,6 +92,7 @@ def _body_of_rows(writer: Any, step: Step, i: int, rows: str, carries: Sequence[
     read = body.slots_read()
     pairs = [(local, whole[slot]) for slot, local in taken.items() if local in read]
     body.lines += [f"{local} = {rows}.take({x})" for local, x in pairs]
+    body.write_count([local for local, _ in pairs])
     ends = [f"{prefix}e{i}" for i in range(len(plan.outputs))]
     body.write(ends)
     body.lines += [f"{rows}.put([{', '.join(ends)}])", f"del {', '.join([*ends, *[local for local, _ in pairs]])}"]
@@ -133,7 +134,7 @@ class Body(PlanWriter):
         self.plan = plan.renamed(lambda slot: operands.get(slot, self.prefix + slot))
         self.budget, self.entry_guards, self.timers, self.threads = None, (), None, outer.threads
         self.checks, self.meter, self.largest = outer.checks, None, []
-        self.kernels = outer.kernels
+        self.kernels, self.counts_bytes = outer.kernels, outer.counts_bytes
         self.outer_sizes = sizes
         StepSource.__init__(self, self._locals(outer), outer.names)
         self.undefined = set(plan.runtime)

@@ -12,7 +12,6 @@ import linecache
 import logging
 import weakref
 from collections.abc import Callable, Collection, Sequence
-from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,8 +32,11 @@ from anyshape.backend.compiler.codegen.timers import (
     end_line,
     shares_argument,
 )
-from anyshape.backend.compiler.peak_memory import Budget
+from anyshape.backend.compiler.op_traits import TRAITS
+from anyshape.backend.compiler.peak_memory import Budget, scratch_bytes
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
+from anyshape.backend.compiler.scratch import bytes_of
+from anyshape.backend.runtime import live_bytes
 from anyshape.backend.runtime.config import checks_enabled
 from anyshape.backend.runtime.fp_warnings import USER_LINE
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
@@ -44,12 +46,13 @@ from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 from anyshape.graph.signature.guards import implied_by_equalities
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
+from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.ops.loops import LOOPS
 from anyshape.support.lazy_dataclass import dataclass
 
-_PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
+_PLAN = logging.getLogger("anyshape.plan")
 
 
 Run = Callable[..., Outputs]  # takes the input arrays
@@ -85,6 +88,7 @@ def compile_plan(
     threads: int | None = None,
     meter: meters.Meter | None = None,
     kernels: PlanKernels | None = None,
+    counts_bytes: bool = False,
 ) -> Run:
     """Return a function that runs a plan, within a budget of memory. Its source is its attribute `__source__`.
 
@@ -93,10 +97,12 @@ def compile_plan(
     - `threads`: the most threads that run a group. Groups then run in tiles whatever the strides of their operands.
     - `meter`: measures calls of a first plan.
     - `kernels`: takes the groups that are to be compiled to machine code.
+    - `counts_bytes`: the function runs within `live_bytes.counting` alone, and counts the arrays that it makes.
     """
     _PLAN.debug("%s", plan)
     meter = meter if meters.may_gain(plan) else None
-    writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter, kernels if timers is None else None)
+    kernels = kernels if timers is None else None
+    writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter, kernels, counts_bytes)
     texts = writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {next(_NUMBERS)}>"
@@ -123,32 +129,6 @@ def compile_plan(
     return run
 
 
-def logs_calls() -> bool:
-    """Return True if calls of functions that are made now are logged."""
-    return _RUN.isEnabledFor(logging.DEBUG)
-
-
-def log_calls(run: Run, program: str, names: Sequence[str]) -> Run:
-    """Return a function that logs the sizes and the time of each call, if calls are logged.
-
-    That is decided here, once: without logging the function is `run` itself.
-    """
-    if not logs_calls():
-        return run
-
-    @functools.wraps(run)
-    def log_and_run(*arrays: Any) -> Any:
-        started = perf_counter()
-        outputs = run(*arrays)
-        taken = 1e6 * (perf_counter() - started)
-        if outputs is not GUARD_FAILED and _RUN.isEnabledFor(logging.DEBUG):
-            shapes = [f"{n} {np.shape(x)}" for n, x in zip(names, arrays, strict=False)]
-            _RUN.debug("%s: %s in %.1f us", program, ", ".join(shapes) or "no arguments", taken)
-        return outputs
-
-    return log_and_run
-
-
 class _PlanSource(StepSource):
     """Writes the function of a plan."""
 
@@ -165,8 +145,9 @@ class _PlanSource(StepSource):
         threads: int | None,
         meter: meters.Meter | None = None,
         kernels: PlanKernels | None = None,
+        counts_bytes: bool = False,
     ) -> None:
-        self.kernels = kernels
+        self.kernels, self.counts_bytes = kernels, counts_bytes
         self.plan, self.budget, self.entry_guards, self.timers = plan, budget, entry_guards, timers
         self.threads, self.meter = threads, meter
         self.largest = [] if meter is None else meters.largest_arrays(plan)
@@ -238,6 +219,9 @@ class _PlanSource(StepSource):
         self._write_entry_guards(dividing=True)
         if self.budget is not None:
             self._write_budget(self.budget)
+        if self.counts_bytes:
+            self.names["_current"] = live_bytes.current
+            self.lines.append(f"{naming.LIVE} = _current()")
         if self.checks:
             for slot, meta in zip(self.plan.inputs, self.plan.input_metas, strict=True):
                 self._write_verification(slot, meta, None)
@@ -280,12 +264,12 @@ class _PlanSource(StepSource):
         return variables
 
     def _sizes_of_arrays(self) -> list[Size]:
-        """Return the sizes that groups allocate, sizes of results of branches, and sizes that are verified."""
+        """Return sizes that groups allocate, sizes of results of branches, and sizes that are verified or counted."""
         plan = self.plan
         metas = [m for g in plan.groups for s in g.steps for m in (*s.metas, *s.results)]
-        metas += [m for s in (*plan.hoisted, *plan.steps) if s.bodies for m in s.results]
-        if self.checks:
-            metas += [*plan.input_metas, *[m for s in (*plan.hoisted, *plan.steps) for m in s.results]]
+        of_all = self.checks or self.counts_bytes
+        metas += [m for s in (*plan.hoisted, *plan.steps) if s.bodies or of_all for m in s.results]
+        metas += plan.input_metas if of_all else ()
         return named_sizes([extent for meta in metas for extent in meta.extents])
 
     # -- conditions
@@ -375,13 +359,34 @@ class _PlanSource(StepSource):
 
     def _write_results(self, step: Step) -> None:
         """Write the call of a step, and the checks of its results."""
+        if self.counts_bytes:
+            self._write_requirement(step)
         if step.bodies:
             (write_loop if step.op in LOOPS else write_bodies)(self, step, _BodySource)
         else:
             (self.call_view if step.fallback else self.call_kernel)(step)
         if self.undefined:
             self._define_sizes(step)
+        self.write_count(step.outputs)
         self._verify_results([step], step.outputs)
+
+    def _write_requirement(self, step: Step) -> None:
+        """Write the line that requires the bytes which a step will allocate, as far as they are known before it."""
+        makes = step.reuse is None and not step.bodies and TRAITS[step.op].alias.may_allocate
+        sizes = [bytes_of(m) for m in step.results if makes and m.rank]
+        known = [size for size in (*sizes, scratch_bytes(step)) if size is not None and self._is_defined(size)]
+        total = expr.total(known)
+        if total != 0:
+            self.lines.append(f"{naming.LIVE}.require({self.text(total)})")
+
+    def _is_defined(self, size: Size) -> bool:
+        """Return whether all variables of a size have locals by now."""
+        return all(v in self.bound and v not in self.undefined for v in expr.variables(size))
+
+    def write_count(self, slots: Collection[str]) -> None:
+        """Write the line that counts the bytes of values, if the function counts them."""
+        if self.counts_bytes and slots:
+            self.lines.append(f"{naming.LIVE}.add({', '.join(slots)})")
 
     def _write_drops(self, slots: Collection[str]) -> None:
         dropped = [slot for slot in slots if not naming.is_input(slot)]
@@ -403,6 +408,7 @@ class _PlanSource(StepSource):
         internal = group.internal
         with self.collect_apart() as in_tiles:
             self.lines.append(f"{', '.join(group.escaping)} = {name}({', '.join(arguments)})")
+            self.write_count(group.escaping)
             self._write_drops([slot for step in steps for slot in step.drops if slot not in internal])
             if timed:
                 self.lines.append(done_line(first + len(steps)))

@@ -122,6 +122,7 @@ class _Loop:
             flags = changing_carries(self.params[TRAITS[self.step.op].inlines][-1], self.layout)
             carries = ", ".join([*self.own[: self.layout.carries], ""])
             self.writer.lines.append(f"{self.slots} = _Slots({count}, ({carries}), {tuple(flags)})")
+            self.writer.write_count([f"*{self.slots}.arrays()"])
 
     def offered(self, trip: str) -> list[str]:
         """Return the line that offers the carries before a trip to the slots, if there are any."""
@@ -242,7 +243,8 @@ class _Loop:
 
     def collected(self, i: int, output: int, local: str, backwards: str) -> str:
         """Return the source of a result that the trips have added."""
-        function = "_stacked" if i < self.stacked else "_joined"
+        function = "stacked" if i < self.stacked else "joined"
+        function = f"{naming.LIVE}.{function}" if self.writer.counts_bytes else f"_{function}"
         return f"{function}({local}{backwards}, {self.row(output)})"
 
     def locals(self) -> list[str]:
@@ -329,7 +331,8 @@ class _Scan(_Loop):
         """Write the lines that make what the trips add to."""
         for i, local in enumerate(self.added):
             dtype, _, shape = self.row(self.layout.carries + i).partition(", ")
-            made = f"_empty(({self.count}, *{shape}), {dtype})" if i < self.stacked else "[]"
+            empty = f"{naming.LIVE}.empty" if self.writer.counts_bytes else "_empty"
+            made = f"{empty}(({self.count}, *{shape}), {dtype})" if i < self.stacked else "[]"
             self.writer.lines.append(f"{local} = {made}")
 
     def _add(self, i: int, local: str, result: str) -> str:

@@ -1,0 +1,41 @@
+"""Log of calls: the sizes and the time of each, if calls are logged."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
+
+_RUN = logging.getLogger("anyshape.run")
+
+
+def logs_calls() -> bool:
+    """Return True if calls of functions that are made now are logged."""
+    return _RUN.isEnabledFor(logging.DEBUG)
+
+
+def log_calls(run: Callable[..., Outputs], program: str, names: Sequence[str]) -> Callable[..., Outputs]:
+    """Return a function that logs the sizes and the time of each call, if calls are logged.
+
+    That is decided here, once: without logging the function is `run` itself.
+    """
+    if not logs_calls():
+        return run
+
+    @functools.wraps(run)
+    def log_and_run(*arrays: Any) -> Any:
+        started = perf_counter()
+        outputs = run(*arrays)
+        taken = 1e6 * (perf_counter() - started)
+        if outputs is not GUARD_FAILED and _RUN.isEnabledFor(logging.DEBUG):
+            shapes = [f"{n} {np.shape(x)}" for n, x in zip(names, arrays, strict=False)]
+            _RUN.debug("%s: %s in %.1f us", program, ", ".join(shapes) or "no arguments", taken)
+        return outputs
+
+    return log_and_run
