@@ -322,6 +322,10 @@ class Scope:
         self._refine(Condition("guard", held, "python", f"decided {claim} is {outcome}", where))
         return outcome
 
+    def is_of_run(self, claim: Claim) -> bool:
+        """Return whether a claim mentions a size that only the run of a call knows."""
+        return self.branch_rule is None and self.hints is not None and not self.hints.keys() >= {*claim.variables()}
+
     @contextlib.contextmanager
     def branching_by(self, rule: Callable[[Claim], bool]) -> Iterator[None]:
         """Decide branches in the block by the rule; neither prove nor record them."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from anyshape.graph.prover.claim_text import OperandAxes
-from anyshape.graph.prover.constraints import Claim, at_least, equal
+from anyshape.graph.prover.constraints import Claim, Verdict, at_least, equal
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
@@ -134,9 +134,23 @@ def _bound(ctx: ShapeGuardContext, bound: Size, size: Size, limit: Size, forward
     """
     gap = bound - size
     near = isinstance(gap, int) and (-2 if forward else -1) <= gap < 0  # clamping a negative bound changes nothing
+    counted = None if near else counted_from_start(ctx, bound, size)
+    if counted is not None:
+        return [counted, limit]
     if near or _is_nonnegative(ctx, bound, "bound"):
         return [bound, limit] if upper or near else [bound]
     return [bound + size] if upper else [bound + size, limit]
+
+
+def counted_from_start(ctx: ShapeGuardContext, position: Size, size: Size) -> Size | None:
+    """Return a position that counts from the end of an axis where it is negative, which only the run knows.
+
+    None: it is known before, or Python decides on it in this call.
+    """
+    claim = at_least(position, 0)
+    if not ctx.scope.is_of_run(claim) or ctx.scope.decide(claim) is not Verdict.UNKNOWN:
+        return None
+    return position + size * claim.negated().indicator()
 
 
 def _is_nonnegative(ctx: ShapeGuardContext, size: Size, role: str) -> bool:

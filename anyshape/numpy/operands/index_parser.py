@@ -17,7 +17,7 @@ from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import broadcast_sizes, slice_bounds
+from anyshape.graph.shapes.shape_rules import broadcast_sizes, counted_from_start, slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.concrete import plain
@@ -211,6 +211,11 @@ class Key:
         if has_type(last, int) and last == -1:  # size - 1 is valid wherever the axis is not empty
             self._require(size, 1, why)
             return index
+        counted = counted_from_start(self.ctx, index, size)
+        if counted is not None:
+            self._require(counted, 0, why)
+            self._require(size, counted + 1, why)
+            return counted
         negative = _is_negative(self.ctx, index)
         self._require(size, -index if negative else index + 1, why)
         return size + index if negative else index
@@ -471,7 +476,10 @@ def _mirrored(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
     if x is None:
         return None
     bound = size_of(x)
-    mirrored = expr.sub(-1, bound) if _is_negative(ctx, bound) else expr.sub(size - 1, bound)
+    counted = counted_from_start(ctx, bound, size)
+    if counted is None:
+        counted = expr.add(size, bound) if _is_negative(ctx, bound) else bound
+    mirrored = expr.sub(size - 1, counted)
     return expr.minimum(expr.maximum(mirrored, 0), size)
 
 
