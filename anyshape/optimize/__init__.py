@@ -1,10 +1,64 @@
-"""Functions of `anyshape.scipy.optimize` under a shorter name: solvers, minimisers, and their derivatives."""
+"""Optimisers: SciPy's, under a shorter name than in `anyshape.scipy`, and pure functions for training loops.
+
+`sgd`, `adam`, `adamw` and `lbfgs` give updates of trees of parameters, by the protocol of optax. Schedules and clipping
+go with them.
+"""
 
 from typing import Any
 
+from anyshape.optimize.limited_memory import lbfgs
+from anyshape.optimize.schedules import (
+    constant_schedule,
+    cosine_decay_schedule,
+    exponential_decay,
+    join_schedules,
+    linear_schedule,
+    piecewise_constant_schedule,
+    warmup_cosine_decay_schedule,
+)
+from anyshape.optimize.transformations import (
+    GradientTransformation,
+    adam,
+    adamw,
+    add_decayed_weights,
+    apply_updates,
+    chain,
+    clip,
+    clip_by_global_norm,
+    global_norm,
+    scale,
+    scale_by_adam,
+    scale_by_learning_rate,
+    sgd,
+    trace_momentum,
+)
 from anyshape.scipy import optimize
 
-__all__ = list(optimize.__all__)
+__all__ = [
+    "GradientTransformation",
+    "adam",
+    "adamw",
+    "add_decayed_weights",
+    "apply_updates",
+    "chain",
+    "clip",
+    "clip_by_global_norm",
+    "constant_schedule",
+    "cosine_decay_schedule",
+    "exponential_decay",
+    "global_norm",
+    "join_schedules",
+    "lbfgs",
+    "linear_schedule",
+    "piecewise_constant_schedule",
+    "scale",
+    "scale_by_adam",
+    "scale_by_learning_rate",
+    "sgd",
+    "trace_momentum",
+    "warmup_cosine_decay_schedule",
+]
+__all__ += optimize.__all__
 
 
 def __getattr__(name: str) -> Any:
@@ -13,5 +67,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names of `anyshape.scipy.optimize`."""
-    return dir(optimize)
+    """Return the public names."""
+    return sorted({*dir(optimize), *__all__})
