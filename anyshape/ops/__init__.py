@@ -4,6 +4,7 @@ from anyshape.ops.callback import name_sizes
 from anyshape.ops.contraction import dot_general, einsum
 from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import full, iota, size_value
+from anyshape.ops.distances import difference_products, difference_pulls, pair_distances
 from anyshape.ops.dynamic import (
     dynamic_slice,
     dynamic_truncate,
@@ -225,6 +226,8 @@ __all__ = [
     "cumsum",
     "dct",
     "det",
+    "difference_products",
+    "difference_pulls",
     "div",
     "dot_general",
     "draw",
@@ -299,6 +302,7 @@ __all__ = [
     "nextafter",
     "nonzero",
     "pad",
+    "pair_distances",
     "permute",
     "place",
     "polygamma",

@@ -166,6 +166,7 @@ if TYPE_CHECKING:
     from anyshape.transforms import profiler as profiler
     from anyshape.transforms.caching import explanation as explanation
     from anyshape.transforms.caching import paths as paths
+    from anyshape.transforms.caching import sent_programs as sent_programs
     from anyshape.transforms.control_flow import cumulative_functions as cumulative_functions
     from anyshape.transforms.control_flow import size_paths as size_paths
 else:
@@ -195,6 +196,7 @@ else:
     pytree_json = Package("anyshape.program.pytree_json")
     less_memory = Package("anyshape.transforms.less_memory")  # for calls that exceed max_bytes
     paths = Package("anyshape.transforms.caching.paths")  # of a function that decides on values
+    sent_programs = Package("anyshape.transforms.caching.sent_programs")  # pickles of jitted functions
     argument_containers = Package("anyshape.tracing.argument_containers")  # that a trace passes
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
     explanation = Package("anyshape.transforms.caching.explanation")  # reports

@@ -24,7 +24,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.support.fork_lock import Lock
 from anyshape.support.interruption import restores_thread
-from anyshape.support.packages import explanation, less_memory, paths, traced_program
+from anyshape.support.packages import explanation, less_memory, paths, sent_programs, traced_program
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.pytrees import (
@@ -46,7 +46,6 @@ from anyshape.transforms.arguments.options import Options
 from anyshape.transforms.arguments.static_args import with_static
 from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, TracedCall
 from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
-from anyshape.transforms.caching.sent_programs import pack_programs, receive, received_entry
 from anyshape.transforms.function_pickle import StoredMethod, is_packing, reduce_function
 
 if TYPE_CHECKING:
@@ -231,7 +230,7 @@ class Jitted:
             return None
         made_for = Arguments(call.key, call.arrays, call.static, parameter_names(self))
         state = CapturedState(self.__wrapped__, self.name)
-        return received_entry(self._cache, made_for, state, self.options.static.key, self._program)
+        return sent_programs.received_entry(self._cache, made_for, state, self.options.static.key, self._program)
 
     def _program(self, trace: Trace) -> traced_program.Program:
         """Return the program of a trace."""
@@ -408,7 +407,10 @@ class Jitted:
         """
         if self._plain is not None:
             with self._lock:
-                return _with_received, (self._plain, *(("", b"") if is_packing() else pack_programs(self._cache)))
+                return _with_received, (
+                    self._plain,
+                    *(("", b"") if is_packing() else sent_programs.pack_programs(self._cache)),
+                )
         name = self._name_in_module()
         if name and self.__module__ not in ("__main__", "__mp_main__"):
             return name
@@ -432,7 +434,7 @@ class Jitted:
 
 def _with_received(function: Jitted, digest: str, data: bytes) -> Jitted:
     """Return a function that was unpickled, which keeps the programs that came with it for its calls."""
-    receive(function._cache, digest, data)
+    sent_programs.receive(function._cache, digest, data)
     return function
 
 

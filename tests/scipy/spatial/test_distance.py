@@ -9,7 +9,7 @@ import scipy.spatial.distance
 from anyshape import check_grads, grad, jit, vmap
 from anyshape.errors import ArgumentError, CheckError, UnsupportedFunctionError
 from anyshape.scipy.spatial import distance
-from anyshape.scipy.spatial.distance.pairs import METRICS
+from anyshape.scipy.spatial.distance.metrics import METRICS
 
 OF_BOOLS = ("dice", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 UNWEIGHTED = ("seuclidean", "mahalanobis", "jensenshannon")

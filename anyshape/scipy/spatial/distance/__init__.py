@@ -6,8 +6,8 @@ What has no counterpart here is SciPy's own, and refuses traced arrays by name.
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.spatial.distance.metrics import between
-from anyshape.scipy.spatial.distance.pairs import METRICS, cdist, pdist, squareform
+from anyshape.scipy.spatial.distance.metrics import METRICS, between
+from anyshape.scipy.spatial.distance.pairs import cdist, pdist, squareform
 from anyshape.support.packages import scipy_distance
 
 __all__ = ["cdist", "pdist", "squareform"]
@@ -17,7 +17,7 @@ _SCIPY = Module(scipy_distance, "scipy.spatial.distance")
 
 def __getattr__(name: str) -> Any:
     """Return a distance of two vectors, or what a further name of SciPy stands for."""
-    return between(name, METRICS[name]) if name in METRICS else _SCIPY.named(name)
+    return between(name) if name in METRICS else _SCIPY.named(name)
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,7 @@ Lengths are 0 where vectors coincide, and so are their derivatives there.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from anyshape.support.packages import scipy_distance
 Metric = Callable[..., Any]
 
 
-def _total(x: Any, w: Any = None) -> Any:
+def total(x: Any, w: Any = None) -> Any:
     """Return weighted sums along the last axis."""
     weighted = x if w is None else x * w
     return xp.sum(weighted if weighted.dtype.kind == "b" else real_floats(weighted), axis=-1, dtype=np.float64)
@@ -38,7 +37,7 @@ def _root(x: Any, power: Any = 0.5) -> Any:
 
 def sqeuclidean(u: Any, v: Any, w: Any = None) -> Any:
     """Return the sum of squared differences."""
-    return _total((u - v) ** 2, w)
+    return total((u - v) ** 2, w)
 
 
 def euclidean(u: Any, v: Any, w: Any = None) -> Any:
@@ -53,7 +52,7 @@ def seuclidean(u: Any, v: Any, V: Any) -> Any:
 
 def cityblock(u: Any, v: Any, w: Any = None) -> Any:
     """Return the sum of absolute differences."""
-    return _total(xp.abs(u - v), w)
+    return total(xp.abs(u - v), w)
 
 
 def chebyshev(u: Any, v: Any, w: Any = None) -> Any:
@@ -65,14 +64,14 @@ def chebyshev(u: Any, v: Any, w: Any = None) -> Any:
 def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
     """Return the p-norm of the difference."""
     if is_traced(p):
-        return _root(_total(_root(xp.abs(u - v), p), w), 1 / p)
+        return _root(total(_root(xp.abs(u - v), p), w), 1 / p)
     if p <= 0:
         raise ArgumentError("minkowski", f"p={p}", "is not positive", "pass a positive order")
     if np.isinf(p):
         return chebyshev(u, v, w)
     if p in (1, 2):
         return cityblock(u, v, w) if p == 1 else euclidean(u, v, w)
-    return _root(_total(_root(xp.abs(u - v), p), w), 1 / p)
+    return _root(total(_root(xp.abs(u - v), p), w), 1 / p)
 
 
 def mahalanobis(u: Any, v: Any, VI: Any) -> Any:
@@ -83,17 +82,17 @@ def mahalanobis(u: Any, v: Any, VI: Any) -> Any:
 
 def canberra(u: Any, v: Any, w: Any = None) -> Any:
     """Return the sum of absolute differences relative to the sum of absolute values; 0 of two zeros."""
-    return _total(_ratio(xp.abs(u - v), xp.abs(u) + xp.abs(v)), w)
+    return total(_ratio(xp.abs(u - v), xp.abs(u) + xp.abs(v)), w)
 
 
 def braycurtis(u: Any, v: Any, w: Any = None) -> Any:
     """Return the sum of absolute differences relative to that of absolute sums."""
-    return _total(xp.abs(u - v), w) / _total(xp.abs(u + v), w)
+    return total(xp.abs(u - v), w) / total(xp.abs(u + v), w)
 
 
 def cosine(u: Any, v: Any, w: Any = None) -> Any:
     """Return 1 less the cosine of the angle."""
-    return xp.clip(1.0 - _total(u * v, w) / xp.sqrt(_total(u * u, w) * _total(v * v, w)), 0.0, 2.0)
+    return xp.clip(1.0 - total(u * v, w) / xp.sqrt(total(u * u, w) * total(v * v, w)), 0.0, 2.0)
 
 
 def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
@@ -119,57 +118,57 @@ def jensenshannon(u: Any, v: Any, base: Any = None) -> Any:
 
 def hamming(u: Any, v: Any, w: Any = None) -> Any:
     """Return the share of components that differ."""
-    return _total(u != v, w) / (u.shape[-1] if w is None else xp.sum(xp.asarray(w)))
-
-
-def jaccard(u: Any, v: Any, w: Any = None) -> Any:
-    """Return the share of components where one alone is zero, among those that are not both zero."""
-    first, second = u != 0, v != 0
-    return _ratio(_total(first ^ second, w), _total(first | second, w))
+    return total(u != v, w) / (u.shape[-1] if w is None else xp.sum(xp.asarray(w)))
 
 
 def _counts(u: Any, v: Any, w: Any) -> tuple[Any, Any, Any, Any]:
     """Return how many components are both true, true in the first or the second alone, and both false."""
     u, v = (xp.asarray(x) != 0 for x in (u, v))
-    return _total(u & v, w), _total(u & ~v, w), _total(~u & v, w), _total(~u & ~v, w)
+    return total(u & v, w), total(u & ~v, w), total(~u & v, w), total(~u & ~v, w)
 
 
-def yule(u: Any, v: Any, w: Any = None) -> Any:
-    """Return Yule's dissimilarity of bools."""
-    both, first, second, none = _counts(u, v, w)
+def _yule(both: Any, first: Any, second: Any, none: Any) -> Any:
     mixed = first * second
     return _ratio(2.0 * mixed, both * none + mixed)
 
 
-def dice(u: Any, v: Any, w: Any = None) -> Any:
-    """Return the dissimilarity of Dice of bools."""
-    both, first, second, _ = _counts(u, v, w)
-    return (first + second) / (2.0 * both + first + second)
-
-
-def rogerstanimoto(u: Any, v: Any, w: Any = None) -> Any:
-    """Return the dissimilarity of Rogers and Tanimoto of bools."""
-    both, first, second, none = _counts(u, v, w)
-    return 2.0 * (first + second) / (both + none + 2.0 * (first + second))
-
-
-def russellrao(u: Any, v: Any, w: Any = None) -> Any:
-    """Return the dissimilarity of Russell and Rao of bools."""
-    both, first, second, none = _counts(u, v, w)
+def _russellrao(both: Any, first: Any, second: Any, none: Any) -> Any:
     count = both + first + second + none
     return (count - both) / count
 
 
-def sokalsneath(u: Any, v: Any, w: Any = None) -> Any:
-    """Return the dissimilarity of Sokal and Sneath of bools."""
-    both, first, second, _ = _counts(u, v, w)
-    return 2.0 * (first + second) / (both + 2.0 * (first + second))
+# Dissimilarities of bools, by the numbers of components that `_counts` returns.
+OF_COUNTS: Mapping[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "dice": lambda both, first, second, none: (first + second) / (2.0 * both + first + second),
+    "jaccard": lambda both, first, second, none: _ratio(first + second, both + first + second),
+    "rogerstanimoto": lambda both, first, second, none: 2.0 * (first + second) / (both + none + 2.0 * (first + second)),
+    "russellrao": _russellrao,
+    "sokalsneath": lambda both, first, second, none: 2.0 * (first + second) / (both + 2.0 * (first + second)),
+    "yule": _yule,
+}
 
 
-def between(name: str, metric: Metric) -> Metric:
+def _of_counts(name: str) -> Metric:
+    """Return a dissimilarity of vectors of bools."""
+    return lambda u, v, w=None: OF_COUNTS[name](*_counts(u, v, w))
+
+
+METRICS: Mapping[str, Metric] = {
+    **{
+        f.__name__: f
+        for f in (
+            braycurtis, canberra, chebyshev, cityblock, correlation, cosine, euclidean, hamming, jensenshannon,
+            mahalanobis, minkowski, seuclidean, sqeuclidean,
+        )
+    },
+    **{name: _of_counts(name) for name in OF_COUNTS},
+}  # fmt: skip
+
+
+def between(name: str) -> Metric:
     """Return a distance of two vectors; concrete ones go to SciPy."""
+    metric = METRICS[name]
 
-    @functools.wraps(metric)
     def distance(u: Any, v: Any, *args: Any, **options: Any) -> Any:
         if not is_traced(u, v, *args, *options.values()):
             return getattr(scipy_distance, name)(u, v, *args, **options)
@@ -181,4 +180,6 @@ def between(name: str, metric: Metric) -> Metric:
             u, v = xp.moveaxis(u, axis, -1), xp.moveaxis(v, axis, -1)
         return metric(u, v, *args, **options)
 
+    distance.__name__ = distance.__qualname__ = name
+    distance.__doc__ = metric.__doc__ or f"Return the dissimilarity `{name}` of two vectors of bools."
     return distance

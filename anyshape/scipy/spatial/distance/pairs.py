@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,12 @@ from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import iota, size_value
 from anyshape.ops.dynamic import size_from_count
 from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.spatial.distance import metrics as ms
-from anyshape.scipy.spatial.distance.metrics import Metric
+from anyshape.scipy.spatial.distance.matrices import MATRICES
+from anyshape.scipy.spatial.distance.metrics import METRICS, Metric
 from anyshape.support.packages import scipy_distance
 from anyshape.transforms.control import check
 from anyshape.transforms.vmap import vmap
 
-METRICS: Mapping[str, Metric] = {
-    f.__name__: f
-    for f in (
-        ms.braycurtis, ms.canberra, ms.chebyshev, ms.cityblock, ms.correlation, ms.cosine, ms.dice, ms.euclidean,
-        ms.hamming, ms.jaccard, ms.jensenshannon, ms.mahalanobis, ms.minkowski, ms.rogerstanimoto, ms.russellrao,
-        ms.seuclidean, ms.sokalsneath, ms.sqeuclidean, ms.yule,
-    )
-}  # fmt: skip
 _ALIASES = {
     "ch": "chebyshev", "cheb": "chebyshev", "cheby": "chebyshev", "chebychev": "chebyshev", "c": "cityblock",
     "cb": "cityblock", "cblock": "cityblock", "co": "correlation", "cos": "cosine", "e": "euclidean",
@@ -39,20 +30,28 @@ _ALIASES = {
 }  # fmt: skip
 
 
-def _metric(name: str, metric: Any, options: dict[str, Any], rows: Any) -> Metric:
-    """Return a distance along the last axis, with SciPy's defaults of options that depend on the rows."""
+def _metric(name: str, metric: Any, options: dict[str, Any], a: Any, b: Any) -> tuple[Metric, Any]:
+    """Return a distance along the last axis, and the matrix of the distances of rows if there is a short way to it.
+
+    SciPy's defaults of some options depend on the rows.
+    """
     if callable(metric):
         pair = lambda u, v: metric(u, v, **options)
-        return lambda u, v: _mapped(pair, u, v)
+        return lambda u, v: _mapped(pair, u, v), None
     key = _ALIASES.get(str(metric).lower(), str(metric).lower())
     if key not in METRICS:
         raise ArgumentError(name, f"metric={metric!r}", "is not a distance", f"choose one of {', '.join(METRICS)}")
     options = {k: v for k, v in options.items() if v is not None}
     if key == "seuclidean" and "V" not in options:
-        options["V"] = xp.var(rows, axis=0, ddof=1)
+        options["V"] = xp.var(_stacked(a, b), axis=0, ddof=1)
     if key == "mahalanobis" and "VI" not in options:
-        options["VI"] = xp.linalg.inv(xp.atleast_2d(xp.cov(rows.T))).T
-    return lambda u, v: METRICS[key](u, v, **options)
+        options["VI"] = xp.linalg.inv(xp.atleast_2d(xp.cov(_stacked(a, b).T))).T
+    whole = MATRICES[key](a, b, **options) if key in MATRICES else None
+    return lambda u, v: METRICS[key](u, v, **options), whole
+
+
+def _stacked(a: Any, b: Any) -> Any:
+    return a if a is b else xp.concatenate([a, b])
 
 
 def _mapped(pair: Metric, u: Any, v: Any) -> Any:
@@ -73,6 +72,8 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
     """Return the distances of each row of XA and each row of XB.
 
     `metric` is one of SciPy's, or a function of two vectors. The derivative of a length between equal rows is 0.
+    Distances that are sums of powers, angles or counts of bools need memory for the result alone, and so do their
+    derivatives. Others have an array of the components of all pairs.
 
     >>> import numpy as np
     >>> from anyshape import grad
@@ -87,8 +88,8 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
     a, b = _rows("cdist", "XA", XA), _rows("cdist", "XB", XB)
     ctx, left, right = context_of("cdist", a, b), sizes(a)[1], sizes(b)[1]
     ctx.require_equal(left, right, f"rows have {left} and {right} components")
-    distance = _metric("cdist", metric, options, xp.concatenate([a, b]))
-    return distance(a[:, None, :], b[None, :, :])
+    distance, whole = _metric("cdist", metric, options, a, b)
+    return distance(a[:, None, :], b[None, :, :]) if whole is None else whole
 
 
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
@@ -97,9 +98,9 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any)
         return scipy_distance.pdist(X, metric, out=out, **options)
     refuse_out("pdist", out)
     x = _rows("pdist", "X", X)
-    distance = _metric("pdist", metric, options, x)
+    distance, whole = _metric("pdist", metric, options, x, x)
     first, second = xp.triu_indices(x.shape[0], 1)
-    return distance(x[first], x[second])
+    return distance(x[first], x[second]) if whole is None else whole[first, second]
 
 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
