@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 
@@ -77,27 +78,25 @@ def by_kind(floats: str | None = None, integers: str | None = None, bools: str |
     return rule
 
 
-def of_floats(name: str) -> CExpression:
-    """Return the rule of an elementary function, which single precision has with the suffix f."""
+@dataclass(frozen=True)
+class Elementary:
+    """Rule of an elementary function, which single precision has with the suffix f.
 
-    def rule(site: CSite) -> CText | None:
+    - `ulp`: the largest error of a result, in units of its last place.
+    - `largest`: a constant in C; kernels decline calls with a larger operand. "": there is none.
+    """
+
+    name: str
+    ulp: float
+    largest: str = ""
+
+    def __call__(self, site: CSite) -> CText | None:
+        """Return the text of a call."""
         if site.result.char not in "fd":
             return None
-        operands = ", ".join(f"{{{i}}}" for i in range(len(site.operands)))
-        return CText(f"as_{name}{suffix(site.result)}({operands})")
-
-    return rule
-
-
-def within(limit: str, rule: CExpression) -> CExpression:
-    """Return a rule whose kernel declines calls with larger operands, such as angles beyond an exact reduction."""
-
-    def limited(site: CSite) -> CText | None:
-        text = rule(site)
-        beyond = f"__builtin_isgreater(__builtin_fabs{suffix(site.result)}({{0}}), {limit})"
-        return None if text is None else CText(text.value, beyond)
-
-    return limited
+        f, operands = suffix(site.result), ", ".join(f"{{{i}}}" for i in range(len(site.operands)))
+        beyond = f"__builtin_isgreater(__builtin_fabs{f}({{0}}), {self.largest})" if self.largest else ""
+        return CText(f"as_{self.name}{f}({operands})", beyond)
 
 
 def masked(text: str) -> CExpression:
@@ -105,17 +104,101 @@ def masked(text: str) -> CExpression:
     return lambda site: CText(text.replace("{char}", site.result.char)) if site.result.char in "fd" else None
 
 
+def comparison(function: str, sign: str) -> CExpression:
+    """Return the rule of a comparison. C would take negative integers for large ones beside an unsigned one."""
+
+    def rule(site: CSite) -> CText | None:
+        x, y = site.operands
+        if x.kind == "f":
+            return CText(f"{function}({{0}}, {{1}})")
+        if x.kind == y.kind:
+            return CText(f"({{0}} {sign} {{1}})")
+        wide = 8 in [d.itemsize for d in (x, y) if d.kind == "u"]
+        return None if wide else CText(f"((int64_t){{0}} {sign} (int64_t){{1}})")
+
+    return rule
+
+
 def convert(site: CSite) -> CText | None:
-    """Give the text of a conversion: anything but 0 is True."""
-    if site.operands[0].kind not in "fiub" or site.result.kind not in "fiub":
+    """Give the text of a conversion: anything but 0 is True. Kernels decline floats that an integer cannot hold."""
+    source, result = site.operands[0], site.result
+    if source.kind not in "fiub" or result.kind not in "fiub":
         return None
-    return CText("({0} != 0)" if site.result.kind == "b" else "{0}")
+    if source.kind != "f" or result.kind not in "iu":
+        return CText("({0} != 0)" if result.kind == "b" else "{0}")
+    info = np.iinfo(result)
+    above = f"__builtin_isless({{0}}, {float(2.0 ** (info.bits - (result.kind == 'i'))).hex()})"
+    lower = "__builtin_isgreater({0}, -1.0)" if result.kind == "u" else f"__builtin_isgreaterequal({{0}}, {info.min}.0)"
+    return CText("{0}", f"!({above} & {lower})")
 
 
 _PRODUCTS = {3: "({0} * {0} * {0})", 4: "(({0} * {0}) * ({0} * {0}))"}
 
 
 def power_by(site: CSite) -> CText | None:
-    """Give the text of a literal power, where NumPy's kernel is a product too."""
-    product = _PRODUCTS.get(site.params["exponent"])
-    return CText(product) if product is not None and site.result.char in "fd" else None
+    """Give the text of a literal power: a product where NumPy's kernel is one too."""
+    exponent, result = site.params["exponent"], site.result
+    if exponent in _PRODUCTS and result.kind in "fiu":
+        return CText(_PRODUCTS[exponent])
+    if result.char not in "fd":
+        return None
+    if exponent == -2:
+        return CText("((1 / {0}) * (1 / {0}))")
+    if exponent == 0.5:  # newer versions of NumPy take the root, which differs from the power at -0 and -infinity
+        return CText(f"__builtin_sqrt{suffix(result)}({{0}})", f"(as_bits{suffix(result)}({{0}}) < 0)")
+    return CText(f"as_pow{suffix(result)}({{0}}, {c_literal(exponent, result)})")
+
+
+def rounded(site: CSite) -> CText | None:
+    """Give the text of a rounding to decimals: of a product or quotient with a power of ten, as NumPy computes it."""
+    decimals, result = site.params["decimals"], site.result
+    if result.kind in "iu":
+        return CText("{0}") if decimals >= 0 else None
+    if result.char not in "fd":
+        return None
+    nearest = f"__builtin_rint{suffix(result)}"
+    ten = c_literal(10.0 ** abs(decimals), result)
+    there, back = ("*", "/") if decimals > 0 else ("/", "*")
+    return CText(f"({nearest}({{0}} {there} {ten}) {back} {ten})" if decimals else f"{nearest}({{0}})")
+
+
+# of a division by 0, and of the least integer by -1, NumPy warns
+_DIVISIONS = {
+    "floor_divide": "({{0}} / {d} - (({{0}} % {d} != 0) & (({{0}} < 0) != ({d} < 0))))",
+    "remainder": "({{0}} % {d} + ((({{0}} % {d}) != 0) & ((({{0}} % {d}) < 0) != ({d} < 0)) ? {d} : 0))",
+    "fmod": "({{0}} % {d})",
+}
+
+
+def division(name: str) -> CExpression:
+    """Return the rule of a division with an integer quotient. Kernels decline what NumPy warns of."""
+
+    def rule(site: CSite) -> CText | None:
+        dtype = site.result
+        if dtype.char in "fd":
+            f = suffix(dtype)
+            return CText(f"as_{name}{f}({{0}}, {{1}})", f"!as_is_divisible{f}({{0}}, {{1}})")
+        if dtype.kind not in "iu" or any(d != dtype for d in site.operands):
+            return None
+        if dtype.kind == "u":
+            return CText(_DIVISIONS[name].format(d="({1} == 0 ? 1 : {1})"), "({1} == 0)")
+        quotient = _DIVISIONS[name].format(d="(({1} == 0) | ({1} == -1) ? 1 : {1})")
+        least = f"({{0}} == {c_literal(np.iinfo(dtype).min, dtype)})"
+        text = f"({{1}} == -1 ? -{{0}} : {quotient})" if name == "floor_divide" else quotient
+        return CText(text, f"(({{1}} == 0) | (({{1}} == -1) & {least}))")
+
+    return rule
+
+
+def shift(sign: str) -> CExpression:
+    """Return the rule of a shift: counts beyond the bits, negative ones too, leave 0, or the sign to the right."""
+
+    def rule(site: CSite) -> CText | None:
+        dtype = site.result
+        if dtype.kind not in "iu" or any(d != dtype for d in site.operands):
+            return None
+        beyond = "({0} < 0 ? -1 : 0)" if sign == ">>" and dtype.kind == "i" else "0"
+        count = f"((uint64_t){{1}} < {8 * dtype.itemsize} ? {{1}} : 0)"
+        return CText(f"((uint64_t){{1}} < {8 * dtype.itemsize} ? ({{0}} {sign} {count}) : {beyond})")
+
+    return rule

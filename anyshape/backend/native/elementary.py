@@ -1,4 +1,4 @@
-"""Names of the elementary functions in `elementary.c`, and the forms in which kernels call them.
+"""Names of the elementary functions in C, and the forms in which kernels call them.
 
 A kernel with few calls has them inline. One with many calls vector clones, which compile in a tenth of the time and
 take a third more of it.
@@ -7,10 +7,11 @@ take a third more of it.
 from __future__ import annotations
 
 _UNARY = (
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "sinh", "cosh", "tanh", "arctan", "erf",
-    "expit",
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+    "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "cbrt", "erf", "erfc", "expit",
 )  # fmt: skip
-OPERANDS = dict.fromkeys(_UNARY, 1) | {"pow": 2}
+FILES = ("elementary.c", "elementary_further.c")
+OPERANDS = dict.fromkeys(_UNARY, 1) | dict.fromkeys(("pow", "arctan2", "hypot"), 2)
 ELEMENTARY = tuple([name + suffix for name in OPERANDS for suffix in ("", "f")])
 
 

@@ -56,9 +56,37 @@ static inline float as_masked_f(float x, int32_t bits, int32_t rest) {
     return value.number;
 }
 
+#define AS_EQUAL(x, y) ((x) == (y))
+#define AS_UNEQUAL(x, y) ((x) != (y))
 #define AS_LARGER(x, y) ((__builtin_isgreaterequal(x, y) | ((x) != (x))) ? (x) : (y))
 #define AS_SMALLER(x, y) ((__builtin_islessequal(x, y) | ((x) != (x))) ? (x) : (y))
 #pragma omp declare reduction(as_larger : double, float : omp_out = AS_LARGER(omp_out, omp_in)) \
     initializer(omp_priv = -__builtin_inf())
 #pragma omp declare reduction(as_smaller : double, float : omp_out = AS_SMALLER(omp_out, omp_in)) \
     initializer(omp_priv = __builtin_inf())
+
+/* Division of floats with an integer quotient, as NumPy computes it from fmod; the operands are finite, the divisor not 0. */
+#define AS_DIVISIONS(T, f) \
+    static inline int as_is_divisible##f(T x, T y) { \
+        const T most = __builtin_inf##f(); \
+        return __builtin_isless(__builtin_fabs##f(x), most) & __builtin_isless(__builtin_fabs##f(y), most) & (y != 0); \
+    } \
+    static inline T as_fmod##f(T x, T y) { \
+        const int divisible = as_is_divisible##f(x, y); \
+        return __builtin_fmod##f(divisible ? x : 0, divisible ? y : 1); \
+    } \
+    static inline T as_remainder##f(T x, T y) { \
+        const T rest = as_fmod##f(x, y); \
+        if (rest == 0) return __builtin_copysign##f(0, y); \
+        return (__builtin_isless(y, 0) != __builtin_isless(rest, 0)) ? rest + y : rest; \
+    } \
+    static inline T as_floor_divide##f(T x, T y) { \
+        const T rest = as_fmod##f(x, y), divisor = as_is_divisible##f(x, y) ? y : 1; \
+        T quotient = (x - rest) / divisor; \
+        if (rest != 0 && (__builtin_isless(y, 0) != __builtin_isless(rest, 0))) quotient -= 1; \
+        if (quotient == 0) return __builtin_copysign##f(0, x / divisor); \
+        const T floored = __builtin_floor##f(quotient); \
+        return __builtin_isgreater(quotient - floored, (T)0.5) ? floored + 1 : floored; \
+    }
+AS_DIVISIONS(double, )
+AS_DIVISIONS(float, f)

@@ -58,15 +58,24 @@ class PlanKernels:
             _BUILDS.put(lambda: self._build(namespace))
 
     def _build(self, namespace: dict[str, Any]) -> None:
-        texts = [kernel.text.replace("@name@", f"kernel_{i}") for i, (_, _, kernel, _) in enumerate(self._groups)]
         try:
-            library = loaded("\n".join(texts))
+            library = loaded(self.text("kernel"))
         except (BuildError, OSError) as error:
             self.states |= {name: f"NumPy: {error}" for name, *_ in self._groups}
             _LOG.debug("kernels: %s", error)
             return
+        self.install(library, "kernel", namespace)
+
+    def text(self, prefix: str) -> str:
+        """Return the text of all kernels in C, whose names begin with a prefix."""
+        return "\n".join(
+            [kernel.text.replace("@name@", f"{prefix}_{i}") for i, (_, _, kernel, _) in enumerate(self._groups)]
+        )
+
+    def install(self, library: ctypes.CDLL, prefix: str, namespace: dict[str, Any]) -> None:
+        """Put the kernels of a library into the scope of the plan's function."""
         for i, (name, writer, kernel, source) in enumerate(self._groups):
-            function = getattr(library, f"kernel_{i}")
+            function = getattr(library, f"{prefix}_{i}")
             function.restype = ctypes.c_int64
             function.argtypes = [ctypes.c_int64] * 3 + [ctypes.py_object] + [ctypes.c_int64] * len(kernel.sizes)
             self.states[name] = self._install(name, writer, source, function, namespace)

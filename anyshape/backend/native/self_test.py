@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from anyshape.backend.compiler.codegen.tiles import GroupSource
-from anyshape.backend.compiler.plan import Group, Literal
+from anyshape.backend.compiler.plan import Group, Literal, Step
+from anyshape.backend.compiler.plan_ops import masked_else_op, masked_op
+from anyshape.errors import AnyshapeError
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size, variables
@@ -29,14 +32,13 @@ _TOLERANCE = {"f": 1e-4, "d": 1e-9}
 def disagreement(group: Group, writer: GroupSource, launcher: Callable[..., Any]) -> str:
     """Return how the results of a kernel differ from NumPy's, "" if they do not."""
     tested, single = 0, any(m.dtype.char == "f" for step in group.steps for m in (*step.metas, *step.results))
-    for sizes in _assignments(group):
-        rng = np.random.default_rng(0)
-        arrays = {slot: _random(rng, meta, sizes) for slot, meta in _operands(group).items()}
+    for sizes, positive in itertools.product(_assignments(group, writer), (False, True)):
+        arrays = _operand_arrays(group, sizes, positive)
         with np.errstate(all="ignore"):
             try:
                 expected = _by_numpy(group, arrays, sizes)
-            except ValueError:
-                continue  # sizes that the plan's conditions exclude
+            except (ValueError, OverflowError):
+                continue  # sizes that the plan's conditions exclude, or elements that NumPy refuses
             passed = [_value(group.rows, sizes), *[arrays[s] for s in writer.read], *_size_values(writer, sizes)]
             results = launcher(*passed)
         if results is None:
@@ -48,14 +50,29 @@ def disagreement(group: Group, writer: GroupSource, launcher: Callable[..., Any]
     return "" if tested else "no sizes were found at which it could be tested"
 
 
-def _assignments(group: Group) -> Iterator[Mapping[DimVar, int]]:
+def _assignments(group: Group, writer: GroupSource) -> Iterator[Mapping[DimVar, int]]:
     """Yield values of the variables at which no size is negative, and small ones for rows of many elements."""
-    sizes = _sizes(group)
+    sizes = [group.rows, *writer.size_of_local.values(), *_sizes(group)]
     symbols = list(dict.fromkeys([v for size in sizes for v in variables(size)]))
     for first, step in _TRIALS:
         values = {symbol: min(first + step * i, 60 if i else first) for i, symbol in enumerate(symbols)}
-        if all(_value(size, values) >= 0 for size in sizes):
+        if _are_possible(sizes, values) and _rows_agree(group, values):
             yield values
+
+
+def _are_possible(sizes: Sequence[Size], values: Mapping[DimVar, int]) -> bool:
+    """Return whether sizes exist at these values of variables, and none is negative."""
+    try:
+        return all(_value(size, values) >= 0 for size in sizes)
+    except (AnyshapeError, ZeroDivisionError):
+        return False
+
+
+def _rows_agree(group: Group, sizes: Mapping[DimVar, int]) -> bool:
+    """Return whether operands with the parallel axis have its size: the plan has proved other names of it equal."""
+    pairs = zip(group.steps, group.parallel_operands, strict=True)
+    rowed = [meta for step, flags in pairs for meta, flag in zip(step.metas, flags, strict=True) if flag]
+    return all(_shape(meta, sizes)[0] == _value(group.rows, sizes) for meta in rowed)
 
 
 def _sizes(group: Group) -> list[Size]:
@@ -68,6 +85,10 @@ def _value(size: Size, sizes: Mapping[DimVar, int]) -> int:
     return evaluate(size, lambda leaf: sizes[leaf])  # type: ignore[index]
 
 
+def _shape(meta: TensorMeta, sizes: Mapping[DimVar, int]) -> tuple[int, ...]:
+    return tuple([_value(size, sizes) for size in meta.sizes or ()])
+
+
 def _size_values(writer: GroupSource, sizes: Mapping[DimVar, int]) -> list[int]:
     return [_value(writer.size_of_local[local], sizes) for local in writer.sizes]
 
@@ -78,13 +99,38 @@ def _operands(group: Group) -> dict[str, TensorMeta]:
     return {slot: meta for slot, meta in pairs if isinstance(slot, str) and slot not in made}
 
 
-def _random(rng: np.random.Generator, meta: TensorMeta, sizes: Mapping[DimVar, int]) -> np.ndarray:
-    shape = tuple([_value(size, sizes) for size in meta.sizes or ()])
+def _operand_arrays(group: Group, sizes: Mapping[DimVar, int], positive: bool) -> dict[str, np.ndarray]:
+    """Return operands with random elements; positive ones are in the domain of most functions, and divide."""
+    rng = np.random.default_rng(0)
+    arrays = {slot: _random(rng, meta, sizes, positive) for slot, meta in _operands(group).items()}
+    for step in group.steps:
+        if step.op in (masked_op, masked_else_op):
+            _put_bits(step, arrays, rng)
+    return arrays
+
+
+def _put_bits(step: Step, arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+    """Replace operands of a choice by bits: a mask has all bits or none, and the rest is a number where it has none."""
+    mask, *rest = [str(slot) for slot in step.inputs[1:]]
+    if mask not in arrays:
+        return
+    bits = arrays[mask] = -np.asarray(rng.integers(0, 2, arrays[mask].shape)).astype(arrays[mask].dtype)
+    for slot in rest:
+        if slot in arrays:
+            number = np.ones((), step.results[0].dtype).view(bits.dtype)
+            arrays[slot] = ~bits & number if arrays[slot].shape == bits.shape else np.zeros_like(arrays[slot])
+
+
+def _random(
+    rng: np.random.Generator, meta: TensorMeta, sizes: Mapping[DimVar, int], positive: bool = False
+) -> np.ndarray:
+    shape = _shape(meta, sizes)
     if meta.dtype.kind == "f":
-        return rng.normal(size=shape).astype(meta.dtype)
+        return (rng.uniform(0.1, 0.9, shape) if positive else rng.normal(size=shape)).astype(meta.dtype)
     if meta.dtype.kind == "b":
         return np.asarray(rng.integers(0, 2, shape), bool)
-    return np.asarray(rng.integers(0, 4, shape)).astype(meta.dtype)
+    least = 1 if positive else -3 if meta.dtype.kind == "i" else 0
+    return np.asarray(rng.integers(least, 4, shape)).astype(meta.dtype)
 
 
 def _by_numpy(group: Group, arrays: Mapping[str, np.ndarray], sizes: Mapping[DimVar, int]) -> dict[str, Any]:
@@ -94,7 +140,9 @@ def _by_numpy(group: Group, arrays: Mapping[str, np.ndarray], sizes: Mapping[Dim
     for step in group.steps:
         operands = [s.array() if isinstance(s, Literal) else values[s] for s in step.inputs]
         params = {name: resolve(param) for name, param in step.params}
-        values[step.outputs[0]] = KERNELS[step.op].run(*operands, **params)
+        result = values[step.outputs[0]] = KERNELS[step.op].run(*operands, **params)
+        if np.shape(result) != _shape(step.results[0], sizes):
+            raise ValueError("sizes that broadcast otherwise than the plan does")
     return values
 
 

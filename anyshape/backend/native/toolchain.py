@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from anyshape.backend.native.elementary import clones, inline_declarations
+from anyshape.backend.native.elementary import FILES, clones, inline_declarations
 from anyshape.support.version import __version__
 
 FLAGS = (
@@ -68,7 +68,7 @@ def headers() -> str:
     """Return the text that stands before the kernels. It knows where objects of Python have their fields."""
     layout = f"#define AS_OBJECT {object.__basicsize__}\n#define AS_TUPLE {tuple.__basicsize__}"
     folder = Path(__file__).parent
-    files = [(folder / name).read_text(encoding="utf-8") for name in ("kernel_header.c", "elementary.c")]
+    files = [(folder / name).read_text(encoding="utf-8") for name in ("kernel_header.c", *FILES)]
     return "\n".join([layout, inline_declarations(), *files, clones()])
 
 

@@ -1,11 +1,13 @@
 """Compile functions and groups for the tests of kernels."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import anyshape
 from anyshape.backend.native import toolchain
-from anyshape.backend.native.kernels import PlanKernels
+from anyshape.backend.native.kernels import PlanKernels, loaded
 
 needs_compiler = pytest.mark.skipif(not toolchain.compiler(), reason="no C compiler")
 
@@ -41,3 +43,21 @@ def assert_bits(ours, theirs):
     number = ~np.isnan(theirs)
     np.testing.assert_array_equal(ours[number], theirs[number])
     np.testing.assert_array_equal(np.signbit(ours[number]), np.signbit(theirs[number]))
+
+
+@contextlib.contextmanager
+def built_together():
+    """Collect the kernels of plans that are made meanwhile; yield a function that builds them, and returns states."""
+    collected = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlanKernels, "build", lambda kernels, namespace: collected.append((kernels, namespace)))
+        yield lambda: build_together(collected)
+
+
+def build_together(collected):
+    """Build kernels of several plans as one library, and put them in place. Return the states of all."""
+    waiting = [(f"plan{i}", *pair) for i, pair in enumerate(collected) if "waiting" in pair[0].states.values()]
+    library = loaded("\n".join(kernels.text(prefix) for prefix, kernels, _ in waiting)) if waiting else None
+    for prefix, kernels, namespace in waiting:
+        kernels.install(library, prefix, namespace)
+    return [(name, state) for kernels, _ in collected for name, state in kernels.states.items()]

@@ -2,7 +2,18 @@
 
 from anyshape.backend.compiler import plan_ops as po
 from anyshape.backend.compiler import scratch
-from anyshape.backend.compiler.c_expressions import CExpression, by_kind, convert, masked, of_floats, power_by, within
+from anyshape.backend.compiler.c_expressions import (
+    CExpression,
+    Elementary,
+    by_kind,
+    comparison,
+    convert,
+    division,
+    masked,
+    power_by,
+    rounded,
+    shift,
+)
 from anyshape.backend.compiler.op_traits import (
     MEMORY_BOUND,
     NO_ALGEBRA,
@@ -48,10 +59,6 @@ def _arithmetic(text: str, bools: str | None = None) -> CExpression:
     return by_kind(text, text, bools)
 
 
-def _comparison(function: str, sign: str) -> CExpression:
-    return by_kind(f"{function}({{0}}, {{1}})", f"({{0}} {sign} {{1}})", f"({{0}} {sign} {{1}})")
-
-
 def _simplified(*applied: identities.Identity, commutative: bool = False, silent: bool = False) -> Traits:
     algebra = NO_ALGEBRA._replace(identities=applied, commutative=commutative, silent=silent)
     return ELEMENTWISE._replace(algebra=algebra)
@@ -85,11 +92,13 @@ declare(_in_c(by_kind(f"(__builtin_isgreater({{0}}, {{1}}) ? 1 : {UNEQUAL})")), 
 declare(_in_c(_arithmetic("({0} * {0})")), ew.square_op)
 declare(_in_c(by_kind("(1 / {0})")), ew.reciprocal_op)
 declare(_in_c(by_kind("__builtin_sqrt{f}({0})")), ew.sqrt_op, ew.length_op)
-declare(ELEMENTWISE, ew.cbrt_op)
-declare(ELEMENTWISE, ew.floor_divide_op, ew.remainder_op, ew.fmod_op, ew.gcd_op, ew.lcm_op, ew.python_int_op)
-declare(_in_c(of_floats("pow"), _timed(2.5, 0.7)), ew.pow_op)
+declare(_in_c(Elementary("cbrt", 1)), ew.cbrt_op)
+for _op in (ew.floor_divide_op, ew.remainder_op, ew.fmod_op):
+    declare(_in_c(division(_op.name)), _op)
+declare(ELEMENTWISE, ew.gcd_op, ew.lcm_op, ew.python_int_op)
+declare(_in_c(Elementary("pow", 2), _timed(2.5, 0.7)), ew.pow_op)
 declare(_in_c(power_by, _timed(2.5, 0.7)), ew.power_by_op)
-declare(_timed(9.0, 0.7), ew.hypot_op)
+declare(_in_c(Elementary("hypot", 1), _timed(9.0, 0.7)), ew.hypot_op)
 
 # -- larger and smaller
 
@@ -103,23 +112,39 @@ SMALLER = by_kind(
 declare(_in_c(LARGER), ew.max_op)
 declare(_in_c(SMALLER), ew.min_op)
 declare(_in_c(by_kind("__builtin_copysign{f}({0}, {1})")), ew.copysign_op)
-declare(ELEMENTWISE, ew.heaviside_op)
+STEP = "({0} != {0} ? {0} : __builtin_isless({0}, 0) ? 0 : {0} == 0 ? {1} : 1)"
+declare(_in_c(by_kind(STEP)), ew.heaviside_op)
 # of 0 and -0, NumPy takes the one or the other by their positions in the array, so tiles would differ
 declare(ELEMENTWISE._replace(tiling=None), ew.fmax_op, ew.fmin_op)
 
 # -- exponentials, logarithms, trigonometry
 
-EXPONENTIALS = (ew.exp_op, ew.exp2_op, ew.expm1_op, ew.log_op, ew.log2_op, ew.log10_op, ew.log1p_op)
-for _op in EXPONENTIALS:
-    declare(_in_c(of_floats(_op.name), _timed(1.2, 0.6)), _op)
+for _op, _ulp in (
+    (ew.exp_op, 1),
+    (ew.exp2_op, 2),
+    (ew.expm1_op, 1),
+    (ew.log_op, 1),
+    (ew.log2_op, 2),
+    (ew.log10_op, 2),
+    (ew.log1p_op, 1),
+):
+    declare(_in_c(Elementary(_op.name, _ulp), _timed(1.2, 0.6)), _op)
 declare(_timed(20.0, 0.7), ew.logaddexp_op)
 declare(ELEMENTWISE, ew.logaddexp2_op)
 for _op in (ew.sin_op, ew.cos_op):
-    declare(_in_c(within("AS_TRIG_MAX", of_floats(_op.name)), _timed(9.0, 0.7)), _op)
-for _op in (ew.arctan_op, ew.sinh_op, ew.cosh_op, ew.tanh_op):
-    declare(_in_c(of_floats(_op.name), _timed(1.8, 0.7)), _op)
-declare(_timed(1.8, 0.7), ew.tan_op, ew.arcsin_op, ew.arccos_op)
-declare(_timed(2.5, 0.7), ew.arctan2_op, ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op)
+    declare(_in_c(Elementary(_op.name, 1, largest="AS_TRIG_MAX"), _timed(9.0, 0.7)), _op)
+declare(_in_c(Elementary("tan", 2, largest="AS_TRIG_MAX"), _timed(1.8, 0.7)), ew.tan_op)
+for _op, _ulp in (
+    (ew.arcsin_op, 1),
+    (ew.arccos_op, 1),
+    (ew.arctan_op, 1),
+    (ew.sinh_op, 2),
+    (ew.cosh_op, 2),
+    (ew.tanh_op, 1),
+):
+    declare(_in_c(Elementary(_op.name, _ulp), _timed(1.8, 0.7)), _op)
+for _op in (ew.arctan2_op, ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op):
+    declare(_in_c(Elementary(_op.name, 1), _timed(2.5, 0.7)), _op)
 
 # -- rounding and the parts of a float
 
@@ -129,29 +154,31 @@ SIGN = "(__builtin_isgreater({0}, 0) ? 1 : __builtin_isless({0}, 0) ? -1 : {0} =
 declare(_in_c(by_kind(SIGN, "(({0} > 0) - ({0} < 0))"), SILENT), ew.sign_op)
 for _op, _name in ((ew.floor_op, "floor"), (ew.ceil_op, "ceil"), (ew.trunc_op, "trunc"), (ew.rint_op, "rint")):
     declare(_in_c(by_kind(f"__builtin_{_name}{{f}}({{0}})"), SILENT), _op)
-declare(ELEMENTWISE, ew.round_op, ew.nextafter_op, ew.spacing_op, ew.ldexp_op, ew.frexp_op)
+declare(_in_c(rounded), ew.round_op)
+declare(ELEMENTWISE, ew.nextafter_op, ew.spacing_op, ew.ldexp_op, ew.frexp_op)
 
 # -- comparison and logic
 
-EQUAL = by_kind("({0} == {1})", "({0} == {1})", "({0} == {1})")
-declare(_in_c(EQUAL, _simplified(commutative=True)), ew.eq_op)
-declare(_in_c(by_kind("({0} != {1})", "({0} != {1})", "({0} != {1})")), ew.ne_op)
-declare(_in_c(_comparison("__builtin_isless", "<")), ew.lt_op)
-declare(_in_c(_comparison("__builtin_islessequal", "<=")), ew.le_op)
-declare(_in_c(_comparison("__builtin_isgreater", ">")), ew.gt_op)
-declare(_in_c(_comparison("__builtin_isgreaterequal", ">=")), ew.ge_op)
+declare(_in_c(comparison("AS_EQUAL", "=="), _simplified(commutative=True)), ew.eq_op)
+declare(_in_c(comparison("AS_UNEQUAL", "!=")), ew.ne_op)
+declare(_in_c(comparison("__builtin_isless", "<")), ew.lt_op)
+declare(_in_c(comparison("__builtin_islessequal", "<=")), ew.le_op)
+declare(_in_c(comparison("__builtin_isgreater", ">")), ew.gt_op)
+declare(_in_c(comparison("__builtin_isgreaterequal", ">=")), ew.ge_op)
 declare(_in_c(by_kind("({0} != {0})"), SILENT), ew.isnan_op)
 declare(_in_c(by_kind("(__builtin_fabs{f}({0}) == __builtin_inf{f}())"), SILENT), ew.isinf_op)
 declare(_in_c(by_kind("__builtin_isless(__builtin_fabs{f}({0}), __builtin_inf{f}())"), SILENT), ew.isfinite_op)
 declare(_in_c(by_kind("({0} == 0)", "({0} == 0)", "({0} == 0)"), SILENT), ew.logical_not_op)
 declare(_in_c(by_kind(None, "(~{0})", "(!{0})"), SILENT), ew.invert_op)
-declare(SILENT, ew.signbit_op)
+declare(_in_c(by_kind("(as_bits{f}({0}) < 0)"), SILENT), ew.signbit_op)
 for _op, _sign in ((ew.logical_and_op, "&"), (ew.logical_or_op, "|"), (ew.logical_xor_op, "^")):
     _text = f"(({{0}} != 0) {_sign} ({{1}} != 0))"
     declare(_in_c(by_kind(_text, _text, _text)), _op)
 for _op, _sign in ((ew.bitwise_and_op, "&"), (ew.bitwise_or_op, "|"), (ew.bitwise_xor_op, "^")):
     declare(_in_c(by_kind(None, f"({{0}} {_sign} {{1}})", f"({{0}} {_sign} {{1}})")), _op)
-declare(ELEMENTWISE, ew.left_shift_op, ew.right_shift_op, ew.bitwise_count_op)
+declare(_in_c(shift("<<")), ew.left_shift_op)
+declare(_in_c(shift(">>")), ew.right_shift_op)
+declare(ELEMENTWISE, ew.bitwise_count_op)
 
 # -- complex parts, choice and conversion
 

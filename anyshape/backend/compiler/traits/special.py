@@ -1,7 +1,7 @@
 """Traits of special functions: elementwise, expensive, and as slow for singles as for doubles, as measured of SciPy."""
 
 from anyshape.backend.compiler import scratch
-from anyshape.backend.compiler.c_expressions import of_floats
+from anyshape.backend.compiler.c_expressions import CExpression, Elementary, by_kind
 from anyshape.backend.compiler.op_traits import ElementTime, declare
 from anyshape.backend.compiler.traits.elementwise import ELEMENTWISE
 from anyshape.ops import special as sp
@@ -10,8 +10,9 @@ SPECIAL = ELEMENTWISE._replace(time=ElementTime(7.0, 7.0))
 # of 256 elements at once: up to 24 arrays of 64 points for each
 QUADRATURE = ELEMENTWISE._replace(time=ElementTime(1500.0, 1500.0), scratch=scratch.by_blocks(24 * 64 * 256 * 8))
 
-declare(SPECIAL._replace(c_expression=of_floats("erf")), sp.erf_op)
-declare(SPECIAL, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op)
+declare(SPECIAL._replace(c_expression=Elementary("erf", 1)), sp.erf_op)
+declare(SPECIAL._replace(c_expression=Elementary("erfc", 2)), sp.erfc_op)
+declare(SPECIAL, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op)
 declare(SPECIAL, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op)
 declare(SPECIAL, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op, sp.betaln_op, sp.zeta_op)
 declare(SPECIAL, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op)
@@ -36,8 +37,24 @@ declare(
     sp.inv_boxcox1p_op,
 )
 declare(SPECIAL, sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op, sp.gdtr_op, sp.gdtrc_op, sp.fdtr_op, sp.fdtrc_op)
-declare(SPECIAL._replace(c_expression=of_floats("expit")), sp.expit_op)
-declare(SPECIAL, sp.logit_op, sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op)
+declare(SPECIAL._replace(c_expression=Elementary("expit", 2)), sp.expit_op)
+declare(SPECIAL, sp.logit_op)
+declare(
+    SPECIAL._replace(
+        c_expression=by_kind("((as_bits{f}({0}) < 0 ? {0} : 0) - as_log1p{f}(as_exp{f}(-__builtin_fabs{f}({0}))))")
+    ),
+    sp.log_expit_op,
+)
+
+
+def _times(function: str) -> CExpression:
+    """Return the rule of x f(y), which is 0 for x = 0 unless y is NaN."""
+    zero = "(({0} == 0) & ({1} == {1}))"
+    return by_kind(f"({zero} ? 0 : {{0}} * as_{function}{{f}}({zero} ? 1 : {{1}}))")
+
+
+declare(SPECIAL._replace(c_expression=_times("log")), sp.xlogy_op)
+declare(SPECIAL._replace(c_expression=_times("log1p")), sp.xlog1py_op)
 declare(SPECIAL, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op, sp.exp1_op, sp.expi_op)
 declare(SPECIAL, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
 declare(SPECIAL, sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)
