@@ -37,6 +37,7 @@ _NUMPY_NAMES = {
     "custom_vjp_tangent": "custom_vjp",
     "cummax": "maximum.accumulate",
     "cummin": "minimum.accumulate",
+    "mirror": "pinv",
     "div": "divide",
     "dot_general": "tensordot",
     "enter_checkpoint": "checkpoint",

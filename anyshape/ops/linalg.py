@@ -61,6 +61,10 @@ def _square_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
     return a
 
 
+def _mirror_type(ctx: ShapeGuardContext, a: TensorMeta, *, lower: bool, conjugate: bool) -> TensorMeta:
+    return _square_type(ctx, a)
+
+
 def _pair_type(ctx: ShapeGuardContext, factor: TensorMeta, change: TensorMeta) -> TensorMeta:
     require_squares(ctx, factor)
     require_sides(ctx, factor, change)
@@ -186,8 +190,12 @@ def _elimination(a: Applied) -> Size:
 
 
 _FORM = kinds.one_of(*FORMS)
+_per_element = OpCost(lambda a: elements(a.inputs[0]))
 _COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 
+mirror_op = define(
+    "mirror", _mirror_type, params={"lower": kinds.flag, "conjugate": kinds.flag}, cost=_per_element, **_COMMON
+)
 cholesky_op = define("cholesky", _square_type, params={}, cost=_cubes(1), **_COMMON)
 cholesky_tangent_op = define("cholesky_tangent", _pair_type, params={}, cost=_cubes(4), **_COMMON)
 cholesky_cotangent_op = define("cholesky_cotangent", _pair_type, params={}, cost=_cubes(2), **_COMMON)
@@ -216,6 +224,14 @@ triangular_solve_op = define(
 refuse(itself, cholesky_op, inv_op, lu_factor_op, solve_op, triangular_solve_op)
 # they may not converge, for NaN in particular
 refuse(itself, eigvals_op, eig_op, eigvalsh_op, eigh_op, svdvals_op, svd_op, pinv_op)
+
+
+def mirror(a: Operand, *, lower: bool, conjugate: bool) -> Any:
+    """Return the symmetric matrices, or with `conjugate` the Hermitian ones, that one triangle stands for.
+
+    Tangents count as their symmetric or Hermitian part, as in all functions of such matrices.
+    """
+    return apply(mirror_op, a, lower=lower, conjugate=conjugate)
 
 
 def cholesky(a: Operand) -> Any:

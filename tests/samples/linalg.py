@@ -143,6 +143,14 @@ SAMPLES = [
     rows("qr", lambda np, x: tuple(numpy.linalg.qr(x)), ("n, m",), ("qr",), make=apart, dtypes=EACH, order=1),
     rows("qr of stacks", lambda np, x: numpy.linalg.qr(x, "r"), ("m, 3, 2",), ("qr",), make=apart),
     rows("pinv", lambda np, x: numpy.linalg.pinv(x), ("n, m",), ("pinv",), make=apart, dtypes=EACH),
+    rows(
+        "pinv of one triangle",
+        lambda np, x: numpy.linalg.pinv(hermitian(np, x), hermitian=True),
+        ("m, n, n",),
+        ("mirror", "pinv"),
+        make=apart,
+        dtypes=EACH,
+    ),
     rows("pinv of stacks", lambda np, x: numpy.linalg.pinv(x, rtol=None), ("m, 2, 3",), ("pinv",), make=apart),
     rows(
         "lstsq",

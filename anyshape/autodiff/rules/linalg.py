@@ -70,6 +70,11 @@ def _trace(ctx, a):
 # -- factorisations and determinants
 
 
+def _mirror_jvp(ctx, tangents, out, a, *, lower, conjugate):
+    (t,) = tangents
+    return _hermitian_part(ctx, t) if conjugate else ew.mul(ew.add(t, swapped(ctx, t)), ew.lift(0.5, t))
+
+
 def _cholesky_jvp(ctx, tangents, out, a):
     """Murray (2016), eq. 8: dL = L phi(L^-1 dA L^-H), where phi takes the lower triangle and half of the diagonal.
 
@@ -370,6 +375,7 @@ JVPS[la.svdvals_op] = _svdvals_jvp
 JVPS[la.svd_op] = _svd_jvp
 JVPS[la.qr_op] = _qr_jvp
 JVPS[la.pinv_op] = _pinv_jvp
+JVPS[la.mirror_op] = _mirror_jvp
 JVPS[la.cholesky_op] = _cholesky_jvp
 JVPS[la.cholesky_tangent_op] = _cholesky_tangent_jvp
 TRANSPOSES[la.cholesky_tangent_op] = lambda ctx, ct, factor, t: (None, la.cholesky_cotangent(factor, ct))
@@ -424,7 +430,7 @@ for _op, _function, _factors, _matrix in (
 # -- shifts of operands
 
 no_shift(
-    la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op,
+    la.mirror_op, la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op,
     la.inv_op, la.det_op, la.adjugate_op, la.slogdet_op, la.lu_factor_op,
     la.solve_op, la.lu_solve_op, la.triangular_solve_op,
     la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,

@@ -142,6 +142,18 @@ def _as_complex(x):
     return x.astype(x.dtype.char.upper(), copy=False)
 
 
+def _mirror(a, *, lower, conjugate):
+    below = np.tril(a, -1) if lower else np.swapaxes(np.triu(a, 1), -1, -2)
+    above = np.swapaxes(below, -1, -2)
+    if conjugate:
+        below, above = (below, above.conj()) if lower else (below.conj(), above)
+    out = below + above
+    diagonal = np.einsum("...ii->...i", a)
+    np.einsum("...ii->...i", out)[...] = diagonal.real if conjugate else diagonal
+    return out
+
+
+kernel(la.mirror_op, _mirror)
 kernel(la.eigvals_op, lambda a: _as_complex(np.linalg.eigvals(a)))
 kernel(la.eig_op, lambda a: tuple(_as_complex(x) for x in np.linalg.eig(a)))
 kernel(la.eigvalsh_op, lambda a, *, lower: np.linalg.eigvalsh(a, _TRIANGLES[lower]))

@@ -12,11 +12,9 @@ from anyshape.graph.ir.builder import user_line
 from anyshape.graph.sizes import expr
 from anyshape.numpy.elementwise import absolute, greater, multiply, sign
 from anyshape.numpy.indexing import take_along_axis
-from anyshape.numpy.linalg.solving import as_matrices, as_squares
-from anyshape.numpy.matrices import tril
+from anyshape.numpy.linalg.solving import as_matrices, as_squares, from_triangle
 from anyshape.numpy.movement import flip, matrix_transpose
 from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, is_traced, sizes
-from anyshape.numpy.operands.reduction_args import identity_like
 from anyshape.numpy.sorting import argsort, sort
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -78,13 +76,6 @@ def eigh(a: Any, UPLO: Any = "L") -> Any:
         return np.linalg.eigh(a, UPLO)
     lower = _is_lower("eigh", UPLO)
     return EighResult(*la.eigh(as_squares("eigh", a), lower=lower))
-
-
-def _by_lower_triangle(x: Any) -> Any:
-    """Return the Hermitian matrices that have the lower triangles of x."""
-    below = tril(x, -1)
-    diagonal = ew.mul(identity_like(x), ew.convert(ew.real(x), x.dtype) if x.dtype.kind == "c" else x)
-    return ew.add(ew.add(below, ew.conj(matrix_transpose(below))), diagonal)
 
 
 def _hermitian_svd(a: Any) -> SVDResult:
@@ -160,7 +151,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
         return np.linalg.pinv(a, rcond, hermitian, **({} if rtol is _NOT_GIVEN else {"rtol": rtol}))
     if rcond is not None and rtol is not _NOT_GIVEN:
         raise _one_tolerance("pinv", "rcond", "rtol")
-    x = _by_lower_triangle(as_squares("pinv", a)) if hermitian else as_matrices("pinv", a)
+    x = from_triangle(as_squares("pinv", a), lower=True) if hermitian else as_matrices("pinv", a)
     tolerance = rcond if rcond is not None else 1e-15 if rtol is _NOT_GIVEN else rtol
     cutoff = default_tolerance(x) if tolerance is None else as_traced(asarray(tolerance, np.float64))
     return la.pinv(x, mv.broadcast_to(cutoff, sizes(x)[:-2]))

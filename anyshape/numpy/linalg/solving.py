@@ -71,6 +71,14 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     return _adjoint(la.cholesky(_adjoint(x)))
 
 
+def from_triangle(a: Any, lower: bool, *, conjugate: bool = True) -> Any:
+    """Return the Hermitian, or else symmetric, matrices that one triangle stands for.
+
+    Tangents count as their Hermitian or symmetric part.
+    """
+    return la.mirror(a, lower=bool(lower), conjugate=conjugate and a.dtype.kind == "c")
+
+
 def _swapped(x: Any) -> Any:
     rank = x.meta.rank
     return mv.transpose(x, (*range(rank - 2), rank - 1, rank - 2))

@@ -11,8 +11,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.numpy.linalg.solving import as_squares, from_triangle
 from anyshape.numpy.operands.promotion import choice_of, is_traced
-from anyshape.scipy.linalg.solving import from_triangle
 from anyshape.support.packages import scipy_linalg
 
 
@@ -122,7 +122,7 @@ def eigh(
     triangle = "L" if lower else "U"
     first, last = (None, None) if subset_by_index is None else (subset_by_index[0], subset_by_index[1] + 1)
     if b is not None:
-        return _eigh_of_pencil(from_triangle(a, lower), b, lower, eigvals_only, slice(first, last))
+        return _eigh_of_pencil(as_squares("eigh", a), as_squares("eigh", b), lower, eigvals_only, slice(first, last))
     if eigvals_only:
         return xp.linalg.eigvalsh(a, triangle)[..., first:last]
     values, vectors = xp.linalg.eigh(a, triangle)
@@ -131,7 +131,7 @@ def eigh(
 
 def _eigh_of_pencil(a: Any, b: Any, lower: bool, eigvals_only: bool, subset: slice) -> Any:
     """Reduce a v = w b v to a standard problem by the Cholesky factor of b."""
-    factor = xp.linalg.cholesky(from_triangle(b, lower))
+    a, factor = from_triangle(a, lower), xp.linalg.cholesky(from_triangle(b, lower))
     inverse = xp.linalg.inv(factor)
     values, vectors = xp.linalg.eigh(inverse @ a @ xp.conj(inverse.T))
     if eigvals_only:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.numpy.linalg.solving import as_squares, in_one_dtype
+from anyshape.numpy.linalg.solving import as_squares, from_triangle, in_one_dtype
 from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
@@ -91,21 +91,13 @@ def in_double(a: Any) -> Any:
     return a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
 
 
-def from_triangle(a: Any, lower: bool, *, hermitian: bool = True) -> Any:
-    """Return the Hermitian, or else the symmetric, matrices that one triangle stands for."""
-    half, other = (xp.tril(a), xp.tril(a, -1)) if lower else (xp.triu(a), xp.triu(a, 1))
-    mirrored = xp.matrix_transpose(other)
-    if not hermitian or xp.asarray(a).dtype.kind != "c":
-        return half + mirrored
-    on_diagonal = xp.eye(xp.shape(a)[-1], dtype=bool)
-    return other + xp.conj(mirrored) + xp.where(on_diagonal, xp.real(a), 0.0)
-
-
 _STRUCTURES = {
-    None: "general", "gen": "general", "general": "general", "diagonal": "general", "tridiagonal": "general",
+    None: "general", "gen": "general", "general": "general", "diagonal": "diagonal", "tridiagonal": "tridiagonal",
     "banded": "general", "sym": "symmetric", "symmetric": "symmetric", "her": "hermitian", "hermitian": "hermitian",
     "pos": "positive", "positive definite": "positive", "upper triangular": "upper", "lower triangular": "lower",
 }  # fmt: skip
+# diagonals below and above the main one that a structure reads, None for all
+_BANDS = {"diagonal": (0, 0), "tridiagonal": (1, 1), "upper": (0, None), "lower": (None, 0)}
 
 
 def solve(
@@ -120,7 +112,8 @@ def solve(
 ) -> Any:
     """Return x with a x = b for square matrices a (..., n, n) and b of shape (n,) or (..., n, k).
 
-    `assume_a` names the structure of `a`: a symmetric, Hermitian or positive definite one is read from one triangle.
+    `assume_a` names the structure of `a`. A symmetric, Hermitian or positive definite one is read from one triangle.
+    Its tangents count as their Hermitian part, or symmetric part for "sym".
     A singular matrix is NumPy's LinAlgError when the program runs.
     """
     if not is_traced(a, b):
@@ -129,21 +122,35 @@ def solve(
     structure = _STRUCTURES[choice_of("solve", "assume_a", assume_a, tuple(_STRUCTURES))]
     if structure in ("upper", "lower"):
         return solve_triangular(a, b, trans=int(transposed), lower=structure == "lower")
+    a = _structured("solve", a, lower, structure)
     if structure == "positive" and not transposed:
-        return cho_solve(cho_factor(from_triangle(a, lower), lower=True), b)
-    if structure != "general":
-        a = from_triangle(a, lower, hermitian=structure != "symmetric")
+        return cho_solve(cho_factor(a, lower=True), b)
     return xp.linalg.solve(xp.matrix_transpose(a) if transposed else a, b)
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True, **structure: Any) -> Any:
+def _structured(name: str, a: Any, lower: bool, structure: str) -> Any:
+    """Return square matrices with the elements that a structure lets SciPy read, and what these stand for."""
+    matrix = as_squares(name, a)
+    if structure in _BANDS:
+        below, above = _BANDS[structure]
+        matrix = matrix if below is None else xp.triu(matrix, -below)
+        return matrix if above is None else xp.tril(matrix, above)
+    return matrix if structure == "general" else from_triangle(matrix, lower, conjugate=structure != "symmetric")
+
+
+def inv(
+    a: Any, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: Any = None, lower: bool = False
+) -> Any:
     """Return the inverses of the square matrices in the last two axes.
 
-    A singular matrix is NumPy's LinAlgError when the program runs. SciPy's hints at a structure have no effect.
+    A singular matrix is NumPy's LinAlgError when the program runs. `assume_a` names the structure as in `solve`.
     """
     if not is_traced(a):
-        return scipy_linalg.inv(a, overwrite_a, check_finite, **structure)
-    return xp.linalg.inv(a)
+        options = {} if assume_a is None and not lower else {"assume_a": assume_a, "lower": lower}
+        return scipy_linalg.inv(a, overwrite_a, check_finite, **options)
+    choices = tuple(name for name in _STRUCTURES if name not in ("tridiagonal", "banded"))
+    structure = _STRUCTURES[choice_of("inv", "assume_a", assume_a, choices)]
+    return xp.linalg.inv(_structured("inv", a, lower, structure))
 
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:

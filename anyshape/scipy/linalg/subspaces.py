@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.numpy.linalg.solving import as_matrices, as_squares
+from anyshape.numpy.linalg.solving import as_matrices, as_squares, from_triangle
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.scipy.linalg.factoring import refuse_option
-from anyshape.scipy.linalg.solving import from_triangle, solve_triangular
+from anyshape.scipy.linalg.solving import solve_triangular
 from anyshape.support.packages import scipy_linalg
 from anyshape.transforms.control import stop_gradient
 
@@ -77,10 +77,13 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
 def pinvh(
     a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False, check_finite: bool = True
 ) -> Any:
-    """Return the pseudo-inverses of Hermitian matrices, by one triangle of them; see `pinv`."""
+    """Return the pseudo-inverses of Hermitian matrices, by one triangle of them; see `pinv`.
+
+    Tangents count as their Hermitian part.
+    """
     if not is_traced(a, rtol):
         return scipy_linalg.pinvh(a, atol, rtol, lower, return_rank, check_finite)
-    return pinv(from_triangle(a, lower), atol=atol, rtol=rtol, return_rank=return_rank)
+    return pinv(from_triangle(as_squares("pinvh", a), lower), atol=atol, rtol=rtol, return_rank=return_rank)
 
 
 def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options: Any) -> Any:

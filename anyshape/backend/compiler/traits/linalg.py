@@ -11,6 +11,7 @@ declare(
     la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op,
     la.inv_op, la.det_op, la.slogdet_op, la.lu_factor_op,
 )  # fmt: skip
+declare(OPAQUE._replace(scratch=scratch.like_first_operand(2)), la.mirror_op)
 declare(_SLOW._replace(scratch=scratch.like_first_operand(12)), la.adjugate_op, la.pinv_op)
 declare(
     _SLOW._replace(scratch=scratch.like_first_operand(8)),
