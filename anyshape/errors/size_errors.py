@@ -11,7 +11,11 @@ from anyshape.errors import messages
 from anyshape.errors.base import AnyshapeError
 
 # Checks and reasons of conditions that do not hold where NumPy divides by zero.
-DIVISIONS = {"average: the weights sum to zero", "the average of no elements divides by zero"}
+DIVISIONS = {
+    "average: the weights sum to zero",
+    "cov: the weights sum to zero",
+    "the average of no elements divides by zero",
+}
 
 
 class ShapeError(AnyshapeError, ValueError, IndexError):

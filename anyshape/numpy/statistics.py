@@ -1,4 +1,4 @@
-"""Define NumPy's averages, variances, covariances, nan-functions and trapezoid, as compositions of ops."""
+"""Define NumPy's averages, variances, nan-functions and trapezoid, as compositions of ops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least, equal
-from anyshape.graph.sizes import expr
 from anyshape.numpy import reduction as rdn
 from anyshape.numpy.elementwise import add, divide, multiply, not_equal, subtract
 from anyshape.numpy.operands.memory import writes_out
@@ -19,7 +18,6 @@ from anyshape.numpy.operands.promotion import (
     asarray,
     axes_of,
     axis_of,
-    flag_of,
     is_traced,
     number_dtype,
     refuse_kinds,
@@ -33,7 +31,6 @@ from anyshape.numpy.operands.reduction_args import (
     apply_mask,
     broadcast_back,
     count_along,
-    identity_mask,
     mask_like,
     reduced_axes,
     refuse_axis_kinds,
@@ -48,10 +45,10 @@ from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops.contraction import dot_general
 from anyshape.ops.control import check, warn, warn_below
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import full, size_value
+from anyshape.support.packages import covariance
 from anyshape.support.true_types import has_type
 
 _FLOAT = np.dtype(np.float64)
@@ -390,67 +387,29 @@ def cov(
 ) -> Any:  # fmt: skip
     """Return the covariance matrix of variables, which are the rows of m (the columns without `rowvar`).
 
-    y adds variables. Sums of products are divided by the number of observations less `ddof`, by default 1, or 0 with
-    `bias`. One variable gives a scalar, so a symbolic number of variables is compared to 1 by a guard.
-    With traced operands `fweights` and `aweights` raise ArgumentError.
+    y adds variables. `fweights` are vectors of numbers of repetitions, and `aweights` of weights, both at least 0 and
+    one for each observation. Sums of products are divided by the number of observations less `ddof`, by default 1, or 0
+    with `bias`. One variable gives a scalar, so a symbolic number of variables is compared to 1 by a guard.
+    Weights that sum to zero are a DivisionCheckError of the run, which is a ZeroDivisionError as NumPy's.
+
+    >>> import numpy as np
+    >>> from anyshape import jit
+    >>> print(jit(np.cov)(np.array([1.0, 2.0, 4.0]), fweights=np.array([1, 1, 2])))
+    2.25
     """
     if not is_traced(m, y, fweights, aweights):
         return np.cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype=dtype)
-    if fweights is not None or aweights is not None:
-        raise ArgumentError("cov", "weights", "are not supported for traced arrays", "scale the rows before")
-    operands = [m] if y is None else [m, y]
-    target = np.dtype(dtype) if dtype is not None else result_type(*operands, _FLOAT)
-    in_rows = flag_of("cov", "rowvar", rowvar)
-    rows = [_as_rows(asarray(x, target), in_rows) for x in operands]
-    x = mv.concatenate(rows, 0) if len(rows) > 1 else rows[0]
-    freedom = _freedom(bias, ddof)
-    for most, message in ((0, EMPTY_MEAN), (freedom, NO_FREEDOM)):
-        no_variables = expr.mul(most + 1, expr.sub(1, expr.minimum(sizes(x)[0], 1)))  # then NumPy does not warn
-        warn_below(expr.maximum(sizes(x)[1], no_variables), most + 1, message)
-    centered = ew.sub(x, broadcast_back(_mean("cov", x, (1,)), x, (1,)))
-    number = _count("cov", x, (1,), ABSENT, target)
-    number = ew.maximum(ew.sub(number, ew.lift(freedom, number)), ew.lift(0, number))
-    other = ew.conj(centered)
-    result = ew.div(dot_general(centered, other, ((1,), (1,)), ((), ())), number)
-    # NumPy drops both axes when there is a single variable, so the rank of the result depends on a size
-    ctx, count = context_of("cov", result), sizes(result)[0]
-    single = ctx.scope.branch_on(equal(count, 1, f"number of variables {count} == 1"), ctx.where)
-    return mv.reshape(result, ()) if single else result
-
-
-def _freedom(bias: bool, ddof: Any) -> int:
-    """Return the number that is subtracted from the number of observations."""
-    if ddof is None:
-        return 0 if bias else 1
-    if ddof != int(ddof):
-        raise ArgumentError("cov", "ddof", f"is {ddof}", "pass an integer")
-    return ddof
-
-
-def _as_rows(x: Any, rowvar: bool) -> Any:
-    """Return variables as rows; a vector is one variable."""
-    if x.ndim > 2:
-        raise ArgumentError("cov", "m", "has more than 2 dimensions", "pass a vector or a matrix")
-    if x.ndim < 2:
-        return mv.reshape(x, (1, count_along(x)))
-    return x if rowvar else mv.transpose(x)
+    return covariance.cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype)
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     """Return the correlation coefficients of variables, which are the rows of x (the columns without `rowvar`).
 
-    y adds variables. The result is limited to [-1, 1] for real variables, and a scalar for one variable.
+    y adds variables. Real and imaginary parts are limited to [-1, 1]. One variable gives a scalar.
     """
     if not is_traced(x, y):
         return np.corrcoef(x, y, rowvar, dtype=dtype)
-    c = cov(x, y, rowvar, dtype=dtype)
-    if c.ndim == 0:
-        return ew.div(c, c)
-    diagonal = rd.reduce_sum(ew.select(identity_mask(sizes(c)), c, ew.lift(0, c)), (1,))
-    scale = ew.sqrt(ew.real(diagonal) if c.dtype.kind == "c" else diagonal)
-    scale = ew.convert(scale, c.dtype)
-    result = ew.div(ew.div(c, broadcast_back(scale, c, (1,))), broadcast_back(scale, c, (0,)))
-    return result if c.dtype.kind == "c" else ew.maximum(ew.minimum(result, ew.lift(1, result)), ew.lift(-1, result))
+    return covariance.corrcoef(x, y, rowvar, dtype)
 
 
 # -- integrals ---------------------------------------------------------------------------------------------------

@@ -147,6 +147,7 @@ if TYPE_CHECKING:
     from anyshape.inspect.explain import text as explain_text
     from anyshape.inspect.profile import data as profiles
     from anyshape.numpy import numpy_names as numpy_names
+    from anyshape.numpy.analysis import covariance as covariance
     from anyshape.numpy.arrays import concrete_views as concrete_views
     from anyshape.numpy.arrays import further as further
     from anyshape.numpy.arrays import python_slips as python_slips
@@ -181,6 +182,7 @@ else:
     one_variable = Package("anyshape.graph.prover.solvers.one_variable")  # of open claims about sizes
     sampled_points = Package("anyshape.graph.prover.solvers.sampled_points")
     small_sizes = Package("anyshape.graph.prover.solvers.small_sizes")
+    covariance = Package("anyshape.numpy.analysis.covariance")  # of traced variables
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
     further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
     values_of_sizes = Package("anyshape.numpy.sizes.values_of_sizes")  # of scalars such as 1 / n

@@ -67,7 +67,6 @@ WANTED = (
     D("np.pad", "UnsupportedFunctionError", "modes that compute statistics are not padded"),
     D(r"x\.(var|std).*(correction|mean)=", "^accepted", "methods take what functions take"),
     D("np.ix_", "a mask", "ix_ takes positions"),
-    D("np.cov", "weights are not supported", "covariances take no weights"),
     D(
         "np.average",
         "weights sum to zero|must be at least 1",
