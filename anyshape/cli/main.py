@@ -1,4 +1,4 @@
-"""Command line: anyshape demo | show | explain | profile | check | export | run."""
+"""Command line: anyshape demo | show | explain | profile | check | export | run | completion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from anyshape.cli import check_command, program_commands
+from anyshape.cli import check_command, completion, program_commands
 from anyshape.cli.explain_command import explain_report
 from anyshape.cli.load_target import (
     Arguments,
@@ -40,6 +40,7 @@ EPILOG = """examples:
   anyshape show anyshape.numpy:tile --shapes "n, 3; =k"
   anyshape export examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --out loss.anyshape
   anyshape run loss.anyshape arguments.npz --out results.npz
+  anyshape completion bash >> ~/.bashrc
   anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
 """
 
@@ -54,6 +55,7 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return 0, or 1 if a check failed, or 2 for a mistake on the command line."""
     parser = _parser()
+    completion.answer(parser)
     options, rest = parser.parse_known_args(argv)
     if options.command is None and not rest:
         parser.print_help()
@@ -141,6 +143,9 @@ def _add_files(commands: Any) -> None:
     ran.add_argument("--out", metavar="FILE", help="write the results to a .npy or .npz (without it they are printed)")
     _add_json(ran)
     ran.set_defaults(run=_run)
+    completed = commands.add_parser("completion", help="print the script by which a shell completes this command")
+    completed.add_argument("shell", choices=completion.SHELLS)
+    completed.set_defaults(run=_completion)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
@@ -234,6 +239,11 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
         _print_json({path: x.tolist() for path, x in results.items()})
     elif options.out is None:
         print(program_commands.results_text(results))
+    return 0
+
+
+def _completion(options: argparse.Namespace, rest: list[str]) -> int:
+    print(completion.script(options.shell))
     return 0
 
 

@@ -116,6 +116,7 @@ scipy_stats = Package("scipy.stats")
 decimal = Package("decimal")  # decimals among arguments and captured values
 queue = Package("queue")  # runs that wait for threads: made with the first thread
 html = Package("html")  # escapes of pages; it loads the table of all named characters
+argcomplete = Package("argcomplete", extra="completion")  # of the command line in shells
 cloudpickle = Package("cloudpickle", extra="cluster")  # functions that no module has by name
 matplotlib_figure = Package("matplotlib.figure", extra="demo")
 rich_console = Package("rich.console", extra="demo")

@@ -1,6 +1,7 @@
 """The command line: what it prints, its exit codes, and mistakes told on one line."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -483,3 +484,31 @@ def test_a_page_that_profile_prints_is_alone_on_its_stream(run):
 def test_profile_says_what_a_function_raised(run):
     code, _, err = run("profile", "f:breaks", "--shapes", "n")
     assert code == 2 and "NameError" in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_printed(shell, capsys):
+    """The script names the command and the variable by which it asks."""
+    assert main.main(["completion", shell]) == 0
+    printed = capsys.readouterr().out
+    assert "anyshape" in printed and "_ARGCOMPLETE" in printed
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("anyshape ", "explain"),
+        ("anyshape pro", "profile"),
+        ("anyshape show --", "--html"),
+        ("anyshape completion ", "fish"),
+    ],
+)
+def test_a_shell_completes_commands_and_options(typed, expected):
+    """Variables ask, and descriptor 8 has the answer."""
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": typed, "COMP_POINT": str(len(typed)), "_ARGCOMPLETE_IFS": "\n"}
+    command = f"{sys.executable} -c 'from anyshape.cli import main; main.main()' 8>&1 9>/dev/null >/dev/null"
+    environment = {**os.environ, **asked}
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env=environment, cwd=ROOT, check=False
+    )
+    assert expected in done.stdout.split()
