@@ -105,6 +105,7 @@ scipy_interpolate = Package("scipy.interpolate")
 scipy_linalg = Package("scipy.linalg")
 scipy_ndimage = Package("scipy.ndimage")
 scipy_optimize = Package("scipy.optimize")
+scipy_windows = Package("scipy.signal.windows")
 scipy_signal = Package("scipy.signal")  # filters with feedback too
 scipy_sparse = Package("scipy.sparse")
 scipy_sparse_linalg = Package("scipy.sparse.linalg")

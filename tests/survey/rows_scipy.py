@@ -151,6 +151,7 @@ SIGNAL = {
     "coherence": f"F({_WAVE}, {_WAVE} ** 2, nperseg=8)[-1]",
     "istft": "F(A + 1j * B, nperseg=10)[-1]",
     "savgol_filter": "F(x, 5, 2)",
+    "get_window": "F(('general_gaussian', 1.5, s), x.shape[0])",
     "resample": "F(x, 9)",
     "upfirdn": "F(v, x, 2, 1)",
     "decimate": f"F({_WAVE}, 2)",

@@ -6,6 +6,7 @@ Concrete arguments go to SciPy itself. What has no counterpart here is SciPy's o
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
+from anyshape.scipy.signal import windows
 from anyshape.scipy.signal.convolving import convolve, convolve2d, correlate, correlate2d, fftconvolve, oaconvolve
 from anyshape.scipy.signal.filtering import (
     detrend,
@@ -41,15 +42,16 @@ from anyshape.scipy.signal.waveforms import (
     square,
     vectorstrength,
 )
+from anyshape.scipy.signal.windows import get_window
 from anyshape.support.packages import scipy_signal
 
 __all__ = [
     "argrelextrema", "argrelmax", "argrelmin", "chirp", "coherence", "convolve", "convolve2d", "correlate",
-    "correlate2d", "correlation_lags", "csd", "czt", "decimate", "deconvolve", "detrend", "fftconvolve", "filtfilt",
-    "find_peaks", "freqz", "freqz_sos", "freqz_zpk", "gausspulse", "hilbert", "istft", "lfilter", "lfilter_zi",
-    "lombscargle", "medfilt", "medfilt2d", "oaconvolve", "order_filter", "periodogram", "resample", "resample_poly",
-    "savgol_filter", "sawtooth", "sosfilt", "sosfilt_zi", "sosfiltfilt", "sosfreqz", "spectrogram", "square",
-    "stft", "upfirdn", "vectorstrength", "welch", "wiener", "zoom_fft",
+    "correlate2d", "correlation_lags", "csd", "czt", "decimate", "deconvolve", "detrend", "fftconvolve",
+    "filtfilt", "find_peaks", "freqz", "freqz_sos", "freqz_zpk", "gausspulse", "get_window", "hilbert", "istft",
+    "lfilter", "lfilter_zi", "lombscargle", "medfilt", "medfilt2d", "oaconvolve", "order_filter", "periodogram",
+    "resample", "resample_poly", "savgol_filter", "sawtooth", "sosfilt", "sosfilt_zi", "sosfiltfilt", "sosfreqz",
+    "spectrogram", "square", "stft", "upfirdn", "vectorstrength", "welch", "wiener", "windows", "zoom_fft",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_signal, "scipy.signal")

@@ -23,6 +23,7 @@ from anyshape.numpy.operands.promotion import (
 from anyshape.ops import indexing as ix
 from anyshape.scipy.signal.filtering import detrend as without_trend
 from anyshape.scipy.signal.filtering import extended
+from anyshape.scipy.signal.windows import get_window, has_formula
 from anyshape.support.packages import scipy_signal
 from anyshape.support.true_types import has_type
 
@@ -338,16 +339,10 @@ def coherence(
     return frequencies, xp.abs(pxy) ** 2 / pxx / pyy
 
 
-_COSINES = {"boxcar": (1.0,), "hann": (0.5, 0.5), "hamming": (0.54, 0.46), "blackman": (0.42, 0.5, 0.08)}
-
-
 def periodic_window(name: str, window: Any, n: Any) -> Any:
-    """Return a window of n points, which may be symbolic for sums of cosines; others fix the size."""
-    if has_type(window, str) and window in _COSINES:
-        angle = 2 * np.pi * xp.arange(n) / xp.maximum(n, 1)
-        return sum((-1) ** k * a * xp.cos(k * angle) for k, a in enumerate(_COSINES[window]))
+    """Return a window of n points, which may be symbolic for windows that have a formula; others fix the size."""
     if has_type(window, (str, tuple)):
-        return scipy_signal.get_window(window, static_int(n, name, "the number of samples"))
+        return get_window(window, n if has_formula(window) else static_int(n, name, "the number of samples"))
     return xp.asarray(window)
 
 
