@@ -456,7 +456,7 @@ class Program:
 
     def html(self) -> str:
         """Return a page of HTML that draws the program, with its conditions and costs."""
-        return draw_html.to_html(self.graph)
+        return draw_html.to_html(self)
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, for notebooks."""
@@ -465,7 +465,7 @@ class Program:
 
     def dot(self) -> str:
         """Return Graphviz source that draws the program."""
-        return draw_dot.to_dot(self.graph)
+        return draw_dot.to_dot(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute of this class. There are no others, as copies and pickles would lack them."""

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape import ShapeDtypeStruct, trace, value_and_grad
+from anyshape import ShapeDtypeStruct, jit, trace, value_and_grad
 from anyshape.cli import main
 from anyshape.errors import ShapeError
 from anyshape.graph.ir.graph import OPS, Graph, Node, Value
@@ -227,6 +227,33 @@ def test_programs_draw_and_count_themselves():
     program = traced(layer, "n, d", "d, k", "k")
     assert program.html() == to_html(program) and program.dot() == to_dot(program)
     assert program.cost() == cost(program)
+
+
+def test_results_have_the_names_under_which_the_user_returned_them():
+    def loss(p, x):
+        return np.mean((x @ p["w"] + p["b"]) ** 2)
+
+    def titles(function):
+        drawn = picture(
+            trace(function)({"b": ShapeDtypeStruct(""), "w": ShapeDtypeStruct("d")}, ShapeDtypeStruct("n, d"))
+        )
+        return [box.title for box in drawn.boxes if box.kind == "result"]
+
+    assert titles(value_and_grad(loss)) == ["value", "grad['b']", "grad['w']"]
+    assert titles(lambda p, x: {"loss": loss(p, x), "pair": (x, p["w"])}) == [
+        "result['loss']", "result['pair'][0]", "result['pair'][1]",
+    ]  # fmt: skip
+    assert titles(loss) == ["result"]
+
+
+def test_an_argument_that_is_written_is_a_result_by_its_name():
+    def write(x, y):
+        x[0] = y
+        return y * 2
+
+    f = jit(write)
+    f(np.ones(3), np.array(2.0))
+    assert [box.title for box in picture(f.programs()[0]).boxes if box.kind == "result"] == ["result", "x"]
 
 
 def test_the_page_shows_lines_sizes_and_costs():

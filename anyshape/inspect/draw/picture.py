@@ -82,12 +82,13 @@ def picture(program: Any) -> Picture:
     """Return the data of a drawing of a program or a graph."""
     graph: Graph = program if isinstance(program, Graph) else program.graph
     drawer = _Drawer(graph)
+    named = [] if isinstance(program, Graph) else [*result_names(graph.name, list(program.outputs)), *program.written]
     drawer.add_inputs()
     drawer.add_constants()
     costs = cost(graph)
     for node, node_cost in zip(graph.nodes, costs.nodes, strict=True):
         drawer.add_node(node, node_cost)
-    drawer.add_results()
+    drawer.add_results(named)
     return Picture(graph, tuple(drawer.boxes), tuple(drawer.edges), costs)
 
 
@@ -129,11 +130,20 @@ class _Drawer:
             sizes_only = port >= len(node.inputs)
             self.edges.append(Edge(self.maker[value], box.number, self.names[value], port, sizes_only))
 
-    def add_results(self) -> None:
+    def add_results(self, named: Sequence[str]) -> None:
         outputs = self.graph.outputs
-        for i, value in enumerate(outputs):
-            box = self.add("result", f"result {i}" if len(outputs) > 1 else "result", [value])
+        numbered = [f"result {i}" if len(outputs) > 1 else "result" for i in range(len(outputs))]
+        for title, value in zip(named if len(named) == len(outputs) else numbered, outputs, strict=True):
+            box = self.add("result", title, [value])
             self.edges.append(Edge(self.maker[value], box.number, self.names[value], 0))
+
+
+def result_names(name: str, paths: Sequence[str]) -> list[str]:
+    """Return the names of results from their paths: `value` and `grad['w']` for `value_and_grad`."""
+    if not name.startswith("value_and_grad("):
+        return list(paths)
+    words = ("result[0]", "value"), ("result[1]", "grad")
+    return [f"{word}{path.removeprefix(head)}" for path in paths for head, word in words if path.startswith(head)]
 
 
 def line_of(where: SourceLine | None) -> str:

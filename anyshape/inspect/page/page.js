@@ -162,6 +162,7 @@ for (const line of document.querySelectorAll("tr[data-box] a")) {
 
 // -- zoom, scroll, map
 
+const LEGIBLE = 0.6;  // scale below which texts of boxes are too small to read
 let scale = 1, dragged = false;
 const whole = {width: data.width, height: data.height};
 function zoom(to, x, y) {
@@ -180,6 +181,10 @@ function fit() {
   zoom(Math.min(scroll.clientWidth / whole.width, scroll.clientHeight / whole.height));
 }
 function fitWidth() { zoom(scroll.clientWidth / whole.width); }
+function fitAtFirst() {
+  const wide = Math.min(1, scroll.clientWidth / whole.width), all = Math.min(wide, scroll.clientHeight / whole.height);
+  zoom(all >= LEGIBLE ? all : Math.max(wide, LEGIBLE));  // a tall graph opens at its top, as wide as the window
+}
 function bring(i) {
   const at = box(i).getBoundingClientRect(), seen = scroll.getBoundingClientRect();
   scroll.scrollLeft += at.left + at.width / 2 - seen.left - seen.width / 2;
@@ -187,7 +192,7 @@ function bring(i) {
 }
 const map = document.getElementById("map"), view = document.getElementById("map-view");
 const tall = whole.height > 4 * whole.width;  // then the map is a strip along the side
-const small = Math.min(230 / whole.width, (tall ? Math.max(scroll.clientHeight - 60, 260) : 260) / whole.height);
+const small = Math.min(110 / whole.width, (tall ? Math.max(scroll.clientHeight - 20, 260) : 260) / whole.height);
 map.setAttribute("viewBox", `0 0 ${whole.width} ${whole.height}`);
 map.setAttribute("width", Math.max(26, whole.width * small));
 map.setAttribute("height", Math.max(26, whole.height * small));
@@ -205,7 +210,7 @@ function drawView() {
   const values = {x: (seen.left - at.left) / scale, y: (seen.top - at.top) / scale, width: scroll.clientWidth / scale, height: scroll.clientHeight / scale};
   for (const [k, v] of Object.entries(values)) view.setAttribute(k, v);
   const shown = values.width >= whole.width * 1.02 && values.height >= whole.height * 1.02;
-  map.style.display = shown ? "none" : "";
+  map.style.visibility = shown ? "hidden" : "";
 }
 function jump(e) {
   const at = map.getBoundingClientRect();
@@ -298,6 +303,8 @@ function recount() {
 inputs.forEach((input, i) => input.addEventListener("input", () => { sliders[i].value = input.value; recount(); }));
 sliders.forEach((slider, i) => slider.addEventListener("input", () => { inputs[i].value = slider.value; recount(); }));
 recount();
+fitAtFirst();
 const top_ = data.boxes.reduce((a, b, i) => (b.place[1] < data.boxes[a].place[1] ? i : a), 0);
-if (data.boxes.length) scroll.scrollLeft = data.boxes[top_].place[0] + data.boxes[top_].place[2] / 2 - scroll.clientWidth / 2;
+if (data.boxes.length) scroll.scrollLeft = (data.boxes[top_].place[0] + data.boxes[top_].place[2] / 2) * scale - scroll.clientWidth / 2;
+scroll.scrollTop = 0;
 drawView();
