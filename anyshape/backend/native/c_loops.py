@@ -10,7 +10,7 @@ from anyshape.backend.compiler.c_expressions import c_type
 from anyshape.backend.native.c_arrays import CArray
 from anyshape.backend.native.loop_nests import Loop, LoopNests, Nest
 from anyshape.backend.native.reductions import Reduction
-from anyshape.backend.native.statements import Map, Operand, Reduce, Statement, Store, Total, Value
+from anyshape.backend.native.statements import Gather, Map, Operand, Reduce, Statement, Store, Total, Value
 
 _NAMED_REDUCTIONS: dict[np.ufunc, str] = {np.maximum: "as_larger", np.minimum: "as_smaller"}  # in kernel_header.c
 
@@ -60,6 +60,8 @@ class NestSource:
     def _write(self, statement: Statement) -> None:
         if isinstance(statement, Map):
             self._map(statement)
+        elif isinstance(statement, Gather):
+            self._gather(statement)
         elif isinstance(statement, Reduce):
             self._reduce(statement)
         elif isinstance(statement, Total):
@@ -113,9 +115,34 @@ class NestSource:
         if statement.text.declines:
             self.lines.append(f"declined |= {statement.text.declines.format(*operands)};")
             self.clauses["reduction(|:declined)"] = None
+        self._computed(target)
+
+    def _computed(self, target: Value) -> None:
+        """Record that an element is in a local, and write it to its buffer."""
         self.computed.add(target.name)
         if not self.is_flat and self.nests.is_buffered(target):
             self.lines.append(f"b_{target.name}[{self._index(target)}] = {target.name};")
+
+    def _gather(self, statement: Gather) -> None:
+        """Write the read of an element at an index, which is known before the innermost loop.
+
+        Indices from the end are negative; others out of range decline.
+        """
+        target, array = statement.target, self.arrays["a", statement.array.slot]
+        row, index, size = f"w_{target.name}", self._element(statement.operand), f"{array.local}_->dims[0]"
+        outer = [f"j{loop.number} * {array.local}_{loop.number}" for loop in array.loops[1:-1]]
+        self.before.setdefault(len(self.loops) - 1, []).extend(
+            [
+                f"int64_t {row} = (int64_t)({index});",
+                f"{row} += {row} < 0 ? {size} : 0;",
+                f"declined |= ({row} < 0) | ({row} >= {size});",
+                f"{row} = ({row} < 0) | ({row} >= {size}) ? 0 : {row};",
+                array.pointer(f"p_{target.name}", [f"{row} * {array.local}_{array.loops[0].number}", *outer]),
+            ]
+        )
+        element = f"p_{target.name}[j{self.loops[-1].number}]"
+        self.lines.append(f"const {array.kind} {target.name} = {element};")
+        self._computed(target)
 
     def _reduce(self, statement: Reduce) -> None:
         """Write a reduction in a row: into a local where the innermost loops are reduced, else into a buffer."""

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from anyshape.backend.native.c_arrays import DECLINED, CArray
 from anyshape.backend.native.c_loops import NestSource, accumulated, starts_of
 from anyshape.backend.native.elementary import ELEMENTARY
-from anyshape.backend.native.loop_nests import loop_nests
-from anyshape.backend.native.statements import Axis, Map, Reduce, Statements, Total
+from anyshape.backend.native.loop_nests import Loop, loop_nests
+from anyshape.backend.native.statements import Axis, Gather, Map, Reduce, Statements, Total
 from anyshape.graph.sizes.expr import Size
 
 BLOCK = 1024  # elements whose sum has one accumulator of vectors; sums of blocks are added up
@@ -64,12 +64,7 @@ class _KernelSource:
 
     def write(self) -> KernelText:
         """Return the text, and what a caller passes."""
-        lines: list[str] = []
-        for position, array in enumerate((*self.reads, *self.writes, *self.totals), 1):
-            lines += array.reads(position, ["1" if axis is None else self._size(axis) for axis in array.value.axes])
-        lines += [f"if ({array.local}_->dims[0] < hi) return {DECLINED};" for array in self.rowed]
-        for loop in self.nests.loops:
-            lines.append(f"const int64_t m{loop.number} = {' * '.join(map(self._size, loop.axes))};")
+        lines = [*self._checks(), *[self._length(loop) for loop in self.nests.loops]]
         lines += self._variants()
         sizes = "".join([f", int64_t s{i}" for i in range(len(self.axes))])
         head = f"int64_t @name@(int64_t lo, int64_t hi, int64_t part, const char *arrays{sizes})"
@@ -83,6 +78,20 @@ class _KernelSource:
             tuple([array.value.slot for array in self.totals]),
             tuple([axis.size for axis in self.axes]),
         )
+
+    def _checks(self) -> list[str]:
+        """Return the lines that read the arrays, and decline other axes than these, or a choice among no rows."""
+        lines: list[str] = []
+        for position, array in enumerate((*self.reads, *self.writes, *self.totals), 1):
+            lines += array.reads(position, ["1" if axis is None else self._size(axis) for axis in array.value.axes])
+        gathered = {s.array.slot for s in self.group.statements if isinstance(s, Gather)}
+        tables = [array for array in self.reads if array.value.slot in gathered]
+        lines += [f"if ({array.local}_->dims[0] < hi) return {DECLINED};" for array in self.rowed]
+        return lines + [f"if (!{array.local}_->dims[0]) return {DECLINED};" for array in tables]
+
+    def _length(self, loop: Loop) -> str:
+        """Return the line that computes how many elements a loop has."""
+        return f"const int64_t m{loop.number} = {' * '.join(map(self._size, loop.axes))};"
 
     def _size(self, axis: Axis) -> str:
         """Return the parameter that has the size of a loop axis."""

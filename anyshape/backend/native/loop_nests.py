@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from anyshape.backend.compiler.c_expressions import c_type
 from anyshape.backend.native.statements import (
     Axis,
+    Gather,
     Map,
     NotExpressible,
     Operand,
@@ -58,7 +59,7 @@ class LoopNests:
 
     def buffers(self) -> list[tuple[Value, str]]:
         """Return the values that go through a buffer, each with the type of its elements in C."""
-        made = [s for nest in self.nests for s in nest.statements if isinstance(s, (Map, Reduce))]
+        made = [s for nest in self.nests for s in nest.statements if isinstance(s, (Map, Gather, Reduce))]
         kinds = [s.reduction.accumulator if isinstance(s, Reduce) else c_type(s.target.dtype) or "" for s in made]
         return [(s.target, kind) for s, kind in zip(made, kinds, strict=True) if self.is_buffered(s.target)]
 
@@ -131,13 +132,13 @@ class _Schedule:
             for operand in operands:
                 if isinstance(operand, Value) and not operand.slot and self.made[operand.name][0] != position:
                     self.result.buffered.add(operand.name)
-            if isinstance(statement, (Map, Reduce)):
+            if isinstance(statement, (Map, Gather, Reduce)):
                 self.made[statement.target.name] = position, isinstance(statement, Reduce)
 
     def _loops(self, statement: Statement, operands: Sequence[Operand]) -> tuple[Loop, ...]:
-        """Return the loops of a statement: of its operands, and of the array that it writes."""
+        """Return the loops of a statement: of its operands, and of the array that it reads at an index or writes."""
         values = [o for o in operands if isinstance(o, Value)]
-        values += [statement.target] if isinstance(statement, (Store, Total)) else []
+        values += [statement.target] if isinstance(statement, (Gather, Store, Total)) else []
         own = {loop.number for value in values for loop in self.result.loops_of(value)}
         return tuple([loop for loop in self.result.loops if loop.number in own])
 

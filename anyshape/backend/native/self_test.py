@@ -37,7 +37,7 @@ def disagreement(group: Group, writer: GroupSource, launcher: Callable[..., Any]
         with np.errstate(all="ignore"):
             try:
                 expected = _by_numpy(group, arrays, sizes)
-            except (ValueError, OverflowError):
+            except (ValueError, IndexError, OverflowError):
                 continue  # sizes that the plan's conditions exclude, or elements that NumPy refuses
             passed = [_value(group.rows, sizes), *[arrays[s] for s in writer.read], *_size_values(writer, sizes)]
             results = launcher(*passed)

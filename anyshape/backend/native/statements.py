@@ -25,6 +25,7 @@ from anyshape.backend.native.reductions import (
 )
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 
@@ -91,6 +92,15 @@ class Map:
 
 
 @dataclass(eq=False, slots=True)
+class Gather:
+    """Statement that reads an element of an array at a row by an index, and at the last loop axes of its target."""
+
+    target: Value
+    array: Value
+    operand: Operand
+
+
+@dataclass(eq=False, slots=True)
 class Reduce:
     """Statement that reduces an operand along some of its loop axes, within a row."""
 
@@ -116,7 +126,7 @@ class Store:
     operand: Operand
 
 
-Statement: TypeAlias = "Map | Reduce | Total | Store"
+Statement: TypeAlias = "Map | Gather | Reduce | Total | Store"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +263,7 @@ class _Translation:
             raise NotExpressible(f"{step.op} along an axis that was stretched")
 
     def _reduced(self, step: Step, dtype: np.dtype, value: Value, axes: Sequence[Axis | None]) -> Value:
-        target = self._new(dtype, axes)
-        self.statements.append(Reduce(target, self._reduction(step, dtype), value))
-        return target
+        return self.reduce(self._reduction(step, dtype), value, axes)
 
     def _reduction(self, step: Step, dtype: np.dtype) -> Reduction:
         reduction = reduction_of(step.op, dtype)
@@ -321,6 +329,19 @@ class _Translation:
         left = iter(axes)
         return self._renamed(x, [None if size == 1 else next(left) for size in sizes])
 
+    def _take(self, step: Step, dtype: np.dtype, x: Operand) -> Value:
+        """Write a choice of whole rows of an array that all rows of the group read."""
+        index = self.values[str(step.inputs[1])]
+        if dict(step.params)["axes"] != (0,) or not isinstance(x, Value) or not isinstance(index, Value):
+            raise NotExpressible("take along other axes than the first")
+        if not x.slot or x.varies or x.one_row or x.axes[:1] == (None,) or index.dtype == np.uint64:
+            raise NotExpressible(f"take of rows that are computed, or by {index.dtype}")
+        target = self._new(dtype, [*index.axes, *x.axes[1:]])
+        if not target.loop_axes() or target.axes[-1] is None or len(x.axes) == 1:
+            raise NotExpressible("take of single elements")
+        self.statements.append(Gather(target, x, index))
+        return target
+
     def _renamed(self, x: Value, axes: Sequence[Axis | None]) -> Value:
         """Return a value with other axes of size 1."""
         return Value(x.name, x.dtype, tuple(axes), x.varies, x.slot, x.one_row)
@@ -364,7 +385,9 @@ class _Translation:
         return target
 
     def reduce(self, reduction: Reduction, value: Value, axes: Sequence[Axis | None]) -> Value:
-        """Add a reduction that leaves these axes, and return its value."""
+        """Add a reduction that leaves these axes, and return its value. One element along the others is the result."""
+        if len([axis for axis in axes if axis is not None]) == len(value.loop_axes()):
+            return self._renamed(value, axes)
         target = self._new(value.dtype, axes)
         self.statements.append(Reduce(target, reduction, value))
         return target
@@ -392,6 +415,7 @@ _RULES: dict[Any, _Rule] = {
     rd.sum_to_op: _Translation._sum_to,
     rd.reduce_logsumexp_op: _Translation._logsumexp,
     rd.softmax_op: _Translation._softmax,
+    ix.take_op: _Translation._take,
     mv.broadcast_in_dim_op: _Translation._broadcast,
     mv.reshape_op: _Translation._reshape,
 }

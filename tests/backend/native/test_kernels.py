@@ -125,6 +125,38 @@ def test_patterns_of_broadcasts_and_mixed_precision():
     assert states(function) == ["compiled"]
 
 
+def test_rows_by_an_index():
+    def function(table, index, weights):
+        return np.sum(np.tanh(table[index]) * weights, axis=1), table[index] * 2 + 1
+
+    ours, theirs = compiled(function), anyshape.jit(function, optimize="now")
+    rng = numpy.random.default_rng(0)
+    table = rng.normal(size=(9, 5))
+    for n in SIZES:
+        index, weights = rng.integers(-9, 9, n), rng.normal(size=(n, 5))
+        for rows in (table, table.T[:, :5].copy().T[:9], table[::-1], table[:, ::-1]):
+            index = numpy.clip(index, -len(rows), len(rows) - 1)
+            for a, b in zip(ours(rows, index, weights), theirs(rows, index, weights), strict=True):
+                assert_near(a, b, 1e-12)
+    assert states(ours) == ["compiled"]
+    for wrong in (9, -10):
+        with pytest.raises(IndexError):
+            ours(table, numpy.array([0, wrong]), numpy.ones((2, 5)))
+    with pytest.raises(IndexError):
+        ours(table[:0], numpy.array([0, 0]), numpy.ones((2, 5)))
+    assert ours(table[:0], numpy.array([], int), numpy.ones((0, 5)))[1].shape == (0, 5)
+
+
+def test_reductions_of_one_element():
+    function = lambda x: (np.tanh(x) * x).sum(axis=1) + np.exp(x).max(axis=1)
+    x = numpy.linspace(-1, 1, 1500)[:, None]
+    ours = anyshape.jit(
+        function, optimize="now", compile="wait", dynamic_shapes={"x": (anyshape.AUTO, anyshape.STATIC)}
+    )
+    assert_near(ours(x), numpy.tanh(x[:, 0]) * x[:, 0] + numpy.exp(x[:, 0]), 1e-12)
+    assert states(ours) == ["compiled"]
+
+
 def test_arrays_of_any_strides():
     """A kernel declines strides that it cannot serve; then NumPy gives the result."""
     base = numpy.random.default_rng(0).normal(size=(40, 30, 2))
