@@ -3,7 +3,7 @@
 import numpy as np
 
 import anyshape
-from anyshape import ShapeDtypeStruct, errors
+from anyshape import ShapeDtypeStruct, cluster, errors
 from anyshape.backend.compiler.codegen.failures import error_translator
 from anyshape.backend.compiler.plan import Step
 from anyshape.ops.elementwise import add_op
@@ -111,6 +111,7 @@ MISTAKES = {
     "NegativeSizeError": lambda: anyshape.jit(lambda x, n: np.repeat(x * 2, n))(X, -2),
     "BranchMismatchError": lambda: anyshape.jit(lambda x: anyshape.cond(np.sum(x) > 0, np.sin, np.sum, x))(X),
     "CarryMismatchError": lambda: anyshape.jit(lambda x: anyshape.fori_loop(0, 3, lambda i, c: c > x, x))(X),
+    "ChunkError": lambda: cluster.chunked_sum(np.linalg.inv, over=0)([np.eye(2), np.zeros((2, 2))]),
 }
 CONTIGUITY = "axes 0 and 1 are not proved contiguous, which needs 1 == m*n"
 DEFECTS = {
@@ -119,6 +120,7 @@ DEFECTS = {
     ),
     "RunError": errors.RunError("take", "something went wrong", "report it", "user.py:7"),
     "MissingRuleError": errors.MissingRuleError("erfinv", "jvp", "autodiff/rules/special.py"),
+    "ClusterError": errors.ClusterError("workers", "workers ended 3 times in one pass", "look at their memory"),
     "MissingPackageError": errors.MissingPackageError("rich", "demo"),
     "IllegalGraphError": errors.IllegalGraphError("%3: f64[n] = add(%0, %2)", "reads %2 before it is made"),
     "RaggedBatchError": errors.RaggedBatchError("nonzero_each", {(0,): (2,), (1,): (3,)}, "user.py:7"),

@@ -15,6 +15,8 @@ from anyshape.errors.program_errors import (
     UnsupportedDynamicShapeError,
 )
 from anyshape.errors.run_errors import (
+    ChunkError,
+    ClusterError,
     GradientCheckError,
     MemoryLimitError,
     MetadataError,
@@ -71,6 +73,8 @@ __all__ = [
     "BranchMismatchError",
     "CarryMismatchError",
     "CheckError",
+    "ChunkError",
+    "ClusterError",
     "ConcretizationError",
     "ContradictionError",
     "CustomRuleError",

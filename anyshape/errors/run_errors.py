@@ -83,6 +83,52 @@ class MemoryLimitError(RunMemoryError):
         AnyshapeError.__init__(self, f"{program}: {problem}\n  {advice}")
 
 
+class ChunkError(AnyshapeError, RuntimeError):
+    """Raised where a function fails on one chunk of a cluster's data; the original is the `__cause__`, if it pickles.
+
+    - `function` is its name, `chunk` the number of the chunk from 0.
+    - `shapes` has a text for each array of the chunk, `error` the name of the exception's class, and `why` its text.
+    - `where` is the line that raised, `worker` the process, and `trace` the traceback as a text.
+    """
+
+    function: str
+    chunk: int
+    shapes: tuple[str, ...]
+    error: str
+    why: str
+    where: object
+    worker: str
+    trace: str
+
+    def __init__(
+        self, function: str, chunk: int, shapes: tuple[str, ...], error: str, why: str, where: object = None,
+        worker: str = "", trace: str = "",
+    ) -> None:  # fmt: skip
+        self.function, self.chunk, self.shapes, self.error, self.why = function, chunk, shapes, error, why
+        self.where, self.worker, self.trace = where, worker, trace
+        of = f" ({', '.join(shapes)})" if shapes else ""
+        reason = why.partition("\n")[0]
+        located = "" if where is None or str(where) in reason else messages.at(where)
+        advice = f"call {function} on this chunk alone; the attribute `trace` has the traceback of the worker"
+        super().__init__(f"{function}: chunk {chunk}{of} raised {error}: {reason}{located}\n  {advice}")
+
+
+class ClusterError(AnyshapeError, RuntimeError):
+    """Raised where workers or their scheduler cannot do what a pass over chunks needs.
+
+    `kind` is "versions", "package", "workers", "scheduler" or "data". `last` is the last iterate of a minimisation.
+    """
+
+    kind: str
+    problem: str
+    advice: str
+    last: object
+
+    def __init__(self, kind: str, problem: str, advice: str, last: object = None) -> None:
+        self.kind, self.problem, self.advice, self.last = kind, problem, advice, last
+        super().__init__(f"{problem}\n  {advice}")
+
+
 class MetadataError(AnyshapeError, RuntimeError):
     """Raised under ANYSHAPE_CHECK=1 for a value that contradicts its array type."""
 

@@ -115,10 +115,14 @@ scipy_distance = Package("scipy.spatial.distance")
 scipy_special = Package("scipy.special")
 scipy_stats = Package("scipy.stats")
 decimal = Package("decimal")  # decimals among arguments and captured values
+futures = Package("concurrent.futures")  # pools of processes and threads
+multiprocessing = Package("multiprocessing")
 queue = Package("queue")  # runs that wait for threads: made with the first thread
 html = Package("html")  # escapes of pages; it loads the table of all named characters
 argcomplete = Package("argcomplete", extra="completion")  # of the command line in shells
 cloudpickle = Package("cloudpickle", extra="cluster")  # functions that no module has by name
+distributed = Package("distributed", extra="cluster")  # clients of a cluster
+joblib = Package("joblib", extra="cluster")
 matplotlib_figure = Package("matplotlib.figure", extra="demo")
 rich_console = Package("rich.console", extra="demo")
 rich_markup = Package("rich.markup", extra="demo")

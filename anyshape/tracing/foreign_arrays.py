@@ -10,7 +10,9 @@ from anyshape.errors import ArgumentError
 from anyshape.support.true_types import has_type
 
 _TEXTS = (type, str, bytes, bytearray)
-_DASK = "call it for each block by map_blocks, or pass x.compute()"
+_DASK = (
+    "add it up over chunks by anyshape.cluster.chunked_sum, or call it by x.map_blocks: docs/howto/run_on_clusters.md"
+)
 
 
 def foreign_array(x: Any, path: str, function: str) -> np.ndarray | None:

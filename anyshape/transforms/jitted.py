@@ -289,6 +289,11 @@ class Jitted:
         entry, _ = self._entry_for(call, on_path=True)
         entry.program.optimise_flat(call.arrays)
 
+    def prepare(self, *args: Any, **kwargs: Any) -> bool:
+        """Trace the program for these arguments if it is missing; return whether other sizes may need another one."""
+        entry, _ = self._entry_for(self._read(args, kwargs))
+        return bool(entry.path or entry.program.guards or entry.program.trace.layouts)
+
     def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
         """Return a copy with only the program for these arguments, whose runs record their times in `timers`."""
         entry, _ = self._entry_for(self._read(args, kwargs), on_path=True)

@@ -758,6 +758,8 @@ INSTANCES = [
     errors.RunMemoryError("full", "no memory", "do this", AT),
     errors.RunLinAlgError("inv", "Singular matrix", "do this", AT),
     errors.MemoryLimitError("f", 800, 100, "8*n", {"n": 100}, AT),
+    errors.ChunkError("loss", 3, ("float64[2]",), "ValueError", "something", AT, "host:1", "Traceback"),
+    errors.ClusterError("workers", "workers ended", "do this"),
     errors.MissingPackageError("rich", "demo"),
     errors.MissingRuleError("foo", "jvp", "autodiff/rules/foo.py"),
     errors.IllegalGraphError("%1 = add(%0)", "reads %2 before it is made"),

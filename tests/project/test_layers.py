@@ -63,6 +63,7 @@ FLOORS = (
     "scipy/ndimage",
     "scipy",
     "optimize",
+    "cluster",
     "demo",
     "cli",
     "",

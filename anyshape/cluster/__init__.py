@@ -1,0 +1,26 @@
+"""Programs over chunks of unequal lengths, on Dask, joblib, processes, threads or in this process.
+
+No worker traces anything: the client sends the function with its programs, which serve chunks of every size.
+"""
+
+from anyshape.cluster.chunked import ChunkedSum, PassReport, WorkerReport, chunked_sum
+from anyshape.cluster.dask_executor import Dask
+from anyshape.cluster.executors import Executor, Joblib, Processes, Serial, Threads
+
+__all__ = [
+    "ChunkedSum",
+    "Dask",
+    "Executor",
+    "Joblib",
+    "PassReport",
+    "Processes",
+    "Serial",
+    "Threads",
+    "WorkerReport",
+    "chunked_sum",
+]
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

@@ -1,0 +1,281 @@
+"""Chunks of data, from everything that holds some: lists of arrays, Dask collections, xarray, futures, delayed values.
+
+A chunk is a list with one tree for each chunked argument. Its leaves are arrays, or stand for arrays that a worker has
+or computes: a `Lazy` value or a future of Dask.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from anyshape.errors import ArgumentError
+from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.packages import cloudpickle, distributed
+from anyshape.tracing.pytrees import flatten, unflatten
+
+_REMAPPED = 256  # files that one process keeps mapped
+
+
+def root_of(x: Any) -> str:
+    """Return the name of the package that defines the class of a value."""
+    return type(x).__module__.partition(".")[0]
+
+
+# -- what stands for an array
+
+
+class Lazy:
+    """Value that a worker computes where it needs it, from the pickle of a delayed value of Dask."""
+
+    __slots__ = ("data", "dtype", "shape")
+
+    def __init__(self, data: bytes, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None = None) -> None:
+        self.data, self.shape, self.dtype = data, shape, dtype
+
+    def __reduce__(self) -> Any:
+        return Lazy, (self.data, self.shape, self.dtype)
+
+    def value(self) -> Any:
+        """Compute the value in the calling thread."""
+        return pickle.loads(self.data).compute(scheduler="synchronous")
+
+
+class Held:
+    """Future of an array whose shape and dtype are known."""
+
+    __slots__ = ("client", "dtype", "future", "shape")
+
+    def __init__(self, future: Any, shape: tuple[Any, ...], dtype: np.dtype) -> None:
+        self.future, self.shape, self.dtype, self.client = future, shape, dtype, future.client
+
+
+def future_of(x: Any) -> Any:
+    """Return the future that a leaf of a chunk is, None for other leaves."""
+    x = x.future if isinstance(x, Held) else x
+    return x if root_of(x) == "distributed" else None
+
+
+class Mapped(NamedTuple):
+    """Reference to an array in a file of this machine, which other processes map and do not copy."""
+
+    file: str
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    order: Literal["C", "F"]
+    inode: int  # a file that another one replaces is another array
+
+    def value(self) -> np.ndarray:
+        """Return the read-only array in the file; the process keeps the latest ones mapped."""
+        with _LOCK:
+            array = _MAPPED.get(self)
+            if array is None:
+                array = np.memmap(self.file, self.dtype, "r", self.offset, self.shape, self.order)
+                _MAPPED[self] = array
+                while len(_MAPPED) > _REMAPPED:
+                    _MAPPED.popitem(last=False)
+        return array.view(np.ndarray)
+
+
+_LOCK = threading.Lock()
+_MAPPED: OrderedDict[Mapped, Any] = OrderedDict()
+
+
+def by_reference(x: Any) -> Any:
+    """Return a reference to an array whose memory is a mapped file, and other values as they are."""
+    if not isinstance(x, np.ndarray) or not x.size or not (x.flags.c_contiguous or x.flags.f_contiguous):
+        return x
+    whole: Any = x
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    if not isinstance(whole, np.memmap) or whole.mode == "c" or whole.filename is None:
+        return x
+    offset = whole.offset + x.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    return Mapped(
+        str(whole.filename),
+        offset,
+        x.shape,
+        x.dtype,
+        "C" if x.flags.c_contiguous else "F",
+        os.stat(whole.filename).st_ino,
+    )
+
+
+def value_of(x: Any) -> Any:
+    """Return the array that a leaf of a chunk stands for, or a tree of arrays that it computes."""
+    x = x.value() if isinstance(x, (Lazy, Mapped)) else x
+    return np.asarray(x) if root_of(x) in ("pandas", "xarray") else x
+
+
+def resolved(tree: Any) -> Any:
+    """Return a tree of a chunk with arrays in place of what stands for them."""
+    return mapped_leaves(value_of, tree)
+
+
+def mapped_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
+    """Return a tree with the results of a function for its leaves. References are leaves, though they are tuples."""
+    if isinstance(tree, (np.ndarray, Mapped, Lazy, Held)) or root_of(tree) in (
+        "pandas",
+        "xarray",
+        "distributed",
+        "dask",
+    ):
+        return function(tree)
+    if type(tree) in (list, tuple):
+        return type(tree)([mapped_leaves(function, x) for x in tree])
+    if type(tree) is dict:
+        return {key: mapped_leaves(function, x) for key, x in tree.items()}
+    leaves, structure = flatten(tree)
+    if len(leaves) == 1 and leaves[0] is tree:
+        return function(tree)
+    return unflatten(structure, [mapped_leaves(function, x) for x in leaves])
+
+
+# -- from an argument to chunks
+
+
+def chunks_of(argument: Any, path: str, function: str) -> list[Any]:
+    """Return the chunks of one argument in order; a dict of columns gives chunks that are dicts."""
+    if isinstance(argument, dict):
+        return _of_columns(argument, path, function)
+    rule = _RULES.get(root_of(argument))
+    if rule is not None:
+        return rule(argument, path, function)
+    if isinstance(argument, np.ndarray) and argument.ndim:
+        return [argument]
+    if isinstance(argument, (list, tuple)) and argument:
+        return [_one_chunk(x) for x in argument]
+    problem = "has no chunks" if isinstance(argument, (list, tuple)) else f"is of type {type(argument).__name__}"
+    advice = "pass a dask array, a list of arrays, a list of futures, or a list of delayed values"
+    raise ArgumentError(function, path, problem, advice)
+
+
+def _of_columns(argument: dict[Any, Any], path: str, function: str) -> list[Any]:
+    """Return the chunks of columns, each a dict."""
+    columns = {key: chunks_of(x, f"{path}[{key!r}]", function) for key, x in argument.items()}
+    counts = {key: len(column) for key, column in columns.items()}
+    if len(set(counts.values())) != 1:
+        raise ArgumentError(function, path, f"has columns of {counts} chunks", "give all columns the same chunks")
+    return [dict(zip(columns, parts)) for parts in zip(*columns.values())]
+
+
+def _one_chunk(x: Any) -> Any:
+    """Return an entry of a list of chunks; delayed values become lazy ones."""
+    return _lazy(x) if _is_delayed(x) else x
+
+
+def _is_delayed(x: Any) -> bool:
+    return root_of(x) == "dask" and any(c.__name__ == "Delayed" for c in type(x).__mro__)  # it has every attribute
+
+
+def _lazy(x: Any, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None = None) -> Any:
+    """Return the future of a delayed value that has one, else the value as one that workers compute."""
+    waiting = _futures_in(x)
+    if not waiting:
+        return Lazy(cloudpickle.dumps(x), shape, dtype)
+    own = [future for future in waiting if future.key == x.key]
+    future = own[0] if own else waiting[0].client.compute(x)
+    return future if shape is None or dtype is None else Held(future, shape, dtype)
+
+
+def _futures_in(x: Any) -> list[Any]:
+    """Return the futures that a collection of Dask depends on."""
+    return list(distributed.futures_of(x)) if hasattr(x, "__dask_graph__") else []
+
+
+def _of_dask(x: Any, path: str, function: str) -> list[Any]:
+    """Return the chunks of a dask array, or of a column or a frame, each with its shape where that is known."""
+    if _is_delayed(x):
+        return [_lazy(x)]
+    if not hasattr(x, "to_delayed"):
+        kind = type(x).__name__
+        raise ArgumentError(function, path, f"is a Dask {kind}, which has no rows", "pass an array or a column")
+    parts = np.asarray(x.to_delayed(), dtype=object)
+    held = {future.key: future for future in _futures_in(x)}
+    if not hasattr(x, "chunks"):
+        return [held.get(part.key) or _lazy(part) for part in parts.ravel()]
+    if any(len(sizes) > 1 for sizes in x.chunks[1:]):
+        problem = f"is chunked along other axes than the first: {x.numblocks} blocks"
+        raise ArgumentError(function, path, problem, f"pass {path}.rechunk({{axis: -1 for axis in range(1, x.ndim)}})")
+    rest = tuple(sizes[0] for sizes in x.chunks[1:])
+    chunks = zip(parts.ravel(), x.chunks[0])
+    return [
+        Held(held[part.key], (rows, *rest), x.dtype) if part.key in held else _lazy(part, (rows, *rest), x.dtype)
+        for part, rows in chunks
+    ]
+
+
+def _of_xarray(x: Any, path: str, function: str) -> list[Any]:
+    if not hasattr(x, "dtype"):
+        raise ArgumentError(function, path, f"is an xarray {type(x).__name__}", "pass one of its variables, or a dict")
+    return chunks_of(x.data, path, function)
+
+
+_RULES: dict[str, Callable[[Any, str, str], list[Any]]] = {
+    "dask": _of_dask,
+    "xarray": _of_xarray,
+    "distributed": lambda future, path, function: [future],
+}
+
+
+def same_chunks(chunks: Sequence[Sequence[Any]], paths: Sequence[str], function: str) -> list[list[Any]]:
+    """Return each chunk as the list of its arguments; raise ArgumentError if these have other chunks."""
+    counts = [len(column) for column in chunks]
+    for path, count in zip(paths, counts):
+        if count != counts[0]:
+            problem = f"has {count} chunks, and {paths[0]} has {counts[0]}"
+            raise ArgumentError(function, path, problem, "give both the same chunks along the first axis")
+    return [list(parts) for parts in zip(*chunks)]
+
+
+def known_rows(chunk: Sequence[Any], number: int, paths: Sequence[str], function: str) -> int | None:
+    """Return the rows of a chunk, None where only a worker knows; raise ArgumentError if its arguments differ."""
+    first: tuple[str, int] | None = None
+    for path, tree in zip(paths, chunk):
+        leaves: list[Any] = []
+        mapped_leaves(leaves.append, tree)
+        for x in leaves:
+            shape = getattr(x, "shape", None)
+            if not isinstance(shape, tuple) or not shape or shape[0] != shape[0]:
+                continue
+            if first is not None and int(shape[0]) != first[1]:
+                problem = f"has {int(shape[0])} rows in chunk {number}, and {first[0]} has {first[1]}"
+                advice = "give both the same chunks along the first axis, as by rechunk"
+                raise ArgumentError(function, path, problem, advice)
+            first = first or (path, int(shape[0]))
+    return None if first is None else first[1]
+
+
+# -- groups
+
+
+def groups_of(rows: Sequence[int | None], owners: Sequence[Any], tasks: int, workers: int) -> list[list[int]]:
+    """Return the chunks of each task, in order: chunks of one worker together, about equal in rows.
+
+    It depends on the rows, the owners and the counts alone. Chunks without an owner come in runs of neighbours.
+    """
+    known = [r for r in rows if r is not None]
+    usual = max(1, sum(known) // len(known)) if known else 1
+    weights = [usual if r is None else r for r in rows]
+    by_owner: dict[Any, list[int]] = {}
+    for i, owner in enumerate(owners):
+        by_owner.setdefault(owner, []).append(i)
+    groups = []
+    for owner, chunks in by_owner.items():
+        count = tasks if owner is None else max(1, tasks // max(1, workers))
+        groups += _runs(chunks, [weights[i] for i in chunks], count)
+    return sorted(groups)
+
+
+def _runs(chunks: list[int], weights: list[int], count: int) -> list[list[int]]:
+    """Return at most so many runs of chunks whose weights are about equal."""
+    ends = np.cumsum(np.maximum(weights, 1))  # a chunk without rows is a task's too
+    turn = ((ends - np.maximum(weights, 1) / 2) * count / ends[-1]).astype(int)
+    return [[chunk for chunk, t in zip(chunks, turn) if t == k] for k in range(count) if k in turn]

@@ -1,0 +1,205 @@
+"""Executor on a cluster of Dask: a few tasks for each worker with the chunks that it has, and sums as a tree there."""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from anyshape.cluster.chunks import future_of, mapped_leaves
+from anyshape.cluster.executors import dumped
+from anyshape.cluster.sums import PAIRS
+from anyshape.cluster.worker import Job, Outcome, Task, add_outcomes, failed, failure_of, run_task
+from anyshape.errors import ClusterError
+from anyshape.support.packages import distributed
+
+_INLINE = 1 << 16  # bytes of a job that go with each task; a larger one is sent to each worker once
+_FEW = 2 * PAIRS  # outcomes that the client adds up itself
+
+
+class Dask:
+    """Executor of a Dask cluster: of a client, of the address of a scheduler, or of the client that is active.
+
+    - `client` is a `distributed.Client`, an address such as "tcp://10.0.0.5:8786", or None.
+    - `threads` is the number of threads of BLAS and of anyshape in each task. Workers run a task in each of their
+      threads, so that the default of 1 uses what `nthreads` says.
+    - `retries` is how often a task runs again after its worker was lost, beside those that Dask allows.
+    """
+
+    travels = True
+    threads: int | None
+
+    def __init__(self, client: Any = None, threads: int = 1, *, retries: int = 2) -> None:
+        self._own = isinstance(client, str)
+        self.client = distributed.Client(client) if self._own else client or active_client()
+        self.threads, self.retries = threads, retries
+        self._owners: dict[tuple[str, ...], list[Any]] = {}
+
+    @property
+    def workers(self) -> int:
+        """Number of threads of all workers: each runs a task."""
+        with self._lost():
+            threads = sum(self.client.nthreads().values())
+        if threads:
+            return int(threads)
+        advice = "start workers, or wait for them with client.wait_for_workers(1)"
+        raise ClusterError("workers", f"the cluster at {self._address()} has no workers", advice)
+
+    def _address(self) -> str:
+        scheduler = getattr(self.client, "scheduler", None)
+        return getattr(scheduler, "address", None) or "an unknown address"
+
+    def put(self, chunks: Sequence[Any]) -> list[Any]:
+        """Return futures of the chunks, which are on workers from now on."""
+        with self._lost():
+            return list(self.client.scatter(list(chunks)))
+
+    def owners(self, chunks: Sequence[Sequence[Any]]) -> list[Any]:
+        """Return the worker of each chunk: that of its first future. The first answer for chunks holds for later ones.
+
+        So later passes add up in the same order, wherever Dask moves chunks meanwhile.
+        """
+        futures = [_futures(chunk) for chunk in chunks]
+        every = [future for of_chunk in futures for future in of_chunk]
+        if not every:
+            return [None] * len(chunks)
+        keys = tuple([future.key for future in every])
+        if keys not in self._owners:
+            with self._lost():
+                distributed.wait(every)
+                holders = self.client.who_has(every)
+            self._owners[keys] = [min(holders.get(of[0].key, ()), default=None) if of else None for of in futures]
+        return self._owners[keys]
+
+    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+        """Run tasks on the workers that have their chunks."""
+        waiting: list[Any] = []
+        with self._lost(waiting):
+            shared, run_id = self._shared(job), uuid.uuid4().hex[:12]
+            options = {"pure": False, "retries": self.retries}
+            for i, (numbers, parts, forced) in enumerate(tasks):
+                key = f"{job.name}-{run_id}-{i}"
+                waiting.append(
+                    self.client.submit(
+                        _run_parts, shared, numbers, mapped_leaves(_bare, parts), forced, key=key, **options
+                    )
+                )
+            ends = list(waiting)
+            while len(ends) > _FEW:
+                runs = [ends[i : i + PAIRS] for i in range(0, len(ends), PAIRS)]
+                ends = [
+                    self.client.submit(
+                        add_outcomes, job.name, run, key=f"{job.name}-sum-{run_id}-{len(ends)}-{i}", **options
+                    )
+                    for i, run in enumerate(runs)
+                ]
+                waiting += ends
+            return list(self.client.gather(ends))
+
+    def _shared(self, job: Job) -> Any:
+        """Return the pickle of a job, on every worker already if it is large."""
+        data = dumped(job)
+        return data if len(data) < _INLINE else self.client.scatter([data], broadcast=True, hash=False)[0]
+
+    def _lost(self, waiting: Sequence[Any] = ()) -> _Lost:
+        return _Lost(self, waiting)
+
+    def close(self) -> None:
+        """Close the client, if the executor has made it."""
+        if self._own:
+            self.client.close()
+
+    def __enter__(self) -> Dask:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class _Lost:
+    """Context that cancels tasks where waiting for them ends early, and names what the cluster has lost."""
+
+    def __init__(self, executor: Dask, waiting: Sequence[Any]) -> None:
+        self.executor, self.waiting = executor, waiting
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None or isinstance(error, ClusterError):
+            return
+        client = self.executor.client
+        is_closed = _is_closed(client)
+        if self.waiting and not is_closed:
+            client.cancel(list(self.waiting), force=True)
+        row = next((row for name, row in _PROBLEMS.items() if _is_named(error, name)), None)
+        if is_closed and isinstance(error, Exception):
+            row = _SCHEDULER
+        if row is not None:
+            problem = f"{row[1]}: {type(error).__name__}: {str(error).partition(chr(10))[0]:.200}"
+            raise ClusterError(row[0], problem.replace("{address}", self.executor._address()), row[2]) from error
+
+
+def _is_closed(client: Any) -> bool:
+    """Return whether a client has lost its scheduler."""
+    comm = getattr(client, "scheduler_comm", None)
+    return client.status in ("closed", "closing", "connecting") or comm is None or comm.closed()
+
+
+def _is_named(error: BaseException, name: str) -> bool:
+    return any(c.__name__ == name for c in type(error).__mro__)
+
+
+_SCHEDULER = (
+    "scheduler",
+    "the scheduler at {address} is gone",
+    "start it again, connect a new client and call again; a minimisation goes on from its file",
+)
+_PROBLEMS = {
+    "KilledWorker": ("workers", "workers ended while they ran a task", "look at their memory, and at their logs"),
+    "FutureCancelledError": (
+        "data",
+        "chunks were lost with their worker, and nothing can compute them again",
+        "keep chunks that can be read again, as dask.delayed(np.load)(path), or put them on the cluster again",
+    ),
+    "CancelledError": _SCHEDULER,
+    "CommClosedError": _SCHEDULER,
+    "TimeoutError": _SCHEDULER,
+    "ModuleNotFoundError": (
+        "package",
+        "workers lack a module",
+        "install the client's versions of anyshape and of your own modules on all workers",
+    ),
+}
+
+
+def _futures(tree: Any) -> list[Any]:
+    """Return the futures of a chunk, in order."""
+    leaves: list[Any] = []
+    mapped_leaves(leaves.append, list(tree))
+    return [future for x in leaves if (future := future_of(x)) is not None]
+
+
+def _bare(x: Any) -> Any:
+    """Return the future in a leaf of a chunk, other leaves as they are."""
+    future = future_of(x)
+    return x if future is None else future
+
+
+def _run_parts(job: Any, numbers: tuple[int, ...], chunks: list[Any], forced: bool) -> Outcome:
+    """Run a task on a worker: Dask puts values in place of futures in lists."""
+    try:
+        job = pickle.loads(job)
+    except Exception as error:
+        return failed(failure_of(error, -1, (), "load"))
+    return run_task(job, Task(numbers, chunks, forced))
+
+
+def active_client() -> Any:
+    """Return the client that is active; raise ClusterError if there is none."""
+    try:
+        return distributed.get_client()
+    except ValueError as error:
+        advice = "make one: client = distributed.Client(address), or a LocalCluster"
+        raise ClusterError("scheduler", "no client of Dask is active", advice) from error

@@ -1,0 +1,299 @@
+"""Executors: where the tasks of a pass run. Serial, threads, processes and joblib; `dask_executor` has Dask's.
+
+An executor runs tasks and returns their outcomes in the order of the tasks, or the sums of aligned runs of neighbours.
+So sums do not depend on which task ends first.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from anyshape.cluster.chunks import by_reference, future_of, mapped_leaves
+from anyshape.cluster.worker import Job, Outcome, Task, run_pickled, run_task
+from anyshape.errors import ClusterError
+from anyshape.support.packages import cloudpickle, futures, joblib, multiprocessing
+
+_ATTEMPTS = 3  # of a task whose worker ends
+
+
+class Executor(Protocol):
+    """Place where tasks run.
+
+    - `workers` is how many tasks run at once, and `travels` whether functions are pickled for them.
+    - `threads` is the number of threads of a task, None where the process decides.
+    """
+
+    travels: bool
+    threads: int | None
+
+    @property
+    def workers(self) -> int:
+        """Number of tasks that run at once."""
+
+    def put(self, chunks: Sequence[Any]) -> list[Any]:
+        """Return chunks that workers have from now on, for many passes."""
+        ...
+
+    def owners(self, chunks: Sequence[Sequence[Any]]) -> list[Any]:
+        """Return the worker that has each chunk, None for chunks that any worker can have."""
+        ...
+
+    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+        """Run tasks, and return their outcomes in order, or sums of aligned neighbours."""
+        ...
+
+    def close(self) -> None:
+        """End the workers that the executor has started, and remove its files."""
+        ...
+
+
+class Serial:
+    """Executor in the calling thread. Its sums are what all others give, for the same number of tasks.
+
+    >>> Serial().workers
+    1
+    """
+
+    travels: bool = False
+    threads: int | None = None
+    workers: int = 1
+
+    def put(self, chunks: Sequence[Any]) -> list[Any]:
+        """Return the chunks: the process has them."""
+        return list(chunks)
+
+    def owners(self, chunks: Sequence[Sequence[Any]]) -> list[Any]:
+        """Return None for each chunk."""
+        return [None] * len(chunks)
+
+    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+        """Run one task after another, until one fails."""
+        outcomes = []
+        for task in tasks:
+            outcomes.append(run_task(job, with_results(task)))
+            if outcomes[-1].failure is not None:
+                break
+        return outcomes
+
+    def close(self) -> None:
+        """Do nothing: there are no workers."""
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Threads(Serial):
+    """Executor of threads of this process: for functions that spend their time in NumPy, which releases the lock.
+
+    - `workers` is the number of threads, by default one for each core.
+    - `threads` is the number of threads of BLAS and of anyshape in each of them.
+    """
+
+    def __init__(self, workers: int | None = None, threads: int = 1) -> None:
+        self.workers, self.threads = workers or os.cpu_count() or 1, threads
+
+    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+        """Run tasks in a pool of threads."""
+        with futures.ThreadPoolExecutor(self.workers) as pool:
+            waiting = [pool.submit(run_task, job, with_results(task)) for task in tasks]
+            return _collected(waiting)
+
+
+class Processes(Serial):
+    """Executor of processes of this machine, by `concurrent.futures`. They start at the first pass and stay.
+
+    - `workers` is the number of processes, by default one for each core.
+    - `threads` is the number of threads of BLAS and of anyshape in each.
+    - `start` is "spawn" or "forkserver". With both, a script needs `if __name__ == "__main__":`.
+    - `pool` is a `ProcessPoolExecutor` of your own, which is not replaced where a worker ends.
+
+    Arrays travel with each task. `put` writes them to a file once, which all processes map.
+    """
+
+    travels = True
+
+    def __init__(self, workers: int | None = None, threads: int = 1, *, start: str = "spawn", pool: Any = None) -> None:
+        self.workers, self.threads = workers or os.cpu_count() or 1, threads
+        self._own, self._start, self._pool, self._files = pool is None, start, pool, Files()
+
+    def put(self, chunks: Sequence[Any]) -> list[Any]:
+        """Return the chunks as read-only arrays in a file, which processes map and do not copy."""
+        return self._files.put(chunks)
+
+    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+        """Run tasks in the processes; where one ends, start others and run what is missing."""
+        sent = pickles(job, tasks)
+        outcomes: list[Outcome | None] = [None] * len(tasks)
+        for _ in range(_ATTEMPTS):
+            missing = [i for i, outcome in enumerate(outcomes) if outcome is None]
+            try:
+                waiting = {i: self._started().submit(run_pickled, sent[i]) for i in missing}
+                _store(outcomes, waiting)
+            except futures.BrokenExecutor:
+                self._end()
+                if not self._own:
+                    break
+            ended = [outcome for outcome in outcomes if outcome is not None]
+            if len(ended) == len(tasks) or any(o.failure is not None for o in ended):
+                return ended
+        raise workers_ended(self._own)
+
+    def _started(self) -> Any:
+        if self._pool is None:
+            if not self._own:
+                raise workers_ended(self._own)
+            context = multiprocessing.get_context(self._start)
+            self._pool = futures.ProcessPoolExecutor(self.workers, context, initializer=ignore_interrupts)
+        return self._pool
+
+    def _end(self) -> None:
+        """End the pool with its workers."""
+        pool, self._pool = self._pool, None
+        if pool is not None and self._own:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def close(self) -> None:
+        """End the processes, if the executor has started them, and remove its files."""
+        self._end()
+        self._files.remove()
+
+
+class Joblib(Serial):
+    """Executor by joblib, with one of its backends: "loky" processes by default.
+
+    - `workers` is the number of processes, by default one for each core.
+    - `threads` is the number of threads of BLAS and of anyshape in each.
+    """
+
+    travels = True
+
+    def __init__(self, workers: int | None = None, threads: int = 1, *, backend: str = "loky") -> None:
+        self.workers, self.threads = workers or os.cpu_count() or 1, threads
+        self.backend, self._files = backend, Files()
+
+    def put(self, chunks: Sequence[Any]) -> list[Any]:
+        """Return the chunks as read-only arrays in a file, which processes map and do not copy."""
+        return self._files.put(chunks)
+
+    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+        """Run tasks by joblib; where a worker ends, run all again."""
+        calls = [joblib.delayed(run_pickled)(data) for data in pickles(job, tasks)]
+        for _ in range(_ATTEMPTS):
+            try:
+                return list(joblib.Parallel(self.workers, backend=self.backend, batch_size=1)(calls))
+            except futures.BrokenExecutor:  # loky starts others
+                continue
+        raise workers_ended(True)
+
+    def close(self) -> None:
+        """Remove the files of the executor; joblib ends idle processes itself."""
+        self._files.remove()
+
+
+# -- outcomes of futures
+
+
+def _collected(waiting: Sequence[Any]) -> list[Outcome]:
+    """Return the results of futures in order, until one has failed; cancel the others then, or at an interrupt."""
+    outcomes: list[Outcome | None] = [None] * len(waiting)
+    _store(outcomes, dict(enumerate(waiting)))
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _store(outcomes: list[Outcome | None], waiting: dict[int, Any]) -> None:
+    """Store the results of futures as they come, so that a worker that ends takes only its own task along."""
+    numbers = {future: i for i, future in waiting.items()}
+    try:
+        for future in futures.as_completed(numbers):
+            outcome = outcomes[numbers[future]] = future.result()
+            if outcome.failure is not None:
+                return
+    finally:
+        for future in numbers:
+            future.cancel()
+
+
+def workers_ended(own: bool) -> ClusterError:
+    """Return the error for processes that end whatever is tried."""
+    advice = "look at their memory: the system ends processes that take too much"
+    if not own:
+        advice = "make a new pool: this one is broken"
+    return ClusterError("workers", f"workers ended {_ATTEMPTS if own else 1} times in one pass", advice)
+
+
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C to the process that waits, which cancels what workers have not begun."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+# -- what travels
+
+
+def with_results(task: Task) -> Task:
+    """Return a task with values in place of futures of Dask, for executors that have none."""
+
+    def result(x: Any) -> Any:
+        future = future_of(x)
+        return x if future is None else future.result()
+
+    return task._replace(chunks=mapped_leaves(result, task.chunks))
+
+
+def pickles(job: Job, tasks: Sequence[Task]) -> list[bytes]:
+    """Return the pickle of each task with its job; arrays in mapped files go as references."""
+    job = job._replace(args=mapped_leaves(by_reference, job.args), kwargs=mapped_leaves(by_reference, job.kwargs))
+    tasks = [with_results(task) for task in tasks]
+    return [dumped((job, t._replace(chunks=mapped_leaves(by_reference, t.chunks)))) for t in tasks]
+
+
+def dumped(x: Any) -> bytes:
+    """Return the pickle of a value; by cloudpickle where classes of the script are in it."""
+    try:
+        data = pickle.dumps(x, protocol=pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        data = b"__main__"
+    by_value: Callable[..., bytes] = cloudpickle.dumps
+    return by_value(x) if b"__main__" in data else data
+
+
+class Files:
+    """Arrays in files of a temporary folder, which goes with the executor."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._count = 0
+        self._remove: Callable[[], Any] = lambda: None
+
+    def put(self, chunks: Sequence[Any]) -> list[Any]:
+        """Return chunks whose arrays are in a file that is mapped."""
+        if self._folder is None:
+            folder = tempfile.TemporaryDirectory(prefix="anyshape_", ignore_cleanup_errors=True)
+            self._folder = Path(folder.name)
+            self._remove = weakref.finalize(self, folder.cleanup)
+        return [mapped_leaves(self._array, chunk) for chunk in chunks]
+
+    def _array(self, x: Any) -> Any:
+        if not isinstance(x, np.ndarray) or not x.nbytes or x.dtype.hasobject or not x.ndim:
+            return x
+        assert self._folder is not None
+        path = self._folder / f"{self._count}.npy"
+        self._count += 1
+        np.save(path, x)
+        return np.load(path, mmap_mode="r")
+
+    def remove(self) -> None:
+        """Remove the files."""
+        self._remove()
+        self._folder = None

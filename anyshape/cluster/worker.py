@@ -1,0 +1,244 @@
+"""Work of one task: the sum of a function over some chunks, in the process that has them.
+
+A process loads a function once, by its digest. Whatever goes wrong comes back as data, so that no exception of a class
+that the client lacks is lost on the way.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anyshape.cluster.chunks import resolved
+from anyshape.cluster.limits import keep_freed_memory, limited_threads
+from anyshape.cluster.sums import Accumulator, Partial, add_pairs
+from anyshape.errors import ArgumentError
+from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.version import __version__
+from anyshape.tracing.pytrees import flatten
+
+VERSIONS = (__version__, np.__version__, sys.implementation.cache_tag or "")
+_LATEST = 64  # functions that a process keeps
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+class Job(NamedTuple):
+    """Part that all tasks of a pass share; `function` is None where its pickle travels."""
+
+    name: str
+    versions: tuple[str, ...]
+    digest: str
+    payload: bytes
+    function: Any
+    places: tuple[int | str, ...]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    weighted: bool
+    threads: int | None
+    client: int  # its process, which keeps its own memory settings
+
+
+class Task(NamedTuple):
+    """Numbers of the chunks of one task, and the chunks; with `forced`, chunks without rows count too."""
+
+    numbers: tuple[int, ...]
+    chunks: list[Any]
+    forced: bool = False
+
+
+class Work(NamedTuple):
+    """Report of a task: the process, its loads of the function, traces, threads, the rows of each chunk, seconds."""
+
+    worker: str
+    loads: int
+    traces: int
+    threads: int
+    rows: tuple[int, ...]
+    seconds: float
+
+
+class Failure(NamedTuple):
+    """Data of an exception that a chunk raised, or of a worker of other versions; `pickled` is the exception."""
+
+    chunk: int
+    shapes: tuple[str, ...]
+    error: str
+    why: str
+    where: str | None
+    worker: str
+    trace: str
+    pickled: bytes = b""
+
+
+class Outcome(NamedTuple):
+    """Result of tasks: their partial sum and reports, or the first failure."""
+
+    partial: Partial | None
+    works: tuple[Work, ...] = ()
+    failure: Failure | None = None
+
+
+def failed(failure: Failure) -> Outcome:
+    """Return the outcome of a task that failed."""
+    return Outcome(None, (), failure)
+
+
+# -- functions that a process has
+
+_LOCK = threading.Lock()
+_FUNCTIONS: OrderedDict[str, Any] = OrderedDict()
+_LOADS: dict[str, int] = {}
+
+
+def function_of(job: Job) -> Any:
+    """Return the function of a job, loaded at its first task in this process."""
+    if job.function is not None:
+        return job.function
+    with _LOCK:
+        function = _FUNCTIONS.get(job.digest)
+        if function is None:
+            function = _FUNCTIONS[job.digest] = pickle.loads(job.payload)
+            _LOADS[job.digest] = _LOADS.get(job.digest, 0) + 1
+            while len(_FUNCTIONS) > _LATEST:
+                _FUNCTIONS.popitem(last=False)
+        _FUNCTIONS.move_to_end(job.digest)
+    return function
+
+
+def traces_of(function: Any) -> int:
+    """Return how many traces a function has made in this process; a program makes none."""
+    info = getattr(function, "cache_info", None)
+    return 0 if info is None else int(info().traces)
+
+
+def worker_name() -> str:
+    """Return the name of this process: its machine and number."""
+    return f"{os.uname().nodename if hasattr(os, 'uname') else ''}:{os.getpid()}"
+
+
+# -- one task
+
+
+def run_task(job: Job, task: Task) -> Outcome:
+    """Return the sum over the chunks of a task, or its failure."""
+    if tuple(job.versions) != VERSIONS:
+        problem = f"has {_shown(VERSIONS)}, and the client has {_shown(job.versions)}"
+        return failed(Failure(-1, (), "versions", problem, None, worker_name(), ""))
+    is_own = os.getpid() != job.client
+    if is_own:
+        keep_freed_memory()
+    with limited_threads(job.threads):
+        return _run(job, task)
+
+
+def run_pickled(data: bytes) -> Outcome:
+    """Run the task of a pickle; one that cannot be loaded is a failure."""
+    try:
+        job, task = pickle.loads(data)
+    except Exception as error:
+        return failed(failure_of(error, -1, (), "load"))
+    return run_task(job, task)
+
+
+def _shown(versions: Sequence[str]) -> str:
+    return ", ".join(f"{name} {v}" for name, v in zip(("anyshape", "NumPy", "Python"), versions))
+
+
+def _run(job: Job, task: Task) -> Outcome:
+    start, sums, rows = time.perf_counter(), Accumulator(job.name, job.weighted), []
+    try:
+        function = function_of(job)
+        before = traces_of(function)
+    except Exception as error:
+        return failed(failure_of(error, -1, (), "load"))
+    for number, parts in zip(task.numbers, task.chunks):
+        chunk: Any = None
+        try:
+            chunk = [resolved(tree) for tree in parts]
+            count = rows_of(chunk, job)
+            rows.append(count)
+            if count or task.forced:
+                sums.add(called(function, job, chunk), count or 1)
+        except Exception as error:
+            return failed(failure_of(error, number, shapes_of(chunk)))
+        finally:
+            chunk = None  # its memory serves the next one
+    loads = _LOADS.get(job.digest, 0)
+    threads = limited_threads.current()
+    work = Work(worker_name(), loads, traces_of(function) - before, threads, tuple(rows), time.perf_counter() - start)
+    return Outcome(sums.partial(), (work,))
+
+
+def called(function: Callable[..., Any], job: Job, chunk: Sequence[Any]) -> Any:
+    """Call a function with the arguments that all chunks share, and one chunk's in their places."""
+    args, kwargs = list(job.args), dict(job.kwargs)
+    for at, part in zip(job.places, chunk):
+        if isinstance(at, int):
+            args[at] = part
+        else:
+            kwargs[at] = part
+    return function(*args, **kwargs)
+
+
+def rows_of(chunk: Sequence[Any], job: Job) -> int:
+    """Return the rows of a chunk; raise ArgumentError if its arrays differ in rows, or have no axis."""
+    counts = []
+    for x in flatten(chunk)[0]:
+        shape = np.shape(x)
+        if not shape:
+            problem = "holds a number, which has no rows"
+            raise ArgumentError(job.name, "a chunk", problem, "name only arguments with rows in `over`")
+        counts.append(shape[0])
+    if len(set(counts)) > 1:
+        problem = f"has arrays of {' and '.join(map(str, counts))} rows"
+        raise ArgumentError(job.name, "a chunk", problem, "give all arguments the same chunks along the first axis")
+    return int(counts[0]) if counts else 0
+
+
+def shapes_of(chunk: Any) -> tuple[str, ...]:
+    """Return a text for each array of a chunk: its dtype and shape."""
+    if chunk is None:
+        return ()
+    arrays = [np.asarray(x) for x in flatten(chunk)[0]]
+    return tuple([f"{x.dtype}{list(x.shape)}" for x in arrays])
+
+
+def failure_of(error: Exception, chunk: int, shapes: tuple[str, ...], kind: str = "") -> Failure:
+    """Return the data of an exception: its class, text, line of the user and traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    outside = [f for f in frames if not f.filename.startswith((_PACKAGE, "<"))]
+    line = f"{Path(outside[-1].filename).name}:{outside[-1].lineno}" if outside else None
+    where = getattr(error, "where", None)
+    text = "".join(traceback.format_exception(error))
+    shown = line if where is None else str(where)
+    name = kind or type(error).__name__
+    why = f"{type(error).__name__}: {error}" if kind else str(error)
+    return Failure(chunk, shapes, name, why, shown, worker_name(), text, _pickled(error))
+
+
+def _pickled(error: Exception) -> bytes:
+    """Return the pickle of an exception, empty where it does not come back as it was."""
+    try:
+        data = pickle.dumps(error)
+        return data if type(pickle.loads(data)) is type(error) else b""
+    except Exception:  # of whatever its class raises
+        return b""
+
+
+def add_outcomes(name: str, outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the sum of the outcomes of neighbouring tasks with all their reports, or the first failure."""
+    failures = [o.failure for o in outcomes if o.failure is not None]
+    if failures:
+        return failed(failures[0])
+    (partial,) = add_pairs(name, [o.partial for o in outcomes if o.partial is not None])
+    return Outcome(partial, tuple([work for o in outcomes for work in o.works]))
