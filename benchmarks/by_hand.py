@@ -178,6 +178,45 @@ def convolved(w: Any, x: Any) -> Any:
     return (y * y).sum(), (dw, dx)
 
 
+def pair_energy(x: Any) -> Any:
+    """Squared distances, with ones on the diagonal, and their inverses in place."""
+    apart = x[:, None, :] - x
+    inverse = np.einsum("ijk,ijk->ij", apart, apart)
+    np.fill_diagonal(inverse, 1)
+    np.divide(1, inverse, out=inverse)
+    cubes = inverse * inverse * inverse
+    slopes = cubes * cubes
+    slopes -= cubes
+    value = 2 * np.sum(slopes)
+    slopes *= -24
+    cubes *= 12
+    slopes -= cubes
+    slopes *= inverse
+    slopes *= 2
+    return value, np.einsum("ij,ijk->ik", slopes, apart)
+
+
+def likelihood(weights: Any, means: Any, scales: Any, x: Any) -> Any:
+    """The products with responsibilities by BLAS."""
+    inverse = np.exp(-scales)
+    z = x[:, None, :] - means
+    z *= inverse
+    scores = np.einsum("nkd,nkd->nk", z, z)
+    scores *= -0.5
+    scores += weights - np.sum(scales, axis=1)
+    most = np.max(scores, axis=1, keepdims=True)
+    scores -= most
+    np.exp(scores, out=scores)
+    sums = np.sum(scores, axis=1, keepdims=True)
+    shares = np.exp(weights - np.max(weights))
+    total = np.sum(shares)
+    value = len(x) * (np.log(total) + np.max(weights)) - np.sum(np.log(sums)) - np.sum(most)
+    scores /= sums
+    counts = np.sum(scores, axis=0)
+    first, second = np.einsum("nk,nkd->kd", scores, z), np.einsum("nk,nkd,nkd->kd", scores, z, z)
+    return value, (len(x) / total * shares - counts, -first * inverse, counts[:, None] - second)
+
+
 BY_HAND: dict[str, Callable[..., Any]] = {
     "attention": attention,
     "black_scholes": call_price,
@@ -190,4 +229,6 @@ BY_HAND: dict[str, Callable[..., Any]] = {
     "truncated": energy,
     "embedding": embedded,
     "rosenbrock": valley,
+    "pairs": pair_energy,
+    "mixture": likelihood,
 }

@@ -77,6 +77,14 @@ class Anyshape(Library):
         self.shape_constants.CACHE.clear()
 
 
+class Compiled(Anyshape):
+    """The same, with groups of steps built as machine code before their plan runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.anyshape.config.compile = "wait"
+
+
 class Autograd(Library):
     """A tape for each call."""
 
@@ -153,6 +161,8 @@ class Torch(Library):
             "ten": lambda x: (self.torch.sin(x) * x).sum(),
             "truncated": lambda x, k: (self.torch.sin(x[:k]) ** 2).sum(),
             "embedding": lambda weights, tokens, y: (weights[tokens] * y).sum(),
+            "pairs": self._pair_energy,
+            "mixture": self._likelihood,
             "rosenbrock": lambda x: (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(),
         } | dict.fromkeys(("mlp_small", "mlp_large", "softmax"), self._network)
 
@@ -187,6 +197,19 @@ class Torch(Library):
         root = sigma * torch.sqrt(t)
         d1 = (torch.log(s / k) + (0.03 + 0.5 * sigma**2) * t) / root
         return (s * torch.special.ndtr(d1) - k * torch.exp(-0.03 * t) * torch.special.ndtr(d1 - root)).sum()
+
+    def _pair_energy(self, x: Any) -> Any:
+        torch = self.torch
+        itself = torch.eye(len(x), dtype=torch.bool)
+        apart = x[:, None, :] - x[None, :, :]
+        squares = (apart * apart).sum(2).masked_fill(itself, 1.0)
+        inverse = 1 / (squares * squares * squares)
+        return (4 * (inverse * inverse - inverse)).masked_fill(itself, 0.0).sum() / 2
+
+    def _likelihood(self, weights: Any, means: Any, scales: Any, x: Any) -> Any:
+        z = (x[:, None, :] - means) * self.torch.exp(-scales)
+        scores = weights - scales.sum(1) - 0.5 * (z * z).sum(2)
+        return len(x) * self.torch.logsumexp(weights, 0) - self.torch.logsumexp(scores, 1).sum()
 
     def _chained(self, x: Any) -> Any:
         y = x
@@ -252,6 +275,7 @@ def _argnums(workload: Workload) -> int | tuple[int, ...]:
 LIBRARIES: dict[str, type[Library]] = {
     "numpy": ByHand,
     "anyshape": Anyshape,
+    "compiled": Compiled,
     "autograd": Autograd,
     "jax": Jax,
     "torch": Torch,

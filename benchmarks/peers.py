@@ -20,7 +20,7 @@ except ImportError:
     autograd = autograd_numpy = None
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = ("numpy", "anyshape")
+OURS = ("numpy", "anyshape", "compiled")
 MODULES = {"autograd": "autograd", "jax": "jax", "torch": "torch", "torch.compile": "torch", "pytensor": "pytensor"}
 PROBE = "import importlib.util, sys; print(*[n for n in sys.argv[1:] if importlib.util.find_spec(n) is not None])"
 
@@ -36,7 +36,7 @@ def interpreter(library: str = "") -> str:
 
 @cache
 def installed() -> tuple[str, ...]:
-    """Return the libraries to compare: NumPy written by hand, anyshape, and the installed peers."""
+    """Return the libraries to compare: NumPy written by hand, both tiers of anyshape, and the installed peers."""
     done = subprocess.run([interpreter(), "-c", PROBE, *MODULES.values()], check=True, capture_output=True, text=True)
     modules = done.stdout.split()
     return (*OURS, *[library for library, module in MODULES.items() if module in modules])

@@ -192,7 +192,7 @@ def _bytes(tree: Any) -> int:
 
 def judged(key: str, workload: Workload, measured: dict[str, Measured], versions: dict[str, str]) -> list[Result]:
     """Return a line for the ratio to hand-written NumPy, with all numbers, and one for each other limit."""
-    main = next((limit for limit in workload.limits if limit.of == "steady" and limit.to == "numpy"), None)
+    main = next((x for x in workload.limits if (x.of, x.to, x.by) == ("steady", "numpy", "anyshape")), None)
     libraries = {name: {"version": versions[name], **m.as_json()} for name, m in measured.items()}
     data = {"key": key, "title": workload.title, "libraries": libraries}
     ratio_by_hand = value_of(Limit(0), measured)
@@ -213,7 +213,7 @@ def _detail(measured: dict[str, Measured]) -> str:
 
 def value_of(limit: Limit, measured: dict[str, Measured]) -> float:
     """Return the number that the limit bounds; NaN if a library failed or is not installed."""
-    ours, other = measured.get("anyshape"), measured.get(limit.to or "anyshape")
+    ours, other = measured.get(limit.by), measured.get(limit.to or limit.by)
     if ours is None or other is None or ours.failed or other.failed:
         return np.nan
     if limit.of == "memory":
@@ -232,4 +232,6 @@ def _called(limit: Limit) -> str:
         return "bytes by byte of arguments and results, without tiles"
     if _alone(limit):
         return "first sweep, tracing included"
-    return f"{'first sweep ' if limit.of == 'first' else ''}/ {limit.to}"
+    tier = "" if limit.by == "anyshape" else f"{limit.by} "
+    other = "by hand" if limit.to == "numpy" else limit.to
+    return f"{tier}{'first sweep ' if limit.of == 'first' else ''}/ {other}"

@@ -21,7 +21,7 @@ from benchmarks.libraries import LIBRARIES
 from benchmarks.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
-REPORTING = ("numpy", "anyshape", "autograd")  # allocate through NumPy, which reports to tracemalloc
+REPORTING = ("numpy", "anyshape", "compiled", "autograd")  # allocate through NumPy, which reports to tracemalloc
 GRACE = 5.0  # seconds in which a process has to end
 
 
@@ -120,6 +120,7 @@ class Worker:
         counts = dict.fromkeys(("OMP_NUM_THREADS", "ANYSHAPE_NUM_THREADS"), str(threads))
         environment = {"OPENBLAS_NUM_THREADS": str(threads), **os.environ, **counts, "PYTHONPATH": str(ROOT)}
         environment |= {"TORCHINDUCTOR_CACHE_DIR": folder, "PYTENSOR_FLAGS": f"base_compiledir={folder}"}
+        environment["ANYSHAPE_KERNEL_CACHE"] = folder
         self.said = Path(folder, f"{name}.txt")
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(

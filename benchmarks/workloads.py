@@ -18,7 +18,7 @@ Arguments = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Limit:
-    """Upper bound of a measurement of anyshape.
+    """Upper bound of a measurement of anyshape, or of its tier `by` with machine code, "compiled".
 
     `of` is "steady", the time of a sweep, "first", the time of the first sweep with tracing and compiling, or "memory".
     `to` is the library whose time divides it. Without one it is in seconds. Memory is the growth of all arrays per byte
@@ -28,6 +28,7 @@ class Limit:
     at_most: float
     of: str = "steady"
     to: str | None = "numpy"
+    by: str = "anyshape"
 
 
 @dataclass(frozen=True)
@@ -238,30 +239,119 @@ def directions(scale: float, more: int) -> list[Arguments]:
     return [(rng.standard_normal(n), rng.standard_normal(n))]
 
 
+# -- pairs of particles, and mixtures ----------------------------------------------------------------------------
+
+
+def pair_energy(lib: Any, x: Any) -> Any:
+    """The Lennard-Jones energy of particles, over all pairs."""
+    np = lib.np
+    position = np.arange(x.shape[0])
+    itself = position[:, None] == position[None, :]
+    apart = x[:, None, :] - x[None, :, :]
+    squares = np.where(itself, 1.0, np.sum(apart * apart, axis=2))
+    inverse = 1 / (squares * squares * squares)
+    return np.sum(np.where(itself, 0.0, 4 * (inverse * inverse - inverse))) / 2
+
+
+def particles(scale: float, more: int) -> list[Arguments]:
+    """400 particles near the points of a grid."""
+    n, rng = max(2, int(400 * scale)) + more, np.random.default_rng(5)
+    side = int(np.ceil(n ** (1 / 3)))
+    grid = np.stack(np.unravel_index(np.arange(n), (side,) * 3), axis=1)
+    return [(1.1 * grid + rng.uniform(-0.1, 0.1, (n, 3)),)]
+
+
+def likelihood(lib: Any, weights: Any, means: Any, scales: Any, x: Any) -> Any:
+    """The negative log likelihood of a mixture of normal distributions, with logarithms of weights and of scales."""
+    np = lib.np
+    z = (x[:, None, :] - means) * np.exp(-scales)
+    scores = weights - np.sum(scales, axis=1) - 0.5 * np.sum(z * z, axis=2)
+    most, whole = np.max(scores, axis=1), np.max(weights)
+    total = np.log(np.sum(np.exp(weights - whole))) + whole
+    return x.shape[0] * total - np.sum(np.log(np.sum(np.exp(scores - most[:, None]), axis=1)) + most)
+
+
+def mixture(scale: float, more: int) -> list[Arguments]:
+    """Eight normal distributions in four dimensions, and 20,000 points."""
+    n, rng = max(2, int(20_000 * scale)) + more, np.random.default_rng(6)
+    params = rng.standard_normal(8), 2 * rng.standard_normal((8, 4)), 0.3 * rng.standard_normal((8, 4))
+    return [(*params, 2 * rng.standard_normal((n, 4)))]
+
+
 # The attention sweep is first: what a process loads when it is asked for the first time is part of a cold sweep.
 WORKLOADS = {
     "attention": Workload(
         "causal attention d = 64, 60 lengths",
         attention,
         sequences,
-        (Limit(0.75), Limit(0.25, "first", None), Limit(1 / 50, "first", "jax")),
+        (
+            Limit(0.75),
+            Limit(1.0, to="jax"),
+            Limit(0.25, "first", None),
+            Limit(1 / 50, "first", "jax"),
+            Limit(0.75, by="compiled"),
+        ),
     ),
     "black_scholes": Workload(
-        "Black-Scholes, n = 1e6", call_price, options, (Limit(0.55), Limit(0.7, to="jax")), (0, 1, 2, 3)
+        "Black-Scholes, n = 1e6",
+        call_price,
+        options,
+        (
+            Limit(0.5),
+            Limit(0.7, to="jax"),
+            Limit(0.15, by="compiled"),
+            Limit(0.3, to="torch.compile", by="compiled"),
+        ),
+        (0, 1, 2, 3),
     ),
     "convolution": Workload(
         "convolution 4 x 48 x 48, 8 to 16 channels", convolved, images, (Limit(1.0, to="torch"),), (0, 1)
     ),
     "chain": Workload(
-        "chain of 100 sin, mul, add, n = 1e6", chained, long_vector, (Limit(0.45), Limit(1.1, "memory", None))
+        "chain of 100 sin, mul, add, n = 1e6",
+        chained,
+        long_vector,
+        (
+            Limit(0.45),
+            Limit(1.0, to="jax"),
+            Limit(1.1, "memory", None),
+            Limit(0.3, to="jax", by="compiled"),
+            Limit(1.1, to="torch.compile", by="compiled"),
+        ),
     ),
     "mlp_small": Workload("MLP 64-64-10, batch 32", network, layers(64, 64, 10, batch=32), (Limit(1.2),)),
     "mlp_large": Workload(
-        "MLP 784-512-512-10, batch 512", network, layers(784, 512, 512, 10, batch=512), (Limit(1.0),)
+        "MLP 784-512-512-10, batch 512",
+        network,
+        layers(784, 512, 512, 10, batch=512),
+        (Limit(1.0), Limit(1.0, by="compiled")),
     ),
-    "ten": Workload("grad of sum(sin(x) * x), n = 10", waves, ten, (Limit(1.0, to="jax"),), computes="grad"),
-    "softmax": Workload("softmax regression 256 x 1000 x 200", network, layers(1000, 200, batch=256), (Limit(0.8),)),
-    "truncated": Workload("sum(sin(x[:k])**2), n = 1e5, 8 ends k", energy, truncated, (Limit(0.6),)),
-    "embedding": Workload("embedding, 3,000 of 20,000 x 64", embedded, table, (Limit(0.8),)),
+    "ten": Workload(
+        "grad of sum(sin(x) * x), n = 10",
+        waves,
+        ten,
+        (Limit(1.4), Limit(1.0, to="jax"), Limit(1.05, to="anyshape", by="compiled")),
+        computes="grad",
+    ),
+    "softmax": Workload(
+        "softmax regression 256 x 1000 x 200",
+        network,
+        layers(1000, 200, batch=256),
+        (Limit(0.8), Limit(0.75, by="compiled")),
+    ),
+    "truncated": Workload(
+        "sum(sin(x[:k])**2), n = 1e5, 8 ends k", energy, truncated, (Limit(0.6), Limit(0.15, by="compiled"))
+    ),
+    "embedding": Workload("embedding, 3,000 of 20,000 x 64", embedded, table, (Limit(0.8), Limit(0.8, by="compiled"))),
     "rosenbrock": Workload("hvp of Rosenbrock, n = 1,000", valley, directions, (Limit(1.3),), computes="hvp"),
+    "pairs": Workload(
+        "Lennard-Jones, n = 400", pair_energy, particles, (Limit(3.0, to="jax"), Limit(1.0, to="jax", by="compiled"))
+    ),
+    "mixture": Workload(
+        "mixture of normals, n = 20,000",
+        likelihood,
+        mixture,
+        (Limit(1.5, to="jax"), Limit(1.0, to="jax", by="compiled")),
+        (0, 1, 2),
+    ),
 }
