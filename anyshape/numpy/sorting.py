@@ -12,6 +12,7 @@ from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import (
+    as_traced,
     asarray,
     axes_of,
     axis_of,
@@ -30,6 +31,7 @@ from anyshape.numpy.operands.reduction_args import (
     restore_axes,
 )
 from anyshape.numpy.operands.signatures import publish
+from anyshape.numpy.statistics import aligned_weights
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
@@ -38,6 +40,7 @@ from anyshape.ops import sorting as so
 from anyshape.ops.control import check, warn_below
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import iota, size_value
+from anyshape.support.packages import quantile_methods
 from anyshape.support.true_types import has_type
 
 _FLOAT = np.dtype(np.float64)
@@ -168,16 +171,12 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     return restore_axes(_or_nan(middle, ordered), axes, bool(keepdims))
 
 
-_METHODS = (
-    "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf",
-    "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased",
-)  # fmt: skip
 _QUANTILE_DOC = """The result has the shape of q followed by the axes that stay. Integers become float64.
 `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
 A NaN among the elements gives NaN.
 
-With traced operands the method is "linear", and other methods, `weights` and `out` raise UnsupportedFunctionError.
-Each call requires at least one element."""
+Each call requires at least one element. All methods of NumPy are there. `weights` need `method="inverted_cdf"`, and
+have the shape of `a`, or one axis for each of the named ones. With traced operands `out` must be traced too."""
 
 
 def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
@@ -192,8 +191,8 @@ def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
             options = {"overwrite_input": overwrite_input, "method": method, "keepdims": keepdims, "weights": weights}
             return numpy_function(a, q, axis, out, **options)
         refuse_out(name, out)
-        if weights is not None or choice_of(name, "method", method, _METHODS) != "linear":
-            raise UnsupportedFunctionError(name, "an option of a traced array", "use method='linear'", user_line())
+        if weights is not None or method != "linear":
+            return _by_method(name, scale, a, q, axis, method, keepdims, weights)
         kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
         level = levels_of(name, q, kind, scale)
         whole = scale == 1 and level.dtype.kind in "biu"  # the least or the largest element, which may be an integer
@@ -207,6 +206,41 @@ def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
         return _interpolated(ordered, ew.div(level, ew.lift(scale, level)) if scale != 1 else level, axes, keepdims)
 
     return publish(function, name, __name__, f"{summary}\n\n{_QUANTILE_DOC}")
+
+
+def _by_method(
+    name: str, scale: float, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any
+) -> Any:  # fmt: skip
+    """Return quantiles by another method than "linear", or with weights."""
+    kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
+    level, dtype = method_operands(name, scale, q, kind, method, weights)
+    x = asarray(a, dtype)
+    lines, axes = merged_axes(name, x, axis)
+    context_of(name, x).require(at_least(sizes(lines)[-1], 1), "a quantile of nothing")
+    if weights is None:
+        ordered = so.sort(lines, lines.ndim - 1)
+        count = mv.broadcast_to(size_value(sizes(lines)[-1]), sizes(lines)[:-1])
+        result = quantile_methods.at_levels(ordered, count, level, method)
+    else:
+        result, ordered = quantile_methods.weighted(name, lines, weight_lines(name, x, weights, axis), level)
+    return _restored(result, ordered, level.ndim, axes, keepdims)
+
+
+def method_operands(name: str, scale: float, q: Any, kind: np.dtype, method: str, weights: Any) -> tuple[Any, np.dtype]:
+    """Return levels between 0 and 1, and the dtype that a method computes in: its own if it picks elements."""
+    quantile_methods.choose(name, method, weights)
+    level = levels_of(name, q, kind, scale)
+    if level.dtype.kind != "f":
+        level = ew.convert(level, _FLOAT)
+    picks = method in quantile_methods.PICKING
+    dtype = kind if picks else result_type(refuse_kinds(name, np.empty(0, kind), "b").dtype, level.dtype)
+    return ew.div(level, ew.lift(scale, level)) if scale != 1 else level, dtype
+
+
+def weight_lines(name: str, x: Any, weights: Any, axis: Any) -> Any:
+    """Return weights as lines along a last axis, as `merged_axes` does with the elements."""
+    aligned = aligned_weights(name, x, as_traced(asarray(weights)), axis, axes_of(axis, x.ndim, name))
+    return merged_axes(name, aligned, axis)[0]
 
 
 def levels_of(name: str, q: Any, kind: np.dtype, scale: float) -> Any:

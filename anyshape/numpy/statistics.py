@@ -239,7 +239,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         w = asarray(weights)
         dtype = result_type(x, w, *[_FLOAT] * (x.dtype.kind in "biu"))
         x = asarray(x, dtype)
-        own, w = asarray(w, dtype), _aligned_weights(x, asarray(w, dtype), axis, axes)
+        own, w = asarray(w, dtype), aligned_weights("average", x, asarray(w, dtype), axis, axes)
         total = restore_axes(sum_over(w, axes), axes, keepdims)
         sums = total if own.ndim == x.ndim else sum_over(own, tuple(range(own.ndim)))  # of weights that nothing has
         check(ew.ne(sums, ew.lift(0, sums)), "average: the weights sum to zero")
@@ -247,19 +247,19 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return (result, mv.broadcast_to(total, sizes(result))) if returned else result
 
 
-def _aligned_weights(x: Any, w: Any, axis: Any, axes: tuple[int, ...]) -> Any:
+def aligned_weights(name: str, x: Any, w: Any, axis: Any, axes: tuple[int, ...]) -> Any:
     """Return weights in the shape of x; weights for the averaged axes alone are repeated along the others."""
     if w.ndim == x.ndim and (w.ndim != 1 or axis is None):
-        ctx = context_of("average", x, w)
+        ctx = context_of(name, x, w)
         for m, n in zip(sizes(x), sizes(w), strict=True):
             ctx.require(equal(m, n), f"weights of size {n} for an axis of size {m}")
         return w
     if axis is None or w.ndim != len(axes):
         advice = "give one axis per axis of weights"
-        raise ArgumentError("average", "axis", "does not name the axes of the weights", advice)
-    named_axes = axes_of(axis, x.ndim, "average") if has_type(axis, int) else [a % x.ndim for a in axis]
+        raise ArgumentError(name, "axis", "does not name the axes of the weights", advice)
+    named_axes = axes_of(axis, x.ndim, name) if has_type(axis, int) else [a % x.ndim for a in axis]
     order = sorted(range(len(named_axes)), key=lambda i: named_axes[i])
-    ctx = context_of("average", x, w)
+    ctx = context_of(name, x, w)
     for a, n in zip(named_axes, sizes(w), strict=True):
         ctx.require(equal(sizes(x)[a], n), f"weights of size {n} for an axis of size {sizes(x)[a]}")
     return mv.broadcast_in_dim(mv.transpose(w, order), sizes(x), axes)

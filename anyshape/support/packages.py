@@ -154,6 +154,7 @@ if TYPE_CHECKING:
     from anyshape.inspect.profile import data as profiles
     from anyshape.numpy import numpy_names as numpy_names
     from anyshape.numpy.analysis import covariance as covariance
+    from anyshape.numpy.analysis import quantile_methods as quantile_methods
     from anyshape.numpy.arrays import concrete_views as concrete_views
     from anyshape.numpy.arrays import further as further
     from anyshape.numpy.arrays import python_slips as python_slips
@@ -189,6 +190,7 @@ else:
     sampled_points = Package("anyshape.graph.prover.solvers.sampled_points")
     small_sizes = Package("anyshape.graph.prover.solvers.small_sizes")
     covariance = Package("anyshape.numpy.analysis.covariance")  # of traced variables
+    quantile_methods = Package("anyshape.numpy.analysis.quantile_methods")  # all but "linear"
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
     further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
     values_of_sizes = Package("anyshape.numpy.sizes.values_of_sizes")  # of scalars such as 1 / n

@@ -36,8 +36,8 @@ def solve_triangular(a, b, *, upper, left=True, unitriangular=False):
 
 
 def add_product(x, product, beta, alpha):
-    """Add multiples."""
-    return beta * x + alpha * product
+    """Add multiples; a multiple of 0 is left out, also of NaN."""
+    return beta * x + alpha * product if beta else alpha * product
 
 
 def vector_norm(x, ord=2, axis=None, keepdims=False, dtype=None):
@@ -59,6 +59,21 @@ def tensordot(x, y, dims=2):
         pairs = zip(*dims, strict=True)
         skip(any(int(x.shape[j]) != int(y.shape[k]) for j, k in pairs), "PyTorch broadcasts summed axes of size 1")
     return np.tensordot(x, y, dims)
+
+
+def cosine_similarity(x, y, axis, eps):
+    """Return the cosines of the angles between vectors of one shape."""
+    skip(x.ndim == 0, "no axis")
+    x, y = np.broadcast_arrays(x, y)
+    lengths = [np.maximum(np.linalg.vector_norm(v, axis=axis), eps) for v in (x, y)]
+    return np.sum(x * y, axis) / (lengths[0] * lengths[1])
+
+
+def einsum(xs, formula):
+    """Add up products; NumPy has no sums over the axes of an ellipsis."""
+    operands, _, result = formula.partition("->")
+    skip("..." in operands and result and "..." not in result, "an ellipsis in operands alone")
+    return np.einsum(formula, *xs)
 
 
 def matrix_rank(x, hermitian=False, **options):
@@ -98,7 +113,7 @@ ALGEBRA = {
     "cross": lambda x, y, axis=-1: np.cross(x, y, axis=axis),
     "matrix_exp": sla.expm,
     "tensordot": tensordot,
-    "einsum": lambda xs, formula: np.einsum(formula, *xs),
+    "einsum": einsum,
     "addmm": lambda x, a, b, beta=1, alpha=1: add_product(x, a @ b, beta, alpha),
     "addmv": lambda x, a, b, beta=1, alpha=1: add_product(x, a @ b, beta, alpha),
     "addr": lambda x, a, b, beta=1, alpha=1: add_product(x, np.outer(a, b), beta, alpha),
@@ -107,10 +122,7 @@ ALGEBRA = {
     "cholesky_solve": lambda b, c, upper=False: sla.cho_solve((c, not upper), b),
     "cdist": lambda x, y, p=2.0, mode=None: cdist(x, y, p),
     "nn.functional.pdist": lambda x, p=2.0: distance.pdist(x, "minkowski", p=p) if p else skip(True, "p = 0"),
-    "nn.functional.cosine_similarity": lambda x, y, axis=1, eps=1e-8: (
-        np.sum(x * y, axis)
-        / (np.maximum(np.linalg.vector_norm(x, axis=axis), eps) * np.maximum(np.linalg.vector_norm(y, axis=axis), eps))
-    ),
+    "nn.functional.cosine_similarity": lambda x, y, axis=1, eps=1e-8: cosine_similarity(x, y, axis, eps),
 }
 
 
@@ -273,7 +285,9 @@ ACTIVATIONS = {
     "nn.functional.softsign": lambda x: x / (1 + np.abs(x)),
     "nn.functional.tanhshrink": lambda x: x - np.tanh(x),
     "nn.functional.mish": lambda x: x * np.tanh(np.logaddexp(x, 0.0)),
-    "nn.functional.softmin": lambda x, axis=None, dtype=None: sp.softmax(-x, axis) if x.ndim else skip(True, "no axis"),
+    "nn.functional.softmin": lambda x, axis=None, dtype=None: (
+        sp.softmax(-x, axis) if x.ndim and int(x.shape[axis]) else skip(True, "no axis, or no element")
+    ),
     "nn.functional.linear": lambda x, w, bias=None: x @ w.T if bias is None else x @ w.T + bias,
     "nn.functional.bilinear": lambda x, y, w, bias=None: (
         np.einsum("...i,kij,...j->...k", x, w, y) + (0 if bias is None else bias)

@@ -1,5 +1,7 @@
 """Helpers of the rows for `tests.external.opinfo`."""
 
+import anyshape.numpy as np
+
 
 class SkippedError(Exception):
     """Raised for a sample without counterpart."""
@@ -21,9 +23,19 @@ def renamed(namespace, pairs):
     return {theirs: getattr(namespace, ours) for theirs, ours in (pair.split("=") for pair in pairs.split())}
 
 
-def swapped(function):
-    """Return a row of a function whose order comes first here."""
-    return lambda x, n: function(n, x)
+def polynomial(function):
+    """Return a row of a polynomial: PyTorch rounds orders towards 0, and polynomials of orders below 0 are 0."""
+
+    def row(x, n):
+        order = np.trunc(n).astype(int)
+        return np.where(order < 0, 0.0, function(np.maximum(order, 0), x))
+
+    return row
+
+
+def of_list_or_array(function):
+    """Return a row of a function of an array or of many."""
+    return lambda x: function(*x) if isinstance(x, (tuple, list)) else function(x)
 
 
 def of_list(function):

@@ -11,10 +11,17 @@ import anyshape.scipy.integrate
 import anyshape.scipy.signal
 import anyshape.scipy.special as sp
 from tests.external.opinfo_algebra import ACTIVATIONS, ALGEBRA, FOURIER, WINDOWS
-from tests.external.opinfo_helpers import named, renamed, skip, swapped
+from tests.external.opinfo_helpers import named, polynomial, renamed, skip
 from tests.external.opinfo_shapes import INDEXING, SHAPES
 
 # -- elementwise
+
+
+def clipped(x, eps):
+    """Limit to the range from `eps` to 1 - `eps`; PyTorch prefers the lower limit where these cross."""
+    skip(eps is not None and eps > 0.5, "limits that cross")
+    return x if eps is None else np.clip(x, eps, 1 - eps)
+
 
 ELEMENTWISE = {
     **named(np, "abs acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh deg2rad exp exp2 expm1"),
@@ -49,7 +56,7 @@ ELEMENTWISE = {
     }[rounding_mode](x / y),
     "frac": lambda x: x - np.trunc(x),
     "lerp": lambda x, y, weight: x + weight * (y - x),
-    "logit": lambda x, eps=None: sp.logit(x if eps is None else np.clip(x, eps, 1 - eps)),
+    "logit": lambda x, eps=None: sp.logit(clipped(x, eps)),
     "round": lambda x, decimals=0: np.round(x, decimals),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "nan_to_num": np.nan_to_num,
@@ -68,7 +75,7 @@ ELEMENTWISE = {
     "polar": lambda x, y: x * np.exp(1j * y),
     "dist": lambda x, y, p=2: np.linalg.norm(np.ravel(x - y), p),
     **{
-        f"special.{theirs}": swapped(getattr(sp, ours))
+        f"special.{theirs}": polynomial(getattr(sp, ours))
         for theirs, ours in {
             "chebyshev_polynomial_t": "eval_chebyt",
             "chebyshev_polynomial_u": "eval_chebyu",
@@ -118,6 +125,16 @@ def quantile(function):
     return row
 
 
+def shares(function):
+    """Return a row of `softmax` or its logarithm, which SciPy refuses for no elements."""
+
+    def row(x, axis, dtype=None):
+        skip(not x.ndim or not int(x.shape[axis]), "no axis, or no element")
+        return function(x, axis)
+
+    return row
+
+
 def cumulative(function):
     """Return a row of a running reduction."""
 
@@ -152,8 +169,8 @@ STATISTICS = {
     "cummax": cumulative(lambda x, axis: np.maximum.accumulate(x, axis)),
     "cummin": cumulative(lambda x, axis: np.minimum.accumulate(x, axis)),
     "logcumsumexp": cumulative(lambda x, axis: np.logaddexp.accumulate(x, axis)),
-    "softmax": lambda x, axis, dtype=None: sp.softmax(x, axis) if x.ndim else skip(True, "no axis"),
-    "log_softmax": lambda x, axis, dtype=None: sp.log_softmax(x, axis) if x.ndim else skip(True, "no axis"),
+    "softmax": shares(sp.softmax),
+    "log_softmax": shares(sp.log_softmax),
     "diff": lambda x, n=1, axis=-1, prepend=None, append=None: np.diff(
         x, n, axis, **{k: v for k, v in (("prepend", prepend), ("append", append)) if v is not None}
     ),
@@ -167,10 +184,14 @@ STATISTICS = {
     ),
     "gradient": lambda x, axis=None, spacing=None, edge_order=1: gradient(x, axis, spacing, edge_order),
     "histogram": lambda x, bins, range=None, weight=None, density=False: np.histogram(x, bins, range, density, weight),
-    "nn.functional.normalize": lambda x, p=2.0, axis=1, eps=1e-12: (
-        x / np.maximum(np.linalg.vector_norm(x, axis=axis, keepdims=True, ord=p), eps)
-    ),
+    "nn.functional.normalize": lambda x, p=2.0, axis=1, eps=1e-12: normalize(x, p, axis, eps),
 }
+
+
+def normalize(x, p, axis, eps):
+    """Divide vectors by their norms."""
+    skip(x.ndim == 0, "no axis")
+    return x / np.maximum(np.linalg.vector_norm(x, axis=axis, keepdims=True, ord=p), eps)
 
 
 def gradient(x, axis, spacing, edge_order):

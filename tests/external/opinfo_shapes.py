@@ -6,7 +6,7 @@ import numpy
 
 import anyshape.numpy as np
 import anyshape.scipy.linalg as sla
-from tests.external.opinfo_helpers import named, of_list, skip
+from tests.external.opinfo_helpers import named, of_list, of_list_or_array, skip
 
 # -- shapes
 
@@ -66,8 +66,15 @@ def squeeze(x, axis=None):
     return np.squeeze(x, axis)
 
 
+def concatenate(xs, axis=0):
+    """Join arrays; PyTorch leaves out vectors without elements."""
+    skip(any(x.ndim != xs[0].ndim for x in xs), "arrays of other ranks")
+    return np.concatenate(xs, axis)
+
+
 SHAPES = {
-    **named(np, "atleast_1d atleast_2d atleast_3d broadcast_to fliplr flipud ravel tril triu trace"),
+    **{name: of_list_or_array(getattr(np, name)) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
+    **named(np, "broadcast_to fliplr flipud ravel tril triu trace"),
     **named(np, "hsplit vsplit dsplit kron"),
     "diagflat": lambda x, offset=0: np.diagflat(x, offset),
     "argwhere": np.argwhere,
@@ -89,7 +96,7 @@ SHAPES = {
     "unsqueeze": np.expand_dims,
     "expand": expand,
     "broadcast_tensors": lambda *xs: np.broadcast_arrays(*xs),
-    "cat": lambda xs, axis=0: np.concatenate(xs, axis),
+    "cat": concatenate,
     "stack": lambda xs, axis=0: np.stack(xs, axis),
     "tile": np.tile,
     "repeat": lambda x, *reps: np.tile(x, reps[0] if reps and isinstance(reps[0], (tuple, list)) else reps),
@@ -151,7 +158,7 @@ def sort(x, axis=-1, descending=False, stable=False):
 
 def gather(x, axis, index):
     """Take along an axis, where the index may be shorter along the others."""
-    skip(x.ndim == 0 or index.ndim == 0, "no axis")
+    skip(x.ndim == 0 or index.ndim != x.ndim, "no axis, or an index without elements of another rank")
     part = tuple(slice(None) if k == axis % x.ndim else slice(n) for k, n in enumerate(index.shape))
     return np.take_along_axis(x[part], index, axis)
 

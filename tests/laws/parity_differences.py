@@ -60,7 +60,6 @@ WANTED = (
     D(r"linalg.eig(vals)?\(", "^dtype", "eigenvalues are complex: whether an imaginary part is left depends on values"),
     D("linalg.lstsq", "sign of zero", "the solution is a product with the pseudo-inverse"),
     D("trim_zeros", "UnsupportedFunctionError", "zeros are trimmed from vectors"),
-    D("quantile|percentile", "an option of a traced array", "the method of quantiles is linear"),
     D("searchsorted", "option 'sorter'", "sort the array before"),
     D("vecdot|matvec|vecmat|matmul", "option '(keepdims|axes)'", "products take no further options"),
     D("clip", "out and ufunc options", "clip takes no ufunc options"),

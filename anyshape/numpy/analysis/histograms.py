@@ -13,6 +13,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes import expr
 from anyshape.numpy import creation, indexing, reduction, sorting
+from anyshape.numpy.analysis.quantile_methods import at_levels, weighted
 from anyshape.numpy.elementwise import logical_not
 from anyshape.numpy.movement import broadcast_arrays, ravel, slice_axis
 from anyshape.numpy.operands.memory import writes_out
@@ -289,37 +290,20 @@ def _nan_quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
         kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
         if kind.kind != "f":
             return plain(a, q, axis, None, False, method, keepdims is True, weights=weights)
-        if weights is not None or method != "linear":
-            raise UnsupportedFunctionError(name, "an option of a traced array", "use method='linear'", user_line())
-        level = sorting.levels_of(name, q, kind, scale)
-        dtype = result_type(kind, level.dtype)
-        level = ew.convert(level, dtype)
-        level = ew.div(level, ew.lift(scale, level)) if scale != 1 else level
-        return _interpolated(_valid_first(name, a, axis, dtype), level, keepdims is True)
+        level, dtype = sorting.method_operands(name, scale, q, kind, method, weights)
+        x = asarray(a, dtype)
+        ordered, count, axes = _valid_first(name, x, axis, dtype)
+        if weights is None:
+            result = at_levels(ordered, count, level, method)
+        else:
+            lines, _ = sorting.merged_axes(name, x, axis)
+            result, _ = weighted(name, lines, sorting.weight_lines(name, x, weights, axis), level, skip_nan=True)
+        empty = mv.broadcast_to(ew.eq(count, ew.lift(0, count)), sizes(result))
+        result = ew.select(empty, ew.lift(float("nan"), result), result)
+        return restore_axes(result, tuple([axis + level.ndim for axis in axes]), keepdims is True)
 
     doc = f"{summary}\n\nThe shape of q comes first. Where all elements are NaN the result is NaN, with a warning."
     return publish(function, name, __name__, doc)
-
-
-def _interpolated(lines: tuple[Any, Any, tuple[int, ...]], level: Any, keepdims: bool) -> Any:
-    """Return the values at levels between two elements of each line, interpolated linearly."""
-    ordered, count, axes = lines
-    rank, batch, levels = ordered.ndim - 1, sizes(count), ravel(level)
-    shape = (*batch, *sizes(levels))
-    last = mv.broadcast_in_dim(ew.sub(count, ew.lift(1, count)), shape, range(rank))
-    position = ew.mul(mv.broadcast_in_dim(levels, shape, (rank,)), ew.convert(last, level.dtype))
-    below = ew.floor(position)
-    low = ew.maximum(ew.convert(below, _POSITION), ew.lift(0, last))
-    high = ew.maximum(ew.minimum(ew.add(low, ew.lift(1, low)), last), ew.lift(0, last))
-    a, b = (indexing.take_along_axis(ordered, index, rank) for index in (low, high))
-    fraction = ew.sub(position, below)
-    gap = ew.sub(b, a)
-    rising = ew.add(a, ew.mul(gap, fraction))
-    falling = ew.sub(b, ew.mul(gap, ew.sub(ew.lift(1, fraction), fraction)))
-    result = ew.select(ew.ge(fraction, ew.lift(0.5, fraction)), falling, rising)
-    result = ew.select(ew.lt(last, ew.lift(0, last)), ew.lift(float("nan"), result), result)
-    front = mv.reshape(mv.move_axes(result, (rank,), (0,)), (*sizes(level), *batch))
-    return restore_axes(front, tuple([axis + level.ndim for axis in axes]), keepdims)
 
 
 nanquantile = _nan_quantile("nanquantile", 1, "Return the quantiles along axes at the levels q without NaNs.")

@@ -43,13 +43,14 @@ def lu(
 
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """Return the LU factors of square matrices in one array, and the pivots of rows, for `lu_solve`.
+    """Return the LU factors of matrices (..., m, n) in one array, and the pivots of rows; `lu_solve` takes square ones.
 
-    A singular matrix has factors with a zero on the diagonal, which no equation can be solved with.
+    A singular matrix has factors with a zero on the diagonal, which no equation can be solved with. The derivative
+    needs a first square part of full rank.
     """
     if not is_traced(a):
         return scipy_linalg.lu_factor(a, overwrite_a, check_finite)
-    return ls.lu(as_squares("lu_factor", a))
+    return ls.lu(as_matrices("lu_factor", a))
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:

@@ -130,6 +130,11 @@ CASES = {
     "eig_banded": (lambda la, ab: np.abs(la.eig_banded(ab)[1]) + la.eigvals_banded(ab), apart),
     "eig_banded lower": (lambda la, ab: la.eig_banded(ab, lower=True)[0], apart),
     "rq": (lambda la, a: la.rq(a)[0] + la.rq(a)[1], square),
+    "lu_factor of high matrices": (
+        lambda la, a: la.lu_factor(a)[0],
+        lambda n: np.vstack([9 * square(n), square(n, 2)]),
+    ),
+    "lu_factor of wide matrices": (lambda la, a: la.lu_factor(a)[0], lambda n: np.hstack([square(n), square(n, 2)])),
     "rq economic": (lambda la, a: la.rq(a, mode="economic")[1], lambda n: np.hstack([square(n), square(n, 2)])),
     "rq of wide matrices": (lambda la, a: la.rq(a, mode="r"), lambda n: np.hstack([square(n), square(n, 2)])),
     "rq of high matrices": (lambda la, a: la.rq(a)[0], lambda n: np.vstack([square(n), square(n, 2)])),
