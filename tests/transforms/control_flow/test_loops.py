@@ -185,6 +185,22 @@ def test_carries_that_broadcast(shapes):
 BROADCAST = jit(lambda a, b: fori_loop(0, 3, lambda i, c: c + b, a))
 
 
+def test_a_carry_of_two_sizes_keeps_the_size_of_one():
+    stacked = jit(lambda a, b: scan(lambda c, _: (np.sin(b), c), a * b, length=2))
+    last = jit(lambda a, b, n: fori_loop(0, n, lambda i, c: np.sin(b), a * b))
+    for size in 2, 5, 0, 1:
+        a, b = np.full(size, 2.0), np.full(size, 0.5)
+        for actual, expected in zip(stacked(a, b), (np.sin(b), np.stack([a * b, np.sin(b)])), strict=True):
+            np.testing.assert_array_equal(actual, expected)
+    for sizes in (2, 2), (5, 1), (1, 5), (0, 1):
+        a, b = np.full(sizes[0], 2.0), np.full(sizes[1], 0.5)
+        for trips in range(3):
+            np.testing.assert_array_equal(last(a, b, trips), np.sin(b) if trips else a * b)
+    assert (stacked.cache_info().traces, last.cache_info().traces) == (1, 2)
+    with pytest.raises(ShapeError, match="axis 0 of y changes size"):
+        stacked(np.ones(5), np.ones(1))
+
+
 @WRAPS
 def test_no_trips(wrap):
     last, (ys, zs) = wrap(lambda x: scan(lambda c, v: (c + v, (c * v, v)), x[0] if len(x) else np.zeros(2), x))(
