@@ -13,6 +13,7 @@ import platform
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -33,12 +34,16 @@ class BuildError(Exception):
 
 @functools.cache
 def compiler() -> tuple[str, ...]:
-    """Return the command of the compiler, from ANYSHAPE_CC or the search path; nothing if there is none."""
+    """Return the command of the compiler: of ANYSHAPE_CC, else one on the search path, else ziglang's, else nothing."""
     asked = os.environ.get("ANYSHAPE_CC", "").split()
     for command in [asked] if asked else [[name] for name in _CANDIDATES]:
         path = shutil.which(command[0])
         if path is not None:
             return path, *command[1:]
+    if not asked and any(
+        Path(folder, "ziglang", "__main__.py").is_file() for folder in sys.path
+    ):  # the extra `compile`
+        return sys.executable, "-m", "ziglang", "cc"
     return ()
 
 
@@ -75,7 +80,7 @@ def headers() -> str:
 def build(text: str) -> Path:
     """Return the shared object of a text, from the cache or built now. Raises BuildError."""
     if not compiler():
-        raise BuildError("there is no C compiler: cc, gcc or clang")
+        raise BuildError("there is no C compiler; pip install 'anyshape[compile]' brings one")
     key = hashlib.sha256("\n".join([_identity(), headers(), text]).encode()).hexdigest()[:32]
     folder = cache_folder()
     target = folder / f"{key}.so"

@@ -71,6 +71,22 @@ def test_without_a_compiler_numpy_serves(monkeypatch):
     served_by_numpy("there is no C compiler")
 
 
+def test_compilers_are_looked_for_in_order(monkeypatch, tmp_path):
+    monkeypatch.delenv("ANYSHAPE_CC", raising=False)
+    there = {"gcc": "/bin/gcc", "clang": "/bin/clang"}
+    monkeypatch.setattr(toolchain.shutil, "which", there.get)
+    (tmp_path / "ziglang").mkdir()
+    (tmp_path / "ziglang" / "__main__.py").write_text("")
+    monkeypatch.setattr(toolchain.sys, "path", [str(tmp_path)])
+    for expected in (("/bin/gcc",), ("/bin/clang",), (sys.executable, "-m", "ziglang", "cc")):
+        toolchain.compiler.cache_clear()
+        assert toolchain.compiler() == expected
+        there.pop(next(iter(there), ""), None)
+    monkeypatch.setattr(toolchain.sys, "path", [])
+    toolchain.compiler.cache_clear()
+    assert toolchain.compiler() == ()
+
+
 def test_a_compiler_that_fails(monkeypatch, tmp_path):
     script = tmp_path / "cc"
     script.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho broken >&2\nexit 1\n')
