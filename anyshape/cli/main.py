@@ -23,7 +23,6 @@ from anyshape.cli.profile_command import profile_report
 from anyshape.demo import train
 from anyshape.errors import AnyshapeError
 from anyshape.inspect.draw.dot import to_dot
-from anyshape.inspect.draw.html import to_html
 from anyshape.program.program import Program
 from anyshape.support.version import __version__
 from anyshape.tracing.trace import is_inexact
@@ -94,12 +93,14 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--grad", action="store_true", help="of its value and gradient")
     show.add_argument("--plan", action="store_true", help="print the plan that runs, not the graph")
     show.add_argument("--html", metavar="FILE", help="draw the graph, with what it relies on and costs, as one page")
+    show.add_argument("--beside", metavar="TARGET", help="with --html: compare with this function or saved program")
     show.add_argument("--dot", metavar="FILE", help="draw the graph as Graphviz source (-: print it)")
     _add_json(show)
     show.set_defaults(run=_show)
     explained = commands.add_parser("explain", help="say which programs sizes need, and what each relies on")
     _describe(explained)
     explained.add_argument("--grad", action="store_true", help="of its value and gradient")
+    explained.add_argument("--html", metavar="FILE", help="write it as one page (-: print it)")
     explained.add_argument("--sizes", default="0,1,2,5", help="tried for each unknown size (%(default)s)")
     _add_json(explained)
     explained.set_defaults(run=_explain)
@@ -169,8 +170,11 @@ def _demo(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _show(options: argparse.Namespace, rest: list[str]) -> int:
+    if options.beside is not None and options.html is None:
+        raise UsageError("--beside needs --html FILE, where the page that compares goes")
     program = _traced(options)
-    drawings = [(options.html, to_html), (options.dot, to_dot)]
+    other = None if options.beside is None else _traced(_at(options, options.beside))
+    drawings = [(options.html, lambda p: p.html(beside=other)), (options.dot, to_dot)]
     pages = [(path, draw(program)) for path, draw in drawings if path is not None]
     if options.json:
         _print_json(program_commands.described(program))
@@ -179,6 +183,11 @@ def _show(options: argparse.Namespace, rest: list[str]) -> int:
     for path, text in pages:
         write_text(path, text)
     return 0
+
+
+def _at(options: argparse.Namespace, target: str) -> argparse.Namespace:
+    """Return the options for another target."""
+    return argparse.Namespace(**{**vars(options), "target": target})
 
 
 def _traced(options: argparse.Namespace) -> Program:
@@ -210,9 +219,11 @@ def _described(options: argparse.Namespace) -> tuple[Callable[..., Any], Argumen
 
 def _explain(options: argparse.Namespace, rest: list[str]) -> int:
     report = explain_report(*_described(options), options.sizes, options.target)
+    if options.html is not None:
+        write_text(options.html, report.explanation.html())
     if options.json:
         _print_json(report.to_dict())
-    else:
+    elif options.html is None:
         print(report)
     return 0
 

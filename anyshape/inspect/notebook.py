@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from pathlib import Path
+from string import Template
 from typing import Any
 
 from anyshape.inspect.explain.model import Fact, ProgramTable, report
 
+_PAGE = Path(__file__).resolve().parent / "page"
 _SHOWN = 12  # lines of a text that an interpreter shows by itself
 _FRAME = '<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 1px solid #8884"></iframe>'
-_LIST = "margin: 0 0 0 1.5em; padding: 0; list-style: none; font-family: monospace; white-space: pre-wrap"
+_LIST = "margin: 0 0 0 1.5em; padding: 0; list-style: none; font-family: monospace"
 
 
 def framed(page: str, height: int = 480) -> str:
@@ -23,6 +26,16 @@ def first_lines(text: str, whole: str) -> str:
     lines = text.splitlines()
     left = len(lines) - _SHOWN
     return text if left <= 1 else "\n".join([*lines[:_SHOWN], f"... {left} more lines: {whole}"])
+
+
+def explanation_page(explanation: Any) -> str:
+    """Return an explanation as one self-contained page, of the same tree."""
+    colours = (_PAGE / "page.css").read_text(encoding="utf-8").partition("* {")[0]
+    return Template((_PAGE / "explain.html").read_text(encoding="utf-8")).substitute(
+        title=escape(explanation.name),
+        style=colours + (_PAGE / "explain.css").read_text(encoding="utf-8"),
+        tree=explanation_html(explanation),
+    )
 
 
 def explanation_html(explanation: Any) -> str:
@@ -59,5 +72,5 @@ def _items(facts: Sequence[Fact]) -> Iterator[str]:
         yield f'<ul style="{_LIST}">'
         for fact in facts:
             remark = f' <span style="color: #888"># {escape(fact.remark)}</span>' if fact.remark else ""
-            yield f"<li>{escape(fact.text)}{remark}</li>"
+            yield f'<li style="white-space: pre-wrap">{escape(fact.text)}{remark}</li>'
         yield "</ul>"

@@ -36,7 +36,7 @@ from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
 from anyshape.program.tiers import Tiers, mode_of
 from anyshape.program.written_arguments import ending, refuse_layouts, require_arrays, writing_back, written_inside
-from anyshape.support.packages import draw_dot, draw_html, notebook, program_file
+from anyshape.support.packages import draw_compare, draw_dot, draw_html, notebook, program_file
 from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
@@ -454,9 +454,9 @@ class Program:
         """
         program_file.save_trace(self.trace, self.graph, file)
 
-    def html(self) -> str:
-        """Return a page of HTML that draws the program, with its conditions and costs."""
-        return draw_html.to_html(self)
+    def html(self, beside: Program | Graph | None = None) -> str:
+        """Return a page that draws the program, with conditions and costs; with `beside`, one that compares the two."""
+        return draw_html.to_html(self) if beside is None else draw_compare.to_page(self, beside)
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, for notebooks."""

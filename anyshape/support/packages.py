@@ -147,6 +147,7 @@ if TYPE_CHECKING:
     from anyshape.graph.prover.solvers import sampled_points as sampled_points
     from anyshape.graph.prover.solvers import small_sizes as small_sizes
     from anyshape.inspect import notebook as notebook
+    from anyshape.inspect.draw import compare as draw_compare
     from anyshape.inspect.draw import dot as draw_dot
     from anyshape.inspect.draw import html as draw_html
     from anyshape.inspect.explain import table as explain_table
@@ -215,6 +216,7 @@ else:
     explain_text = Package("anyshape.inspect.explain.text")
     explain_table = Package("anyshape.inspect.explain.table")
     notebook = Package("anyshape.inspect.notebook")
+    draw_compare = Package("anyshape.inspect.draw.compare")
     draw_dot = Package("anyshape.inspect.draw.dot")
     draw_html = Package("anyshape.inspect.draw.html")
     profiler = Package("anyshape.transforms.profiler")

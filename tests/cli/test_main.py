@@ -104,6 +104,21 @@ def test_show_prints_the_gradient_in_all_float_arguments(run):
     assert out.splitlines()[0].endswith("-> (f64[], f64[n, k], f64[k, 3])")
 
 
+def test_show_compares_two_programs_on_a_page(run, tmp_path):
+    page, rest = tmp_path / "both.html", ("--shapes", "n", "--html")
+    assert run("show", "numpy:sin", "--beside", "numpy:cos", *rest, str(page))[0] == 0
+    text = page.read_text()
+    assert " = sin(" in text and " = cos(" in text
+    code, _, err = run("show", "numpy:sin", "--beside", "numpy:cos", "--shapes", "n")
+    assert code == 2 and "--beside needs --html FILE" in err
+
+
+def test_explain_writes_a_page(run, tmp_path):
+    page = tmp_path / "explained.html"
+    code, out, _ = run("explain", "numpy:sum", "--shapes", "n", "--html", str(page))
+    assert (code, out) == (0, "") and "program 1: sum" in page.read_text()
+
+
 def test_a_saved_program_is_shown_drawn_checked_and_explained(run, tmp_path):
     saved, page = str(tmp_path / "loss.anyshape"), tmp_path / "loss.html"
     export(lambda x: (np.sin(x) ** 2).sum())(ShapeDtypeStruct("n")).save(saved)

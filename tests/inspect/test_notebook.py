@@ -88,3 +88,15 @@ def test_an_error_names_the_cell(monkeypatch):
         exec(compile("def f(x):\n    return x + [1, 2] @ x", name, "exec"), scope)
         with pytest.raises(errors.AnyshapeError, match=f"at {label}"):
             jit(scope["f"])(np.ones(3))
+
+
+def test_an_explanation_is_a_page_that_loads_nothing(tmp_path):
+    def branch(x):
+        return np.sum(x) if x.shape[0] > 3 else np.max(x)
+
+    f = jit(branch)
+    f(np.ones(5))
+    f(np.ones(2))
+    page = f.explain().html()
+    assert page.startswith("<!doctype html>") and "default-src 'none'" in page and "<script" not in page
+    assert "program 2: branch" in page and "x.shape[0] &gt; 3" in page and "test_notebook.py" in page

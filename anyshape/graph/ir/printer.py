@@ -27,8 +27,8 @@ def _lines_of(graph: Any) -> list[str]:
     results = ", ".join(map(str, graph.results))
     lines = [f"{graph.name or 'program'}({arguments}) -> ({results})"]
     for value, array in graph.constants:
-        lines.append(f"{_INDENT}{names[value]}: {value.meta} = constant {_cut(array)}")
-    texts = [_node_text(node, names) for node in graph.nodes]
+        lines.append(f"{_INDENT}{names[value]}: {value.meta} = constant {short_text(array)}")
+    texts = [node_text(node, names) for node in graph.nodes]
     width = min(max(map(len, texts), default=0), _WIDEST)
     for text, node in zip(texts, graph.nodes, strict=True):
         lines.append(f"{_INDENT}{text:<{width}}  # {node.where}" if node.where is not None else f"{_INDENT}{text}")
@@ -50,10 +50,11 @@ def value_names(graph: Any) -> dict[Any, str]:
 def show_node(node: Any) -> str:
     """Return a node by itself, with process-wide value numbers: `%7: f64[n] = add(%5, %6)  # user.py:3`."""
     names = {v: f"%{v.id}" for v in (*node.operands, *node.outputs)}
-    return _node_text(node, names) + (f"  # {node.where}" if node.where is not None else "")
+    return node_text(node, names) + (f"  # {node.where}" if node.where is not None else "")
 
 
-def _node_text(node: Any, names: dict[Any, str]) -> str:
+def node_text(node: Any, names: dict[Any, str]) -> str:
+    """Return a node with these names of values, without its line."""
     outputs = ", ".join(f"{names[v]}: {v.meta}" for v in node.outputs)
     operands = ", ".join(names[v] for v in node.inputs)
     sources = f"; sizes of {', '.join(names[v] for v in node.sources)}" if node.sources else ""
@@ -70,7 +71,7 @@ def show_param(param: Any) -> str:
     return str(param)
 
 
-def _cut(array: Any) -> str:
+def short_text(array: Any) -> str:
     """Return an array as text on one line, with its end left out where it is long."""
     text = " ".join(str(array).split())
     return text if len(text) <= _LONGEST_CONSTANT else text[: _LONGEST_CONSTANT - 3] + "..."

@@ -288,6 +288,11 @@ class Explanation:
             "programs": [p.to_dict(reliances=reliances) for p in self.programs],
         }
 
+    def html(self) -> str:
+        """Return one self-contained page: a tree of programs to unfold, with the lines of the caller."""
+        page: str = notebook.explanation_page(self)
+        return page
+
     def __str__(self) -> str:
         return explain_text.explanation_text(self)
 
