@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.shapes.view_reshape import row_major
 from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import dynamic, indexing, joining, movement, reduction, sorting
 from anyshape.numpy.elementwise import logical_or, not_equal
 from anyshape.numpy.operands.memory import writes_out
@@ -21,6 +24,7 @@ from anyshape.numpy.operands.promotion import (
     choice_of,
     is_traced,
     new_shape,
+    shape_of,
     sizes,
     static_int,
 )
@@ -167,6 +171,55 @@ def sliding_window_view(
         array = mv.move_axes(array, (along + 1,), (array.ndim - 1,))
     read = lambda base: sliding_window_view(base, window_shape, axis)
     return mv.viewed(array.unshared(), base, read, None, ("sliding_window_view", lengths, tuple(axes)))
+
+
+def as_strided(
+    x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True, **options: Any
+) -> Any:
+    """Return the elements of an array, in C order, at steps in bytes along new axes; sizes may be symbolic.
+
+    A traced array has no gaps, and its first element is the first one of the result. Sizes and steps that would read
+    outside of it are a SizeMismatchError. The result is a read-only view: a write raises.
+    """
+    if not is_traced(x, shape, strides):
+        return np.lib.stride_tricks.as_strided(x, shape, strides, subok=subok, writeable=writeable, **options)
+    base = as_traced(x)
+    array = base.unshared()
+    new_sizes = sizes(array) if shape is None else new_shape(shape, "as_strided")
+    ctx = context_of("as_strided", array)
+    steps = _steps(ctx, array, strides)
+    if len(steps) != len(new_sizes):
+        raise ctx.fail(f"there are {len(new_sizes)} sizes and {len(steps)} strides", "give a stride for each size")
+    last = expr.total(expr.mul(expr.sub(n, 1), step) for n, step in zip(new_sizes, steps, strict=True))
+    count: Size = expr.add(last, 1)
+    for n in new_sizes:
+        count = expr.mul(count, expr.minimum(n, 1))
+    elements = numel(sizes(array))
+    ctx.require(at_least(elements, count), f"the strides reach over {count} elements, and the array has {elements}")
+    position = mv.broadcast_to(cr.size_value(0), new_sizes)
+    for axis, (n, step) in enumerate(zip(new_sizes, steps, strict=True)):
+        along = ew.mul(cr.iota(n), cr.size_value(step))
+        position = ew.add(position, mv.broadcast_in_dim(along, new_sizes, (axis,)))
+    result = ix.take(movement.ravel(array), position, 0)
+    read = lambda base: as_strided(base, shape, strides)
+    return mv.viewed(result.unshared(), base, read, None, ("as_strided", new_sizes, steps))
+
+
+def _steps(ctx: Any, array: Any, strides: Any) -> tuple[Size, ...]:
+    """Return strides counted in elements, by default the ones of an array in C order."""
+    if strides is None:
+        return row_major(sizes(array))
+    itemsize, in_bytes = array.dtype.itemsize, shape_of(strides, "as_strided")
+    steps = tuple(expr.floordiv(step, itemsize) for step in in_bytes)
+    for step, whole in zip(in_bytes, steps, strict=True):
+        ctx.require(at_least(step, 0), f"a stride of {step} bytes starts before the array")
+        ctx.require(equal(step, expr.mul(whole, itemsize)), f"a stride of {step} bytes splits elements of {itemsize}")
+    return steps
+
+
+_TRICKS = types.SimpleNamespace(as_strided=as_strided, sliding_window_view=sliding_window_view)
+_LIB = {name: getattr(np.lib, name) for name in np.lib.__all__} | {"stride_tricks": _TRICKS}
+OBJECTS = {"lib": types.SimpleNamespace(**_LIB)}  # as_strided of NumPy reads the memory of what it gets
 
 
 # -- comparisons -------------------------------------------------------------------------------------------------

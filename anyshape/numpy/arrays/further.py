@@ -13,7 +13,11 @@ from anyshape.numpy.analysis import elements, histograms, polynomials, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
 NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft, "polynomial": polynomial, "random": random}
-OBJECTS: Mapping[str, Any] = {**index_tricks.OBJECTS, **elements.OBJECTS}  # that NumPy's protocol does not reach
+OBJECTS: Mapping[str, Any] = {
+    **index_tricks.OBJECTS,
+    **elements.OBJECTS,
+    **rearranging.OBJECTS,
+}  # that NumPy's protocol does not reach
 
 METHODS = folds.METHODS  # of ufuncs
 UFUNCS, SPECIAL = special_ufuncs.UFUNCS, special_ufuncs.FUNCTIONS
