@@ -7,15 +7,39 @@ SciPy's own, and refuses traced arrays by name.
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.interpolate.bspline import BSpline, make_interp_spline
+from anyshape.scipy.interpolate.bspline import BSpline, make_interp_spline, make_lsq_spline
 from anyshape.scipy.interpolate.cubic import Akima1DInterpolator, CubicSpline, PchipInterpolator, pchip_interpolate
+from anyshape.scipy.interpolate.fitpack import (
+    InterpolatedUnivariateSpline,
+    UnivariateSpline,
+    splantider,
+    splder,
+    splev,
+    splint,
+    splrep,
+)
 from anyshape.scipy.interpolate.piecewise import CubicHermiteSpline, PPoly
+from anyshape.scipy.interpolate.polynomials import (
+    BarycentricInterpolator,
+    KroghInterpolator,
+    barycentric_interpolate,
+    krogh_interpolate,
+)
+from anyshape.scipy.interpolate.scattered import (
+    LinearNDInterpolator,
+    NearestNDInterpolator,
+    RBFInterpolator,
+    griddata,
+)
 from anyshape.scipy.interpolate.tables import RegularGridInterpolator, interp1d, interpn
 from anyshape.support.packages import scipy_interpolate
 
 __all__ = [
-    "Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator",
-    "RegularGridInterpolator", "interp1d", "interpn", "make_interp_spline", "pchip_interpolate",
+    "Akima1DInterpolator", "BSpline", "BarycentricInterpolator", "CubicHermiteSpline", "CubicSpline",
+    "InterpolatedUnivariateSpline", "KroghInterpolator", "LinearNDInterpolator", "NearestNDInterpolator", "PPoly",
+    "PchipInterpolator", "RBFInterpolator", "RegularGridInterpolator", "UnivariateSpline",
+    "barycentric_interpolate", "griddata", "interp1d", "interpn", "krogh_interpolate", "make_interp_spline",
+    "make_lsq_spline", "pchip_interpolate", "splantider", "splder", "splev", "splint", "splrep",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_interpolate, "scipy.interpolate")

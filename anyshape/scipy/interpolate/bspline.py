@@ -13,6 +13,7 @@ from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.scipy.interpolate.piecewise import Interpolant, data
 from anyshape.scipy.linalg.banded import solve_banded
+from anyshape.scipy.linalg.solving import solve_triangular
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_interpolate
 from anyshape.transforms.control import check
@@ -170,6 +171,30 @@ def make_interp_spline(
     whole = xp.concatenate(sides)
     flat = xp.reshape(whole, (count, _size(whole.shape[1:])))
     return BSpline.made_of(t, xp.reshape(solve_banded((k, k), bands, flat), whole.shape), k, True, along)
+
+
+def make_lsq_spline(
+    x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int = 0, check_finite: bool = True, **options: Any
+) -> BSpline:
+    """Return the spline of degree k with knots t that is nearest to points, by weighted least squares.
+
+    `t` has k + 1 knots at each end too. The knots must let each B-spline reach a point, as for SciPy.
+    """
+    if not is_traced(x, y, t, w):
+        made = object.__new__(BSpline)
+        made.take(scipy_interpolate.make_lsq_spline(x, y, t, k, w, axis, check_finite, **options))
+        return made
+    k, t = int(k), real_floats(t)
+    x, y, along = data("make_lsq_spline", x, y, axis, 1)
+    span, row, count = _span(t, x, k), xp.arange(x.shape[0]), t.shape[0] - k - 1
+    design = xp.zeros((x.shape[0], count))
+    for j, values in enumerate(_basis(t, x, k, span)):
+        design = design.at[row, span - k + j].add(values)
+    flat = xp.reshape(y, (x.shape[0], _size(y.shape[1:])))
+    weights = xp.ones_like(x) if w is None else real_floats(w)
+    q, r = xp.linalg.qr(design * weights[:, None])
+    c = solve_triangular(r, q.T @ (flat * weights[:, None]))
+    return BSpline.made_of(t, xp.reshape(c, (count, *y.shape[1:])), k, True, along)
 
 
 def _size(shape: Any) -> Any:

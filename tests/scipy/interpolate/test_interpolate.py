@@ -128,8 +128,8 @@ def test_bad_data():
         jit(lambda y: interpolate.CubicSpline(x, y, bc_type="loose")(1.0))(y)
     with pytest.raises(UnsupportedFunctionError, match="roots"):
         jit(lambda y: interpolate.CubicSpline(x, y[:, 0]).roots())(y)
-    with pytest.raises(UnsupportedFunctionError, match="griddata"):
-        jit(lambda y: interpolate.griddata(x, y[:, 0], 1.0))(y)
+    with pytest.raises(UnsupportedFunctionError, match="bisplrep"):
+        jit(lambda y: interpolate.bisplrep(x, x, y[:, 0]))(y)
 
 
 # -- tables
