@@ -299,7 +299,11 @@ STATS = {
     "sigmaclip": "F(x)[0]",
 }
 CLUSTER = {"vq": "F(X, Y)[1]"}
-SPARSE_SOLVERS = rows_like("F(S, x, rtol=1e-13)[0]", "bicgstab cg gmres")
+SPARSE_SOLVERS = {
+    **rows_like("F(S, x, rtol=1e-13)[0]", "bicgstab cg gmres"),
+    "spsolve": "F(S, x)",
+    "factorized": "F(S)(x)",
+}
 NO_ARRAYS = words("""
 SpecialFunctionError SpecialFunctionWarning errstate geterr seterr get_blas_funcs get_lapack_funcs find_best_blas_type
 next_fast_len prev_fast_len get_workers set_workers set_backend set_global_backend skip_backend register_backend
