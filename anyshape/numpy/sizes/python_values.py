@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import DataDependentSizeError
-from anyshape.graph.ir.builder import active, unhidden, user_line
+from anyshape.graph.ir.builder import active, resume, unhidden, user_line
 from anyshape.graph.ir.dead_code import ancestors
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.sizes.expr import DimVar, variables
@@ -36,8 +36,11 @@ def decided(size: Any, dtype: type, asked: str, error: DataDependentSizeError) -
     builder = active()
     if builder is None or builder.answer is None:
         raise unhidden(error)
-    value = size_value(resolve_size(size))
-    return builder.answer(value if value.dtype == dtype else convert(value, np.dtype(dtype)), asked)
+    owners = [owner for v in variables(size.expr) if (owner := builder.dim_owner(v)) is not None]
+    with resume(max(owners, key=lambda owner: owner.depth, default=builder)):  # a body of a loop has no values
+        value = size_value(resolve_size(size))
+        value = value if value.dtype == dtype else convert(value, np.dtype(dtype))
+    return builder.answer(value, asked)
 
 
 def trips(size: Any) -> int:

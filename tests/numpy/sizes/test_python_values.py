@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import anyshape
 from anyshape import jit
 
 
@@ -54,3 +55,33 @@ def test_comparisons_with_a_number_first_decide_alone(name):
     for size in (2, 5, 1, 6, 3, 0, 4):
         np.testing.assert_array_equal(jitted(np.ones(size)), function(np.ones(size)))
     assert jitted.cache_info().traces == traces
+
+
+def test_bodies_of_loops_decide_on_run_time_sizes_from_outside():
+    """The decision is one of the call, before the loop, also in derivatives."""
+
+    def f(x, loop=anyshape.scan):
+        m, k = x[x > 0].shape[0], x[x < 0.3].shape[0]
+
+        def body(c, v):
+            c = c + v * 2 if m > 2 else c * v
+            return c + min(m, k) * 0.1, c * (m // 2)
+
+        c, ys = loop(body, 0.5, x)
+        return c + np.sum(ys) + sum(range(k))
+
+    def plainly(body, c, xs):
+        ys = []
+        for x in xs:
+            c, y = body(c, x)
+            ys.append(y)
+        return c, np.array(ys)
+
+    value, slope = anyshape.jit(f), anyshape.jit(anyshape.grad(f))
+    for n in (0, 1, 2, 5):
+        for seed in range(4):
+            x = np.random.default_rng(seed).normal(size=n)
+            np.testing.assert_allclose(value(x), f(x, plainly), rtol=1e-12)
+            steps = np.eye(n) * 1e-6
+            expected = np.array([(f(x + d, plainly) - f(x - d, plainly)) / 2e-6 for d in steps])
+            np.testing.assert_allclose(slope(x), expected, atol=1e-6)
