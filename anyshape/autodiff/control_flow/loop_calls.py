@@ -140,11 +140,15 @@ class Loop:
         self.lengths = list(operands[count : count + layout.pieces])  # of pieces
         self.joined_lengths = list(operands[count + layout.pieces :])  # of the first joined results
         self.operand_metas = list(metas or [meta_of_operand(x) for x in operands])[:count]
-        stack = self.operand_metas[layout.stacks.start] if layout.elements else None
-        self.length: Size | None = None if stack is None else ctx.exact(Typed(stack), 0, field="operands")
+        self.length = self._length()
         self.metas = Inputs.of(layout, [v.meta for v in body.inputs])
         self.varying = lp.varying_variables(body, layout)
         self.constant = {s.variable for s in body.dims} - self.varying
+
+    def _length(self) -> Size | None:
+        """Return the number of trips, by the stacks or the pieces that these read; None where neither says it."""
+        per_trip = self.operand_metas[self.layout.stacks] or [meta_of_operand(x) for x in self.lengths if x is not None]
+        return self.ctx.exact(Typed(per_trip[0]), 0, field="operands") if per_trip else None
 
     @property
     def has_mask(self) -> bool:
