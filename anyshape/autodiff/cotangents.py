@@ -123,7 +123,7 @@ class CotangentSum:
         self.first: TakenPart | IndexedWindow | None = None  # waits, as it may be all
         self.rest: Rest | None = None
         self.parts: list[Part] = []
-        self.padded = 0
+        self.padded: int = 0
 
     def add(self, ct: Any) -> None:
         """Add a cotangent: an array, a part or a `Rest`."""

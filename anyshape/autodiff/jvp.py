@@ -60,7 +60,7 @@ class Replay(dict[Value, Any]):
         self.missing = set(graph.runtime)
         assertions = [c for c in graph.conditions if self.missing and c.kind == "assertion"]
         self.waiting = [c for c in assertions if not self.missing.isdisjoint(c.claim.variables())]
-        self.sizes = dict(sizes or {})
+        self.sizes: dict[Atom, Size] = dict(sizes or {})
         if self.missing:
             self._record_sizes([(v, x) for v, x in self.items() if isinstance(x, Traced)])
 

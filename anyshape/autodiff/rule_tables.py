@@ -69,7 +69,7 @@ class RuleWithValues:
     __slots__ = ("rule",)
 
     def __init__(self, rule: Rule) -> None:
-        self.rule = rule
+        self.rule: Rule = rule
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         return self.rule(*args, **params)

@@ -49,12 +49,15 @@ def _leaves(tree: model.Params) -> list[np.ndarray]:
 class Adam:
     """Adam over the leaves of a tree, which it updates in place."""
 
+    decay: float
+    square_decay: float
+
     def __init__(self, params: model.Params, *, decay: float = 0.9, square_decay: float = 0.99):
         self.leaves = _leaves(params)
         self.means = [np.zeros_like(leaf) for leaf in self.leaves]
         self.squares = [np.zeros_like(leaf) for leaf in self.leaves]
         self.decay, self.square_decay = decay, square_decay
-        self.count = 0
+        self.count: int = 0
 
     def update(self, grads: model.Params, rate: float) -> None:
         """Move every leaf against its gradient."""

@@ -144,11 +144,11 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, 
     return Ufunc(ufunc, function, _VECTOR_DOC.format(summary=summary, name=name), __name__)
 
 
-vecdot = _vector_product(
+vecdot: Ufunc = _vector_product(
     np.vecdot, 1, 1, "Return the dot products of vectors in the last axes, with x1 conjugated.", conjugate=True
 )
-matvec = _vector_product(np.matvec, 2, 1, "Return the products of matrices x1 and vectors x2.", conjugate=False)
-vecmat = _vector_product(
+matvec: Ufunc = _vector_product(np.matvec, 2, 1, "Return the products of matrices x1 and vectors x2.", conjugate=False)
+vecmat: Ufunc = _vector_product(
     np.vecmat, 1, 2, "Return the products of vectors x1, conjugated, and matrices x2.", conjugate=True
 )
 

@@ -65,16 +65,16 @@ def _blackman(n: Any, width: Any) -> Any:
     return 0.42 + 0.5 * elementwise.cos(angle) + 0.08 * elementwise.cos(2.0 * angle)
 
 
-hanning = _window(
+hanning: Callable[..., Any] = _window(
     "hanning", "Return the Hann window of M points.", lambda n, width: 0.5 + 0.5 * elementwise.cos(np.pi * n / width)
 )
-hamming = _window(
+hamming: Callable[..., Any] = _window(
     "hamming",
     "Return the Hamming window of M points.",
     lambda n, width: 0.54 + 0.46 * elementwise.cos(np.pi * n / width),
 )
-blackman = _window("blackman", "Return the Blackman window of M points.", _blackman)
-bartlett = _window(
+blackman: Callable[..., Any] = _window("blackman", "Return the Blackman window of M points.", _blackman)
+bartlett: Callable[..., Any] = _window(
     "bartlett", "Return the triangle of M points.", lambda n, width: 1.0 - elementwise.absolute(n) / width
 )
 

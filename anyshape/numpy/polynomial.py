@@ -11,7 +11,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.polynomial
@@ -85,4 +85,4 @@ polynomial, chebyshev, legendre = map(_registered, ("polynomial", "chebyshev", "
 hermite, hermite_e, laguerre = map(_registered, ("hermite", "hermite_e", "laguerre"))
 Polynomial, Chebyshev, Legendre = polynomial.Polynomial, chebyshev.Chebyshev, legendre.Legendre
 Hermite, HermiteE, Laguerre = hermite.Hermite, hermite_e.HermiteE, laguerre.Laguerre
-set_default_printstyle = np.polynomial.set_default_printstyle
+set_default_printstyle: Callable[[Literal["ascii", "unicode"]], None] = np.polynomial.set_default_printstyle

@@ -105,8 +105,10 @@ def _behind(first: Any, x: Any, axes: tuple[int, ...]) -> Any:
     return mv.concatenate([mv.broadcast_to(first, (1, *shape)), rows], 0)
 
 
-sum = _accumulated(np.add, "sum", sum_over, ew.add, 0, "Return the sum of the elements along axes.")
-prod = _accumulated(np.multiply, "prod", rd.reduce_prod, ew.mul, 1, "Return the product of the elements along axes.")
+sum: Callable[..., Any] = _accumulated(np.add, "sum", sum_over, ew.add, 0, "Return the sum of the elements along axes.")
+prod: Callable[..., Any] = _accumulated(
+    np.multiply, "prod", rd.reduce_prod, ew.mul, 1, "Return the product of the elements along axes."
+)
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -193,8 +195,10 @@ def _position(name: str, find: Callable[[Any, int], Any], summary: str) -> Calla
     return publish(function, name, __name__, f"{summary}\n\n{_POSITION_DOC}")
 
 
-argmax = _position("argmax", rd.argmax, "Return the position of the largest element along an axis.")
-argmin = _position("argmin", rd.argmin, "Return the position of the smallest element along an axis.")
+argmax: Callable[..., Any] = _position("argmax", rd.argmax, "Return the position of the largest element along an axis.")
+argmin: Callable[..., Any] = _position(
+    "argmin", rd.argmin, "Return the position of the smallest element along an axis."
+)
 
 
 # -- logic -------------------------------------------------------------------------------------------------------
@@ -215,8 +219,8 @@ def _logical(name: str, reduce: Callable[..., Any], identity: bool, summary: str
     return publish(function, name, __name__, f"{summary}\n\n{_LOGICAL_DOC}")
 
 
-any = _logical("any", rd.reduce_or, False, "Return whether any element along axes is nonzero.")
-all = _logical("all", rd.reduce_and, True, "Return whether all elements along axes are nonzero.")
+any: Callable[..., Any] = _logical("any", rd.reduce_or, False, "Return whether any element along axes is nonzero.")
+all: Callable[..., Any] = _logical("all", rd.reduce_and, True, "Return whether all elements along axes are nonzero.")
 
 # -- cumulative --------------------------------------------------------------------------------------------------
 
@@ -234,8 +238,8 @@ def _running(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], summary
     return publish(function, name, __name__, f"{summary}\n\n{_RUNNING_DOC}")
 
 
-cumsum = _running(np.add, "cumsum", rd.cumsum, "Return the running sums along an axis.")
-cumprod = _running(np.multiply, "cumprod", rd.cumprod, "Return the running products along an axis.")
+cumsum: Callable[..., Any] = _running(np.add, "cumsum", rd.cumsum, "Return the running sums along an axis.")
+cumprod: Callable[..., Any] = _running(np.multiply, "cumprod", rd.cumprod, "Return the running products along an axis.")
 
 
 def _cumulative(
@@ -263,10 +267,10 @@ def _cumulative(
     return publish(function, name, __name__, f"{summary}\n\n{_CUMULATIVE_DOC}")
 
 
-cumulative_sum = _cumulative(
+cumulative_sum: Callable[..., Any] = _cumulative(
     np.add, "cumulative_sum", rd.cumsum, 0, "Return the running sums along an axis, optionally with an initial 0."
 )
-cumulative_prod = _cumulative(
+cumulative_prod: Callable[..., Any] = _cumulative(
     np.multiply,
     "cumulative_prod",
     rd.cumprod,

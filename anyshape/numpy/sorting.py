@@ -305,7 +305,9 @@ def _interpolated(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: boo
     return _restored(result, ordered, rank, axes, keepdims)
 
 
-quantile = _quantile("quantile", 1, "Return the quantiles of the elements along axes at the levels q, between 0 and 1.")
-percentile = _quantile(
+quantile: Callable[..., Any] = _quantile(
+    "quantile", 1, "Return the quantiles of the elements along axes at the levels q, between 0 and 1."
+)
+percentile: Callable[..., Any] = _quantile(
     "percentile", 100, "Return the percentiles of the elements along axes at the levels q, between 0 and 100."
 )

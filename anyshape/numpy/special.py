@@ -46,59 +46,61 @@ def _parametric(ufunc: np.ufunc, apply: Callable[..., Any], summary: str, operan
 
 # -- error functions and the normal distribution
 
-erf = _function(sc.erf, sp.erf, "Return the error function of x.")
-erfc = _function(sc.erfc, sp.erfc, "Return 1 - erf(x), accurate for large x.")
-erfcx = _function(sc.erfcx, sp.erfcx, "Return exp(x**2) * erfc(x), the scaled complementary error function.")
-erfi = _function(sc.erfi, sp.erfi, "Return -i * erf(i * z), the imaginary error function.", operands="z")
-erfinv = _function(sc.erfinv, sp.erfinv, "Return the number whose error function is y.", operands="y")
-erfcinv = _function(sc.erfcinv, sp.erfcinv, "Return the number whose complementary error function is y.", operands="y")
-dawsn = _function(
+erf: Ufunc = _function(sc.erf, sp.erf, "Return the error function of x.")
+erfc: Ufunc = _function(sc.erfc, sp.erfc, "Return 1 - erf(x), accurate for large x.")
+erfcx: Ufunc = _function(sc.erfcx, sp.erfcx, "Return exp(x**2) * erfc(x), the scaled complementary error function.")
+erfi: Ufunc = _function(sc.erfi, sp.erfi, "Return -i * erf(i * z), the imaginary error function.", operands="z")
+erfinv: Ufunc = _function(sc.erfinv, sp.erfinv, "Return the number whose error function is y.", operands="y")
+erfcinv: Ufunc = _function(
+    sc.erfcinv, sp.erfcinv, "Return the number whose complementary error function is y.", operands="y"
+)
+dawsn: Ufunc = _function(
     sc.dawsn, sp.dawsn, "Return Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x."
 )
-ndtr = _function(sc.ndtr, sp.ndtr, "Return the distribution function of the standard normal distribution at x.")
-ndtri = _function(
+ndtr: Ufunc = _function(sc.ndtr, sp.ndtr, "Return the distribution function of the standard normal distribution at x.")
+ndtri: Ufunc = _function(
     sc.ndtri, sp.ndtri, "Return the quantile of the standard normal distribution at the probability p.", operands="p"
 )
-owens_t = _function(sc.owens_t, sp.owens_t, "Return Owen's T function of h and a.", operands="h, a")
-log_ndtr = _function(sc.log_ndtr, sp.log_ndtr, "Return log(ndtr(x)), accurate for negative x.")
+owens_t: Ufunc = _function(sc.owens_t, sp.owens_t, "Return Owen's T function of h and a.", operands="h, a")
+log_ndtr: Ufunc = _function(sc.log_ndtr, sp.log_ndtr, "Return log(ndtr(x)), accurate for negative x.")
 
 # -- gamma and beta functions
 
-gamma = _function(sc.gamma, sp.gamma, "Return the gamma function of z.", operands="z")
-gammaln = _function(sc.gammaln, sp.gammaln, "Return log(|gamma(x)|).")
+gamma: Ufunc = _function(sc.gamma, sp.gamma, "Return the gamma function of z.", operands="z")
+gammaln: Ufunc = _function(sc.gammaln, sp.gammaln, "Return log(|gamma(x)|).")
 digamma = psi = _function(
     sc.psi, sp.digamma, "Return the digamma function of z, the derivative of log(gamma(z)).", operands="z"
 )
-beta = _function(sc.beta, sp.beta, "Return gamma(a) * gamma(b) / gamma(a + b).", operands="a, b")
-betaln = _function(sc.betaln, sp.betaln, "Return log(|beta(a, b)|).", operands="a, b")
-gammainc = _function(
+beta: Ufunc = _function(sc.beta, sp.beta, "Return gamma(a) * gamma(b) / gamma(a + b).", operands="a, b")
+betaln: Ufunc = _function(sc.betaln, sp.betaln, "Return log(|beta(a, b)|).", operands="a, b")
+gammainc: Ufunc = _function(
     sc.gammainc, sp.gammainc, "Return the regularised lower incomplete gamma function P(a, x).", operands="a, x"
 )
-gammaincc = _function(
+gammaincc: Ufunc = _function(
     sc.gammaincc, sp.gammaincc, "Return the regularised upper incomplete gamma function Q(a, x).", operands="a, x"
 )
-betainc = _function(
+betainc: Ufunc = _function(
     sc.betainc, sp.betainc, "Return the regularised incomplete beta function of x for a and b.", operands="a, b, x"
 )
-betaincc = _function(
+betaincc: Ufunc = _function(
     sc.betaincc, sp.betaincc, "Return 1 - betainc(a, b, x), accurate where that is small.", operands="a, b, x"
 )
-gammaincinv = _function(
+gammaincinv: Ufunc = _function(
     sc.gammaincinv, sp.gammaincinv, "Return the x with gammainc(a, x) = y, a quantile.", operands="a, y"
 )
-gammainccinv = _function(
+gammainccinv: Ufunc = _function(
     sc.gammainccinv, sp.gammainccinv, "Return the x with gammaincc(a, x) = y, a quantile.", operands="a, y"
 )
-betaincinv = _function(
+betaincinv: Ufunc = _function(
     sc.betaincinv, sp.betaincinv, "Return the x with betainc(a, b, x) = y, a quantile.", operands="a, b, y"
 )
-betainccinv = _function(
+betainccinv: Ufunc = _function(
     sc.betainccinv, sp.betainccinv, "Return the x with betaincc(a, b, x) = y, a quantile.", operands="a, b, y"
 )
-stdtr = _function(
+stdtr: Ufunc = _function(
     sc.stdtr, sp.stdtr, "Return the distribution function of Student's t with df degrees of freedom.", operands="df, t"
 )
-stdtrit = _function(
+stdtrit: Ufunc = _function(
     sc.stdtrit, sp.stdtrit, "Return the quantile of Student's t with df degrees of freedom.", operands="df, p"
 )
 
@@ -141,23 +143,23 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
 
 # -- logistic functions, entropies, integrals of exponentials
 
-expit = _function(sc.expit, sp.expit, "Return 1 / (1 + exp(-x)), the logistic function.")
-logit = _function(sc.logit, sp.logit, "Return log(x / (1 - x)), the inverse of expit.")
-log_expit = _function(sc.log_expit, sp.log_expit, "Return log(expit(x)), accurate for negative x.")
-xlogy = _function(sc.xlogy, sp.xlogy, "Return x * log(y), and 0 where x is 0.", operands="x, y")
-xlog1py = _function(sc.xlog1py, sp.xlog1py, "Return x * log1p(y), and 0 where x is 0.", operands="x, y")
-entr = _function(sc.entr, sp.entr, "Return -x * log(x), 0 at 0 and -inf below.")
-rel_entr = _function(
+expit: Ufunc = _function(sc.expit, sp.expit, "Return 1 / (1 + exp(-x)), the logistic function.")
+logit: Ufunc = _function(sc.logit, sp.logit, "Return log(x / (1 - x)), the inverse of expit.")
+log_expit: Ufunc = _function(sc.log_expit, sp.log_expit, "Return log(expit(x)), accurate for negative x.")
+xlogy: Ufunc = _function(sc.xlogy, sp.xlogy, "Return x * log(y), and 0 where x is 0.", operands="x, y")
+xlog1py: Ufunc = _function(sc.xlog1py, sp.xlog1py, "Return x * log1p(y), and 0 where x is 0.", operands="x, y")
+entr: Ufunc = _function(sc.entr, sp.entr, "Return -x * log(x), 0 at 0 and -inf below.")
+rel_entr: Ufunc = _function(
     sc.rel_entr, sp.rel_entr, "Return x * log(x / y), 0 where x is 0 and y is not negative.", operands="x, y"
 )
-kl_div = _function(
+kl_div: Ufunc = _function(
     sc.kl_div, sp.kl_div, "Return x * log(x / y) - x + y, a term of the Kullback-Leibler divergence.", operands="x, y"
 )
-exp10 = _function(sc.exp10, sp.exp10, "Return 10 to the power of x.")
-exp1 = _function(
+exp10: Ufunc = _function(sc.exp10, sp.exp10, "Return 10 to the power of x.")
+exp1: Ufunc = _function(
     sc.exp1, sp.exp1, "Return the exponential integral E1, of exp(-t) / t from z to infinity.", operands="z"
 )
-expi = _function(sc.expi, sp.expi, "Return the exponential integral Ei, of exp(t) / t from -infinity to x.")
+expi: Ufunc = _function(sc.expi, sp.expi, "Return the exponential integral Ei, of exp(t) / t from -infinity to x.")
 
 
 def _huber(delta: Any, r: Any) -> Any:
@@ -180,10 +182,10 @@ def _pseudo_huber(delta: Any, r: Any) -> Any:
     return ew.select(ew.lt(delta, ew.lift(0, delta)), np.inf, loss)
 
 
-huber = _function(
+huber: Ufunc = _function(
     sc.huber, _huber, "Return Huber's loss: r**2 / 2 up to |r| = delta, then a line.", operands="delta, r"
 )
-pseudo_huber = _function(
+pseudo_huber: Ufunc = _function(
     sc.pseudo_huber,
     _pseudo_huber,
     "Return delta**2 * (hypot(1, r / delta) - 1), a smooth Huber loss.",
@@ -192,36 +194,50 @@ pseudo_huber = _function(
 
 # -- hypergeometric functions, products of gamma functions, further integrals
 
-rgamma = _function(sc.rgamma, sp.rgamma, "Return 1 / gamma(z), which is 0 at the poles of gamma.", operands="z")
-poch = _function(sc.poch, sp.poch, "Return gamma(z + m) / gamma(z), the rising factorial.", operands="z, m")
-binom = _function(sc.binom, sp.binom, "Return the binomial coefficient of x over y, for real numbers.", operands="x, y")
-exprel = _function(sc.exprel, sp.exprel, "Return (exp(x) - 1) / x, a smooth function that is 1 at 0.")
-spence = _function(sc.spence, sp.spence, "Return Spence's function of z, the dilogarithm of 1 - z.", operands="z")
-expn = _parametric(sc.expn, sp.expn, "Return the exponential integral of x, of order n.", "n, x")
-hyp0f1 = _parametric(sc.hyp0f1, sp.hyp0f1, "Return the confluent hypergeometric limit function 0F1 of v and z.", "v, z")
-hyp1f1 = _parametric(
+rgamma: Ufunc = _function(sc.rgamma, sp.rgamma, "Return 1 / gamma(z), which is 0 at the poles of gamma.", operands="z")
+poch: Ufunc = _function(sc.poch, sp.poch, "Return gamma(z + m) / gamma(z), the rising factorial.", operands="z, m")
+binom: Ufunc = _function(
+    sc.binom, sp.binom, "Return the binomial coefficient of x over y, for real numbers.", operands="x, y"
+)
+exprel: Ufunc = _function(sc.exprel, sp.exprel, "Return (exp(x) - 1) / x, a smooth function that is 1 at 0.")
+spence: Ufunc = _function(
+    sc.spence, sp.spence, "Return Spence's function of z, the dilogarithm of 1 - z.", operands="z"
+)
+expn: Ufunc = _parametric(sc.expn, sp.expn, "Return the exponential integral of x, of order n.", "n, x")
+hyp0f1: Ufunc = _parametric(
+    sc.hyp0f1, sp.hyp0f1, "Return the confluent hypergeometric limit function 0F1 of v and z.", "v, z"
+)
+hyp1f1: Ufunc = _parametric(
     sc.hyp1f1, sp.hyp1f1, "Return Kummer's confluent hypergeometric function 1F1 of a, b and x.", "a, b, x"
 )
-hyp2f1 = _parametric(sc.hyp2f1, sp.hyp2f1, "Return Gauss's hypergeometric function 2F1 of a, b, c and z.", "a, b, c, z")
+hyp2f1: Ufunc = _parametric(
+    sc.hyp2f1, sp.hyp2f1, "Return Gauss's hypergeometric function 2F1 of a, b, c and z.", "a, b, c, z"
+)
 
 # -- elliptic integrals, further functions of real and of complex numbers
 
-ellipk = _function(sc.ellipk, sp.ellipk, "Return the complete elliptic integral of the first kind.", operands="m")
-ellipkm1 = _function(sc.ellipkm1, sp.ellipkm1, "Return ellipk(1 - p), accurate near its pole.", operands="p")
-ellipe = _function(sc.ellipe, sp.ellipe, "Return the complete elliptic integral of the second kind.", operands="m")
-ellipkinc = _function(
+ellipk: Ufunc = _function(
+    sc.ellipk, sp.ellipk, "Return the complete elliptic integral of the first kind.", operands="m"
+)
+ellipkm1: Ufunc = _function(sc.ellipkm1, sp.ellipkm1, "Return ellipk(1 - p), accurate near its pole.", operands="p")
+ellipe: Ufunc = _function(
+    sc.ellipe, sp.ellipe, "Return the complete elliptic integral of the second kind.", operands="m"
+)
+ellipkinc: Ufunc = _function(
     sc.ellipkinc, sp.ellipkinc, "Return the elliptic integral of the first kind up to phi.", operands="phi, m"
 )
-ellipeinc = _function(
+ellipeinc: Ufunc = _function(
     sc.ellipeinc, sp.ellipeinc, "Return the elliptic integral of the second kind up to phi.", operands="phi, m"
 )
-elliprc = _parametric(sc.elliprc, sp.elliprc, "Return Carlson's degenerate elliptic integral.", "x, y")
-elliprf = _parametric(sc.elliprf, sp.elliprf, "Return Carlson's elliptic integral of the first kind.", "x, y, z")
-elliprd = _parametric(
+elliprc: Ufunc = _parametric(sc.elliprc, sp.elliprc, "Return Carlson's degenerate elliptic integral.", "x, y")
+elliprf: Ufunc = _parametric(sc.elliprf, sp.elliprf, "Return Carlson's elliptic integral of the first kind.", "x, y, z")
+elliprd: Ufunc = _parametric(
     sc.elliprd, sp.elliprd, "Return Carlson's elliptic integral of the second kind, without derivatives.", "x, y, z"
 )
-gammasgn = _function(sc.gammasgn, sp.gammasgn, "Return the sign of the gamma function, with derivative 0.")
-wofz = _function(sc.wofz, sp.wofz, "Return the Faddeeva function exp(-z**2) * erfc(-i z), complex.", operands="z")
+gammasgn: Ufunc = _function(sc.gammasgn, sp.gammasgn, "Return the sign of the gamma function, with derivative 0.")
+wofz: Ufunc = _function(
+    sc.wofz, sp.wofz, "Return the Faddeeva function exp(-z**2) * erfc(-i z), complex.", operands="z"
+)
 
 
 def _real_loggamma(z: Any) -> Any:
@@ -234,57 +250,59 @@ def _loggamma(z: Any) -> Any:
     return su.special_ufunc("loggamma", z) if z.dtype.kind == "c" else _real_loggamma(z)
 
 
-loggamma = _function(
+loggamma: Ufunc = _function(
     sc.loggamma, _loggamma, "Return the logarithm of the gamma function, NaN for negative real numbers.", operands="z"
 )
 
 # -- distribution functions, by the names of the Cephes library; powers of Box and Cox
 
-bdtr = _parametric(
+bdtr: Ufunc = _parametric(
     sc.bdtr, sp.bdtr, "Return the probability of up to k successes in n trials of probability p.", "k, n, p"
 )
-bdtrc = _parametric(
+bdtrc: Ufunc = _parametric(
     sc.bdtrc, sp.bdtrc, "Return the probability of more than k successes in n trials of probability p.", "k, n, p"
 )
-nbdtr = _parametric(
+nbdtr: Ufunc = _parametric(
     sc.nbdtr, sp.nbdtr, "Return the probability of up to k failures before n successes of probability p.", "k, n, p"
 )
-nbdtrc = _parametric(
+nbdtrc: Ufunc = _parametric(
     sc.nbdtrc,
     sp.nbdtrc,
     "Return the probability of more than k failures before n successes of probability p.",
     "k, n, p",
 )
-pdtr = _parametric(
+pdtr: Ufunc = _parametric(
     sc.pdtr, sp.pdtr, "Return the probability of up to k events, for a Poisson distribution of mean m.", "k, m"
 )
-pdtrc = _parametric(
+pdtrc: Ufunc = _parametric(
     sc.pdtrc, sp.pdtrc, "Return the probability of more than k events, for a Poisson distribution of mean m.", "k, m"
 )
-chdtr = _parametric(
+chdtr: Ufunc = _parametric(
     sc.chdtr, sp.chdtr, "Return the probability up to x of chi-squared with v degrees of freedom.", "v, x"
 )
-chdtrc = _parametric(
+chdtrc: Ufunc = _parametric(
     sc.chdtrc, sp.chdtrc, "Return the probability above x of chi-squared with v degrees of freedom.", "v, x"
 )
-gdtr = _parametric(
+gdtr: Ufunc = _parametric(
     sc.gdtr, sp.gdtr, "Return the probability up to x of a gamma distribution of rate a and shape b.", "a, b, x"
 )
-gdtrc = _parametric(
+gdtrc: Ufunc = _parametric(
     sc.gdtrc, sp.gdtrc, "Return the probability above x of a gamma distribution of rate a and shape b.", "a, b, x"
 )
-fdtr = _parametric(
+fdtr: Ufunc = _parametric(
     sc.fdtr, sp.fdtr, "Return the probability up to x of F with dfn and dfd degrees of freedom.", "dfn, dfd, x"
 )
-fdtrc = _parametric(
+fdtrc: Ufunc = _parametric(
     sc.fdtrc, sp.fdtrc, "Return the probability above x of F with dfn and dfd degrees of freedom.", "dfn, dfd, x"
 )
-boxcox = _parametric(sc.boxcox, sp.boxcox, "Return (x**lmbda - 1) / lmbda, or log(x) for lmbda = 0.", "x, lmbda")
-boxcox1p = _parametric(
+boxcox: Ufunc = _parametric(sc.boxcox, sp.boxcox, "Return (x**lmbda - 1) / lmbda, or log(x) for lmbda = 0.", "x, lmbda")
+boxcox1p: Ufunc = _parametric(
     sc.boxcox1p, sp.boxcox1p, "Return ((1 + x)**lmbda - 1) / lmbda, or log(1 + x) for lmbda = 0.", "x, lmbda"
 )
-inv_boxcox = _parametric(sc.inv_boxcox, sp.inv_boxcox, "Return the number whose `boxcox` is y.", "y, lmbda")
-inv_boxcox1p = _parametric(sc.inv_boxcox1p, sp.inv_boxcox1p, "Return the number whose `boxcox1p` is y.", "y, lmbda")
+inv_boxcox: Ufunc = _parametric(sc.inv_boxcox, sp.inv_boxcox, "Return the number whose `boxcox` is y.", "y, lmbda")
+inv_boxcox1p: Ufunc = _parametric(
+    sc.inv_boxcox1p, sp.inv_boxcox1p, "Return the number whose `boxcox1p` is y.", "y, lmbda"
+)
 
 # -- SciPy's ufuncs that share a name with one of NumPy's but promote differently
 
@@ -338,28 +356,44 @@ def _bessel(
     return Ufunc(ufunc, function, doc, __name__, operands)
 
 
-j0 = _function(sc.j0, lambda x: sp.bessel_j(0, x), "Return the Bessel function of the first kind of order 0.")
-j1 = _function(sc.j1, lambda x: sp.bessel_j(1, x), "Return the Bessel function of the first kind of order 1.")
-y0 = _function(sc.y0, lambda x: sp.bessel_y(0, x), "Return the Bessel function of the second kind of order 0.")
-y1 = _function(sc.y1, lambda x: sp.bessel_y(1, x), "Return the Bessel function of the second kind of order 1.")
-i0 = _function(sc.i0, lambda x: sp.bessel_i(0, x), "Return the modified Bessel function of the first kind of order 0.")
-i1 = _function(sc.i1, lambda x: sp.bessel_i(1, x), "Return the modified Bessel function of the first kind of order 1.")
-k0 = _function(sc.k0, lambda x: sp.bessel_k(0, x), "Return the modified Bessel function of the second kind of order 0.")
-k1 = _function(sc.k1, lambda x: sp.bessel_k(1, x), "Return the modified Bessel function of the second kind of order 1.")
-i0e = _function(sc.i0e, lambda x: sp.scaled_bessel_i(0, x), "Return exp(-|x|) * i0(x), a scaled Bessel function.")
-i1e = _function(sc.i1e, lambda x: sp.scaled_bessel_i(1, x), "Return exp(-|x|) * i1(x), a scaled Bessel function.")
-k0e = _function(sc.k0e, lambda x: sp.scaled_bessel_k(0, x), "Return exp(x) * k0(x), a scaled Bessel function.")
-k1e = _function(sc.k1e, lambda x: sp.scaled_bessel_k(1, x), "Return exp(x) * k1(x), a scaled Bessel function.")
+j0: Ufunc = _function(sc.j0, lambda x: sp.bessel_j(0, x), "Return the Bessel function of the first kind of order 0.")
+j1: Ufunc = _function(sc.j1, lambda x: sp.bessel_j(1, x), "Return the Bessel function of the first kind of order 1.")
+y0: Ufunc = _function(sc.y0, lambda x: sp.bessel_y(0, x), "Return the Bessel function of the second kind of order 0.")
+y1: Ufunc = _function(sc.y1, lambda x: sp.bessel_y(1, x), "Return the Bessel function of the second kind of order 1.")
+i0: Ufunc = _function(
+    sc.i0, lambda x: sp.bessel_i(0, x), "Return the modified Bessel function of the first kind of order 0."
+)
+i1: Ufunc = _function(
+    sc.i1, lambda x: sp.bessel_i(1, x), "Return the modified Bessel function of the first kind of order 1."
+)
+k0: Ufunc = _function(
+    sc.k0, lambda x: sp.bessel_k(0, x), "Return the modified Bessel function of the second kind of order 0."
+)
+k1: Ufunc = _function(
+    sc.k1, lambda x: sp.bessel_k(1, x), "Return the modified Bessel function of the second kind of order 1."
+)
+i0e: Ufunc = _function(
+    sc.i0e, lambda x: sp.scaled_bessel_i(0, x), "Return exp(-|x|) * i0(x), a scaled Bessel function."
+)
+i1e: Ufunc = _function(
+    sc.i1e, lambda x: sp.scaled_bessel_i(1, x), "Return exp(-|x|) * i1(x), a scaled Bessel function."
+)
+k0e: Ufunc = _function(sc.k0e, lambda x: sp.scaled_bessel_k(0, x), "Return exp(x) * k0(x), a scaled Bessel function.")
+k1e: Ufunc = _function(sc.k1e, lambda x: sp.scaled_bessel_k(1, x), "Return exp(x) * k1(x), a scaled Bessel function.")
 jv = jn = _bessel(sc.jv, sp.bessel_j, "Return the Bessel function of the first kind of order v.", real=sp.jv)
-yv = _bessel(sc.yv, sp.bessel_y, "Return the Bessel function of the second kind of order v.", real=sp.yv)
-yn = _bessel(sc.yn, sp.bessel_y, "Return the Bessel function of the second kind of integer order n.", "n, x")
-iv = _bessel(sc.iv, sp.bessel_i, "Return the modified Bessel function of the first kind of order v.", real=sp.iv)
-kv = _bessel(sc.kv, sp.bessel_k, "Return the modified Bessel function of the second kind of order v.", real=sp.kv)
-kn = _bessel(sc.kn, sp.bessel_k, "Return the modified Bessel function of the second kind of integer order n.", "n, x")
-ive = _bessel(
+yv: Ufunc = _bessel(sc.yv, sp.bessel_y, "Return the Bessel function of the second kind of order v.", real=sp.yv)
+yn: Ufunc = _bessel(sc.yn, sp.bessel_y, "Return the Bessel function of the second kind of integer order n.", "n, x")
+iv: Ufunc = _bessel(sc.iv, sp.bessel_i, "Return the modified Bessel function of the first kind of order v.", real=sp.iv)
+kv: Ufunc = _bessel(
+    sc.kv, sp.bessel_k, "Return the modified Bessel function of the second kind of order v.", real=sp.kv
+)
+kn: Ufunc = _bessel(
+    sc.kn, sp.bessel_k, "Return the modified Bessel function of the second kind of integer order n.", "n, x"
+)
+ive: Ufunc = _bessel(
     sc.ive, sp.scaled_bessel_i, "Return exp(-|z|) * iv(v, z) for real z, a scaled Bessel function.", real=sp.ive
 )
-kve = _bessel(sc.kve, sp.scaled_bessel_k, "Return exp(z) * kv(v, z), a scaled Bessel function.", real=sp.kve)
+kve: Ufunc = _bessel(sc.kve, sp.scaled_bessel_k, "Return exp(z) * kv(v, z), a scaled Bessel function.", real=sp.kve)
 
 
 def sinc(x: Any) -> Any:

@@ -317,11 +317,17 @@ def _ignoring(
     return publish(function, name, __name__, doc, inspect.signature(plain))
 
 
-nansum = _ignoring("nansum", rdn.sum, "Return the sum of the elements along axes, ignoring NaNs.")
-nanprod = _ignoring("nanprod", rdn.prod, "Return the product of the elements along axes, ignoring NaNs.")
-nanmean = _ignoring("nanmean", mean, "Return the mean of the elements along axes, ignoring NaNs.", _traced_mean)
-nanvar = _ignoring("nanvar", var, "Return the variance of the elements along axes, ignoring NaNs.", _traced_var)
-nanstd = _ignoring(
+nansum: Callable[..., Any] = _ignoring("nansum", rdn.sum, "Return the sum of the elements along axes, ignoring NaNs.")
+nanprod: Callable[..., Any] = _ignoring(
+    "nanprod", rdn.prod, "Return the product of the elements along axes, ignoring NaNs."
+)
+nanmean: Callable[..., Any] = _ignoring(
+    "nanmean", mean, "Return the mean of the elements along axes, ignoring NaNs.", _traced_mean
+)
+nanvar: Callable[..., Any] = _ignoring(
+    "nanvar", var, "Return the variance of the elements along axes, ignoring NaNs.", _traced_var
+)
+nanstd: Callable[..., Any] = _ignoring(
     "nanstd", std, "Return the standard deviation of the elements along axes, ignoring NaNs.", _traced_std
 )
 
@@ -357,8 +363,12 @@ def _nan_extreme(
     return publish(function, name, __name__, f"{summary}\n\n{_NAN_EXTREME_DOC}")
 
 
-nanmax = _nan_extreme("nanmax", rd.reduce_max, ew.fmax, -1, "Return the largest element along axes, ignoring NaNs.")
-nanmin = _nan_extreme("nanmin", rd.reduce_min, ew.fmin, 1, "Return the smallest element along axes, ignoring NaNs.")
+nanmax: Callable[..., Any] = _nan_extreme(
+    "nanmax", rd.reduce_max, ew.fmax, -1, "Return the largest element along axes, ignoring NaNs."
+)
+nanmin: Callable[..., Any] = _nan_extreme(
+    "nanmin", rd.reduce_min, ew.fmin, 1, "Return the smallest element along axes, ignoring NaNs."
+)
 
 
 def _nan_running(name: str, plain: Callable[..., Any], instead: int, summary: str) -> Callable[..., Any]:
@@ -374,8 +384,12 @@ def _nan_running(name: str, plain: Callable[..., Any], instead: int, summary: st
     return publish(function, name, __name__, f"{summary}\n\n{_NAN_RUNNING_DOC}")
 
 
-nancumsum = _nan_running("nancumsum", rdn.cumsum, 0, "Return the running sums along an axis, with NaN as 0.")
-nancumprod = _nan_running("nancumprod", rdn.cumprod, 1, "Return the running products along an axis, with NaN as 1.")
+nancumsum: Callable[..., Any] = _nan_running(
+    "nancumsum", rdn.cumsum, 0, "Return the running sums along an axis, with NaN as 0."
+)
+nancumprod: Callable[..., Any] = _nan_running(
+    "nancumprod", rdn.cumprod, 1, "Return the running products along an axis, with NaN as 1."
+)
 
 # -- covariance --------------------------------------------------------------------------------------------------
 

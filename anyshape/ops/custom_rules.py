@@ -44,6 +44,9 @@ class CustomRule:
     takes the place of its rule, and the function has no derivative there.
     """
 
+    name: str
+    captured: int
+
     is_independent = False
 
     def refusal(self, where: object) -> UnsupportedFunctionError:
@@ -162,13 +165,13 @@ def _define_call(name: str) -> Op:
     )
 
 
-custom_argument_op = define(
+custom_argument_op: Op = define(
     "custom_argument", _argument_type, params={}, jointly=None, claims=None, probe=PROBE_ONES, cost=MOVES
 )
-custom_jvp_op = _define_call("custom_jvp")
-custom_vjp_op = _define_call("custom_vjp")
-custom_linear_solve_op = _define_call("custom_linear_solve")
-custom_vjp_tangent_op = define(
+custom_jvp_op: Op = _define_call("custom_jvp")
+custom_vjp_op: Op = _define_call("custom_vjp")
+custom_linear_solve_op: Op = _define_call("custom_linear_solve")
+custom_vjp_tangent_op: Op = define(
     "custom_vjp_tangent",
     _tangent_types,
     operands=(1, 10_000),

@@ -124,10 +124,10 @@ def _may_refuse(params: dict[str, Any]) -> bool:
     return params["limit"] is None or params["rounds"]
 
 
-nonzero_op = define(
+nonzero_op: Op = define(
     "nonzero", _nonzero_type, params={}, jointly=None, claims=None, probe=None, cost=per_operand(1), makes_sizes=True
 )
-size_token_op = define(
+size_token_op: Op = define(
     "size_token",
     _size_token_type,
     params={"limit": _is_limit, "rounds": kinds.flag},
@@ -137,10 +137,10 @@ size_token_op = define(
     cost=MOVES,
     makes_sizes=True,
 )
-repeated_op = define(
+repeated_op: Op = define(
     "repeated", _repeated_type, params={}, jointly=None, claims=None, probe=None, cost=per_result(1), makes_sizes=True
 )
-unique_op = define(
+unique_op: Op = define(
     "unique",
     _unique_type,
     params={"axis": kinds.axis, "equal_nan": kinds.flag},
@@ -192,7 +192,7 @@ EACH = {
 }
 refuse(itself, repeated_op, EACH[repeated_op])
 refuse(lambda node: itself(node) if _may_refuse(dict(node.params)) else (), size_token_op, EACH[size_token_op])
-dynamic_slice_op = define(
+dynamic_slice_op: Op = define(
     "dynamic_slice",
     _dynamic_slice_type,
     operands=(1, 1 + kinds.MAX_RANK),
@@ -202,7 +202,7 @@ dynamic_slice_op = define(
     probe=None,
     cost=PICKS,
 )
-dynamic_update_slice_op = define(
+dynamic_update_slice_op: Op = define(
     "dynamic_update_slice",
     _dynamic_update_slice_type,
     operands=(2, 2 + kinds.MAX_RANK),

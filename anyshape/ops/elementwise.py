@@ -213,7 +213,7 @@ floor_divide_op, floor_divide = binary("floor_divide", "Return the largest integ
 remainder_op, remainder = binary("remainder", "Return x - y * floor_divide(x, y), with the sign of y.")
 fmod_op, fmod = binary("fmod", "Return the remainder of x / y with the sign of x.")
 pow_op, power = binary("pow", "Return x to the power y.")
-power_by_op = define_pointwise("power_by", same_type, (1, 1), exponent=kinds.number)
+power_by_op: Op = define_pointwise("power_by", same_type, (1, 1), exponent=kinds.number)
 hypot_op, hypot = binary("hypot", "Return the length of the vector (x, y).")
 gcd_op, gcd = binary("gcd", "Return the greatest common divisor.")
 lcm_op, lcm = binary("lcm", "Return the least common multiple.")
@@ -258,11 +258,11 @@ floor_op, floor = unary("floor", "Return the largest integer not above x.")
 ceil_op, ceil = unary("ceil", "Return the smallest integer not below x.")
 trunc_op, trunc = unary("trunc", "Return x without its fraction.")
 rint_op, rint = unary("rint", "Return the nearest integer, the even one of two.")
-round_op = define_pointwise("round", same_type, (1, 1), decimals=_is_decimals)
+round_op: Op = define_pointwise("round", same_type, (1, 1), decimals=_is_decimals)
 nextafter_op, nextafter = binary("nextafter", "Return the neighbour of x in the direction of y.")
 spacing_op, spacing = unary("spacing", "Return the distance from x to its neighbour.")
 ldexp_op, ldexp = binary("ldexp", "Return x * 2**y, for integers y.", _first_type)
-frexp_op = define_pointwise("frexp", _frexp_type, (1, 1))
+frexp_op: Op = define_pointwise("frexp", _frexp_type, (1, 1))
 
 # -- comparison and logic
 
@@ -294,10 +294,12 @@ real_op, _real = unary("real", "Return the real part of x.", real_type, cost=MOV
 imag_op, _imag = unary("imag", "Return the imaginary part of x.", real_type, cost=MOVES)
 conj_op, _conj = unary("conj", "Return the complex conjugate of x.")
 complex_op, make_complex = binary("complex", "Return x + 1j * y.", _complex_type, cost=MOVES)
-select_op = define_pointwise("select", _select_type, (3, 3))
-convert_op = define_pointwise("convert", _convert_type, (1, 1), cost=MOVES, dtype=kinds.dtype)
-narrow_op = define_pointwise("narrow", _convert_type, (1, 1), cost=MOVES, jointly=_narrows_integers, dtype=kinds.dtype)
-python_int_op = define_pointwise("python_int", _python_int_type, (1, 2), operator=_is_python_operator)
+select_op: Op = define_pointwise("select", _select_type, (3, 3))
+convert_op: Op = define_pointwise("convert", _convert_type, (1, 1), cost=MOVES, dtype=kinds.dtype)
+narrow_op: Op = define_pointwise(
+    "narrow", _convert_type, (1, 1), cost=MOVES, jointly=_narrows_integers, dtype=kinds.dtype
+)
+python_int_op: Op = define_pointwise("python_int", _python_int_type, (1, 2), operator=_is_python_operator)
 refuse(itself, narrow_op, python_int_op)
 refuse(lambda node: itself(node) if node.inputs[1].meta.dtype.kind == "i" else (), pow_op)  # a negative exponent
 

@@ -283,13 +283,13 @@ def _define_scatter(name: str, cost: OpCost) -> Op:
     return define(name, _scatter_type, params=_SCATTER_KINDS, jointly=None, claims=None, probe=None, cost=cost)
 
 
-gather_op = _define_gather("gather")
-gather_dynamic_op = _define_gather("gather_dynamic")  # the same, with window sizes that arrays give
-scatter_add_op = _define_scatter("scatter_add", per_update(1))
-scatter_set_op = _define_scatter("scatter_set", MOVES)
-scatter_mul_op = _define_scatter("scatter_mul", per_update(1))
-scatter_min_op = _define_scatter("scatter_min", per_update(1))
-scatter_max_op = _define_scatter("scatter_max", per_update(1))
+gather_op: Op = _define_gather("gather")
+gather_dynamic_op: Op = _define_gather("gather_dynamic")  # the same, with window sizes that arrays give
+scatter_add_op: Op = _define_scatter("scatter_add", per_update(1))
+scatter_set_op: Op = _define_scatter("scatter_set", MOVES)
+scatter_mul_op: Op = _define_scatter("scatter_mul", per_update(1))
+scatter_min_op: Op = _define_scatter("scatter_min", per_update(1))
+scatter_max_op: Op = _define_scatter("scatter_max", per_update(1))
 SCATTERS: dict[str, Op] = {
     "add": scatter_add_op,
     "set": scatter_set_op,

@@ -241,7 +241,7 @@ cummin_op, cummin = _cumulative("cummin", "Return the minimum of the elements up
 cumlogsumexp_op, cumlogsumexp = _cumulative(
     "cumlogsumexp", "Return the logarithm of the sum of exponentials up to each element.", _cumlogsumexp_type
 )
-recurrence_op = define(
+recurrence_op: Op = define(
     "recurrence",
     _recurrence_type,
     params={"axis": kinds.axis, "reverse": kinds.flag},
@@ -250,7 +250,7 @@ recurrence_op = define(
     probe=PROBE_ONES,
     cost=per_operand(2),
 )
-autoregression_op = define(
+autoregression_op: Op = define(
     "autoregression",
     _autoregression_type,
     params={},
@@ -259,7 +259,7 @@ autoregression_op = define(
     probe=PROBE_ONES,
     cost=OpCost(lambda a: expr.mul(2, expr.mul(elements(a.inputs[0]), a.inputs[1][-1]))),
 )
-sum_to_op = define(
+sum_to_op: Op = define(
     "sum_to",
     _sum_to_type,
     params={"shape": kinds.sizes, "axes": kinds.axes},

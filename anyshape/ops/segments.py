@@ -53,9 +53,9 @@ def _define_segments(name: str) -> Op:
     )
 
 
-segment_max_op = _define_segments("segment_max")
-segment_min_op = _define_segments("segment_min")
-segment_prod_op = _define_segments("segment_prod")
+segment_max_op: Op = _define_segments("segment_max")
+segment_min_op: Op = _define_segments("segment_min")
+segment_prod_op: Op = _define_segments("segment_prod")
 refuse(itself, segment_max_op, segment_min_op, segment_prod_op)
 
 
@@ -110,18 +110,20 @@ def _segments(name: str, doc: str, compute: Callable[[Any, Any, Size], Any]) -> 
     return function
 
 
-segment_sum = _segments("segment_sum", "Return the sum of each segment of the first axis, 0 for none.", add_segments)
-segment_max = _segments(
+segment_sum: Callable[..., Any] = _segments(
+    "segment_sum", "Return the sum of each segment of the first axis, 0 for none.", add_segments
+)
+segment_max: Callable[..., Any] = _segments(
     "segment_max",
     "Return the maximum of each segment of the first axis, the least value for none.",
     lambda x, ids, size: apply_segments(segment_max_op, x, ids, size),
 )
-segment_min = _segments(
+segment_min: Callable[..., Any] = _segments(
     "segment_min",
     "Return the minimum of each segment of the first axis, the largest value for none.",
     lambda x, ids, size: apply_segments(segment_min_op, x, ids, size),
 )
-segment_prod = _segments(
+segment_prod: Callable[..., Any] = _segments(
     "segment_prod",
     "Return the product of each segment of the first axis, 1 for none.",
     lambda x, ids, size: apply_segments(segment_prod_op, x, ids, size),

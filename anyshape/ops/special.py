@@ -66,7 +66,7 @@ log_ndtr_op, log_ndtr = _unary("log_ndtr", "Return log(ndtr(x)), accurate for ve
 gamma_op, gamma = _unary("gamma", "Return the gamma function.")
 gammaln_op, gammaln = _unary("gammaln", "Return log(|gamma(x)|).")
 digamma_op, digamma = _unary("digamma", "Return the derivative of gammaln.")
-polygamma_op = _ordered("polygamma")
+polygamma_op: Any = _ordered("polygamma")
 beta_op, beta = _binary("beta", "Return gamma(x) * gamma(y) / gamma(x + y).")
 betaln_op, betaln = _binary("betaln", "Return log(|beta(x, y)|).")
 zeta_op, zeta = _binary("zeta", "Return Hurwitz's zeta function: the sum of (k + y)**-x.")
@@ -190,13 +190,13 @@ kve_op, kve = _binary("kve", "Return exp(y) * kv(x, y).")
 
 # -- Bessel functions of integer order, and sinc
 
-bessel_j_op = _ordered("bessel_j")
-bessel_y_op = _ordered("bessel_y")
-bessel_i_op = _ordered("bessel_i")
-bessel_k_op = _ordered("bessel_k")
-scaled_bessel_i_op = _ordered("scaled_bessel_i")
-scaled_bessel_k_op = _ordered("scaled_bessel_k")
-sinc_op = _ordered("sinc")
+bessel_j_op: Any = _ordered("bessel_j")
+bessel_y_op: Any = _ordered("bessel_y")
+bessel_i_op: Any = _ordered("bessel_i")
+bessel_k_op: Any = _ordered("bessel_k")
+scaled_bessel_i_op: Any = _ordered("scaled_bessel_i")
+scaled_bessel_k_op: Any = _ordered("scaled_bessel_k")
+sinc_op: Any = _ordered("sinc")
 
 
 def polygamma(order: int, x: Any) -> Any:

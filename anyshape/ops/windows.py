@@ -120,7 +120,7 @@ def _move_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> 
 
 _MOVE_KINDS = dict.fromkeys(_MOVES, kinds.sizes)
 
-convolution_op = define(
+convolution_op: Op = define(
     "convolution",
     _convolution_type,
     params={"batch": kinds.count, "contract": kinds.count, "method": kinds.one_of(*METHODS), **_MOVE_KINDS},
@@ -195,11 +195,11 @@ def _define_windows(name: str, rule: Any) -> Op:
     )
 
 
-window_sum_op = _define_windows("window_sum", _window_type)
-window_max_op = _define_windows("window_max", _ordered_type)
-window_min_op = _define_windows("window_min", _ordered_type)
-window_argmax_op = _define_windows("window_argmax", _position_type)
-window_argmin_op = _define_windows("window_argmin", _position_type)
+window_sum_op: Op = _define_windows("window_sum", _window_type)
+window_max_op: Op = _define_windows("window_max", _ordered_type)
+window_min_op: Op = _define_windows("window_min", _ordered_type)
+window_argmax_op: Op = _define_windows("window_argmax", _position_type)
+window_argmin_op: Op = _define_windows("window_argmin", _position_type)
 
 
 def _reduced(op: Op, x: Operand, window: Sequence[Size], moves: Moves) -> Any:

@@ -44,7 +44,7 @@ class ContractionPaths:
                 self.products.append(_Product(node.outputs[0], *terms_of(dict(node.params)["equation"]), sizes))
                 default.append(default_path(ctx, node))
         self.default: Paths = tuple(default)
-        self.sizes = list(dict.fromkeys(s for p in self.products for s in p.sizes.values()))
+        self.sizes: list[Size] = list(dict.fromkeys(s for p in self.products for s in p.sizes.values()))
 
     def __bool__(self) -> bool:
         return bool(self.products)

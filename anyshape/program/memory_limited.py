@@ -41,6 +41,12 @@ class MemoryLimitedPlans:
     `has_bound` says whether the plan without a limit has a known bound. Where no plan has one, a run counts its bytes.
     """
 
+    graph: Graph
+    limit: int
+    threads: int | None
+    lower: Callable[[Graph], Plan]
+    compile: Callable[..., Run]
+
     def __init__(
         self,
         graph: Graph,
@@ -53,10 +59,10 @@ class MemoryLimitedPlans:
         self.graph, self.limit, self.threads, self.lower, self.compile = graph, limit, threads, lower, compile_plan
         self.has_bound = has_bound
         self.counted: Run | None = None
-        self.lock = Lock()
+        self.lock: Lock = Lock()
         self.plans: list[tuple[Size, Plan]] = []  # with the peak of each
         self.runs: dict[int, Run] = {}
-        self.searches = 0
+        self.searches: int = 0
 
     def __call__(self, sizes: Mapping[str, int]) -> tuple[Run | None, int | None]:
         """Return a function that keeps to the limit at these sizes, if there is one, and the least bytes needed."""

@@ -54,6 +54,10 @@ class Planner:
     `tier` is that of the plans which calls have in the end. `compile_mode` says when kernels of their groups are built.
     """
 
+    trace: Trace
+    max_bytes: int | None
+    tier: Tier
+
     @restores_thread
     def __init__(
         self, trace: Trace, max_bytes: int | None, tier: Tier = Tier.OPTIMISED, compile_mode: str = "off"
@@ -64,10 +68,12 @@ class Planner:
         with phase(f"planning {trace.graph.name}"), collection_deferred():
             self.graph: Graph = optimize(trace.graph)
         # Buffers grow with the number of threads, so a memory limit fixes that number.
-        self.threads = None if max_bytes is None else config.num_threads
+        self.threads: int | None = None if max_bytes is None else config.num_threads
         groups, paths = broadcast_groups(self.graph), ContractionPaths(self.graph)
         specializes = bool(groups or paths)
-        self.patterns = CallPatterns(self.graph, self.prologue, groups, paths) if specializes else None
+        self.patterns: CallPatterns | None = (
+            CallPatterns(self.graph, self.prologue, groups, paths) if specializes else None
+        )
 
     # -- conditions of a call
 

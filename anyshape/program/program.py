@@ -68,14 +68,14 @@ class Program:
         compile_mode = config.compile if compile is None else compile
         mode, why = mode_of(config.optimize if optimize is None else optimize, max_bytes, timers)
         last = Tier.FIRST if mode == "off" else Tier.OPTIMISED
-        self.planner = Planner(trace, max_bytes, last, compile_mode) if planner is None else planner
+        self.planner: Planner = Planner(trace, max_bytes, last, compile_mode) if planner is None else planner
         self.graph: Graph = self.planner.graph
         self._compile = functools.partial(self.planner.compile, timers=timers)
         patterns = self.planner.patterns
         self.specializer: Specializer | None = None
         self._optimised: Run | None = None
         if patterns is None:
-            self.tiers = Tiers(self.name, mode, why, self._make_optimised)
+            self.tiers: Tiers = Tiers(self.name, mode, why, self._make_optimised)
             run = self._first_run()
         else:
             self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))

@@ -134,10 +134,15 @@ class CallPatterns:
     It holds no compiled function, so a program and its timed copy share it.
     """
 
+    graph: Graph
+    prologue: Prologue
+    groups: Sequence[Group]
+    paths: ContractionPaths
+
     def __init__(self, graph: Graph, prologue: Prologue, groups: Sequence[Group], paths: ContractionPaths) -> None:
         self.graph, self.prologue, self.groups, self.paths = graph, prologue, groups, paths
         self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
-        self.read = self._reader()
+        self.read: Callable[..., Any] = self._reader()
         self.pattern_by_reading: dict[Any, BroadcastPattern] = {}
 
     def _reader(self) -> Callable[..., Any]:
@@ -226,6 +231,10 @@ class Specializer:
 
     `serve` takes the function for the next call; it is None where `run_latest` serves all calls.
     """
+
+    patterns: CallPatterns
+    compile: Compile
+    tiers: Tiers
 
     def __init__(
         self, patterns: CallPatterns, compile_graph: Compile, tiers: Tiers, serve: Callable[[Run], None] | None = None

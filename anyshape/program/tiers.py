@@ -45,21 +45,30 @@ class Tiers:
     - `make` makes an optimised plan for a pattern of calls. `pattern_of` tells the pattern of arrays.
     """
 
+    name: str
+    mode: str
+    why: str
+    make: Make
+    steps: int
+    cost: float
+    calls: int
+    seconds: float
+
     def __init__(
         self, name: str, mode: str, why: str, make: Make, pattern_of: Callable[..., Hashable] | None = None
     ) -> None:
         self.name, self.mode, self.why, self.make = name, mode, why, make
         self.first = Tier.OPTIMISED if mode == "now" else Tier.FIRST  # of the plan for a first call
-        self.has_patterns = pattern_of is not None
+        self.has_patterns: bool = pattern_of is not None
         self.pattern_of = (lambda *arrays: None) if pattern_of is None else pattern_of
         self.steps, self.cost = 1, 0.0
         self.calls, self.seconds = 0, 0.0  # of first plans, since the last optimised plan was made
-        self.saving = 0.0  # seconds that optimised plans would have saved of these
+        self.saving: float = 0.0  # seconds that optimised plans would have saved of these
         self.made: dict[Hashable, TierInfo] = {}
         self.making: dict[Hashable, int] = {}  # with the process: a fork has no thread that goes on
         self.failed: dict[Hashable, str] = {}
-        self.waits = False  # for a call outside of np.errstate
-        self.lock = Lock()
+        self.waits: bool = False  # for a call outside of np.errstate
+        self.lock: Lock = Lock()
 
     def meter(self, instead: Callable[..., Any]) -> Meter | None:
         """Return what a first plan calls, with what runs instead of it; None where no plan takes its place."""

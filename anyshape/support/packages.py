@@ -92,48 +92,48 @@ class Folder:
                 raise
 
 
-islpy = Package("islpy")  # integer sets: claims that intervals and models leave open
-optree = Package("optree")  # pytrees of arguments and results: flattened at the first call
-networkx = Package("networkx")  # layers of a drawing, minimum cuts under a memory limit
-threadpoolctl = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
-lapack = Package("scipy.linalg.lapack")  # factors of matrices that are kept, and triangular solutions
-scipy_cluster = Package("scipy.cluster")
-scipy_vq = Package("scipy.cluster.vq")
-scipy_integrate = Package("scipy.integrate")
-scipy_fft = Package("scipy.fft")
-scipy_interpolate = Package("scipy.interpolate")
-scipy_linalg = Package("scipy.linalg")
-scipy_ndimage = Package("scipy.ndimage")
-scipy_optimize = Package("scipy.optimize")
-scipy_windows = Package("scipy.signal.windows")
-scipy_signal = Package("scipy.signal")  # filters with feedback too
-scipy_sparse = Package("scipy.sparse")
-scipy_sparse_linalg = Package("scipy.sparse.linalg")
-scipy_spatial = Package("scipy.spatial")
-scipy_transform = Package("scipy.spatial.transform")
-scipy_distance = Package("scipy.spatial.distance")
-scipy_special = Package("scipy.special")
-scipy_stats = Package("scipy.stats")
-decimal = Package("decimal")  # decimals among arguments and captured values
-futures = Package("concurrent.futures")  # pools of processes and threads
-multiprocessing = Package("multiprocessing")
-queue = Package("queue")  # runs that wait for threads: made with the first thread
-html = Package("html")  # escapes of pages; it loads the table of all named characters
-argcomplete = Package("argcomplete", extra="completion")  # of the command line in shells
-cloudpickle = Package("cloudpickle", extra="cluster")  # functions that no module has by name
-distributed = Package("distributed", extra="cluster")  # clients of a cluster
-joblib = Package("joblib", extra="cluster")
-matplotlib_figure = Package("matplotlib.figure", extra="demo")
-rich_console = Package("rich.console", extra="demo")
-rich_markup = Package("rich.markup", extra="demo")
-rich_progress = Package("rich.progress", extra="demo")
-rich_table = Package("rich.table", extra="demo")
+islpy: Package = Package("islpy")  # integer sets: claims that intervals and models leave open
+optree: Package = Package("optree")  # pytrees of arguments and results: flattened at the first call
+networkx: Package = Package("networkx")  # layers of a drawing, minimum cuts under a memory limit
+threadpoolctl: Package = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
+lapack: Package = Package("scipy.linalg.lapack")  # factors of matrices that are kept, and triangular solutions
+scipy_cluster: Package = Package("scipy.cluster")
+scipy_vq: Package = Package("scipy.cluster.vq")
+scipy_integrate: Package = Package("scipy.integrate")
+scipy_fft: Package = Package("scipy.fft")
+scipy_interpolate: Package = Package("scipy.interpolate")
+scipy_linalg: Package = Package("scipy.linalg")
+scipy_ndimage: Package = Package("scipy.ndimage")
+scipy_optimize: Package = Package("scipy.optimize")
+scipy_windows: Package = Package("scipy.signal.windows")
+scipy_signal: Package = Package("scipy.signal")  # filters with feedback too
+scipy_sparse: Package = Package("scipy.sparse")
+scipy_sparse_linalg: Package = Package("scipy.sparse.linalg")
+scipy_spatial: Package = Package("scipy.spatial")
+scipy_transform: Package = Package("scipy.spatial.transform")
+scipy_distance: Package = Package("scipy.spatial.distance")
+scipy_special: Package = Package("scipy.special")
+scipy_stats: Package = Package("scipy.stats")
+decimal: Package = Package("decimal")  # decimals among arguments and captured values
+futures: Package = Package("concurrent.futures")  # pools of processes and threads
+multiprocessing: Package = Package("multiprocessing")
+queue: Package = Package("queue")  # runs that wait for threads: made with the first thread
+html: Package = Package("html")  # escapes of pages; it loads the table of all named characters
+argcomplete: Package = Package("argcomplete", extra="completion")  # of the command line in shells
+cloudpickle: Package = Package("cloudpickle", extra="cluster")  # functions that no module has by name
+distributed: Package = Package("distributed", extra="cluster")  # clients of a cluster
+joblib: Package = Package("joblib", extra="cluster")
+matplotlib_figure: Package = Package("matplotlib.figure", extra="demo")
+rich_console: Package = Package("rich.console", extra="demo")
+rich_markup: Package = Package("rich.markup", extra="demo")
+rich_progress: Package = Package("rich.progress", extra="demo")
+rich_table: Package = Package("rich.table", extra="demo")
 
 # Rows of tables, a module for each family of ops: loaded at the lookup of one of its rows.
-kernels = Folder("anyshape.backend.numpy")
-traits = Folder("anyshape.backend.compiler.traits")
-derivative_rules = Folder("anyshape.autodiff.rules")
-batching_rules = Folder("anyshape.autodiff.batching")
+kernels: Folder = Folder("anyshape.backend.numpy")
+traits: Folder = Folder("anyshape.backend.compiler.traits")
+derivative_rules: Folder = Folder("anyshape.autodiff.rules")
+batching_rules: Folder = Folder("anyshape.autodiff.batching")
 
 if TYPE_CHECKING:
     from anyshape.autodiff import jvp as graph_jvp

@@ -60,6 +60,9 @@ class _Clock:
 class phase:
     """Part of a first call, such as "tracing loss": a context manager that counts the ops in its block."""
 
+    text: str
+    ops: int
+
     __slots__ = ("clock", "ops", "outer", "text")
     outer: phase | None
     clock: _Clock

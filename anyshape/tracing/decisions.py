@@ -89,6 +89,11 @@ def evaluate_quietly(graph: Graph, arrays: Sequence[Any]) -> list[Any]:
 class Decisions:
     """Decisions of one trace. `strict` refuses them, as `on_decision="error"` demands."""
 
+    values: _Values
+    strict: bool
+    without_examples: int
+    in_a_row: int
+
     def __init__(self, builder: Builder, arrays: Sequence[np.ndarray], strict: bool = False) -> None:
         self.values, self.strict = _Values(builder, arrays), strict
         self.answers: dict[_Key, bool | int] = {}

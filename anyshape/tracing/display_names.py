@@ -27,7 +27,7 @@ class DisplayNames(SizeNames):
     """
 
     def __init__(self, labels: Sequence[str], solved: Iterable[SizeBinding]) -> None:
-        self.solved = {s.variable: s for s in solved}
+        self.solved: dict[DimVar, SizeBinding] = {s.variable: s for s in solved}
         names = size_names(self.solved.values(), labels)
         super().__init__(names.sources, names.undeclared)
 

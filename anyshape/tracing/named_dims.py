@@ -117,7 +117,7 @@ class SymbolicScope(Scope):
         self, constraints: Sequence[str] = (), dims: Iterable[Dim] = (), *, min: int = 0, max: int | None = None
     ) -> None:
         super().__init__(origin=user_line())
-        self.default_range = _range("size", min, max)
+        self.default_range: tuple[int, Bound] = _range("size", min, max)
         variables = [_dim_variable(d) for d in dims]
         self.names = {str(v): from_atom(v) for v in variables}
         for v in variables:

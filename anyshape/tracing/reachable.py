@@ -76,7 +76,7 @@ class Walk:
         self.unwatched: list[Unwatched] = []
         self.codes: list[types.CodeType] = []
         self.names: set[str] = set()
-        self.is_full = False
+        self.is_full: bool = False
         self._reads_all = False
         roots = function if isinstance(function, Roots) else Roots({"": function})
         self._home = package(next(iter(roots.values())))

@@ -139,7 +139,7 @@ class Checker:
         if not modes or not set(modes) <= set(MODES):
             raise ArgumentError("check_grads", "modes", f"is {modes!r}", 'give "fwd", "rev" or both')
         self.modes = modes
-        self.top = _Level(f, function_name(f), 1, order, modes, tolerance or Tolerance())
+        self.top: _Level = _Level(f, function_name(f), 1, order, modes, tolerance or Tolerance())
 
     def measure(self, args: tuple[Any, ...], seed: int = 0) -> Iterator[Measurement]:
         """Yield the comparisons at these arguments, of values, then of derivatives; of values alone if all are NaN."""

@@ -248,7 +248,7 @@ class StoredMethod:
     __slots__ = ("method",)
 
     def __init__(self, method: Any) -> None:
-        self.method = method
+        self.method: Any = method
 
     def __deepcopy__(self, memo: dict[int, Any]) -> None:
         return None

@@ -65,6 +65,8 @@ class Jitted:
     - `bound_from` is the pair of the method and the object that this one is bound to, if it is.
     """
 
+    recipe: tuple[Any, ...]
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -76,11 +78,11 @@ class Jitted:
         bound_from: tuple[Jitted, Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, function if like is None else like, updated=())
-        self.__wrapped__ = function if like is None else like
-        self.__name__ = name if name is not None else function_name(function)
+        self.__wrapped__: Callable[..., Any] = function if like is None else like
+        self.__name__: str = name if name is not None else function_name(function)
         self.function = function
-        self.name = name if name is not None else function_name(function)
-        self.options = options if options is not None else Options()
+        self.name: str = name if name is not None else function_name(function)
+        self.options: Options = options if options is not None else Options()
         self._bound_from = bound_from
         self._bound_to_classes: dict[type, StoredMethod] = {}
         self.order = visible_order(self.__wrapped__)

@@ -125,9 +125,10 @@ MODULES = {module_of(f): f for f in FILES}
 def late_rows():
     """The rows of the table of what is loaded late: the module by the name of the row."""
     return {
-        node.targets[0].id: node.value.args[0].value
+        ast.unparse(node.target if isinstance(node, ast.AnnAssign) else node.targets[0]): node.value.args[0].value
         for node in nodes_of("support/packages.py")
-        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith(("Package(", "Folder("))
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        and ast.unparse(node.value or node.target).startswith(("Package(", "Folder("))
     }
 
 

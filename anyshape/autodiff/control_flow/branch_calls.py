@@ -42,6 +42,10 @@ class Branches:
     that are sums over examples. `like` gives traced values where no operand is one.
     """
 
+    ctx: ShapeGuardContext
+    index: Any
+    operands: Sequence[Any]
+
     def __init__(
         self,
         ctx: ShapeGuardContext,
@@ -53,11 +57,11 @@ class Branches:
         like: Sequence[Any] = (),
     ) -> None:
         self.ctx, self.index, self.operands = ctx, index, operands
-        self.is_of_examples = carries is not None
-        self.handle = handle_of(index, *operands, *like)
-        self.graphs = with_shared_variables(branches, self.handle)
-        self.carries = [False] * len(operands) if carries is None else list(carries)
-        self.totals = list(totals) or [False] * len(branches[0].outputs)
+        self.is_of_examples: bool = carries is not None
+        self.handle: Handle = handle_of(index, *operands, *like)
+        self.graphs: list[Graph] = with_shared_variables(branches, self.handle)
+        self.carries: list[bool] = [False] * len(operands) if carries is None else list(carries)
+        self.totals: list[bool] = list(totals) or [False] * len(branches[0].outputs)
 
     def size_of_variable(self) -> dict[DimVar, Size]:
         """Return the size of each variable of the branches."""

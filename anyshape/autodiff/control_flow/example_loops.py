@@ -33,18 +33,22 @@ from anyshape.ops.subgraph_call import further_operands
 class ExampleLoops:
     """Loop of one example, with operands that have a row per example where `carries` says so."""
 
+    ctx: ShapeGuardContext
+    one: Graph
+    carries: list[bool]
+
     def __init__(
         self, ctx: ShapeGuardContext, one: Graph, carries: Sequence[bool], operands: Sequence[Any], like: Any = ()
     ) -> None:
         """Take the operands of a node. `like` gives traced values where no operand is one."""
         self.ctx, self.one, self.carries = ctx, one, list(carries)
-        self.operands = list(operands[: len(carries)])
+        self.operands: list[Any] = list(operands[: len(carries)])
         self.handle = handle_of(*self.operands, *like)
         metas = [meta_of_operand(x) for x in self.operands]
         first = metas[self.carries.index(True)]
-        self.size = ctx.exact(Typed(first), 0, field="operands")
-        self.metas = [batch_element(m) if flag else m for m, flag in zip(metas, carries, strict=True)]
-        self.own = [v.meta for v in one.inputs]
+        self.size: Size = ctx.exact(Typed(first), 0, field="operands")
+        self.metas: list[TensorMeta] = [batch_element(m) if flag else m for m, flag in zip(metas, carries, strict=True)]
+        self.own: list[TensorMeta] = [v.meta for v in one.inputs]
 
     def run(
         self, graph: Graph, xs: Sequence[Any], flags: Sequence[bool], size: Size | None = None

@@ -56,6 +56,14 @@ class LiveRows:
     positions. Stacked results are joined too, with their positions and their trip, which is then a carry.
     """
 
+    ctx: ShapeGuardContext
+    size: Size
+    loop: Loop
+    test: Graph
+    have: Inputs
+    carries: list[Any]
+    flags: list[Any]
+
     def __init__(self, ctx: ShapeGuardContext, size: Size, loop: Loop, flags: Inputs, have: Inputs) -> None:
         """Take a loop whose inputs carry the batch as `flags` say; `have` are the operands that carry it already."""
         assert loop.test is not None  # examples differ in it

@@ -110,6 +110,13 @@ class Results(NamedTuple):
 class Loop:
     """Loop and its operands, from which rules derive another one. A `test` makes it a loop of unknown length."""
 
+    ctx: ShapeGuardContext
+    body: Graph
+    test: Graph | None
+    joined: int
+    reverse: bool
+    ends: Sequence[Shape]
+
     def __init__(
         self,
         ctx: ShapeGuardContext,
@@ -136,14 +143,14 @@ class Loop:
         fits_slots = layout.carries and not (joined or layout.pieces)
         self.checkpoint = checkpoint if fits_slots or isinstance(checkpoint, str) else "carry"
         count = len(body.inputs)
-        self.inputs = Inputs.of(layout, operands[:count])
-        self.lengths = list(operands[count : count + layout.pieces])  # of pieces
-        self.joined_lengths = list(operands[count + layout.pieces :])  # of the first joined results
-        self.operand_metas = list(metas or [meta_of_operand(x) for x in operands])[:count]
-        self.length = self._length()
-        self.metas = Inputs.of(layout, [v.meta for v in body.inputs])
-        self.varying = lp.varying_variables(body, layout)
-        self.constant = {s.variable for s in body.dims} - self.varying
+        self.inputs: Inputs = Inputs.of(layout, operands[:count])
+        self.lengths: list[Any] = list(operands[count : count + layout.pieces])  # of pieces
+        self.joined_lengths: list[Any] = list(operands[count + layout.pieces :])  # of the first joined results
+        self.operand_metas: list[TensorMeta] = list(metas or [meta_of_operand(x) for x in operands])[:count]
+        self.length: Size | None = self._length()
+        self.metas: Inputs = Inputs.of(layout, [v.meta for v in body.inputs])
+        self.varying: set[DimVar] = lp.varying_variables(body, layout)
+        self.constant: set[DimVar] = {s.variable for s in body.dims} - self.varying
 
     def _length(self) -> Size | None:
         """Return the number of trips, by the stacks or the pieces that these read; None where neither says it."""

@@ -93,6 +93,9 @@ class LoopAgain:
 class RerunLoop(Loop):
     """Scan of a rerun. `Made` stands for its operands that a loop gives again."""
 
+    again_loop: LoopAgain
+    checkpoint: int
+
     def __init__(
         self, again: LoopAgain, operands: Sequence[Any], body: Graph, layout: lp.Layout, **options: Any
     ) -> None:
@@ -169,6 +172,15 @@ def slot_flags(loop: Loop, batched: Sequence[bool]) -> list[bool]:
 class Rerun:
     """Rerun and its operands, taken apart."""
 
+    ctx: ShapeGuardContext
+    ends: Sequence[Shape]
+    like: Sequence[Any]
+    count: int
+    loop_body: Graph
+    body: Graph
+    reverse: bool
+    against: bool
+
     def __init__(
         self,
         ctx: ShapeGuardContext,
@@ -187,10 +199,10 @@ class Rerun:
         self.ctx, self.ends, self.like, self.count = ctx, ends, like, slots
         self.loop_body, self.body = bodies
         self.start, self.layout, self.reverse, self.against = lp.Layout(*start), lp.Layout(*layout), reverse, against
-        self.operands = split_operands(operands, self.loop_body, self.start)
+        self.operands: Operands = split_operands(operands, self.loop_body, self.start)
         types = metas or [meta_of_operand(x) for x in operands]
-        self.metas = split_operands(types, self.loop_body, self.start)
-        self.again = LoopAgain(
+        self.metas: Operands = split_operands(types, self.loop_body, self.start)
+        self.again: LoopAgain = LoopAgain(
             ctx, self.loop_body, self.start, self.layout.pieces, self.operands.loop, self.operands.slots, slots,
             reverse != against, self.metas.loop,
         )  # fmt: skip

@@ -26,6 +26,10 @@ class BufferReuse:
     `carries` are the inputs of a trip of a loop that may own the memory of its carries: see `owned_carries`.
     """
 
+    steps: Sequence[Step]
+    outputs: Sequence[Slot]
+    ctx: ShapeGuardContext
+
     def __init__(
         self,
         steps: Sequence[Step],
@@ -35,9 +39,11 @@ class BufferReuse:
         carries: Sequence[str] = (),
     ) -> None:
         self.steps, self.outputs, self.ctx = steps, outputs, ctx
-        self.internal = {group.steps[-1].outputs[0]: group.internal for group in groups}  # by the last result
-        self.metas = {o: m for s in steps for o, m in zip(s.outputs, s.results, strict=True)}
-        self.last_use = _last_uses(steps, outputs)
+        self.internal: dict[str, set[str]] = {
+            group.steps[-1].outputs[0]: group.internal for group in groups
+        }  # by the last result
+        self.metas: dict[str, TensorMeta] = {o: m for s in steps for o, m in zip(s.outputs, s.results, strict=True)}
+        self.last_use: dict[Slot, int] = _last_uses(steps, outputs)
         self.fresh: set[Slot] = set()  # slots whose memory no other slot had before
         self.base: dict[Slot, Slot] = {}  # by view: the slot whose memory it may share
         self.stretched: set[Slot] = set()  # views in which one element may stand for several
@@ -45,12 +51,12 @@ class BufferReuse:
             self._note_aliases(step)
         # functions of the user may keep their operands
         retaining = [step for step in steps if runs_user_code(step)]
-        self.retained = {self.base.get(slot, slot) for step in retaining for slot in step.inputs}
-        self.shared = self._shared_by(retaining)
+        self.retained: set[Slot] = {self.base.get(slot, slot) for step in retaining for slot in step.inputs}
+        self.shared: set[Slot] = self._shared_by(retaining)
         # what a kernel consumes, it hands to nobody
-        self.unconsumable = self._shared_by([step for step in retaining if not KERNELS[step.op].consumes])
-        self.memory_use = self._last_uses_of_memory()
-        self.owned_carries = self._owned_carries(carries)
+        self.unconsumable: set[Slot] = self._shared_by([step for step in retaining if not KERNELS[step.op].consumes])
+        self.memory_use: dict[Slot, int] = self._last_uses_of_memory()
+        self.owned_carries: set[str] = self._owned_carries(carries)
 
     def _shared_by(self, steps: Sequence[Step]) -> set[Slot]:
         """Return the slots whose memory others share, or functions that these steps call."""

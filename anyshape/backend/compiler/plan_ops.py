@@ -49,16 +49,30 @@ def _contraction_flops(a: Applied) -> Size:
 
 
 # x with another shape: strides and an offset in bytes, as NumPy has them, over the elements in C order
-view_op = _define("view", "movement", MOVES)
-stretched_view_op = _define("stretched_view", "movement", MOVES)  # one element may stand for several: never written to
-padded_view_op = _define("padded_view", "movement", MOVES)  # a new array: a view of x from `starts` to `stops`, padded
-scatter_sums_op = _define("scatter_sums", "gathering", PER_LAST_OPERAND)  # scatter_add into zeros that are never made
-add_part_op = _define("add_part", "movement", PER_LAST_OPERAND)  # x + y, y with `low` and `high` zeros around `axis`
-read_element_op = _define("read_element", "movement", PICKS)  # the element of x at `starts`, as a number
-write_element_op = _define("write_element", "movement", MOVES)  # x with a number at `starts`
-add_to_element_op = _define("add_to_element", "movement", PER_LAST_OPERAND)  # x with a number added at `starts`
-contract_op = _define("contract", "contraction", OpCost(_contraction_flops))  # two operands, as np.einsum writes it
-bits_op = _define("bits", "elementwise", per_result(1))  # a mask as integers: all bits set where chosen, or where not
-rest_op = _define("rest", "elementwise", per_result(1))  # the bits of a number where bits are not set
-masked_op = _define("masked", "elementwise", per_result(1))  # x where bits are set, else 0
-masked_else_op = _define("masked_else", "elementwise", per_result(1))  # x where bits are set, else the bits of a rest
+view_op: PlanOp = _define("view", "movement", MOVES)
+stretched_view_op: PlanOp = _define(
+    "stretched_view", "movement", MOVES
+)  # one element may stand for several: never written to
+padded_view_op: PlanOp = _define(
+    "padded_view", "movement", MOVES
+)  # a new array: a view of x from `starts` to `stops`, padded
+scatter_sums_op: PlanOp = _define(
+    "scatter_sums", "gathering", PER_LAST_OPERAND
+)  # scatter_add into zeros that are never made
+add_part_op: PlanOp = _define(
+    "add_part", "movement", PER_LAST_OPERAND
+)  # x + y, y with `low` and `high` zeros around `axis`
+read_element_op: PlanOp = _define("read_element", "movement", PICKS)  # the element of x at `starts`, as a number
+write_element_op: PlanOp = _define("write_element", "movement", MOVES)  # x with a number at `starts`
+add_to_element_op: PlanOp = _define("add_to_element", "movement", PER_LAST_OPERAND)  # x with a number added at `starts`
+contract_op: PlanOp = _define(
+    "contract", "contraction", OpCost(_contraction_flops)
+)  # two operands, as np.einsum writes it
+bits_op: PlanOp = _define(
+    "bits", "elementwise", per_result(1)
+)  # a mask as integers: all bits set where chosen, or where not
+rest_op: PlanOp = _define("rest", "elementwise", per_result(1))  # the bits of a number where bits are not set
+masked_op: PlanOp = _define("masked", "elementwise", per_result(1))  # x where bits are set, else 0
+masked_else_op: PlanOp = _define(
+    "masked_else", "elementwise", per_result(1)
+)  # x where bits are set, else the bits of a rest

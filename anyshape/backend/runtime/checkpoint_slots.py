@@ -30,8 +30,8 @@ class Slots:
             [np.empty(0, np.asarray(x).dtype)] * count if flag else np.empty((count, *np.shape(x)), np.asarray(x).dtype)
             for x, flag in zip(carries, changes, strict=True)
         ]
-        self.ranks = [np.ndim(x) for x in carries]
-        self.used = 0
+        self.ranks: list[int] = [np.ndim(x) for x in carries]
+        self.used: int = 0
         self.levels: list[tuple[float, int]] = []  # of slots that are needed, none above an earlier one, with their row
         self.spare: list[int] = []  # rows of slots that may be given up
 
@@ -83,8 +83,8 @@ class FilledSlots:
             part = next(remaining)
             self.stores.append(_pieces(part, next(remaining)) if flag else part if owned else part.copy())
         filled = [row for row in np.argsort(trips, kind="stable").tolist() if trips[row] != NO_TRIP]
-        self.held = [(int(trips[row]), row) for row in filled]  # by trip
-        self.free = [row for row in range(len(trips)) if trips[row] == NO_TRIP]
+        self.held: list[tuple[int, Any]] = [(int(trips[row]), row) for row in filled]  # by trip
+        self.free: list[int] = [row for row in range(len(trips)) if trips[row] == NO_TRIP]
 
     def add(self, trip: int, carries: Carries) -> None:
         """Fill a free slot with the carries before a trip later than all that are held."""

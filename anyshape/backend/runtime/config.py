@@ -172,7 +172,7 @@ def _mode_of_environment(name: str, modes: tuple[str, ...], default: str) -> str
     return text if text in modes else default
 
 
-config = Config(
+config: Config = Config(
     _default_threads(),
     optimize=default_mode(),
     compile=_mode_of_environment("ANYSHAPE_COMPILE", COMPILE_MODES, "off"),

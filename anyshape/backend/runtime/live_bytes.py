@@ -34,6 +34,10 @@ class LiveBytes:
     than `limit` bytes.
     """
 
+    program: str
+    limit: int
+    now: int
+
     def __init__(self, program: str, limit: int, arguments: Sequence[Any]) -> None:
         self.program, self.limit, self.now = program, limit, 0
         self.held: dict[int, _Held] = {}

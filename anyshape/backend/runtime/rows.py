@@ -15,13 +15,17 @@ _ADVICE = "let all branches give results of equal sizes"
 class Rows:
     """Rows of one batch, in their order, and what the branches gave for them so far."""
 
+    index: np.ndarray
+    count: int
+    totals: Sequence[bool]
+
     __slots__ = ("chosen", "count", "index", "is_whole", "positions", "totals")
 
     def __init__(self, index: np.ndarray, count: int, totals: Sequence[bool]) -> None:
         self.index, self.count, self.totals = index, count, totals
         self.positions: np.ndarray = index
         self.chosen: list[Any] = [None] * len(totals)
-        self.is_whole = False
+        self.is_whole: bool = False
 
     def choose(self, branch: int) -> bool:
         """Find the rows that choose a branch; return whether there are any."""

@@ -53,9 +53,9 @@ class ShapeConstantCache:
     """Entries of all functions, oldest first, and the bytes that they hold."""
 
     def __init__(self) -> None:
-        self.lock = Lock()
+        self.lock: Lock = Lock()
         self.entries: OrderedDict[tuple[ref[ShapeConstants], Sizes], int] = OrderedDict()
-        self.held_bytes = 0
+        self.held_bytes: int = 0
 
     def add(self, owner: ShapeConstants, sizes: Sizes, values: Values) -> None:
         """Add an entry, then evict the oldest ones until the bound holds."""

@@ -46,6 +46,9 @@ class Handle:
 class Traced(Handle):
     """Handle of a value of a graph under construction. Subclasses add the operations of users."""
 
+    builder: Builder
+    value: Value
+
     __slots__ = ()
 
     def __init__(self, builder: Builder, value: Value) -> None:
@@ -131,7 +134,7 @@ class Builder:
         # the values of enclosing graphs that its inputs stand for, or rows of them; None: its inputs stand for many
         self.arguments: Sequence[tuple[Builder, Value]] | None = None
         self.takes_rows = False
-        self.closed = False
+        self.closed: bool = False
         # handles of its inputs that its function may write to: whoever traces it writes the final values to what they
         # stand for
         self.writable: Sequence[Traced] = ()
@@ -140,23 +143,25 @@ class Builder:
         self.inputs: list[Value] = []
         self.roots: dict[Value, str] = {}  # values that no node makes: "input" or "constant"
         self.nodes: list[Node] = []
-        self.constants = Constants()
+        self.constants: Constants = Constants()
         self.captured: dict[Value, tuple[Traced, Value]] = {}
         self.dims: dict[DimVar, tuple[Size, DimSource]] = {}
-        self.values = dict(values or {})  # the sizes that scalar integer inputs give by their value, by position
+        self.values: dict[int, Size] = dict(
+            values or {}
+        )  # the sizes that scalar integer inputs give by their value, by position
         self.hidden: list[DimVar] = []
         self.runtime: dict[DimVar, tuple[Value, int]] = {}  # run-time sizes: an axis of a value
         self.emitted: dict[Any, tuple[Value, ...]] = {}  # outputs by computation: a repeated op reuses them
         self.localised: dict[Any, tuple[Any, tuple[Traced, ...]]] = {}  # op-local sizes with their sources, by size
         self.where: SourceLine | None = None
-        self.lines = RepeatedLines()
+        self.lines: RepeatedLines = RepeatedLines()
         self.refused: tuple[str, Exception] | None = None  # the last non-int, and its error
         self.hidden_error: Exception | None = None
         self.concretized: Exception | None = None  # the last refusal of a value, which foreign code may hide
         has_generators = parent is not None and parent.draw_order is not None
         self.draw_order: DrawOrder | None = DrawOrder() if has_generators else None
         self.resumed = 0  # how often `resume` made it the innermost one
-        self.logs = _LOG.isEnabledFor(logging.DEBUG)
+        self.logs: bool = _LOG.isEnabledFor(logging.DEBUG)
 
     @property
     def has_drawn(self) -> bool:

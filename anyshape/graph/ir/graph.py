@@ -36,6 +36,14 @@ class Op:
       None: its kernel refuses no values. See `dead_code`.
     """
 
+    name: str
+    infer: ShapeRule
+    family: str
+    makes_sizes: bool
+    raises: bool
+    draws: bool
+    has_subgraphs: bool
+
     __slots__ = ("draws", "family", "has_subgraphs", "infer", "makes_sizes", "name", "raises", "refusals")
 
     def __init__(
@@ -93,6 +101,9 @@ _IDS = itertools.count()
 
 class Value:
     """Array of a program. Values are compared by identity; `id` orders and names them."""
+
+    meta: TensorMeta
+    id: int
 
     __slots__ = ("id", "meta")
 

@@ -21,6 +21,9 @@ class OpTable(dict[Op, Row]):
     enters the rows of that family.
     """
 
+    kind: str
+    folder: str
+
     __slots__ = ("_fill", "folder", "kind")
 
     def __init__(self, kind: str, folder: str) -> None:

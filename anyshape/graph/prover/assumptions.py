@@ -80,7 +80,7 @@ class Assumptions:
 
     def __init__(self, sizes: Mapping[DimVar, int] | None = None, runtime: Mapping[DimVar, int] | None = None) -> None:
         self._runtime = {} if runtime is None else runtime
-        self.claims = Claims()
+        self.claims: Claims = Claims()
         self._stated = Claims()  # the claims, over variables that no equality determines
         self._facts = KnownFacts()
         self._replacements: dict[Atom, Size] = {}

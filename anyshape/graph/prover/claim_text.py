@@ -41,8 +41,8 @@ class SizeNames:
     """
 
     def __init__(self, sources: Mapping[DimVar, str] | None = None, undeclared: Collection[DimVar] = ()) -> None:
-        self.sources = dict(sources or {})
-        self.undeclared = set(undeclared)
+        self.sources: dict[DimVar, str] = dict(sources or {})
+        self.undeclared: set[DimVar] = set(undeclared)
         labels = [str(v) for v in self.sources]
         texts = {str(v): self.sources[v] for v in self.sources if v in self.undeclared}
         self._texts = {label: text for label, text in texts.items() if labels.count(label) == 1}
@@ -134,9 +134,14 @@ _DEMAND = {
 class ClaimText:
     """Claim that does not hold, as the two lines of a message."""
 
+    relation: str
+    sides: tuple[Size, Size]
+    names: SizeNames
+    values: Values
+
     def __init__(self, relation: str, left: Size, right: Size, names: SizeNames, values: Values) -> None:
         self.relation, self.sides, self.names, self.values = relation, (left, right), names, values
-        self.axes = "", ""
+        self.axes: tuple[str, str] = "", ""
 
     def located(self, axes: OperandAxes | None, operands: Callable[[], Sequence[str]]) -> ClaimText:
         """Return this text with fixed sizes called by the axes of the operands as written."""

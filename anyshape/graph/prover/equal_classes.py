@@ -32,7 +32,7 @@ class EqualClasses:
     """
 
     def __init__(self) -> None:
-        self.has_joined = False  # else each size stands for itself
+        self.has_joined: bool = False  # else each size stands for itself
         self._shorter: dict[Size, Size] = {}  # an equal size, which is shorter or was first
         self._slices: dict[
             DimExpr, tuple[int, Clamped]

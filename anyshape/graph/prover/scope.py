@@ -96,6 +96,9 @@ class Scope:
     A `free` scope holds a size that belongs to no program yet and may enter any. Scopes copy and pickle.
     """
 
+    origin: SourceLine | None
+    free: bool
+
     def __init__(
         self,
         hints: Mapping[DimVar, int] | None = None,
@@ -109,15 +112,15 @@ class Scope:
     ) -> None:
         """Begin with conditions; `runtime` are the sizes in them that depend on data, in the order of their ops."""
         self.origin, self.free = origin, free  # origin: the line where the user declared it
-        self.uid = (_PROCESS, next(_COUNTER))  # a copy is the same scope
+        self.uid: tuple[str, int] = (_PROCESS, next(_COUNTER))  # a copy is the same scope
         self._root = root.root if root is not None else None
-        self.hints = dict(hints) if hints is not None else None
+        self.hints: dict[DimVar, int] | None = dict(hints) if hints is not None else None
         self.branch_rule: Callable[[Claim], bool] | None = None  # decides branches instead, while set
-        self.is_apart = False  # its assertions are of a subgraph that may not run
+        self.is_apart: bool = False  # its assertions are of a subgraph that may not run
         self.closed = False  # its trace has ended: what the sizes of that call decide would hold for no other
         self.names: dict[str, Size] = {}  # sizes that were declared by name
         self.runtime: dict[DimVar, SizeMaker] = {}  # run-time sizes, and what makes each
-        self.dynamic_sizes = dict(dynamic_sizes or {})  # declared to stay dynamic
+        self.dynamic_sizes: dict[DimVar, DynamicSize] = dict(dynamic_sizes or {})  # declared to stay dynamic
         self._read_names: Callable[[], SizeNames] | None = None
         self.conditions: list[Condition] = []
         # The fields of `Reliance` one after the other, a shape as one tuple: objects would cost more.
@@ -481,6 +484,10 @@ class SymbolicSize:
     It stands for a Python int, or for a NumPy integer if it has a `numpy_dtype`. A comparison of sizes stands for a
     Python bool, which is an int too.
     """
+
+    expr: DimExpr
+    scope: Scope
+    numpy_dtype: Any
 
     __slots__ = ("expr", "numpy_dtype", "scope")
     python_type: type[int] = int

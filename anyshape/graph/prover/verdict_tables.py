@@ -35,7 +35,7 @@ class VerdictTables:
     def __init__(self) -> None:
         self.settled: dict[Key, Verdict] = {}  # final, as further assumptions keep what is implied
         self.open: dict[Key, bool] = {}  # not proved, until a further assumption; True: not refuted either
-        self.equal = EqualClasses()
+        self.equal: EqualClasses = EqualClasses()
         self._given_up: dict[Key, frozenset[DimVar]] = {}  # with the variables of the claim
 
     def final(self) -> FinalVerdicts:

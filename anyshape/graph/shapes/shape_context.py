@@ -30,6 +30,12 @@ class ShapeGuardContext:
     `rule` is the querying rule: a shape rule ("shape"), "jvp", "transpose", "batching" or "pass".
     """
 
+    scope: Scope
+    primitive: str
+    where: SourceLine | None
+    metas: Sequence[TensorMeta]
+    rule: str
+
     __slots__ = ("metas", "new_sizes", "primitive", "rule", "scope", "where")
 
     def __init__(

@@ -39,7 +39,7 @@ class Elimination(Generic[Key]):
     """
 
     def __init__(self, rows: Iterable[Row[Key]], last: Collection[Key] = (), work: int = 0) -> None:
-        self.work = work
+        self.work: int = work
         self._system = [Row(dict(r.coefficients), dict(r.parts)) for r in rows]
         self._rows_with: dict[Key, set[int]] = {}  # numbers of the rows, by unknown
         for i, row in enumerate(self._system):

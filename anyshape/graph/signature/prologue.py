@@ -157,6 +157,9 @@ def _never_negative(target: Size, quadratic: _Quadratic) -> bool:
 class SourceBlock:
     """Lines of source that compute each call once: calls share parts, and Python limits nesting."""
 
+    name: Callable[[Leaf], str]
+    prefix: str
+
     def __init__(self, name: Callable[[Leaf], str], prefix: str, outer: SourceBlock | None = None) -> None:
         self.name, self.prefix = name, prefix
         self.lines: list[str] = []
@@ -197,13 +200,18 @@ class PrologueSource:
     are the globals of the lines. Variables that nothing needs and nothing checks are not computed.
     """
 
+    prologue: Prologue
+    local: Mapping[DimVar, str]
+    shape: Callable[[int], str]
+    value: Callable[[int], str]
+
     def __init__(
         self, prologue: Prologue, local: Mapping[DimVar, str], shape: Callable[[int], str], value: Callable[[int], str]
     ) -> None:
         self.prologue, self.local, self.shape, self.value = prologue, local, shape, value
         self.names: dict[str, Any] = {}
         self.input_names: dict[Leaf, str] = {}
-        self.block = SourceBlock(self._name, "e")
+        self.block: SourceBlock = SourceBlock(self._name, "e")
 
     def lines(self, needed: Collection[DimVar]) -> list[str]:
         """Return the lines that bind the needed variables and check the whole signature."""

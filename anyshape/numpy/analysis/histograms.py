@@ -306,8 +306,12 @@ def _nan_quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
     return publish(function, name, __name__, doc)
 
 
-nanquantile = _nan_quantile("nanquantile", 1, "Return the quantiles along axes at the levels q without NaNs.")
-nanpercentile = _nan_quantile("nanpercentile", 100, "Return the percentiles along axes at the levels q without NaNs.")
+nanquantile: Callable[..., Any] = _nan_quantile(
+    "nanquantile", 1, "Return the quantiles along axes at the levels q without NaNs."
+)
+nanpercentile: Callable[..., Any] = _nan_quantile(
+    "nanpercentile", 100, "Return the percentiles along axes at the levels q without NaNs."
+)
 
 
 def _nan_argument(name: str, plain: Callable[..., Any], least: float, summary: str) -> Callable[..., Any]:
@@ -329,10 +333,10 @@ def _nan_argument(name: str, plain: Callable[..., Any], least: float, summary: s
     return publish(function, name, __name__, doc)
 
 
-nanargmax = _nan_argument(
+nanargmax: Callable[..., Any] = _nan_argument(
     "nanargmax", reduction.argmax, -np.inf, "Return the position of the largest element along an axis without NaNs."
 )
-nanargmin = _nan_argument(
+nanargmin: Callable[..., Any] = _nan_argument(
     "nanargmin", reduction.argmin, np.inf, "Return the position of the least element along an axis without NaNs."
 )
 

@@ -85,6 +85,9 @@ class Array(MemoryAttributes, Traced):
     NumPy's results without axes, or for an ndarray: such a one is an NDArray.
     """
 
+    builder: Builder
+    value: Value
+
     __slots__ = ()
     weak: bool
     exact: Any
@@ -99,7 +102,7 @@ class Array(MemoryAttributes, Traced):
         self.weak, self.exact = weak, exact
         self.memory: Memory | None = None  # with others who share it
         self.views: tuple[View, ...] = ()  # steps from the memory to this array
-        self.owner = active()  # the trace that made it
+        self.owner: Builder | None = active()  # the trace that made it
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:

@@ -24,6 +24,9 @@ _WRAPPED = ("uarray", "functools")  # homes of the types of functions that choos
 class Module:
     """Public names of one module of SciPy, a row of `support/packages.py` that is loaded at the first use of a name."""
 
+    package: Any
+    name: str
+
     def __init__(self, package: Any, name: str) -> None:
         self.package, self.name = package, name
         self._served: dict[str, Any] = {}

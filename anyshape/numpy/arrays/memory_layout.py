@@ -46,7 +46,7 @@ class FlatView:
     __slots__ = ("_next", "base")
 
     def __init__(self, base: Any) -> None:
-        self.base = base
+        self.base: Any = base
         self._next: Iterator[Any] | None = None
 
     def __getitem__(self, key: Any) -> Any:

@@ -38,7 +38,7 @@ class ConcreteMemory:
     __slots__ = ("__weakref__", "_snapshots", "arrays", "elements", "owner")
 
     def __init__(self, elements: np.ndarray) -> None:
-        self.elements = elements
+        self.elements: np.ndarray = elements
         self.owner: Builder | None = active()
         self.arrays: weakref.WeakValueDictionary[int, ConcreteArray] = weakref.WeakValueDictionary()
         self._snapshots: dict[Any, np.ndarray] = {}
@@ -98,6 +98,9 @@ def _unary(name: str) -> Callable[..., Any]:
 
 class ConcreteArray(Handle):
     """Array of a trace that depends on no traced value so far. It is used as the ndarray that it holds."""
+
+    value: np.ndarray
+    memory: ConcreteMemory
 
     __slots__ = ()
     __class__ = np.ndarray  # type: ignore[assignment]

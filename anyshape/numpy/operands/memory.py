@@ -63,11 +63,11 @@ class Memory:
     __slots__ = ("argument", "arrays", "current", "is_contiguous", "lent", "outside", "owner")
 
     def __init__(self, array: Any, outside: str = "", is_contiguous: bool = False, argument: Any = None) -> None:
-        self.current = array.unshared()
+        self.current: Any = array.unshared()
         self.owner: Builder | None = array.owner
-        self.outside = outside
-        self.lent = ""
-        self.argument = argument
+        self.outside: str = outside
+        self.lent: str = ""
+        self.argument: Any = argument
         self.is_contiguous = is_contiguous or array.meta.rank <= (0 if argument is not None else 1)
         self.arrays = [weakref.ref(array)]
 

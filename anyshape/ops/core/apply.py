@@ -251,7 +251,7 @@ class Sized:
     __slots__ = ("meta",)
 
     def __init__(self, x: Operand) -> None:
-        self.meta = meta_of(x)
+        self.meta: Any = meta_of(x)
 
 
 def sizes_of(ctx: ShapeGuardContext, x: Operand) -> tuple[Size, ...]:

@@ -72,30 +72,42 @@ def _inverse_hermitian(x: Any, s: Any, axes: Any, norm: Any) -> Any:
     return xp.conj(xp.fft.rfftn(x, s, axes, _SWAPPED.get(norm, norm)))
 
 
-fft = _of_one_axis("fft", "Return the discrete Fourier transform of n points along an axis; see `numpy.fft.fft`.")
-ifft = _of_one_axis("ifft", "Return the inverse of `fft` along an axis.")
-rfft = _of_one_axis("rfft", "Return the first n // 2 + 1 elements of the transform of real numbers along an axis.")
-irfft = _of_one_axis("irfft", "Return the n real numbers whose `rfft` along an axis is x.")
-hfft = _of_one_axis("hfft", "Return the real transform of a Hermitian signal whose first half is x.")
-ihfft = _of_one_axis("ihfft", "Return the first half of the Hermitian signal whose `hfft` is x.")
-fftn = _of_axes("fftn", "Return the discrete Fourier transform along several axes, all by default.")
-ifftn = _of_axes("ifftn", "Return the inverse of `fftn`.")
-rfftn = _of_axes("rfftn", "Return the transform of real numbers along several axes: its first half along the last one.")
-irfftn = _of_axes("irfftn", "Return the real numbers whose `rfftn` is x.")
-hfftn = _of_axes(
+fft: Callable[..., Any] = _of_one_axis(
+    "fft", "Return the discrete Fourier transform of n points along an axis; see `numpy.fft.fft`."
+)
+ifft: Callable[..., Any] = _of_one_axis("ifft", "Return the inverse of `fft` along an axis.")
+rfft: Callable[..., Any] = _of_one_axis(
+    "rfft", "Return the first n // 2 + 1 elements of the transform of real numbers along an axis."
+)
+irfft: Callable[..., Any] = _of_one_axis("irfft", "Return the n real numbers whose `rfft` along an axis is x.")
+hfft: Callable[..., Any] = _of_one_axis(
+    "hfft", "Return the real transform of a Hermitian signal whose first half is x."
+)
+ihfft: Callable[..., Any] = _of_one_axis("ihfft", "Return the first half of the Hermitian signal whose `hfft` is x.")
+fftn: Callable[..., Any] = _of_axes("fftn", "Return the discrete Fourier transform along several axes, all by default.")
+ifftn: Callable[..., Any] = _of_axes("ifftn", "Return the inverse of `fftn`.")
+rfftn: Callable[..., Any] = _of_axes(
+    "rfftn", "Return the transform of real numbers along several axes: its first half along the last one."
+)
+irfftn: Callable[..., Any] = _of_axes("irfftn", "Return the real numbers whose `rfftn` is x.")
+hfftn: Callable[..., Any] = _of_axes(
     "hfftn", "Return the real transform of a Hermitian signal, x its half along the last axis.", None, _hermitian
 )
-ihfftn = _of_axes(
+ihfftn: Callable[..., Any] = _of_axes(
     "ihfftn", "Return the half along the last axis of the signal whose `hfftn` is x.", None, _inverse_hermitian
 )
-fft2 = _of_axes("fft2", "Return the discrete Fourier transform along two axes.", (-2, -1))
-ifft2 = _of_axes("ifft2", "Return the inverse of `fft2`.", (-2, -1))
-rfft2 = _of_axes(
+fft2: Callable[..., Any] = _of_axes("fft2", "Return the discrete Fourier transform along two axes.", (-2, -1))
+ifft2: Callable[..., Any] = _of_axes("ifft2", "Return the inverse of `fft2`.", (-2, -1))
+rfft2: Callable[..., Any] = _of_axes(
     "rfft2", "Return the transform of real numbers along two axes: its first half along the last.", (-2, -1)
 )
-irfft2 = _of_axes("irfft2", "Return the real numbers whose `rfft2` is x.", (-2, -1))
-hfft2 = _of_axes("hfft2", "Return the real transform of a Hermitian signal along two axes.", (-2, -1), _hermitian)
-ihfft2 = _of_axes("ihfft2", "Return the half of the signal whose `hfft2` is x.", (-2, -1), _inverse_hermitian)
+irfft2: Callable[..., Any] = _of_axes("irfft2", "Return the real numbers whose `rfft2` is x.", (-2, -1))
+hfft2: Callable[..., Any] = _of_axes(
+    "hfft2", "Return the real transform of a Hermitian signal along two axes.", (-2, -1), _hermitian
+)
+ihfft2: Callable[..., Any] = _of_axes(
+    "ihfft2", "Return the half of the signal whose `hfft2` is x.", (-2, -1), _inverse_hermitian
+)
 
 
 def fftfreq(n: Any, d: Any = 1.0, **options: Any) -> Any:

@@ -93,11 +93,19 @@ def _named(function: Callable[..., Any], name: str, summary: str) -> Callable[..
     return function
 
 
-dct = _of_one_axis("dct", fo.dct, "Return the discrete cosine transform along an axis.")
-idct = _of_one_axis("idct", fo.dct, "Return the inverse of the discrete cosine transform of this type.")
-dst = _of_one_axis("dst", fo.dst, "Return the discrete sine transform along an axis.")
-idst = _of_one_axis("idst", fo.dst, "Return the inverse of the discrete sine transform of this type.")
-dctn = _of_axes("dctn", fo.dct, "Return the discrete cosine transform along several axes, all by default.")
-idctn = _of_axes("idctn", fo.dct, "Return the inverse of `dctn` of this type.")
-dstn = _of_axes("dstn", fo.dst, "Return the discrete sine transform along several axes, all by default.")
-idstn = _of_axes("idstn", fo.dst, "Return the inverse of `dstn` of this type.")
+dct: Callable[..., Any] = _of_one_axis("dct", fo.dct, "Return the discrete cosine transform along an axis.")
+idct: Callable[..., Any] = _of_one_axis(
+    "idct", fo.dct, "Return the inverse of the discrete cosine transform of this type."
+)
+dst: Callable[..., Any] = _of_one_axis("dst", fo.dst, "Return the discrete sine transform along an axis.")
+idst: Callable[..., Any] = _of_one_axis(
+    "idst", fo.dst, "Return the inverse of the discrete sine transform of this type."
+)
+dctn: Callable[..., Any] = _of_axes(
+    "dctn", fo.dct, "Return the discrete cosine transform along several axes, all by default."
+)
+idctn: Callable[..., Any] = _of_axes("idctn", fo.dct, "Return the inverse of `dctn` of this type.")
+dstn: Callable[..., Any] = _of_axes(
+    "dstn", fo.dst, "Return the discrete sine transform along several axes, all by default."
+)
+idstn: Callable[..., Any] = _of_axes("idstn", fo.dst, "Return the inverse of `dstn` of this type.")

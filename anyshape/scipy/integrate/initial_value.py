@@ -228,6 +228,12 @@ def _longer(rows: Any, row: Any, accepted: Any) -> Any:
 class OdeSolution(FixedAttributes):
     """Interpolant of all steps: a function of times, and a tree of arrays."""
 
+    method: str
+    ts: Any
+    ys: Any
+    rows: Any
+    direction: Any
+
     def __init__(self, method: str, ts: Any, ys: Any, rows: Any, direction: Any) -> None:
         self.method, self.ts, self.ys, self.rows, self.direction = method, ts, ys, rows, direction
 

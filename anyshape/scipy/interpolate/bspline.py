@@ -22,6 +22,9 @@ from anyshape.transforms.control import check
 class BSpline(Interpolant):
     """Spline of degree k with knots t and coefficients c, which are along an axis."""
 
+    k: Any
+    t: Any
+
     parts = ("t", "c")
     settings = ("k", "extrapolate", "axis")
 
@@ -31,7 +34,7 @@ class BSpline(Interpolant):
             return
         self.k, self.extrapolate, self.axis = int(k), extrapolate, axis
         self.t, c = real_floats(t), xp.asarray(c)
-        self.c = xp.moveaxis(c.astype(np.complex128 if c.dtype.kind == "c" else np.float64), axis, 0)
+        self.c: Any = xp.moveaxis(c.astype(np.complex128 if c.dtype.kind == "c" else np.float64), axis, 0)
         check(self.t[1:] >= self.t[:-1], "BSpline: the knots must not fall")
 
     def take(self, other: Any) -> None:

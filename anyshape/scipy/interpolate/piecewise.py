@@ -152,12 +152,14 @@ def data(name: str, x: Any, y: Any, axis: int, least: int) -> tuple[Any, Any, in
 class PPoly(Interpolant):
     """Piecewise polynomial of local powers: c[k - 1 - p] are the coefficients of power p, x the ends of the pieces."""
 
+    x: Any
+
     parts = ("c", "x")
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
         c = xp.asarray(c)
         c = c.astype(np.complex128 if c.dtype.kind == "c" else np.float64)
-        self.c = xp.moveaxis(xp.moveaxis(c, axis + 1, 0), axis + 1, 0) if axis else c
+        self.c: Any = xp.moveaxis(xp.moveaxis(c, axis + 1, 0), axis + 1, 0) if axis else c
         self.x, self.axis = real_floats(x), axis
         self.extrapolate = True if extrapolate is None else extrapolate
 
@@ -227,6 +229,9 @@ def hermite_coefficients(x: Any, y: Any, slopes: Any) -> Any:
 
 class CubicHermiteSpline(PPoly):
     """Piecewise cubic polynomial with given values and slopes, along an axis of y."""
+
+    c: Any
+    x: Any
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
         if not is_traced(x, y, dydx):

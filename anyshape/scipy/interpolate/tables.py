@@ -36,6 +36,9 @@ class interp1d(FixedAttributes):
     Points outside are a CheckError of the run, unless `bounds_error` is False or there is a `fill_value`.
     """
 
+    x: Any
+    y: Any
+
     def __init__(
         self,
         x: Any,
@@ -48,17 +51,17 @@ class interp1d(FixedAttributes):
         assume_sorted: bool = False,
     ) -> None:
         free = _extrapolates(fill_value)
-        self.traced = is_traced(x, y) or (not free and is_traced(*_both(fill_value)))
+        self.traced: bool = is_traced(x, y) or (not free and is_traced(*_both(fill_value)))
         arguments = (x, y, kind, axis, copy, bounds_error, fill_value, assume_sorted)
         self._of_scipy = None if self.traced else scipy_interpolate.interp1d(*arguments)
         if self._of_scipy is not None:
             x, y, assume_sorted = self._of_scipy.x, self._of_scipy.y, True  # the same memory
         x, y = xp.asarray(x), xp.asarray(y)
-        self.axis = axis_of(axis, y.ndim, "interp1d")
+        self.axis: int = axis_of(axis, y.ndim, "interp1d")
         if x.ndim != 1:
             raise ArgumentError("interp1d", "x", f"has {x.ndim} axes", "pass a vector")
         names = {order: name for name, order in _ORDERS.items()}
-        self.kind = choice_of("interp1d", "kind", names.get(kind, kind), ("linear", *_STEPS, *_ORDERS))
+        self.kind: Any = choice_of("interp1d", "kind", names.get(kind, kind), ("linear", *_STEPS, *_ORDERS))
         if not assume_sorted:
             order = xp.argsort(x, kind="stable")
             x, y = x[order], xp.take(y, order, axis=self.axis)
@@ -69,7 +72,7 @@ class interp1d(FixedAttributes):
             ctx.require_equal(count, values, f"{count} points have {values} values")
             ctx.require(at_least(count, _ORDERS.get(self.kind, 0) + 1), "there are too few points")
         self.fill_value = fill_value
-        self.bounds_error = not free and (_is_nan(fill_value) if bounds_error is None else bounds_error)
+        self.bounds_error: bool = not free and (_is_nan(fill_value) if bounds_error is None else bounds_error)
 
     def __call__(self, x: Any) -> Any:
         """Return the values at points x of any shape, whose axes stand where the axis of y was."""
@@ -139,6 +142,10 @@ class RegularGridInterpolator(FixedAttributes):
     unless `bounds_error` is False; then they have the `fill_value`, or None extrapolates.
     """
 
+    method: str
+    bounds_error: bool
+    fill_value: Any
+
     def __init__(
         self,
         points: Any,
@@ -149,7 +156,7 @@ class RegularGridInterpolator(FixedAttributes):
         **options: Any,
     ) -> None:
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
-        self.traced = is_traced(*points, values, fill_value)
+        self.traced: bool = is_traced(*points, values, fill_value)
         if not self.traced:
             make = scipy_interpolate.RegularGridInterpolator
             self._of_scipy = make(points, values, method, bounds_error, fill_value, **options)

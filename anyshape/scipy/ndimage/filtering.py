@@ -308,8 +308,8 @@ def _extreme(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-maximum_filter = _extreme("maximum_filter", wd.window_max)
-minimum_filter = _extreme("minimum_filter", wd.window_min)
+maximum_filter: Callable[..., Any] = _extreme("maximum_filter", wd.window_max)
+minimum_filter: Callable[..., Any] = _extreme("minimum_filter", wd.window_min)
 
 
 # -- differences -------------------------------------------------------------------------------------------------
@@ -334,8 +334,8 @@ def _slope(name: str, across: Sequence[float]) -> Callable[..., Any]:
     return function
 
 
-sobel = _slope("sobel", (1, 2, 1))
-prewitt = _slope("prewitt", (1, 1, 1))
+sobel: Callable[..., Any] = _slope("sobel", (1, 2, 1))
+prewitt: Callable[..., Any] = _slope("prewitt", (1, 1, 1))
 
 
 def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Any:

@@ -139,16 +139,18 @@ def _grey(name: str, doc: str, combine: Callable[[Any, Callable[[int, Any], Any]
     return function
 
 
-grey_erosion = _grey("grey_erosion", "the least element of each window", lambda x, move: move(1, x))
-grey_dilation = _grey("grey_dilation", "the greatest element of each window", lambda x, move: move(-1, x))
-grey_opening = _grey("grey_opening", "the dilation of the erosion", lambda x, move: move(-1, move(1, x)))
-grey_closing = _grey("grey_closing", "the erosion of the dilation", lambda x, move: move(1, move(-1, x)))
-white_tophat = _grey("white_tophat", "an image less its opening", lambda x, move: x - move(-1, move(1, x)))
-black_tophat = _grey("black_tophat", "the closing of an image less the image", lambda x, move: move(1, move(-1, x)) - x)
-morphological_gradient = _grey(
+grey_erosion: Filter = _grey("grey_erosion", "the least element of each window", lambda x, move: move(1, x))
+grey_dilation: Filter = _grey("grey_dilation", "the greatest element of each window", lambda x, move: move(-1, x))
+grey_opening: Filter = _grey("grey_opening", "the dilation of the erosion", lambda x, move: move(-1, move(1, x)))
+grey_closing: Filter = _grey("grey_closing", "the erosion of the dilation", lambda x, move: move(1, move(-1, x)))
+white_tophat: Filter = _grey("white_tophat", "an image less its opening", lambda x, move: x - move(-1, move(1, x)))
+black_tophat: Filter = _grey(
+    "black_tophat", "the closing of an image less the image", lambda x, move: move(1, move(-1, x)) - x
+)
+morphological_gradient: Filter = _grey(
     "morphological_gradient", "the dilation less the erosion", lambda x, move: move(-1, x) - move(1, x)
 )
-morphological_laplace = _grey(
+morphological_laplace: Filter = _grey(
     "morphological_laplace",
     "the sum of dilation and erosion less the image twice",
     lambda x, move: move(-1, x) + move(1, x) - 2 * x,

@@ -26,10 +26,12 @@ def _is_vector(x: Any) -> bool:
 class Unknowns:
     """Tree of floats that a solver changes. Numbers in a list are a vector, as for SciPy."""
 
+    structure: Any
+
     def __init__(self, name: str, x0: Any, *, is_tree: bool = False) -> None:
-        self.is_vector = not is_tree and _is_vector(x0)
+        self.is_vector: bool = not is_tree and _is_vector(x0)
         leaves, self.structure = flatten(xp.atleast_1d(xp.asarray(x0)) if self.is_vector else x0)
-        self.leaves = [_as_floats(name, x) for x in leaves]
+        self.leaves: list[Any] = [_as_floats(name, x) for x in leaves]
 
     @property
     def tree(self) -> Any:

@@ -26,6 +26,12 @@ class SparseMatrix(FixedAttributes):
     have all that SciPy's have.
     """
 
+    format: str
+    data: Any
+    row: Any
+    col: Any
+    shape: tuple[Any, ...]
+
     __array_ufunc__ = None  # so x @ A comes here
 
     def __init__(self, kind: str, data: Any, row: Any, col: Any, shape: tuple[Any, Any]) -> None:

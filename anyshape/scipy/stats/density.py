@@ -25,6 +25,9 @@ class gaussian_kde:
     Rules for the width: Scott (1992), Silverman (1986).
     """
 
+    d: Any
+    n: Any
+
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
         data = xp.atleast_2d(xp.asarray(dataset))
         self.dataset = data if data.dtype.kind in "fc" else data.astype(result_type(data, 1.0))
@@ -40,8 +43,8 @@ class gaussian_kde:
                 sizes(weights)[0], sizes(self.dataset)[1], "a weight for each point"
             )
             weights = weights / xp.sum(weights)
-        self.weights = xp.ones(self.n) / self.n if weights is None else weights
-        self.neff = 1.0 / xp.sum(self.weights**2)
+        self.weights: Any = xp.ones(self.n) / self.n if weights is None else weights
+        self.neff: Any = 1.0 / xp.sum(self.weights**2)
         self.set_bandwidth(bw_method)
 
     def set_bandwidth(self, bw_method: Any = None) -> None:

@@ -112,6 +112,8 @@ class Family:
     exponent of a zeta function and by the order of a Bessel function raise UnsupportedFunctionError.
     """
 
+    name: str
+
     def __init__(self, name: str, form: Form) -> None:
         self.name, self._form = name, form
         either = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -306,6 +308,10 @@ def _interior_of(form: Form, low: Any, high: Any) -> Any:
 
 class Frozen:
     """Distribution: a family with its parameters."""
+
+    dist: Any
+    args: tuple[Any, ...]
+    kwds: dict[str, Any]
 
     def __init__(self, family: Any, args: tuple[Any, ...], parameters: dict[str, Any]) -> None:
         self.dist, self.args, self.kwds = family, args, parameters

@@ -82,6 +82,15 @@ class Unwatched(NamedTuple):
 class Namespace:
     """Names of an object, a class or a module: `names` are those that matter."""
 
+    prefix: str
+    entries: Any
+    is_whole: bool
+    is_class: bool
+    is_of_user: bool
+    is_object: bool
+    shadowed: bool
+    binding_only: bool
+
     __slots__ = (
         "binding_only", "entries", "is_class", "is_object", "is_of_user", "is_whole", "names", "of", "prefix",
         "shadowed",
@@ -105,7 +114,7 @@ class Namespace:
             binding_only,
         )
         self.names: list[str] = []
-        self.of = 0  # number of its owner in the walk
+        self.of: int = 0  # number of its owner in the walk
 
     def items(self) -> list[tuple[Any, Any]]:
         """Return names and values, by name for a class: a pickle changes the order there."""

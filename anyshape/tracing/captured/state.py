@@ -31,9 +31,11 @@ _STATES: weakref.WeakSet[CapturedState] = weakref.WeakSet()
 class CapturedState:
     """State that one function reads besides its arguments; `version` counts the changes from outside."""
 
+    name: str
+
     def __init__(self, function: Callable[..., Any] | Roots, name: str) -> None:
         self.function, self.name = function, name
-        self.version = 0
+        self.version: int = 0
         self.watch: Watch | None = None
         self._interfered: list[Change] = []  # changes by other threads while the function was traced
         self._said: set[str] = set()

@@ -59,11 +59,14 @@ class Watch:
     `holds` is True only while all of it is the same. After a call that gave False there may be another `holds`.
     """
 
+    names: set[str]
+    is_full: bool
+
     def __init__(self, walk: Walk) -> None:
         self.holders: Sequence[Holder] = _without_own_code(walk.holders)
         self.root, self.names, self.codes, self.is_full = walk.root, walk.names, walk.codes, walk.is_full
         self.unwatched: tuple[Unwatched, ...] = tuple(walk.unwatched)
-        self.ids = walk.seen
+        self.ids: set[int] = walk.seen
         self._things = walk.things  # an id in a snapshot stays that of its object
         self._before: list[list[Any]] = [read_holder(h) for h in self.holders]
         self._test = _Test(self.holders, self._before)

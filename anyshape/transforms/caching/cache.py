@@ -82,6 +82,13 @@ class CacheEntry:
     - `static_state` is what static arguments reach, None if that cannot change.
     """
 
+    program: Program
+    state: CapturedState | None
+    key: Key
+    number: int
+    sizes: dict[DimVar, int]
+    reasons: tuple[Reason, ...]
+
     __slots__ = (
         "_names", "calls", "detours", "guards_hold", "hits", "key", "made_for", "number", "path", "program", "reasons",
         "reliance_log", "result", "sizes", "state", "static_state", "used", "visible",
@@ -98,20 +105,20 @@ class CacheEntry:
         reliance_log: Sequence[Any] = (),
         static_state: CapturedState | None = None,
     ) -> None:
-        self.static_state = static_state
+        self.static_state: CapturedState | None = static_state
         self.program, self.state = program, state
-        self.path = tuple([dict(node.params)["answer"] for node in decisions_of(program.trace.graph)])
+        self.path: tuple[Any, ...] = tuple([dict(node.params)["answer"] for node in decisions_of(program.trace.graph)])
         self.detours: Any = None  # to other paths that share a beginning with this one
-        self.calls = 0  # which took this path, if it has decisions
-        self.result = self._counted(program.result) if self.path else program.result
+        self.calls: int = 0  # which took this path, if it has decisions
+        self.result: Callable[[Any], Any] = self._counted(program.result) if self.path else program.result
         self.guards_hold = program.accepts if program.needs_guard_check else None
         self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)
-        self.made_for = Arguments(made_for.key, (), made_for.static, made_for.names)  # references no array
-        self.reliance_log = reliance_log
+        self.made_for: Arguments = Arguments(made_for.key, (), made_for.static, made_for.names)  # references no array
+        self.reliance_log: Sequence[Any] = reliance_log
         self._names: DisplayNames | None = None
-        self.visible = _visible(program.trace, state)
-        self.hits = 0  # since it was added, or since the last eviction; the cache adds them to its own
-        self.used = False  # by a call without a fast path, since then
+        self.visible: frozenset[int] = _visible(program.trace, state)
+        self.hits: int = 0  # since it was added, or since the last eviction; the cache adds them to its own
+        self.used: bool = False  # by a call without a fast path, since then
 
     def _counted(self, result: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def count(outputs: Any) -> Any:
@@ -231,6 +238,12 @@ class Cache:
     and is None before the first trace.
     """
 
+    added: int
+    traces: int
+    hits: int
+    evictions: int
+    revalidations: int
+
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
         self.by_key: dict[Key, list[CacheEntry]] = {}
@@ -239,7 +252,7 @@ class Cache:
         self.state: CapturedState | None = None
         self.state_holds: Callable[[], bool] | None = None
         self.stale: deque[CacheEntry] = deque(maxlen=_MAX_STALE)
-        self.said_anew = False  # that a function among the arguments is made anew at each call
+        self.said_anew: bool = False  # that a function among the arguments is made anew at each call
         self.added = self.traces = self.hits = self.evictions = self.revalidations = 0
         self.evicted: deque[EvictedEntry] = deque(maxlen=_MAX_REMEMBERED)
         self.said_full = False  # that paths of decisions on values are not kept any more

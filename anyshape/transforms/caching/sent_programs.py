@@ -189,7 +189,7 @@ class ReceivedPrograms:
 
     def __init__(self, data: bytes) -> None:
         versions, captured, self._sent = pickle.loads(data)
-        self.captured = StateDigest(*captured)
+        self.captured: StateDigest = StateDigest(*captured)
         if versions != _VERSIONS:
             self._sent = []
         self._keys: list[SentKey | None] | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,7 +48,10 @@ class Detours:
         self.live: dict[int, list[Value]] = {}
         self.counts: Counter[int] = Counter()
         self.in_a_row = 0
-        self.last = (0, 0)  # the calls of the entry at the last detour, and the number of the other path
+        self.last: tuple[Literal[0], Literal[0]] = (
+            0,
+            0,
+        )  # the calls of the entry at the last detour, and the number of the other path
 
 
 def by_detour(cache: Cache, entry: CacheEntry, left: PathLeft, arrays: Sequence[Any]) -> tuple[CacheEntry, Any] | None:

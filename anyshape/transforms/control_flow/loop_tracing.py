@@ -43,13 +43,18 @@ class CarryLoop:
     `extra_tree` is the structure of what trips give besides the carries.
     """
 
+    name: str
+    label: str
+    function: Function
+    tree: Any
+
     def __init__(self, name: str, label: str, function: Function, init: Any) -> None:
         self.name, self.label, self.function = name, label, function
         leaves, self.tree = flatten(init)
         self.init = leaves
         values = [like_returned(as_value(x), x) for x in leaves]
-        self.carries = [standing_for(name_sizes(x), kind_of(x)) for x in values]
-        self.paths = [path.replace("result", "carry", 1) for path in result_paths(self.tree)]
+        self.carries: list[Any] = [standing_for(name_sizes(x), kind_of(x)) for x in values]
+        self.paths: list[str] = [path.replace("result", "carry", 1) for path in result_paths(self.tree)]
         self.variables: dict[tuple[int, int], DimVar] = {}  # of axes whose size differs between trips
         self.promotions: dict[int, ResultType] = {}
         self.extra_tree: Any = None

@@ -29,9 +29,13 @@ class ClosedFunction:
     make of it is made once.
     """
 
+    graph: Graph
+    arguments: Any
+    result: Any
+
     def __init__(self, graph: Graph, arguments: Any, result: Any) -> None:
         self.graph, self.arguments, self.result = graph, arguments, result
-        self.applied = self._applied()
+        self.applied: Function = self._applied()
 
     def __call__(self, params: Sequence[Any], *args: Any) -> Any:
         """Return the result for these parameters and arguments, in the trace that the function was traced in."""

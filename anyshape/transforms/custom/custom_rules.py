@@ -52,9 +52,9 @@ class CustomFunction(HasRule):
         check_callable(self.kind, function)
         functools.update_wrapper(self, function, updated=())
         self.__wrapped__ = function
-        self.name = function_name(function)
-        self.__name__ = self.name
-        self.nondiff_argnums = self._positions(nondiff_argnums)
+        self.name: str = function_name(function)
+        self.__name__: str = self.name
+        self.nondiff_argnums: tuple[int, ...] = self._positions(nondiff_argnums)
 
     def _positions(self, nondiff_argnums: Any) -> tuple[int, ...]:
         positions = (nondiff_argnums,) if has_type(nondiff_argnums, int) else nondiff_argnums
@@ -181,6 +181,9 @@ class _CallRule(CustomRule):
 
 class CustomJVP(CustomFunction):
     """Function whose rule gives tangents, which serves every transform."""
+
+    __wrapped__: Any
+    nondiff_argnums: Any
 
     kind = "custom_jvp"
     op = custom_jvp_op
@@ -312,6 +315,9 @@ def custom_jvp(function: Callable[..., Any] | None = None, nondiff_argnums: Sequ
 
 class CustomVJP(CustomFunction):
     """Function whose rule gives cotangents, for reverse mode."""
+
+    __wrapped__: Any
+    nondiff_argnums: Any
 
     kind = "custom_vjp"
     op = custom_vjp_op

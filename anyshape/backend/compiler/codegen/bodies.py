@@ -123,24 +123,33 @@ class Body(PlanWriter):
     Slots and locals have a prefix, and inputs are the slots of the operands.
     """
 
+    budget: None
+    entry_guards: tuple[()]
+    timers: None
+    threads: Any
+    checks: Any
+    meter: None
+    kernels: Any
+    counts_bytes: Any
+
     def __init__(
         self, outer: Any, plan: Plan, operands: Mapping[str, str], sizes: Mapping[DimVar, Size], prefix: str = ""
     ) -> None:
         """Begin a body. `operands` are the names of its inputs, and `sizes` the sizes of its variables outside."""
-        self.depth = outer.depth + 1
-        self.prefix = prefix or naming.in_body(self.depth)
-        self.clock = self.prefix + "times" if (outer.clock if outer.depth else outer.timers) else ""
+        self.depth: Any = outer.depth + 1
+        self.prefix: str = prefix or naming.in_body(self.depth)
+        self.clock: str = self.prefix + "times" if (outer.clock if outer.depth else outer.timers) else ""
         self.key = ()  # of its times
-        self.plan = plan.renamed(lambda slot: operands.get(slot, self.prefix + slot))
+        self.plan: Plan = plan.renamed(lambda slot: operands.get(slot, self.prefix + slot))
         self.budget, self.entry_guards, self.timers, self.threads = None, (), None, outer.threads
         self.checks, self.meter, self.largest = outer.checks, None, []
         self.kernels, self.counts_bytes = outer.kernels, outer.counts_bytes
         self.outer_sizes = sizes
         StepSource.__init__(self, self._locals(outer), outer.names)
-        self.undefined = set(plan.runtime)
-        self.unchecked = self._checked_conditions()
-        self.variables = self._needed_variables()
-        self.bound = self.variables
+        self.undefined: set[DimVar] = set(plan.runtime)
+        self.unchecked: list[Condition] = self._checked_conditions()
+        self.variables: set[DimVar] = self._needed_variables()
+        self.bound: set[DimVar] = self.variables
         self.written_steps = 0
         self.marks: list[tuple[int, Step]] = []
         self.functions = outer.functions

@@ -44,6 +44,9 @@ class StepSource:
     - `ints`: slots that hold Python ints.
     """
 
+    size_locals: Mapping[DimVar, str]
+    names: dict[str, Any]
+
     prefix = ""
     ints: Collection[Slot] = ()
 

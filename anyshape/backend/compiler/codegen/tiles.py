@@ -96,6 +96,15 @@ class GroupSource:
     `timed`, the last argument is a list that each thread adds its share to. At most `threads` run it.
     """
 
+    group: Group
+    bind: Callable[[str, Any], str]
+    size: Callable[[Size], str]
+    threads: int | None
+    carried: set[str]
+    padded: set[str]
+    buffers: TileBuffers
+    buffer_lines: dict[str, str]
+
     def __init__(
         self,
         group: Group,
@@ -105,27 +114,33 @@ class GroupSource:
         threads: int | None = None,
     ) -> None:
         self.group, self.bind, self.size, self.threads = group, bind, size, threads
-        self.timers = TileTimers(len(group.steps)) if timed else None
-        self.metas = {o: m for step in group.steps for o, m in zip(step.outputs, step.results, strict=True)}
-        self.maker = {slot: step for step in group.steps for slot in step.outputs}
-        self.read = _operands(group, self.metas)
-        self.parallel = _parallel_slots(group).difference(self.metas)  # operands with the parallel axis
+        self.timers: TileTimers | None = TileTimers(len(group.steps)) if timed else None
+        self.metas: dict[str, TensorMeta] = {
+            o: m for step in group.steps for o, m in zip(step.outputs, step.results, strict=True)
+        }
+        self.maker: dict[str, Step] = {slot: step for step in group.steps for slot in step.outputs}
+        self.read: list[str] = _operands(group, self.metas)
+        self.parallel: set[str] = _parallel_slots(group).difference(self.metas)  # operands with the parallel axis
         self.carried, self.padded = {*group.carried}, {*group.padded}
-        self.pads = _pads_by_operand(group)
-        self.written = dict.fromkeys(_written_results(group, self.pads))
+        self.pads: dict[str, Step] = _pads_by_operand(group)
+        self.written: dict[str, Any | None] = dict.fromkeys(_written_results(group, self.pads))
         # partial results that are arrays are per block of tiles: of long rows, one per tile would be as much again
-        self.in_blocks = any(set(self.metas[slot].sizes or ()) - {1} for slot in group.carried)
+        self.in_blocks: bool = any(set(self.metas[slot].sizes or ()) - {1} for slot in group.carried)
         self.sizes: dict[str, str] = {}  # the source of a size where the function is called, by its local
         self.size_of_local: dict[str, Size] = {}
         self.local_of_size: dict[str, str] = {}
-        self.row = self.widest_row(self.local_size)
+        self.row: str = self.widest_row(self.local_size)
         self.lines: list[str] = []  # of one tile
         self.marks: list[tuple[int, Step]] = []
-        self.local = {slot: naming.tile_of_operand(slot) for slot in self.parallel}  # a value of the tile, by slot
+        self.local: dict[str, str] = {
+            slot: naming.tile_of_operand(slot) for slot in self.parallel
+        }  # a value of the tile, by slot
         self.buffers, self.buffer_lines = TileBuffers(self.metas), dict[str, str]()
-        self.last_use = _last_uses(group)
+        self.last_use: dict[str, int] = _last_uses(group)
         self._write_steps()
-        self.memory = TileMemory(self._tile_elements(), tuple(self.buffers.keys.values()), self.buffers.most)
+        self.memory: TileMemory = TileMemory(
+            self._tile_elements(), tuple(self.buffers.keys.values()), self.buffers.most
+        )
 
     def _write_steps(self) -> None:
         for i, (step, flags) in enumerate(zip(self.group.steps, self.group.parallel_operands, strict=True)):

@@ -135,7 +135,7 @@ class TileTimers:
     argument = "_shares"
 
     def __init__(self, steps: int) -> None:
-        self.locals = [f"_u{i}" for i in range(steps)]
+        self.locals: list[str] = [f"_u{i}" for i in range(steps)]
 
     def before(self) -> list[str]:
         """Return the lines before the loop over tiles."""

@@ -169,6 +169,12 @@ def _difference(before: Graph, after: Graph) -> str:
 class PlanSteps:
     """Steps of a plan while passes rewrite them, with what passes may ask."""
 
+    steps: list[Step]
+    outputs: Sequence[Slot]
+    scope: Scope
+    read: Collection[DimVar]
+    runtime: Any
+
     def __init__(
         self, steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope, read: Collection[DimVar], runtime: Any
     ) -> None:

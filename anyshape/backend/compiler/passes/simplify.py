@@ -37,12 +37,12 @@ class Simplifier:
         self.graph = graph
         self.scope = pass_scope(graph, reliance_log)
         self.ctx = pass_context(self.scope, "simplify")
-        self.node_sizes = NodeSizes(graph, self.ctx)
+        self.node_sizes: NodeSizes = NodeSizes(graph, self.ctx)
         self.replacement: dict[Value, Value] = {}
         self.producer: dict[Value, Node] = {}
         self.node_by_key: dict[Any, Node] = {}
         self.nodes: list[Node] = []
-        self.uses = Counter([*[v for n in graph.nodes for v in n.inputs], *graph.outputs])
+        self.uses: Counter[Value] = Counter([*[v for n in graph.nodes for v in n.inputs], *graph.outputs])
 
     def run(self) -> Graph:
         for node in self.graph.nodes:

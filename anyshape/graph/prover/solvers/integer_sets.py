@@ -143,7 +143,7 @@ class IntegerSet:
     """Set of the assignments that satisfy claims: a union of integer polyhedra, made when they are needed."""
 
     def __init__(self, facts: Sequence[Claim]) -> None:
-        self.forms = LinearForms()
+        self.forms: LinearForms = LinearForms()
         self.facts: list[Alternatives] = []
         self._constraints: list[list[list[Constraint]]] = []  # of each fact
         self._largest = self._weight = self._heaviest = 0

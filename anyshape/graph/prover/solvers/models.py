@@ -40,7 +40,7 @@ class Model(Assignment):
 
     def __init__(self, sizes: Mapping[DimVar, int] = {}, make: Callable[[int], int] = lambda i: 6) -> None:
         super().__init__(sizes)
-        self.make = make
+        self.make: Callable[[int], int] = make
         self.calls: dict[Call, int] = {}
 
     def __missing__(self, variable: DimVar) -> int:

@@ -55,7 +55,7 @@ class Points:
     """Points, with an array of values for each variable. Values may overflow."""
 
     def __init__(self, columns: Mapping[DimVar, Any]) -> None:
-        self.columns = dict(columns)
+        self.columns: dict[DimVar, Any] = dict(columns)
         self._values: dict[Size, Values] = {}
 
     def truth(self, claim: Claim) -> Values:

@@ -28,13 +28,16 @@ _MIX = (0x9E3779B1, 0x85EBCA77)  # of a hash that spreads the choices: random nu
 class SampledPoints(Points):
     """Points near a known model at which facts hold, which are added one by one."""
 
+    near: Mapping[DimVar, int]
+    seed: int
+
     def __init__(self, near: Mapping[DimVar, int], facts: Sequence[Claim], seed: int) -> None:
         self.near, self.seed = near, seed
         super().__init__({})
-        self.alive = np.ones(_POINTS, bool)
+        self.alive: Any = np.ones(_POINTS, bool)
         self.facts: dict[Claim, None] = {}
         self.narrow(facts)
-        self.sampled_for = len(self.facts)
+        self.sampled_for: int = len(self.facts)
 
     def narrow(self, facts: Sequence[Claim]) -> None:
         """Drop the sampled points at which one of these facts is false."""

@@ -31,6 +31,12 @@ class QueryBudget:
     Its time begins when the clock is first read: reading it costs more than most verdicts.
     """
 
+    limit: int
+    leaves: int
+    seconds: float
+    start: float
+    decided: bool
+
     __slots__ = ("decided", "leaves", "limit", "seconds", "start")
 
     def __init__(self, leaves: int, seconds: float) -> None:
@@ -93,6 +99,11 @@ class Leaves:
     The parts count as parts of a query too.
     """
 
+    query: QueryBudget | None
+    until: float
+    allowed: int
+    left: int
+
     __slots__ = ("allowed", "left", "query", "until")
 
     def __init__(self, most: int, until: float = math.inf, query: QueryBudget | None = None) -> None:
@@ -128,10 +139,17 @@ class SearchBudget:
     failed searches, with few verdicts between them, only one in eight optional queries is searched.
     """
 
+    seconds: float
+    each: float
+    least: float
+    leaves: int
+    credit: int
+    unsearched: int
+
     def __init__(self, seconds: float, each: float, least: float) -> None:
         self.seconds, self.each, self.least = seconds, each, least
         self.leaves, self.credit, self.unsearched = _FAILED_LEAVES, _CREDIT, 0
-        self.spent = 0.0  # seconds of all queries
+        self.spent: float = 0.0  # seconds of all queries
 
     def query(self, leaves: int | None = None) -> _QueryBlock:
         """Limit the work on one query in a block, and on all queries that it needs.

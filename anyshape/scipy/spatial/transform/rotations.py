@@ -237,13 +237,16 @@ class Slerp:
     Times are a vector in ascending order. A time outside of them raises CheckError when the program runs.
     """
 
+    rotations: Rotation
+    times: Any
+
     def __init__(self, times: Any, rotations: Any) -> None:
         self.rotations, self.times = _own(rotations), _reals(times)
         if self.rotations.single:
             raise ArgumentError("Slerp", "rotations", "is a single rotation", "pass an array of rotations")
-        self.steps = self.times[1:] - self.times[:-1]
+        self.steps: Any = self.times[1:] - self.times[:-1]
         check(xp.all(self.steps > 0), "Slerp: times must be strictly increasing")
-        self.turns = (self.rotations[:-1].inv() * self.rotations[1:]).as_rotvec()
+        self.turns: Any = (self.rotations[:-1].inv() * self.rotations[1:]).as_rotvec()
 
     def __call__(self, times: Any) -> Rotation:
         """Return the rotations at times."""

@@ -94,7 +94,7 @@ class OpenGroups:
     """Groups that are open, by their numbers and by the slots that they make or read."""
 
     def __init__(self) -> None:
-        self.opened = 0
+        self.opened: int = 0
         self.by_number: dict[int, OpenGroup] = {}
         self.maker: dict[str, OpenGroup] = {}
         self.touching: dict[tuple[str, Size], OpenGroup] = {}

@@ -24,8 +24,8 @@ class PartPaths:
         for i, some in readers.items():
             for k in some:
                 self.needs[k].add(i)
-        self.below = _spanning_forest(readers)
-        self.work = LEAST_WORK + WORK_PER_PART * len(readers)
+        self.below: dict[int, tuple[int, int]] = _spanning_forest(readers)
+        self.work: int = LEAST_WORK + WORK_PER_PART * len(readers)
 
     def is_separated(self, start: int, end: int, last: int) -> bool:
         """Return whether a path leads from one part to another through a third.

@@ -36,7 +36,7 @@ class Liveness:
                     source = str(step.inputs[0])
                     self.base[slot] = self.base.get(source, source)
         self._use(outputs, len(steps))
-        self.large_axes = min(2, max(self.long_axes.values(), default=0))
+        self.large_axes: int = min(2, max(self.long_axes.values(), default=0))
 
     def _use(self, slots: Iterable[Slot], position: int) -> None:
         for slot in map(str, slots):
@@ -72,6 +72,9 @@ class HeldArrays:
     - `operands`, `awaited`: for each group, its operands that are over, and its results that are not.
     - `held`, `promised`: how many arrays nothing but open groups keeps alive, and how many results are awaited.
     """
+
+    held: int
+    promised: int
 
     def __init__(self, liveness: Liveness) -> None:
         self.liveness = liveness
