@@ -24,6 +24,7 @@ from anyshape.demo import train
 from anyshape.errors import AnyshapeError
 from anyshape.inspect.draw.dot import to_dot
 from anyshape.program.program import Program
+from anyshape.support.packages import demo_cluster
 from anyshape.support.version import __version__
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.arguments.specs import trace
@@ -86,7 +87,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"anyshape {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command")
-    demo = commands.add_parser("demo", help="train a small language model on paragraphs of any length", add_help=False)
+    demo = commands.add_parser(
+        "demo",
+        help="train a small language model on paragraphs of any length (demo cluster: a fit on workers)",
+        add_help=False,
+    )
     demo.set_defaults(run=_demo)
     show = commands.add_parser("show", help="print or draw the program of a function")
     _describe(show, required=False)
@@ -166,7 +171,7 @@ def _describe(parser: argparse.ArgumentParser, *, required: bool = True) -> None
 
 
 def _demo(options: argparse.Namespace, rest: list[str]) -> int:
-    return train.main(rest)
+    return demo_cluster.main(rest[1:]) if rest[:1] == ["cluster"] else train.main(rest)
 
 
 def _show(options: argparse.Namespace, rest: list[str]) -> int:

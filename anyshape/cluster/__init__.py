@@ -6,6 +6,7 @@ No worker traces anything: the client sends the function with its programs, whic
 from anyshape.cluster.chunked import ChunkedSum, PassReport, WorkerReport, chunked_sum
 from anyshape.cluster.dask_executor import Dask
 from anyshape.cluster.executors import Executor, Joblib, Processes, Serial, Threads
+from anyshape.cluster.minimisation import minimize
 
 __all__ = [
     "ChunkedSum",
@@ -18,6 +19,7 @@ __all__ = [
     "Threads",
     "WorkerReport",
     "chunked_sum",
+    "minimize",
 ]
 
 

@@ -128,9 +128,9 @@ class ChunkedSum:
         self.report = _report(groups, outcome.works, time.perf_counter() - started, len(job.payload))
         return finished(outcome.partial, job.weighted)
 
-    def of(self, f: Callable[..., Any]) -> ChunkedSum:
-        """Return the sum of another function of the same arguments, on the same executor."""
-        return ChunkedSum(f, self.over, self.reduce, self._executor, self.tasks)
+    def of(self, f: Callable[..., Any], over: Sequence[str | int] | None = None) -> ChunkedSum:
+        """Return the sum of another function over the same chunks, on the same executor."""
+        return ChunkedSum(f, self.places if over is None else over, self.reduce, self._executor, self.tasks)
 
     # -- arguments
 

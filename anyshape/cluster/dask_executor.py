@@ -34,7 +34,7 @@ class Dask:
         self._own = isinstance(client, str)
         self.client = distributed.Client(client) if self._own else client or active_client()
         self.threads, self.retries = threads, retries
-        self._owners: dict[tuple[str, ...], list[Any]] = {}
+        self._owners: dict[Any, Any] = {}  # the worker of each chunk, by its key
 
     @property
     def workers(self) -> int:
@@ -62,15 +62,13 @@ class Dask:
         """
         futures = [_futures(chunk) for chunk in chunks]
         every = [future for of_chunk in futures for future in of_chunk]
-        if not every:
-            return [None] * len(chunks)
-        keys = tuple([future.key for future in every])
-        if keys not in self._owners:
+        new = [future for future in every if future.key not in self._owners]
+        if new:
             with self._lost():
-                distributed.wait(every)
-                holders = self.client.who_has(every)
-            self._owners[keys] = [min(holders.get(of[0].key, ()), default=None) if of else None for of in futures]
-        return self._owners[keys]
+                distributed.wait(new)
+                holders = self.client.who_has(new)
+            self._owners.update({future.key: min(holders.get(future.key, ()), default=None) for future in new})
+        return [self._owners[of[0].key] if of else None for of in futures]
 
     def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
         """Run tasks on the workers that have their chunks."""

@@ -78,7 +78,7 @@ class Accumulator:
 def require_alike(function: str, first: tuple[Any, Sequence[Any]], second: tuple[Any, Sequence[Any]]) -> None:
     """Raise ArgumentError unless two results have one structure and equal shapes: sums must not broadcast."""
     (structure, xs), (other, ys) = first, second
-    advice = "return sums over the rows of the chunk, or use map_chunks for results by row"
+    advice = "return sums over the rows of the chunk, whose shapes do not depend on their number"
     if structure != other:
         problem = f"has the structure {other} for one chunk and {structure} for another"
         raise ArgumentError(function, "the result", problem, advice)

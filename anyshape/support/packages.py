@@ -128,6 +128,7 @@ rich_console: Package = Package("rich.console", extra="demo")
 rich_markup: Package = Package("rich.markup", extra="demo")
 rich_progress: Package = Package("rich.progress", extra="demo")
 rich_table: Package = Package("rich.table", extra="demo")
+dask_delayed: Package = Package("dask.delayed", extra="cluster")
 
 # Rows of tables, a module for each family of ops: loaded at the lookup of one of its rows.
 kernels: Folder = Folder("anyshape.backend.numpy")
@@ -143,6 +144,7 @@ if TYPE_CHECKING:
     from anyshape.autodiff import vmap as graph_vmap
     from anyshape.backend.compiler import lower as lower
     from anyshape.backend.native import kernels as native_kernels
+    from anyshape.demo import cluster as demo_cluster
     from anyshape.graph.prover.solvers import one_variable as one_variable
     from anyshape.graph.prover.solvers import sampled_points as sampled_points
     from anyshape.graph.prover.solvers import small_sizes as small_sizes
@@ -179,6 +181,7 @@ if TYPE_CHECKING:
     from anyshape.transforms.control_flow import cumulative_functions as cumulative_functions
     from anyshape.transforms.control_flow import size_paths as size_paths
 else:
+    demo_cluster = Package("anyshape.demo.cluster")
     traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
     native_kernels = Package("anyshape.backend.native.kernels")  # of programs that compile their groups
     lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports

@@ -6,7 +6,6 @@ first one's did.
 
 from __future__ import annotations
 
-import copy
 import dis
 from types import CodeType
 from typing import Any, NoReturn
@@ -81,7 +80,7 @@ def _copied(error: Any) -> Exception | None:
     if not _is_plain([error.args, vars(error)]):
         return None
     try:
-        new = copy.copy(error)
+        new = _rebuilt(error)
         is_same = type(new) is type(error) and new.args == error.args and str(new) == str(error)
     except Exception:  # its class asks for other arguments than it keeps
         return None
@@ -89,6 +88,19 @@ def _copied(error: Any) -> Exception | None:
     if not is_same or (cause is None) is not (error.__cause__ is None):
         return None
     new.__cause__, new.__suppress_context__ = cause, error.__suppress_context__
+    return new
+
+
+def _rebuilt(error: BaseException) -> Any:
+    """Return the exception as its class makes it again.
+
+    `copy.copy` would ask `copyreg`, where packages register copies with their traceback, which holds arrays.
+    """
+    reduced: Any = error.__reduce_ex__(4)
+    make, args, *state = reduced
+    new = make(*args)
+    if state and state[0]:
+        new.__setstate__(state[0])
     return new
 
 

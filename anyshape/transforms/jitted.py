@@ -137,11 +137,11 @@ class Jitted:
         self, call: tuple[Any, Any], entry: CacheEntry, leaves: Sequence[Any], error: BaseException
     ) -> Any:
         """Return the result of a call that left the path of its program; raise any other error."""
-        if isinstance(error, MemoryLimitError):
-            return less_memory.call_with_slots(self, *call, error)
-        if entry.path:
+        if entry.path and not isinstance(error, MemoryLimitError):
             return paths.leave(self, functools.partial(self._read, *call), entry, leaves, error)
         entry.hits += 1
+        if isinstance(error, MemoryLimitError):
+            return less_memory.call_with_slots(self, *call, error)
         if isinstance(error, SizeMismatchError):
             return self.unless_caught(self._read(*call), error)
         raise error

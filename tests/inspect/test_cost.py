@@ -123,6 +123,8 @@ COUNTED = {
     **dict.fromkeys(("cholesky", "det", "slogdet", "lu_factor"), lambda a: a.size * a.shape[-1]),
     "cholesky_cotangent": lambda a, cotangent: 2 * a.size * a.shape[-1],
     "lu": lambda a: a.size * min(a.shape[-2:]),
+    "mirror": lambda a, lower, conjugate: a.size,
+    "pair_distances": lambda a, b, power, root: 3 * a.size * b.shape[-2],
     "row_order": lambda pivots: pivots.size,
     "banded_solve": lambda ab, b, lower, upper, transposed: 2 * lower * ab.size + 2 * (2 * lower + upper + 1) * b.size,
     "matrix_function": lambda a, function: 25 * a.size * a.shape[-1],

@@ -407,7 +407,7 @@ BUGS = (
     ),
     Bug(
         "bias subtracts a degree of freedom",
-        "anyshape/numpy/statistics.py",
+        "anyshape/numpy/analysis/covariance.py",
         "return 0 if bias else 1",
         "return 1 if bias else 0",
         (SWEEP, "-k", "plain_numpy and reduction-cov"),

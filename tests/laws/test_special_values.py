@@ -53,6 +53,9 @@ CONSTANT = {
     "modf", "divmod", "where scalar", "segment_mean",
 }  # fmt: skip
 
+# Rows for which LAPACK refuses NaN: NumPy decomposes a Hermitian matrix by eigenvalues, which come out as NaN.
+REFUSES = {"pinv of one triangle"}
+
 
 def changed(xs, k, position, value):
     """Copies of the arrays, with a value in one element of array k; a tie makes it equal to the next element."""
@@ -124,7 +127,11 @@ def check_row(row, dtype, positions):
             continue
         program = program or derivatives(split(row, xs, anp))
         ts, weights = [uneven(rng, x) for x in moving], [uneven(rng, y) for y in results]
-        results, tangents, gradients = map(leaves, program(moving, rest, ts, weights))
+        try:
+            results, tangents, gradients = map(leaves, program(moving, rest, ts, weights))
+        except np.linalg.LinAlgError:
+            assert row.name in REFUSES, note
+            continue
         forward, scale = paired(weights, tangents)
         back, _ = paired(gradients, ts)
         exact = value not in INFINITE and dtype == "float64"

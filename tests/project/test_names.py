@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import concurrent.futures
 import importlib
 import logging
 import re
@@ -12,6 +13,7 @@ import pytest
 import scipy.special
 
 import anyshape
+import anyshape.cluster
 from anyshape.backend.compiler.plan_ops import PLAN_OPS
 from anyshape.inspect.explain.data import Explanation
 from anyshape.inspect.profile.data import Profile
@@ -31,7 +33,18 @@ DOTTED = re.compile(r"(?<![\w./])(?:anyshape|np|numpy|scipy|sc|special)(?:\.[A-Z
 CALL = re.compile(r"(?<![\w.])([A-Za-z_]\w*)((?:\.\w+)*)\(")
 QUOTED = re.compile(r"`([^`\n]+)`")
 SHORT = {"np": "numpy", "sc": "scipy.special", "special": "anyshape.numpy.special"}
-USERS = (anyshape, builtins, np, anyshape.ops, anyshape.numpy, anyshape.numpy.special, anyshape.errors, scipy.special)
+USERS = (
+    anyshape,
+    builtins,
+    np,
+    anyshape.ops,
+    anyshape.numpy,
+    anyshape.numpy.special,
+    anyshape.errors,
+    scipy.special,
+    anyshape.cluster,
+    concurrent.futures,
+)
 OBJECTS = {"f": Jitted, "step": Jitted, "program": Program, "report": Profile, "x": Array, "error": Exception}
 METHODS = (Jitted, Program, Profile, Explanation, Array, np.ndarray, anyshape.errors.AnyshapeError, list)
 

@@ -1,0 +1,122 @@
+"""Minimisation over chunks: the minima of SciPy, files that resume to the same bits, and stops."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from anyshape import optimize, value_and_grad
+from anyshape.cluster import Serial, chunked_sum, minimize
+from anyshape.errors import ArgumentError, ClusterError
+from tests.cluster import functions
+
+OVER = ("x", "y")
+
+
+@pytest.fixture
+def data(rng):
+    sizes = [5, 0, 40, 1, 17]
+    x = [rng.normal(size=(n, 3)) for n in sizes]
+    y = [np.where(a @ [1.0, -2.0, 0.5] + rng.normal(size=len(a)) > 0, 1.0, -1.0) for a in x]
+    return x, y
+
+
+def ridge(w, x, y):
+    return functions.loss(w, x, y) + 0.05 * np.sum(x * x) * np.sum(w * w)
+
+
+@pytest.mark.parametrize("method", ["L-BFGS-B", "newton-cg"])
+@pytest.mark.parametrize("function", [ridge, value_and_grad(ridge)], ids=["loss", "value_and_grad"])
+def test_methods_of_scipy_give_its_minimum(data, method, function):
+    x, y = np.concatenate(data[0]), np.concatenate(data[1])
+    expected = scipy.optimize.minimize(ridge, np.zeros(3), (x, y), tol=1e-12).x
+    result = minimize(chunked_sum(function, over=OVER), np.zeros(3), data, method=method)
+    assert result.success
+    np.testing.assert_allclose(result.x, expected, atol=2e-4)
+
+
+def test_trees_keep_their_structure(data):
+    f = chunked_sum(lambda p, x, y: ridge(p["w"], x, y) + len(x) * p["b"] ** 2, over=OVER)
+    result = minimize(f, {"w": np.zeros(3), "b": 1.0}, data)
+    assert set(result.x) == {"w", "b"} == set(result.jac) and abs(result.x["b"]) < 1e-3
+
+
+@pytest.mark.parametrize("method", ["sgd", "adam", optimize.adam(0.05)], ids=["sgd", "adam", "optimiser"])
+def test_steps_by_gradients_come_down(data, method):
+    f = chunked_sum(functions.loss, over=OVER)
+    rate = 0.01 if method == "sgd" else 0.05
+    result = minimize(f, np.zeros(3), data, method=method, rate=rate, steps=100)
+    assert result.nit == 100 and result.fun < 0.8 * float(f(np.zeros(3), *data))
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"method": "L-BFGS-B"}, {"method": "newton-cg"}, {"method": "adam", "chunks_per_step": 2}, {"method": "sgd"}],
+    ids=lambda o: o["method"],
+)
+def test_a_run_that_stops_goes_on_to_the_same_bits(data, tmp_path, options):
+    options = {**options, "rate": 0.003, "steps": 12}
+    f = chunked_sum(ridge, over=OVER)
+    whole, path = [], tmp_path / "run.npz"
+    expected = minimize(f, np.zeros(3), data, callback=lambda r: whole.append(r.x), **options)
+
+    def stop(result):
+        if result.nit == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        minimize(f, np.zeros(3), data, callback=stop, file=path, **options)
+    calls = []
+    counting = chunked_sum(ridge, over=OVER, executor=Counting(calls))
+    result = minimize(counting, np.zeros(3), data, file=path, **options)
+    assert np.array_equal(result.x, expected.x) and result.nit == expected.nit
+    fresh = []
+    minimize(chunked_sum(ridge, over=OVER, executor=Counting(fresh)), np.zeros(3), data, **options)
+    assert 0 < len(calls) < len(fresh)
+    with pytest.raises(ArgumentError, match="another run"):
+        minimize(f, np.ones(3), data, file=path, **options)
+
+
+class Counting(Serial):
+    """Executor that counts passes, and may lose its workers."""
+
+    def __init__(self, calls, last=10**9):
+        self.calls, self.last = calls, last
+
+    def run(self, job, tasks):
+        self.calls.append(job.name)
+        if len(self.calls) > self.last:
+            raise ClusterError("scheduler", "the scheduler is gone", "start it again")
+        return super().run(job, tasks)
+
+
+@pytest.mark.parametrize("method", ["L-BFGS-B", "adam"])
+def test_a_lost_cluster_keeps_the_last_iterate(data, tmp_path, method):
+    path = tmp_path / "run.npz"
+    f = chunked_sum(ridge, over=OVER)
+    with pytest.raises(ClusterError) as caught:
+        minimize(chunked_sum(ridge, over=OVER, executor=Counting([], 5)), np.zeros(3), data, method=method, file=path)
+    assert caught.value.last.shape == (3,) and np.any(caught.value.last != 0)
+    again = minimize(f, np.zeros(3), data, method=method, file=path)
+    assert np.array_equal(again.x, minimize(f, np.zeros(3), data, method=method).x)
+
+
+def test_a_callback_stops_and_a_bar_shows(data, capsys):
+    f = chunked_sum(ridge, over=OVER)
+    for method in ("L-BFGS-B", "adam"):
+        result = minimize(f, np.zeros(3), data, method=method, progress=True, callback=lambda r: r.nit == 2)
+        assert result.nit == 2 and not result.success
+        assert method in capsys.readouterr().out
+
+
+def test_mistakes_are_refused(data):
+    f = chunked_sum(ridge, over=OVER)
+    with pytest.raises(ArgumentError, match="method is 'foo'"):
+        minimize(f, np.zeros(3), data, method="foo")
+    with pytest.raises(ArgumentError, match="chunked is of type function"):
+        minimize(ridge, np.zeros(3), data)
+    with pytest.raises(ArgumentError, match="chunks_per_step"):
+        minimize(f, np.zeros(3), data, method="sgd", chunks_per_step=0)
