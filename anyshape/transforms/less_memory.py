@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import AnyshapeError, MemoryLimitError
@@ -25,7 +25,7 @@ def call_with_slots(jitted: Jitted, args: Any, kwargs: Any, error: MemoryLimitEr
     that was refused before it ran has tried slots already.
     """
     graphs = [program.graph for program in jitted.programs()]
-    if error.counted is None or jitted.is_final or not any(map(_may_run_again, graphs)):
+    if error.counted is None or jitted.is_final or not _may_run_again(graphs):
         raise error
     for count in _SLOTS:
         error.__traceback__ = None  # its frames hold what the run had made
@@ -39,9 +39,9 @@ def call_with_slots(jitted: Jitted, args: Any, kwargs: Any, error: MemoryLimitEr
     raise error from None
 
 
-def _may_run_again(graph: Graph) -> bool:
-    """Return whether a program has loops, and draws no random numbers, which would be others."""
-    return bool(graph.subgraphs) and not any(map(draws, graph.nodes))
+def _may_run_again(graphs: Sequence[Graph]) -> bool:
+    """Return whether programs have loops, and none draws random numbers, which would be others."""
+    return any(graph.subgraphs for graph in graphs) and not any(draws(node) for graph in graphs for node in graph.nodes)
 
 
 def _slotted(jitted: Jitted, count: int) -> Jitted:

@@ -125,13 +125,17 @@ def test_a_program_that_draws_is_not_run_again():
     def noisy(x, trips, generator):
         def outer(c, _):
             body = lambda s: (s[0] + 1, np.sin(s[1]) * x)
-            return anyshape.while_loop(lambda s: s[0] < trips, body, (0, c + generator.normal()))[1], None
+            return anyshape.while_loop(
+                lambda s: s[0] < trips, body, (0, c + (0 if generator is None else generator.normal()))
+            )[1], None
 
         return np.sum(anyshape.scan(outer, x, None, length=3)[0])
 
     limited = jit(grad(noisy), max_bytes=60 * BYTES)
+    limited(X, 0, None)  # a program of the same function that draws nothing
     with pytest.raises(MemoryLimitError, match="by now"):
         limited(X, 60, np.random.default_rng(0))
+    assert not limited.with_slots
 
 
 def test_a_known_bound_refuses_before_anything_is_allocated():
