@@ -7,6 +7,7 @@ from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.optimize.active_sets import isotonic_regression, lsq_linear, nnls
+from anyshape.scipy.optimize.constraints import Bounds, LinearConstraint
 from anyshape.scipy.optimize.fits import curve_fit, least_squares
 from anyshape.scipy.optimize.minima import minimize, minimize_scalar
 from anyshape.scipy.optimize.programs import linear_sum_assignment, linprog
@@ -26,9 +27,9 @@ from anyshape.scipy.optimize.roots import root, root_scalar
 from anyshape.support.packages import scipy_optimize
 
 __all__ = [
-    "bisect", "brenth", "brentq", "curve_fit", "fixed_point", "fsolve", "isotonic_regression", "least_squares",
-    "linear_sum_assignment", "linprog", "lsq_linear", "minimize", "minimize_scalar", "newton", "nnls", "ridder",
-    "root", "root_scalar", "rosen", "rosen_der", "toms748",
+    "Bounds", "LinearConstraint", "bisect", "brenth", "brentq", "curve_fit", "fixed_point", "fsolve",
+    "isotonic_regression", "least_squares", "linear_sum_assignment", "linprog", "lsq_linear", "minimize",
+    "minimize_scalar", "newton", "nnls", "ridder", "root", "root_scalar", "rosen", "rosen_der", "toms748",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_optimize, "scipy.optimize")

@@ -15,7 +15,8 @@ from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import choice_of
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.at_run_time import solved
-from anyshape.scipy.optimize.minima import bounds_of, stationary
+from anyshape.scipy.optimize.constraints import bounds_of
+from anyshape.scipy.optimize.minima import stationary
 from anyshape.scipy.optimize.objectives import Objective, objective
 from anyshape.scipy.optimize.unknowns import Unknowns, as_tuple, packed, unpacked
 from anyshape.scipy.results.result import Result
@@ -27,6 +28,10 @@ from anyshape.transforms.vmap import jacfwd
 
 Function = Callable[..., Any]
 _NO_BOUNDS = (-np.inf, np.inf)
+_POSITIONAL = (  # options of least_squares, in SciPy's order
+    "ftol", "xtol", "gtol", "x_scale", "loss", "f_scale", "diff_step", "tr_solver", "tr_options", "jac_sparsity",
+    "max_nfev", "verbose", "args", "kwargs",
+)  # fmt: skip
 # the losses of squared residuals, as SciPy defines them
 LOSSES: dict[str, Function] = {
     "linear": lambda z: z,
@@ -54,26 +59,27 @@ def least_squares(
 
     - `x0` is a vector, or a tree of arrays. `fun` returns a tree of residuals.
     - Without `jac` the Jacobian is exact; "2-point" and others are SciPy's differences.
-    - Inside of a trace the minimum has the derivative of its conditions, of any order, by `args` and by what `fun`
-      closes over. The start has none, and bounds are numbers.
+    - Inside of a trace the minimum has the derivative of its conditions, of any order: by `args`, by bounds, and by
+      what `fun` closes over. The start has none. `jac` is not called there.
     """
     check_callable("least_squares", fun)
-    named = {"bounds": bounds, "method": method, "loss": loss, "f_scale": f_scale, **options}
+    values = {"loss": loss, "f_scale": f_scale, "args": args, "kwargs": kwargs, **options}
+    values |= dict(zip(_POSITIONAL, positional, strict=False))
+    loss, f_scale, args, kwargs = (values.pop(key) for key in ("loss", "f_scale", "args", "kwargs"))
+    named = {"method": method, "loss": loss, "f_scale": f_scale, **values}
     further, keywords, unknowns = as_tuple(args), kwargs or {}, Unknowns("least_squares", x0)
-    if jac is not None or positional:
-        if active() is not None or not unknowns.is_vector:
-            raise ArgumentError("least_squares", "jac", "is not taken for trees and traced functions", "leave it out")
-        first = (bounds, method, *positional)
-        rest = {"loss": loss, "f_scale": f_scale, "args": args, "kwargs": kwargs, **options}
-        return scipy_optimize.least_squares(fun, x0, "2-point" if jac is None else jac, *first, **rest)
+    if jac is not None and active() is None:
+        if not unknowns.is_vector:
+            raise ArgumentError("least_squares", "jac", "is not taken for trees", "leave it out")
+        return scipy_optimize.least_squares(fun, x0, jac, bounds, args=args, kwargs=keywords, **named)
 
-    def run(f: Objective) -> Any:
+    def run(f: Objective, settings: Any) -> Any:
         jacobian = "2-point" if f.exact is None else f.jacobian
-        return scipy_optimize.least_squares(f, f.unknowns.vector(), jacobian, **named)
+        return (scipy_optimize.least_squares(f, f.unknowns.vector(), jacobian, *settings, **named),)
 
     residuals = (lambda x, *args: fun(x, *args, **keywords)) if keywords else fun
     if active() is None:
-        result = run(objective("least_squares", residuals, unknowns, further, is_scalar=False))
+        (result,) = run(objective("least_squares", residuals, unknowns, further, is_scalar=False), [bounds])
         result.x = unknowns.unpacked(result.x)
         return result
     if callable(loss):
@@ -85,20 +91,18 @@ def least_squares(
 
     limits = None if bounds is _NO_BOUNDS else _limits(bounds)
     conditions = lambda f: stationary(grad(cost(f)), limits)
-    x, counts, f = solved("least_squares", lambda x: residuals(x, *further), unknowns, run, conditions, is_scalar=False)
+    settings = () if limits is None else (limits,)
+    x, counts, f = solved(
+        "least_squares", lambda x: residuals(x, *further), unknowns, run, conditions, is_scalar=False, settings=settings
+    )
     jacobian = jacfwd(lambda v: packed(f(unpacked(v, x))))(packed(x))
     slope = packed(grad(cost(f))(x))
     return Result(x=x, cost=cost(f)(x), fun=packed(f(x)), jac=jacobian, grad=slope, **counts)
 
 
-def _limits(bounds: Any) -> tuple[Any, Any]:
+def _limits(bounds: Any) -> Any:
     """Return the lower and the upper bounds of a pair of these, or of SciPy's `Bounds`."""
-    if hasattr(bounds, "lb"):
-        limits = bounds_of(bounds)
-        assert limits is not None
-        return limits
-    low, high = bounds
-    return np.asarray(low, np.float64), np.asarray(high, np.float64)
+    return bounds_of(bounds) if hasattr(bounds, "lb") else tuple(real_floats(x) for x in bounds)
 
 
 def curve_fit(

@@ -10,9 +10,17 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.at_run_time import solved
+from anyshape.scipy.optimize.constraints import (
+    Constraint,
+    at_limits,
+    bounds_of,
+    constraints_of,
+    multipliers_of,
+    with_gradients,
+    within,
+)
 from anyshape.scipy.optimize.objectives import Objective, objective
 from anyshape.scipy.optimize.unknowns import Unknowns, as_tuple, packed, unpacked
 from anyshape.scipy.results.result import Result
@@ -45,8 +53,11 @@ def minimize(
     - `x0` is a vector, or a tree of arrays.
     - Without `jac` the gradient is exact, and so are second derivatives where the method takes some.
     - `bounds` and `constraints` are SciPy's; for a tree, bounds are of all its elements in their order.
-    - Inside of a trace the minimum has the derivative of its conditions, of any order, by `args` and by what `fun`
-      closes over. The start has none. Bounds are numbers there, and `constraints` are refused.
+    - Inside of a trace the minimum has the derivative of its conditions, of any order. It is by `args`, bounds, limits
+      of constraints, and by what functions close over.
+    - The start has none. `jac`, `hess` and `hessp` are not called in a trace.
+    - Limits that hold the minimum back stay so in derivatives. Where their gradients depend on each other, a derivative
+      raises LinAlgError.
 
     >>> import numpy as np
     >>> from anyshape import grad
@@ -58,18 +69,18 @@ def minimize(
     """
     check_callable("minimize", fun)
     further, unknowns = as_tuple(args), Unknowns("minimize", x0)
-    derivatives = {"jac": jac, "hess": hess, "hessp": hessp}
-    if any(x is not None for x in derivatives.values()):
-        if active() is not None or not unknowns.is_vector:
-            raise ArgumentError("minimize", "jac", "is not taken for trees and traced functions", "leave it out")
-        fixed = bounds, constraints, tol, callback, options
-        return scipy_optimize.minimize(fun, x0, args, method, jac, hess, hessp, *fixed)
     rest = {"bounds": bounds, "tol": tol, "callback": callback, "options": options}
     if active() is not None:
-        return _traced(lambda x: fun(x, *further), unknowns, method, constraints, rest)
+        value = (lambda x: fun(x, *further)[0]) if jac is True else (lambda x: fun(x, *further))
+        return _traced(value, unknowns, method, constraints, rest)
+    if any(x is not None for x in (jac, hess, hessp)):
+        if not unknowns.is_vector:
+            raise ArgumentError("minimize", "jac", "is not taken for trees", "leave it out")
+        fixed = bounds, constraints, tol, callback, options
+        return scipy_optimize.minimize(fun, x0, args, method, jac, hess, hessp, *fixed)
     has_gradient = not (isinstance(method, str) and method.lower() in _WITHOUT_GRADIENT)
     f = objective("minimize", fun, unknowns, further, is_scalar=True, trace=has_gradient)
-    result = _minimised(f, method, _with_gradients(constraints, unknowns), rest)
+    result = _minimised(f, method, with_gradients(constraints, unknowns), rest)
     result.x = unknowns.unpacked(result.x)
     return result
 
@@ -88,52 +99,62 @@ def _minimised(f: Objective, method: Any, constraints: Any, rest: dict[str, Any]
     return scipy_optimize.minimize(f.value_and_gradient, f.unknowns.vector(), method=method, jac=True, **second, **rest)
 
 
-def _with_gradients(constraints: Any, unknowns: Unknowns) -> Any:
-    """Return constraints as functions of vectors, with exact derivatives where dictionaries have none."""
-    if isinstance(constraints, dict):
-        return _with_gradients([constraints], unknowns)[0]
-    if not isinstance(constraints, (list, tuple)):
-        return constraints
-    return [_constraint(c, unknowns) if isinstance(c, dict) and "jac" not in c else c for c in constraints]
-
-
-def _constraint(constraint: dict[str, Any], unknowns: Unknowns) -> dict[str, Any]:
-    further = as_tuple(constraint.get("args", ()))
-    f = objective("minimize", constraint["fun"], unknowns, further, is_scalar=False)
-    slopes = {} if f.exact is None else {"jac": f.jacobian}
-    return {**constraint, "fun": f, "args": (), **slopes}
-
-
 def _traced(fun: Function, unknowns: Unknowns, method: Any, constraints: Any, rest: dict[str, Any]) -> Result:
     """Return the minimum as a value of the trace."""
-    if constraints is not None and constraints != ():
-        raise refuse("scipy.optimize.minimize with constraints")
-    limits = bounds_of(rest["bounds"])
-    run = lambda f: _minimised(f, method, (), rest)
+    bounds, limits, rows = rest["bounds"], bounds_of(rest["bounds"]), constraints_of(constraints, unknowns)
+    keep = xp.asarray(getattr(bounds, "keep_feasible", False))
+    settings = {"bounds": () if limits is None else (*limits, keep), "constraints": [row.settings for row in rows]}
+
+    def run(f: Objective, settings: Any) -> Any:
+        own = dict(rest)
+        if limits is not None:
+            own["bounds"] = scipy_optimize.Bounds(*settings["bounds"])
+        pairs = [row.for_solver(f.unknowns, x) for row, x in zip(rows, settings["constraints"], strict=True)]
+        result = _minimised(f, method, [constraint for constraint, _ in pairs], own)
+        return (result, *([_multipliers(f, result.x, [g for _, g in pairs], settings)] if rows else []))
+
+    def scalar(x: Any) -> Any:
+        return real_floats(fun(x)).reshape(())
+
     conditions = lambda f: stationary(grad(f), limits)
-    scalar = lambda x: real_floats(fun(x)).reshape(())
-    x, counts, f = solved("minimize", scalar, unknowns, run, conditions, is_scalar=True)
+    further = [xp.concatenate([xp.zeros_like(row.low) for row in rows])] if rows else []
+    if rows:
+        conditions = lambda f: _stationary_for(f, limits, rows)
+    x, counts, f = solved(
+        "minimize", scalar, unknowns, run, conditions, is_scalar=True, settings=settings, further=further
+    )
     return Result(x=x, fun=f(x), jac=packed(grad(f)(x)), **counts)
 
 
-def bounds_of(bounds: Any) -> tuple[Any, Any] | None:
-    """Return the lower and the upper bounds, as numbers or vectors, None for no bounds."""
-    if bounds is None:
-        return None
-    if hasattr(bounds, "lb"):
-        return np.asarray(bounds.lb, np.float64), np.asarray(bounds.ub, np.float64)
-    pairs = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in bounds]
-    return np.array([low for low, _ in pairs], np.float64), np.array([high for _, high in pairs], np.float64)
+def _multipliers(f: Objective, x: Any, constraints: list[Objective], settings: Any) -> Any:
+    """Return the multipliers of all constraints at a solution."""
+    v = np.atleast_1d(np.asarray(x, np.float64))
+    values = np.concatenate([g(v) for g in constraints])
+    rows = np.concatenate([g.jacobian(v) for g in constraints])
+    low, high = (np.concatenate([row[i] for row in settings["constraints"]]) for i in (1, 2))
+    bounds = [np.broadcast_to(limit, v.shape) for limit in settings["bounds"][:2] or (-np.inf, np.inf)]
+    return multipliers_of(f.value_and_gradient(v)[1], v, values, rows, (low, high), bounds)
+
+
+def _stationary_for(f: Function, bounds: tuple[Any, Any] | None, rows: list[Constraint]) -> Function:
+    """Return a function of a tree and multipliers that is zero at a minimum: the conditions of Karush, Kuhn, Tucker."""
+    low, high = (xp.concatenate([getattr(row, name) for row in rows]) for name in ("low", "high"))
+    values = lambda x: xp.concatenate([row.closed(row.params, x) for row in rows])
+
+    def condition(x: Any, multipliers: Any) -> tuple[Any, Any]:
+        slope = grad(lambda x: f(x) - multipliers @ values(x))
+        return stationary(slope, bounds)(x), at_limits(values, x, multipliers, low, high)
+
+    return condition
 
 
 def stationary(gradient: Function, limits: tuple[Any, Any] | None) -> Function:
-    """Return a function of a tree that is zero at a minimum: the gradient, or the step that bounds leave of it."""
+    """Return a function of a tree that is zero at a minimum: the gradient, or what bounds leave of it."""
 
     def condition(x: Any) -> Any:
         slope = packed(gradient(x))
         if limits is not None:
-            v = packed(x)
-            slope = v - xp.clip(v - slope, *limits)
+            slope = within(packed(x), slope, *limits)
         return unpacked(slope, x)
 
     return condition
@@ -150,21 +171,23 @@ def minimize_scalar(
 ) -> Any:
     """Return a minimum of fun(x, *args) for a number x by a minimiser of SciPy, as `result.x`.
 
-    Inside of a trace the minimum has the derivative of its condition. Brackets and bounds are numbers there.
+    Inside of a trace the minimum has the derivative of its condition. A bracket has none.
     """
     if active() is None:
         return scipy_optimize.minimize_scalar(fun, bracket, bounds, args, method, tol, options)
     check_callable("minimize_scalar", fun)
     further = as_tuple(args)
+    settings = {"bracket": bracket, "bounds": bounds}
+    settings = {key: [real_floats(x) for x in values] for key, values in settings.items() if values is not None}
 
-    def run(f: Objective) -> Any:
+    def run(f: Objective, settings: Any) -> Any:
         value = lambda x: float(f(np.array([x])))
-        return scipy_optimize.minimize_scalar(value, bracket, bounds, (), method, tol, options)
+        ranges = {key: tuple(map(float, values)) for key, values in settings.items()}
+        return (scipy_optimize.minimize_scalar(value, method=method, tol=tol, options=options, **ranges),)
 
     scalar = lambda x: real_floats(fun(x, *further)).reshape(())
     unknowns = Unknowns("minimize_scalar", np.float64(0), is_tree=True)
-    limits = None if bounds is None else (np.float64(bounds[0]), np.float64(bounds[1]))
-    x, counts, f = solved(
-        "minimize_scalar", scalar, unknowns, run, lambda f: stationary(grad(f), limits), is_scalar=True
-    )
+    limits = settings.get("bounds")
+    conditions = lambda f: stationary(grad(f), limits and tuple(limits))
+    x, counts, f = solved("minimize_scalar", scalar, unknowns, run, conditions, is_scalar=True, settings=settings)
     return Result(x=x, fun=f(x), **counts)

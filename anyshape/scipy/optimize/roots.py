@@ -42,7 +42,7 @@ def root(
     """Return a solution of fun(x, *args) = 0 by a solver of SciPy, as `result.x`.
 
     - `x0` is a vector, or a tree of arrays. `fun` returns a tree of as many numbers.
-    - Without `jac` the methods "hybr" and "lm" take the exact Jacobian.
+    - Without `jac` the methods "hybr" and "lm" take the exact Jacobian. Inside of a trace it is not called.
     - Inside of a trace the solution has the derivative of the equation, of any order, by `args` and by what `fun`
       closes over. The start has none.
 
@@ -55,21 +55,23 @@ def root(
     """
     check_callable("root", fun)
     further, unknowns = as_tuple(args), Unknowns("root", x0)
-    if active() is None and unknowns.is_vector and jac is not None:
+    if active() is not None:
+        value = (lambda x: fun(x, *further)[0]) if jac is True else (lambda x: fun(x, *further))
+    elif jac is not None:
+        if not unknowns.is_vector:
+            raise ArgumentError("root", "jac", "is not taken for trees", "leave it out: it is exact")
         return scipy_optimize.root(fun, x0, args, method, jac, tol, callback, options)
-    if jac is not None:
-        raise ArgumentError("root", "jac", "is not taken for trees and traced functions", "leave it out: it is exact")
 
-    def run(f: Objective) -> Any:
+    def run(f: Objective, settings: Any = ()) -> Any:
         jacobian = f.jacobian if method.lower() in _BY_JACOBIAN and f.exact is not None else None
-        return scipy_optimize.root(f, f.unknowns.vector(), (), method, jacobian, tol, callback, options)
+        return (scipy_optimize.root(f, f.unknowns.vector(), (), method, jacobian, tol, callback, options),)
 
     if active() is None:
-        result = run(objective("root", fun, unknowns, further, is_scalar=False))
+        (result,) = run(objective("root", fun, unknowns, further, is_scalar=False))
         result.x = unknowns.unpacked(result.x)
         return result
     equations = lambda f: lambda x: unpacked(packed(f(x)), x)
-    x, counts, f = solved("root", lambda x: fun(x, *further), unknowns, run, equations, is_scalar=False)
+    x, counts, f = solved("root", value, unknowns, run, equations, is_scalar=False)
     return Result(x=x, fun=f(x), **counts)
 
 

@@ -141,8 +141,6 @@ def test_minimize_has_the_derivative_of_its_conditions():
     slopes = [grad(lambda a, i=i: bounded(a).x[i])(1.0) for i in range(2)]
     np.testing.assert_allclose(slopes, [0, batch[0]], 1e-5)
     np.testing.assert_allclose(grad(lambda a: bounded(a).fun)(1.0), grad(lambda a: cost(bounded(1.0).x, a))(1.0), 1e-5)
-    with pytest.raises(UnsupportedFunctionError, match="constraints"):
-        jit(lambda a: optimize.minimize(cost, np.zeros(2), args=(a,), constraints={"type": "eq"}))(1.0)
 
 
 def test_minimize_scalar():

@@ -1,0 +1,230 @@
+"""Constraints of minima: as functions of a trace, as SciPy's solvers take them, and in the conditions of a minimum.
+
+All of them say low <= c(x) <= high. Source: J. Nocedal, S. Wright, Numerical Optimization, 2006, section 12.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.operands.promotion import is_traced
+from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.optimize.objectives import Objective, derived, objective
+from anyshape.scipy.optimize.unknowns import Unknowns, as_tuple, packed, unpacked
+from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import scipy_optimize
+from anyshape.transforms.control import stop_gradient
+from anyshape.transforms.custom.closed_functions import ClosedFunction, closed_function
+from anyshape.transforms.vmap import jacfwd
+
+Function = Callable[..., Any]
+_LIMITS = {"ineq": (0.0, np.inf), "eq": (0.0, 0.0)}
+_NEAR = 1e-3  # slack, relative to the unknowns, above which a constraint has no multiplier
+
+
+class Bounds:
+    """Bounds lb <= x <= ub, of arrays that may be traced; SciPy's own for concrete ones."""
+
+    lb: Any
+    ub: Any
+    keep_feasible: Any
+
+    def __new__(cls, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> Any:
+        """Return SciPy's bounds unless an array is traced."""
+        return super().__new__(cls) if is_traced(lb, ub) else scipy_optimize.Bounds(lb, ub, keep_feasible)
+
+    def __init__(self, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> None:
+        self.lb, self.ub, self.keep_feasible = lb, ub, keep_feasible
+
+
+class LinearConstraint:
+    """Linear constraint lb <= A x <= ub, of arrays that may be traced; SciPy's own for concrete ones."""
+
+    A: Any
+    lb: Any
+    ub: Any
+    keep_feasible: Any
+
+    def __new__(cls, A: Any, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> Any:
+        """Return SciPy's constraint unless an array is traced."""
+        if is_traced(A, lb, ub):
+            return super().__new__(cls)
+        return scipy_optimize.LinearConstraint(A, lb, ub, keep_feasible)
+
+    def __init__(self, A: Any, lb: Any = -np.inf, ub: Any = np.inf, keep_feasible: Any = False) -> None:
+        self.A, self.lb, self.ub, self.keep_feasible = A, lb, ub, keep_feasible
+
+
+def with_gradients(constraints: Any, unknowns: Unknowns) -> Any:
+    """Return constraints as functions of vectors, with exact derivatives where dictionaries have none."""
+    if isinstance(constraints, dict):
+        return with_gradients([constraints], unknowns)[0]
+    if not isinstance(constraints, (list, tuple)):
+        return constraints
+    return [_with_gradient(c, unknowns) if isinstance(c, dict) and "jac" not in c else c for c in constraints]
+
+
+def _with_gradient(constraint: dict[str, Any], unknowns: Unknowns) -> dict[str, Any]:
+    further = as_tuple(constraint.get("args", ()))
+    f = objective("minimize", constraint["fun"], unknowns, further, is_scalar=False)
+    slopes = {} if f.exact is None else {"jac": f.jacobian}
+    return {**constraint, "fun": f, "args": (), **slopes}
+
+
+# -- of a trace --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Constraint of a trace: a function without what it closes over, these values, and its limits."""
+
+    source: Any
+    closed: ClosedFunction
+    params: Sequence[Any]
+    low: Any
+    high: Any
+
+    @property
+    def settings(self) -> Any:
+        """Values that a solver needs at run time."""
+        return self.params, self.low, self.high
+
+    def for_solver(self, unknowns: Unknowns, settings: Any) -> tuple[Any, Objective]:
+        """Return the constraint as SciPy takes it at run time, and its function of vectors."""
+        params, low, high = settings
+        f = Objective(self.closed.applied, unknowns, tuple(params), derived(self.closed.applied, False))
+        source = self.source
+        if isinstance(source, dict):
+            return {"type": source["type"].lower(), "fun": f, "jac": f.jacobian}, f
+        keep = source.keep_feasible
+        if hasattr(source, "A"):
+            return scipy_optimize.LinearConstraint(f.jacobian(unknowns.vector()), low, high, keep), f
+        return scipy_optimize.NonlinearConstraint(f, low, high, f.jacobian, source.hess, keep), f
+
+
+def constraints_of(source: Any, unknowns: Unknowns) -> list[Constraint]:
+    """Return the constraints of a call in a trace."""
+    if source is None:
+        return []
+    return [_constraint(c, unknowns) for c in (source if isinstance(source, (list, tuple)) else [source])]
+
+
+def _constraint(source: Any, unknowns: Unknowns) -> Constraint:
+    function, low, high = _parts(source)
+    closed, params = closed_function("constraint", lambda x: xp.atleast_1d(packed(function(x))), unknowns.tree)
+    shape = closed(params, unknowns.tree).shape
+    low, high = (xp.broadcast_to(real_floats(limit), shape) for limit in (low, high))
+    return Constraint(source, closed, params, low, high)
+
+
+def _parts(source: Any) -> tuple[Function, Any, Any]:
+    """Return the function of a constraint, and its limits."""
+    if isinstance(source, dict):
+        further, function = as_tuple(source.get("args", ())), source["fun"]
+        kind = str(source.get("type")).lower()
+        if kind not in _LIMITS:
+            raise ArgumentError("minimize", f"a constraint of type {kind!r}", "is not known", "write 'eq' or 'ineq'")
+        return lambda x: function(x, *further), *_LIMITS[kind]
+    if hasattr(source, "A"):
+        return lambda x: source.A @ packed(x), source.lb, source.ub
+    if hasattr(source, "fun"):
+        return source.fun, source.lb, source.ub
+    kind = type(source).__name__
+    raise ArgumentError("minimize", f"a constraint of type {kind}", "is not known", "pass SciPy's constraints or dicts")
+
+
+# -- conditions of a minimum -------------------------------------------------------------------------------------
+
+
+def bounds_of(bounds: Any) -> tuple[Any, ...] | None:
+    """Return the lower and the upper bounds, as numbers or vectors that may be traced, None for no bounds."""
+    if bounds is None:
+        return None
+    if hasattr(bounds, "lb"):
+        return tuple([xp.atleast_1d(real_floats(x)) for x in (bounds.lb, bounds.ub)])
+    if hasattr(bounds, "shape"):
+        pairs = real_floats(bounds)
+        return pairs[:, 0], pairs[:, 1]
+    rows = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in bounds]
+    low, high = ([row[i] for row in rows] for i in range(2))
+    return (_vector(low), _vector(high)) if rows else (np.zeros(0), np.zeros(0))
+
+
+def _vector(numbers: list[Any]) -> Any:
+    return xp.stack([real_floats(x) for x in numbers]) if is_traced(*numbers) else np.array(numbers, np.float64)
+
+
+def within(v: Any, slope: Any, low: Any, high: Any, scale: Any = 1.0) -> Any:
+    """Return what is zero at a minimum within limits: the distance to one that holds v back, or the slope.
+
+    A limit holds v back where the slope is larger than the distance. Where it is not, it has no effect on derivatives:
+    so are they at a limit that is met by chance. `scale` is the size of the gradient of v.
+    """
+    below, above = v - low, v - high
+    at_low = (slope * scale > xp.abs(below) / scale) | (stop_gradient(low) == stop_gradient(high))
+    at_high = -slope * scale > xp.abs(above) / scale
+    return xp.where(at_low, below, xp.where(at_high, above, slope))
+
+
+def scales(jacobian: Any) -> Any:
+    """Return the norms of the rows of a Jacobian, 1 where they are 0."""
+    norms = xp.sqrt(xp.sum(stop_gradient(jacobian) ** 2, axis=-1))
+    return xp.where(norms == 0, 1.0, norms)
+
+
+def at_limits(function: Function, x: Any, multipliers: Any, low: Any, high: Any) -> Any:
+    """Return what is zero for constraints and their multipliers: how far those are that hold x back, or these."""
+    flat = lambda v: packed(function(unpacked(v, x)))
+    v = packed(x)
+    return within(flat(v), multipliers, low, high, scales(jacfwd(flat)(stop_gradient(v))))
+
+
+def multipliers_of(
+    slope: Any, v: Any, values: Any, rows: Any, limits: tuple[Any, Any], bounds: tuple[Any, Any]
+) -> np.ndarray:
+    """Return the multipliers of constraints with these values and gradients, positive at the lower of their limits.
+
+    They are the ones that leave the least of the slope, by nonnegative least squares. Each is weighted by how far its
+    limit is, so that a limit which is not met has none.
+    """
+    if not all(np.all(np.isfinite(x)) for x in (slope, v, values, rows)):
+        return np.full(values.shape, np.nan)
+    size = np.asarray(scales(rows))
+    near = _NEAR * (1 + np.abs(v).max(initial=0))
+    low, high = (x / size for x in limits)
+    held = [_sides(rows / size[:, None], values / size, low, high, near)]
+    held.append(_sides(np.eye(v.size), v, *bounds, near))
+    fixed, gradients, slacks = (np.concatenate(parts) for parts in zip(*[h[:3] for h in held], strict=True))
+    weights = np.diag(slacks)
+    matrix = np.concatenate([gradients.T, weights])
+    always = np.concatenate([fixed.T, np.zeros((slacks.size, len(fixed)))])
+    target = np.concatenate([slope, np.zeros(slacks.size)])
+    inverse = np.linalg.pinv(always)
+    remaining = lambda x: x - always @ (inverse @ x)
+    try:
+        pushes = scipy_optimize.nnls(remaining(matrix), remaining(target))[0] if slacks.size else slacks
+    except RuntimeError:  # as its iterations do not end, the multipliers are unknown
+        return np.full(values.shape, np.nan)
+    pulls = inverse @ (target - matrix @ pushes)
+    multipliers = np.zeros(values.shape)
+    equal, lower, upper = held[0][3:]
+    multipliers[equal] = pulls[: equal.size]
+    multipliers[lower] += pushes[: lower.size]
+    multipliers[upper] -= pushes[lower.size : lower.size + upper.size]
+    return multipliers / size
+
+
+def _sides(gradients: Any, values: Any, low: Any, high: Any, near: float) -> tuple[Any, ...]:
+    """Return the gradients of equations, then of inequalities that are near, their slacks, and the positions of all."""
+    is_equal = low == high
+    lower = np.flatnonzero(~is_equal & (values - low < near))
+    upper = np.flatnonzero(~is_equal & (high - values < near))
+    equal = np.flatnonzero(is_equal)
+    sides = np.concatenate([gradients[lower], -gradients[upper]])
+    slacks = np.concatenate([values[lower] - low[lower], high[upper] - values[upper]])
+    return gradients[equal], sides, np.maximum(slacks, 0.0), equal, lower, upper
