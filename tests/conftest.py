@@ -1,6 +1,7 @@
 """Configure all tests: each run verifies its metadata (Law 2); Hypothesis is bounded and repeatable."""
 
 import gc
+import itertools
 import os
 
 os.environ["ANYSHAPE_CHECK"] = "1"  # before any program is compiled: the generated code holds the checks
@@ -37,11 +38,25 @@ def rng():
     return np.random.default_rng(20240117)
 
 
+_TESTS_IN_A_SEARCH = 500
+_ran = itertools.count(1)
+
+
 def pytest_collection_finish(session):
     """Leave tens of thousands of collected tests out of every later search for garbage, which took minutes."""
-    gc.collect()
-    gc.freeze()
+    _keep_what_lives()
     gc.set_threshold(20_000, 10, 10)  # what tests make lives on in programs: to look for garbage took a tenth of a run
+
+
+def pytest_runtest_logfinish(nodeid, location):
+    """Leave out what earlier tests hold, too: each search took seconds at the end of a run."""
+    if next(_ran) % _TESTS_IN_A_SEARCH == 0:
+        _keep_what_lives()
+
+
+def _keep_what_lives():
+    gc.collect()
+    gc.freeze()  # for good: unfreezing would put all collected tests back into later searches
 
 
 def pytest_collection_modifyitems(config, items):

@@ -6,6 +6,8 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_user_froze = False
+
 
 @contextmanager
 def collection_deferred() -> Iterator[None]:
@@ -27,13 +29,16 @@ def collection_paused() -> Iterator[None]:
     """Pause the collector while modules are loaded, and put what they made into its oldest generation.
 
     Loaded modules stay: to look for garbage in them, again and again, took a fifth of the import time.
+    A user who froze objects governs the collector: once such are seen, nothing is moved, as to count them takes long.
     """
+    global _user_froze
     enabled = gc.isenabled()
     try:
         gc.disable()
         yield
     finally:
-        if gc.get_freeze_count() == 0:  # else the user froze objects, which have to stay so
+        _user_froze = _user_froze or gc.get_freeze_count() > 0
+        if not _user_froze:  # else they have to stay frozen
             gc.freeze()
             gc.unfreeze()  # both only link lists: the second moves all to the oldest generation
         if enabled:
