@@ -134,6 +134,12 @@ def is_assignment(where: object) -> bool:
     return bool(getattr(where, "expression", "").endswith(_ASSIGNED))
 
 
+def indexed(where: object) -> str:
+    """Return the name of what the user's line indexes, as in `x[i + 1:]`; else an empty text."""
+    return match[1] if (match := re.fullmatch(_INDEXED, getattr(where, "expression", ""))) else ""
+
+
+_INDEXED = r"([\w.]+)\[[^\]]+\]"
 _ASSIGNED = " = ..."  # of an expression whose value is not part of it
 _IN_PLACE = r"(.+?) (\S+)= (.+)"  # x += y
 

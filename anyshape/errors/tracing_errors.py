@@ -72,6 +72,9 @@ class ConcretizationError(AnyshapeError, TypeError):
             self.instead = (
                 "create the array by np.zeros_like(x) or anyshape.numpy: one of NumPy cannot hold traced values"
             )
+        elif indexed := messages.indexed(where):
+            taken = f"anyshape.numpy.take({indexed}, i, axis=0)"
+            self.instead = f"pass {indexed} as an argument of the traced function or loop, or write {taken}"
         array = f"a traced array {value}" if value else "a traced array"
         problem = f"{asked} needs the value of {array}, which is not known while tracing"
         super().__init__(f"{messages.written(where, asked)}{problem}{messages.at(where)}\n  {self.instead}")
