@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_user_froze = False
+_FROZEN_BY_USER: list[bool] = []  # not empty once it was seen
 
 
 @contextmanager
@@ -31,14 +31,14 @@ def collection_paused() -> Iterator[None]:
     Loaded modules stay: to look for garbage in them, again and again, took a fifth of the import time.
     A user who froze objects governs the collector: once such are seen, nothing is moved, as to count them takes long.
     """
-    global _user_froze
     enabled = gc.isenabled()
     try:
         gc.disable()
         yield
     finally:
-        _user_froze = _user_froze or gc.get_freeze_count() > 0
-        if not _user_froze:  # else they have to stay frozen
+        if not _FROZEN_BY_USER and gc.get_freeze_count() > 0:
+            _FROZEN_BY_USER.append(True)
+        if not _FROZEN_BY_USER:  # else they have to stay frozen
             gc.freeze()
             gc.unfreeze()  # both only link lists: the second moves all to the oldest generation
         if enabled:
