@@ -50,7 +50,7 @@ def parts(x, n):
 
 
 def calls_of(action):
-    """Return how many functions of Python and C are called, without those of a collection of garbage."""
+    """Return how many functions of Python and C are called. No garbage is collected meanwhile."""
     profile = cProfile.Profile()
     gc.disable()
     profile.enable()
