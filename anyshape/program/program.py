@@ -22,6 +22,7 @@ from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph, decisions_of
+from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.signature.guards import guard_predicate
@@ -41,7 +42,6 @@ from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
 from anyshape.tracing.trace import Trace
-from anyshape.tracing.tracebacks import short_traceback, shorten_traceback
 
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, SpecError
 from anyshape.graph.ir.builder import Builder, Traced, active_builders
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.spec_parser import parse_size
 from anyshape.graph.shapes.array_type import ShapeExtent, Unknown, UpperBound
 from anyshape.graph.sizes.expr import DimVar, Size, from_atom
@@ -24,7 +25,6 @@ from anyshape.tracing.pytrees import (
     is_array,
     unflatten,
 )
-from anyshape.tracing.tracebacks import short_traceback
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, ScopeMismatchError, SpecError
 from anyshape.graph.ir.builder import user_line
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, at_least
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.prover.spec_parser import Like, ParsedSpec, is_name, parse_relation, parse_shape
@@ -24,7 +25,6 @@ from anyshape.numpy.sizes.size_operands import common_scope
 from anyshape.numpy.sizes.symdim import SymDim, symdim
 from anyshape.support.true_types import has_type
 from anyshape.tracing.symbolic_shape import SymbolicShape
-from anyshape.tracing.tracebacks import short_traceback
 
 
 class Dim(SymDim):

@@ -23,6 +23,7 @@ import numpy as np
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.draw_order import DRAWING
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.signature.size_names import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
@@ -30,7 +31,6 @@ from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.support.freezing import Frozen, freeze
 from anyshape.support.packages import closed_over_generators, foreign_arrays, optree
 from anyshape.support.true_types import has_type
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.tracing.tree_nodes import (
     NAMESPACE,
     argument_path,
@@ -260,6 +260,16 @@ def flatten_with_none(tree: Any) -> tuple[list[Any], Any, list[str]]:
     return leaves, structure, [accessor.codify("args") for accessor in accessors]
 
 
+def _brief(problem: str) -> str:
+    """Return in a few words what optree says in many about a prefix that does not fit its tree."""
+    problem = " ".join(problem.split()).removeprefix("pytree structure error: ").replace("pytree children", "entries")
+    first = re.split(r"\.? At that key path", problem)[0].replace("at key path ", "at ")
+    keys = {kind: re.search(kind + r" key\(s\): \[(.*?)\]", problem) for kind in ("missing", "extra")}
+    _, is_keys, path = first.partition("different pytree keys at ")
+    lacks = [f"{who} no {m[1]}" for who, m in zip(("the argument has", f"{path} has"), keys.values(), strict=True) if m]
+    return " and ".join(lacks) if is_keys and lacks else first
+
+
 def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
     """Return the pytree of a structure with these leaves."""
     return optree.tree_unflatten(structure, leaves)
@@ -275,9 +285,9 @@ def flatten_prefix(prefix: Any, tree: Any, function: str, argument: str, *, none
         optree.broadcast_prefix(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)
     except ValueError as error:
         first = next(iter(optree.prefix_errors(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)), None)
-        text = " ".join(str(first(argument)).split()).removeprefix("pytree structure error: ") if first else str(error)
+        text = _brief(str(first(argument))) if first else str(error)
         advice = "give one entry per argument, or a tree that is a prefix of the arguments"
-        raise ArgumentError(function, argument, f"does not match the arguments: {text}", advice) from error
+        raise ArgumentError(function, argument, f"does not match the arguments: {text}", advice) from None
     entries, structure = optree.tree_flatten(prefix, none_is_leaf=True, namespace=NAMESPACE)
     like = optree.tree_structure(tree, none_is_leaf=none_is_leaf, namespace=NAMESPACE)
     return _repeated(structure, iter(entries), like)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, GradientCheckError
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
@@ -23,7 +24,6 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import is_inexact
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.tracing.tree_nodes import NAMESPACE, wrapped
 from anyshape.transforms.grad import jvp, vjp
 from anyshape.transforms.jit import jit

@@ -9,6 +9,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, CheckError
 from anyshape.graph.ir.builder import Traced, active, user_line
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import CHECK, Claim, Verdict
 from anyshape.graph.prover.scope import Scope
 from anyshape.numpy.creation import asarray
@@ -20,7 +21,6 @@ from anyshape.ops import control
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.tracing.trace import is_inexact
-from anyshape.tracing.tracebacks import short_traceback
 
 
 def stop_gradient(tree: Any) -> Any:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.inspect.explain.data import Explanation
 from anyshape.tracing.pytrees import check_callable, flatten, unflatten
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.arguments.specs import zeros_like_spec
 from anyshape.transforms.jit import jit
 from anyshape.transforms.jitted import Jitted

@@ -10,10 +10,10 @@ import numpy as np
 
 from anyshape.errors import InconclusiveDimensionError
 from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.support.packages import program_file, pytree_json, size_paths, traced_program
 from anyshape.tracing.pytrees import check_callable
 from anyshape.tracing.trace import Trace
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.arguments.specs import trace_specs
 
 

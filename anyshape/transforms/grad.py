@@ -9,6 +9,7 @@ from typing import Any
 
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import Builder, active, user_line
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import describe
@@ -31,7 +32,6 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.tracing.trace import as_value, is_inexact, trace_inner
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.tracing.tree_nodes import is_setting
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.specs import zeros_like_spec

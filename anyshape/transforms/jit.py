@@ -7,13 +7,13 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.tracing.pytrees import (
     check_callable,
     function_name,
     is_array,
     is_registered,
 )
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.arguments.dynamic_shapes import dynamic_shapes_of
 from anyshape.transforms.arguments.options import Declared, Options
 from anyshape.transforms.arguments.static_args import static_arguments

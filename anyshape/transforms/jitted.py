@@ -20,6 +20,7 @@ from anyshape.errors import AnyshapeError, ArgumentError, MemoryLimitError, Miss
 from anyshape.graph.ir.builder import Builder, active, active_builders, tracing_threads
 from anyshape.graph.ir.dead_code import may_refuse
 from anyshape.graph.ir.graph import decisions_of
+from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.support.fork_lock import Lock
@@ -41,7 +42,6 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.raised import Raised
 from anyshape.tracing.trace import Leaves, Trace, trace_call
-from anyshape.tracing.tracebacks import short_traceback, shorten_traceback
 from anyshape.transforms.arguments.options import Options
 from anyshape.transforms.arguments.static_args import with_static
 from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, TracedCall
@@ -201,7 +201,8 @@ class Jitted:
         try:
             return as_leaf(x, "", self.name)
         except ArgumentError:
-            return as_leaf(x, named(leaf_paths(args, kwargs)[i], parameter_names(self)), self.name)
+            path = named(leaf_paths(args, kwargs)[i], parameter_names(self))
+        return as_leaf(x, path, self.name)
 
     def leaves(self, *args: Any, **kwargs: Any) -> Leaves:
         """Return the leaves that a trace for these arguments starts from."""

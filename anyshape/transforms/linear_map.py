@@ -14,6 +14,7 @@ import numpy as np
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Builder, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -29,7 +30,6 @@ from anyshape.support.packages import graph_jvp, linearize_transpose, traced_pro
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import as_leaf, flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
-from anyshape.tracing.tracebacks import short_traceback
 
 
 @dataclass(frozen=True, eq=False)

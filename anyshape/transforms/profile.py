@@ -8,10 +8,10 @@ from typing import Any, TextIO
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active_builders
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.support.packages import profiler, profiles, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import check_callable
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.jit import jit
 from anyshape.transforms.jitted import Jitted
 

@@ -8,6 +8,7 @@ from typing import Any
 from anyshape.errors import ArgumentError, MutationError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.draw_order import DRAWING
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import numel
@@ -30,7 +31,6 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import InnerTrace, as_value, trace_inner
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.static_args import with_static
 from anyshape.transforms.function_memo import memoised, share_programs

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 
 from anyshape.errors import ArgumentError
+from anyshape.graph.ir.tracebacks import shown
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
 DEFAULT_MODE = "auto"
@@ -32,7 +33,7 @@ class Config:
     """
 
     __slots__ = (
-        "_compile", "_max_paths", "_num_threads", "_optimize", "_reassociate", "_shape_cache_bytes", "_traceback",
+        "_compile", "_max_paths", "_num_threads", "_optimize", "_reassociate", "_shape_cache_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -100,13 +101,13 @@ class Config:
 
     @property
     def traceback(self) -> str:
-        return self._traceback
+        return shown.form
 
     @traceback.setter
     def traceback(self, form: str) -> None:
         if form not in TRACEBACKS:
             raise ArgumentError("config", "traceback", f"is {form!r:.50}", 'give "short" or "full"')
-        self._traceback = form
+        shown.form = form
 
     def __repr__(self) -> str:
         names = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize", "compile", "traceback")

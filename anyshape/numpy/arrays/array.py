@@ -33,6 +33,7 @@ from anyshape.graph.ir.builder import (
     user_line,
 )
 from anyshape.graph.ir.graph import Value
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.array_methods import (
     as_float,
@@ -276,6 +277,7 @@ class Array(MemoryAttributes, Traced):
     __invert__ = unary("invert")
     # -- methods and properties of ndarray
 
+    @short_traceback
     def __getitem__(self, key: Any) -> Any:
         return NAMESPACE["getitem"](self, key)
 
@@ -315,10 +317,12 @@ class Array(MemoryAttributes, Traced):
     def imag(self, value: Any) -> None:
         writes.set_imag(self, value)
 
+    @short_traceback
     def transpose(self, *axes: Any) -> Any:
         """Return the array with its axes in this order, by default reversed."""
         return NAMESPACE["transpose"](self, axes_or_sizes(axes) if axes else None)
 
+    @short_traceback
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """Return the elements in another shape; sizes may be symbolic and one may be -1."""
         if not shape:
@@ -336,6 +340,7 @@ class Array(MemoryAttributes, Traced):
             raise DTypeError("astype", why, "name a wider dtype, or leave out casting", user_line())
         return NAMESPACE["astype"](self, target, copy=copy)
 
+    @short_traceback
     def flatten(self, order: str = "C") -> Any:
         """Return a copy of the elements along one axis."""
         return owned(NAMESPACE["ravel"](self, order), self)
@@ -382,6 +387,7 @@ class Array(MemoryAttributes, Traced):
     trace = method("trace")
     var = method("var")
 
+    @short_traceback
     def __round__(self, digits: Any = None) -> Any:
         if isinstance(self.exact, Quotient) and digits is None:
             return round(self.exact)
@@ -404,6 +410,7 @@ class Array(MemoryAttributes, Traced):
         """Return the module with the functions of the Array API for traced arrays."""
         return anyshape.numpy
 
+    @short_traceback
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method == "at":
             return writes.ufunc_at(ufunc, *inputs)
@@ -414,6 +421,7 @@ class Array(MemoryAttributes, Traced):
             return results
         return writes.all_into(outs, results, ufunc.__name__, where, method == "__call__")
 
+    @short_traceback
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         of_sizes = not any(issubclass(t, Traced) for t in types)
         return call_counterpart(function, args, kwargs, of_sizes=of_sizes)
@@ -447,8 +455,8 @@ class NDArray(Array):
     def _rows(self, count: Any) -> Iterator[Any]:
         try:
             rows = range(python_values.trips(count))
-        except (DataDependentSizeError, InconclusiveDimensionError) as error:
-            raise unhidden(SymbolicIterationError(describe(self), user_line())) from error
+        except (DataDependentSizeError, InconclusiveDimensionError):
+            raise unhidden(SymbolicIterationError(describe(self), user_line())) from None
         for i in rows:
             yield self[i]
 

@@ -10,6 +10,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, ConcretizationError, MutationError, UnsupportedFunctionError
 from anyshape.errors.source_text import STORE_ELEMENT
 from anyshape.graph.ir.builder import Traced, record_concretized, unhidden, user_line
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import user_frame
@@ -62,6 +63,7 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return a binary operator and its reflection."""
     compute = _computation(name)
 
+    @short_traceback
     def forward(self: Any, other: Any) -> Any:
         result_without = _without_numbers(name, self, other)
         if result_without is not None:
@@ -73,6 +75,7 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
             return result.with_exact(exactly(name, self.exact, getattr(other, "exact", other)))
         return result
 
+    @short_traceback
     def backward(self: Any, other: Any) -> Any:
         if isinstance(other, _NO_OPERANDS):
             return NotImplemented
@@ -119,6 +122,7 @@ def unary(name: str) -> Callable[..., Any]:
     Its result for a Python int that only uint64 holds may be negative: such an int is refused.
     """
 
+    @short_traceback
     def operate(self: Any) -> Any:
         x = _as_int(self) if self.weak else self
         if x.weak and are_python_ints(name, x):
@@ -133,6 +137,7 @@ def unary(name: str) -> Callable[..., Any]:
 def method(name: str) -> Callable[..., Any]:
     """Return the method of ndarray that is the function of the same name."""
 
+    @short_traceback
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return NAMESPACE[name](self, *args, **kwargs)
 
@@ -144,6 +149,7 @@ def method(name: str) -> Callable[..., Any]:
 def further_method(name: str) -> Callable[..., Any]:
     """Return the method of ndarray that is a function of the same name which few programs use."""
 
+    @short_traceback
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return further.FUNCTIONS[getattr(np, name)](self, *args, **kwargs)
 
@@ -155,6 +161,7 @@ def further_method(name: str) -> Callable[..., Any]:
 def valueless(request: str, instead: str = "") -> Callable[..., Any]:
     """Return a method that needs the value of the array, which is unknown while tracing."""
 
+    @short_traceback
     def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         if self.builder.closed:
             raise self.leaked()
@@ -169,6 +176,7 @@ def number(request: str, convert: Callable[..., Any], instead: str = "") -> Call
     """Return a method that gives the value of a scalar which sizes alone decide, converted; others are refused."""
     refuse = valueless(request, instead)
 
+    @short_traceback
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         value = None if self.builder.closed or self.ndim else values_of_sizes.value_of_sizes(self)
         return refuse(self) if value is None else convert(value, *args, **kwargs)
@@ -221,6 +229,7 @@ def decided(request: str, python_type: type, instead: str = "") -> Callable[...,
     refuse = valueless(request, instead or _CHOICE_ADVICE)
     convert = _as_bool if python_type is bool else _as_integer
 
+    @short_traceback
     def method(self: Any) -> Any:
         if self.exact is not None:
             return python_type(self.exact)
@@ -275,6 +284,7 @@ def rounded(request: str, of_sizes: Callable[[Any], int], name: str) -> Callable
     return method
 
 
+@short_traceback
 def item(self: Any, *position: Any) -> Any:
     """Return the value of an integer or of a bool as one of Python, on which Python may decide; floats are refused."""
     if position:
@@ -284,6 +294,7 @@ def item(self: Any, *position: Any) -> Any:
     return (bool if self.dtype.kind == "b" else int)(self)
 
 
+@short_traceback
 def as_float(self: Any) -> float:
     """Return the value of an integer, on which Python decides, or of a size; other floats are refused."""
     if self.exact is not None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, MutationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active, user_line
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.at_update import Indexed, in_dtype_of, set_along_axis
 from anyshape.numpy.operands.concrete import become_traced
@@ -39,6 +40,7 @@ _SIGNS = {"add": 1, "subtract": -1}
 _MODES = {"raise": None, "clip": "clip", "wrap": "wrap"}
 
 
+@short_traceback
 def setitem(x: Any, key: Any, value: Any) -> None:
     """Write a value to the elements that a key names, cast to the dtype of x as NumPy casts in an assignment.
 
@@ -62,6 +64,7 @@ def assign_all(x: Any, value: Any, asked: str) -> None:
 def in_place(symbol: str, name: str) -> Callable[..., Any]:
     """Return an in-place operator such as `x += y`, which writes the result of a ufunc to x."""
 
+    @short_traceback
     def operate(self: Any, other: Any) -> Any:
         result = NAMESPACE[name](self, other)
         added = _added(self, other, name) if name in _SIGNS and self.views and result.dtype == self.dtype else None

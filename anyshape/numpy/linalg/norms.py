@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.elementwise import multiply
 from anyshape.numpy.linalg.decompositions import largest
 from anyshape.numpy.linalg.solving import as_matrices, as_squares, inv, slogdet
@@ -80,6 +81,7 @@ def _matrix(x: Any, order: Any, rows: int, columns: int) -> Any:
     raise ValueError("Invalid norm order for matrices.")
 
 
+@short_traceback
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the norm of vectors along one axis, or of matrices in two.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from anyshape.errors import MutationError
 from anyshape.graph.ir.builder import CHANGING, Builder, Handle, Traced, active, active_builders, user_line
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import NUMERIC, as_traced
 from anyshape.numpy.operands.zero_d import makes_array
@@ -302,6 +303,7 @@ def wrapped(result: Any, arguments: Any = ()) -> Any:
 def assignable(function: F) -> F:
     """Return a function that makes arrays, whose results in a trace can be written to."""
 
+    @short_traceback
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)

@@ -18,6 +18,7 @@ import numpy as np
 
 from anyshape.errors import DTypeError, MutationError
 from anyshape.graph.ir.builder import Builder, Reader, Traced, Writer, active, user_line
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.operands.concrete import become_traced, is_involved
 from anyshape.numpy.operands.promotion import as_traced, asarray, sizes
 from anyshape.ops import elementwise as ew
@@ -402,6 +403,7 @@ def owned(result: Any, *operands: Any) -> Any:
 def makes_copy(function: F) -> F:
     """Return a function whose results share no memory with its operands."""
 
+    @short_traceback
     @functools.wraps(function)
     def copied(*args: Any, **kwargs: Any) -> Any:
         return owned(function(*args, **kwargs), *args)
@@ -449,6 +451,7 @@ def writes_out(function: F, *, stretches: bool = False) -> F:
     code = inspect.unwrap(function).__code__
     position = code.co_varnames.index("out")
 
+    @short_traceback
     @functools.wraps(function)
     def written(*args: Any, **kwargs: Any) -> Any:
         is_positional = position < min(len(args), code.co_argcount)

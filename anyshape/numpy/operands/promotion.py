@@ -352,10 +352,10 @@ def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None, casting: str = "sa
     result = None if dtype is None else number_dtype(dtype, ufunc.__name__)
     try:
         return _resolve(ufunc, casting, result, *kinds)
-    except TypeError as error:
+    except TypeError:
         names = " and ".join(getattr(k, "__name__", str(k)) for k in kinds)
         why = f"is not defined for {names}"
-        raise DTypeError(ufunc.__name__, why, "convert them with astype", user_line()) from error
+        raise DTypeError(ufunc.__name__, why, "convert them with astype", user_line()) from None
 
 
 @functools.lru_cache(maxsize=4096, typed=True)

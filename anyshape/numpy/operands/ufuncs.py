@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.errors import AnyshapeError, ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
+from anyshape.graph.ir.tracebacks import shorten_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.memory import owned
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, asarray, choice_of, is_traced, promoted
@@ -100,7 +101,11 @@ class Ufunc:
                 return self._ufunc(*args)
         if not is_traced(*args, *options.values()):
             return self._ufunc(*args, **options)
-        return self._traced(*args, **options)
+        try:
+            return self._traced(*args, **options)
+        except AnyshapeError as error:
+            shorten_traceback(error)
+            raise
 
     def __get__(self, instance: Any, owner: Any = None) -> Ufunc:
         """Return the function itself: as an attribute of a class it binds no instance, like NumPy's ufuncs.

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.ops.elementwise import convert
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def makes_array(function: F) -> F:
     """Return a function whose results are arrays, also without axes."""
 
+    @short_traceback
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         return as_arrays(function(*args, **kwargs))
@@ -31,6 +33,7 @@ def makes_array(function: F) -> F:
 def keeps_class(function: F) -> F:
     """Return a function that gives a scalar for a scalar of NumPy, and an array for anything else."""
 
+    @short_traceback
     @functools.wraps(function)
     def wrapper(a: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(a, *args, **kwargs)
@@ -42,6 +45,7 @@ def keeps_class(function: F) -> F:
 def keeps_number(function: F) -> F:
     """Return a function that gives a number for a number, and an array for an array."""
 
+    @short_traceback
     @functools.wraps(function)
     def wrapper(val: Any, *args: Any, **kwargs: Any) -> Any:
         return alike(function(val, *args, **kwargs), val)

@@ -10,6 +10,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, SpecError
 from anyshape.graph.ir.builder import Builder
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.signature.dim_equations import solve_dims
@@ -41,7 +42,6 @@ from anyshape.tracing.reachable import Walk
 from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
 from anyshape.tracing.symbolic_shape import SymbolicShape
 from anyshape.tracing.trace import Leaves, Trace, trace_in
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.jitted import Jitted
 
 

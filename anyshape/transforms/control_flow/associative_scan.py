@@ -16,6 +16,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, CarryMismatchError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import active, last_draw, user_line
 from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Condition, Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
@@ -44,7 +45,6 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import as_value, run_traced, standing_for
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.control_flow.loops import run_now
 
 Function = Callable[[Any, Any], Any]

@@ -17,6 +17,7 @@ from anyshape.errors import (
 )
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import PREDICATE, Claim, Condition, Verdict
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.memory import (
@@ -55,7 +56,6 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.trace import Leaves, any_sizes, as_value, kind_of, run_traced, standing_for
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.control_flow.subgraph_results import (
     ResultType,
     like_returned,

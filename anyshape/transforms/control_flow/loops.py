@@ -20,6 +20,7 @@ from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.ir.dead_code import ancestors
 from anyshape.graph.ir.draw_order import DRAWING
 from anyshape.graph.ir.graph import Graph, walk
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
@@ -38,7 +39,6 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import check_callable, flatten, is_array, leaf_paths, unflatten
 from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.trace import as_value, standing_for
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.control_flow.conditionals import scalar_operand
 from anyshape.transforms.control_flow.loop_tracing import CarryLoop, Step
 from anyshape.transforms.jit import jit

@@ -10,6 +10,7 @@ from anyshape.errors import ArgumentError, CustomRuleError, UnsupportedFunctionE
 from anyshape.graph.ir.builder import Builder, active, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import close
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.sizes import expr
 from anyshape.ops.custom_rules import (
     CustomRule,
@@ -33,7 +34,6 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import InnerTrace, as_value, is_inexact, trace_inner
-from anyshape.tracing.tracebacks import short_traceback
 from anyshape.transforms.custom.custom_calls import Captures, Giver, check_arguments, results_of, zeros_of
 from anyshape.transforms.grad import primal_of_linear, require_linear
 from anyshape.transforms.jitted import active_builder

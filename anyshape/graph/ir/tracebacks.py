@@ -12,7 +12,6 @@ from opcode import opmap
 from types import FunctionType, TracebackType
 from typing import Any, TypeVar
 
-from anyshape.backend.runtime.config import config
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.prover.user_stack import is_caller_of_user, is_library_frame, is_user_frame
@@ -20,6 +19,15 @@ from anyshape.graph.prover.user_stack import is_caller_of_user, is_library_frame
 F = TypeVar("F", bound=Callable[..., Any])
 _RAISE = opmap["RAISE_VARARGS"]
 _UNPLANNED = 'raised inside of anyshape; anyshape.config.traceback = "full" shows where'
+
+
+class Shown:
+    """Frames that tracebacks show: "short" for the ones of users alone, "full" for all."""
+
+    form: str = "short"
+
+
+shown = Shown()
 
 
 def short_traceback(function: F) -> F:
@@ -49,7 +57,7 @@ def shorten_traceback(error: Exception) -> None:
     that is raised in the library without being meant gets a note. Inside of a trace nothing changes: the function that
     traces does it.
     """
-    if config.traceback == "full" or active() is not None:
+    if shown.form == "full" or active() is not None:
         return
     for one in _chain(error):
         entries = list(_entries(one.__traceback__))
