@@ -11,6 +11,7 @@ from anyshape.backend.native.c_arrays import CArray
 from anyshape.backend.native.loop_nests import Loop, LoopNests, Nest
 from anyshape.backend.native.reductions import Reduction
 from anyshape.backend.native.statements import Gather, Map, Operand, Reduce, Statement, Store, Total, Value
+from anyshape.backend.native.strips import InnerLoop, Line, function_of, inner_loop
 
 _NAMED_REDUCTIONS: dict[np.ufunc, str] = {np.maximum: "as_larger", np.minimum: "as_smaller"}  # in kernel_header.c
 
@@ -51,8 +52,8 @@ class NestSource:
     ) -> None:
         self.nests, self.arrays, self.loops = nests, arrays, loops
         self.is_flat, self.number = is_flat, number
-        self.lines: list[str] = []
-        self.clauses: dict[str, None] = {}  # of the pragma
+        self.lines: list[Line] = []  # of the innermost loop
+        self.slots = 0  # of its strips
         self.first: list[str] = []  # lines before the nest
         self.before: dict[int, list[str]] = {}  # lines before the loop at a depth
         self.after: dict[int, list[str]] = {}
@@ -116,18 +117,29 @@ class NestSource:
 
     def _map(self, statement: Map) -> None:
         target, operands = statement.target, [self._element(o) for o in statement.operands]
-        kind = c_type(target.dtype)
-        self.lines.append(f"const {kind} {target.name} = ({kind})({statement.text.value.format(*operands)});")
-        if statement.text.declines:
-            self.lines.append(f"declined |= {statement.text.declines.format(*operands)};")
-            self.clauses["reduction(|:declined)"] = None
+        kind, text = c_type(target.dtype) or "", statement.text
+        are_locals = self.computed.issuperset(operands)
+        function = function_of(text.value, operands) if are_locals else ""
+        value = f"const {kind} {target.name} = ({kind})({text.value.format(*operands)});"
+        self.lines.append(Line(value, self._locals(operands), target.name, kind, function=function))
+        if text.declines:
+            declined = f"declined |= {text.declines.format(*operands)};"
+            self.lines.append(Line(declined, self._locals(operands), clause="reduction(|:declined)"))
         self._computed(target)
+
+    def _locals(self, operands: Sequence[str]) -> tuple[str, ...]:
+        """Return the texts of operands that are locals of the innermost loop, each once."""
+        return tuple(dict.fromkeys([text for text in operands if text in self.computed]))
 
     def _computed(self, target: Value) -> None:
         """Record that an element is in a local, and write it to its buffer."""
         self.computed.add(target.name)
         if not self.is_flat and self.nests.is_buffered(target):
-            self.lines.append(f"b_{target.name}[{self._index(target)}] = {target.name};")
+            self._line(f"b_{target.name}[{self._index(target)}] = {target.name};", target.name)
+
+    def _line(self, text: str, operand: str, clause: str = "") -> None:
+        """Add a line that defines no local and reads one."""
+        self.lines.append(Line(text, self._locals([operand]), clause=clause))
 
     def _gather(self, statement: Gather) -> None:
         """Write the read of an element at an index, which is known before the innermost loop.
@@ -147,7 +159,7 @@ class NestSource:
             ]
         )
         element = f"p_{target.name}[j{self.loops[-1].number}]"
-        self.lines.append(f"const {array.kind} {target.name} = {element};")
+        self.lines.append(Line(f"const {array.kind} {target.name} = {element};", (), target.name, array.kind))
         self._computed(target)
 
     def _reduce(self, statement: Reduce) -> None:
@@ -158,7 +170,7 @@ class NestSource:
         if self.loops[:depth] != loops:
             count = " * ".join(f"m{loop.number}" for loop in loops)
             self.first.append(f"for (int64_t j = 0; j < {count}; j++) b_{target.name}[j] = {reduction.start};")
-            self.lines.append(f"{buffer} = {reduction.combine.format(buffer, x)};")
+            self._line(f"{buffer} = {reduction.combine.format(buffer, x)};", x)
             return
         local, kind = f"q_{target.name}", c_type(target.dtype)
         self.before.setdefault(depth, []).append(f"{reduction.accumulator} {local} = {reduction.start};")
@@ -169,40 +181,38 @@ class NestSource:
 
     def _combine(self, reduction: Reduction, local: str, x: str) -> None:
         """Write the line that adds an element to an accumulator, which compilers may split for vectors."""
-        self.lines.append(f"{local} = {reduction.combine.format(local, x)};")
         named = _NAMED_REDUCTIONS.get(reduction.ufunc, "") if reduction.accumulator in ("double", "float") else ""
-        if reduction.pragma or named:
-            self.clauses[f"reduction({reduction.pragma or named}:{local})"] = None
+        joined = reduction.pragma or named
+        self._line(f"{local} = {reduction.combine.format(local, x)};", x, joined and f"reduction({joined}:{local})")
 
     def _total(self, statement: Total) -> None:
         array, x = self.arrays["t", statement.target.slot], self._element(statement.operand)
         if array.loops:
             cell = f"{array.local}[{self._index(statement.target)}]"
-            self.lines.append(f"{cell} = {statement.reduction.combine.format(cell, x)};")
+            self._line(f"{cell} = {statement.reduction.combine.format(cell, x)};", x)
         else:
             self._combine(statement.reduction, f"q{accumulated(statement, self.arrays)}", x)
 
     def _store(self, statement: Store) -> None:
         array = self.arrays["o", statement.target.slot]
-        self.lines.append(f"{self._array_element(array)} = {self._element(statement.operand)};")
+        element = self._element(statement.operand)
+        self._line(f"{self._array_element(array)} = {element};", element)
 
     # -- loops
 
-    def pragma(self) -> str:
-        """Return the line before the innermost loop."""
-        return " ".join(["#pragma omp simd", *self.clauses])
+    def innermost(self, index: str, first: str, end: str) -> list[str]:
+        """Return the innermost loop."""
+        loop: InnerLoop = inner_loop(self.lines, index, first, end)
+        self.slots = loop.slots
+        return loop.text
 
     def nested(self) -> list[str]:
         """Return the loops of the nest with its statements."""
-        lines = self.lines
-        for depth in range(len(self.loops) - 1, -1, -1):
-            number = self.loops[depth].number
-            lines = [
-                *self.before.get(depth, []),
-                *([self.pragma()] if depth == len(self.loops) - 1 else []),
-                f"for (int64_t j{number} = 0; j{number} < m{number}; j{number}++) {{",
-                *["    " + line for line in lines],
-                "}",
-                *self.after.get(depth, []),
-            ]
+        innermost = len(self.loops) - 1
+        lines = [] if self.loops else [line.text for line in self.lines]
+        for depth in range(innermost, -1, -1):
+            j, m = (f"{letter}{self.loops[depth].number}" for letter in "jm")
+            outer = [f"for (int64_t {j} = 0; {j} < {m}; {j}++) {{", *["    " + line for line in lines], "}"]
+            loop = self.innermost(j, "0", m) if depth == innermost else outer
+            lines = [*self.before.get(depth, []), *loop, *self.after.get(depth, [])]
         return [*self.first, *lines]

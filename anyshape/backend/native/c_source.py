@@ -12,20 +12,17 @@ Loops in rows serve other strides.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from anyshape.backend.native.c_arrays import DECLINED, CArray
 from anyshape.backend.native.c_loops import NestSource, accumulated, starts_of
-from anyshape.backend.native.elementary import ELEMENTARY
 from anyshape.backend.native.loop_nests import Loop, loop_nests
 from anyshape.backend.native.statements import Axis, Gather, Map, Reduce, Statements, Total
+from anyshape.backend.native.strips import SLOT_BYTES
 from anyshape.graph.sizes.expr import Size
 
 BLOCK = 1024  # elements whose sum has one accumulator of vectors; sums of blocks are added up
-MAX_INLINE = 12  # calls of elementary functions in a kernel; beyond, calls of vector clones keep loops short
-_CALL = re.compile(r"\bas_(" + "|".join(sorted(ELEMENTARY, key=len, reverse=True)) + r")\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +66,6 @@ class _KernelSource:
         sizes = "".join([f", int64_t s{i}" for i in range(len(self.axes))])
         head = f"int64_t @name@(int64_t lo, int64_t hi, int64_t part, const char *arrays{sizes})"
         text = "\n".join([head, "{", *indented(lines), "}", ""])
-        if len(_CALL.findall(text)) > MAX_INLINE:
-            text = _CALL.sub(r"as_call_\1(", text)
         return KernelText(
             text,
             tuple([array.value.slot for array in self.reads]),
@@ -129,13 +124,11 @@ class _KernelSource:
             inner.add(nest)
         block = [
             *self._starts("q", self.group.totals),
-            inner.pragma(),
-            "for (int64_t i = begin; i < end; i++) {",
-            *indented(inner.lines),
-            "}",
+            *inner.innermost("i", "begin", "end"),
             *self._sums(self.group.totals),
         ]
         return [
+            *_allocated([], inner.slots),
             *[array.number() for array in self.reads if not array.has_rows],
             *[array.pointer(array.local) for array in self.rowed],
             *self._starts("", self.group.totals),
@@ -144,6 +137,7 @@ class _KernelSource:
             *indented(block),
             "}",
             *self._results(self.group.totals),
+            *(["free(buffers);"] if inner.slots else []),
         ]
 
     def _arrays(self) -> dict[tuple[str, str], CArray]:
@@ -173,12 +167,14 @@ class _KernelSource:
         numbers = [array for array in self.reads if not array.loops]
         body = [array.number(f"i * {array.local}_r") for array in numbers if array.has_rows]
         body += self._starts("q", totals)
+        slots = 0
         for number, nest in enumerate(self.nests.nests):
             source = NestSource(self.nests, self._arrays(), nest.loops, number=number)
             source.add(nest)
             body += source.nested()
+            slots = max(slots, source.slots)
         body += self._sums(totals)
-        allocated = self._buffers()
+        allocated = self._buffers(slots)
         return [
             *allocated,
             *[array.number() for array in numbers if not array.has_rows],
@@ -191,18 +187,27 @@ class _KernelSource:
             *(["free(buffers);"] if allocated else []),
         ]
 
-    def _buffers(self) -> list[str]:
-        """Return the lines that allocate a row of each value that other nests read."""
-        buffered = self.nests.buffers()
-        if not buffered:
-            return []
-        sizes = [" * ".join(["8", *[f"m{loop.number}" for loop in self.nests.loops_of(v)]]) for v, _ in buffered]
-        whole = [f"({size} + 63) / 64 * 64" for size in sizes]
-        lines = [f"char *buffers = malloc({' + '.join(whole)} + 64), *buffer = buffers;"]
-        lines.append(f"if (!buffers) return {DECLINED};")
-        for (value, kind), size in zip(buffered, whole, strict=True):
-            lines += [f"{kind} *restrict b_{value.name} = ({kind} *)buffer;", f"buffer += {size};"]
-        return lines
+    def _buffers(self, slots: int) -> list[str]:
+        """Return the lines that allocate a row of each value that other nests read, and slots of strips."""
+        rows = [
+            (v.name, kind, " * ".join(["8", *[f"m{loop.number}" for loop in self.nests.loops_of(v)]]))
+            for v, kind in self.nests.buffers()
+        ]
+        return _allocated(rows, slots)
+
+
+def _allocated(rows: Sequence[tuple[str, str, str]], slots: int) -> list[str]:
+    """Return the lines that allocate buffers of rows, each by a name, a type and bytes, and slots of strips."""
+    if not rows and not slots:
+        return []
+    whole = [f"({size} + 63) / 64 * 64" for *_, size in rows]
+    lines = [f"char *buffers = malloc({' + '.join([*whole, str(SLOT_BYTES * slots + 64)])});"]
+    lines.append(f"if (!buffers) return {DECLINED};")
+    lines.append("char *strips = (char *)(((uintptr_t)buffers + 63) / 64 * 64);")
+    lines += [f"char *buffer = strips + {SLOT_BYTES * slots};"] if rows else []
+    for (name, kind, _), size in zip(rows, whole, strict=True):
+        lines += [f"{kind} *restrict b_{name} = ({kind} *)buffer;", f"buffer += {size};"]
+    return lines
 
 
 def indented(lines: Iterable[str]) -> list[str]:

@@ -18,6 +18,9 @@
  */
 #include <stdint.h>
 
+/* Every function is inline in each loop: a loop with a call has no vectors. */
+#define AS_INLINE static inline __attribute__((always_inline))
+
 /* Largest operand of as_sin, as_cos and as_tan. Beyond it they return NaN and raise invalid. */
 #define AS_TRIG_MAX 16777216.0
 
@@ -33,25 +36,25 @@
 #define AS_ONEF 0x3f800000
 #define AS_ROUNDF 0x1.8p23f
 
-static inline int64_t as_bits(double x) {
+AS_INLINE int64_t as_bits(double x) {
     int64_t i;
     __builtin_memcpy(&i, &x, 8);
     return i;
 }
 
-static inline double as_double(int64_t i) {
+AS_INLINE double as_double(int64_t i) {
     double x;
     __builtin_memcpy(&x, &i, 8);
     return x;
 }
 
-static inline int32_t as_bitsf(float x) {
+AS_INLINE int32_t as_bitsf(float x) {
     int32_t i;
     __builtin_memcpy(&i, &x, 4);
     return i;
 }
 
-static inline float as_float(int32_t i) {
+AS_INLINE float as_float(int32_t i) {
     float x;
     __builtin_memcpy(&x, &i, 4);
     return x;
@@ -60,11 +63,11 @@ static inline float as_float(int32_t i) {
 /* All bits where the condition holds, else none. */
 #define AS_MASK(condition) (-(int64_t)(condition))
 
-static inline double as_pick(int64_t mask, double x, double y) {
+AS_INLINE double as_pick(int64_t mask, double x, double y) {
     return as_double((as_bits(x) & mask) | (as_bits(y) & ~mask));
 }
 
-static inline double as_with_sign(double x, double sign) {
+AS_INLINE double as_with_sign(double x, double sign) {
     return as_double((as_bits(x) & AS_ABS) | (as_bits(sign) & AS_SIGN));
 }
 
@@ -76,7 +79,7 @@ static inline double as_with_sign(double x, double sign) {
 #define AS_LOG2E 0x1.71547652b82fep+0
 
 /* Return r, its rounding error in *error, and k in the low bits of *k (and as a number, *k - AS_ROUND). */
-static inline double as_exp_reduce(double x, double *error, double *k) {
+AS_INLINE double as_exp_reduce(double x, double *error, double *k) {
     double t = x * AS_LOG2E + AS_ROUND, n = t - AS_ROUND;
     double hi = x - n * AS_LN2_HI, lo = n * AS_LN2_LO, r = hi - lo;
     *error = (hi - r) - lo;
@@ -85,7 +88,7 @@ static inline double as_exp_reduce(double x, double *error, double *k) {
 }
 
 /* Return (exp(r) - 1 - r - r^2 / 2) / r^3. */
-static inline double as_exp_tail(double r) {
+AS_INLINE double as_exp_tail(double r) {
     double r2 = r * r, r4 = r2 * r2;
     double a = (0x1.5555555555556p-3 + 0x1.5555555555554p-5 * r) + r2 * (0x1.1111111110709p-7 + 0x1.6c16c16c179fep-10 * r);
     double b = (0x1.a01a01a90438dp-13 + 0x1.a01a019c4e291p-16 * r) + r2 * (0x1.71de0a3401c11p-19 + 0x1.27e4f8293ccbbp-22 * r);
@@ -94,45 +97,45 @@ static inline double as_exp_tail(double r) {
 }
 
 /* Return exp(r + error) - 1 - r: the largest term is added last. */
-static inline double as_exp_rest(double r, double error) {
+AS_INLINE double as_exp_rest(double r, double error) {
     double square = r * r;
     return 0.5 * square + (error + r * (error + square * as_exp_tail(r)));
 }
 
 /* Return exp(r + error), and what it lacks in *rest. */
-static inline double as_exp_near(double r, double error, double *rest) {
+AS_INLINE double as_exp_near(double r, double error, double *rest) {
     double sum = 1.0 + r, low = ((1.0 - sum) + r) + as_exp_rest(r, error), y = sum + low;
     *rest = low - (y - sum);
     return y;
 }
 
 /* Return 2^k for the low bits of a sum with AS_ROUND, -1023 < k < 1024. */
-static inline double as_power_of_two(double sum) {
+AS_INLINE double as_power_of_two(double sum) {
     return as_double((int64_t)((uint64_t)as_bits(sum) << 52) + AS_ONE);
 }
 
 /* Return 2^k p for the low bits of a sum with AS_ROUND and |k| < 2000, rounded once where it is subnormal. Bits of NaN
  * and infinity in `fixed` reach the first factor, and so the result. */
-static inline double as_scale(double p, double sum, int64_t fixed) {
+AS_INLINE double as_scale(double p, double sum, int64_t fixed) {
     uint64_t k = (uint64_t)as_bits(sum), half = k >> 1;
     double first = as_double(((int64_t)(half << 52) + AS_ONE) | fixed);
     return p * first * as_double((int64_t)((k - half) << 52) + AS_ONE);
 }
 
 /* Return the bits of x where it is NaN or infinity, else 0. Log and exp of such operands are the operands. */
-static inline int64_t as_fixed(double x) {
+AS_INLINE int64_t as_fixed(double x) {
     int64_t i = as_bits(x);
     return (((i & AS_ABS) > AS_INF) | (i == AS_INF)) ? i : 0;
 }
 
 /* Return x, at most `most` in magnitude. */
-static inline double as_limit(double x, double most) {
+AS_INLINE double as_limit(double x, double most) {
     int64_t a = as_bits(x) & AS_ABS;
     return as_double((a < as_bits(most) ? a : as_bits(most)) | (as_bits(x) & AS_SIGN));
 }
 
 /* Return (exp(r) - 1 - r) / r^2 with an error of 2^-56. */
-static inline double as_exp_half(double r) {
+AS_INLINE double as_exp_half(double r) {
     double r2 = r * r, r4 = r2 * r2;
     double a = (0x1.0000000000001p-1 + 0x1.555555555554dp-3 * r) + r2 * (0x1.5555555553ce5p-5 + 0x1.11111111144cfp-7 * r);
     double b = (0x1.6c16c178a6fd9p-10 + 0x1.a01a018c37243p-13 * r) + r2 * (0x1.a019b8c667f1bp-16 + 0x1.71de59f0ab925p-19 * r);
@@ -140,26 +143,26 @@ static inline double as_exp_half(double r) {
 }
 
 /* The rounded r enters the square alone: hi - lo is r before rounding. */
-static inline double as_exp(double x) {
+AS_INLINE double as_exp(double x) {
     double v = as_limit(x, 1000.0), k = v * AS_LOG2E + AS_ROUND, n = k - AS_ROUND;
     double hi = v - n * AS_LN2_HI, lo = n * AS_LN2_LO, r = hi - lo;
     return as_scale(1.0 + (hi + (r * r * as_exp_half(r) - lo)), k, as_fixed(x));
 }
 
 /* Return exp(r) - 1 with a relative error of 2^-30. */
-static inline double as_exp_tail_short(double r) {
+AS_INLINE double as_exp_tail_short(double r) {
     double r2 = r * r, r4 = r2 * r2;
     double a = (0x1.0000000b800bdp-1 + 0x1.5555552728da9p-3 * r) + r2 * (0x1.5554e94d6049cp-5 + 0x1.11114be42e423p-7 * r);
     double b = (0x1.6d42da86c36c5p-10 + 0x1.a072c4de036fcp-13 * r);
     return a + r4 * b;
 }
 
-static inline double as_expm1_short(double r) {
+AS_INLINE double as_expm1_short(double r) {
     return r + r * r * as_exp_tail_short(r);
 }
 
 /* Return exp(x) for |x| < 700 with a relative error of 2^-32. */
-static inline double as_exp_single(double x) {
+AS_INLINE double as_exp_single(double x) {
     double k = x * AS_LOG2E + AS_ROUND;
     return (1.0 + as_expm1_short(x - (k - AS_ROUND) * AS_LN2)) * as_power_of_two(k);
 }
@@ -170,23 +173,23 @@ static inline double as_exp_single(double x) {
 #define AS_LOG2EF 0x1.715476p+0f
 
 /* Return (exp(r) - 1 - r) / r^2. */
-static inline float as_exp_halff(float r) {
+AS_INLINE float as_exp_halff(float r) {
     float r2 = r * r, a = 0x1.555502p-5f + 0x1.110ff4p-7f * r, b = 0x1.6d2e1ap-10f + 0x1.a262a8p-13f * r;
     return 0.5f + 0x1.555556p-3f * r + r2 * (a + r2 * b);
 }
 
 /* Return the bits of x where it is NaN or infinity, else 0. */
-static inline int32_t as_fixedf(float x) {
+AS_INLINE int32_t as_fixedf(float x) {
     int32_t i = as_bitsf(x);
     return (((i & AS_ABSF) > AS_INFF) | (i == AS_INFF)) ? i : 0;
 }
 
-static inline float as_limitf(float x, float most) {
+AS_INLINE float as_limitf(float x, float most) {
     int32_t a = as_bitsf(x) & AS_ABSF;
     return as_float((a < as_bitsf(most) ? a : as_bitsf(most)) | (as_bitsf(x) ^ a));
 }
 
-static inline float as_expf(float x) {
+AS_INLINE float as_expf(float x) {
     float v = as_limitf(x, 104.0f), k = v * AS_LOG2EF + AS_ROUNDF, n = k - AS_ROUNDF;
     float hi = v - n * AS_LN2_HIF, lo = n * AS_LN2_LOF, r = hi - lo;
     uint32_t bits = (uint32_t)as_bitsf(k), half = bits >> 1;
@@ -195,7 +198,7 @@ static inline float as_expf(float x) {
 }
 
 /* expm1: 2^k (1 + p) - 1 = (2^k - 1) + 2^k p, or twice the half of it, as 2^1024 is no double. */
-static inline double as_expm1(double x) {
+AS_INLINE double as_expm1(double x) {
     int64_t fixed = as_fixed(x), negative = AS_MASK(as_bits(x) < 0);
     double v = as_limit(as_double(as_bits(x) ^ fixed), as_pick(negative, 50.0, 709.9));
     double error, k, r = as_exp_reduce(v, &error, &k);
@@ -207,7 +210,7 @@ static inline double as_expm1(double x) {
     return as_with_sign(y + as_double(fixed), x);
 }
 
-static inline float as_expm1f(float x) {
+AS_INLINE float as_expm1f(float x) {
     int64_t fixed = as_fixed(x), negative = AS_MASK(as_bits(x) < 0);
     double v = as_limit(as_double(as_bits(x) ^ fixed), as_pick(negative, 50.0, 200.0));
     double k = v * AS_LOG2E + AS_ROUND, scale = as_power_of_two(k);
@@ -221,14 +224,14 @@ static inline float as_expm1f(float x) {
 #define AS_SQRT_HALF 0x3fe6a09e667f3bcdLL
 
 /* Return f, and k - shift in *k, for a normal x > 0. */
-static inline double as_log_reduce(double x, int64_t shift, double *k) {
+AS_INLINE double as_log_reduce(double x, int64_t shift, double *k) {
     int64_t i = as_bits(x) + (AS_ONE - AS_SQRT_HALF);
     *k = as_double(as_bits(AS_ROUND) + (int64_t)((uint64_t)i >> 52) - shift) - (AS_ROUND + 1023.0);
     return as_double((i & AS_MANTISSA) + AS_SQRT_HALF) - 1.0;
 }
 
 /* Return 2 atanh(s) - 2 s, divided by s^3, for z = s^2. */
-static inline double as_log_tail(double z) {
+AS_INLINE double as_log_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (0x1.5555555555558p-1 + 0x1.999999999530bp-2 * z) + z2 * (0x1.2492492df1ed3p-2 + 0x1.c71c62e2379b3p-3 * z);
     double b = (0x1.7462b5ef63d76p-3 + 0x1.39fe306939698p-3 * z) + z2 * 0x1.2b5ac544e9743p-3;
@@ -236,7 +239,7 @@ static inline double as_log_tail(double z) {
 }
 
 /* Return 2 atanh(s) / s for z = s^2, with a relative error of 2^-37. */
-static inline double as_log_short(double z) {
+AS_INLINE double as_log_short(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (0x1.0000000004a38p1 + 0x1.555554daaa158p-1 * z) + z2 * (0x1.999a9ccdbfeb4p-2 + 0x1.2432b0f92b723p-2 * z);
     double b = 0x1.e3b1f3ef7381ep-3;
@@ -244,33 +247,33 @@ static inline double as_log_short(double z) {
 }
 
 /* Return log(2^k (1 + f)) + error for s = f / (2 + f). */
-static inline double as_log_sum(double k, double f, double s, double error) {
+AS_INLINE double as_log_sum(double k, double f, double s, double error) {
     double square = 0.5 * f * f, z = s * s, tail = s * (square + z * as_log_tail(z)) - square;
     double hi = k * AS_LN2_HI, sum = hi + f, rest = f - (sum - hi);
     return sum + (rest + (tail + (k * AS_LN2_LO + error)));
 }
 
 /* Return f / (2 + f) for an ordinary x, else log(x) with its flags: -1 / 0, 0 / 0, or x / 1 where log(x) is x. */
-static inline double as_log_quotient(double x, int64_t ordinary, double f) {
+AS_INLINE double as_log_quotient(double x, int64_t ordinary, double f) {
     int64_t fixed = as_fixed(x), above = fixed | (as_bits(-1.0) & AS_MASK((as_bits(x) & AS_ABS) == 0));
     int64_t below = AS_ONE & AS_MASK(fixed != 0);
     return as_pick(ordinary, f, as_double(above)) / as_pick(ordinary, 2.0 + f, as_double(below));
 }
 
-static inline double as_log(double x) {
+AS_INLINE double as_log(double x) {
     int64_t i = as_bits(x), ordinary = AS_MASK(i > 0) & AS_MASK(i < AS_INF), shift = AS_MASK(i <= AS_MANTISSA) & 54;
     double k, f = as_log_reduce(as_pick(ordinary, x, 1.0) * as_double(AS_ONE + (shift << 52)), shift, &k);
     return as_log_sum(k, f, as_log_quotient(x, ordinary, f), 0.0);
 }
 
 /* Return log(x) with a relative error of 2^-37, for an operand that is ordinary where the mask says so. */
-static inline double as_log_single(double x, int64_t ordinary) {
+AS_INLINE double as_log_single(double x, int64_t ordinary) {
     double k, f = as_log_reduce(as_pick(ordinary, x, 1.0), 0, &k), s = as_log_quotient(x, ordinary, f);
     return k * AS_LN2 + s * as_log_short(s * s);
 }
 
 /* The steps of as_log in single precision. */
-static inline float as_logf(float x) {
+AS_INLINE float as_logf(float x) {
     int32_t i = as_bitsf(x), ordinary = -(int32_t)(i > 0) & -(int32_t)(i < AS_INFF), fixed = as_fixedf(x);
     int32_t shift = -(int32_t)(i < 0x00800000) & 25, zero = -(int32_t)((i & AS_ABSF) == 0);
     float v = as_float((i & ordinary) | (AS_ONEF & ~ordinary)) * as_float(AS_ONEF + (shift << 23));
@@ -286,7 +289,7 @@ static inline float as_logf(float x) {
 }
 
 /* log1p: 1 + x = u + c for a rounded sum u and its error c, which adds c / u. Where u is near 1, f is x itself. */
-static inline double as_log1p(double x) {
+AS_INLINE double as_log1p(double x) {
     int64_t ordinary = AS_MASK(as_bits(1.0 + x) > 0) & AS_MASK(as_bits(1.0 + x) < AS_INF);
     double v = as_double(as_bits(x) & ordinary), u = 1.0 + v, grown = u - 1.0;
     double c = (1.0 - (u - grown)) + (v - grown), k, f = as_log_reduce(u, 0, &k);
@@ -296,7 +299,7 @@ static inline double as_log1p(double x) {
     return as_with_sign(y, x);
 }
 
-static inline float as_log1pf(float x) {
+AS_INLINE float as_log1pf(float x) {
     double v = x, u = 1.0 + v, near = v - v * v * (0.5 - v * 0x1.5555555555555p-2);
     double y = as_log_single(u, AS_MASK(as_bits(u) > 0) & AS_MASK(as_bits(u) < AS_INF));
     return (float)((as_bits(v) & AS_ABS) < as_bits(0x1p-12) ? near : y);
@@ -309,7 +312,7 @@ static inline float as_log1pf(float x) {
 #define AS_TWO_OVER_PI 0x1.45f306dc9c883p-1
 
 /* Return r, its rest in *rest, and k in the low bits of *k. */
-static inline double as_trig_reduce(double x, double *rest, double *k) {
+AS_INLINE double as_trig_reduce(double x, double *rest, double *k) {
     double t = x * AS_TWO_OVER_PI + AS_ROUND, n = t - AS_ROUND;
     double first = x - n * 0x1.921fb54p+0;
     double c = n * 0x1.10b4612p-30, second = first - c;
@@ -320,50 +323,50 @@ static inline double as_trig_reduce(double x, double *rest, double *k) {
 }
 
 /* Return (sin(r) - r) / r^3 for z = r^2. */
-static inline double as_sin_tail(double z) {
+AS_INLINE double as_sin_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (-0x1.5555555555555p-3 + 0x1.1111111110c79p-7 * z) + z2 * (-0x1.a01a019e9ec33p-13 + 0x1.71de37aed723fp-19 * z);
     double b = (-0x1.ae601e2d09d03p-26 + 0x1.5e109e07e92a6p-33 * z);
     return a + z4 * b;
 }
 
-static inline double as_sin_near(double r, double rest) {
+AS_INLINE double as_sin_near(double r, double rest) {
     double z = r * r;
     return r + (r * z * as_sin_tail(z) + rest * (1.0 - 0.5 * z));
 }
 
 /* Return (cos(r) - 1 + r^2 / 2) / r^4 for z = r^2. */
-static inline double as_cos_tail(double z) {
+AS_INLINE double as_cos_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (0x1.5555555555555p-5 + -0x1.6c16c16c168c9p-10 * z) + z2 * (0x1.a01a019f37f9bp-16 + -0x1.27e4fa02931fcp-22 * z);
     double b = (0x1.1eeb5780e017fp-29 + -0x1.90734b3d67b0ep-37 * z);
     return a + z4 * b;
 }
 
-static inline double as_cos_near(double r, double rest) {
+AS_INLINE double as_cos_near(double r, double rest) {
     double z = r * r, half = 0.5 * z, sum = 1.0 - half;
     return sum + (((1.0 - sum) - half) + (z * z * as_cos_tail(z) - r * rest));
 }
 
 /* Return 0 for |x| <= AS_TRIG_MAX, else NaN: NaN - NaN for NaN, and infinity - infinity otherwise. */
-static inline double as_trig_edge(double x) {
+AS_INLINE double as_trig_edge(double x) {
     int64_t a = as_bits(x) & AS_ABS, edge = AS_INF | (a & AS_MASK(a > AS_INF));
     double beyond = as_double(edge & AS_MASK(a > as_bits(AS_TRIG_MAX)));
     return beyond - beyond;
 }
 
 /* Return |x|, or 0 beyond AS_TRIG_MAX. */
-static inline double as_trig_operand(double x) {
+AS_INLINE double as_trig_operand(double x) {
     int64_t a = as_bits(x) & AS_ABS;
     return as_double(a & AS_MASK(a <= as_bits(AS_TRIG_MAX)));
 }
 
 /* Return s or -s, by the bit of value 2 of k. */
-static inline double as_trig_sign(double s, int64_t k) {
+AS_INLINE double as_trig_sign(double s, int64_t k) {
     return as_double(as_bits(s) ^ (int64_t)((uint64_t)(k & 2) << 62));
 }
 
-static inline double as_sin(double x) {
+AS_INLINE double as_sin(double x) {
     double rest, k, r = as_trig_reduce(as_trig_operand(x), &rest, &k);
     double s = as_sin_near(r, rest), c = as_cos_near(r, rest);
     int64_t n = as_bits(k);
@@ -371,7 +374,7 @@ static inline double as_sin(double x) {
     return as_double(as_bits(s) ^ (as_bits(x) & AS_SIGN));
 }
 
-static inline double as_cos(double x) {
+AS_INLINE double as_cos(double x) {
     double rest, k, r = as_trig_reduce(as_trig_operand(x), &rest, &k);
     double s = as_sin_near(r, rest), c = as_cos_near(r, rest);
     int64_t n = as_bits(k) + 1;
@@ -379,40 +382,40 @@ static inline double as_cos(double x) {
 }
 
 /* For float operands two parts of pi/2 are enough. */
-static inline double as_trig_reducef(double x, double *k) {
+AS_INLINE double as_trig_reducef(double x, double *k) {
     double t = x * AS_TWO_OVER_PI + AS_ROUND, n = t - AS_ROUND;
     *k = t;
     return (x - n * 0x1.921fb54p+0) - n * 0x1.10b4611a62633p-30;
 }
 
-static inline double as_sin_tailf(double z) {
+AS_INLINE double as_sin_tailf(double z) {
     double z2 = z * z;
     return (-0x1.555555545a6fcp-3 + 0x1.11110de879cc7p-7 * z) + z2 * (-0x1.a013a02dc23dap-13 + 0x1.6dbbfd9147dbap-19 * z);
 }
 
-static inline double as_sin_nearf(double r) {
+AS_INLINE double as_sin_nearf(double r) {
     double z = r * r;
     return r + r * z * as_sin_tailf(z);
 }
 
-static inline double as_cos_tailf(double z) {
+AS_INLINE double as_cos_tailf(double z) {
     double z2 = z * z;
     return (0x1.5555555502035p-5 + -0x1.6c16bf51e6ac2p-10 * z) + z2 * (0x1.a015c123972bfp-16 + -0x1.25235ecb2a111p-22 * z);
 }
 
-static inline double as_cos_nearf(double r) {
+AS_INLINE double as_cos_nearf(double r) {
     double z = r * r;
     return (1.0 - 0.5 * z) + z * z * as_cos_tailf(z);
 }
 
-static inline float as_sinf(float x) {
+AS_INLINE float as_sinf(float x) {
     double k, r = as_trig_reducef(as_trig_operand(x), &k), s = as_sin_nearf(r), c = as_cos_nearf(r);
     int64_t n = as_bits(k);
     s = as_trig_sign((n & 1) != 0 ? c : s, n) + as_trig_edge(x);
     return (float)as_double(as_bits(s) ^ (as_bits(x) & AS_SIGN));
 }
 
-static inline float as_cosf(float x) {
+AS_INLINE float as_cosf(float x) {
     double k, r = as_trig_reducef(as_trig_operand(x), &k), s = as_sin_nearf(r), c = as_cos_nearf(r);
     int64_t n = as_bits(k) + 1;
     return (float)(as_trig_sign((n & 1) != 0 ? c : s, n) + as_trig_edge(x));
@@ -420,7 +423,7 @@ static inline float as_cosf(float x) {
 
 /* tanh: x + x^3 P(x^2) / Q(x^2) for |x| < 0.5625, else 1 - 2 / (exp(2 |x|) + 1), whose quotient is corrected by the
  * rest of the denominator. Both share one division. */
-static inline double as_tanh(double x) {
+AS_INLINE double as_tanh(double x) {
     int64_t i = as_bits(x) & AS_ABS;
     _Bool small = i < as_bits(0.5625);
     double a = as_limit(as_double(i), 22.0), error, k;
@@ -436,7 +439,7 @@ static inline double as_tanh(double x) {
 }
 
 /* The steps of as_tanh in single precision. */
-static inline float as_tanhf(float x) {
+AS_INLINE float as_tanhf(float x) {
     int32_t i = as_bitsf(x) & AS_ABSF;
     float a = as_limitf(as_float(i), 10.0f), k = a * (2.0f * AS_LOG2EF) + AS_ROUNDF, n = k - AS_ROUNDF;
     float hi = 2.0f * a - n * AS_LN2_HIF, lo = n * AS_LN2_LOF, r = hi - lo, error = (hi - r) - lo;
@@ -453,7 +456,7 @@ static inline float as_tanhf(float x) {
 
 /* erf: x + x P(x^2 - 1/2) for |x| < 1, else 1 - exp(-x^2) G(|x|). The square is split in an exact one and a rest. G is a
  * polynomial in |x| - 3 for exp(x^2) erfc(x), whose error is minimax in erfc. Beyond 6 erf rounds to 1. */
-static inline double as_erf_near(double t) {
+AS_INLINE double as_erf_near(double t) {
     double t2 = t * t, t4 = t2 * t2;
     double a = (0x1.454368017b053p-4 + -0x1.2b902b7b2f446p-6 * t) + t2 * (0x1.c82aa249d9604p-9 + -0x1.263991b7b8bd8p-11 * t);
     double b = (0x1.486638c8bd052p-14 + -0x1.429e948caf5bfp-17 * t) + t2 * (0x1.1ad5d73578eafp-20 + -0x1.bf8be3bb144b3p-24 * t);
@@ -461,7 +464,7 @@ static inline double as_erf_near(double t) {
     return -0x1.1ae14dc34815ap-5 + t * (-0x1.1fd16292151fdp-2 + t * (a + t4 * (b + t4 * c)));
 }
 
-static inline double as_erfc_factor(double t) {
+AS_INLINE double as_erfc_factor(double t) {
     double t2 = t * t, t4 = t2 * t2;
     double a = (0x1.6e9827d229d89p-3 + -0x1.bd6ae4d14bbcfp-5 * t) + t2 * (0x1.043fe1a971e58p-6 + -0x1.259061bb69181p-8 * t);
     double b = (0x1.409cc2fd61a01p-10 + -0x1.53dec8c1d0ee9p-12 * t) + t2 * (0x1.5e73948f53cc4p-14 + -0x1.60254aa1253c2p-16 * t);
@@ -472,7 +475,7 @@ static inline double as_erfc_factor(double t) {
     return a + t4 * (b + t4 * (c + t4 * (d + t4 * (e + t4 * f))));
 }
 
-static inline double as_erf(double x) {
+AS_INLINE double as_erf(double x) {
     int64_t i = as_bits(x) & AS_ABS;
     double a = as_limit(as_double(i), 6.0), z = a * a;
     double head = as_double(as_bits(a) & ~0x7ffffffLL), tail = (a - head) * (a + head);
@@ -484,7 +487,7 @@ static inline double as_erf(double x) {
     return as_with_sign(y + as_double(i & AS_MASK(i > AS_INF)), x);
 }
 
-static inline double as_erf_nearf(double z) {
+AS_INLINE double as_erf_nearf(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (0x1.06eba7d8aa037p-3 + -0x1.81273c6191cd5p-2 * z) + z2 * (0x1.ce2cefa85ad37p-4 + -0x1.b7fb938020f88p-6 * z);
     double b = (0x1.542ab96253fb1p-8 + -0x1.a55f89707a50bp-11 * z) + z2 * 0x1.4dfb6956f0a3bp-14;
@@ -492,7 +495,7 @@ static inline double as_erf_nearf(double z) {
 }
 
 /* Beyond 4 erf rounds to 1 in single precision. The polynomial is in |x| - 2. */
-static inline double as_erfc_factorf(double t) {
+AS_INLINE double as_erfc_factorf(double t) {
     double t2 = t * t, t4 = t2 * t2;
     double a = (0x1.05866cb3711f9p-2 + -0x1.b57198a891001p-4 * t) + t2 * (0x1.56703ddd40f2cp-5 + -0x1.fa095b01e348dp-7 * t);
     double b = (0x1.66d860d2d328bp-8 + -0x1.e6e84e523daf3p-10 * t) + t2 * (0x1.07fae4b8c76d6p-11 + -0x1.a8460e065b4b6p-13 * t);
@@ -500,7 +503,7 @@ static inline double as_erfc_factorf(double t) {
     return a + t4 * (b + t4 * c);
 }
 
-static inline float as_erff(float x) {
+AS_INLINE float as_erff(float x) {
     int64_t i = as_bits(x) & AS_ABS;
     double a = as_limit(as_double(i), 4.0), z = a * a, far = 1.0 - as_exp_single(-z) * as_erfc_factorf(a - 2.0);
     double y = (a < 1.0 ? a + a * as_erf_nearf(z) : far) + as_double(i & AS_MASK(i > AS_INF));
@@ -511,12 +514,12 @@ static inline float as_erff(float x) {
  * first parts have so few bits that products of these are exact (Dekker, 1971). */
 
 /* Return x with the bits of the mask alone. */
-static inline double as_head(double x, int64_t mask) {
+AS_INLINE double as_head(double x, int64_t mask) {
     return as_double(as_bits(x) & mask);
 }
 
 /* Return atanh(s) / s - 1 - s^2 / 3, divided by s^4, for z = s^2. */
-static inline double as_atanh_tail(double z) {
+AS_INLINE double as_atanh_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (0x1.999999999999ap-3 + 0x1.24924924922fcp-3 * z) + z2 * (0x1.c71c71c74d1fcp-4 + 0x1.745d173c51b80p-4 * z);
     double b = (0x1.3b13aa0633c79p-4 + 0x1.1115454951dd2p-4 * z) + z2 * (0x1.e01bc8a7f0ccep-5 + 0x1.da8e2456a48b7p-5 * z);
@@ -524,7 +527,7 @@ static inline double as_atanh_tail(double z) {
 }
 
 /* Return the head of log2(2^k (1 + f)), of at most 26 bits, and the rest in *rest. The reciprocal is 1 / (2 + f). */
-static inline double as_log2_parts(double k, double f, double reciprocal, double *rest) {
+AS_INLINE double as_log2_parts(double k, double f, double reciprocal, double *rest) {
     double below = 2.0 + f, below_rest = f - (below - 2.0), below_head = as_head(below, ~0x7ffffffLL);
     double s = f * reciprocal, head = as_head(s, ~0xffffffffLL);
     double tail = (f - head * below_head) - head * ((below - below_head) + below_rest);
@@ -543,7 +546,7 @@ static inline double as_log2_parts(double k, double f, double reciprocal, double
 }
 
 /* Tell where x^y is 2^(y log2|x|), up to the sign: finite operands, no zero for x, no root of a negative number. */
-static inline int64_t as_pow_is_plain(double x, double y, int64_t *invalid, int64_t *odd) {
+AS_INLINE int64_t as_pow_is_plain(double x, double y, int64_t *invalid, int64_t *odd) {
     int64_t a = as_bits(x) & AS_ABS, b = as_bits(y) & AS_ABS, large = AS_MASK(b >= as_bits(0x1p52));
     double shifted = as_double(b & ~large) + 0x1p52;
     int64_t whole = large | AS_MASK(as_bits(shifted - 0x1p52) == b), negative = AS_MASK(as_bits(x) < 0);
@@ -555,7 +558,7 @@ static inline int64_t as_pow_is_plain(double x, double y, int64_t *invalid, int6
 }
 
 /* Return x^y for the power of plain operands, which is 1 for others. 0 to a negative power is 1 / 0. */
-static inline double as_pow_edges(double power, double x, double y, int64_t plain, int64_t invalid, int64_t odd) {
+AS_INLINE double as_pow_edges(double power, double x, double y, int64_t plain, int64_t invalid, int64_t odd) {
     int64_t a = as_bits(x) & AS_ABS, b = as_bits(y) & AS_ABS, grows = ~(AS_MASK(a > AS_ONE) ^ AS_MASK(as_bits(y) >= 0));
     int64_t one = AS_MASK(b == 0) | AS_MASK(as_bits(x) == AS_ONE) | (AS_MASK(a == AS_ONE) & AS_MASK(b == AS_INF));
     int64_t nan = (AS_MASK(a > AS_INF) | AS_MASK(b > AS_INF)) & ~one, finite = plain | invalid | one | nan;
@@ -566,7 +569,7 @@ static inline double as_pow_edges(double power, double x, double y, int64_t plai
     return as_double(as_bits(result) ^ odd);
 }
 
-static inline double as_pow(double x, double y) {
+AS_INLINE double as_pow(double x, double y) {
     int64_t invalid, odd, plain = as_pow_is_plain(x, y, &invalid, &odd);
     double v = as_pick(plain, as_double(as_bits(x) & AS_ABS), 1.0), w = as_limit(as_double(as_bits(y) & plain), 0x1p70);
     int64_t shift = AS_MASK(as_bits(v) <= AS_MANTISSA) & 54;
@@ -581,7 +584,7 @@ static inline double as_pow(double x, double y) {
     return as_pow_edges(as_scale(power, sum, 0), x, y, plain, invalid, odd);
 }
 
-static inline float as_powf(float x, float y) {
+AS_INLINE float as_powf(float x, float y) {
     int64_t invalid, odd, plain = as_pow_is_plain(x, y, &invalid, &odd);
     double k, f = as_log_reduce(as_pick(plain, as_double(as_bits(x) & AS_ABS), 1.0), 0, &k);
     double s = f / (2.0 + f), log = k * AS_LN2 + s * as_log_short(s * s);
@@ -590,19 +593,19 @@ static inline float as_powf(float x, float y) {
 }
 
 /* exp2: x = k + r, 2^r = exp(r ln 2). */
-static inline double as_exp2(double x) {
+AS_INLINE double as_exp2(double x) {
     double v = as_limit(x, 1200.0), k = v + AS_ROUND, r = (v - (k - AS_ROUND)) * AS_LN2;
     return as_scale(1.0 + (r + r * r * as_exp_half(r)), k, as_fixed(x));
 }
 
-static inline float as_exp2f(float x) {
+AS_INLINE float as_exp2f(float x) {
     int64_t fixed = as_fixed(x);
     double v = as_limit(as_double(as_bits(x) ^ fixed), 200.0), k = v + AS_ROUND, r = (v - (k - AS_ROUND)) * AS_LN2;
     return (float)((1.0 + as_expm1_short(r)) * as_power_of_two(k) + as_double(fixed));
 }
 
 /* log2, log10: k c + log(1 + f) d, where the heads of f and d have so few bits that their product is exact. */
-static inline double as_log_base(double x, double c, double c_rest, double d, double d_rest) {
+AS_INLINE double as_log_base(double x, double c, double c_rest, double d, double d_rest) {
     int64_t i = as_bits(x), ordinary = AS_MASK(i > 0) & AS_MASK(i < AS_INF), shift = AS_MASK(i <= AS_MANTISSA) & 54;
     double k, f = as_log_reduce(as_pick(ordinary, x, 1.0) * as_double(AS_ONE + (shift << 52)), shift, &k);
     double s = as_log_quotient(x, ordinary, f), z = s * s, square = 0.5 * f * f;
@@ -611,83 +614,83 @@ static inline double as_log_base(double x, double c, double c_rest, double d, do
     return sum + ((first - (sum - hi)) + ((f - head) * d + (f * d_rest + (tail * (d + d_rest) + k * c_rest))));
 }
 
-static inline double as_log2(double x) {
+AS_INLINE double as_log2(double x) {
     return as_log_base(x, 1.0, 0.0, 0x1.7154768p+0, -0x1.6a3e80f444178p-27);
 }
 
-static inline double as_log10(double x) {
+AS_INLINE double as_log10(double x) {
     return as_log_base(x, 0x1.34413509f8p-2, -0x1.80433b83b532ap-44, 0x1.bcb7b18p-2, -0x1.6c8d78e6acaa4p-29);
 }
 
 /* Return k c + log(1 + f) d with a relative error of 2^-37. */
-static inline float as_log_basef(float x, double c, double d) {
+AS_INLINE float as_log_basef(float x, double c, double d) {
     int64_t i = as_bits(x), ordinary = AS_MASK(i > 0) & AS_MASK(i < AS_INF);
     double k, f = as_log_reduce(as_pick(ordinary, x, 1.0), 0, &k), s = as_log_quotient(x, ordinary, f);
     return (float)(k * c + s * as_log_short(s * s) * d);
 }
 
-static inline float as_log2f(float x) {
+AS_INLINE float as_log2f(float x) {
     return as_log_basef(x, 1.0, AS_LOG2E);
 }
 
-static inline float as_log10f(float x) {
+AS_INLINE float as_log10f(float x) {
     return as_log_basef(x, 0x1.34413509f79ffp-2, 0x1.bcb7b1526e50ep-2);
 }
 
 /* sinh, cosh: e - 1 / (4 e) and e + 1 / (4 e) for e = exp(|x|) / 2; sinh is x + x^3 P(x^2) for |x| < 1. */
-static inline double as_half_exp(double a) {
+AS_INLINE double as_half_exp(double a) {
     double v = as_limit(a, 1000.0), error, rest, k, r = as_exp_reduce(v, &error, &k);
     return as_scale(as_exp_near(r, error, &rest), k - 1.0, as_fixed(a));
 }
 
-static inline double as_half_exp_single(double a) {
+AS_INLINE double as_half_exp_single(double a) {
     int64_t fixed = as_fixed(a);
     return 0.5 * as_exp_single(as_limit(as_double(as_bits(a) ^ fixed), 200.0)) + as_double(fixed);
 }
 
-static inline double as_sinh_tail(double z) {
+AS_INLINE double as_sinh_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (0x1.5555555555555p-3 + 0x1.111111111119ap-7 * z) + z2 * (0x1.a01a01a00b33ep-13 + 0x1.71de3a5f0db9dp-19 * z);
     double b = (0x1.ae6452c7cecbep-26 + 0x1.612265e4b9796p-33 * z) + z2 * 0x1.b2502d89eaa9bp-41;
     return a + z4 * b;
 }
 
-static inline double as_sinh_tailf(double z) {
+AS_INLINE double as_sinh_tailf(double z) {
     double z2 = z * z;
     return (0x1.5555554eab2dp-3 + 0x1.11111e855329ap-7 * z) + z2 * (0x1.a0091c3d4822ap-13 + 0x1.78a24b891fdacp-19 * z);
 }
 
-static inline double as_sinh(double x) {
+AS_INLINE double as_sinh(double x) {
     int64_t i = as_bits(x) & AS_ABS;
     double a = as_double(i), e = as_half_exp(a), v = as_limit(a, 1.0), z = v * v, near = v + v * z * as_sinh_tail(z);
     return as_with_sign(i < AS_ONE ? near : e - 0.25 / e, x);
 }
 
-static inline double as_cosh(double x) {
+AS_INLINE double as_cosh(double x) {
     double e = as_half_exp(as_double(as_bits(x) & AS_ABS));
     return e + 0.25 / e;
 }
 
-static inline float as_sinhf(float x) {
+AS_INLINE float as_sinhf(float x) {
     int64_t i = as_bits(x) & AS_ABS;
     double a = as_double(i), e = as_half_exp_single(a), v = as_limit(a, 1.0), z = v * v;
     return (float)as_with_sign(i < AS_ONE ? v + v * z * as_sinh_tailf(z) : e - 0.25 / e, x);
 }
 
-static inline float as_coshf(float x) {
+AS_INLINE float as_coshf(float x) {
     double e = as_half_exp_single(as_double(as_bits(x) & AS_ABS));
     return (float)(e + 0.25 / e);
 }
 
 /* expit: 1 / (1 + e) or e / (1 + e) for e = exp(-|x|), corrected by what the rounded denominator lost. */
-static inline double as_expit(double x) {
+AS_INLINE double as_expit(double x) {
     double v = as_limit(as_double(as_bits(x) | AS_SIGN), 1000.0), error, rest, k, r = as_exp_reduce(v, &error, &k);
     double e = as_scale(as_exp_near(r, error, &rest), k, as_fixed(as_double(as_bits(x) | AS_SIGN)));
     double below = 1.0 + e, lost = (1.0 - below) + e, y = (as_bits(x) < 0 ? e : 1.0) / below;
     return y - y * lost * (as_bits(x) < 0 ? 1.0 - y : y);
 }
 
-static inline float as_expitf(float x) {
+AS_INLINE float as_expitf(float x) {
     int64_t i = as_bits(x) & AS_ABS;
     double e = as_exp_single(-as_limit(as_double(i), 200.0)), y = (as_bits(x) < 0 ? e : 1.0) / (1.0 + e);
     return (float)(y + as_double(i & AS_MASK(i > AS_INF)));
@@ -695,7 +698,7 @@ static inline float as_expitf(float x) {
 
 /* arctan: t is x, (x - 1) / (x + 1) or -1 / x, below tan(pi/8) = 0.4142, to which 0, pi/4 or pi/2 is added. The rests of
  * sums and of the quotient are kept. */
-static inline double as_arctan_tail(double z) {
+AS_INLINE double as_arctan_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (-0x1.5555555555555p-2 + 0x1.9999999999429p-3 * z) + z2 * (-0x1.249249243d5a5p-3 + 0x1.c71c7188a80bfp-4 * z);
     double b = (-0x1.745d0b992690bp-4 + 0x1.3b126ba9086c5p-4 * z) + z2 * (-0x1.10fae17b0ec7ep-4 + 0x1.dfeca710bfa74p-5 * z);
@@ -704,14 +707,14 @@ static inline double as_arctan_tail(double z) {
 }
 
 /* Return a / b, and what it lacks in *rest, for operands that have lost a_rest and b_rest. */
-static inline double as_divide(double a, double a_rest, double b, double b_rest, double *rest) {
+AS_INLINE double as_divide(double a, double a_rest, double b, double b_rest, double *rest) {
     double reciprocal = 1.0 / b, q = a * reciprocal, q_head = as_head(q, ~0x7ffffffLL), b_head = as_head(b, ~0x7ffffffLL);
     double lost = ((a - q_head * b_head) - q_head * (b - b_head)) - (q - q_head) * b;
     *rest = (lost + (a_rest - q * b_rest)) * reciprocal;
     return q;
 }
 
-static inline double as_arctan(double x) {
+AS_INLINE double as_arctan(double x) {
     int64_t i = as_bits(x) & AS_ABS;
     double a = as_limit(as_double(i), 0x1p60), less = a - 1.0, more = a + 1.0, rest;
     int64_t middle = AS_MASK(i > as_bits(0.41421356)), large = AS_MASK(i > as_bits(2.41421356));
@@ -724,7 +727,7 @@ static inline double as_arctan(double x) {
     return as_with_sign(y + as_double(i & AS_MASK(i > AS_INF)), x);
 }
 
-static inline float as_arctanf(float x) {
+AS_INLINE float as_arctanf(float x) {
     int64_t i = as_bits(x) & AS_ABS;
     double a = as_limit(as_double(i), 0x1p60);
     int64_t middle = AS_MASK(i > as_bits(0.41421356)), large = AS_MASK(i > as_bits(2.41421356));

@@ -1,7 +1,6 @@
-"""Names of the elementary functions in C, and the forms in which kernels call them.
+"""Names of the elementary functions in C, and the functions that run them on strips.
 
-A kernel with few calls has them inline. One with many calls vector clones, which compile in a tenth of the time and
-take a third more of it.
+A loop with few calls has them inline. One with many runs in strips, where a function is compiled once for all calls.
 """
 
 from __future__ import annotations
@@ -15,27 +14,20 @@ OPERANDS = dict.fromkeys(_UNARY, 1) | dict.fromkeys(("pow", "arctan2", "hypot"),
 ELEMENTARY = tuple([name + suffix for name in OPERANDS for suffix in ("", "f")])
 
 
-def _declared(name: str, suffix: str, prefix: str) -> str:
-    """Return the declaration of a function without its end."""
-    kind = "float" if suffix else "double"
-    operands = ", ".join([f"{kind} {operand}" for operand in "xy"[: OPERANDS[name]]])
-    return f"{kind} {prefix}{name}{suffix}({operands})"
+def strip_functions() -> str:
+    """Return functions that compute a strip of elements from other strips."""
+    return "\n".join([_strip_function(name, suffix) for name in OPERANDS for suffix in ("", "f")])
 
 
-def inline_declarations() -> str:
-    """Return declarations by which the functions are always inline: a loop with a call has no vectors."""
-    declared = [_declared(name, suffix, "as_") for name in OPERANDS for suffix in ("", "f")]
-    return "\n".join([f"static inline {text} __attribute__((always_inline));" for text in declared])
-
-
-def clones() -> str:
-    """Return functions that loops call with vectors."""
-    lines: list[str] = []
-    for name, count in OPERANDS.items():
-        for suffix in ("", "f"):
-            lines += [
-                "#pragma omp declare simd notinbranch",
-                f"static __attribute__((noinline, unused)) {_declared(name, suffix, 'as_call_')}",
-                f"{{ return as_{name}{suffix}({', '.join('xy'[:count])}); }}",
-            ]
-    return "\n".join(lines)
+def _strip_function(name: str, suffix: str) -> str:
+    kind, operands = "float" if suffix else "double", "xy"[: OPERANDS[name]]
+    read = "".join([f", const char *{x}_" for x in operands])
+    pointers = " ".join([f"const {kind} *restrict {x} = (const {kind} *){x}_;" for x in operands])
+    elements = ", ".join([f"{x}[k]" for x in operands])
+    return f"""static __attribute__((noinline, unused))
+void as_strip_{name}{suffix}(int64_t length, char *result_{read}) {{
+    {kind} *restrict result = ({kind} *)result_;
+    {pointers}
+    #pragma omp simd
+    for (int64_t k = 0; k < length; k++) result[k] = as_{name}{suffix}({elements});
+}}"""

@@ -7,40 +7,40 @@
 #define AS_PIO2_REST 0x1.1a62633145c07p-54
 
 /* Return x^2, and what it lacks in *rest. */
-static inline double as_square(double x, double *rest) {
+AS_INLINE double as_square(double x, double *rest) {
     double head = as_head(x, ~0x7ffffffLL), tail = x - head, y = x * x;
     *rest = ((head * head - y) + 2.0 * head * tail) + tail * tail;
     return y;
 }
 
 /* Return x + y, and what it lacks in *rest. */
-static inline double as_sum(double x, double y, double *rest) {
+AS_INLINE double as_sum(double x, double y, double *rest) {
     double sum = x + y, second = sum - x;
     *rest = (x - (sum - second)) + (y - second);
     return sum;
 }
 
 /* Return the square root of x + x_rest, and what it lacks in *rest. */
-static inline double as_root(double x, double x_rest, double *rest) {
+AS_INLINE double as_root(double x, double x_rest, double *rest) {
     double y = __builtin_sqrt(x), low, square = as_square(y, &low);
     *rest = (((x - square) - low) + x_rest) / (2.0 * y + AS_LEAST);
     return y;
 }
 
 /* Return NaN with the flag of an invalid operation where the mask says so, the infinity or NaN in `fixed`, and else 0. */
-static inline double as_edge(int64_t invalid, int64_t fixed) {
+AS_INLINE double as_edge(int64_t invalid, int64_t fixed) {
     double x = as_double(AS_INF & invalid);
     return (x - x) + as_double(fixed);
 }
 
 /* Return log(a + rest) + k2 ln 2 for a normal a > 0. */
-static inline double as_log_parts(double a, double rest, double k2) {
+AS_INLINE double as_log_parts(double a, double rest, double k2) {
     double k, f = as_log_reduce(a, 0, &k);
     return as_log_sum(k + k2, f, f / (2.0 + f), rest / a);
 }
 
 /* tan: the sine over the cosine, or the other way round, with the rests of both. */
-static inline double as_tan(double x) {
+AS_INLINE double as_tan(double x) {
     double rest, k, r = as_trig_reduce(as_trig_operand(x), &rest, &k), z = r * r, half = 0.5 * z, sum = 1.0 - half;
     double small = r * z * as_sin_tail(z) + rest * (1.0 - half), s = r + small, s_rest = (r - s) + small;
     double less = ((1.0 - sum) - half) + (z * z * as_cos_tail(z) - r * rest), c = sum + less, c_rest = (sum - c) + less, lost;
@@ -50,7 +50,7 @@ static inline double as_tan(double x) {
     return as_double(as_bits(y + lost + as_trig_edge(x)) ^ (as_bits(x) & AS_SIGN));
 }
 
-static inline float as_tanf(float x) {
+AS_INLINE float as_tanf(float x) {
     double k, r = as_trig_reducef(as_trig_operand(x), &k), s = as_sin_nearf(r), c = as_cos_nearf(r);
     int64_t odd = AS_MASK((as_bits(k) & 1) != 0);
     double y = as_pick(odd, -c, s) / as_pick(odd, s, c) + as_trig_edge(x);
@@ -58,7 +58,7 @@ static inline float as_tanf(float x) {
 }
 
 /* arcsin, arccos: x + x^3 P(x^2) for |x| <= 1/2. Beyond, twice the arcsin of s = sqrt((1 - |x|) / 2), whose rest is kept. */
-static inline double as_arcsin_tail(double z) {
+AS_INLINE double as_arcsin_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (0x1.5555555555556p-3 + 0x1.3333333332ec4p-4 * z) + z2 * (0x1.6db6db6e3292ep-5 + 0x1.f1c71c1d4aa0dp-6 * z);
     double b = (0x1.6e8bb1d89492bp-6 + 0x1.1c4d343fa57f6p-6 * z) + z2 * (0x1.c9cf3759fd8ffp-7 + 0x1.78246f32d075cp-7 * z);
@@ -66,14 +66,14 @@ static inline double as_arcsin_tail(double z) {
     return a + z4 * (b + z4 * (c + z4 * 0x1.d78189767524ep-6));
 }
 
-static inline double as_arcsin_tailf(double z) {
+AS_INLINE double as_arcsin_tailf(double z) {
     double z2 = z * z;
     double a = (0x1.555554e3e720bp-3 + 0x1.333431929508ep-4 * z) + z2 * (0x1.6d5b8d274f089p-5 + 0x1.fd9219f7fef5fp-6 * z);
     return a + z2 * z2 * (0x1.18e1f5c4845ebp-6 + 0x1.14138bacdace2p-5 * z);
 }
 
 /* Return the mask of |x| > 1/2; z, which is x^2 or s^2; and s, NaN with its flag where |x| > 1. */
-static inline int64_t as_arcsin_parts(double a, double *z, double *s) {
+AS_INLINE int64_t as_arcsin_parts(double a, double *z, double *s) {
     int64_t far = AS_MASK(as_bits(a) > as_bits(0.5));
     double square = as_pick(far, 1.0 - a, a) * as_pick(far, 0.5, as_double(as_bits(a) & ~far));
     *s = __builtin_sqrt(as_pick(far, square, 0.25));
@@ -81,7 +81,7 @@ static inline int64_t as_arcsin_parts(double a, double *z, double *s) {
     return far;
 }
 
-static inline double as_arcsin(double x) {
+AS_INLINE double as_arcsin(double x) {
     double a = as_double(as_bits(x) & AS_ABS), z, s;
     int64_t far = as_arcsin_parts(a, &z, &s);
     double tail = z * as_arcsin_tail(z), head = as_head(s, ~0x7ffffffLL), rest = (z - head * head) / (s + head + AS_LEAST);
@@ -89,7 +89,7 @@ static inline double as_arcsin(double x) {
     return as_with_sign(as_pick(far, 0.5 * AS_PIO2 - (p - q), a + a * tail), x);
 }
 
-static inline double as_arccos(double x) {
+AS_INLINE double as_arccos(double x) {
     double a = as_double(as_bits(x) & AS_ABS), z, s;
     int64_t far = as_arcsin_parts(a, &z, &s);
     double tail = z * as_arcsin_tail(z), head = as_head(s, ~0x7ffffffLL), rest = (z - head * head) / (s + head + AS_LEAST);
@@ -98,14 +98,14 @@ static inline double as_arccos(double x) {
     return as_pick(far, as_pick(AS_MASK(as_bits(x) < 0), below, above), near);
 }
 
-static inline float as_arcsinf(float x) {
+AS_INLINE float as_arcsinf(float x) {
     double a = as_double(as_bits(x) & AS_ABS), z, s;
     int64_t far = as_arcsin_parts(a, &z, &s);
     double v = as_pick(far, s, a), y = v + v * z * as_arcsin_tailf(z);
     return (float)as_with_sign(as_pick(far, AS_PIO2 - 2.0 * y, y), x);
 }
 
-static inline float as_arccosf(float x) {
+AS_INLINE float as_arccosf(float x) {
     double a = as_double(as_bits(x) & AS_ABS), z, s;
     int64_t far = as_arcsin_parts(a, &z, &s);
     double v = as_pick(far, s, as_pick(far, 0.0, x)), y = v + v * z * as_arcsin_tailf(z);
@@ -116,7 +116,7 @@ static inline float as_arccosf(float x) {
 
 /* Return the smaller and the larger operand. They are 1 and 1 beside NaN and where both are infinite, and 0 and 1 for
  * two zeros. */
-static inline double as_arctan2_parts(double y, double x, double *most) {
+AS_INLINE double as_arctan2_parts(double y, double x, double *most) {
     int64_t i = as_bits(y) & AS_ABS, j = as_bits(x) & AS_ABS, a = i < j ? i : j, b = i < j ? j : i;
     int64_t one = AS_MASK(a >= AS_INF) | AS_MASK(b > AS_INF), ones = one | AS_MASK(b == 0);
     *most = as_double((AS_ONE & ones) | (b & ~ones));
@@ -124,7 +124,7 @@ static inline double as_arctan2_parts(double y, double x, double *most) {
 }
 
 /* Return the mask of what is subtracted from a multiple of pi/4, and the multiple: t is the angle, or pi/4 less. */
-static inline int64_t as_arctan2_base(double y, double x, int64_t middle, double *multiple) {
+AS_INLINE int64_t as_arctan2_base(double y, double x, int64_t middle, double *multiple) {
     int64_t left = AS_MASK(as_bits(x) < 0), swap = AS_MASK((as_bits(y) & AS_ABS) > (as_bits(x) & AS_ABS)), minus = left ^ swap;
     double quarter = as_double(AS_ONE & middle);
     *multiple = as_pick(swap, 2.0, as_double(as_bits(4.0) & left)) + as_double(as_bits(quarter) ^ (minus & AS_SIGN));
@@ -132,12 +132,12 @@ static inline int64_t as_arctan2_base(double y, double x, int64_t middle, double
 }
 
 /* Return a NaN among the operands, or 0. */
-static inline double as_either_nan(double y, double x) {
+AS_INLINE double as_either_nan(double y, double x) {
     int64_t i = as_bits(y) & AS_ABS, j = as_bits(x) & AS_ABS;
     return as_double((i & AS_MASK(i > AS_INF)) | (j & AS_MASK(j > AS_INF)));
 }
 
-static inline double as_arctan2(double y, double x) {
+AS_INLINE double as_arctan2(double y, double x) {
     double b, a = as_arctan2_parts(y, x, &b), q = a / b, rest, multiple;
     int64_t small = AS_MASK(as_bits(q) < as_bits(0x1p-30)), middle = AS_MASK(as_bits(q) > as_bits(0.41421356));
     int64_t large = AS_MASK(as_bits(b) > as_bits(0x1p900)), tiny = AS_MASK(as_bits(b) < as_bits(0x1p-900));
@@ -153,7 +153,7 @@ static inline double as_arctan2(double y, double x) {
     return as_with_sign(angle + as_either_nan(y, x), y);
 }
 
-static inline float as_arctan2f(float y, float x) {
+AS_INLINE float as_arctan2f(float y, float x) {
     double b, a = as_arctan2_parts(y, x, &b), multiple;
     int64_t middle = AS_MASK(as_bits(a) > as_bits(b * 0.41421356)), minus = as_arctan2_base(y, x, middle, &multiple);
     double t = as_pick(middle, a - b, a) / as_pick(middle, a + b, b), z = t * t, z2 = z * z;
@@ -163,7 +163,7 @@ static inline float as_arctan2f(float y, float x) {
 }
 
 /* arcsinh: x + x^3 P(x^2) for |x| <= 1/2, else log(a + sqrt(a^2 + 1)), whose rest is kept. Beyond 2^60 log(a) + ln 2. */
-static inline double as_arcsinh_tail(double z) {
+AS_INLINE double as_arcsinh_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (-0x1.5555555555555p-3 + 0x1.3333333332f5bp-4 * z) + z2 * (-0x1.6db6db6d5ae31p-5 + 0x1.f1c71c3bc2932p-6 * z);
     double b = (-0x1.6e8b9aae9aab9p-6 + 0x1.1c4e06bc986e9p-6 * z) + z2 * (-0x1.c983adcb2b771p-7 + 0x1.79b084fa7888fp-7 * z);
@@ -171,7 +171,7 @@ static inline double as_arcsinh_tail(double z) {
     return a + z4 * (b + z4 * c);
 }
 
-static inline double as_arcsinh(double x) {
+AS_INLINE double as_arcsinh(double x) {
     double a = as_double(as_bits(x) & AS_ABS), v = as_limit(a, 0.5), near = v + v * (v * v) * as_arcsinh_tail(v * v);
     double u = as_limit(a, 0x1p60), low, square_rest, root_rest, square = as_square(u, &square_rest);
     double sum = as_sum(square, 1.0, &low), root = as_root(sum, low + square_rest, &root_rest), w = u + root;
@@ -181,7 +181,7 @@ static inline double as_arcsinh(double x) {
     return as_with_sign(as_pick(far, y, near) + as_double(fixed), x);
 }
 
-static inline float as_arcsinhf(float x) {
+AS_INLINE float as_arcsinhf(float x) {
     double a = as_double(as_bits(x) & AS_ABS), v = as_limit(a, 0.5), z = v * v, z2 = z * z;
     double p = (-0x1.5555553503f46p-3 + 0x1.3332ea4eba27bp-4 * z) + z2 * ((-0x1.6d9be6f85a2b6p-5 + 0x1.ee133a3b9cf67p-6 * z) + z2 * (-0x1.504abe18cc909p-6 + 0x1.458837d3b01a6p-7 * z));
     double u = as_limit(a, 0x1p130), y = as_log_single(u + __builtin_sqrt(u * u + 1.0), -1);
@@ -189,7 +189,7 @@ static inline float as_arcsinhf(float x) {
 }
 
 /* arccosh: log(1 + w) for w = t + sqrt(t (t + 2)) and t = x - 1, whose rests are kept. Beyond 2^60 log(x) + ln 2. */
-static inline double as_arccosh(double x) {
+AS_INLINE double as_arccosh(double x) {
     int64_t i = as_bits(x), nan = AS_MASK((i & AS_ABS) > AS_INF), below = AS_MASK(i < AS_ONE) & ~nan;
     int64_t fixed = i & (nan | AS_MASK(i == AS_INF)), large = AS_MASK(i > as_bits(0x1p60)) & ~nan;
     double v = as_limit(as_pick(nan | below, 1.0, x), 0x1p60), t = v - 1.0, t_rest = v - (t + 1.0);
@@ -204,7 +204,7 @@ static inline double as_arccosh(double x) {
     return y + as_edge(below, fixed);
 }
 
-static inline float as_arccoshf(float x) {
+AS_INLINE float as_arccoshf(float x) {
     double v = x;
     int64_t i = as_bits(v), nan = AS_MASK((i & AS_ABS) > AS_INF), below = AS_MASK(i < AS_ONE) & ~nan;
     double t = as_limit(as_pick(nan | below, 1.0, v), 0x1p130) - 1.0, w = t + __builtin_sqrt(t * (t + 2.0));
@@ -214,7 +214,7 @@ static inline float as_arccoshf(float x) {
 }
 
 /* arctanh: x + x^3 P(x^2) for |x| <= 1/2, else log((1 + a) / (1 - a)) / 2, whose rest is kept. */
-static inline double as_arctanh_tail(double z) {
+AS_INLINE double as_arctanh_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
     double a = (0x1.5555555555557p-2 + 0x1.99999999989dep-3 * z) + z2 * (0x1.249249256dafdp-3 + 0x1.c71c71314faf5p-4 * z);
     double b = (0x1.745d31bfbf641p-4 + 0x1.3b10eb50f5a6ap-4 * z) + z2 * (0x1.114089ce4834cp-4 + 0x1.dda895fa89da8p-5 * z);
@@ -223,20 +223,20 @@ static inline double as_arctanh_tail(double z) {
 }
 
 /* Return 0 for |x| < 1, x for NaN; infinity at 1 and NaN beyond, with their flags. */
-static inline double as_arctanh_edge(double a) {
+AS_INLINE double as_arctanh_edge(double a) {
     int64_t i = as_bits(a), inside = AS_MASK(i < AS_ONE), nan = AS_MASK(i > AS_INF);
     double above = as_double((AS_ONE & AS_MASK(i == AS_ONE)) | (i & nan));
     return above / as_double(AS_ONE & (inside | nan));
 }
 
-static inline double as_arctanh(double x) {
+AS_INLINE double as_arctanh(double x) {
     double a = as_double(as_bits(x) & AS_ABS), v = as_limit(a, 0.5), z = v * v, near = v + v * z * as_arctanh_tail(z);
     double u = as_pick(AS_MASK(as_bits(a) < AS_ONE), a, 0.5), more = 1.0 + u, rest;
     double q = as_divide(more, u - (more - 1.0), 1.0 - u, 0.0, &rest), y = 0.5 * as_log_parts(q, rest, 0.0);
     return as_with_sign(as_pick(AS_MASK(as_bits(a) > as_bits(0.5)), y, near) + as_arctanh_edge(a), x);
 }
 
-static inline float as_arctanhf(float x) {
+AS_INLINE float as_arctanhf(float x) {
     double a = as_double(as_bits(x) & AS_ABS), v = as_limit(a, 0.5), z = v * v, z2 = z * z;
     double p = (0x1.5555543958228p-2 + 0x1.999c16578ce46p-3 * z) + z2 * ((0x1.24201dc117648p-3 + 0x1.d5d4031a2df3ap-4 * z) + z2 * (0x1.09dbd8ab1e14bp-4 + 0x1.42b2f0f45c6acp-3 * z));
     double u = as_pick(AS_MASK(as_bits(a) < AS_ONE), a, 0.5), y = 0.5 * as_log_single((1.0 + u) / (1.0 - u), -1);
@@ -244,7 +244,7 @@ static inline float as_arctanhf(float x) {
 }
 
 /* cbrt: x = 2^(3 n) v with 1/2 <= v < 4. A step of Halley from 25 bits, whose square is exact, leaves the last rounding. */
-static inline double as_cbrt(double x) {
+AS_INLINE double as_cbrt(double x) {
     int64_t i = as_bits(x) & AS_ABS, ordinary = AS_MASK(i > 0) & AS_MASK(i < AS_INF), shift = AS_MASK(i <= AS_MANTISSA) & 54;
     int64_t bits = as_bits(as_pick(ordinary, as_double(i), 1.0) * as_double(AS_ONE + (shift << 52)));
     double k = as_double(as_bits(AS_ROUND) + (int64_t)((uint64_t)bits >> 52) - shift) - (AS_ROUND + 1023.0);
@@ -259,12 +259,12 @@ static inline double as_cbrt(double x) {
     return as_with_sign(as_pick(ordinary, y, x), x);
 }
 
-static inline float as_cbrtf(float x) {
+AS_INLINE float as_cbrtf(float x) {
     return (float)as_cbrt(x);
 }
 
 /* hypot: the root of a^2 + b^2, whose rest is kept, of operands scaled away from overflow. */
-static inline double as_hypot(double x, double y) {
+AS_INLINE double as_hypot(double x, double y) {
     int64_t i = as_bits(x) & AS_ABS, j = as_bits(y) & AS_ABS, most = i < j ? j : i, least = i < j ? i : j;
     int64_t infinite = AS_MASK(i == AS_INF) | AS_MASK(j == AS_INF), special = infinite | AS_MASK(most > AS_INF);
     double a = as_double(most & ~special), b = as_double(least & ~special);
@@ -275,7 +275,7 @@ static inline double as_hypot(double x, double y) {
     return (root + root_rest) * back + as_double((AS_INF & infinite) | (most & special & ~infinite));
 }
 
-static inline float as_hypotf(float x, float y) {
+AS_INLINE float as_hypotf(float x, float y) {
     double a = x, b = y, sum = a * a + b * b;
     int64_t infinite = AS_MASK((as_bits(a) & AS_ABS) == AS_INF) | AS_MASK((as_bits(b) & AS_ABS) == AS_INF);
     return (float)__builtin_sqrt(as_pick(infinite, __builtin_inf(), sum));
@@ -285,7 +285,7 @@ static inline float as_hypotf(float x, float y) {
  * (Shepherd and Laframboise, Chebyshev approximation of (1 + 2 x) exp(x^2) erfc x, 1981). */
 /* Return P(t) less the constant of its double, which is AS_ERFC_FIRST. */
 #define AS_ERFC_FIRST 0x1.3ccda0b5d5dc2p+0
-static inline double as_erfc_tail(double t) {
+AS_INLINE double as_erfc_tail(double t) {
     double t2 = t * t, t4 = t2 * t2;
     double a = (-0x1.1f367683f899ep-3 + 0x1.d5f29481598ecp-9 * t) + t2 * (0x1.510169d095f92p-4 + -0x1.bda9309a28934p-4 * t);
     double b = (0x1.7a14188aad9fdp-4 + -0x1.e0d0fa6de3e28p-5 * t) + t2 * (0x1.d0b00378673a8p-6 + -0x1.3f603c3ecbfe8p-7 * t);
@@ -295,7 +295,7 @@ static inline double as_erfc_tail(double t) {
     return 0x1.f24172572e322p-54 + t * (a + t4 * (b + t4 * (c + t4 * (d + t4 * e))));
 }
 
-static inline double as_erfc(double x) {
+AS_INLINE double as_erfc(double x) {
     int64_t i = as_bits(x) & AS_ABS, nan = i & AS_MASK(i > AS_INF), far = AS_MASK(i > as_bits(0.5));
     double a = as_limit(as_double(i), 28.0), v = as_limit(as_double(as_bits(x) ^ nan), 0.5);
     double head = as_double(as_bits(a) & ~0x7ffffffLL), tail = (a - head) * (a + head);
@@ -307,7 +307,7 @@ static inline double as_erfc(double x) {
     return as_pick(far, as_pick(AS_MASK(as_bits(x) < 0), 2.0 - y, y), near) + as_double(nan);
 }
 
-static inline float as_erfcf(float x) {
+AS_INLINE float as_erfcf(float x) {
     double v = x;
     int64_t i = as_bits(v) & AS_ABS, nan = i & AS_MASK(i > AS_INF);
     double a = as_limit(as_double(i), 11.0), w = as_limit(as_double(i), 0.5), t = (a - 3.75) / (a + 3.75), t2 = t * t, t4 = t2 * t2;

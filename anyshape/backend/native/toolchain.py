@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from anyshape.backend.native.elementary import FILES, clones, inline_declarations
+from anyshape.backend.native.elementary import FILES, strip_functions
 from anyshape.support.version import __version__
 
 FLAGS = (
@@ -74,7 +74,7 @@ def headers() -> str:
     layout = f"#define AS_OBJECT {object.__basicsize__}\n#define AS_TUPLE {tuple.__basicsize__}"
     folder = Path(__file__).parent
     files = [(folder / name).read_text(encoding="utf-8") for name in ("kernel_header.c", *FILES)]
-    return "\n".join([layout, inline_declarations(), *files, clones()])
+    return "\n".join([layout, *files, strip_functions()])
 
 
 def build(text: str) -> Path:

@@ -43,7 +43,17 @@ def head(x):
     return (np.sin(x[: x.shape[0] // 2]) ** 2).sum()
 
 
+def many(x):
+    """Twelve calls of elementary functions, which run in strips."""
+    for _ in range(4):
+        x = np.where(x > 0, np.sin(x), np.tanh(x)) * np.exp(-x * x) - 0.5
+    return x
+
+
 PROGRAMS = {
+    "many functions": (lambda x: (many(x), np.sum(many(x) * x)), ["n"]),
+    "gradient of many functions": (anyshape.grad(lambda x: many(x).sum()), ["n"]),
+    "many functions in rows": (lambda x: many(x) - many(x).max(axis=1, keepdims=True), ["n", "w"]),
     "chain": (lambda x: np.tanh(np.sin(x) * x + 1) - x / 3, ["n"]),
     "sum": (lambda x: np.sum(np.sin(x) * x), ["n"]),
     "gradient": (anyshape.grad(lambda x: np.sum(np.sin(x) * x)), ["n"]),
@@ -65,7 +75,7 @@ PROGRAMS = {
 
 
 def operand(names, n, seed=0, dtype=float):
-    shape = [{"n": n, "m": 7, "k": 3}[name] for name in names]
+    shape = [{"n": n, "m": 7, "k": 3, "w": 257}[name] for name in names]
     return numpy.random.default_rng(seed).normal(size=shape).astype(dtype)
 
 

@@ -1,0 +1,148 @@
+"""Innermost loops in C: one loop over the lines, or several over strips where many elementary functions are called.
+
+A compiler runs out of registers in a long loop, and takes long to compile it. So such a loop is cut into strips of
+elements that fit the nearest cache. On a strip, each elementary function runs in a loop of its own, and loops between
+them compute the rest. Values that several of these loops mention go through slots, which are used again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from anyshape.backend.native.elementary import ELEMENTARY
+
+STRIP = 256  # elements
+SLOT_BYTES = 8 * STRIP
+MAX_INLINE = 5  # calls of elementary functions in a loop that is not cut; one with more takes longer than strips
+_CALL = re.compile(r"\bas_(" + "|".join(sorted(ELEMENTARY, key=len, reverse=True)) + r")\(")
+
+
+@dataclass(eq=False, slots=True)
+class Line:
+    """Line of an innermost loop.
+
+    - `reads`: the locals of the loop that it reads.
+    - `target`, `kind`: the local that it defines, and its type in C; "" for none.
+    - `clause`: what the pragma of the loop says of it.
+    - `function`: the elementary function that it is a call of, on `reads`, and nothing else.
+    """
+
+    text: str
+    reads: tuple[str, ...]
+    target: str = ""
+    kind: str = ""
+    clause: str = ""
+    function: str = ""
+
+    @property
+    def calls(self) -> int:
+        """Return how many elementary functions it calls."""
+        return len(_CALL.findall(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class InnerLoop:
+    """Text of an innermost loop, and the slots of its strips."""
+
+    text: list[str]
+    slots: int = 0
+
+
+def inner_loop(lines: Sequence[Line], index: str, first: str, end: str) -> InnerLoop:
+    """Return the loop over an index, in strips where its lines call many elementary functions."""
+    if sum([line.calls for line in lines]) > MAX_INLINE:
+        return _Strips(lines, index).loop(first, end)
+    return InnerLoop(_simd(lines, [f"for (int64_t {index} = {first}; {index} < {end}; {index}++) {{"]))
+
+
+def _simd(lines: Iterable[Line], head: list[str], tail: Sequence[str] = ()) -> list[str]:
+    """Return a loop with vectors."""
+    clauses = dict.fromkeys([line.clause for line in lines if line.clause])
+    body = [*[line.text for line in lines], *tail]
+    return [" ".join(["#pragma omp simd", *clauses]), *head, *["    " + text for text in body], "}"]
+
+
+def _levels(lines: Iterable[Line]) -> list[list[Line]]:
+    """Return the lines of each loop on a strip, in order: lines without a call, then each with calls by itself."""
+    level: dict[str, int] = {}
+    simple: dict[int, list[Line]] = {}
+    calling: dict[int, list[list[Line]]] = {}
+    for line in lines:
+        own = max([0, *[level[name] for name in line.reads]])
+        level[line.target] = own + bool(line.calls)
+        if line.calls:
+            calling.setdefault(own, []).append([line])
+        else:
+            simple.setdefault(own, []).append(line)
+    ordered = sorted({*simple, *calling})
+    return [loop for own in ordered for loop in (simple.get(own, []), *calling.get(own, [])) if loop]
+
+
+class _Strips:
+    """Writes the loops on a strip, and assigns slots to values."""
+
+    def __init__(self, lines: Sequence[Line], index: str) -> None:
+        self.index = index
+        self.loops = _levels(lines)
+        self.kinds = {line.target: line.kind for line in lines}
+        self.maker = {line.target: i for i, loop in enumerate(self.loops) for line in loop}
+        self.last_use = {name: i for i, loop in enumerate(self.loops) for line in loop for name in line.reads}
+        self.slot: dict[str, int] = {}
+        self.free: list[int] = []
+        self.count = 0
+
+    def loop(self, first: str, end: str) -> InnerLoop:
+        """Return the loop over the strips."""
+        body = [text for i, loop in enumerate(self.loops) for text in self._on_strip(i, loop)]
+        text = [
+            f"for (int64_t strip = {first}; strip < {end}; strip += {STRIP}) {{",
+            f"    const int64_t length = {end} - strip < {STRIP} ? {end} - strip : {STRIP};",
+            *["    " + line for line in body],
+            "}",
+        ]
+        return InnerLoop(text, self.count)
+
+    def _on_strip(self, i: int, loop: list[Line]) -> list[str]:
+        """Return the lines of a loop; values that only earlier loops read leave their slots."""
+        reads = dict.fromkeys([name for line in loop for name in line.reads if self.maker[name] != i])
+        writes = [line.target for line in loop if self.last_use.get(line.target, i) != i]
+        for name in writes:
+            self._assign(name)
+        text = self._called(loop[0]) if loop[0].function else self._written(loop, reads, writes)
+        self.free += [self.slot[name] for name in reads if self.last_use[name] == i]
+        return text
+
+    def _assign(self, name: str) -> None:
+        self.count += not self.free
+        self.slot[name] = self.free.pop() if self.free else self.count - 1
+
+    def _address(self, name: str) -> str:
+        return f"strips + {SLOT_BYTES * self.slot[name]}"
+
+    def _pointer(self, letter: str, name: str, kind: str) -> str:
+        return f"{kind} *restrict {letter}_{name} = ({kind} *)({self._address(name)});"
+
+    def _called(self, line: Line) -> list[str]:
+        """Return the call of an elementary function on a strip."""
+        slots = ", ".join(map(self._address, (line.target, *line.reads)))
+        return [f"as_strip_{line.function}(length, {slots});"]
+
+    def _written(self, loop: Sequence[Line], reads: Iterable[str], writes: Iterable[str]) -> list[str]:
+        declared = [self._pointer("r", name, f"const {self.kinds[name]}") for name in reads]
+        declared += [self._pointer("w", name, self.kinds[name]) for name in writes]
+        head = [
+            "for (int64_t k = 0; k < length; k++) {",
+            f"    const int64_t {self.index} = strip + k;",
+            *[f"    const {self.kinds[name]} {name} = r_{name}[k];" for name in reads],
+        ]
+        body = _simd(loop, head, [f"w_{name}[k] = {name};" for name in writes])
+        return ["{", *["    " + line for line in [*declared, *body]], "}"]
+
+
+def function_of(text: str, operands: Sequence[str]) -> str:
+    """Return the elementary function that a text is a call of, on different locals; "" if it is not."""
+    match = _CALL.match(text)
+    called = f"as_{match[1]}({', '.join(f'{{{i}}}' for i in range(len(operands)))})" if match else ""
+    return match[1] if match and text == called and len(set(operands)) == len(operands) else ""
