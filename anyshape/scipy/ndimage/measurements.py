@@ -13,14 +13,16 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, static_int
+from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, sizes, static_int
 from anyshape.ops import elementwise as ew
+from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.support.packages import scipy_ndimage
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
-from anyshape.transforms.control import stop_gradient
+from anyshape.transforms.control import check, stop_gradient
 
 _ndimage = falls_through(scipy_ndimage)
 
@@ -88,8 +90,11 @@ def standard_deviation(input: Any, labels: Any = None, index: Any = None) -> Any
 
 
 def _extreme(input: Any, labels: Any, index: Any, sign: int) -> Any:
-    """Return the least or for the sign -1 the greatest element of parts; 0 for a part without any."""
+    """Return the least or for the sign -1 the greatest element of parts; 0 for a label that no element has."""
     x, inside, shape = _parts(input, labels, index)
+    context_of("ndimage", x).require(at_least(sizes(x)[0], 1), "the image has an element")
+    if labels is not None and index is None:
+        check(xp.any(inside), "ndimage: no element has a label")
     is_float = x.dtype.kind == "f"
     info = np.finfo(x.dtype) if is_float else np.iinfo(x.dtype)
     last = np.inf * sign if is_float else info.max if sign > 0 else info.min

@@ -17,7 +17,7 @@ from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
 from anyshape.ops import elementwise as ew
 from anyshape.scipy.ndimage import extension as ext
-from anyshape.scipy.signal.smoothing import ranked
+from anyshape.scipy.signal.smoothing import ranked, windows_of
 from anyshape.support.packages import scipy_ndimage
 from anyshape.transforms.control_flow.loops import while_loop
 
@@ -56,7 +56,7 @@ def _around(name: str, x: Any, mask: np.ndarray, mode: Any, cval: Any, *, mirror
 
 def _by_rank(name: str, input: Any, mask: np.ndarray, rank: int, output: Any, mode: Any, cval: Any) -> Any:
     dtype, x = ext.output_dtype(name, input, output), as_traced(input)
-    return ew.convert(as_traced(ranked(_around(name, x, mask, mode, cval), mask, rank)), dtype)
+    return ew.convert(as_traced(ranked(_around(name, x, mask, mode, cval), mask, rank, x.shape)), dtype)
 
 
 @_ndimage
@@ -111,7 +111,7 @@ def _moved(name: str, sign: int, input: Any, size: Any, footprint: Any, structur
     if sign < 0:
         mask, heights = np.flip(mask), xp.flip(heights)
     padded = _around(name, x, mask, mode, cval, mirrored=sign < 0)
-    windows = xp.lib.stride_tricks.sliding_window_view(padded, mask.shape)
+    windows = windows_of(padded, mask.shape, x.shape)
     chosen = np.flatnonzero(mask)
     flat = xp.reshape(windows, (*windows.shape[: x.ndim], mask.size))[..., chosen]
     moved = flat - sign * xp.ravel(heights)[chosen].astype(x.dtype) if structure is not None else flat
@@ -169,7 +169,7 @@ def _structure(name: str, rank: int, structure: Any) -> np.ndarray:
 def _over_windows(name: str, x: Any, mask: np.ndarray, border: bool, reduce: Filter, *, mirrored: bool) -> Any:
     """Reduce the truth values of each window at the positions of a mask, with a value beyond the border."""
     padded = _around(name, x, mask, "constant", border, mirrored=mirrored)
-    windows = xp.lib.stride_tricks.sliding_window_view(padded, mask.shape)
+    windows = windows_of(padded, mask.shape, x.shape)
     flat = xp.reshape(windows, (*windows.shape[: x.ndim], mask.size))[..., np.flatnonzero(mask)]
     return reduce(flat, axis=-1)
 

@@ -12,19 +12,15 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.optimize.unknowns import solve_densely
 from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_optimize
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.transforms.control import stop_gradient
-
-
-def _with_derivative(value: Any, formula: Any) -> Any:
-    """Return a value with the derivatives of a formula for it."""
-    return value + (formula - stop_gradient(formula))
+from anyshape.transforms.custom.implicit_solves import custom_root
 
 
 def _equations(name: str, A: Any, b: Any) -> tuple[Any, Any]:
@@ -38,18 +34,22 @@ def _equations(name: str, A: Any, b: Any) -> tuple[Any, Any]:
     return matrix, right
 
 
-def _free_solution(matrix: Any, right: Any, free: Any) -> Any:
-    """Return the least squares solution of the unknowns that are free; others are 0."""
-    columns = xp.where(free, matrix, 0.0)
-    square = columns.T @ columns + xp.diag(xp.where(free, 0.0, 1.0))
-    return xp.linalg.solve(square, columns.T @ right)
+def _solution(value: Any, free: Any, fixed: Any, matrix: Any, right: Any) -> Any:
+    """Return a least squares solution with its derivative: where it is not free it stays at a value.
+
+    The derivative is NaN where free columns depend on each other, as it is one of many solutions.
+    """
+    conditions = lambda x: xp.where(free, matrix.T @ (matrix @ x - right), x - fixed)
+    rank = xp.linalg.matrix_rank(xp.where(free, stop_gradient(matrix), 0.0))
+    is_one = xp.where(rank == xp.sum(free), 1.0, np.nan)
+    solve = lambda linear, y: solve_densely(linear, y) * is_one
+    return custom_root(conditions, xp.zeros_like(value), lambda f, guess: value, solve)
 
 
 def nnls(A: Any, b: Any, *, maxiter: Any = None, **options: Any) -> tuple[Any, Any]:
     """Return the x without negative elements that makes the norm of A x - b least, and the norm.
 
-    A has the shape (m, n) and b (m,). Columns of positive elements of x are independent, or derivatives raise
-    LinAlgError.
+    A has the shape (m, n) and b (m,). Derivatives are NaN where columns of positive elements depend on each other.
 
     >>> import numpy as np
     >>> from anyshape import grad
@@ -63,7 +63,7 @@ def nnls(A: Any, b: Any, *, maxiter: Any = None, **options: Any) -> tuple[Any, A
     run = lambda a, b: scipy_optimize.nnls(a, b, maxiter=maxiter, **options)[0]
     spec = ShapeDtypeStruct((matrix.shape[1],), np.float64)
     value = pure_callback(run, spec, stop_gradient(matrix), stop_gradient(right))
-    x = _with_derivative(value, _free_solution(matrix, right, value > 0))
+    x = _solution(value, value > 0, 0.0, matrix, right)
     return x, xp.linalg.norm(matrix @ x - right)
 
 
@@ -86,8 +86,7 @@ def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), method: str = "t
     specs = [ShapeDtypeStruct((matrix.shape[1],), kind) for kind in (np.float64, np.int64)]
     value, active = pure_callback(run, tuple(specs), *(stop_gradient(v) for v in (matrix, right, low, high)))
     fixed = xp.where(active < 0, low, xp.where(active > 0, high, 0.0))
-    free = _free_solution(matrix, right - matrix @ fixed, active == 0)
-    x = _with_derivative(value, fixed + free)
+    x = _solution(value, active == 0, fixed, matrix, right)
     residuals = matrix @ x - right
     return Result(x=x, fun=residuals, cost=0.5 * xp.sum(residuals**2), active_mask=active)
 
@@ -102,7 +101,6 @@ def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True)
     target = xp.asarray(y).astype(np.float64)
     if target.ndim != 1:
         raise ArgumentError("isotonic_regression", "y", f"has {target.ndim} axes", "pass a vector")
-    context_of("isotonic_regression", target).require(at_least(sizes(target)[0], 1), "y has an element")
     w = xp.ones_like(target) if weights is None else xp.asarray(weights).astype(np.float64)
 
     def run(y: Any, w: Any) -> Any:

@@ -39,10 +39,10 @@ def upfirdn(h: Any, x: Any, up: Any = 1, down: Any = 1, axis: Any = -1, mode: st
     along = axis_of(axis, array.ndim, "upfirdn")
     lines = mv.move_axes(array, (along,), (array.ndim - 1,))
     none = (0,) * lines.ndim
-    if up > 1:
-        lines = mv.pad_unchecked(lines, none, none, (*none[:-1], up - 1))
+    lines = mv.pad_unchecked(lines, none, none, (*none[:-1], up - 1)) if up > 1 else lines
     before = expr.sub(sizes(row)[0], 1)
-    full = convolved(lines, row, before, expr.add(sizes(lines)[-1], before))
+    reached = expr.mul(expr.sub(sizes(array)[along], 1), up)
+    full = convolved(lines, row, before, expr.maximum(expr.add(reached, sizes(row)[0]), 0))
     return xp.moveaxis(full[..., ::down], -1, along)
 
 
@@ -156,10 +156,10 @@ def _resampled_complex(spectrum: Any, num: Any, n: Any, common: Any) -> Any:
 
 @_signal
 def deconvolve(signal: Any, divisor: Any) -> tuple[Any, Any]:
-    """Return the quotient and the remainder of polynomials; the divisor is not longer than the signal."""
+    """Return the quotient and the remainder of polynomials; the quotient by a longer divisor has no elements."""
     number, by = xp.atleast_1d(signal), xp.atleast_1d(divisor)
-    ctx = context_of("deconvolve", number, by)
-    ctx.require(at_least(sizes(number)[0], sizes(by)[0]), "the divisor is not longer than the signal")
-    impulse = (xp.arange(number.shape[0] - by.shape[0] + 1) == 0).astype(np.float64)
+    context_of("deconvolve", number).require(at_least(sizes(number)[0], 1), "the signal has an element")
+    impulse = (xp.arange(xp.maximum(number.shape[0] - by.shape[0] + 1, 0)) == 0).astype(np.float64)
     quotient = lfilter(number, by, impulse)
-    return quotient, number - convolve(by, quotient, mode="full")
+    product = convolve(by, xp.append(quotient, np.zeros(1)), mode="full")
+    return quotient, number - product[: number.shape[0]]

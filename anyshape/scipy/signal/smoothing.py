@@ -10,8 +10,10 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.sizes import expr
 from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, sizes, static_int
+from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.signal.convolving import correlate
 from anyshape.support.packages import scipy_signal
@@ -19,12 +21,23 @@ from anyshape.support.packages import scipy_signal
 _signal = falls_through(scipy_signal)
 
 
-def ranked(padded: Any, footprint: np.ndarray, rank: int) -> Any:
+def windows_of(padded: Any, shape: tuple[int, ...], counts: Any) -> Any:
+    """Return the windows of these sides at so many positions of each axis of a padded array, as further axes.
+
+    An image without elements has none, however little it was extended.
+    """
+    missing = [expr.maximum(expr.sub(k, n), 0) for k, n in zip(shape, sizes(padded), strict=True)]
+    none = (0,) * padded.ndim
+    windows = xp.lib.stride_tricks.sliding_window_view(mv.pad_unchecked(padded, none, missing, none), shape)
+    return windows[tuple([slice(0, n) for n in counts])]
+
+
+def ranked(padded: Any, footprint: np.ndarray, rank: int, counts: Any) -> Any:
     """Return the element of a rank of each window, of those positions where the footprint is true.
 
-    The windows fit inside of the padded array. Each one is sorted, so memory is that of all windows.
+    Each window is sorted, so memory is that of all windows.
     """
-    windows = xp.lib.stride_tricks.sliding_window_view(padded, footprint.shape)
+    windows = windows_of(padded, footprint.shape, counts)
     flat = xp.reshape(windows, (*windows.shape[: padded.ndim], footprint.size))
     return xp.sort(flat[..., np.flatnonzero(footprint)], axis=-1)[..., rank]
 
@@ -45,7 +58,7 @@ def order_filter(a: Any, domain: Any, rank: Any) -> Any:
     if mask.ndim != x.ndim or any(k % 2 != 1 for k in mask.shape):
         problem = f"has the shape {mask.shape}"
         raise ArgumentError("order_filter", "domain", problem, f"pass {x.ndim} axes with an odd number of elements")
-    return ranked(_zeros_around(x, mask.shape), mask != 0, static_int(rank, "order_filter", "rank"))
+    return ranked(_zeros_around(x, mask.shape), mask != 0, static_int(rank, "order_filter", "rank"), x.shape)
 
 
 @_signal

@@ -1,0 +1,74 @@
+"""Functions at sizes 0, 1, 2 and 5 from one trace: values of SciPy, or the class of its error."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.ndimage
+import scipy.optimize
+import scipy.signal
+
+from anyshape import grad, jit
+from anyshape.scipy import ndimage, optimize, signal
+
+X = np.array([0.3, 0.9, 0.2, 0.7, 0.4])
+IMAGE = np.outer(X, 1 + X[::-1])
+ROWS = np.stack([X, X**2, np.cos(5 * X)], 1)
+FILTERS = "median_filter grey_erosion grey_closing morphological_laplace white_tophat percentile_filter rank_filter"
+BINARY = "binary_erosion binary_closing binary_fill_holes binary_hit_or_miss binary_propagation"
+
+
+def cases():
+    """Yield names with functions of a module, an operand along whose first axes sizes vary, and these axes."""
+    for name in FILTERS.split():
+        extra = {"percentile_filter": (30,), "rank_filter": (1,)}.get(name, ())
+        yield name, ndimage, scipy.ndimage, lambda m, x, n=name, e=extra: getattr(m, n)(x, *e, size=(3, 2)), IMAGE
+    for name in BINARY.split():
+        yield name, ndimage, scipy.ndimage, lambda m, x, n=name: getattr(m, n)(x > 0.5), IMAGE
+    for name in ("minimum", "maximum"):
+        yield name, ndimage, scipy.ndimage, lambda m, x, n=name: getattr(m, n)(x, (x > 0.5) + 0, [0, 1]), IMAGE
+        yield name, ndimage, scipy.ndimage, lambda m, x, n=name: getattr(m, n)(x), IMAGE
+    yield "medfilt", signal, scipy.signal, lambda m, x: m.medfilt(x, 3), IMAGE
+    yield "deconvolve", signal, scipy.signal, lambda m, x: m.deconvolve(x, [0.5, 2.0, 1.0]), X
+    for factors in ((1, 1), (2, 1), (3, 2), (1, 3)):
+        yield "upfirdn", signal, scipy.signal, lambda m, x, f=factors: m.upfirdn([1.0, 2.0, 0.5], x, *f), X
+    yield "isotonic_regression", optimize, scipy.optimize, lambda m, x: m.isotonic_regression(x).x, X
+    yield "lsq_linear", optimize, scipy.optimize, lambda m, x: m.lsq_linear(x, x @ np.ones(3)).x, ROWS
+    yield "nnls", optimize, scipy.optimize, lambda m, x: m.nnls(x, x @ np.ones(3))[1], ROWS
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "theirs", "function", "operand"), [pytest.param(*c, id=c[0]) for c in cases()]
+)
+def test_small_sizes(name, ours, theirs, function, operand):
+    traced = jit(lambda x: function(ours, x))
+    for n in (5, 2, 1, 0):
+        x = operand[:n, :n] if operand is IMAGE else operand[:n]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                expected = function(theirs, x)
+        except ValueError:
+            with pytest.raises(ValueError):
+                traced(x)
+            continue
+        actual = traced(x)
+        for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (actual, expected)], strict=True):
+            assert np.shape(a) == np.shape(b)
+            np.testing.assert_allclose(a, b, 1e-9, 1e-9)
+    assert traced.cache_info().traces == 1
+
+
+def test_underdetermined_equations_have_a_solution_and_no_derivative():
+    solve = lambda b: optimize.lsq_linear(ROWS[:2], b).x
+    np.testing.assert_allclose(jit(solve)(X[:2]), scipy.optimize.lsq_linear(ROWS[:2], X[:2]).x, 1e-9)
+    assert np.all(np.isnan(grad(lambda b: solve(b)[0])(X[:2])))
+
+
+def test_the_extreme_of_no_elements_is_an_error():
+    traced = jit(lambda x, labels: ndimage.maximum(x, labels))
+    assert traced(X, np.arange(5)) == 0.9
+    with pytest.raises(ValueError):
+        scipy.ndimage.maximum(X, np.zeros(5, int))
+    with pytest.raises(Exception, match="no element has a label"):
+        traced(X, np.zeros(5, int))
