@@ -7,7 +7,8 @@ and subclasses of ndarray.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from anyshape.tracing.pytrees import PYTHON_SCALARS, Order, generator_array, unf
 
 Reader = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[Any, ...] | None"]
 
+NO_MATCH = object()  # result of a generated function of `matcher` for arguments that do not match
 MAX_LEAVES = 256  # of a structure with a generated function
 MAX_DEPTH = 32  # of nested containers: the parser of Python limits brackets
 _NUMBERS = (*PYTHON_SCALARS, np.generic, np.ndarray, *DRAWING)  # an ndarray without axes
@@ -45,9 +47,27 @@ def reader(tree: Any, leaves: Sequence[tuple[Any, ...]], order: Order = Order.KE
     dtypes and ranks, and the types of plain numbers. Keys must come in the order of the structure as far as `order`
     demands it. Return None if the structure is not plain.
     """
-    if not is_plain(tree) or any(kind not in _NUMBERS for _, _, *kinds in leaves for kind in kinds):
+    return _Reader(leaves, order, "None").function(*tree.children()) if _is_readable(tree, leaves) else None
+
+
+def matcher(
+    tree: Any, leaves: Sequence[tuple[Any, ...]], order: Order, then: Sequence[str], names: Mapping[str, Any]
+) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None:
+    """Generate a function of an object `owner`, positional and keyword arguments that reads leaves as `reader` does.
+
+    It goes on with the lines `then`, where `{leaves}` stands for the locals of the leaves, and `names` are global. It
+    returns NO_MATCH for arguments that do not match. Return None if the structure is not plain.
+    """
+    if not _is_readable(tree, leaves):
         return None
-    return _Reader(leaves, order).function(*tree.children())
+    writer = _Reader(leaves, order, "NO_MATCH")
+    writer.names |= {"NO_MATCH": NO_MATCH, **names}
+    positional, named = tree.children()
+    return writer.function(positional, named, "owner, args, kwargs", then)
+
+
+def _is_readable(tree: Any, leaves: Sequence[tuple[Any, ...]]) -> bool:
+    return is_plain(tree) and all(kind in _NUMBERS for _, _, *kinds in leaves for kind in kinds)
 
 
 class _Reader:
@@ -56,8 +76,8 @@ class _Reader:
     The keys of `ordered` dicts are compared last and together: one comparison costs no more than one length for each.
     """
 
-    def __init__(self, leaves: Sequence[tuple[Any, ...]], order: Order) -> None:
-        self.leaves, self.order = leaves, order
+    def __init__(self, leaves: Sequence[tuple[Any, ...]], order: Order, no_match: str) -> None:
+        self.leaves, self.order, self.no_match = leaves, order, no_match
         self.lines: list[str] = []
         self.parts = itertools.count()
         self.ordered: list[str] = []
@@ -69,7 +89,10 @@ class _Reader:
             "generator_array": generator_array,
         }
 
-    def function(self, args: Any, kwargs: Any) -> Reader:
+    def function(
+        self, args: Any, kwargs: Any, parameters: str = "args, kwargs", then: Sequence[str] = ()
+    ) -> Callable[..., Any]:
+        """Return the function, which returns the leaves or goes on with the lines `then`."""
         self._inside("args", args, 0, "" if kwargs.num_children else "kwargs")
         if self.order is Order.ALL:
             self._in_order("kwargs", kwargs, args.num_leaves)
@@ -78,10 +101,14 @@ class _Reader:
         if self.ordered:
             self.names["keys"] = self.keys
             self._reject_if(f"[{', '.join([f'*{name}' for name in self.ordered])}] != keys")
-        body = "\n".join([f"        {line}" for line in [*self.lines, f"return {self._leaves(args, kwargs)}"]])
-        source = f"def read(args, kwargs):\n    try:\n{body}\n    except (KeyError, ValueError):\n        return None\n"
+        leaves = ", ".join([f"x{i}" for i in range(len(self.leaves))])
+        ending = [line.format(leaves=leaves) for line in then] or [f"return {self._leaves(args, kwargs)}"]
+        reading = [f"    {line}" for line in self.lines]
+        failing = ["except (KeyError, ValueError):", f"    return {self.no_match}"]
+        body = ["try:", *reading, *failing, *ending] if reading else ending
+        source = "\n    ".join([f"def match({parameters}):", *body])
         exec(compile(source, "<anyshape arguments>", "exec"), self.names)
-        return self.names["read"]
+        return self.names["match"]
 
     def _leaves(self, args: Any, kwargs: Any) -> str:
         """Return the source of the tuple of leaves: that of the arguments where it is the same."""
@@ -92,7 +119,7 @@ class _Reader:
     def _reject_if(self, *tests: str) -> None:
         written = " or ".join(filter(None, tests))
         if written:
-            self.lines.append(f"if {written}: return None")
+            self.lines.append(f"if {written}: return {self.no_match}")
 
     def _name(self, tree: Any, first: int) -> str:
         """Return the local for a part of the arguments, whose first leaf has this number."""
@@ -178,7 +205,7 @@ class _Reader:
 def maker(tree: Any) -> Callable[[Sequence[Any]], Any]:
     """Return a function that builds the structure from a list of outputs."""
     if tree.is_leaf():
-        return _only
+        return operator.itemgetter(0)
     if not is_plain(tree):
         return lambda outputs: unflatten(tree, outputs)
     names = [f"y{i}" for i in range(tree.num_leaves)]
@@ -187,10 +214,6 @@ def maker(tree: Any) -> Callable[[Sequence[Any]], Any]:
     space: dict[str, Any] = {}
     exec(compile(f"def make(outputs):\n{targets}    return {whole}\n", "<anyshape results>", "exec"), space)
     return space["make"]
-
-
-def _only(outputs: Sequence[Any]) -> Any:
-    return outputs[0]
 
 
 class _Name(str):

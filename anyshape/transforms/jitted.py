@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
+from anyshape.backend.runtime.outcome import PathLeft
 from anyshape.errors import AnyshapeError, ArgumentError, MemoryLimitError, MissingPackageError, SizeMismatchError
 from anyshape.graph.ir.builder import Builder, active, active_builders, tracing_threads
 from anyshape.graph.ir.dead_code import may_refuse
@@ -23,6 +23,7 @@ from anyshape.graph.ir.graph import decisions_of
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
+from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock
 from anyshape.support.interruption import restores_thread
 from anyshape.support.packages import explanation, less_memory, paths, sent_programs, traced_program
@@ -101,24 +102,10 @@ class Jitted:
         try:
             if tracing_threads:
                 return self._call_while_tracing(args, kwargs)
-            cache = self._cache
-            state_holds = cache.state_holds
-            for read, entries in cache.fast_paths:
-                leaves = read(args, kwargs)
-                if leaves is None:
-                    continue
-                if state_holds is not None and not state_holds():
-                    break
-                for entry in entries:
-                    if entry.guards_hold is None or entry.guards_hold(*leaves):
-                        try:
-                            outputs = entry.program.run(*leaves)
-                        except BaseException as error:
-                            return self._after_error((args, kwargs), entry, leaves, error)
-                        if outputs is not GUARD_FAILED:
-                            entry.hits += 1
-                            return entry.result(outputs)
-                break
+            for serve, _ in self._cache.fast_paths:
+                result = serve(self, args, kwargs)
+                if result is not NO_MATCH:
+                    return result
             return self._call_general(args, kwargs)
         except Exception as error:
             shorten_traceback(error)
@@ -133,9 +120,7 @@ class Jitted:
         with active_builder().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
             return self.function(*args, **kwargs)
 
-    def _after_error(
-        self, call: tuple[Any, Any], entry: CacheEntry, leaves: Sequence[Any], error: BaseException
-    ) -> Any:
+    def after_error(self, call: tuple[Any, Any], entry: CacheEntry, leaves: Sequence[Any], error: BaseException) -> Any:
         """Return the result of a call that left the path of its program; raise any other error."""
         if entry.path and not isinstance(error, MemoryLimitError):
             return paths.leave(self, functools.partial(self._read, *call), entry, leaves, error)

@@ -75,8 +75,9 @@ TREE = {"w": w, "b": b, "rest": [(w, None), [], x]}
 
 def test_the_fast_path_reads_the_leaves():
     f = with_fast_path(TREE, x, scale=b)
-    ((read, _),) = f._cache.fast_paths
-    leaves = read((TREE, x), {"scale": b})
+    (key,) = f._cache.by_key
+    assert len(f._cache.fast_paths) == 1
+    leaves = pytree_codegen.reader(key.tree, key.leaves, key.order)((TREE, x), {"scale": b})
     assert all(a is b for a, b in zip(leaves, flatten(((TREE, x), {"scale": b}))[0], strict=True))
 
 
@@ -333,7 +334,7 @@ def test_an_evicted_structure_is_traced_again():
     f._cache = cache.Cache(limit=1)
     for tree in (TREE, x, TREE, TREE, x, x, TREE, TREE):
         agrees(f, tree)
-    assert f.cache_info().traces == 5 and len(f._cache.fast_paths) == len(f._cache.readers) == 1
+    assert f.cache_info().traces == 5 and len(f._cache.fast_paths) == len(f._cache.paths) == 1
 
 
 def test_max_bytes_holds_on_the_fast_path():

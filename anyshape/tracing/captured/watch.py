@@ -221,6 +221,7 @@ class _Test:
         self.space |= {"each": chain.from_iterable, "call": operator.call, "all": all, "is_": operator.is_}
         self.space |= {"addresses": np.fromiter, "join": b"".join}
         self.terms: list[str] = []
+        self.named: dict[int, set[str]] = defaultdict(set)  # keys that terms read, by the id of their namespace
         self.singles: list[tuple[str, int, int]] = []  # a name in `space`, a holder, one of its values
         self.wholes: list[tuple[str, int]] = []  # a name in `space`, a holder whose values are compared together
         self.bulk: dict[tuple[Any, ...], list[int]] = defaultdict(list)
@@ -245,6 +246,7 @@ class _Test:
     def _write_few_keys(self) -> None:
         """Compare namespaces of few kinds each by itself, and together with their sizes where they are many.
 
+        A namespace of the same size that still has every key has no other. Keys that other terms read are there.
         So no key slides from one to the next. Among many with the same keys none can: no namespace can have more keys,
         as a key would come twice.
         """
@@ -255,8 +257,15 @@ class _Test:
             return
         for i in numbers:
             self.space[f"o{i}"] = self.holders[i].owner
-            self.wholes.append((f"v{i}", i))
-            self.terms.append(f"[*o{i}] == v{i}")
+            self.terms += self._key_terms(i, self.holders[i].owner)
+
+    def _key_terms(self, i: int, owner: Any) -> list[str]:
+        """Return the comparison of the keys of one namespace: its size and the keys that no other term reads."""
+        unread = [key for key in owner if type(key) is not str or key not in self.named[id(owner)]]
+        if len(unread) <= _FEW_KEYS and all(type(key) is str for key in unread):
+            return [f"len(o{i}) == {len(owner)}", *[f"{key!r} in o{i}" for key in unread]]
+        self.wholes.append((f"v{i}", i))
+        return [f"[*o{i}] == v{i}"]
 
     def _write_value(self, i: int, read: Any, j: int) -> None:
         """Write the comparison of the shape, the dtype or the content of an array with value j of its holder."""
@@ -272,6 +281,8 @@ class _Test:
                 continue
             self.singles.append((f"v{i}_{j}", i, j))
             self.terms.append(f"{_WRITTEN[holder.kind].format(f'o{i}', name)} is v{i}_{j}")
+            if holder.kind in ("variables", "attributes"):
+                self.named[id(holder.owner)].add(name)
 
     def _bulk_keys(self, holder: Holder) -> list[tuple[Any, ...]]:
         """Return the groups in which a holder is compared: such as are read in one way."""
@@ -355,6 +366,7 @@ class _Test:
                 self.space[f"w{n}"] = b"".join(values) if key[1] is _BUFFER else values
 
 
+_FEW_KEYS = 8  # up to this many, asking for each one takes less time than a list of all
 _FEW_IDENTITIES = 48  # above this the comparison of addresses is faster
 _BY_IDENTITY = "all(map(is_, {source}, s{n}))"
 _BY_ADDRESS = "addresses({source}, any, c{n}).tobytes() == a{n}"

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.graph.ir.graph import asked, decisions_of
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explain.data import CacheInfo, Reason
-from anyshape.program.pytree_codegen import Reader, reader
+from anyshape.program.pytree_codegen import matcher
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.packages import value_decisions
 from anyshape.tracing.captured.state import CapturedState
@@ -225,10 +226,30 @@ def _is_one_memory(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 class FastPath(NamedTuple):
-    """Generated reader of the arguments of one key, which replaces flattening, and the entries of that key."""
+    """Generated function that serves calls of one key by its entries, without flattening, and these entries.
 
-    read: Reader
+    It is called with the jitted function, the positional and the keyword arguments. The result is NO_MATCH for
+    arguments of another key, and where no entry serves the call.
+    """
+
+    serve: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     entries: list[CacheEntry]
+
+
+_SERVING = """
+state_holds = owner._cache.state_holds
+if state_holds is not None and not state_holds(): return NO_MATCH
+for entry in entries:
+    if entry.guards_hold is None or entry.guards_hold({leaves}):
+        try:
+            outputs = entry.program.run({leaves})
+        except BaseException as error:
+            return owner.after_error((args, kwargs), entry, [{leaves}], error)
+        if outputs is not GUARD_FAILED:
+            entry.hits += 1
+            return entry.result(outputs)
+return NO_MATCH
+"""  # `owner` is the jitted function
 
 
 class Cache:
@@ -248,7 +269,7 @@ class Cache:
         self.limit = limit
         self.by_key: dict[Key, list[CacheEntry]] = {}
         self.fast_paths: tuple[FastPath, ...] = ()
-        self.readers: dict[Key, Reader | None] = {}
+        self.paths: dict[Key, FastPath | None] = {}  # also those that had to leave `fast_paths`
         self.state: CapturedState | None = None
         self.state_holds: Callable[[], bool] | None = None
         self.stale: deque[CacheEntry] = deque(maxlen=_MAX_STALE)
@@ -314,11 +335,13 @@ class Cache:
         entries = self.by_key.get(key)
         if entries is None or any(path.entries is entries for path in self.fast_paths):
             return
-        if key not in self.readers:
-            self.readers[key] = reader(key.tree, key.leaves, key.order)
-        read = self.readers[key]
-        if read is not None:
-            self.fast_paths = (FastPath(read, entries), *self.fast_paths[: MAX_FAST_PATHS - 1])
+        if key not in self.paths:
+            names = {"entries": entries, "GUARD_FAILED": GUARD_FAILED}
+            serve = matcher(key.tree, key.leaves, key.order, _SERVING.strip().splitlines(), names)
+            self.paths[key] = None if serve is None else FastPath(serve, entries)
+        path = self.paths[key]
+        if path is not None:
+            self.fast_paths = (path, *self.fast_paths[: MAX_FAST_PATHS - 1])
 
     def add(self, entry: CacheEntry, traced: bool = True) -> None:
         """Add an entry, and evict entries beyond the limit."""
@@ -393,7 +416,7 @@ class Cache:
         if not entries:
             del self.by_key[entry.key]
             self.fast_paths = tuple([path for path in self.fast_paths if path.entries is not entries])
-            self.readers.pop(entry.key, None)
+            self.paths.pop(entry.key, None)
         for other in (entry, *self.entries()):
             self._collect_hits(other)
 
