@@ -9,7 +9,7 @@ from typing import Any
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.integrate.initial_value import odeint, solve_ivp
 from anyshape.scipy.integrate.nested import dblquad, nquad, tplquad
-from anyshape.scipy.integrate.quadrature import fixed_quad, quad
+from anyshape.scipy.integrate.quadrature import fixed_quad, quad, quad_vec
 from anyshape.scipy.integrate.sampled import (
     cumulative_simpson,
     cumulative_trapezoid,
@@ -20,8 +20,8 @@ from anyshape.scipy.integrate.sampled import (
 from anyshape.support.packages import scipy_integrate
 
 __all__ = [
-    "cumulative_simpson", "cumulative_trapezoid", "dblquad", "fixed_quad", "nquad", "odeint", "quad", "romb", "simpson",
-    "solve_ivp", "tplquad", "trapezoid",
+    "cumulative_simpson", "cumulative_trapezoid", "dblquad", "fixed_quad", "nquad", "odeint", "quad", "quad_vec",
+    "romb", "simpson", "solve_ivp", "tplquad", "trapezoid",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_integrate, "scipy.integrate")

@@ -14,6 +14,8 @@ from anyshape.graph.ir.builder import active
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.scipy.integrate.adjoint import with_continuous_adjoint
+from anyshape.scipy.integrate.bdf import BDF
+from anyshape.scipy.integrate.events import TERMINATED, Events, events_of
 from anyshape.scipy.integrate.problem import Problem, State
 from anyshape.scipy.integrate.radau import Radau
 from anyshape.scipy.integrate.runge_kutta import RungeKutta
@@ -30,7 +32,7 @@ from anyshape.transforms.custom.closed_functions import closed_function
 
 Function = Callable[..., Any]
 METHODS: dict[str, Any] = {"RK23": RungeKutta("RK23"), "RK45": RungeKutta("RK45"), "DOP853": RungeKutta("DOP853")}
-METHODS["Radau"] = Radau()
+METHODS |= {"Radau": Radau(), "BDF": BDF()}
 _LSODA = 1.49012e-8  # tolerance of odeint
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -50,8 +52,10 @@ def solve_ivp(
     """Return the solution of dy/dt = fun(t, y, *args) from y(t0) = y0, with SciPy's steps and interpolants.
 
     - `t_span` is (t0, end). `t_eval` are the times of the solution, by default the ends of all steps.
-    - `method` is "RK45", "RK23", "DOP853", or "Radau" for stiff equations.
-    - `options` are `rtol`, `atol`, `first_step`, `max_step` and, for "Radau", `jac`: exact by default.
+    - `method` is "RK45", "RK23", "DOP853", or "Radau" and "BDF" for stiff equations.
+    - `events` are functions of (t, y, *args), with SciPy's attributes `terminal` and `direction`. `t_events` and
+      `y_events` have run-time sizes, and so has the solution where an event may end it.
+    - `options` are `rtol`, `atol`, `first_step`, `max_step` and, for "Radau" and "BDF", `jac`: exact by default.
     - `checkpoint` is that of `while_loop`: how much reverse mode saves of the steps.
     - `adjoint="continuous"` integrates the adjoint equation backwards instead. It needs `t_eval`.
 
@@ -71,13 +75,14 @@ def solve_ivp(
         own = {k: v for k, v in options.items() if k not in ("checkpoint", "adjoint")}
         return scipy_integrate.solve_ivp(fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **own)
     check_callable("solve_ivp", fun)
-    if events is not None:
-        raise refuse("scipy.integrate.solve_ivp with events")
+    further = () if args is None else args if isinstance(args, tuple) else (args,)
     solver = METHODS[choice_of("solve_ivp", "method", method, tuple(METHODS))]
     settings = _settings("solve_ivp", options)
-    start, y, problem = _problem("solve_ivp", fun, t_span, y0, args, solver, settings)
-    run = _Run(solver, problem, settings["first_step"], settings["checkpoint"])
+    start, y, problem = _problem("solve_ivp", fun, t_span, y0, further, solver, settings)
+    run = _Run(solver, problem, settings["first_step"], settings["checkpoint"], events_of(events, further))
     continuous = settings["adjoint"] == "continuous"
+    if continuous and events is not None:
+        raise ArgumentError("solve_ivp", "adjoint='continuous'", "has no events", "use the discrete adjoint")
     if t_eval is None:
         if continuous:
             raise ArgumentError("solve_ivp", "adjoint='continuous'", "needs the times of the solution", "give t_eval")
@@ -110,7 +115,7 @@ def _settings(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problem(
-    name: str, fun: Function, t_span: Any, y0: Any, args: Any, solver: Any, settings: dict[str, Any]
+    name: str, fun: Function, t_span: Any, y0: Any, further: Any, solver: Any, settings: dict[str, Any]
 ) -> tuple[Any, Any, Problem]:
     """Return the initial time and state, and the problem with its equations as a graph."""
     start, bound = (real_floats(x) for x in t_span)
@@ -121,7 +126,6 @@ def _problem(
     if is_complex and not solver.supports_complex:
         raise ArgumentError(name, "y0", "is complex, which the method does not support", "use an explicit method")
     y = y.astype(np.complex128 if is_complex else np.float64)
-    further = () if args is None else args if isinstance(args, tuple) else (args,)
 
     def slope(t: Any, y: Any) -> Any:
         return xp.broadcast_to(xp.asarray(fun(t, y, *further), y.dtype), y.shape)
@@ -154,44 +158,55 @@ class _Run:
     problem: Problem
     size: Any
     checkpoint: Any
+    events: Events | None = None
 
-    def start(self, t: Any, y: Any) -> State:
-        """Return the state at the initial point."""
+    def start(self, t: Any, y: Any) -> tuple[State, Any]:
+        """Return the state at the initial point, and the log of events, () without any."""
         state: State = self.solver.start(self.problem, t, y, self.size)
-        return state
+        return state, () if self.events is None else self.events.start(self.problem, t, y)
 
-    def advanced(self, state: State, is_short: Function) -> State:
+    def attempt(self, point: tuple[State, Any]) -> tuple[State, Any]:
+        """Attempt a step, and search it for events."""
+        state, log = point
+        after = self.solver.attempt(self.problem, state)
+        return (after, log) if self.events is None else self.events.after(self.solver, self.problem, after, log)
+
+    def advanced(self, point: Any, is_short: Function) -> Any:
         """Attempt steps while the state is short of what is wanted."""
-        attempt = lambda s: self.solver.attempt(self.problem, s)
-        unfinished = lambda s: (s.status == 0) & is_short(stop_gradient(s.t))
-        after: State = while_loop(unfinished, attempt, state, checkpoint=self.checkpoint)
-        return after
+        unfinished = lambda point: (point[0].status == 0) & is_short(stop_gradient(point[0].t))
+        return while_loop(unfinished, self.attempt, point, checkpoint=self.checkpoint)
 
-    def at_times(self, t: Any, y: Any, times: Any) -> tuple[Any, State]:
-        """Return the solution at given times, in rows, and the last state. Steps do not depend on these times."""
+    def at_times(self, t: Any, y: Any, times: Any) -> tuple[Any, State, Any]:
+        """Return the solution at given times, in rows, the last state, and the log. Times do not change steps."""
         p = self.problem
 
-        def output(state: State, time: Any) -> tuple[State, Any]:
-            state = self.advanced(state, lambda t: p.direction * (t - stop_gradient(time)) < 0)
+        def output(point: Any, time: Any) -> tuple[Any, Any]:
+            point = self.advanced(point, lambda t: p.direction * (t - stop_gradient(time)) < 0)
+            state, log = point
             reached = p.direction * (state.t - time) >= 0
+            if self.events is not None:
+                reached = reached & (p.direction * (log.end - time) >= 0)
             h = state.t - state.t_old
             part = (time - state.t_old) / xp.where(h == 0, 1.0, h)
             y = state.y_old + self.solver.interpolated(self.solver.interpolant(p, state), part)
-            return state, xp.where(reached, y, np.nan)
+            return point, xp.where(reached, y, np.nan)
 
-        state, ys = scan(output, self.start(t, y), times, checkpoint=self.checkpoint)
-        return ys, self.advanced(state, lambda t: np.True_)
+        point, ys = scan(output, self.start(t, y), times, checkpoint=self.checkpoint)
+        return ys, *self.advanced(point, lambda t: np.True_)
 
     def result_at(self, t: Any, y: Any, times: Any, continuous: bool) -> Result:
-        """Return the solution at given times."""
+        """Return the solution at given times, those up to an event that ends it."""
         if not continuous:
-            ys, state = self.at_times(t, y, times)
-            return _result(state, times, ys.T, None)
+            ys, state, log = self.at_times(t, y, times)
+            if self.events is not None and self.events.can_end:
+                before = xp.flatnonzero(self.problem.direction * (log.end - times) >= 0)
+                times, ys = xp.take(times, before), ys[before]
+            return _result(state, times, ys.T, None, log)
 
         solver, checkpoint = self.solver, self.checkpoint
 
         def run(problem: Problem, size: Any, t: Any, y: Any, times: Any) -> Any:
-            ys, state = _Run(solver, problem, size, checkpoint).at_times(t, y, times)
+            ys, state, _ = _Run(solver, problem, size, checkpoint).at_times(t, y, times)
             return ys, (state.nfev, state.njev, state.nlu, state.status)
 
         if y.dtype.kind == "c":
@@ -202,22 +217,37 @@ class _Run:
     def all_steps(self, t: Any, y: Any, dense_output: bool) -> Result:
         """Return the solution at the end of each step, and its interpolant if it is wanted."""
         first = self.start(t, y)
-        rows = self.solver.interpolant(self.problem, first)[None]
-        none = (first.t[None][:0], first.y[None][:0], rows[:0] if dense_output else None)
+        state = first[0]
+        rows = self.solver.interpolant(self.problem, state)[None]
+        none = (
+            state.t[None][:0],
+            state.y[None][:0],
+            *((rows[:0], state.t[None][:0]) if dense_output else (None, None)),
+        )
 
-        def attempt(carry: tuple[State, Any]) -> tuple[State, Any]:
-            state, steps = carry
-            after = self.solver.attempt(self.problem, state)
+        def attempt(carry: Any) -> Any:
+            point, steps = carry
+            point = self.attempt(point)
+            after, log = point
             accepted = xp.flatnonzero(~after.control[-1][None])  # the step, or nothing
-            rows = self.solver.interpolant(self.problem, after) if dense_output else None
-            step = (after.t, after.y, rows)
-            return after, tuple([_longer(xs, x, accepted) for xs, x in zip(steps, step, strict=True)])
+            end, y_end = after.t, after.y
+            if self.events is not None:
+                ended = after.status == TERMINATED
+                end, y_end = xp.where(ended, log.end, end), xp.where(ended, log.end_state, y_end)
+            dense = (
+                (self.solver.interpolant(self.problem, after), after.t - after.t_old) if dense_output else (None, None)
+            )
+            step = (end, y_end, *dense)
+            return point, tuple([_longer(xs, x, accepted) for xs, x in zip(steps, step, strict=True)])
 
-        unfinished = lambda carry: carry[0].status == 0
-        state, (times, ys, rows) = while_loop(unfinished, attempt, (first, none), checkpoint=self.checkpoint)
-        times, ys = xp.concatenate([first.t[None], times]), xp.concatenate([first.y[None], ys])
-        solution = OdeSolution(self.solver.name, times, ys, rows, self.problem.direction) if dense_output else None
-        return _result(state, times, ys.T, solution)
+        unfinished = lambda carry: carry[0][0].status == 0
+        carry = while_loop(unfinished, attempt, (first, none), checkpoint=self.checkpoint)
+        (after, log), (times, ys, rows, widths) = carry
+        times, ys = xp.concatenate([state.t[None], times]), xp.concatenate([state.y[None], ys])
+        solution = None
+        if dense_output:
+            solution = OdeSolution(self.solver.name, times, ys, rows, widths, self.problem.direction)
+        return _result(after, times, ys.T, solution, log)
 
 
 def _longer(rows: Any, row: Any, accepted: Any) -> Any:
@@ -232,36 +262,42 @@ class OdeSolution(FixedAttributes):
     ts: Any
     ys: Any
     rows: Any
+    widths: Any
     direction: Any
 
-    def __init__(self, method: str, ts: Any, ys: Any, rows: Any, direction: Any) -> None:
-        self.method, self.ts, self.ys, self.rows, self.direction = method, ts, ys, rows, direction
+    def __init__(self, method: str, ts: Any, ys: Any, rows: Any, widths: Any, direction: Any) -> None:
+        self.method, self.ts, self.ys, self.rows, self.widths, self.direction = method, ts, ys, rows, widths, direction
 
     def __call__(self, t: Any) -> Any:
         """Return the solution at times t, of shape (n,) or (n, number of times)."""
         t = real_floats(t)
-        ts, ys, rows = (x if active() is None else as_value(x) for x in (self.ts, self.ys, self.rows))
-        after = xp.searchsorted(self.direction * ts, self.direction * t)
+        parts = self.ts, self.ys, self.rows, self.widths
+        ts, ys, rows, widths = (x if active() is None else as_value(x) for x in parts)
+        side = "right" if self.method == "BDF" else "left"  # of the times between two steps, as SciPy chooses it
+        after = xp.searchsorted(self.direction * ts, self.direction * t, side)
         step = xp.clip(after - 1, 0, rows.shape[0] - 1)
-        start, h = ts[step], ts[step + 1] - ts[step]
-        part = ((t - start) / xp.where(h == 0, 1.0, h))[..., None]
+        h = widths[step]
+        part = ((t - ts[step]) / xp.where(h == 0, 1.0, h))[..., None]
         moved = METHODS[self.method].interpolated(xp.moveaxis(rows[step], -2, 0), part)
         return (ys[step] + moved).T
 
 
 register_class(
     OdeSolution,
-    lambda x: ((x.ts, x.ys, x.rows, x.direction), x.method),
+    lambda x: ((x.ts, x.ys, x.rows, x.widths, x.direction), x.method),
     lambda method, parts: OdeSolution(method, *parts),
 )
 
 
-def _result(state: State, times: Any, ys: Any, interpolant: Any) -> Result:
+def _result(state: State, times: Any, ys: Any, interpolant: Any, log: Any = ()) -> Result:
     """Return the result of a run that is over."""
     failed = state.status < 0
+    events: dict[str, Any] = {"t_events": None, "y_events": None}
+    if log:
+        events = {"t_events": list(log.times), "y_events": list(log.states)}
     return Result(
-        t=times, y=ys, sol=interpolant, t_events=None, y_events=None, nfev=state.nfev, njev=state.njev, nlu=state.nlu,
-        status=xp.where(failed, -1, 0), success=~failed,
+        t=times, y=ys, sol=interpolant, **events, nfev=state.nfev, njev=state.njev, nlu=state.nlu,
+        status=xp.where(failed, -1, xp.where(state.status == TERMINATED, 1, 0)), success=~failed,
     )  # fmt: skip
 
 
@@ -299,7 +335,7 @@ def odeint(
     settings = _settings("odeint", settings | {"checkpoint": checkpoint, "adjoint": adjoint})
     times = real_floats(t)
     solver = METHODS["DOP853"]
-    start, y, problem = _problem("odeint", slope, (times[0], times[-1]), xp.ravel(y0), None, solver, settings)
+    start, y, problem = _problem("odeint", slope, (times[0], times[-1]), xp.ravel(y0), (), solver, settings)
     _check_times("odeint", times, start, problem, strict=False)
     run = _Run(solver, problem, settings["first_step"], checkpoint)
     return run.result_at(start, y, times, adjoint == "continuous").y.T

@@ -14,7 +14,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.numpy.arrays.fallthrough import refuse
-from anyshape.numpy.operands.promotion import is_traced
+from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_integrate
 from anyshape.tracing.pytrees import check_callable
@@ -96,10 +96,14 @@ def quad(
         if value is not None and value is not False:
             raise refuse(f"scipy.integrate.quad with {option}")
     args = args if isinstance(args, tuple) else (args,)
-    function = lambda x: func(x, *args)
+    function = lambda x: real_floats(func(x, *args)).reshape(())
+    return _with_ends(function, a, b, lambda a, b: _adaptive(function, a, b, epsabs, epsrel, limit, xp.abs))
+
+
+def _with_ends(function: Function, a: Any, b: Any, rule: Function) -> tuple[Any, Any]:
+    """Return what `rule(a, b)` gives for fixed limits, with the derivatives by these."""
     ends = [real_floats(end) if is_traced(end) else end for end in (a, b)]
-    low, high = map(stop_gradient, ends)
-    value, error = _adaptive(function, low, high, epsabs, epsrel, limit)
+    value, error = rule(*map(stop_gradient, ends))
     for end, other, sign in zip(ends, ends[::-1], (-1, 1), strict=True):
         if is_traced(end):
             check(xp.isfinite(end), "quad: write an infinite limit as np.inf in the traced function")
@@ -114,14 +118,63 @@ def _moved_end(function: Function, end: Any, other: Any) -> Any:
     """
     fixed = stop_gradient(end)
     length = end - fixed
-    value = stop_gradient(xp.asarray(function(fixed), np.float64))
+    value = stop_gradient(_floats(function(fixed)))
     is_finite = xp.isfinite(value)
+    are_finite = xp.all(is_finite)
     points, weights = np.polynomial.legendre.leggauss(5)
     inside = fixed + xp.clip(stop_gradient(xp.asarray(other)) - fixed, -1.0, 1.0) / 2
-    y = vmap(function)(xp.where(is_finite, fixed + length * (points + 1) / 2, inside))
-    regular = xp.where(is_finite, length * xp.sum(weights / 2 * real_floats(y)), 0.0)
-    steep = xp.where(value < 0, -1.0, 1.0) * xp.sqrt(xp.where(is_finite, 1.0, length))
+    y = vmap(function)(xp.where(are_finite, fixed + length * (points + 1) / 2, inside))
+    near = length * xp.where(is_finite, value, 0.0)
+    regular = xp.where(are_finite, length * xp.tensordot(weights / 2, _floats(y), 1), near)
+    steep = xp.where(xp.real(value) < 0, -1.0, 1.0) * xp.sqrt(xp.where(are_finite, 1.0, length))
     return xp.where(is_finite, regular, steep)
+
+
+def _floats(x: Any) -> Any:
+    """Return numbers in double precision."""
+    array = xp.asarray(x)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+_NORMS: dict[str, Function] = {
+    "2": lambda x: xp.sqrt(xp.sum(xp.abs(x) ** 2)),
+    "max": lambda x: xp.max(xp.abs(x), initial=0.0),
+}
+
+
+def quad_vec(
+    f: Function,
+    a: Any,
+    b: Any,
+    epsabs: Any = 1e-200,
+    epsrel: Any = 1e-8,
+    norm: str = "2",
+    cache_size: Any = 100e6,
+    limit: int | None = None,
+    workers: Any = 1,
+    points: Any = None,
+    quadrature: Any = None,
+    full_output: bool = False,
+    *,
+    args: Any = (),
+) -> tuple[Any, Any]:
+    """Return the integral from a to b of a function of a number that gives an array, and an estimate of the error.
+
+    - Intervals are halved as in `quad`, for the `norm` "2" or "max" of the array. `limit` is 200 inside of a trace.
+    - Derivatives are as in `quad`. `points`, `full_output` and a `quadrature` but "gk21" are refused there.
+    """
+    if active() is None:
+        count = 10000 if limit is None else limit
+        rest = workers, points, quadrature, full_output
+        return scipy_integrate.quad_vec(f, a, b, epsabs, epsrel, norm, cache_size, count, *rest, args=args)
+    check_callable("quad_vec", f)
+    if points is not None or full_output or quadrature not in (None, "gk21"):
+        raise refuse("scipy.integrate.quad_vec with points, full_output or another quadrature")
+    size = _NORMS[choice_of("quad_vec", "norm", norm, tuple(_NORMS))]
+    further = args if isinstance(args, tuple) else (args,)
+    function = lambda x: _floats(f(x, *further))
+    count = 200 if limit is None else limit
+    return _with_ends(function, a, b, lambda a, b: _adaptive(function, a, b, epsabs, epsrel, count, size))
 
 
 # -- adaptive rules ----------------------------------------------------------------------------------------------
@@ -145,21 +198,23 @@ def _transformed(function: Function, a: Any, b: Any) -> tuple[Function, float, f
     return lambda u: function(half * u * (3 - u * u) / 2 + middle) * 1.5 * half * (1 - u * u), -1.0, 1.0
 
 
-def _adaptive(function: Function, a: Any, b: Any, epsabs: Any, epsrel: Any, limit: int) -> tuple[Any, Any]:
+def _adaptive(
+    function: Function, a: Any, b: Any, epsabs: Any, epsrel: Any, limit: int, size: Function
+) -> tuple[Any, Any]:
     """Halve intervals until the errors are small; return the integral and the sum of the errors.
 
-    The choice of intervals has no derivative.
+    `size` is the norm of values. The choice of intervals has no derivative.
     """
     integrand, low, high = _transformed(function, a, b)
     points = vmap(integrand)
 
     def on_interval(left: Any, right: Any) -> tuple[Any, Any]:
-        return _gauss_kronrod(points, left, right)
+        return _gauss_kronrod(points, left, right, size)
 
     def unfinished(state: Any) -> Any:
         _, _, values, errors, count = state
         total = xp.sum(errors)
-        wanted = xp.maximum(epsabs, epsrel * xp.abs(xp.sum(values)))
+        wanted = xp.maximum(epsabs, epsrel * size(xp.sum(values, axis=0)))
         return stop_gradient((count < limit) & (total > wanted))
 
     def halve(state: Any) -> Any:
@@ -174,21 +229,23 @@ def _adaptive(function: Function, a: Any, b: Any, epsabs: Any, epsrel: Any, limi
 
     value, error = on_interval(np.float64(low), np.float64(high))
     first = np.arange(limit) == 0
-    start = (np.where(first, low, 0.0), np.where(first, high, 0.0), xp.where(first, value, 0.0))
+    values = xp.where(xp.reshape(first, (limit, *[1] * value.ndim)), value, 0.0)
+    start = (np.where(first, low, 0.0), np.where(first, high, 0.0), values)
     *_, values, errors, _ = while_loop(unfinished, halve, (*start, xp.where(first, error, 0.0), 1))
-    return xp.sum(values), xp.sum(errors)
+    return xp.sum(values, axis=0), xp.sum(errors)
 
 
-def _gauss_kronrod(points: Function, left: Any, right: Any) -> tuple[Any, Any]:
+def _gauss_kronrod(points: Function, left: Any, right: Any, size: Function) -> tuple[Any, Any]:
     """Return the integral between two points by the rule of 21 points, and QUADPACK's estimate of its error."""
     half, middle = (right - left) / 2, (left + right) / 2
-    y = xp.asarray(points(middle + half * NODES), np.float64)
-    value = half * xp.sum(KRONROD_WEIGHTS * y)
+    y = _floats(points(middle + half * NODES))
+    total = lambda weights, y: xp.tensordot(weights, y, 1)
+    value = half * total(KRONROD_WEIGHTS, y)
     fixed, width = stop_gradient(y), xp.abs(half)
-    mean = xp.sum(KRONROD_WEIGHTS * fixed) / 2
-    difference = width * xp.abs(xp.sum((KRONROD_WEIGHTS - GAUSS_WEIGHTS) * fixed))
-    deviation = width * xp.sum(KRONROD_WEIGHTS * xp.abs(fixed - mean))
+    mean = total(KRONROD_WEIGHTS, fixed) / 2
+    difference = width * size(total(KRONROD_WEIGHTS - GAUSS_WEIGHTS, fixed))
+    deviation = width * size(total(KRONROD_WEIGHTS, xp.abs(fixed - mean)))
     ratio = difference / xp.where(deviation == 0, 1.0, deviation)
     error = xp.where(deviation == 0, difference, deviation * xp.minimum(1.0, (200 * ratio) ** 1.5))
-    rounding = 50 * np.finfo(np.float64).eps * width * xp.sum(KRONROD_WEIGHTS * xp.abs(fixed))
+    rounding = 50 * np.finfo(np.float64).eps * width * size(total(KRONROD_WEIGHTS, xp.abs(fixed)))
     return value, xp.maximum(error, rounding)

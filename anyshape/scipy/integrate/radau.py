@@ -108,10 +108,15 @@ def _factored(jacobian: Any, h: Any) -> Factors:
     """Return the factors of the Newton iteration for a step size."""
     one = xp.eye(jacobian.shape[0])
     matrices = REAL / h * one - jacobian, COMPLEX / h * one - jacobian
-    return Factors(*[(m, *lu_factor(m)) for m in matrices])
+    return Factors(*map(factored, matrices))
 
 
-def _solved(factors: tuple[Any, Any, Any], b: Any) -> Any:
+def factored(matrix: Any) -> tuple[Any, Any, Any]:
+    """Return a matrix with its LU factors."""
+    return (matrix, *lu_factor(matrix))
+
+
+def solved_by(factors: tuple[Any, Any, Any], b: Any) -> Any:
     """Solve for a vector."""
     return lu_solve(*factors, b[:, None])[:, 0]
 
@@ -128,9 +133,9 @@ class Radau:
         free, fixed = p.detached(), tuple(map(stop_gradient, (t, y, f)))
         size = first_step(free, fixed[0], fixed[1], fixed[2], 3) if size is None else size
         size = stop_gradient(xp.asarray(size, np.float64))
-        jacobian = _jacobian(free, fixed[0], fixed[1])
+        jacobian = jacobian_of(free, fixed[0], fixed[1])
         one = xp.eye(y.shape[0])
-        factors = Factors(*[(m, *lu_factor(m)) for m in (one, one.astype(np.complex128))])  # to be replaced
+        factors = Factors(*map(factored, (one, one.astype(np.complex128))))  # to be replaced
         flags = (factors, np.False_, np.False_, np.False_)
         control = Control(size, size, size, np.float64(1), np.False_, jacobian, np.True_, *flags)
         stages = xp.zeros((3, y.shape[0]))
@@ -179,7 +184,7 @@ class Radau:
         refreshed = ~o.converged & ~c.is_current & ~o.failed
         change = self._factor(c, o, recomputed)
         at = o.t + xp.where(o.accepted, o.h, 0.0), xp.where(o.accepted, o.y_new, o.y)
-        jacobian = cond(recomputed | refreshed, lambda: _jacobian(p.detached(), *at), lambda: c.jacobian)
+        jacobian = cond(recomputed | refreshed, lambda: jacobian_of(p.detached(), *at), lambda: c.jacobian)
         control = Control(
             size=xp.where(o.failed | refreshed, o.size, c.size * change),
             proposed=xp.where(o.accepted, c.size * change, c.proposed),
@@ -201,7 +206,7 @@ class Radau:
         def residual(z: Any) -> Any:
             return z - h * (COUPLING @ _slopes(p, t, y, h, z))
 
-        z = custom_root(residual, values[2], lambda f, guess: guess, _solve_densely)
+        z = custom_root(residual, values[2], lambda f, guess: guess, solve_densely)
         return y + z[2], p.slope(t + h, y + z[2]), z
 
     def _guess(self, s: State, times: Any) -> Any:
@@ -217,10 +222,10 @@ class Radau:
         t, y, f, h = inputs
         combined = ERROR @ z / xp.where(h == 0, 1.0, h)
         scale = p.atol + xp.maximum(xp.abs(y), xp.abs(y_new)) * p.rtol
-        first = _solved(factors.real, f + combined)
+        first = solved_by(factors.real, f + combined)
         size = xp.where(h == 0, 0.0, norm(first / scale))
         again = rejected & (size > 1)
-        second = cond(again, lambda: _solved(factors.real, p.slope(t, y + first) + combined), lambda: first)
+        second = cond(again, lambda: solved_by(factors.real, p.slope(t, y + first) + combined), lambda: first)
         return xp.where(again, norm(second / scale), size), xp.where(again, 1, 0)
 
     def _factor(self, c: Control, o: _Outcome, recomputed: Any) -> Any:
@@ -246,7 +251,7 @@ class Radau:
         return sum(rows[i] * x ** (i + 1) for i in range(3))
 
 
-def _jacobian(p: Problem, t: Any, y: Any) -> Any:
+def jacobian_of(p: Problem, t: Any, y: Any) -> Any:
     """Return the Jacobian by y: the user's, or the exact one."""
     if p.jacobian is None:
         return jacfwd(lambda y: p.slope(t, y))(y)
@@ -259,10 +264,10 @@ def _slopes(p: Problem, t: Any, y: Any, h: Any, z: Any) -> Any:
     return xp.stack([p.slope(t + c * h, y + z[i]) for i, c in enumerate(NODES)])
 
 
-def _solve_densely(linear: Any, right: Any) -> Any:
-    """Solve linear equations of the stages by their matrix."""
+def solve_densely(linear: Any, right: Any) -> Any:
+    """Solve linear equations of an array by their matrix."""
     shape = right.shape
-    count = shape[0] * shape[1]
+    count = right.size
     columns = vmap(linear)(xp.reshape(xp.eye(count), (count, *shape)))
     return xp.reshape(xp.linalg.solve(xp.reshape(columns, (count, count)).T, xp.reshape(right, (count,))), shape)
 
@@ -277,11 +282,11 @@ def _newton(p: Problem, t: Any, y: Any, h: Any, guess: Any, scale: Any, factors:
         slopes = _slopes(p, t, y, h, z)
         is_finite = xp.all(xp.isfinite(slopes))
         turned = TO_EIGEN @ slopes
-        real = _solved(factors.real, turned[0] - REAL * inverse * w[0])
+        real = solved_by(factors.real, turned[0] - REAL * inverse * w[0])
         pair = (turned[1] - COMPLEX.real * inverse * w[1] + COMPLEX.imag * inverse * w[2]) + 1j * (
             turned[2] - COMPLEX.real * inverse * w[2] - COMPLEX.imag * inverse * w[1]
         )
-        both = _solved(factors.complex, pair)
+        both = solved_by(factors.complex, pair)
         moved = xp.stack([real, xp.real(both), xp.imag(both)])
         size = xp.sqrt(xp.mean(xp.stack([norm(row / scale) ** 2 for row in moved])))
         has_rate = k > 0
