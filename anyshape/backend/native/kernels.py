@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 import os
 import queue
 import threading
@@ -17,12 +18,31 @@ from typing import Any
 
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource
 from anyshape.backend.native.c_source import KernelText, kernel_text
-from anyshape.backend.native.launch import LAUNCH_NAMES, launcher_source
+from anyshape.backend.native.launch import LAUNCH_NAMES, launcher_source, limited
 from anyshape.backend.native.self_test import disagreement
 from anyshape.backend.native.statements import NotExpressible, statements_of
-from anyshape.backend.native.toolchain import BuildError, build
+from anyshape.backend.native.tier_times import most_elements
+from anyshape.backend.native.toolchain import BuildError, CompileError, build
 
 _LOG = logging.getLogger("anyshape.kernels")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Group:
+    """Group whose kernel is written: the name, the writer of its tiles, the text, and the source of the launcher."""
+
+    name: str
+    writer: GroupSource
+    kernel: KernelText
+    source: str
+
+    def launcher(self, function: Any, namespace: dict[str, Any], most: float = math.inf) -> Callable[..., Any]:
+        """Return the function that calls the kernel, for up to `most` elements."""
+        source = limited(self.source, self.writer, most)
+        scope = {**namespace, **TILE_NAMES, **LAUNCH_NAMES, f"{self.name}_kernel": function}
+        exec(compile(source, f"<anyshape kernel {self.name}>", "exec"), scope)
+        launcher: Callable[..., Any] = scope[self.name]
+        return launcher
 
 
 @dataclass(eq=False)
@@ -35,7 +55,7 @@ class PlanKernels:
 
     mode: str
     states: dict[str, str] = field(default_factory=dict)
-    _groups: list[tuple[str, GroupSource, KernelText, str]] = field(default_factory=list)
+    _groups: list[_Group] = field(default_factory=list)
 
     def add(self, name: str, writer: GroupSource) -> bool:
         """Write the kernel of a group under a name. Return False if no kernel can compute the group."""
@@ -44,7 +64,7 @@ class PlanKernels:
         except NotExpressible as reason:
             self.states[name] = f"NumPy: {reason}"
             return False
-        self._groups.append((name, writer, kernel, launcher_source(name, writer, kernel)))
+        self._groups.append(_Group(name, writer, kernel, launcher_source(name, writer, kernel)))
         self.states[name] = "waiting"
         return True
 
@@ -61,46 +81,46 @@ class PlanKernels:
         try:
             library = loaded(self.text("kernel"))
         except (BuildError, OSError) as error:
-            self.states |= {name: f"NumPy: {error}" for name, *_ in self._groups}
-            _LOG.debug("kernels: %s", error)
-            return
-        self.install(library, "kernel", namespace)
+            if isinstance(error, (CompileError, OSError)) and len(self._groups) > 1:
+                for group in self._groups:
+                    PlanKernels(self.mode, self.states, [group])._build(namespace)
+            else:
+                self.states.update({group.name: f"NumPy: {error}" for group in self._groups})
+                _LOG.debug("kernels: %s", error)
+        else:
+            self.install(library, "kernel", namespace)
 
     def text(self, prefix: str) -> str:
         """Return the text of all kernels in C, whose names begin with a prefix."""
-        return "\n".join(
-            [kernel.text.replace("@name@", f"{prefix}_{i}") for i, (_, _, kernel, _) in enumerate(self._groups)]
-        )
+        return "\n".join([group.kernel.text.replace("@name@", f"{prefix}_{i}") for i, group in enumerate(self._groups)])
 
     def install(self, library: ctypes.CDLL, prefix: str, namespace: dict[str, Any]) -> None:
         """Put the kernels of a library into the scope of the plan's function."""
-        for i, (name, writer, kernel, source) in enumerate(self._groups):
-            function = getattr(library, f"{prefix}_{i}")
-            function.restype = ctypes.c_int64
-            function.argtypes = [ctypes.c_int64] * 3 + [ctypes.py_object] + [ctypes.c_int64] * len(kernel.sizes)
-            self.states[name] = self._install(name, writer, source, function, namespace)
+        for i in range(len(self._groups)):
+            self._install(self._groups[i], getattr(library, f"{prefix}_{i}"), namespace)
 
-    def _install(self, name: str, writer: GroupSource, source: str, function: Any, namespace: dict[str, Any]) -> str:
-        """Test a kernel, put it in place, and return its state."""
-        scope = {**namespace, **TILE_NAMES, **LAUNCH_NAMES, f"{name}_kernel": function}
-        exec(compile(source, f"<anyshape kernel {name}>", "exec"), scope)
-        launcher: Callable[..., Any] = scope[name]
-        wrong = disagreement(writer.group, writer, launcher)
+    def _install(self, group: _Group, function: Any, namespace: dict[str, Any]) -> None:
+        """Test a kernel, time it, put it in place, and record its state."""
+        function.restype = ctypes.c_int64
+        function.argtypes = [ctypes.c_int64] * 3 + [ctypes.py_object] + [ctypes.c_int64] * len(group.kernel.sizes)
+        launcher, steps = group.launcher(function, namespace), group.writer.group
+        wrong = disagreement(steps, group.writer, launcher)
         if wrong:
-            _LOG.log(logging.WARNING if "differs" in wrong else logging.DEBUG, "kernel %s is not used: %s", name, wrong)
-            return f"NumPy: {wrong}"
-        namespace[name] = launcher
-        return "compiled"
+            level = logging.WARNING if "differs" in wrong else logging.DEBUG
+            _LOG.log(level, "kernel %s is not used: %s", group.name, wrong)
+            self.states[group.name] = f"NumPy: {wrong}"
+            return
+        most = most_elements(steps, group.writer, launcher)
+        if not most:
+            self.states[group.name] = "NumPy: it is faster"
+            return
+        namespace[group.name] = launcher if most == math.inf else group.launcher(function, namespace, most)
+        self.states[group.name] = "compiled" if most == math.inf else f"compiled for up to {most} elements"
 
 
 def loaded(text: str) -> ctypes.CDLL:
-    """Return the library of a text. A damaged object is built again."""
-    path = build(text)
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError:
-        path.unlink(missing_ok=True)
-        return ctypes.CDLL(str(build(text)))
+    """Return the library of a text."""
+    return ctypes.CDLL(str(build(text)))
 
 
 class _Builds:

@@ -7,6 +7,7 @@ call: the kernel declined the arrays, or set a flag that NumPy would warn of or 
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -27,26 +28,34 @@ Kernel = Callable[..., int]
 
 
 def launcher_source(name: str, writer: GroupSource, kernel: KernelText) -> str:
-    """Return the source of the function that calls a kernel, which its scope has as `{name}_kernel`."""
+    """Return the source of the function that calls a kernel, which its scope has as `{name}_kernel`.
+
+    `@limit@` stands where `limited` adds a condition.
+    """
     sizes = "".join([f"{writer.local_size(size)}, " for size in kernel.sizes])
     results = [naming.whole_result(slot) for slot in kernel.writes]
     partials = [naming.partial_results(slot) for slot in kernel.totals]
-    most = "" if writer.threads is None else f", {writer.threads}"
+    threads = "" if writer.threads is None else f", {writer.threads}"
     lines = [
-        "if not n: return None",
+        "if not n@limit@: return None",
         *[line for slot in writer.written for line in writer.result_lines(slot)],
         _parts_line(writer),
         *[_partial_line(writer, slot) for slot in kernel.totals],
         *_number_lines(writer, kernel),
         f"arrays = {', '.join(['_ndarray', *kernel.reads, *results, *partials])},",
         f"if parts == 1: status = {name}_kernel(0, n, 0, arrays, {sizes})",
-        f"else: status = _run_parts({name}_kernel, n, parts, arrays, ({sizes}){most})",
+        f"else: status = _run_parts({name}_kernel, n, parts, arrays, ({sizes}){threads})",
         "if status and _declines(status): return None",
         *[_combined_line(writer, slot) for slot in kernel.totals],
         f"return {', '.join(map(naming.whole_result, writer.group.escaping))},",
     ]
     arguments = ", ".join(["n", *writer.read, *writer.sizes])
     return "\n".join([f"def {name}({arguments}):", *[f"    {line}" for line in lines], ""])
+
+
+def limited(source: str, writer: GroupSource, most: float) -> str:
+    """Return the source of a function that leaves calls to NumPy with more than `most` elements of the widest value."""
+    return source.replace("@limit@", "" if most == math.inf else f" or n * {writer.row} > {most}")
 
 
 def _number_lines(writer: GroupSource, kernel: KernelText) -> list[str]:

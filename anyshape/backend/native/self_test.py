@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,14 +33,13 @@ def disagreement(group: Group, writer: GroupSource, launcher: Callable[..., Any]
     """Return how the results of a kernel differ from NumPy's, "" if they do not."""
     tested, single = 0, any(m.dtype.char == "f" for step in group.steps for m in (*step.metas, *step.results))
     for sizes, positive in itertools.product(_assignments(group, writer), (False, True)):
-        arrays = _operand_arrays(group, sizes, positive)
+        arrays = operand_arrays(group, sizes, positive)
         with np.errstate(all="ignore"):
             try:
                 expected = _by_numpy(group, arrays, sizes)
             except (ValueError, IndexError, OverflowError):
                 continue  # sizes that the plan's conditions exclude, or elements that NumPy refuses
-            passed = [_value(group.rows, sizes), *[arrays[s] for s in writer.read], *_size_values(writer, sizes)]
-            results = launcher(*passed)
+            results = launcher(*arguments_of(writer, arrays, sizes))
         if results is None:
             continue
         tested += 1
@@ -52,18 +51,22 @@ def disagreement(group: Group, writer: GroupSource, launcher: Callable[..., Any]
 
 def _assignments(group: Group, writer: GroupSource) -> Iterator[Mapping[DimVar, int]]:
     """Yield values of the variables at which no size is negative, and small ones for rows of many elements."""
-    sizes = [group.rows, *writer.size_of_local.values(), *_sizes(group)]
-    symbols = list(dict.fromkeys([v for size in sizes for v in variables(size)]))
+    symbols = symbols_of(group, writer)
     for first, step in _TRIALS:
         values = {symbol: min(first + step * i, 60 if i else first) for i, symbol in enumerate(symbols)}
-        if _are_possible(sizes, values) and _rows_agree(group, values):
+        if are_possible(group, writer, values):
             yield values
 
 
-def _are_possible(sizes: Sequence[Size], values: Mapping[DimVar, int]) -> bool:
-    """Return whether sizes exist at these values of variables, and none is negative."""
+def symbols_of(group: Group, writer: GroupSource) -> list[DimVar]:
+    """Return the variables of the sizes of a group, that of the rows first."""
+    return list(dict.fromkeys([v for size in _all_sizes(group, writer) for v in variables(size)]))
+
+
+def are_possible(group: Group, writer: GroupSource, sizes: Mapping[DimVar, int]) -> bool:
+    """Return whether all sizes exist at these values of variables, none is negative, and the rows agree."""
     try:
-        return all(_value(size, values) >= 0 for size in sizes)
+        return all(size_value(size, sizes) >= 0 for size in _all_sizes(group, writer)) and _rows_agree(group, sizes)
     except (AnyshapeError, ZeroDivisionError):
         return False
 
@@ -72,25 +75,28 @@ def _rows_agree(group: Group, sizes: Mapping[DimVar, int]) -> bool:
     """Return whether operands with the parallel axis have its size: the plan has proved other names of it equal."""
     pairs = zip(group.steps, group.parallel_operands, strict=True)
     rowed = [meta for step, flags in pairs for meta, flag in zip(step.metas, flags, strict=True) if flag]
-    return all(_shape(meta, sizes)[0] == _value(group.rows, sizes) for meta in rowed)
+    return all(shape_of(meta, sizes)[0] == size_value(group.rows, sizes) for meta in rowed)
 
 
-def _sizes(group: Group) -> list[Size]:
-    """Return the sizes of the operands and results of a group."""
+def _all_sizes(group: Group, writer: GroupSource) -> list[Size]:
+    """Return the sizes of the rows, of the arguments, and of the operands and results of a group."""
     metas = [m for step in group.steps for m in (*step.metas, *step.results)]
-    return list(dict.fromkeys([size for meta in metas for size in meta.sizes or ()]))
+    sizes = [group.rows, *writer.size_of_local.values(), *[size for meta in metas for size in meta.sizes or ()]]
+    return list(dict.fromkeys(sizes))
 
 
-def _value(size: Size, sizes: Mapping[DimVar, int]) -> int:
+def size_value(size: Size, sizes: Mapping[DimVar, int]) -> int:
     return evaluate(size, lambda leaf: sizes[leaf])  # type: ignore[index]
 
 
-def _shape(meta: TensorMeta, sizes: Mapping[DimVar, int]) -> tuple[int, ...]:
-    return tuple([_value(size, sizes) for size in meta.sizes or ()])
+def shape_of(meta: TensorMeta, sizes: Mapping[DimVar, int]) -> tuple[int, ...]:
+    return tuple([size_value(size, sizes) for size in meta.sizes or ()])
 
 
-def _size_values(writer: GroupSource, sizes: Mapping[DimVar, int]) -> list[int]:
-    return [_value(writer.size_of_local[local], sizes) for local in writer.sizes]
+def arguments_of(writer: GroupSource, arrays: Mapping[str, np.ndarray], sizes: Mapping[DimVar, int]) -> list[Any]:
+    """Return the arguments of the function of a group."""
+    locals_ = [size_value(writer.size_of_local[local], sizes) for local in writer.sizes]
+    return [size_value(writer.group.rows, sizes), *[arrays[s] for s in writer.read], *locals_]
 
 
 def _operands(group: Group) -> dict[str, TensorMeta]:
@@ -99,7 +105,7 @@ def _operands(group: Group) -> dict[str, TensorMeta]:
     return {slot: meta for slot, meta in pairs if isinstance(slot, str) and slot not in made}
 
 
-def _operand_arrays(group: Group, sizes: Mapping[DimVar, int], positive: bool) -> dict[str, np.ndarray]:
+def operand_arrays(group: Group, sizes: Mapping[DimVar, int], positive: bool) -> dict[str, np.ndarray]:
     """Return operands with random elements; positive ones are in the domain of most functions, and divide."""
     rng = np.random.default_rng(0)
     arrays = {slot: _random(rng, meta, sizes, positive) for slot, meta in _operands(group).items()}
@@ -124,7 +130,7 @@ def _put_bits(step: Step, arrays: dict[str, np.ndarray], rng: np.random.Generato
 def _random(
     rng: np.random.Generator, meta: TensorMeta, sizes: Mapping[DimVar, int], positive: bool = False
 ) -> np.ndarray:
-    shape = _shape(meta, sizes)
+    shape = shape_of(meta, sizes)
     if meta.dtype.kind == "f":
         return (rng.uniform(0.1, 0.9, shape) if positive else rng.normal(size=shape)).astype(meta.dtype)
     if meta.dtype.kind == "b":
@@ -136,20 +142,20 @@ def _random(
 def _by_numpy(group: Group, arrays: Mapping[str, np.ndarray], sizes: Mapping[DimVar, int]) -> dict[str, Any]:
     """Return the results of the steps, one by one."""
     values: dict[str, Any] = dict(arrays)
-    resolve = lambda param: _resolved(param, sizes)
+    resolve = lambda param: resolved(param, sizes)
     for step in group.steps:
         operands = [s.array() if isinstance(s, Literal) else values[s] for s in step.inputs]
         params = {name: resolve(param) for name, param in step.params}
         result = values[step.outputs[0]] = KERNELS[step.op].run(*operands, **params)
-        if np.shape(result) != _shape(step.results[0], sizes):
+        if np.shape(result) != shape_of(step.results[0], sizes):
             raise ValueError("sizes that broadcast otherwise than the plan does")
     return values
 
 
-def _resolved(param: Any, sizes: Mapping[DimVar, int]) -> Any:
+def resolved(param: Any, sizes: Mapping[DimVar, int]) -> Any:
     if isinstance(param, DimExpr):
-        return _value(param, sizes)
-    return tuple([_resolved(p, sizes) for p in param]) if isinstance(param, tuple) else param
+        return size_value(param, sizes)
+    return tuple([resolved(p, sizes) for p in param]) if isinstance(param, tuple) else param
 
 
 def _agree(result: Any, expected: Any, single: bool) -> bool:

@@ -1,7 +1,8 @@
 """Find the C compiler, and build shared objects with it, once for each text.
 
-Objects stand in a private folder, named by a hash of all that decides their bytes. They are written apart and renamed,
-so processes that race leave one of them whole. Nothing is loaded from a folder that others may write to.
+Objects stand in a private folder, named by a hash of all that decides their bytes, and by a hash of these. They are
+written apart and renamed, so processes that race leave whole ones. A damaged object is removed, and built again.
+Nothing is loaded from a folder that others may write to.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ _CANDIDATES = ("cc", "gcc", "clang")
 
 class BuildError(Exception):
     """Failure to build a shared object; the text says why."""
+
+
+class CompileError(BuildError):
+    """Text that the compiler refuses, or takes too long for."""
 
 
 @functools.cache
@@ -83,15 +88,30 @@ def build(text: str) -> Path:
         raise BuildError("there is no C compiler; pip install 'anyshape[compile]' brings one")
     key = hashlib.sha256("\n".join([_identity(), headers(), text]).encode()).hexdigest()[:32]
     folder = cache_folder()
-    target = folder / f"{key}.so"
-    if not target.exists():
-        _compile("\n".join([headers(), text]), target)
+    target = _whole_object(folder, key) or _compile("\n".join([headers(), text]), folder, key)
     _check_owned(target)
     return target
 
 
-def _compile(text: str, target: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+def _whole_object(folder: Path, key: str) -> Path | None:
+    """Return an object of a key that has all its bytes, and remove others."""
+    for name in sorted(os.listdir(folder)):
+        path = folder / name
+        if name.startswith(key):
+            _check_owned(path)
+            if path.name == _object_name(key, path.read_bytes()):
+                return path
+            path.unlink(missing_ok=True)
+    return None
+
+
+def _object_name(key: str, content: bytes) -> str:
+    return f"{key}-{hashlib.sha256(content).hexdigest()[:16]}.so"
+
+
+def _compile(text: str, folder: Path, key: str) -> Path:
+    """Compile a text, and return the object."""
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
         source, result = Path(scratch, "kernels.c"), Path(scratch, "kernels.so")
         source.write_text(text, encoding="utf-8")
         command = [*compiler(), *FLAGS, "-o", str(result), str(source), "-lm"]
@@ -100,11 +120,13 @@ def _compile(text: str, target: Path) -> None:
                 command, capture_output=True, text=True, timeout=SECONDS, check=True, stdin=subprocess.DEVNULL
             )
         except subprocess.CalledProcessError as error:
-            raise BuildError(f"{command[0]} failed: {error.stderr.strip()[:2000]}") from error
+            raise CompileError(f"{command[0]} failed: {error.stderr.strip()[:2000]}") from error
         except (OSError, subprocess.SubprocessError) as error:
             raise BuildError(f"{command[0]}: {error}") from error
         result.chmod(0o700)
+        target = folder / _object_name(key, result.read_bytes())
         os.replace(result, target)
+        return target
 
 
 def cache_folder() -> Path:

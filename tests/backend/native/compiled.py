@@ -1,14 +1,16 @@
 """Compile functions and groups for the tests of kernels."""
 
 import contextlib
+import math
 
 import numpy as np
 import pytest
 
 import anyshape
-from anyshape.backend.native import toolchain
+from anyshape.backend.native import tier_times, toolchain
 from anyshape.backend.native.kernels import PlanKernels, loaded
 
+tier_times.SLOWER = math.inf  # kernels are tested whether they pay or not
 needs_compiler = pytest.mark.skipif(not toolchain.compiler(), reason="no C compiler")
 
 

@@ -9,6 +9,7 @@ import pytest
 import anyshape
 import anyshape.numpy as np
 from anyshape.backend.native import kernels as native
+from anyshape.backend.native import tier_times
 from anyshape.errors import RunFloatingPointError
 from tests.backend.native.compiled import assert_bits, compiled, needs_compiler, states
 
@@ -293,6 +294,33 @@ def test_a_kernel_that_disagrees_with_numpy_is_not_used(monkeypatch, caplog):
     x = numpy.linspace(0, 1, 50)
     numpy.testing.assert_allclose(function(x), numpy.tanh(x) * 2 + x, rtol=1e-13)
     assert "differs from NumPy's" in states(function)[0]
+
+
+def test_a_kernel_that_is_slower_than_numpy_is_not_used(monkeypatch):
+    function, x = (lambda x: np.tanh(x) * 2 + x), numpy.linspace(0, 1, 50)
+    monkeypatch.setattr(tier_times, "SLOWER", 0.0)
+    ours = compiled(function)
+    numpy.testing.assert_allclose(ours(x), function(x), rtol=1e-13)
+    assert states(ours) == ["NumPy: it is faster"]
+    assert "NumPy: it is faster" in str(ours.explain())
+
+
+def test_a_kernel_serves_the_sizes_at_which_it_pays(monkeypatch):
+    """Larger arrays are left to NumPy; both have one element more than the kernel takes."""
+    slower = lambda group, writer, launcher, elements: elements > tier_times.FEW
+    monkeypatch.setattr(tier_times, "_is_slower", slower)
+    scopes, install = [], native.PlanKernels.install
+    monkeypatch.setattr(native.PlanKernels, "install", lambda *args: install(*args) or scopes.append(args[-1]))
+    ours = compiled(lambda x: np.tanh(x) * 2 + x)
+    x = numpy.linspace(0, 1, 4097)
+    ours(x)
+    (state,) = states(ours)
+    (name,) = [name for plan in ours.programs()[0].planner.kernels for name in plan.states]
+    assert state == "compiled for up to 4096 elements"
+    launcher = scopes[0][name]
+    assert launcher(4097, x) is None and launcher(4096, x[1:])[0].shape == (4096,)
+    for n in (4096, 4097):
+        numpy.testing.assert_allclose(ours(x[:n]), numpy.tanh(x[:n]) * 2 + x[:n], rtol=1e-13)
 
 
 def test_without_compile_nothing_is_built(monkeypatch):
