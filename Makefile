@@ -5,7 +5,7 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check lint types tests docs bench bench-peers wheel clean
+.PHONY: help demo test check lint types tests docs bench bench-docs bench-peers wheel clean
 
 help:
 	@echo "make demo    train the language model of the demo and draw its loss (about a minute)"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint | types | tests    one of the three"
 	@echo "make docs    the documentation site, in build/site"
 	@echo "make bench   the benchmarks, beside the limits they are held to"
+	@echo "make bench-docs   the same, and write their numbers into the pages"
 	@echo "make bench-peers   install what they are compared with: autograd, jax, torch, pytensor"
 	@echo "make wheel   build the wheel, and try it in an empty environment"
 	@echo "make clean   remove what the other targets made"
@@ -42,6 +43,11 @@ docs: $(READY)
 # One thread of linear algebra, so that times do not depend on who else runs.
 bench: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run
+
+# Measures all sections, stores the numbers in docs/measured.json, and writes the tables of the pages.
+bench-docs: $(READY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.tables benchmarks/results.json
 
 # What the benchmarks compare with, for the CPU, apart from what the project needs. What cannot be installed is left out.
 PEERS := autograd jax torch pytensor

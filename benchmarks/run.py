@@ -118,7 +118,17 @@ def machine(threads: int) -> dict[str, Any]:
     """Describe the machine, with the number of threads of each library."""
     versions = {"python": platform.python_version(), "numpy": np.__version__}
     where = {"machine": platform.machine(), "cpus": os.cpu_count(), "load": os.getloadavg()}
-    return {**where, "threads": threads, "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", threads), **versions}
+    when = {"date": time.strftime("%Y-%m-%d"), "processor": processor()}
+    blas = os.environ.get("OPENBLAS_NUM_THREADS", threads)
+    return {**where, **when, "threads": threads, "blas_threads": blas, **versions}
+
+
+def processor() -> str:
+    """Return the model of the processor, as Linux tells it; elsewhere its architecture."""
+    listed = Path("/proc/cpuinfo")
+    lines = listed.read_text().splitlines() if listed.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
@@ -156,16 +166,19 @@ def main(argv: list[str] | None = None) -> int:
     """Run, print, and write the JSON file."""
     options = parse(argv)
     effort = QUICK if options.quick else Effort()
-    results = []
+    results: list[Result] = []
+    entries: list[dict[str, Any]] = []
     for name in options.only:
         print(f"{name} ...", end="", flush=True)
         start = time.perf_counter()
-        results += SECTIONS[name].run(effort, **chosen(options, name))
+        measured = SECTIONS[name].run(effort, **chosen(options, name))
+        results += measured
+        entries += [{"section": name, **result.as_json()} for result in measured]
         print(f" {time.perf_counter() - start:.0f} s", flush=True)
     show(results)
     threads = options.threads or peers.cores()
     show_comparison(results, threads, quick=options.quick)
-    report = {"where": machine(threads), "results": [r.as_json() for r in results]}
+    report = {"where": {**machine(threads), "quick": options.quick}, "results": entries}
     options.json.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n")
     verdicts = [r.within_limit for r in results if r.within_limit is not None]
     drawn = f", picture: {options.picture}" if comparison.draw(results, options.picture) else ""

@@ -34,6 +34,7 @@ from benchmarks import (
     small,
     solving,
     speed,
+    tables,
     timing,
     worker,
     workloads,
@@ -452,3 +453,57 @@ def test_loops_agree_with_loops_by_hand():
     assert [r.value for r in results if r.name.strip() == "traces for 3 lengths"] == [1]
     assert [r.value for r in results if "rows computed" in r.name] == [1]
     assert results[-2].name == "checkpoint=32 at 10 steps: forward runs" and results[-2].value == 2
+
+
+# -- numbers in pages --------------------------------------------------------------------------------------------
+
+
+def a_report(quick=False, **more):
+    numbers = {
+        "numpy": {"version": "2", "first": 0.5, "steady": 2.0, "more": 1.0, "turns": [2.0, 4.0, 1.0]},
+        "anyshape": {"version": "1", "first": 0.75, "steady": 1.0, "more": 1.5e-3, "turns": [1.0, 1.0, 2.0]},
+        "compiled": {"version": "1", "turns": [], "failed": "no compiler"},
+        **more,
+    }
+    data = {"title": "a | b, n = 10", "libraries": numbers}
+    results = [
+        ("speed", timing.Result("a / by hand", 0.5, "x", 1.0, "", data)),
+        ("small", timing.Result("calls", 0.0124, "s", 0.01)),
+        ("small", timing.Result("  retraces", 1, "")),
+    ]
+    where = {"date": "2026-01-01", "processor": "P", "cpus": 2, "load": [0.5], "python": "3", "numpy": "2"}
+    listed = [{"section": name, **result.as_json()} for name, result in results]
+    return {"where": {**where, "quick": quick}, "results": json.loads(json.dumps(listed))}
+
+
+def test_pages_show_the_stored_numbers():
+    stored = tables.load()
+    for page in tables.DOCS.rglob("*.md"):
+        text = page.read_text()
+        assert tables.renewed(text, stored) == text, f"{page.name}: run python -m benchmarks.tables"
+
+
+def test_a_report_is_written_into_pages():
+    peer = {"version": "3", "first": 9.0, "steady": 4.0, "more": 8.0, "turns": [4.0, 4.0, 4.0]}
+    stored = tables.merged({"loops": {"results": []}}, a_report(jax=peer))
+    assert sorted(stored) == ["loops", "small", "speed"] and "turns" not in json.dumps(stored)
+    page = "".join(
+        f"<!-- measured: {name} -->\nold\n<!-- end -->\n" for name in ("steady", "new", "limits small", "machine speed")
+    )
+    assert tables.renewed(page, stored) == (
+        "<!-- measured: steady -->\n\n|  | by hand | anyshape | anyshape, kernels | jax |\n"
+        "| --- | ---: | ---: | ---: | ---: |\n"
+        "| a &#124; b, n = 10 | 2 s (1.00) | 1 s (0.50) | failed | 4 s (2.00) |\n\n<!-- end -->\n"
+        "<!-- measured: new -->\n\n|  | by hand | anyshape | anyshape, kernels | jax |\n"
+        "| --- | ---: | ---: | ---: | ---: |\n"
+        "| a &#124; b, n = 10 | 1 s | 1.5 ms | failed | 8 s |\n\n<!-- end -->\n"
+        "<!-- measured: limits small -->\n\n|  | measured | limit |\n| --- | ---: | ---: |\n"
+        "| calls | 12.4 ms | 10 ms, missed |\n| … retraces | 1 |  |\n\n<!-- end -->\n"
+        "<!-- measured: machine speed -->\n\n"
+        "Measured on 2026-01-01: P, 2 cores, load 0.5, Python 3, NumPy 2, jax 3.\n\n<!-- end -->\n"
+    )
+
+
+def test_a_quick_report_is_not_stored():
+    with pytest.raises(SystemExit, match="without --quick"):
+        tables.merged({}, a_report(quick=True))
