@@ -36,7 +36,7 @@ Section = Mapping[str, Any]
 
 
 def merged(stored: Mapping[str, Section], report: Mapping[str, Any]) -> dict[str, Section]:
-    """Return the stored sections with those of a report in place of theirs; a quick report is refused."""
+    """Return the stored sections, replaced by the sections of a report; a quick report is refused."""
     if report["where"].get("quick"):
         raise SystemExit("a quick run has no numbers for pages; run it without --quick")
     sections: dict[str, Section] = dict(stored)

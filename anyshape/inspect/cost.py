@@ -133,11 +133,16 @@ class ProgramCost:
 def cost(program: Any) -> ProgramCost:
     """Return the cost of a program or a graph."""
     graph: Graph = program if isinstance(program, Graph) else program.graph
-    nodes = tuple([_without_data(graph, _of_node(node)) for node in graph.nodes])
+    nodes = costs_of_nodes(graph)
     if isinstance(program, Graph):
         return ProgramCost(graph, nodes, total(nodes), peak(graph, [lower(graph)]))
     most = peak(graph, program.plans(), program.threads, program.shape_constant_bytes)
     return ProgramCost(graph, nodes, total(nodes), most, program if program.chooses_paths else None)
+
+
+def costs_of_nodes(graph: Graph) -> tuple[Cost, ...]:
+    """Return the cost of each node of a graph."""
+    return tuple([_without_data(graph, _of_node(node)) for node in graph.nodes])
 
 
 def peak(graph: Graph, plans: Iterable[Plan], threads: int | None = None, constants: Size = 0) -> ShapeExtent:

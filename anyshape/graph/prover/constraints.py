@@ -47,16 +47,18 @@ class SourceLine:
     """Line of the user's program, with the position in its code if that is known.
 
     The position gives the expression and its operands as written. Comparisons and pickles leave it out. `callers` are
-    the lines of the traced function and its callees that led here, innermost first. Comparisons leave them out.
+    the lines of the traced function and its callees that led here, innermost first, where a message names them. `path`
+    has the same lines, outermost first, for each line of a trace: drawings fold by calls. Comparisons leave both out.
     """
 
-    __slots__ = ("callers", "code", "file", "function", "line", "offset")
+    __slots__ = ("callers", "code", "file", "function", "line", "offset", "path")
     file: str
     line: int
     function: str
     code: CodeType | None
     offset: int
     callers: tuple[SourceLine, ...]
+    path: tuple[SourceLine, ...]
 
     def __init__(
         self,
@@ -66,13 +68,14 @@ class SourceLine:
         code: CodeType | None = None,
         offset: int = -1,
         callers: Sequence[SourceLine] = (),
+        path: tuple[SourceLine, ...] = (),
     ) -> None:
         self.file, self.line, self.function = file, line, function
-        self.code, self.offset, self.callers = code, offset, tuple(callers)
+        self.code, self.offset, self.callers, self.path = code, offset, tuple(callers), path
 
     def called_from(self, callers: Sequence[SourceLine]) -> SourceLine:
         """Return the line with these callers."""
-        return SourceLine(self.file, self.line, self.function, self.code, self.offset, callers)
+        return SourceLine(self.file, self.line, self.function, self.code, self.offset, callers, self.path)
 
     @property
     def trail(self) -> str:
@@ -104,7 +107,7 @@ class SourceLine:
         return hash((self.file, self.line, self.function))
 
     def __reduce__(self) -> Any:
-        return SourceLine, (self.file, self.line, self.function, None, -1, self.callers)
+        return SourceLine, (self.file, self.line, self.function, None, -1, self.callers, self.path)
 
     def __repr__(self) -> str:
         return f"SourceLine({self.file!r}, {self.line}, {self.function!r})"

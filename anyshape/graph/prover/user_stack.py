@@ -19,6 +19,7 @@ _LOG = logging.getLogger("anyshape.trace")
 REPEATS = 64  # of an expression, up to which nothing is said
 _FEW = 16  # evaluations of an expression before its callers are looked at
 _MANY = 1024  # evaluations of an expression from which on its callers are no longer looked at
+_DEEPEST = 200  # numbers of a path, two for each caller: a deep recursion is not walked to its end for each operation
 _NAMED: set[tuple[str, int]] = set()  # files and lines that were named in this process
 _ADVICE = "anyshape.scan or fori_loop makes trips that are alike one program, for any number of them"
 _PACKAGE = str(Path(__file__).resolve().parents[2])
@@ -75,9 +76,10 @@ def traced_frames(frame: FrameType | None) -> list[FrameType]:
     return frames
 
 
-def line_of(frame: FrameType) -> SourceLine:
+def line_of(frame: FrameType, path: tuple[SourceLine, ...] = ()) -> SourceLine:
     """Return the line that a frame of the user is at."""
-    return SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
+    code = frame.f_code
+    return SourceLine(code.co_filename, frame.f_lineno, code.co_name, code, frame.f_lasti, (), path)
 
 
 def is_user_frame(frame: FrameType) -> bool:
@@ -142,6 +144,7 @@ class RepeatedLines:
         self.by_callers: dict[tuple[int, ...], int] = {}
         self.callee: FrameType | None = None  # of the last operation
         self.known: dict[tuple[int, int], SourceLine] = {}  # by position; a line keeps its code alive, and so the id
+        self.paths: dict[tuple[int, ...], tuple[SourceLine, ...]] = {}  # by positions, which keep code alive too
         self.named: set[int] = set()  # functions with a line that was named: a loop has many lines
 
     def line(self) -> SourceLine | None:
@@ -149,8 +152,10 @@ class RepeatedLines:
         frame, callee = calling_frames(sys._getframe(3))  # behind the builder, which alone asks
         if frame is None:
             return None
-        key = id(frame.f_code), frame.f_lasti
-        where = self.known.get(key) or self._learn(key, frame)
+        key, path = (id(frame.f_code), frame.f_lasti), self._path(frame)
+        where = self.known.get(key)
+        if where is None or where.path is not path:
+            where = self._learn(key, frame, path)
         if callee is not self.callee:
             self.callee = callee
             count = self.counts[key] = self.counts.get(key, 0) + 1
@@ -167,10 +172,24 @@ class RepeatedLines:
         key = id(frame.f_code), frame.f_lasti
         return self.known.get(key) or self._learn(key, frame)
 
-    def _learn(self, key: tuple[int, int], frame: FrameType) -> SourceLine:
+    def _learn(self, key: tuple[int, int], frame: FrameType, path: tuple[SourceLine, ...] = ()) -> SourceLine:
         """Return the line that a frame is at, and keep it: a position is met again with each operation of it."""
-        where = self.known[key] = line_of(frame)
+        where = self.known[key] = line_of(frame, path)
         return where
+
+    def _path(self, frame: FrameType) -> tuple[SourceLine, ...]:
+        """Return the lines that called a frame, outermost first: the same tuple for the same positions."""
+        positions: list[int] = []
+        caller = frame.f_back
+        while caller is not None and caller.f_code not in _TRACERS and len(positions) < _DEEPEST:
+            positions += (id(caller.f_code), caller.f_lasti)
+            caller = caller.f_back
+        key = tuple(positions)
+        path = self.paths.get(key)
+        if path is None:
+            callers = traced_frames(frame)[1 : 1 + _DEEPEST // 2]
+            path = self.paths[key] = tuple([line_of(f) for f in reversed(callers) if is_user_frame(f)])
+        return path
 
     def forget_frame(self) -> None:
         """Let go of the last frame, which holds arrays of the user."""

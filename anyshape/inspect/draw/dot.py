@@ -40,7 +40,7 @@ def _box(box: Box) -> str:
     types = [f"{name}: {meta}" if name != box.title else str(meta) for name, meta in box.values]
     tips = [
         *[f"{k} = {v}" for k, v in box.params],
-        *box.subgraphs,
+        *map(str, box.bodies),
         *([] if box.where is None else [str(box.where), line_of(box.where)]),
     ]
     attributes = {

@@ -7,24 +7,28 @@ and the policy of the page forbids any other script.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from anyshape.graph.ir.graph import Graph
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.solvers.models import Assignment, candidates, nearest, truth
 from anyshape.graph.shapes.array_type import ShapeExtent, Unknown
 from anyshape.graph.sizes.expr import Call, DimVar, Size
 from anyshape.inspect.cost import Cost, range_of, variables_of
 from anyshape.inspect.draw.picture import Box, Picture, guarantee, line_of, picture, source_of, type_pieces
-from anyshape.inspect.draw.svg import Drawing, arrange, draw_svg
+from anyshape.inspect.draw.sheets import Drawing, Sheet
 from anyshape.ops.core.flop_counts import CeilLog2
 from anyshape.support.packages import html
 
 _PAGE = Path(__file__).resolve().parents[1] / "page"
+_SCRIPTS = ("formulas.js", "layout.js", "page.js")
 _COSTS = ("flops", "read", "written")
 _TRIED = 2000
 
@@ -32,28 +36,24 @@ _TRIED = 2000
 def to_html(program: Any) -> str:
     """Return the page of a program or a graph."""
     drawn = picture(program)
-    drawing = arrange(drawn)
+    drawing = Drawing(drawn)
     variables = variables_of(drawn.graph)
     start = start_sizes(drawn.graph, variables)
     data = {
-        "boxes": _boxes_data(drawing, variables),
+        **drawing_data(drawing, variables),
         "conditions": _conditions_data(drawn, variables),
         "sizes": [{"name": v.label, "lower": v.lower, "upper": v.upper} for v in variables],
-        "total": _cost_data(drawn.costs.total, variables),
-        "width": round(drawing.width, 1),
-        "height": round(drawing.height, 1),
+        "total": _cost_data(drawn.total, variables),
     }
-    script = (_PAGE / "page.js").read_text(encoding="utf-8")
+    script = "".join([(_PAGE / name).read_text(encoding="utf-8") for name in _SCRIPTS])
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template((_PAGE / "page.html").read_text(encoding="utf-8")).substitute(
         hash=f"sha256-{digest}",
         title=html.escape(drawn.name),
         summary=_summary(drawn),
         style=(_PAGE / "page.css").read_text(encoding="utf-8"),
-        svg=draw_svg(drawing),
         sizes=_sizes_table(drawn.graph, variables, start),
         total=_total_table(drawn),
-        costs=_costs_table(drawn),
         conditions=_conditions_list(drawn),
         data=_as_data(data),
         script=script,
@@ -109,43 +109,78 @@ def _cost_data(cost: Cost, variables: tuple[DimVar, ...]) -> dict[str, Any]:
     return dict(zip(_COSTS, [_extent_data(e, variables) for e in cost.parts()], strict=True))
 
 
-def _boxes_data(drawing: Drawing, variables: tuple[DimVar, ...]) -> list[dict[str, Any]]:
-    drawn = drawing.picture
+class _Table:
+    """Table of data that occur often: a page has each of them once."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self.positions: dict[Any, int] = {}
+
+    def __call__(self, key: Any, make: Callable[[], Any]) -> int:
+        """Return the position of what a key stands for."""
+        position = self.positions.get(key)
+        if position is None:
+            position = self.positions[key] = len(self.rows)
+            self.rows.append(make())
+        return position
+
+
+def drawing_data(drawing: Drawing, variables: tuple[DimVar, ...]) -> dict[str, Any]:
+    """Return boxes and sheets as the script reads them: lists, with positions in tables of types, lines and costs."""
+    types, lines, costs, params = _Table(), _Table(), _Table(), _Table()
     conditions: dict[int, list[int]] = {}
-    for i, condition in enumerate(drawn.graph.conditions):
-        for number in drawn.boxes_of(condition, line=True):
+    for i, condition in enumerate(drawing.picture.graph.conditions):
+        for number in drawing.picture.boxes_of(condition, line=True):
             conditions.setdefault(number, []).append(i)
-    reads: dict[int, list[dict[str, Any]]] = {}
-    for edge in drawn.edges:
-        reads.setdefault(edge.head, []).append({"tail": edge.tail, "name": edge.name, "sizes": edge.sizes_only})
     boxes = []
-    for box in drawn.boxes:
-        data: dict[str, Any] = {
-            "kind": box.kind,
-            "title": box.title,
-            "label": " ".join(dict.fromkeys([box.title, *[n for n, _ in box.values]])),
-            "values": [{"name": n, "type": type_pieces(m, 200)} for n, m in box.values],
-            "params": [*box.params, *[("subgraph", text) for text in box.subgraphs]],
-            "reads": reads.get(box.number, []),
-            "conditions": conditions.get(box.number, []),
-            "place": [round(at, 1) for at in drawing.rectangles[box.number]],
-            "text": _search_text(box),
-        }
+    for number, box in enumerate(drawing.boxes):
+        data: dict[str, Any] = {"title": box.title, "home": drawing.home[number]}
+        if isinstance(box, Box):
+            data |= {"kind": box.kind, "reads": [[e.tail, e.name, int(e.sizes_only)] for e in drawing.reads[number]]}
+            data["values"] = [[n, types(m, functools.partial(type_pieces, m, 200))] for n, m in box.values]
+            data["params"] = params(box.params, functools.partial(list, box.params))
+            if box.cost is not None:
+                data["cost"] = costs(box.cost, functools.partial(_cost_data, box.cost, variables))
+        else:
+            data |= {"kind": "group", "count": box.size}
         if box.where is not None:
-            data |= {
-                "where": f"{box.where.file}:{box.where.line}",
-                "in": box.where.function,
-                "line": line_of(box.where),
-            }
-        if box.cost is not None:
-            data["cost"] = _cost_data(box.cost, variables)
+            data["where"] = lines(box.where, functools.partial(_line_data, box.where))
+        if number in conditions:
+            data["conditions"] = conditions[number]
+        if number in drawing.insides:
+            data["inside"] = drawing.insides[number]
         boxes.append(data)
-    return boxes
+    tables = {"types": types.rows, "lines": lines.rows, "costs": costs.rows, "params": params.rows}
+    return {"boxes": boxes, "sheets": [_sheet_data(sheet) for sheet in drawing.sheets], **tables}
 
 
-def _search_text(box: Box) -> str:
-    types = [f"{name}: {meta}" for name, meta in box.values]
-    return " ".join([box.title, *types, *([str(box.where), box.where.function] if box.where else [])])
+def _line_data(where: SourceLine) -> list[str]:
+    return [f"{where.file}:{where.line}", where.function, line_of(where), str(where)]
+
+
+def _sheet_data(sheet: Sheet) -> dict[str, Any]:
+    """Return boxes as [number, x, y, width, height, row], and links with the x of their bends; None: it is cut."""
+    layout, routes = sheet.layout, iter(sheet.layout.routes)
+    placed = zip(sheet.boxes, layout.corners, sheet.shapes, layout.layers, strict=True)
+    boxes = [[box, round(x, 1), round(y, 1), w, h, row] for box, (x, y), (w, h), row in placed]
+    links: list[list[Any]] = []
+    marks: list[list[Any]] = []
+    for link in sheet.links:
+        ends = [
+            link.tail,
+            link.head,
+            list(link.names),
+            int(link.sizes_only),
+            round(link.leaves, 3),
+            round(link.enters, 3),
+        ]
+        if link.is_mark:
+            marks.append(ends)
+        else:
+            route = next(routes)
+            links.append([*ends, None if route is None else [round(x, 1) for x, _ in route[::2]]])
+    size = {"width": round(layout.width, 1), "height": round(layout.height, 1)}
+    return {"title": sheet.title, "owner": sheet.owner, "boxes": boxes, "links": links, "marks": marks, **size}
 
 
 def _conditions_data(drawn: Picture, variables: tuple[DimVar, ...]) -> list[dict[str, Any]]:
@@ -201,11 +236,11 @@ def _formula_text(extent: ShapeExtent) -> str:
 
 
 def _total_table(drawn: Picture) -> str:
-    total = drawn.costs.total
+    total = drawn.total
     names = ("flops", "bytes read", "bytes written")
     rows = [
         f'<tr><th scope="row">{name}</th><td>{_formula_text(extent)}</td>'
-        f'<td class="number" data-cost="total:{key}"></td></tr>'
+        f'<td class="number" data-cost="{key}"></td></tr>'
         for name, key, extent in zip(names, _COSTS, total.parts(), strict=True)
     ]
     note = (
@@ -213,22 +248,6 @@ def _total_table(drawn: Picture) -> str:
         "The plan that runs moves less, as it makes views and leaves broadcasting to NumPy.</p>"
     )
     return f"<table>{''.join(rows)}</table>{note}"
-
-
-def _costs_table(drawn: Picture) -> str:
-    rows = []
-    for box in drawn.boxes:
-        if box.cost is None:
-            continue
-        formulas = "".join(f"<td>{_formula_text(e)}</td>" for e in box.cost.parts())
-        numbers = "".join(f'<td class="number" data-cost="{box.number}:{key}"></td>' for key in _COSTS)
-        name = html.escape(f"{box.values[0][0]} {box.title}" if box.values else box.title)
-        rows.append(
-            f'<tr data-box="{box.number}"><td rowspan="2"><a tabindex="0" role="button">{name}</a></td>{formulas}</tr>'
-            f"<tr>{numbers}</tr>"
-        )
-    head = "<tr><th>node</th><th>flops</th><th>bytes read</th><th>bytes written</th></tr>"
-    return f"<details><summary>of each node</summary><table>{head}{''.join(rows)}</table></details>"
 
 
 def _conditions_list(drawn: Picture) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from anyshape.support.lazy_dataclass import dataclass
@@ -54,13 +54,31 @@ class Layout:
     height: float
 
 
-def lay_out(sizes: Sequence[Point], wires: Sequence[Wire]) -> Layout:
-    """Return the layout of boxes of these widths and heights; the edges have no cycle."""
+def lay_out(sizes: Sequence[Point], wires: Sequence[Wire], marked: Collection[int] = ()) -> Layout:
+    """Return the layout of boxes of these widths and heights; the edges have no cycle.
+
+    There is room for marks above the boxes `marked`, and above those that a cut edge enters.
+    """
     layers = _layers(len(sizes), wires)
-    rows = _Rows(sizes, wires, layers)
+    rows = _Rows(sizes, wires, layers, marked)
     crossings = rows.order()
     rows.settle()
     return rows.layout(crossings)
+
+
+def grid(sizes: Sequence[Point], width: float) -> Layout:
+    """Return the layout of boxes without edges: side by side, in rows of about this width."""
+    corners, layers = [], []
+    x = y = right = height = 0.0
+    row = 0
+    for wide, high in sizes:
+        if x > 0 and x + wide > width:
+            x, y, row, height = 0.0, y + height + GAP_OF_LINES, row + 1, 0.0
+        corners.append((x, y))
+        layers.append(row)
+        x, height = x + wide + GAP_ACROSS, max(height, high)
+        right = max(right, x - GAP_ACROSS)
+    return Layout(tuple(corners), (), tuple(layers), 0, right, y + height)
 
 
 def _layers(count: int, wires: Sequence[Wire]) -> tuple[int, ...]:
@@ -105,8 +123,10 @@ class _Pull:
 class _Rows:
     """Boxes and bends of edges, row by row. Vertices below the number of boxes are boxes, others are bends."""
 
-    def __init__(self, sizes: Sequence[Point], wires: Sequence[Wire], depth: Sequence[int]) -> None:
-        self.sizes, self.wires, self.depth = sizes, wires, depth
+    def __init__(
+        self, sizes: Sequence[Point], wires: Sequence[Wire], depth: Sequence[int], marked: Collection[int] = ()
+    ) -> None:
+        self.sizes, self.wires, self.depth, self.marked = sizes, wires, depth, marked
         self.rows: list[list[int]] = [[] for _ in range(max(depth, default=-1) + 1)]
         self.widths = [width for width, _ in sizes]
         self.above: list[list[_Pull]] = [[] for _ in sizes]
@@ -264,6 +284,7 @@ class _Rows:
         left = min([x - w / 2 for x, w in zip(self.x, self.widths, strict=True)], default=0.0)
         right = max([x + w / 2 for x, w in zip(self.x, self.widths, strict=True)], default=0.0)
         marked = {self.depth[w.head] for w, chain in zip(self.wires, self.chains, strict=True) if chain is None}
+        marked |= {self.depth[v] for v in self.marked}
         heights = [max([self.sizes[v][1] for v in row if not self._is_bend(v)], default=0.0) for row in self.rows]
         tops, bottom = [], 0.0
         for i, height in enumerate(heights):

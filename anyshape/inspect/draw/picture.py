@@ -6,13 +6,13 @@ import linecache
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from anyshape.graph.ir.graph import DimSource, Graph, Node, Value
+from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, subgraphs
 from anyshape.graph.ir.printer import show_param, value_names
 from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, UpperBound, short_dtype
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis, RuntimeScalar
-from anyshape.inspect.cost import Cost, ProgramCost, cost
+from anyshape.inspect.cost import Cost, costs_of_nodes, total
 from anyshape.support.lazy_dataclass import dataclass
 
 Kind = Literal["input", "hidden", "constant", "node", "result"]
@@ -30,7 +30,7 @@ class Box:
     params: tuple[tuple[str, str], ...] = ()
     where: SourceLine | None = None
     cost: Cost | None = None
-    subgraphs: tuple[str, ...] = ()  # as text
+    bodies: tuple[Graph, ...] = ()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -57,7 +57,7 @@ class Picture:
     graph: Graph
     boxes: tuple[Box, ...]
     edges: tuple[Edge, ...]
-    costs: ProgramCost
+    total: Cost
 
     @property
     def name(self) -> str:
@@ -85,11 +85,11 @@ def picture(program: Any) -> Picture:
     named = [] if isinstance(program, Graph) else [*result_names(graph.name, list(program.outputs)), *program.written]
     drawer.add_inputs()
     drawer.add_constants()
-    costs = cost(graph)
-    for node, node_cost in zip(graph.nodes, costs.nodes, strict=True):
+    costs = costs_of_nodes(graph)
+    for node, node_cost in zip(graph.nodes, costs, strict=True):
         drawer.add_node(node, node_cost)
     drawer.add_results(named)
-    return Picture(graph, tuple(drawer.boxes), tuple(drawer.edges), costs)
+    return Picture(graph, tuple(drawer.boxes), tuple(drawer.edges), total(costs))
 
 
 class _Drawer:
@@ -122,8 +122,7 @@ class _Drawer:
 
     def add_node(self, node: Node, node_cost: Cost) -> None:
         params = tuple([(k, show_param(p)) for k, p in node.params])
-        inner = tuple([str(g) for g in self.graph.subgraphs.get(node, ())])
-        more = {"params": params, "where": node.where, "cost": node_cost, "subgraphs": inner}
+        more = {"params": params, "where": node.where, "cost": node_cost, "bodies": subgraphs(node)}
         box = self.add("node", node.op.name, node.outputs, **more)
         self.maker |= dict.fromkeys(node.outputs, box.number)
         for port, value in enumerate(node.operands):
