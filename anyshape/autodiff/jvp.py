@@ -12,11 +12,11 @@ from anyshape.autodiff.shift_invariance import shift_invariant_extremes
 from anyshape.autodiff.softmax_tangent import SoftmaxQuotient, quotient_tangent, softmax_quotients
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
-from anyshape.graph.prover.constraints import equal, substitute_claim
+from anyshape.graph.prover.constraints import Condition, equal, substitute_claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.sizes.expr import Atom, DimExpr, Size, variables
+from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, Size, variables
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import apply_all
@@ -57,9 +57,9 @@ class Replay(dict[Value, Any]):
         self._graph = graph
         self._matches: bool | None = None  # whether sizes of the graph and the replay are equal
         self.carrying = carrying
-        self.missing = set(graph.runtime)
+        self.missing: set[DimVar] = set(graph.runtime)
         assertions = [c for c in graph.conditions if self.missing and c.kind == "assertion"]
-        self.waiting = [c for c in assertions if not self.missing.isdisjoint(c.claim.variables())]
+        self.waiting: list[Condition] = [c for c in assertions if not self.missing.isdisjoint(c.claim.variables())]
         self.sizes: dict[Atom, Size] = dict(sizes or {})
         if self.missing:
             self._record_sizes([(v, x) for v, x in self.items() if isinstance(x, Traced)])

@@ -94,16 +94,23 @@ def chunked_sum(
 class ChunkedSum:
     """Function that adds up another one over chunks. `report` has the numbers of the last pass, None before one."""
 
+    over: tuple[Any, ...]
+    reduce: str
+    executor: Any
+    tasks: int | None
+
     report: PassReport | None = None
 
     def __init__(self, f: Callable[..., Any], over: Any, reduce: str, executor: Any, tasks: int | None) -> None:
         check_options(f, reduce, tasks)
         self.function: Any = f if isinstance(f, (Jitted, Program)) else jit(f)
-        self.name = function_name(f)
+        self.name: str = function_name(f)
         names = parameter_names(f)
         entries = (over,) if isinstance(over, (str, int)) else tuple(over)
-        self.places = tuple([_position(x, names) for x in entries])
-        self.paths = [names[at] if isinstance(at, int) and at < len(names) else str(at) for at in self.places]
+        self.places: tuple[int | str, ...] = tuple([_position(x, names) for x in entries])
+        self.paths: list[str] = [
+            names[at] if isinstance(at, int) and at < len(names) else str(at) for at in self.places
+        ]
         self.over, self.reduce, self.executor, self.tasks = entries, reduce, executor, tasks
         self._executor: Executor | None = None if executor is None else as_executor(executor)
         self._on_dask: Dask | None = None

@@ -34,6 +34,10 @@ def root_of(x: Any) -> str:
 class Lazy:
     """Value that a worker computes where it needs it, from the pickle of a delayed value of Dask."""
 
+    data: bytes
+    shape: tuple[Any, ...] | None
+    dtype: np.dtype | None
+
     __slots__ = ("data", "dtype", "shape")
 
     def __init__(self, data: bytes, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None = None) -> None:
@@ -49,6 +53,11 @@ class Lazy:
 
 class Held:
     """Future of an array whose shape and dtype are known."""
+
+    future: Any
+    shape: tuple[Any, ...]
+    dtype: np.dtype
+    client: Any
 
     __slots__ = ("client", "dtype", "future", "shape")
 

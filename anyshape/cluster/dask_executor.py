@@ -27,12 +27,14 @@ class Dask:
     - `retries` is how often a task runs again after its worker was lost, beside those that Dask allows.
     """
 
+    retries: int
+
     travels = True
     threads: int | None
 
     def __init__(self, client: Any = None, threads: int = 1, *, retries: int = 2) -> None:
         self._own = isinstance(client, str)
-        self.client = distributed.Client(client) if self._own else client or active_client()
+        self.client: Any = distributed.Client(client) if self._own else client or active_client()
         self.threads, self.retries = threads, retries
         self._owners: dict[Any, Any] = {}  # the worker of each chunk, by its key
 

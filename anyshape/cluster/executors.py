@@ -177,6 +177,8 @@ class Joblib(Serial):
     - `threads` is the number of threads of BLAS and of anyshape in each.
     """
 
+    backend: str
+
     travels = True
 
     def __init__(self, workers: int | None = None, threads: int = 1, *, backend: str = "loky") -> None:

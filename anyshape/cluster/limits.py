@@ -69,4 +69,4 @@ def _controller() -> Any:
     return threadpoolctl.ThreadpoolController()
 
 
-limited_threads = _Limits()
+limited_threads: _Limits = _Limits()

@@ -41,13 +41,16 @@ def wide(dtype: np.dtype) -> np.dtype:
 class Accumulator:
     """Running sum of the results of chunks, which it adds in place to arrays of its own."""
 
+    function: str
+    weighted: bool
+
     def __init__(self, function: str, weighted: bool) -> None:
         """Begin with nothing; with `weighted`, results are means and count by their rows."""
         self.function, self.weighted = function, weighted
         self.structure: Any = None
         self.totals: list[np.ndarray] = []
         self.dtypes: tuple[np.dtype, ...] = ()
-        self.rows = 0
+        self.rows: int = 0
 
     def add(self, result: Any, rows: int) -> None:
         """Add the result of a chunk."""

@@ -53,9 +53,9 @@ class Adam:
     square_decay: float
 
     def __init__(self, params: model.Params, *, decay: float = 0.9, square_decay: float = 0.99):
-        self.leaves = _leaves(params)
-        self.means = [np.zeros_like(leaf) for leaf in self.leaves]
-        self.squares = [np.zeros_like(leaf) for leaf in self.leaves]
+        self.leaves: list[np.ndarray] = _leaves(params)
+        self.means: list[np.ndarray] = [np.zeros_like(leaf) for leaf in self.leaves]
+        self.squares: list[np.ndarray] = [np.zeros_like(leaf) for leaf in self.leaves]
         self.decay, self.square_decay = decay, square_decay
         self.count: int = 0
 

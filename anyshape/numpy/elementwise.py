@@ -50,9 +50,11 @@ _function = functools.partial(of_ufunc, module=__name__)
 add: Ufunc = _function(np.add, ew.add, "Return x1 + x2.")
 subtract: Ufunc = _function(np.subtract, ew.sub, "Return x1 - x2.")
 multiply: Ufunc = _function(np.multiply, ew.mul, "Return x1 * x2.")
-divide = true_divide = _function(np.true_divide, ew.div, "Return x1 / x2; integers become floats.")
+divide: Ufunc = _function(np.true_divide, ew.div, "Return x1 / x2; integers become floats.")
+true_divide: Ufunc = divide
 floor_divide: Ufunc = _function(np.floor_divide, ew.floor_divide, "Return the largest integer not above x1 / x2.")
-remainder = mod = _function(np.remainder, ew.remainder, "Return x1 - x2 * floor(x1 / x2), which has the sign of x2.")
+remainder: Ufunc = _function(np.remainder, ew.remainder, "Return x1 - x2 * floor(x1 / x2), which has the sign of x2.")
+mod: Ufunc = remainder
 fmod: Ufunc = _function(
     np.fmod, ew.fmod, "Return the remainder of x1 / x2 truncated towards 0, which has the sign of x1."
 )
@@ -63,7 +65,8 @@ divmod: Ufunc = _function(
 )
 negative: Ufunc = _function(np.negative, ew.neg, "Return -x.")
 positive: Ufunc = _function(np.positive, lambda x: x, "Return x unchanged.")
-absolute = abs = _function(np.absolute, ew.absolute, "Return |x|, a real array.")
+absolute: Ufunc = _function(np.absolute, ew.absolute, "Return |x|, a real array.")
+abs: Ufunc = absolute
 fabs: Ufunc = _function(np.fabs, ew.absolute, "Return |x| as floats, for real x.")
 sign: Ufunc = _function(np.sign, ew.sign, "Return -1, 0 or 1 for real x, and x / |x| for complex x.")
 square: Ufunc = _function(np.square, ew.square, "Return x * x.")
@@ -156,20 +159,27 @@ logaddexp2: Ufunc = _function(np.logaddexp2, ew.logaddexp2, "Return log2(2**x1 +
 sin: Ufunc = _function(np.sin, ew.sin, "Return the sine of x, an angle in radians.")
 cos: Ufunc = _function(np.cos, ew.cos, "Return the cosine of x, an angle in radians.")
 tan: Ufunc = _function(np.tan, ew.tan, "Return the tangent of x, an angle in radians.")
-arcsin = asin = _function(np.arcsin, ew.arcsin, "Return the angle in [-pi/2, pi/2] whose sine is x.")
-arccos = acos = _function(np.arccos, ew.arccos, "Return the angle in [0, pi] whose cosine is x.")
-arctan = atan = _function(np.arctan, ew.arctan, "Return the angle in [-pi/2, pi/2] whose tangent is x.")
-arctan2 = atan2 = _function(
+arcsin: Ufunc = _function(np.arcsin, ew.arcsin, "Return the angle in [-pi/2, pi/2] whose sine is x.")
+asin: Ufunc = arcsin
+arccos: Ufunc = _function(np.arccos, ew.arccos, "Return the angle in [0, pi] whose cosine is x.")
+acos: Ufunc = arccos
+arctan: Ufunc = _function(np.arctan, ew.arctan, "Return the angle in [-pi/2, pi/2] whose tangent is x.")
+atan: Ufunc = arctan
+arctan2: Ufunc = _function(
     np.arctan2, ew.arctan2, "Return the angle in [-pi, pi] between the point (x2, x1) and the positive first axis."
 )
+atan2: Ufunc = arctan2
 sinh: Ufunc = _function(np.sinh, ew.sinh, "Return the hyperbolic sine of x.")
 cosh: Ufunc = _function(np.cosh, ew.cosh, "Return the hyperbolic cosine of x.")
 tanh: Ufunc = _function(np.tanh, ew.tanh, "Return the hyperbolic tangent of x.")
-arcsinh = asinh = _function(np.arcsinh, ew.arcsinh, "Return the number whose hyperbolic sine is x.")
-arccosh = acosh = _function(
+arcsinh: Ufunc = _function(np.arcsinh, ew.arcsinh, "Return the number whose hyperbolic sine is x.")
+asinh: Ufunc = arcsinh
+arccosh: Ufunc = _function(
     np.arccosh, ew.arccosh, "Return the number that is not negative and whose hyperbolic cosine is x."
 )
-arctanh = atanh = _function(np.arctanh, ew.arctanh, "Return the number whose hyperbolic tangent is x.")
+acosh: Ufunc = arccosh
+arctanh: Ufunc = _function(np.arctanh, ew.arctanh, "Return the number whose hyperbolic tangent is x.")
+atanh: Ufunc = arctanh
 deg2rad: Ufunc = _function(np.deg2rad, lambda x: ew.mul(x, pi / 180), "Return x degrees in radians.")
 radians: Ufunc = _function(np.radians, lambda x: ew.mul(x, pi / 180), "Return x degrees in radians.")
 rad2deg: Ufunc = _function(np.rad2deg, lambda x: ew.mul(x, 180 / pi), "Return x radians in degrees.")
@@ -279,15 +289,15 @@ logical_not: Ufunc = _function(np.logical_not, ew.logical_not, "Return whether x
 bitwise_and: Ufunc = _function(np.bitwise_and, ew.bitwise_and, "Return the bits set in both x1 and x2.")
 bitwise_or: Ufunc = _function(np.bitwise_or, ew.bitwise_or, "Return the bits set in x1 or x2.")
 bitwise_xor: Ufunc = _function(np.bitwise_xor, ew.bitwise_xor, "Return the bits set in exactly one of x1 and x2.")
-invert = bitwise_not = bitwise_invert = _function(
-    np.invert, ew.invert, "Return x with each bit flipped; booleans are negated."
-)
-left_shift = bitwise_left_shift = _function(
-    np.left_shift, ew.left_shift, "Return x1 * 2**x2, the bits of x1 shifted to the left."
-)
-right_shift = bitwise_right_shift = _function(
+invert: Ufunc = _function(np.invert, ew.invert, "Return x with each bit flipped; booleans are negated.")
+bitwise_not: Ufunc = invert
+bitwise_invert: Ufunc = invert
+left_shift: Ufunc = _function(np.left_shift, ew.left_shift, "Return x1 * 2**x2, the bits of x1 shifted to the left.")
+bitwise_left_shift: Ufunc = left_shift
+right_shift: Ufunc = _function(
     np.right_shift, ew.right_shift, "Return floor(x1 / 2**x2), the bits of x1 shifted to the right."
 )
+bitwise_right_shift: Ufunc = right_shift
 bitwise_count: Ufunc = _function(np.bitwise_count, ew.bitwise_count, "Return the number of bits set in |x|.")
 
 
@@ -371,7 +381,8 @@ def imag(val: Any) -> Any:
     return ew.imag(asarray(val)) if is_traced(val) else np.imag(val)
 
 
-conjugate = conj = _function(np.conjugate, ew.conj, "Return the complex conjugate of x.")
+conjugate: Ufunc = _function(np.conjugate, ew.conj, "Return the complex conjugate of x.")
+conj: Ufunc = conjugate
 
 
 def angle(z: Any, deg: bool = False) -> Any:

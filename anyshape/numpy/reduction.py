@@ -152,12 +152,14 @@ def _extreme(
     return publish(makes_copy(function), name, __name__, f"{summary}\n\n{_EXTREME_DOC}")
 
 
-max = amax = _extreme(
+max: Callable[..., Any] = _extreme(
     "max", rd.reduce_max, ew.maximum, -1, "Return the largest element along axes, or NaN if any is NaN."
 )
-min = amin = _extreme(
+amax: Callable[..., Any] = max
+min: Callable[..., Any] = _extreme(
     "min", rd.reduce_min, ew.minimum, 1, "Return the smallest element along axes, or NaN if any is NaN."
 )
+amin: Callable[..., Any] = min
 
 
 @writes_out

@@ -68,9 +68,10 @@ log_ndtr: Ufunc = _function(sc.log_ndtr, sp.log_ndtr, "Return log(ndtr(x)), accu
 
 gamma: Ufunc = _function(sc.gamma, sp.gamma, "Return the gamma function of z.", operands="z")
 gammaln: Ufunc = _function(sc.gammaln, sp.gammaln, "Return log(|gamma(x)|).")
-digamma = psi = _function(
+digamma: Ufunc = _function(
     sc.psi, sp.digamma, "Return the digamma function of z, the derivative of log(gamma(z)).", operands="z"
 )
+psi: Ufunc = digamma
 beta: Ufunc = _function(sc.beta, sp.beta, "Return gamma(a) * gamma(b) / gamma(a + b).", operands="a, b")
 betaln: Ufunc = _function(sc.betaln, sp.betaln, "Return log(|beta(a, b)|).", operands="a, b")
 gammainc: Ufunc = _function(
@@ -380,7 +381,8 @@ i1e: Ufunc = _function(
 )
 k0e: Ufunc = _function(sc.k0e, lambda x: sp.scaled_bessel_k(0, x), "Return exp(x) * k0(x), a scaled Bessel function.")
 k1e: Ufunc = _function(sc.k1e, lambda x: sp.scaled_bessel_k(1, x), "Return exp(x) * k1(x), a scaled Bessel function.")
-jv = jn = _bessel(sc.jv, sp.bessel_j, "Return the Bessel function of the first kind of order v.", real=sp.jv)
+jv: Ufunc = _bessel(sc.jv, sp.bessel_j, "Return the Bessel function of the first kind of order v.", real=sp.jv)
+jn: Ufunc = jv
 yv: Ufunc = _bessel(sc.yv, sp.bessel_y, "Return the Bessel function of the second kind of order v.", real=sp.yv)
 yn: Ufunc = _bessel(sc.yn, sp.bessel_y, "Return the Bessel function of the second kind of integer order n.", "n, x")
 iv: Ufunc = _bessel(sc.iv, sp.bessel_i, "Return the modified Bessel function of the first kind of order v.", real=sp.iv)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Node
+from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, as_extent
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
@@ -92,7 +92,7 @@ def _are_loops(node: Node, param: Any) -> bool:
     return all(len(level) == len(node.inputs) for level in param)
 
 
-callback_op = define(
+callback_op: Op = define(
     "callback",
     _callback_type,
     operands=(0, 10_000),
@@ -102,7 +102,7 @@ callback_op = define(
     probe=None,
     cost=MOVES,  # the cost of the function itself is unknown
 )
-name_sizes_op = define(
+name_sizes_op: Op = define(
     "name_sizes", _name_sizes_type, params={}, jointly=None, claims=None, probe=None, cost=MOVES, makes_sizes=True
 )
 

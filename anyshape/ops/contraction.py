@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph.ir.graph import Node
+from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -67,7 +67,7 @@ def _disjoint(node: Node, params: dict[str, Any]) -> bool:
     return all(not set(c) & set(b) for c, b in zip(params["contract"], params["batch"], strict=True))
 
 
-dot_general_op = define(
+dot_general_op: Op = define(
     "dot_general",
     _dot_general_type,
     params={"contract": kinds.pair_of_axes, "batch": kinds.pair_of_axes},
@@ -159,7 +159,7 @@ def _is_equation(node: Node, param: Any) -> bool:
     return [len(labels) for labels in terms_of(param)[0]] == [v.meta.rank for v in node.inputs]
 
 
-einsum_op = define(
+einsum_op: Op = define(
     "einsum",
     _einsum_type,
     operands=(3, MAX_OPERANDS),

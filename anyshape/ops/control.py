@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Node
+from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -70,10 +70,10 @@ def _leave_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str) -> TensorMe
     return x
 
 
-stop_gradient_op = define(
+stop_gradient_op: Op = define(
     "stop_gradient", _same_type, params={}, jointly=None, claims=None, probe=PROBE_ONES, cost=MOVES
 )
-check_op = define(
+check_op: Op = define(
     "check",
     _check_type,
     params={"message": kinds.text},
@@ -83,7 +83,7 @@ check_op = define(
     cost=per_operand(1),
     raises=True,
 )
-warn_op = define(
+warn_op: Op = define(
     "warn",
     _warn_type,
     params={"message": kinds.text},
@@ -93,7 +93,7 @@ warn_op = define(
     cost=per_operand(1),
     raises=True,
 )
-warn_below_op = define(
+warn_below_op: Op = define(
     "warn_below",
     _warn_below_type,
     params={"size": kinds.size, "least": kinds.size, "message": kinds.text},
@@ -103,7 +103,7 @@ warn_below_op = define(
     cost=MOVES,
     raises=True,
 )
-decide_op = define(
+decide_op: Op = define(
     "decide",
     _decide_type,
     operands=(1, _MOST_LIVE),
@@ -114,7 +114,7 @@ decide_op = define(
     cost=per_operand(1),
     raises=True,
 )
-enter_checkpoint_op = define(
+enter_checkpoint_op: Op = define(
     "enter_checkpoint",
     _enter_type,
     params={"keep": kinds.one_of(*POLICIES), "turn": kinds.count},
@@ -123,7 +123,7 @@ enter_checkpoint_op = define(
     probe=PROBE_ONES,
     cost=MOVES,
 )
-leave_checkpoint_op = define(
+leave_checkpoint_op: Op = define(
     "leave_checkpoint",
     _leave_type,
     params={"keep": kinds.one_of(*POLICIES)},

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Graph, Node
+from anyshape.graph.ir.graph import Graph, Node, Op
 from anyshape.graph.ir.subgraph import assertions_at, call_type
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -135,7 +135,7 @@ def _all_flops(applied: Applied) -> Size:
     return expr.total([graph_flops(g, applied.inputs) for g in applied.params["batched"]])
 
 
-cond_op = define(
+cond_op: Op = define(
     "cond",
     _cond_type,
     params={"branches": _are_branches},
@@ -146,7 +146,7 @@ cond_op = define(
     cost=OpCost(_most_flops, bound=True),
     has_subgraphs=True,
 )
-cond_each_op = define(
+cond_each_op: Op = define(
     "cond_each",
     _cond_each_type,
     params={"branches": _are_branches, "batched": _are_branches, "carries": _are_flags, "totals": _are_flags},
@@ -157,7 +157,7 @@ cond_each_op = define(
     cost=OpCost(_all_flops, bound=True),
     has_subgraphs=True,
 )
-sized_op = define(
+sized_op: Op = define(
     "sized", _sized_type, params={"shape": kinds.sizes}, jointly=None, claims=None, probe=None, cost=MOVES
 )
 

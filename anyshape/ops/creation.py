@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Node
+from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.prover.constraints import Claim, at_least
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -34,7 +34,7 @@ def _iota_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> 
     return [at_least(params["size"], 0)]
 
 
-full_op = define(
+full_op: Op = define(
     "full",
     _full_type,
     params={"value": kinds.number, "dtype": kinds.dtype, "shape": kinds.sizes},
@@ -43,7 +43,7 @@ full_op = define(
     probe=None,
     cost=MOVES,
 )
-iota_op = define(
+iota_op: Op = define(
     "iota",
     _iota_type,
     params={"size": kinds.size, "dtype": kinds.dtype},
@@ -52,7 +52,7 @@ iota_op = define(
     probe=None,
     cost=MOVES,
 )
-size_value_op = define(
+size_value_op: Op = define(
     "size_value",
     _size_value_type,
     params={"size": kinds.size},

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -81,21 +82,21 @@ def _per_pair_and_component(times: int) -> OpCost:
 
 _COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 
-pair_distances_op = define(
+pair_distances_op: Op = define(
     "pair_distances",
     _distances_type,
     params={"power": kinds.number, "root": kinds.flag},
     cost=_per_pair_and_component(3),
     **_COMMON,
 )
-difference_products_op = define(
+difference_products_op: Op = define(
     "difference_products",
     _products_type,
     params={"power": kinds.number, "odd": kinds.flag},
     cost=_per_pair_and_component(4),
     **_COMMON,
 )
-difference_pulls_op = define(
+difference_pulls_op: Op = define(
     "difference_pulls",
     _pulls_type,
     params={"power": kinds.number, "odd": kinds.flag},

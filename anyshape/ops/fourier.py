@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import ShapeRule
+from anyshape.graph.ir.graph import Op, ShapeRule
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -112,9 +112,9 @@ _TRIGONOMETRIC: dict[str, Any] = {
     "probe": None,
     "cost": _butterflies(lambda a: a.inputs[0]),
 }
-dct_op = define("dct", _trigonometric_type(lambda kind: 2 if kind == 1 else 1), **_TRIGONOMETRIC)
-dst_op = define("dst", _trigonometric_type(lambda kind: 1), **_TRIGONOMETRIC)
-fft_op = define(
+dct_op: Op = define("dct", _trigonometric_type(lambda kind: 2 if kind == 1 else 1), **_TRIGONOMETRIC)
+dst_op: Op = define("dst", _trigonometric_type(lambda kind: 1), **_TRIGONOMETRIC)
+fft_op: Op = define(
     "fft",
     _fft_type,
     params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS), "inverse": kinds.flag},
@@ -123,7 +123,7 @@ fft_op = define(
     probe=PROBE_ZEROS,
     cost=_butterflies(lambda a: a.inputs[0]),
 )
-rfft_op = define(
+rfft_op: Op = define(
     "rfft",
     _rfft_type,
     params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS)},
@@ -132,7 +132,7 @@ rfft_op = define(
     probe=PROBE_ZEROS,
     cost=_butterflies(lambda a: a.inputs[0]),
 )
-irfft_op = define(
+irfft_op: Op = define(
     "irfft",
     _irfft_type,
     params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS), "length": kinds.size},

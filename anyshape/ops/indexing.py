@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph.ir.graph import Node
+from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.ir.op_local import refusal
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -108,7 +108,7 @@ def _bounds_each_axis(node: Node, params: dict[str, Any]) -> bool:
     )
 
 
-take_op = define(
+take_op: Op = define(
     "take",
     _take_type,
     operands=(2, kinds.MAX_RANK),
@@ -118,7 +118,7 @@ take_op = define(
     probe=None,
     cost=PICKS,
 )
-put_add_op = define(
+put_add_op: Op = define(
     "put_add",
     _put_add_type,
     operands=(2, kinds.MAX_RANK),
@@ -129,7 +129,7 @@ put_add_op = define(
     cost=per_operand(1),
 )
 
-index_bounds_op = define(
+index_bounds_op: Op = define(
     "index_bounds",
     _index_bounds_type,
     params={"axis": kinds.count, "extent": kinds.size, "name": kinds.text},
@@ -139,7 +139,7 @@ index_bounds_op = define(
     cost=per_operand(1),
     raises=True,
 )
-window_bounds_op = define(
+window_bounds_op: Op = define(
     "window_bounds",
     _window_bounds_type,
     params={

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -193,28 +194,28 @@ _FORM = kinds.one_of(*FORMS)
 _per_element = OpCost(lambda a: elements(a.inputs[0]))
 _COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 
-mirror_op = define(
+mirror_op: Op = define(
     "mirror", _mirror_type, params={"lower": kinds.flag, "conjugate": kinds.flag}, cost=_per_element, **_COMMON
 )
-cholesky_op = define("cholesky", _square_type, params={}, cost=_cubes(1), **_COMMON)
-cholesky_tangent_op = define("cholesky_tangent", _pair_type, params={}, cost=_cubes(4), **_COMMON)
-cholesky_cotangent_op = define("cholesky_cotangent", _pair_type, params={}, cost=_cubes(2), **_COMMON)
-inv_op = define("inv", _square_type, params={}, cost=_cubes(2), **_COMMON)
-det_op = define("det", _det_type, params={}, cost=_cubes(1), **_COMMON)
-adjugate_op = define("adjugate", _square_type, params={}, cost=_cubes(12), **_COMMON)
-slogdet_op = define("slogdet", _slogdet_type, params={}, cost=_cubes(1), **_COMMON)
-lu_factor_op = define("lu_factor", _lu_type, params={}, cost=_cubes(1), **_COMMON)
-eigvalsh_op = define("eigvalsh", _eigvalsh_type, params={"lower": kinds.flag}, cost=_cubes(4), **_COMMON)
-eigh_op = define("eigh", _eigh_type, params={"lower": kinds.flag}, cost=_cubes(9), **_COMMON)
-eigvals_op = define("eigvals", _eigvals_type, params={}, cost=_cubes(10), **_COMMON)
-eig_op = define("eig", _eig_type, params={}, cost=_cubes(25), **_COMMON)
-svdvals_op = define("svdvals", _svdvals_type, params={}, cost=_thin(4), **_COMMON)
-svd_op = define("svd", _svd_type, params={"full": kinds.flag}, cost=_thin(12), **_COMMON)
-qr_op = define("qr", _qr_type, params={}, cost=_thin(4), **_COMMON)
-pinv_op = define("pinv", _pinv_type, params={}, cost=_thin(14), **_COMMON)
-solve_op = define("solve", _solve_type, params={"form": _FORM}, cost=OpCost(_elimination), **_COMMON)
-lu_solve_op = define("lu_solve", _lu_solve_type, params={"form": _FORM}, cost=OpCost(_substitution), **_COMMON)
-triangular_solve_op = define(
+cholesky_op: Op = define("cholesky", _square_type, params={}, cost=_cubes(1), **_COMMON)
+cholesky_tangent_op: Op = define("cholesky_tangent", _pair_type, params={}, cost=_cubes(4), **_COMMON)
+cholesky_cotangent_op: Op = define("cholesky_cotangent", _pair_type, params={}, cost=_cubes(2), **_COMMON)
+inv_op: Op = define("inv", _square_type, params={}, cost=_cubes(2), **_COMMON)
+det_op: Op = define("det", _det_type, params={}, cost=_cubes(1), **_COMMON)
+adjugate_op: Op = define("adjugate", _square_type, params={}, cost=_cubes(12), **_COMMON)
+slogdet_op: Op = define("slogdet", _slogdet_type, params={}, cost=_cubes(1), **_COMMON)
+lu_factor_op: Op = define("lu_factor", _lu_type, params={}, cost=_cubes(1), **_COMMON)
+eigvalsh_op: Op = define("eigvalsh", _eigvalsh_type, params={"lower": kinds.flag}, cost=_cubes(4), **_COMMON)
+eigh_op: Op = define("eigh", _eigh_type, params={"lower": kinds.flag}, cost=_cubes(9), **_COMMON)
+eigvals_op: Op = define("eigvals", _eigvals_type, params={}, cost=_cubes(10), **_COMMON)
+eig_op: Op = define("eig", _eig_type, params={}, cost=_cubes(25), **_COMMON)
+svdvals_op: Op = define("svdvals", _svdvals_type, params={}, cost=_thin(4), **_COMMON)
+svd_op: Op = define("svd", _svd_type, params={"full": kinds.flag}, cost=_thin(12), **_COMMON)
+qr_op: Op = define("qr", _qr_type, params={}, cost=_thin(4), **_COMMON)
+pinv_op: Op = define("pinv", _pinv_type, params={}, cost=_thin(14), **_COMMON)
+solve_op: Op = define("solve", _solve_type, params={"form": _FORM}, cost=OpCost(_elimination), **_COMMON)
+lu_solve_op: Op = define("lu_solve", _lu_solve_type, params={"form": _FORM}, cost=OpCost(_substitution), **_COMMON)
+triangular_solve_op: Op = define(
     "triangular_solve",
     _triangular_type,
     params={"lower": kinds.flag, "form": _FORM, "unit": kinds.flag},

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -64,11 +65,11 @@ def _banded_elimination(a: Applied) -> Size:
 
 _COMMON: dict[str, Any] = {"jointly": None, "claims": None}
 
-lu_op = define("lu", _lu_type, params={}, cost=OpCost(_elimination), probe=PROBE_ONES, **_COMMON)
-row_order_op = define(
+lu_op: Op = define("lu", _lu_type, params={}, cost=OpCost(_elimination), probe=PROBE_ONES, **_COMMON)
+row_order_op: Op = define(
     "row_order", _row_order_type, params={}, cost=OpCost(lambda a: elements(a.outputs[0])), probe=None, **_COMMON
 )
-banded_solve_op = define(
+banded_solve_op: Op = define(
     "banded_solve",
     _banded_type,
     params={"lower": kinds.count, "upper": kinds.count, "transposed": kinds.flag},

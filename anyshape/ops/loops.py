@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.ir.graph import DimSource, Graph, HasParams, Node, Value
+from anyshape.graph.ir.graph import DimSource, Graph, HasParams, Node, Op, Value
 from anyshape.graph.ir.subgraph import axes_of_variables, call_type
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, tensor
@@ -376,7 +376,7 @@ def _while_flops(applied: Applied) -> Size:
     return expr.add(expr.mul(trips, expr.add(test, body)), test)
 
 
-scan_op = define(
+scan_op: Op = define(
     "scan",
     _scan_type,
     params={
@@ -395,7 +395,7 @@ scan_op = define(
     cost=OpCost(_scan_flops, bound=True),
     has_subgraphs=True,
 )
-while_op = define(
+while_op: Op = define(
     "while",
     _while_type,
     params={
@@ -413,7 +413,7 @@ while_op = define(
     makes_sizes=True,
     has_subgraphs=True,
 )
-while_each_op = define(
+while_each_op: Op = define(
     "while_each",
     _while_each_type,
     params={"one": _is_body, "rows": _is_body, "carries": _are_flags},

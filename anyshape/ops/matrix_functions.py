@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -81,15 +82,17 @@ def _bartels_stewart(a: Applied) -> Size:
 _FUNCTION = kinds.one_of(*FUNCTIONS)
 _COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 
-matrix_function_op = define(
+matrix_function_op: Op = define(
     "matrix_function", _function_type, params={"function": _FUNCTION}, cost=_cubes(25), **_COMMON
 )
-matrix_function_derivative_op = define(
+matrix_function_derivative_op: Op = define(
     "matrix_function_derivative", _derivative_type, params={"function": _FUNCTION}, cost=_cubes(200), **_COMMON
 )
-sylvester_op = define("sylvester", _sylvester_type, params={}, cost=OpCost(_bartels_stewart), **_COMMON)
-schur_op = define("schur", _schur_type, params={"output": kinds.one_of("real", "complex")}, cost=_cubes(25), **_COMMON)
-hessenberg_op = define("hessenberg", _hessenberg_type, params={}, cost=_cubes(5), **_COMMON)
+sylvester_op: Op = define("sylvester", _sylvester_type, params={}, cost=OpCost(_bartels_stewart), **_COMMON)
+schur_op: Op = define(
+    "schur", _schur_type, params={"output": kinds.one_of("real", "complex")}, cost=_cubes(25), **_COMMON
+)
+hessenberg_op: Op = define("hessenberg", _hessenberg_type, params={}, cost=_cubes(5), **_COMMON)
 refuse(itself, matrix_function_op, matrix_function_derivative_op, sylvester_op, schur_op)
 
 

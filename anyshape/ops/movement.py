@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyshape.graph.ir.builder import Reader, Traced, Writer
-from anyshape.graph.ir.graph import Node
+from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.prover.constraints import Claim, at_least
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -142,7 +142,7 @@ def _pads_each_axis(node: Node, params: dict[str, Any]) -> bool:
 
 # -- ops
 
-broadcast_in_dim_op = define(
+broadcast_in_dim_op: Op = define(
     "broadcast_in_dim",
     _broadcast_in_dim_type,
     params={"shape": kinds.sizes, "axes": kinds.axes},
@@ -153,10 +153,10 @@ broadcast_in_dim_op = define(
     probe=None,
     cost=MOVES,
 )
-reshape_op = define(
+reshape_op: Op = define(
     "reshape", _reshape_type, params={"shape": kinds.sizes}, jointly=None, claims=None, probe=None, cost=MOVES
 )
-transpose_op = define(
+transpose_op: Op = define(
     "transpose",
     _transpose_type,
     params={"axes": kinds.axes},
@@ -165,7 +165,7 @@ transpose_op = define(
     probe=None,
     cost=MOVES,
 )
-slice_op = define(
+slice_op: Op = define(
     "slice",
     _slice_type,
     params={"starts": kinds.sizes, "sizes": kinds.sizes, "steps": kinds.sizes},
@@ -174,7 +174,7 @@ slice_op = define(
     probe=None,
     cost=PICKS,
 )
-slice_update_op = define(
+slice_update_op: Op = define(
     "slice_update",
     _slice_update_type,
     params={"starts": kinds.sizes, "steps": kinds.sizes},
@@ -183,7 +183,7 @@ slice_update_op = define(
     probe=None,
     cost=MOVES,
 )
-slice_add_op = define(
+slice_add_op: Op = define(
     "slice_add",
     _slice_update_type,
     params={"starts": kinds.sizes, "steps": kinds.sizes},
@@ -192,7 +192,7 @@ slice_add_op = define(
     probe=None,
     cost=PER_LAST_OPERAND,
 )
-rev_op = define(
+rev_op: Op = define(
     "rev",
     _rev_type,
     params={"axes": kinds.axes},
@@ -201,7 +201,7 @@ rev_op = define(
     probe=None,
     cost=MOVES,
 )
-pad_op = define(
+pad_op: Op = define(
     "pad",
     _pad_type,
     params={"low": kinds.sizes, "high": kinds.sizes, "interior": kinds.sizes, "value": kinds.number},
@@ -210,7 +210,7 @@ pad_op = define(
     probe=None,
     cost=MOVES,
 )
-concatenate_op = define(
+concatenate_op: Op = define(
     "concatenate",
     _concatenate_type,
     operands=(1, 10_000),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Node
+from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
@@ -89,7 +89,7 @@ def _is_result(node: Node, param: Any) -> bool:
     return isinstance(param, np.dtype) and param.kind in "biuf"
 
 
-draw_op = define(
+draw_op: Op = define(
     "draw",
     _draw_type,
     operands=(1, 10),
@@ -108,7 +108,7 @@ draw_op = define(
     raises=True,  # a draw moves its generator, also where nothing reads its numbers
     draws=True,
 )
-order_draw_op = define("order_draw", _order_type, params={}, jointly=None, claims=None, probe=None, cost=MOVES)
+order_draw_op: Op = define("order_draw", _order_type, params={}, jointly=None, claims=None, probe=None, cost=MOVES)
 
 
 def draw(

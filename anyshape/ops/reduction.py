@@ -7,7 +7,7 @@ the transpose of broadcasting.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, localise, meta_of
+from anyshape.ops.core.apply import Operand, apply, localise, meta_of, named
 from anyshape.ops.core.definition import PROBE_ONES, define
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements, per_operand
 
+Function: TypeAlias = Callable[..., Any]
 BOOL = np.dtype(bool)
 
 
@@ -124,8 +125,8 @@ def _logsumexp_flops(a: Applied) -> Size:
     return expr.add(expr.mul(4, elements(a.inputs[0])), expr.mul(2, elements(a.outputs[0])))
 
 
-def _reduction(name: str, doc: str, rule: Callable[..., TensorMeta], cost: OpCost) -> tuple[Op, Callable[..., Any]]:
-    op = define(
+def _reduction(name: str, rule: Callable[..., TensorMeta], cost: OpCost) -> Op:
+    return define(
         name,
         rule,
         params={"axes": kinds.axes},
@@ -135,15 +136,9 @@ def _reduction(name: str, doc: str, rule: Callable[..., TensorMeta], cost: OpCos
         cost=cost,
     )
 
-    def function(x: Operand, axes: Sequence[int]) -> Any:
-        return apply(op, x, axes=tuple(sorted(axes))) if axes else x
 
-    function.__name__, function.__qualname__, function.__doc__ = name, name, doc
-    return op, function
-
-
-def _extreme(name: str, doc: str) -> tuple[Op, Callable[..., Any]]:
-    op = define(
+def _extreme(name: str) -> Op:
+    return define(
         name,
         _extreme_type,
         params={"axes": kinds.axes, "empty": kinds.flag},
@@ -153,15 +148,9 @@ def _extreme(name: str, doc: str) -> tuple[Op, Callable[..., Any]]:
         cost=per_operand(1),
     )
 
-    def function(x: Operand, axes: Sequence[int], *, empty: bool = False) -> Any:
-        return apply(op, x, axes=tuple(sorted(axes)), empty=empty) if axes else x
 
-    function.__name__, function.__qualname__, function.__doc__ = name, name, doc
-    return op, function
-
-
-def _position(name: str, doc: str) -> tuple[Op, Callable[[Operand, int], Any]]:
-    op = define(
+def _position(name: str) -> Op:
+    return define(
         name,
         _position_type,
         params={"axis": kinds.axis},
@@ -171,17 +160,9 @@ def _position(name: str, doc: str) -> tuple[Op, Callable[[Operand, int], Any]]:
         cost=per_operand(1),
     )
 
-    def function(x: Operand, axis: int) -> Any:
-        return apply(op, x, axis=axis)
 
-    function.__name__, function.__qualname__, function.__doc__ = name, name, doc
-    return op, function
-
-
-def _cumulative(
-    name: str, doc: str, rule: Callable[..., TensorMeta] = _cumulative_type
-) -> tuple[Op, Callable[..., Any]]:
-    op = define(
+def _cumulative(name: str, rule: Callable[..., TensorMeta] = _cumulative_type) -> Op:
+    return define(
         name,
         rule,
         params={"axis": kinds.axis, "reverse": kinds.flag, "exclusive": kinds.flag},
@@ -191,55 +172,77 @@ def _cumulative(
         cost=per_operand(1),
     )
 
+
+def _over_axes(op: Op, doc: str) -> Function:
+    def function(x: Operand, axes: Sequence[int]) -> Any:
+        return apply(op, x, axes=tuple(sorted(axes))) if axes else x
+
+    return named(function, op, doc)
+
+
+def _extreme_over_axes(op: Op, doc: str) -> Function:
+    def function(x: Operand, axes: Sequence[int], *, empty: bool = False) -> Any:
+        return apply(op, x, axes=tuple(sorted(axes)), empty=empty) if axes else x
+
+    return named(function, op, doc)
+
+
+def _to_position(op: Op, doc: str) -> Function:
+    def function(x: Operand, axis: int) -> Any:
+        return apply(op, x, axis=axis)
+
+    return named(function, op, doc)
+
+
+def _along_axis(op: Op, doc: str) -> Function:
     def function(x: Operand, axis: int, *, reverse: bool = False, exclusive: bool = False) -> Any:
         return apply(op, x, axis=axis, reverse=reverse, exclusive=exclusive)
 
-    function.__name__, function.__qualname__ = name, name
-    function.__doc__ = f"{doc} From the end if `reverse`; without the element itself if `exclusive`."
-    return op, function
+    return named(function, op, f"{doc} From the end if `reverse`; without the element itself if `exclusive`.")
 
 
 # Reducing over no axis gives x itself.
-reduce_sum_op, reduce_sum = _reduction(
-    "reduce_sum", "Return the sum over the axes, which disappear.", _reduce_type, per_operand(1)
-)
-reduce_prod_op, reduce_prod = _reduction(
-    "reduce_prod", "Return the product over the axes, which disappear.", _reduce_type, per_operand(1)
-)
-reduce_max_op, reduce_max = _extreme(
-    "reduce_max",
+reduce_sum_op: Op = _reduction("reduce_sum", _reduce_type, per_operand(1))
+reduce_sum: Function = _over_axes(reduce_sum_op, "Return the sum over the axes, which disappear.")
+reduce_prod_op: Op = _reduction("reduce_prod", _reduce_type, per_operand(1))
+reduce_prod: Function = _over_axes(reduce_prod_op, "Return the product over the axes, which disappear.")
+reduce_max_op: Op = _extreme("reduce_max")
+reduce_max: Function = _extreme_over_axes(
+    reduce_max_op,
     "Return the maximum over the axes; NaN if any element is. With `empty`, no elements give the least value.",
 )
-reduce_min_op, reduce_min = _extreme(
-    "reduce_min",
+reduce_min_op: Op = _extreme("reduce_min")
+reduce_min: Function = _extreme_over_axes(
+    reduce_min_op,
     "Return the minimum over the axes; NaN if any element is. With `empty`, no elements give the largest value.",
 )
-reduce_and_op, reduce_and = _reduction(
-    "reduce_and", "Return whether all elements are true.", _logical_type, per_operand(1)
+reduce_and_op: Op = _reduction("reduce_and", _logical_type, per_operand(1))
+reduce_and: Function = _over_axes(reduce_and_op, "Return whether all elements are true.")
+reduce_or_op: Op = _reduction("reduce_or", _logical_type, per_operand(1))
+reduce_or: Function = _over_axes(reduce_or_op, "Return whether any element is true.")
+reduce_logsumexp_op: Op = _reduction("reduce_logsumexp", _logsumexp_type, OpCost(_logsumexp_flops))
+reduce_logsumexp: Function = _over_axes(
+    reduce_logsumexp_op, "Return the logarithm of the sum of exponentials; no elements give -inf."
 )
-reduce_or_op, reduce_or = _reduction("reduce_or", "Return whether any element is true.", _logical_type, per_operand(1))
-reduce_logsumexp_op, reduce_logsumexp = _reduction(
-    "reduce_logsumexp",
-    "Return the logarithm of the sum of exponentials; no elements give -inf.",
-    _logsumexp_type,
-    OpCost(_logsumexp_flops),
-)
-argmax_op, argmax = _position("argmax", "Return the index of the first maximum along the axis, or of the first NaN.")
-argmin_op, argmin = _position("argmin", "Return the index of the first minimum along the axis, or of the first NaN.")
+argmax_op: Op = _position("argmax")
+argmax: Function = _to_position(argmax_op, "Return the index of the first maximum along the axis, or of the first NaN.")
+argmin_op: Op = _position("argmin")
+argmin: Function = _to_position(argmin_op, "Return the index of the first minimum along the axis, or of the first NaN.")
 
-softmax_op, softmax = _reduction(
-    "softmax",
-    "Return exp(x) divided by its sum over the axes, without overflow.",
-    _softmax_type,
-    per_operand(5),  # max, -, exp, + and / for each element
-)
+softmax_op: Op = _reduction("softmax", _softmax_type, per_operand(5))
+softmax: Function = _over_axes(softmax_op, "Return exp(x) divided by its sum over the axes, without overflow.")
 
-cumsum_op, cumsum = _cumulative("cumsum", "Return the sum of the elements up to each one.")
-cumprod_op, cumprod = _cumulative("cumprod", "Return the product of the elements up to each one.")
-cummax_op, cummax = _cumulative("cummax", "Return the maximum of the elements up to each one.")
-cummin_op, cummin = _cumulative("cummin", "Return the minimum of the elements up to each one.")
-cumlogsumexp_op, cumlogsumexp = _cumulative(
-    "cumlogsumexp", "Return the logarithm of the sum of exponentials up to each element.", _cumlogsumexp_type
+cumsum_op: Op = _cumulative("cumsum")
+cumsum: Function = _along_axis(cumsum_op, "Return the sum of the elements up to each one.")
+cumprod_op: Op = _cumulative("cumprod")
+cumprod: Function = _along_axis(cumprod_op, "Return the product of the elements up to each one.")
+cummax_op: Op = _cumulative("cummax")
+cummax: Function = _along_axis(cummax_op, "Return the maximum of the elements up to each one.")
+cummin_op: Op = _cumulative("cummin")
+cummin: Function = _along_axis(cummin_op, "Return the minimum of the elements up to each one.")
+cumlogsumexp_op: Op = _cumulative("cumlogsumexp", _cumlogsumexp_type)
+cumlogsumexp: Function = _along_axis(
+    cumlogsumexp_op, "Return the logarithm of the sum of exponentials up to each element."
 )
 recurrence_op: Op = define(
     "recurrence",

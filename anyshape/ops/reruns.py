@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph.ir.graph import Graph, Node
+from anyshape.graph.ir.graph import Graph, Node, Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
@@ -99,7 +99,7 @@ def _rerun_flops(applied: Applied) -> Size:
     raise UnknownSizeError
 
 
-rerun_op = define(
+rerun_op: Op = define(
     "rerun",
     _rerun_type,
     params={

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -51,10 +52,10 @@ def _bisection_steps(a: Applied) -> Size:
     return expr.mul(elements(values), ceil_log2(expr.add(row[-1], 1)))
 
 
-sort_op = define(
+sort_op: Op = define(
     "sort", _sort_type, params={"axis": kinds.axis}, jointly=None, claims=None, probe=PROBE_ZEROS, cost=MERGE_SORT
 )
-argsort_op = define(
+argsort_op: Op = define(
     "argsort",
     _argsort_type,
     params={"axis": kinds.axis, "stable": kinds.flag},
@@ -63,7 +64,7 @@ argsort_op = define(
     probe=PROBE_ZEROS,
     cost=MERGE_SORT,
 )
-permute_op = define(
+permute_op: Op = define(
     "permute",
     _permute_type,
     params={"axis": kinds.axis, "inverse": kinds.flag},
@@ -73,7 +74,7 @@ permute_op = define(
     cost=MOVES,
 )
 refuse(lambda node: refuse_indices(node, (dict(node.params)["axis"],)), permute_op)
-searchsorted_op = define(
+searchsorted_op: Op = define(
     "searchsorted",
     _searchsorted_type,
     params={"side": kinds.one_of("left", "right"), "batch": kinds.count},

@@ -10,31 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import apply
 
-_unary = functools.partial(ew.unary, family="special")
-_binary = functools.partial(ew.binary, family="special")
+_pointwise = functools.partial(ew.pointwise, family="special")
 
 
-def _ordered(name: str) -> Any:
+def _ordered(name: str) -> Op:
     """Define an op of one operand with a literal order."""
     return ew.define_pointwise(name, ew.same_type, (1, 1), family="special", order=kinds.order)
-
-
-def _ternary(name: str, doc: str) -> tuple[Any, Any]:
-    """Define an op of three operands."""
-    op = ew.define_pointwise(name, ew.same_type, (3, 3), family="special")
-
-    def function(x: Any, y: Any, z: Any) -> Any:
-        return apply(op, *ew.broadcast_operands(name, x, y, z))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc} Operands broadcast."
-    return op, function
 
 
 def _harmonic_type(
@@ -49,96 +37,162 @@ def _harmonic_type(
 
 # -- error functions and the normal distribution
 
-erf_op, erf = _unary("erf", "Return the error function.")
-erfc_op, erfc = _unary("erfc", "Return 1 - erf(x), accurate for large x.")
-erfcx_op, erfcx = _unary("erfcx", "Return exp(x**2) * erfc(x).")
-erfi_op, erfi = _unary("erfi", "Return the imaginary error function.")
-erfinv_op, erfinv = _unary("erfinv", "Return the inverse of erf.")
-erfcinv_op, erfcinv = _unary("erfcinv", "Return the inverse of erfc.")
-dawsn_op, dawsn = _unary("dawsn", "Return Dawson's integral.")
-ndtr_op, ndtr = _unary("ndtr", "Return the cumulative distribution of the standard normal.")
-ndtri_op, ndtri = _unary("ndtri", "Return the quantile of the standard normal.")
-owens_t_op, owens_t = _binary("owens_t", "Return Owen's T function: P(X > x, 0 < Y < y X) of standard normals X and Y.")
-log_ndtr_op, log_ndtr = _unary("log_ndtr", "Return log(ndtr(x)), accurate for very negative x.")
+erf_op: Op = _pointwise("erf", 1)
+erf: ew.Unary = ew.unary(erf_op, "Return the error function.")
+erfc_op: Op = _pointwise("erfc", 1)
+erfc: ew.Unary = ew.unary(erfc_op, "Return 1 - erf(x), accurate for large x.")
+erfcx_op: Op = _pointwise("erfcx", 1)
+erfcx: ew.Unary = ew.unary(erfcx_op, "Return exp(x**2) * erfc(x).")
+erfi_op: Op = _pointwise("erfi", 1)
+erfi: ew.Unary = ew.unary(erfi_op, "Return the imaginary error function.")
+erfinv_op: Op = _pointwise("erfinv", 1)
+erfinv: ew.Unary = ew.unary(erfinv_op, "Return the inverse of erf.")
+erfcinv_op: Op = _pointwise("erfcinv", 1)
+erfcinv: ew.Unary = ew.unary(erfcinv_op, "Return the inverse of erfc.")
+dawsn_op: Op = _pointwise("dawsn", 1)
+dawsn: ew.Unary = ew.unary(dawsn_op, "Return Dawson's integral.")
+ndtr_op: Op = _pointwise("ndtr", 1)
+ndtr: ew.Unary = ew.unary(ndtr_op, "Return the cumulative distribution of the standard normal.")
+ndtri_op: Op = _pointwise("ndtri", 1)
+ndtri: ew.Unary = ew.unary(ndtri_op, "Return the quantile of the standard normal.")
+owens_t_op: Op = _pointwise("owens_t", 2)
+owens_t: ew.Binary = ew.binary(
+    owens_t_op, "Return Owen's T function: P(X > x, 0 < Y < y X) of standard normals X and Y."
+)
+log_ndtr_op: Op = _pointwise("log_ndtr", 1)
+log_ndtr: ew.Unary = ew.unary(log_ndtr_op, "Return log(ndtr(x)), accurate for very negative x.")
 
 # -- gamma and beta functions
 
-gamma_op, gamma = _unary("gamma", "Return the gamma function.")
-gammaln_op, gammaln = _unary("gammaln", "Return log(|gamma(x)|).")
-digamma_op, digamma = _unary("digamma", "Return the derivative of gammaln.")
-polygamma_op: Any = _ordered("polygamma")
-beta_op, beta = _binary("beta", "Return gamma(x) * gamma(y) / gamma(x + y).")
-betaln_op, betaln = _binary("betaln", "Return log(|beta(x, y)|).")
-zeta_op, zeta = _binary("zeta", "Return Hurwitz's zeta function: the sum of (k + y)**-x.")
-gammainc_op, gammainc = _binary(
-    "gammainc", "Return the regularised lower incomplete gamma function of y, of parameter x."
+gamma_op: Op = _pointwise("gamma", 1)
+gamma: ew.Unary = ew.unary(gamma_op, "Return the gamma function.")
+gammaln_op: Op = _pointwise("gammaln", 1)
+gammaln: ew.Unary = ew.unary(gammaln_op, "Return log(|gamma(x)|).")
+digamma_op: Op = _pointwise("digamma", 1)
+digamma: ew.Unary = ew.unary(digamma_op, "Return the derivative of gammaln.")
+polygamma_op: Op = _ordered("polygamma")
+beta_op: Op = _pointwise("beta", 2)
+beta: ew.Binary = ew.binary(beta_op, "Return gamma(x) * gamma(y) / gamma(x + y).")
+betaln_op: Op = _pointwise("betaln", 2)
+betaln: ew.Binary = ew.binary(betaln_op, "Return log(|beta(x, y)|).")
+zeta_op: Op = _pointwise("zeta", 2)
+zeta: ew.Binary = ew.binary(zeta_op, "Return Hurwitz's zeta function: the sum of (k + y)**-x.")
+gammainc_op: Op = _pointwise("gammainc", 2)
+gammainc: ew.Binary = ew.binary(
+    gammainc_op, "Return the regularised lower incomplete gamma function of y, of parameter x."
 )
-gammaincc_op, gammaincc = _binary("gammaincc", "Return 1 - gammainc(x, y).")
-betainc_op, betainc = _ternary(
-    "betainc", "Return the regularised incomplete beta function of z, with parameters x and y."
+gammaincc_op: Op = _pointwise("gammaincc", 2)
+gammaincc: ew.Binary = ew.binary(gammaincc_op, "Return 1 - gammainc(x, y).")
+betainc_op: Op = _pointwise("betainc", 3)
+betainc: ew.Ternary = ew.ternary(
+    betainc_op, "Return the regularised incomplete beta function of z, with parameters x and y."
 )
-gammainc_derivative_op = ew.define_pointwise(
+gammainc_derivative_op: Op = ew.define_pointwise(
     "gammainc_derivative", ew.same_type, (2, 2), family="special", order=kinds.order
 )
-betainc_derivative_op = ew.define_pointwise(
+betainc_derivative_op: Op = ew.define_pointwise(
     "betainc_derivative", ew.same_type, (3, 3), family="special", order_a=kinds.order, order_b=kinds.order
 )
-betaincc_op, betaincc = _ternary("betaincc", "Return 1 - betainc(x, y, z).")
-gammaincinv_op, gammaincinv = _binary("gammaincinv", "Return the y whose gammainc(x, y) is the second operand.")
-gammainccinv_op, gammainccinv = _binary("gammainccinv", "Return the y whose gammaincc(x, y) is the second operand.")
-betaincinv_op, betaincinv = _ternary("betaincinv", "Return the number whose betainc with parameters x and y is z.")
-betainccinv_op, betainccinv = _ternary("betainccinv", "Return the number whose betaincc with parameters x and y is z.")
-stdtr_op, stdtr = _binary("stdtr", "Return the distribution function of Student's t at y, with x degrees of freedom.")
-stdtrit_op, stdtrit = _binary(
-    "stdtrit", "Return the quantile of Student's t at the probability y, with x degrees of freedom."
+betaincc_op: Op = _pointwise("betaincc", 3)
+betaincc: ew.Ternary = ew.ternary(betaincc_op, "Return 1 - betainc(x, y, z).")
+gammaincinv_op: Op = _pointwise("gammaincinv", 2)
+gammaincinv: ew.Binary = ew.binary(gammaincinv_op, "Return the y whose gammainc(x, y) is the second operand.")
+gammainccinv_op: Op = _pointwise("gammainccinv", 2)
+gammainccinv: ew.Binary = ew.binary(gammainccinv_op, "Return the y whose gammaincc(x, y) is the second operand.")
+betaincinv_op: Op = _pointwise("betaincinv", 3)
+betaincinv: ew.Ternary = ew.ternary(betaincinv_op, "Return the number whose betainc with parameters x and y is z.")
+betainccinv_op: Op = _pointwise("betainccinv", 3)
+betainccinv: ew.Ternary = ew.ternary(betainccinv_op, "Return the number whose betaincc with parameters x and y is z.")
+stdtr_op: Op = _pointwise("stdtr", 2)
+stdtr: ew.Binary = ew.binary(
+    stdtr_op, "Return the distribution function of Student's t at y, with x degrees of freedom."
+)
+stdtrit_op: Op = _pointwise("stdtrit", 2)
+stdtrit: ew.Binary = ew.binary(
+    stdtrit_op, "Return the quantile of Student's t at the probability y, with x degrees of freedom."
 )
 
 # -- logistic functions, entropies, integrals of exponentials
 
-expit_op, expit = _unary("expit", "Return 1 / (1 + exp(-x)).")
-logit_op, logit = _unary("logit", "Return log(x / (1 - x)).")
-log_expit_op, log_expit = _unary("log_expit", "Return log(expit(x)), accurate for very negative x.")
-xlogy_op, xlogy = _binary("xlogy", "Return x * log(y), and 0 where x is 0.")
-xlog1py_op, xlog1py = _binary("xlog1py", "Return x * log(1 + y), and 0 where x is 0.")
-entr_op, entr = _unary("entr", "Return -x * log(x), 0 at 0 and -inf below.")
-rel_entr_op, rel_entr = _binary("rel_entr", "Return x * log(x / y), the terms of the relative entropy.")
-kl_div_op, kl_div = _binary("kl_div", "Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence.")
-exp10_op, exp10 = _unary("exp10", "Return 10 to the power x.")
-exp1_op, exp1 = _unary("exp1", "Return the exponential integral E1.")
-expi_op, expi = _unary("expi", "Return the exponential integral Ei.")
+expit_op: Op = _pointwise("expit", 1)
+expit: ew.Unary = ew.unary(expit_op, "Return 1 / (1 + exp(-x)).")
+logit_op: Op = _pointwise("logit", 1)
+logit: ew.Unary = ew.unary(logit_op, "Return log(x / (1 - x)).")
+log_expit_op: Op = _pointwise("log_expit", 1)
+log_expit: ew.Unary = ew.unary(log_expit_op, "Return log(expit(x)), accurate for very negative x.")
+xlogy_op: Op = _pointwise("xlogy", 2)
+xlogy: ew.Binary = ew.binary(xlogy_op, "Return x * log(y), and 0 where x is 0.")
+xlog1py_op: Op = _pointwise("xlog1py", 2)
+xlog1py: ew.Binary = ew.binary(xlog1py_op, "Return x * log(1 + y), and 0 where x is 0.")
+entr_op: Op = _pointwise("entr", 1)
+entr: ew.Unary = ew.unary(entr_op, "Return -x * log(x), 0 at 0 and -inf below.")
+rel_entr_op: Op = _pointwise("rel_entr", 2)
+rel_entr: ew.Binary = ew.binary(rel_entr_op, "Return x * log(x / y), the terms of the relative entropy.")
+kl_div_op: Op = _pointwise("kl_div", 2)
+kl_div: ew.Binary = ew.binary(kl_div_op, "Return x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence.")
+exp10_op: Op = _pointwise("exp10", 1)
+exp10: ew.Unary = ew.unary(exp10_op, "Return 10 to the power x.")
+exp1_op: Op = _pointwise("exp1", 1)
+exp1: ew.Unary = ew.unary(exp1_op, "Return the exponential integral E1.")
+expi_op: Op = _pointwise("expi", 1)
+expi: ew.Unary = ew.unary(expi_op, "Return the exponential integral Ei.")
 
 # -- hypergeometric functions, products of gamma functions, further integrals
 
-rgamma_op, rgamma = _unary("rgamma", "Return 1 / gamma(x), which is 0 at the poles of gamma.")
-poch_op, poch = _binary("poch", "Return gamma(x + y) / gamma(x), the rising factorial.")
-binom_op, binom = _binary("binom", "Return the binomial coefficient of x over y, for real numbers.")
-exprel_op, exprel = _unary("exprel", "Return (exp(x) - 1) / x, and 1 at 0.")
-spence_op, spence = _unary("spence", "Return the dilogarithm of 1 - x: the integral of log(t) / (1 - t) from 1 to x.")
-expn_op, expn = _binary("expn", "Return the exponential integral of y, of order x.")
-hyp0f1_op, hyp0f1 = _binary("hyp0f1", "Return the confluent hypergeometric limit function 0F1(; x; y).")
-hyp1f1_op, hyp1f1 = _ternary("hyp1f1", "Return Kummer's confluent hypergeometric function 1F1(x; y; z).")
-hyp2f1_op = ew.define_pointwise("hyp2f1", ew.same_type, (4, 4), family="special")
+rgamma_op: Op = _pointwise("rgamma", 1)
+rgamma: ew.Unary = ew.unary(rgamma_op, "Return 1 / gamma(x), which is 0 at the poles of gamma.")
+poch_op: Op = _pointwise("poch", 2)
+poch: ew.Binary = ew.binary(poch_op, "Return gamma(x + y) / gamma(x), the rising factorial.")
+binom_op: Op = _pointwise("binom", 2)
+binom: ew.Binary = ew.binary(binom_op, "Return the binomial coefficient of x over y, for real numbers.")
+exprel_op: Op = _pointwise("exprel", 1)
+exprel: ew.Unary = ew.unary(exprel_op, "Return (exp(x) - 1) / x, and 1 at 0.")
+spence_op: Op = _pointwise("spence", 1)
+spence: ew.Unary = ew.unary(spence_op, "Return the dilogarithm of 1 - x: the integral of log(t) / (1 - t) from 1 to x.")
+expn_op: Op = _pointwise("expn", 2)
+expn: ew.Binary = ew.binary(expn_op, "Return the exponential integral of y, of order x.")
+hyp0f1_op: Op = _pointwise("hyp0f1", 2)
+hyp0f1: ew.Binary = ew.binary(hyp0f1_op, "Return the confluent hypergeometric limit function 0F1(; x; y).")
+hyp1f1_op: Op = _pointwise("hyp1f1", 3)
+hyp1f1: ew.Ternary = ew.ternary(hyp1f1_op, "Return Kummer's confluent hypergeometric function 1F1(x; y; z).")
+hyp2f1_op: Op = ew.define_pointwise("hyp2f1", ew.same_type, (4, 4), family="special")
 
 # -- elliptic integrals, the trigonometric and hyperbolic ones, functions of complex numbers
 
-ellipk_op, ellipk = _unary("ellipk", "Return the complete elliptic integral of the first kind, of parameter x.")
-ellipkm1_op, ellipkm1 = _unary("ellipkm1", "Return ellipk(1 - x), accurate near its pole.")
-ellipe_op, ellipe = _unary("ellipe", "Return the complete elliptic integral of the second kind, of parameter x.")
-ellipkinc_op, ellipkinc = _binary("ellipkinc", "Return the elliptic integral of the first kind up to x, parameter y.")
-ellipeinc_op, ellipeinc = _binary("ellipeinc", "Return the elliptic integral of the second kind up to x, parameter y.")
-elliprc_op, elliprc = _binary("elliprc", "Return Carlson's degenerate elliptic integral, elliprf(x, y, y).")
-elliprf_op, elliprf = _ternary("elliprf", "Return Carlson's elliptic integral of the first kind.")
-elliprd_op, elliprd = _ternary("elliprd", "Return Carlson's elliptic integral of the second kind.")
-sinint_op, sinint = _unary("sinint", "Return the sine integral, of sin(t) / t from 0 to x.")
-cosint_op, cosint = _unary("cosint", "Return the cosine integral.")
-sinhint_op, sinhint = _unary("sinhint", "Return the hyperbolic sine integral, of sinh(t) / t from 0 to x.")
-coshint_op, coshint = _unary("coshint", "Return the hyperbolic cosine integral.")
-fresnels_op, fresnels = _unary("fresnels", "Return the integral of sin(pi t**2 / 2) from 0 to x.")
-fresnelc_op, fresnelc = _unary("fresnelc", "Return the integral of cos(pi t**2 / 2) from 0 to x.")
-gammasgn_op, gammasgn = _unary("gammasgn", "Return the sign of the gamma function.")
-wofz_op, wofz = _unary("wofz", "Return exp(-x**2) * erfc(-i x) for complex x.")
-lambertw_op = ew.define_pointwise("lambertw", ew.same_type, (1, 1), family="special", branch=kinds.integer)
-sph_harm_y_op = ew.define_pointwise(
+ellipk_op: Op = _pointwise("ellipk", 1)
+ellipk: ew.Unary = ew.unary(ellipk_op, "Return the complete elliptic integral of the first kind, of parameter x.")
+ellipkm1_op: Op = _pointwise("ellipkm1", 1)
+ellipkm1: ew.Unary = ew.unary(ellipkm1_op, "Return ellipk(1 - x), accurate near its pole.")
+ellipe_op: Op = _pointwise("ellipe", 1)
+ellipe: ew.Unary = ew.unary(ellipe_op, "Return the complete elliptic integral of the second kind, of parameter x.")
+ellipkinc_op: Op = _pointwise("ellipkinc", 2)
+ellipkinc: ew.Binary = ew.binary(ellipkinc_op, "Return the elliptic integral of the first kind up to x, parameter y.")
+ellipeinc_op: Op = _pointwise("ellipeinc", 2)
+ellipeinc: ew.Binary = ew.binary(ellipeinc_op, "Return the elliptic integral of the second kind up to x, parameter y.")
+elliprc_op: Op = _pointwise("elliprc", 2)
+elliprc: ew.Binary = ew.binary(elliprc_op, "Return Carlson's degenerate elliptic integral, elliprf(x, y, y).")
+elliprf_op: Op = _pointwise("elliprf", 3)
+elliprf: ew.Ternary = ew.ternary(elliprf_op, "Return Carlson's elliptic integral of the first kind.")
+elliprd_op: Op = _pointwise("elliprd", 3)
+elliprd: ew.Ternary = ew.ternary(elliprd_op, "Return Carlson's elliptic integral of the second kind.")
+sinint_op: Op = _pointwise("sinint", 1)
+sinint: ew.Unary = ew.unary(sinint_op, "Return the sine integral, of sin(t) / t from 0 to x.")
+cosint_op: Op = _pointwise("cosint", 1)
+cosint: ew.Unary = ew.unary(cosint_op, "Return the cosine integral.")
+sinhint_op: Op = _pointwise("sinhint", 1)
+sinhint: ew.Unary = ew.unary(sinhint_op, "Return the hyperbolic sine integral, of sinh(t) / t from 0 to x.")
+coshint_op: Op = _pointwise("coshint", 1)
+coshint: ew.Unary = ew.unary(coshint_op, "Return the hyperbolic cosine integral.")
+fresnels_op: Op = _pointwise("fresnels", 1)
+fresnels: ew.Unary = ew.unary(fresnels_op, "Return the integral of sin(pi t**2 / 2) from 0 to x.")
+fresnelc_op: Op = _pointwise("fresnelc", 1)
+fresnelc: ew.Unary = ew.unary(fresnelc_op, "Return the integral of cos(pi t**2 / 2) from 0 to x.")
+gammasgn_op: Op = _pointwise("gammasgn", 1)
+gammasgn: ew.Unary = ew.unary(gammasgn_op, "Return the sign of the gamma function.")
+wofz_op: Op = _pointwise("wofz", 1)
+wofz: ew.Unary = ew.unary(wofz_op, "Return exp(-x**2) * erfc(-i x) for complex x.")
+lambertw_op: Op = ew.define_pointwise("lambertw", ew.same_type, (1, 1), family="special", branch=kinds.integer)
+sph_harm_y_op: Op = ew.define_pointwise(
     "sph_harm_y", _harmonic_type, (2, 2), family="special", degree=kinds.order, order=kinds.order
 )
 
@@ -161,42 +215,66 @@ def sph_harm_y(degree: int, order: int, theta: Any, phi: Any) -> Any:
 
 # -- distribution functions by the names of Cephes, and powers of Box and Cox
 
-pdtr_op, pdtr = _binary("pdtr", "Return the probability of up to x events, for a Poisson distribution of mean y.")
-pdtrc_op, pdtrc = _binary("pdtrc", "Return 1 - pdtr(x, y).")
-chdtr_op, chdtr = _binary("chdtr", "Return the probability up to y of chi-squared with x degrees of freedom.")
-chdtrc_op, chdtrc = _binary("chdtrc", "Return 1 - chdtr(x, y).")
-boxcox_op, boxcox = _binary("boxcox", "Return (x**y - 1) / y, or log(x) for y = 0.")
-boxcox1p_op, boxcox1p = _binary("boxcox1p", "Return boxcox(1 + x, y).")
-inv_boxcox_op, inv_boxcox = _binary("inv_boxcox", "Return the number whose boxcox of power y is x.")
-inv_boxcox1p_op, inv_boxcox1p = _binary("inv_boxcox1p", "Return the number whose boxcox1p of power y is x.")
+pdtr_op: Op = _pointwise("pdtr", 2)
+pdtr: ew.Binary = ew.binary(pdtr_op, "Return the probability of up to x events, for a Poisson distribution of mean y.")
+pdtrc_op: Op = _pointwise("pdtrc", 2)
+pdtrc: ew.Binary = ew.binary(pdtrc_op, "Return 1 - pdtr(x, y).")
+chdtr_op: Op = _pointwise("chdtr", 2)
+chdtr: ew.Binary = ew.binary(chdtr_op, "Return the probability up to y of chi-squared with x degrees of freedom.")
+chdtrc_op: Op = _pointwise("chdtrc", 2)
+chdtrc: ew.Binary = ew.binary(chdtrc_op, "Return 1 - chdtr(x, y).")
+boxcox_op: Op = _pointwise("boxcox", 2)
+boxcox: ew.Binary = ew.binary(boxcox_op, "Return (x**y - 1) / y, or log(x) for y = 0.")
+boxcox1p_op: Op = _pointwise("boxcox1p", 2)
+boxcox1p: ew.Binary = ew.binary(boxcox1p_op, "Return boxcox(1 + x, y).")
+inv_boxcox_op: Op = _pointwise("inv_boxcox", 2)
+inv_boxcox: ew.Binary = ew.binary(inv_boxcox_op, "Return the number whose boxcox of power y is x.")
+inv_boxcox1p_op: Op = _pointwise("inv_boxcox1p", 2)
+inv_boxcox1p: ew.Binary = ew.binary(inv_boxcox1p_op, "Return the number whose boxcox1p of power y is x.")
 
-bdtr_op, bdtr = _ternary("bdtr", "Return the probability of up to x successes in y trials of probability z.")
-bdtrc_op, bdtrc = _ternary("bdtrc", "Return 1 - bdtr(x, y, z).")
-nbdtr_op, nbdtr = _ternary("nbdtr", "Return the probability of up to x failures before y successes of probability z.")
-nbdtrc_op, nbdtrc = _ternary("nbdtrc", "Return 1 - nbdtr(x, y, z).")
-gdtr_op, gdtr = _ternary("gdtr", "Return the probability up to z of a gamma distribution of rate x and shape y.")
-gdtrc_op, gdtrc = _ternary("gdtrc", "Return 1 - gdtr(x, y, z).")
-fdtr_op, fdtr = _ternary("fdtr", "Return the probability up to z of F with x and y degrees of freedom.")
-fdtrc_op, fdtrc = _ternary("fdtrc", "Return 1 - fdtr(x, y, z).")
+bdtr_op: Op = _pointwise("bdtr", 3)
+bdtr: ew.Ternary = ew.ternary(bdtr_op, "Return the probability of up to x successes in y trials of probability z.")
+bdtrc_op: Op = _pointwise("bdtrc", 3)
+bdtrc: ew.Ternary = ew.ternary(bdtrc_op, "Return 1 - bdtr(x, y, z).")
+nbdtr_op: Op = _pointwise("nbdtr", 3)
+nbdtr: ew.Ternary = ew.ternary(
+    nbdtr_op, "Return the probability of up to x failures before y successes of probability z."
+)
+nbdtrc_op: Op = _pointwise("nbdtrc", 3)
+nbdtrc: ew.Ternary = ew.ternary(nbdtrc_op, "Return 1 - nbdtr(x, y, z).")
+gdtr_op: Op = _pointwise("gdtr", 3)
+gdtr: ew.Ternary = ew.ternary(gdtr_op, "Return the probability up to z of a gamma distribution of rate x and shape y.")
+gdtrc_op: Op = _pointwise("gdtrc", 3)
+gdtrc: ew.Ternary = ew.ternary(gdtrc_op, "Return 1 - gdtr(x, y, z).")
+fdtr_op: Op = _pointwise("fdtr", 3)
+fdtr: ew.Ternary = ew.ternary(fdtr_op, "Return the probability up to z of F with x and y degrees of freedom.")
+fdtrc_op: Op = _pointwise("fdtrc", 3)
+fdtrc: ew.Ternary = ew.ternary(fdtrc_op, "Return 1 - fdtr(x, y, z).")
 
 # -- Bessel functions of real order
 
-jv_op, jv = _binary("jv", "Return the Bessel function of the first kind of y, of real order x.")
-yv_op, yv = _binary("yv", "Return the Bessel function of the second kind of y, of real order x.")
-iv_op, iv = _binary("iv", "Return the modified Bessel function of the first kind of y, of real order x.")
-kv_op, kv = _binary("kv", "Return the modified Bessel function of the second kind of y, of real order x.")
-ive_op, ive = _binary("ive", "Return exp(-|y|) * iv(x, y).")
-kve_op, kve = _binary("kve", "Return exp(y) * kv(x, y).")
+jv_op: Op = _pointwise("jv", 2)
+jv: ew.Binary = ew.binary(jv_op, "Return the Bessel function of the first kind of y, of real order x.")
+yv_op: Op = _pointwise("yv", 2)
+yv: ew.Binary = ew.binary(yv_op, "Return the Bessel function of the second kind of y, of real order x.")
+iv_op: Op = _pointwise("iv", 2)
+iv: ew.Binary = ew.binary(iv_op, "Return the modified Bessel function of the first kind of y, of real order x.")
+kv_op: Op = _pointwise("kv", 2)
+kv: ew.Binary = ew.binary(kv_op, "Return the modified Bessel function of the second kind of y, of real order x.")
+ive_op: Op = _pointwise("ive", 2)
+ive: ew.Binary = ew.binary(ive_op, "Return exp(-|y|) * iv(x, y).")
+kve_op: Op = _pointwise("kve", 2)
+kve: ew.Binary = ew.binary(kve_op, "Return exp(y) * kv(x, y).")
 
 # -- Bessel functions of integer order, and sinc
 
-bessel_j_op: Any = _ordered("bessel_j")
-bessel_y_op: Any = _ordered("bessel_y")
-bessel_i_op: Any = _ordered("bessel_i")
-bessel_k_op: Any = _ordered("bessel_k")
-scaled_bessel_i_op: Any = _ordered("scaled_bessel_i")
-scaled_bessel_k_op: Any = _ordered("scaled_bessel_k")
-sinc_op: Any = _ordered("sinc")
+bessel_j_op: Op = _ordered("bessel_j")
+bessel_y_op: Op = _ordered("bessel_y")
+bessel_i_op: Op = _ordered("bessel_i")
+bessel_k_op: Op = _ordered("bessel_k")
+scaled_bessel_i_op: Op = _ordered("scaled_bessel_i")
+scaled_bessel_k_op: Op = _ordered("scaled_bessel_k")
+sinc_op: Op = _ordered("sinc")
 
 
 def polygamma(order: int, x: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyshape.graph.ir.graph import Node
+from anyshape.graph.ir.graph import Node, Op
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import apply
@@ -48,7 +48,7 @@ def _is_named(node: Node, params: dict[str, Any]) -> bool:
     return len(node.inputs) == operands and 0 <= params["result"] < results
 
 
-special_ufunc_op = ew.define_pointwise(
+special_ufunc_op: Op = ew.define_pointwise(
     "special_ufunc",
     ew.same_type,
     (1, 5),
@@ -57,7 +57,7 @@ special_ufunc_op = ew.define_pointwise(
     function=kinds.one_of(*FUNCTIONS),
     result=kinds.order,
 )
-carlson_integral_op = ew.define_pointwise(
+carlson_integral_op: Op = ew.define_pointwise(
     "carlson_integral",
     ew.same_type,
     (4, 4),

@@ -53,6 +53,11 @@ class Program:
     traced graph after passes. `plan` runs at all sizes, and `plan_for` returns the plan that runs at some sizes.
     """
 
+    trace: Trace
+    max_bytes: int | None
+    optimize: str | None
+    compile: str | None
+
     def __init__(
         self,
         trace: Trace,

@@ -32,7 +32,7 @@ from anyshape.graph.signature.guards import size_function
 from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, may_divide_by_zero, values_from
-from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
+from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.program.contraction_choice import ContractionPaths, Paths
 from anyshape.program.replay_builder import replay_builder, replay_scope
@@ -141,7 +141,7 @@ class CallPatterns:
 
     def __init__(self, graph: Graph, prologue: Prologue, groups: Sequence[Group], paths: ContractionPaths) -> None:
         self.graph, self.prologue, self.groups, self.paths = graph, prologue, groups, paths
-        self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
+        self.sizes: list[DimExpr] = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
         self.read: Callable[..., Any] = self._reader()
         self.pattern_by_reading: dict[Any, BroadcastPattern] = {}
 

@@ -23,7 +23,7 @@ from anyshape.graph.ir.subgraph import close
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -69,7 +69,7 @@ class LiveRows:
         assert loop.test is not None  # examples differ in it
         self.ctx, self.size, self.loop, self.test, self.have = ctx, size, loop, loop.test, have
         self.carries, self.flags = flags.carries, flags.flat()
-        self.rows = expr.from_atom(DimVar("rows"))
+        self.rows: DimExpr = expr.from_atom(DimVar("rows"))
         if loop.joined or loop.varying:
             advice = "give the carries of all examples the same sizes in each trip"
             raise RaggedBatchError("while_loop", {}, ctx.where, advice)

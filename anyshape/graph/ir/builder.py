@@ -110,6 +110,11 @@ CHANGING: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary() 
 class Builder:
     """Collects the nodes of one graph. Values of enclosing graphs that it reads are captured as further inputs."""
 
+    scope: Scope
+    parent: Builder | None
+    handle: type[Traced]
+    whole: bool
+
     def __init__(
         self,
         scope: Scope,
@@ -448,6 +453,10 @@ def activate(builder: Builder) -> Iterator[Builder]:
 
 class at_line:
     """Line of the user's program for the nodes that a builder emits meanwhile: a context manager."""
+
+    builder: Builder
+    where: SourceLine | None
+    before: SourceLine | None
 
     __slots__ = ("before", "builder", "where")
 

@@ -312,6 +312,8 @@ class SizeComparison(SymDim):
     In arithmetic it is 0 or 1, as Python's bools are, and next to arrays an array of one bool.
     """
 
+    claim: Claim
+
     __slots__ = ("claim",)
     python_type = bool
 

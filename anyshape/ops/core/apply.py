@@ -257,3 +257,10 @@ class Sized:
 def sizes_of(ctx: ShapeGuardContext, x: Operand) -> tuple[Size, ...]:
     """Return the exact sizes of an operand, traced or not."""
     return ctx.shape(Sized(x))
+
+
+def named(function: Callable[..., Any], op: Op, doc: str) -> Callable[..., Any]:
+    """Give a function that applies an op the name of the op and a docstring; return it."""
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = doc
+    return function

@@ -135,7 +135,7 @@ class UnivariateSpline(FixedAttributes):
         check_finite: bool = False,
     ) -> None:
         name = type(self).__name__
-        self.ext = _extension(name, ext)
+        self.ext: int = _extension(name, ext)
         traced = is_traced(x, y, w, s)
         if traced and (s is None or is_traced(s) or s != 0 or any(end is not None for end in bbox)):
             raise refuse(f"scipy.interpolate.{name} with smoothing or bbox")

@@ -72,6 +72,11 @@ class RBFInterpolator(FixedAttributes):
     Arguments are SciPy's. Data may be traced for `neighbors=None`.
     """
 
+    neighbors: int | None
+    y: Any
+    epsilon: float | Any
+    smoothing: Any
+
     def __init__(
         self,
         y: Any,
@@ -82,20 +87,22 @@ class RBFInterpolator(FixedAttributes):
         epsilon: Any = None,
         degree: int | None = None,
     ) -> None:
-        self.kernel = choice_of("RBFInterpolator", "kernel", kernel.lower(), tuple(_KERNELS))
+        self.kernel: Any = choice_of("RBFInterpolator", "kernel", kernel.lower(), tuple(_KERNELS))
         traced, self.neighbors = is_traced(y, d, smoothing, epsilon), neighbors
         if traced and neighbors is not None:
             raise refuse("scipy.interpolate.RBFInterpolator with neighbors")
         arguments = (y, d, neighbors, smoothing, kernel, epsilon, degree)
         self._of_scipy = None if traced else scipy_interpolate.RBFInterpolator(*arguments)
         self.y, d = real_floats(y), xp.asarray(d)
-        self.d = d.astype(np.complex128 if d.dtype.kind == "c" else np.float64)
+        self.d: Any = d.astype(np.complex128 if d.dtype.kind == "c" else np.float64)
         _require_points(self.y, self.d)
         if epsilon is None and self.kernel not in _WITHOUT_SCALE:
             raise ArgumentError("RBFInterpolator", "epsilon", "is missing", f"the kernel {self.kernel} needs it")
         self.epsilon, self.smoothing = 1.0 if epsilon is None else epsilon, smoothing
         degree = max(_LEAST_DEGREES.get(self.kernel, -1), 0) if degree is None else int(degree)
-        self.powers = [p for p in itertools.product(range(degree + 1), repeat=int(self.y.shape[1])) if sum(p) <= degree]
+        self.powers: list[tuple[int, ...]] = [
+            p for p in itertools.product(range(degree + 1), repeat=int(self.y.shape[1])) if sum(p) <= degree
+        ]
 
     def _kernel(self, a: Any, b: Any) -> Any:
         return _KERNELS[self.kernel](ds.pair_distances(a * self.epsilon, b * self.epsilon, power=2, root=False))

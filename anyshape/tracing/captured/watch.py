@@ -11,6 +11,7 @@ import types
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,8 @@ class Watch:
 
     `holds` is True only while all of it is the same. After a call that gave False there may be another `holds`.
     """
+
+    codes: list[CodeType]
 
     names: set[str]
     is_full: bool

@@ -14,7 +14,9 @@ from anyshape.backend.compiler.passes.metadata_contract import pass_context, pas
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
 from anyshape.graph.ir.op_local import NodeSizes
 from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import KERNELS
@@ -35,8 +37,8 @@ class Simplifier:
 
     def __init__(self, graph: Graph, reliance_log: list[Any] | None = None) -> None:
         self.graph = graph
-        self.scope = pass_scope(graph, reliance_log)
-        self.ctx = pass_context(self.scope, "simplify")
+        self.scope: Scope = pass_scope(graph, reliance_log)
+        self.ctx: ShapeGuardContext = pass_context(self.scope, "simplify")
         self.node_sizes: NodeSizes = NodeSizes(graph, self.ctx)
         self.replacement: dict[Value, Value] = {}
         self.producer: dict[Value, Node] = {}
