@@ -101,6 +101,9 @@ class Threads(Serial):
     - `threads` is the number of threads of BLAS and of anyshape in each of them.
     """
 
+    workers: int
+    threads: int | None
+
     def __init__(self, workers: int | None = None, threads: int = 1) -> None:
         self.workers, self.threads = workers or os.cpu_count() or 1, threads
 
@@ -121,6 +124,9 @@ class Processes(Serial):
 
     Arrays travel with each task. `put` writes them to a file once, which all processes map.
     """
+
+    workers: int
+    threads: int | None
 
     travels = True
 
@@ -177,6 +183,8 @@ class Joblib(Serial):
     - `threads` is the number of threads of BLAS and of anyshape in each.
     """
 
+    workers: int
+    threads: int | None
     backend: str
 
     travels = True

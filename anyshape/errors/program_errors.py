@@ -92,6 +92,7 @@ class ProgramFileError(AnyshapeError, ValueError):
 class MissingPackageError(AnyshapeError, ModuleNotFoundError):
     """Raised where a package of an optional dependency group is not installed."""
 
+    name: str
     package: str
     extra: str
 

@@ -39,6 +39,7 @@ class ShapeError(AnyshapeError, ValueError, IndexError):
 class AxisError(ShapeError, np.exceptions.AxisError):
     """Raised for an axis that the array does not have."""
 
+    args: tuple[Any, ...]
     axis: int
     ndim: int
 
@@ -240,6 +241,7 @@ class UnprovedClaimError(SpecError):
 class ContradictionError(SpecError):
     """Raised for a constraint that no sizes satisfy together with earlier ones; `core` are the clashing ones."""
 
+    where: object
     core: tuple[str, ...]
 
     def __init__(self, constraint: str, core: Sequence[str], where: object = None) -> None:
@@ -360,6 +362,8 @@ class SpecializationError(InconclusiveDimensionError):
     of the call.
     """
 
+    constraints: tuple[str, ...]
+    witnesses: dict[bool, dict[str, int]]
     size: str
     constant: int | None
     why: str

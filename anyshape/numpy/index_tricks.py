@@ -109,6 +109,8 @@ class Joined:
         return f"<anyshape.numpy.{self._name}>"
 
 
-mgrid, ogrid = Grid("mgrid", sparse=False), Grid("ogrid", sparse=True)
-r_, c_ = Joined("r_", 0, 1, -1), Joined("c_", -1, 2, 0)
-OBJECTS = {"mgrid": mgrid, "ogrid": ogrid, "r_": r_, "c_": c_}
+mgrid: Grid = Grid("mgrid", sparse=False)
+ogrid: Grid = Grid("ogrid", sparse=True)
+r_: Joined = Joined("r_", 0, 1, -1)
+c_: Joined = Joined("c_", -1, 2, 0)
+OBJECTS: dict[str, Any] = {"mgrid": mgrid, "ogrid": ogrid, "r_": r_, "c_": c_}

@@ -80,9 +80,18 @@ def _registered(name: str) -> Any:
     return module
 
 
-polyutils = _NUMPY["pu"] = _registered("polyutils")  # first, as the others use it
-polynomial, chebyshev, legendre = map(_registered, ("polynomial", "chebyshev", "legendre"))
-hermite, hermite_e, laguerre = map(_registered, ("hermite", "hermite_e", "laguerre"))
-Polynomial, Chebyshev, Legendre = polynomial.Polynomial, chebyshev.Chebyshev, legendre.Legendre
-Hermite, HermiteE, Laguerre = hermite.Hermite, hermite_e.HermiteE, laguerre.Laguerre
+polyutils: Any = _registered("polyutils")
+_NUMPY["pu"] = polyutils  # first, as the others use it
+polynomial: Any = _registered("polynomial")
+chebyshev: Any = _registered("chebyshev")
+legendre: Any = _registered("legendre")
+hermite: Any = _registered("hermite")
+hermite_e: Any = _registered("hermite_e")
+laguerre: Any = _registered("laguerre")
+Polynomial: type[np.polynomial.Polynomial] = polynomial.Polynomial
+Chebyshev: type[np.polynomial.Chebyshev] = chebyshev.Chebyshev
+Legendre: type[np.polynomial.Legendre] = legendre.Legendre
+Hermite: type[np.polynomial.Hermite] = hermite.Hermite
+HermiteE: type[np.polynomial.HermiteE] = hermite_e.HermiteE
+Laguerre: type[np.polynomial.Laguerre] = laguerre.Laguerre
 set_default_printstyle: Callable[[Literal["ascii", "unicode"]], None] = np.polynomial.set_default_printstyle

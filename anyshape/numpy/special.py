@@ -307,7 +307,7 @@ inv_boxcox1p: Ufunc = _parametric(
 
 # -- SciPy's ufuncs that share a name with one of NumPy's but promote differently
 
-UFUNCS = {
+UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     sc.cbrt: _function(sc.cbrt, ew.cbrt, "Return the cube root of x."),
     sc.exp2: _function(sc.exp2, ew.exp2, "Return 2 to the power of x."),
     sc.expm1: _function(sc.expm1, ew.expm1, "Return exp(x) - 1, accurate near 0."),

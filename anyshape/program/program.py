@@ -53,11 +53,6 @@ class Program:
     traced graph after passes. `plan` runs at all sizes, and `plan_for` returns the plan that runs at some sizes.
     """
 
-    trace: Trace
-    max_bytes: int | None
-    optimize: str | None
-    compile: str | None
-
     def __init__(
         self,
         trace: Trace,
@@ -69,7 +64,10 @@ class Program:
         timers: Timers | None = None,
     ) -> None:
         """Compile a trace, with the planner of another program of it if there is one; runs record times in `timers`."""
-        self.trace, self.max_bytes, self.optimize, self.compile = trace, max_bytes, optimize, compile
+        self.trace: Trace = trace
+        self.max_bytes: int | None = max_bytes
+        self.optimize: str | None = optimize
+        self.compile: str | None = compile
         compile_mode = config.compile if compile is None else compile
         mode, why = mode_of(config.optimize if optimize is None else optimize, max_bytes, timers)
         last = Tier.FIRST if mode == "off" else Tier.OPTIMISED
@@ -225,7 +223,7 @@ class Program:
     def __signature__(self) -> inspect.Signature:
         """Parameters with their traced names; all up to the last one without a usable name are positional only."""
         args, kwargs = self.trace.in_tree.children()
-        keywords = [k for k in kwargs.entries() if _is_name(k)]
+        keywords = [k for k in kwargs.entries() if k.isidentifier() and not keyword.iskeyword(k)]
         names = _unique_names([self._parameter(i) for i in range(args.num_children)], keywords)
         positional_only = max((i + 1 for i, name in enumerate(names) if not name), default=0)
         unused = (name for i in itertools.count() if (name := f"x{i}") not in {*names, *keywords})
@@ -494,12 +492,7 @@ _ATTRIBUTES = frozenset(
 )
 
 
-def _is_name(text: str) -> bool:
-    """Return True if a parameter can have this name."""
-    return text.isidentifier() and not keyword.iskeyword(text)
-
-
 def _unique_names(names: Sequence[str], keywords: Sequence[str]) -> list[str]:
-    """Return the names with "" for those that no parameter can have or that occur twice."""
+    """Return the names with "" for those that no parameter can have, or that occur twice."""
     every = [*names, *keywords]
-    return [name if _is_name(name) and every.count(name) == 1 else "" for name in names]
+    return [x if x.isidentifier() and not keyword.iskeyword(x) and every.count(x) == 1 else "" for x in names]

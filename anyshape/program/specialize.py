@@ -232,6 +232,7 @@ class Specializer:
     `serve` takes the function for the next call; it is None where `run_latest` serves all calls.
     """
 
+    serve: Callable[[Run], None] | None
     patterns: CallPatterns
     compile: Compile
     tiers: Tiers

@@ -45,6 +45,7 @@ class Tiers:
     - `make` makes an optimised plan for a pattern of calls. `pattern_of` tells the pattern of arrays.
     """
 
+    pattern_of: Callable[..., Hashable]
     name: str
     mode: str
     why: str

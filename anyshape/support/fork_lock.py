@@ -5,9 +5,19 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_RLock: Any = type(threading.RLock())
+if TYPE_CHECKING:
+
+    class _RLock:
+        def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+        def release(self) -> None: ...
+        def __enter__(self) -> bool: ...
+        def __exit__(self, *error: Any) -> None: ...
+        def _at_fork_reinit(self) -> None: ...
+
+else:
+    _RLock = type(threading.RLock())
 
 
 class Lock(_RLock):

@@ -30,6 +30,7 @@ from anyshape.support.packages import explanation, less_memory, paths, sent_prog
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.pytrees import (
+    Order,
     as_leaf,
     flatten,
     frozen_keys,
@@ -66,6 +67,7 @@ class Jitted:
     - `bound_from` is the pair of the method and the object that this one is bound to, if it is.
     """
 
+    order: Order
     recipe: tuple[Any, ...]
 
     def __init__(

@@ -1,5 +1,7 @@
 """Batching of elementwise ops: operands without the batch are stretched along it, and the op is applied unchanged."""
 
+from typing import Any
+
 from anyshape.autodiff.batch_axis import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.graph.ir.graph import Op
@@ -7,7 +9,7 @@ from anyshape.ops import elementwise
 from anyshape.ops.core.apply import apply_all
 
 
-def each_element(op):
+def each_element(op: Any) -> Any:
     """Declare an op that acts on each element, so that one more axis changes nothing."""
 
     def rule(ctx, size, batched, *inputs, **params):

@@ -1,12 +1,14 @@
 """Batching of linear algebra: one more leading axis; factors of one matrix serve a batch of right-hand sides."""
 
+from typing import Any
+
 from anyshape.autodiff.batch_axis import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import linalg as la
 from anyshape.ops.core.apply import apply_all
 
 
-def stacked(op):
+def stacked(op: Any) -> Any:
     """Declare an op on matrices, whose leading axes are a batch."""
 
     def rule(ctx, size, batched, *xs, **params):

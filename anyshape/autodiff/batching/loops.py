@@ -5,6 +5,7 @@ between examples, a trip computes the rows of those that are live.
 """
 
 from dataclasses import replace
+from typing import Any
 
 from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.control_flow.example_loops import of_batches
@@ -67,7 +68,7 @@ BATCHERS[lp.scan_op] = _scan_batch
 BATCHERS[lp.while_op] = _while_batch
 
 
-def of_one(operands, batched):
+def of_one(operands: Any, batched: Any) -> Any:
     """Return the types of the operands of one example."""
     return [batch_element(meta_of(x)) if flag else meta_of(x) for x, flag in zip(operands, batched, strict=True)]
 
@@ -76,7 +77,7 @@ def _one_or_all(results):
     return tuple(results) if len(results) > 1 else results[0]
 
 
-def inner_size(size):
+def inner_size(size: Any) -> Any:
     """Return the size of the batch in a subgraph, which reads it off its inputs."""
     return size if isinstance(size, int) else expr.from_atom(DimVar("batch"))
 
@@ -118,7 +119,7 @@ def _types(loop, flags, size):
     )
 
 
-def batched_body(loop, flags, size):
+def batched_body(loop: Any, flags: Any, size: Any) -> Any:
     """Return the body of a batch, the flags of its inputs and of its outputs.
 
     A carry that a trip makes carry the batch does so from the start.
@@ -151,12 +152,12 @@ def _as_written(loop, results, size):
     return list(zip(written, flags, strict=True))
 
 
-def carried(ctx, size, y, is_batched, is_wanted):
+def carried(ctx: Any, size: Any, y: Any, is_batched: Any, is_wanted: Any) -> Any:
     """Return a carry with the batch as its first axis if it is wanted so."""
     return stretch(ctx, size, y) if is_wanted and not is_batched else y
 
 
-def moved(xs, flags, old, new):
+def moved(xs: Any, flags: Any, old: Any, new: Any) -> Any:
     """Return arrays with the batch, if they carry it, at another position."""
     return [mv.move_axes(x, old, new) if flag else x for x, flag in zip(xs, flags, strict=True)]
 

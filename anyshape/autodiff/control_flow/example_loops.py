@@ -15,7 +15,7 @@ from anyshape.autodiff.control_flow.loop_calls import flagged, reordered
 from anyshape.autodiff.jvp import push
 from anyshape.autodiff.linearize_transpose import linearise, transpose
 from anyshape.autodiff.rule_tables import Linear
-from anyshape.autodiff.subgraph_transforms import batch_element, derived
+from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, active
 from anyshape.graph.ir.graph import Graph
@@ -33,6 +33,7 @@ from anyshape.ops.subgraph_call import further_operands
 class ExampleLoops:
     """Loop of one example, with operands that have a row per example where `carries` says so."""
 
+    handle: Handle
     ctx: ShapeGuardContext
     one: Graph
     carries: list[bool]

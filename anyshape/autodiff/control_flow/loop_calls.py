@@ -9,7 +9,7 @@ from typing import Any
 from anyshape.autodiff.control_flow.branch_calls import handle_of, meta_of_operand
 from anyshape.autodiff.control_flow.branch_derivatives import Typed
 from anyshape.autodiff.jvp import inline
-from anyshape.autodiff.subgraph_transforms import batch_element, derived, with_shared_variables
+from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived, with_shared_variables
 from anyshape.graph.ir.builder import Builder
 from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple
 from anyshape.graph.ir.subgraph import close, sizes_at
@@ -110,6 +110,9 @@ class Results(NamedTuple):
 class Loop:
     """Loop and its operands, from which rules derive another one. A `test` makes it a loop of unknown length."""
 
+    handle: Handle
+    layout: lp.Layout
+    checkpoint: lp.Policy
     ctx: ShapeGuardContext
     body: Graph
     test: Graph | None

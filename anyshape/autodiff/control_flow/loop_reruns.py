@@ -93,6 +93,7 @@ class LoopAgain:
 class RerunLoop(Loop):
     """Scan of a rerun. `Made` stands for its operands that a loop gives again."""
 
+    length: Size
     again_loop: LoopAgain
     checkpoint: int
 
@@ -172,6 +173,8 @@ def slot_flags(loop: Loop, batched: Sequence[bool]) -> list[bool]:
 class Rerun:
     """Rerun and its operands, taken apart."""
 
+    start: lp.Layout
+    layout: lp.Layout
     ctx: ShapeGuardContext
     ends: Sequence[Shape]
     like: Sequence[Any]

@@ -7,6 +7,7 @@ The page docs/kinks.md lists these points.
 
 from dataclasses import replace
 from math import log
+from typing import Any
 
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.rule_tables import (
@@ -30,7 +31,7 @@ from anyshape.ops.movement import repeated_scalar
 LN2, LN10 = log(2), log(10)
 
 
-def divided(op, divisor):
+def divided(op: Any, divisor: Any) -> Any:
     """Declare an op that acts on each element. Its tangent is the tangent of x divided by `divisor(x, out)`."""
     JVPS[op] = lambda ctx, tangents, out, x: tangents[0] / divisor(x, out)
 

@@ -7,6 +7,8 @@ A solution keeps the factors of its matrix, which solve for its tangent and cota
 operand, so that the derivative in it is known; its factors have none.
 """
 
+from typing import Any
+
 import numpy as np
 
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, no_shift, zero
@@ -18,14 +20,14 @@ from anyshape.ops.creation import full, iota, size_value
 from anyshape.ops.reduction import argmax, reduce_sum
 
 
-def product(ctx, a, b):
+def product(ctx: Any, a: Any, b: Any) -> Any:
     """Return the product of two stacks of matrices."""
     rank = ctx.rank(a)
     batch = tuple(range(rank - 2))
     return dot_general(a, b, ((rank - 1,), (rank - 2,)), (batch, batch))
 
 
-def swapped(ctx, a):
+def swapped(ctx: Any, a: Any) -> Any:
     """Return the transposes of matrices."""
     rank = ctx.rank(a)
     return mv.transpose(a, (*range(rank - 2), rank - 1, rank - 2))
@@ -50,7 +52,7 @@ def _positions(shape):
     return [mv.broadcast_in_dim(iota(shape[axis]), shape, (axis,)) for axis in (rank - 2, rank - 1)]
 
 
-def triangle(ctx, a, *, lower, diagonal):
+def triangle(ctx: Any, a: Any, *, lower: Any, diagonal: Any) -> Any:
     """Return one triangle of matrices: the diagonal times `diagonal`, and zeros in the other triangle."""
     shape = ctx.shape(a)
     rows, columns = _positions(shape)

@@ -4,6 +4,8 @@ Derivatives of products never divide, so zeros among the factors are exact at ev
 derivatives are linear recurrences, and derivatives of recurrences are recurrences.
 """
 
+from typing import Any
+
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, linear, no_shift, shift, zero
@@ -15,7 +17,7 @@ from anyshape.ops import windows as wd
 from anyshape.ops.control import stop_gradient
 
 
-def repeat_along(ctx, reduced, x, axes):
+def repeat_along(ctx: Any, reduced: Any, x: Any, axes: Any) -> Any:
     """Return a reduced array repeated along the reduced axes, in the shape of x."""
     return mv.broadcast_in_dim(reduced, ctx.shape(x), free_axes(ctx.rank(x), axes))
 

@@ -1,6 +1,7 @@
 """Derivatives of special functions. `x, y` are inputs, `out` the output."""
 
 from math import log, pi, sqrt
+from typing import Any
 
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise, zero
 from anyshape.errors import UnsupportedFunctionError
@@ -18,7 +19,7 @@ def _gauss(x):
     return ew.exp(-ew.square(x))
 
 
-def derivative_in_last(op, derivative):
+def derivative_in_last(op: Any, derivative: Any) -> Any:
     """Declare an elementwise op whose derivative exists in its last input alone: `derivative(*inputs, out)`."""
 
     def jvp(ctx, tangents, out, *xs):
@@ -38,7 +39,7 @@ def _gamma_density(x, y):
     return ew.exp(sp.xlogy(x - 1, y) - y - sp.gammaln(x))
 
 
-def beta_density(a, b, x):
+def beta_density(a: Any, b: Any, x: Any) -> Any:
     """Return x**(a - 1) (1 - x)**(b - 1) / beta(a, b)."""
     return ew.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
 
@@ -88,12 +89,12 @@ pointwise(
 derivative_in_last(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
 
 
-def gammainc_partials(a, x):
+def gammainc_partials(a: Any, x: Any) -> Any:
     """Return the partial derivatives of gammainc, as functions."""
     return lambda: sp.gammainc_derivative(a, x), lambda: _gamma_density(a, x)
 
 
-def betainc_partials(a, b, x):
+def betainc_partials(a: Any, b: Any, x: Any) -> Any:
     """Return the partial derivatives of betainc, as functions."""
     return (
         lambda: sp.betainc_derivative(a, b, x, 1, 0),
@@ -102,7 +103,7 @@ def betainc_partials(a, b, x):
     )
 
 
-def stdtr_partials(df, t):
+def stdtr_partials(df: Any, t: Any) -> Any:
     """Return the partial derivatives of stdtr, as functions."""
     return lambda: _stdtr_by_df(df, t), lambda: _student_density(df, t)
 
@@ -333,15 +334,15 @@ JVPS[sp.sph_harm_y_op] = _harmonic_jvp
 # -- distribution functions: densities, at integers the ones of beta and gamma distributions; powers of Box and Cox
 
 
-def poisson_density(k, m):
+def poisson_density(k: Any, m: Any) -> Any:
     return _gamma_density(ew.floor(k) + 1, m)
 
 
-def binomial_density(k, n, p):
+def binomial_density(k: Any, n: Any, p: Any) -> Any:
     return beta_density(ew.floor(k) + 1, n - ew.floor(k), p)
 
 
-def fdtr_partials(n, d, x):
+def fdtr_partials(n: Any, d: Any, x: Any) -> Any:
     """Return the partial derivatives of fdtr, which is betainc(n / 2, d / 2, share), as functions."""
     total = d + n * x
     by_a, by_b, density = betainc_partials(0.5 * n, 0.5 * d, n * x / total)
@@ -352,13 +353,13 @@ def fdtr_partials(n, d, x):
     )
 
 
-def chdtr_partials(v, x):
+def chdtr_partials(v: Any, x: Any) -> Any:
     """Return the partial derivatives of chdtr, which is gammainc(v / 2, x / 2), as functions."""
     by_a, density = gammainc_partials(0.5 * v, 0.5 * x)
     return lambda: 0.5 * by_a(), lambda: 0.5 * density()
 
 
-def gdtr_partials(a, b, x):
+def gdtr_partials(a: Any, b: Any, x: Any) -> Any:
     """Return the partial derivatives of gdtr, which is gammainc(b, a x), as functions."""
     by_b, density = gammainc_partials(b, a * x)
     return lambda: x * density(), by_b, lambda: a * density()

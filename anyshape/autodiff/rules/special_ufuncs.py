@@ -3,7 +3,9 @@
 `out` is the result. Numbers are chapters and equations of the DLMF, dlmf.nist.gov.
 """
 
+from collections.abc import Callable
 from math import inf, pi, sqrt
+from typing import Any
 
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise
 from anyshape.autodiff.rules.special import (
@@ -47,7 +49,7 @@ def _below(name, n, *rest):
     return ew.select(is_first, 0, _of(name, ew.select(is_first, 1, n) - 1, *rest))
 
 
-POLYNOMIALS = {
+POLYNOMIALS: dict[str, Callable[..., Any]] = {
     "eval_jacobi": lambda n, a, b, x, out: 0.5 * (n + a + b + 1) * _below("eval_jacobi", n, a + 1, b + 1, x),
     "eval_sh_jacobi": lambda n, p, q, x, out: n * _below("eval_sh_jacobi", n, p + 2, q + 1, x),
     "eval_gegenbauer": lambda n, a, x, out: 2 * a * _below("eval_gegenbauer", n, a + 1, x),
@@ -124,7 +126,7 @@ def _kelvin(function, partner, sign):
     return {(function, 0): (lambda x, out: _of(function + "p", x),), (function + "p", 0): (slope,)}
 
 
-BESSEL = {
+BESSEL: dict[Any, Any] = {
     ("jve", 0): (None, _half_difference("jve")),
     ("yve", 0): (None, _half_difference("yve")),
     ("hankel1", 0): (None, _half_difference("hankel1")),
@@ -161,7 +163,7 @@ BESSEL = {
 
 # -- integrals of these functions
 
-INTEGRALS = {
+INTEGRALS: dict[Any, Any] = {
     ("itairy", 0): lambda x, out: _of("airy", x, result=0),
     ("itairy", 1): lambda x, out: _of("airy", x, result=2),
     ("itairy", 2): lambda x, out: _of("airy", -x, result=0),
@@ -204,7 +206,7 @@ def _mean_derivative(a, b):
     return lambda out: 2 / (3 * pi) * ew.square(out) * ew.absolute(a) * sp.elliprd(ew.lift(0, a), b * b, a * a)
 
 
-ELLIPTIC = {
+ELLIPTIC: dict[Any, Any] = {
     ("ellipj", 0): (
         lambda u, m, out: _of("ellipj", u, m, result=1) * _of("ellipj", u, m, result=2),
         lambda u, m, out: _of("ellipj", u, m, result=1) * _amplitude_by_parameter(u, m),
@@ -313,7 +315,7 @@ def _voigt_by_sigma(x, sigma, gamma, out):
     return -out / sigma - ew.real(z * slope) / (sqrt(2 * pi) * ew.square(sigma))
 
 
-DISTRIBUTIONS = {
+DISTRIBUTIONS: dict[Any, Any] = {
     "bdtri": (None, None, lambda k, n, y, out: -1 / binomial_density(k, n, out)),
     "nbdtri": (None, None, lambda k, n, y, out: 1 / beta_density(n, k + 1, out)),
     "pdtri": (None, lambda k, y, out: -1 / poisson_density(k, out)),
@@ -372,7 +374,7 @@ DISTRIBUTIONS = {
 
 # -- hypergeometric, Wright and elementary functions: 13.3.22, 10.46
 
-OTHERS = {
+OTHERS: dict[Any, Any] = {
     "hyperu": _last(lambda a, b, x, out: -a * _of("hyperu", a + 1, b + 1, x), 3),
     "wright_bessel": _last(lambda a, b, x, out: _of("wright_bessel", a, a + b, x), 3),
     "log_wright_bessel": _last(lambda a, b, x, out: ew.exp(_of("log_wright_bessel", a, a + b, x) - out), 3),
@@ -386,7 +388,7 @@ OTHERS = {
     "cotdg": (lambda x, out: -DEGREE * (1 + ew.square(out)),),
     "radian": tuple((lambda d, m, s, out, part=part: ew.lift(DEGREE / part, s)) for part in (1, 60, 3600)),
 }
-DERIVATIVES = {
+DERIVATIVES: dict[Any, Any] = {
     **{(name, 0): _last(f, su.FUNCTIONS[name][0]) for name, f in POLYNOMIALS.items()},
     ("lpmv", 0): _last(_lpmv_derivative, 3),
     **BESSEL,

@@ -1,5 +1,7 @@
 """Kernels of conditionals. Generated code writes branches inline; these run where there is no plan."""
 
+from typing import Any
+
 import numpy as np
 
 from anyshape.backend.numpy.loops import compiled
@@ -11,12 +13,12 @@ from anyshape.ops import control_flow as cf
 from anyshape.ops.core.apply import kernel, resolve
 
 
-def run_branch(run_graph, index, operands, branches):
+def run_branch(run_graph: Any, index: Any, operands: Any, branches: Any) -> Any:
     """Return the results of the branch that an index chooses; `run_graph` runs a graph on arrays."""
     return run_graph(branches[cf.chosen_branch(index, len(branches))], operands)
 
 
-def run_each_branch(run_graph, index, operands, batched, carries, totals):
+def run_each_branch(run_graph: Any, index: Any, operands: Any, batched: Any, carries: Any, totals: Any) -> Any:
     """Return the results of each branch for the rows that choose it, together."""
     rows = Rows(index, len(batched), totals)
     flags = [*carries, *[False] * (len(operands) - len(carries))]

@@ -1,5 +1,7 @@
 """Kernels of creation ops."""
 
+from typing import Any
+
 import numpy as np
 
 from anyshape.errors import SizeMismatchError
@@ -9,12 +11,12 @@ from anyshape.ops import creation as cr
 from anyshape.ops.core.apply import kernel
 
 
-def filled(shape, value, dtype):
+def filled(shape: Any, value: Any, dtype: Any) -> Any:
     """Return an array filled with a number; np.zeros touches no memory."""
     return np.zeros(shape, dtype) if value == 0 and "-" not in repr(value) else np.full(shape, value, dtype)
 
 
-def filling(site, shape, value):
+def filling(site: Any, shape: Any, value: Any) -> Any:
     """Return lines that make the result an array of this shape, filled with a number."""
     dtype = site.bind(site.result.dtype)
     if value == 0 and "-" not in repr(value):

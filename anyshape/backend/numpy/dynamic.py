@@ -1,6 +1,7 @@
 """Kernels of ops with run-time sizes. They check the values that become sizes."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def _unique(x, *, axis, equal_nan):
     return first_positions, kinds.reshape(x.shape[axis]), counts
 
 
-def stack_examples(name, results, shape, advice=""):
+def stack_examples(name: Any, results: Any, shape: Any, advice: Any = "") -> Any:
     """Stack the results of examples, each a tuple of arrays; raise RaggedBatchError unless they agree in size.
 
     `shape` is the shape of the batch, and `name` the op that an error names.

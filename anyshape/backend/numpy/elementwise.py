@@ -2,15 +2,17 @@
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from anyshape.backend.compiler import plan_ops as po
+from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import kernel
 
-UFUNCS = {
+UFUNCS: dict[Op, Callable[..., Any]] = {
     ew.neg_op: np.negative,
     ew.abs_op: np.absolute,
     ew.sign_op: np.sign,

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 import scipy
@@ -61,7 +62,7 @@ def _index_bounds(i, *, axis, extent, name):
     return i
 
 
-def check_starts(name, start, axis, size, window, mode):
+def check_starts(name: Any, start: Any, axis: Any, size: Any, window: Any, mode: Any) -> Any:
     """Return whether all windows that start there fit; raise an error if one does not and the mode does not allow it.
 
     The mode "clip" needs an axis that can hold a window.
@@ -75,7 +76,7 @@ def check_starts(name, start, axis, size, window, mode):
     return False
 
 
-def check_first(name, count, axis, size):
+def check_first(name: Any, count: Any, axis: Any, size: Any) -> Any:
     """Raise an error for windows at the first element of an empty axis."""
     if count and not size:
         raise IndexRangeError(name, 0, axis, 0)
@@ -143,7 +144,7 @@ def _sums(rows, position, count):
     return scipy.sparse.csc_array((ones, position, ends), shape=(count, position.size)) @ rows
 
 
-def summed_rows(rows, position, count):
+def summed_rows(rows: Any, position: Any, count: Any) -> Any:
     """Return zeros with rows[k] added at position[k]; a negative position counts from the end."""
     if _many(rows):
         return _sums(rows, _wrapped(position, count), count)
@@ -152,7 +153,7 @@ def summed_rows(rows, position, count):
     return out
 
 
-def add_rows(target, position, rows):
+def add_rows(target: Any, position: Any, rows: Any) -> Any:
     """Add rows[k] to target[position[k]] in place: summed first if there are many, else element by element."""
     count, width = target.shape
     if _many(rows) and 2 * position.size > count:

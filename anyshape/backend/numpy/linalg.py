@@ -1,5 +1,7 @@
 """Kernels of linear algebra: NumPy's for stacks, and LAPACK's through SciPy where the factors are kept."""
 
+from typing import Any
+
 import numpy as np
 
 from anyshape.ops import linalg as la
@@ -19,7 +21,7 @@ def _form(a, form):
     return transposed.conj() if form == "C" and a.dtype.kind == "c" else transposed
 
 
-def routine(name, a):
+def routine(name: Any, a: Any) -> Any:
     """Return the routine of LAPACK for a dtype, such as dgetrf."""
     return getattr(lapack, f"{_PREFIXES[a.dtype.char]}{name}")
 

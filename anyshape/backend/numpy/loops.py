@@ -1,6 +1,7 @@
 """Kernels of loops. Generated code writes bodies inline; these run where there is no plan."""
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +19,22 @@ from anyshape.ops.core.apply import kernel
 _compiled = functools.lru_cache(maxsize=64)(lambda graph, counts: compile_plan(lower(graph), counts_bytes=counts))
 
 
-def compiled(graph):
+def compiled(graph: Any) -> Any:
     """Return the function of a graph, which counts bytes where the run does that calls it."""
     return _compiled(graph, live_bytes.current() is not None)
 
 
-def run_scan(run_graph, operands, body, layout, joined, reverse, ends, checkpoint, slots):
+def run_scan(
+    run_graph: Any,
+    operands: Any,
+    body: Any,
+    layout: Any,
+    joined: Any,
+    reverse: Any,
+    ends: Any,
+    checkpoint: Any,
+    slots: Any,
+) -> Any:
     """Return the last carries and what the trips added; `run_graph` runs a graph on arrays."""
     (graph,), layout = body, lp.Layout(*layout)
     inputs, lengths = operands[: len(graph.inputs)], operands[len(graph.inputs) :]
@@ -47,7 +58,7 @@ def run_scan(run_graph, operands, body, layout, joined, reverse, ends, checkpoin
     return [*owned(carries, operands), *collected(graph, layout, joined, _shapes(operands), columns), *filled]
 
 
-def run_while(run_graph, operands, loop, carries, joined, checkpoint, slots):
+def run_while(run_graph: Any, operands: Any, loop: Any, carries: Any, joined: Any, checkpoint: Any, slots: Any) -> Any:
     """Return the last carries and what the trips added; `run_graph` runs a graph on arrays."""
     test, body = loop
     current, captured = [*operands[:carries]], operands[carries:]
@@ -81,7 +92,7 @@ def _shapes(operands):
     return [np.shape(x) for x in operands]
 
 
-def collected(graph, layout, joined, shapes_of_operands, columns):
+def collected(graph: Any, layout: Any, joined: Any, shapes_of_operands: Any, columns: Any) -> Any:
     """Return the stacked results and the joined ones. Without trips they have the sizes of the operands."""
     metas = [v.meta for v in graph.outputs[layout.carries :]]
     count = len(columns) - joined

@@ -1,5 +1,7 @@
 """Kernels of functions of matrices: SciPy's, for one matrix after the other."""
 
+from typing import Any
+
 import numpy as np
 
 from anyshape.ops import matrix_functions as mf
@@ -7,7 +9,7 @@ from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import scipy_linalg
 
 
-def each(function, results, *operands):
+def each(function: Any, results: Any, *operands: Any) -> Any:
     """Fill arrays with the results of a function of single matrices, or with NaN where one is not finite."""
     if not all(x.size for x in results):
         return results

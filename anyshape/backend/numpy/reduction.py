@@ -1,5 +1,7 @@
 """Kernels of reductions, of cumulative ops and of the recurrence."""
 
+from typing import Any
+
 import numpy as np
 
 from anyshape.ops import reduction as rd
@@ -7,12 +9,12 @@ from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import scipy_signal
 
 
-def least_value(dtype):
+def least_value(dtype: Any) -> Any:
     """Return the least value of a dtype."""
     return _bound(dtype, -np.inf, "min")
 
 
-def largest_value(dtype):
+def largest_value(dtype: Any) -> Any:
     """Return the largest value of a dtype."""
     return _bound(dtype, np.inf, "max")
 

@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,18 @@ def _part(graph, outputs):
     return remove_dead_code(replace(graph, outputs=outputs))
 
 
-def run_rerun(function_of, operands, bodies, start, layout, reverse, against, ends, slots, owned_operands=()):
+def run_rerun(
+    function_of: Any,
+    operands: Any,
+    bodies: Any,
+    start: Any,
+    layout: Any,
+    reverse: Any,
+    against: Any,
+    ends: Any,
+    slots: Any,
+    owned_operands: Any = (),
+) -> Any:
     """Return the last carries of the scan and its stacked results; `function_of` gives the function of a graph."""
     (graph, body), begin, plan = bodies, lp.Layout(*start), lp.Layout(*layout)
     parts = split_operands(operands, graph, begin)

@@ -1,16 +1,19 @@
 """Kernels of special functions: the ufunc of SciPy where there is one."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.special as sc
 
 from anyshape.backend.numpy._complex_polygamma import complex_polygamma
 from anyshape.backend.numpy._parameter_derivatives import betainc_derivative, gammainc_derivative
+from anyshape.graph.ir.graph import Op
 from anyshape.ops import special as sp
 from anyshape.ops.core.apply import kernel
 
-UFUNCS = {
+UFUNCS: dict[Op, Callable[..., Any]] = {
     sp.erf_op: sc.erf,
     sp.erfc_op: sc.erfc,
     sp.erfcx_op: sc.erfcx,
@@ -168,7 +171,7 @@ kernel(sp.betainc_derivative_op, betainc_derivative)
 # -- Bessel functions of integer order, and sinc
 
 
-def bessel(op, general, *special):
+def bessel(op: Any, general: Any, *special: Any) -> Any:
     """Make the functions of the first orders and `general(order, x)` the kernel of op."""
     table = dict(enumerate(special))
 

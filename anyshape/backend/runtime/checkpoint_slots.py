@@ -24,6 +24,9 @@ class Slots:
     Each slot has a level. A slot may be given up once a later one has a higher level.
     """
 
+    trips: np.ndarray
+    stores: list[Any]
+
     def __init__(self, count: int, carries: Carries, changes: Sequence[bool]) -> None:
         self.trips = np.full(count, NO_TRIP)
         self.stores = [
@@ -74,6 +77,8 @@ class Slots:
 
 class FilledSlots:
     """Slots that a loop has filled, on the way back."""
+
+    stores: list[Any]
 
     def __init__(self, trips: np.ndarray, parts: Sequence[Any], changes: Sequence[bool], owned: bool) -> None:
         """Take what `Slots` gives. Where it is `owned`, free slots are filled in place."""

@@ -34,6 +34,7 @@ class LiveBytes:
     than `limit` bytes.
     """
 
+    outside: dict[int, np.ndarray]
     program: str
     limit: int
     now: int

@@ -17,9 +17,11 @@ from anyshape.errors import InconclusiveDimensionError, LeakedTracerError
 from anyshape.graph.ir.constants import Constants
 from anyshape.graph.ir.draw_order import ORDER, DrawOrder, is_generator
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, find_op, params_tuple
+from anyshape.graph.ir.handle import Handle
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import RepeatedLines, user_line
+from anyshape.graph.prover.verdict_tables import FinalVerdicts
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.signature.dim_equations import SizeBinding, is_hidden_axis, local_sizes
@@ -35,12 +37,6 @@ Reader: TypeAlias = Callable[[Any], Any]
 Writer: TypeAlias = Callable[[Any, Any], Any]
 _LOG = logging.getLogger("anyshape.shapes")
 _META = operator.attrgetter("meta")
-
-
-class Handle:
-    """Memory layout of handles, by which an array that a trace made may become a traced one while others hold it."""
-
-    __slots__ = ("__weakref__", "builder", "exact", "memory", "owner", "value", "views", "weak")
 
 
 class Traced(Handle):
@@ -110,11 +106,6 @@ CHANGING: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary() 
 class Builder:
     """Collects the nodes of one graph. Values of enclosing graphs that it reads are captured as further inputs."""
 
-    scope: Scope
-    parent: Builder | None
-    handle: type[Traced]
-    whole: bool
-
     def __init__(
         self,
         scope: Scope,
@@ -128,8 +119,11 @@ class Builder:
 
         `is_batched` tells that the graph, or one around it, is traced for a batch of it: rules keep what this needs.
         """
-        self.scope, self.parent, self.handle, self.whole = scope, parent, handle, whole
-        self.verdicts = scope.verdicts()  # at its beginning
+        self.scope: Scope = scope
+        self.parent: Builder | None = parent
+        self.handle: type[Traced] = handle
+        self.whole: bool = whole
+        self.verdicts: FinalVerdicts = scope.verdicts()  # at its beginning
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.is_batched: bool = is_batched or (parent is not None and parent.is_batched)
         # answers decisions on values; None where these have no values
@@ -454,17 +448,15 @@ def activate(builder: Builder) -> Iterator[Builder]:
 class at_line:
     """Line of the user's program for the nodes that a builder emits meanwhile: a context manager."""
 
-    builder: Builder
-    where: SourceLine | None
-    before: SourceLine | None
-
     __slots__ = ("before", "builder", "where")
 
     def __init__(self, builder: Builder, where: SourceLine | None) -> None:
-        self.builder, self.where = builder, where
+        self.builder: Builder = builder
+        self.where: SourceLine | None = where
 
     def __enter__(self) -> None:
-        self.before, self.builder.where = self.builder.where, self.where
+        self.before: SourceLine | None = self.builder.where
+        self.builder.where = self.where
 
     def __exit__(self, *error: object) -> None:
         self.builder.where = self.before

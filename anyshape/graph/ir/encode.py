@@ -16,7 +16,10 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Upp
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, InputAxis, Size
 
 LONGEST_TEXT = 10_000  # characters; texts are for messages alone
-LONG = {np.dtype(np.longdouble): "longdouble", np.dtype(np.clongdouble): "clongdouble"}  # other widths elsewhere
+LONG: dict[np.dtype, str] = {
+    np.dtype(np.longdouble): "longdouble",
+    np.dtype(np.clongdouble): "clongdouble",
+}  # other widths elsewhere
 
 
 def dtype_name(dtype: np.dtype) -> str:

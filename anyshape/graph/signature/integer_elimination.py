@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from anyshape.support.lazy_dataclass import dataclass
 
@@ -37,6 +37,9 @@ class Elimination(Generic[Key]):
     Unknowns in `last` become pivots only in rows without other unknowns. The rows therefore contain every equation
     among these unknowns alone. `work` counts operations and continues the count of an earlier elimination.
     """
+
+    rows: list[Row[Any]]
+    dependent: list[Row[Any]]
 
     def __init__(self, rows: Iterable[Row[Key]], last: Collection[Key] = (), work: int = 0) -> None:
         self.work: int = work

@@ -98,4 +98,4 @@ def common_type(*arrays: Any) -> type:
     return np.common_type(*[np.empty(0, a.dtype) for a in arrays])
 
 
-OBJECTS = {"vectorize": vectorize, "fromiter": fromiter}
+OBJECTS: dict[str, Any] = {"vectorize": vectorize, "fromiter": fromiter}

@@ -22,7 +22,6 @@ from anyshape.errors import (
 )
 from anyshape.graph.ir.builder import (
     Builder,
-    Handle,
     Reader,
     Traced,
     Writer,
@@ -34,6 +33,7 @@ from anyshape.graph.ir.builder import (
 )
 from anyshape.graph.ir.graph import Value
 from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.graph.ir.handle import Handle
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.array_methods import (
     as_float,
@@ -63,6 +63,7 @@ from anyshape.numpy.sizes.shape_tuple import as_shape
 from anyshape.numpy.sizes.size_quotient import Quotient
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import describe
+from anyshape.support.operators import Method, Operators
 from anyshape.support.packages import python_slips, python_values
 
 _COUNT_ADVICE = (
@@ -78,7 +79,7 @@ _ARRAY_ADVICE = "use anyshape.numpy (take(x, i) for x[i], stack for a list) or a
 _FRACTION_ADVICE = "an integer is needed here: of a size, write n // 2 for n / 2 and for n * 0.5"
 
 
-class Array(MemoryAttributes, Traced):
+class Array(MemoryAttributes, Traced, Operators):
     """Array or number of a program under construction.
 
     `weak` says that it stands for a Python number. `exact` is the size, quotient of sizes or comparison of sizes that
@@ -232,22 +233,27 @@ class Array(MemoryAttributes, Traced):
     __array__ = number("a NumPy array", np.asarray, _ARRAY_ADVICE)
 
     item = item
-    tolist = valueless("tolist()", _CONVERT_ADVICE)
-    tobytes = valueless("tobytes()", _CONVERT_ADVICE)
+    tolist: Method = valueless("tolist()", _CONVERT_ADVICE)
+    tobytes: Method = valueless("tobytes()", _CONVERT_ADVICE)
     view = view
-    sort = writes.sort
-    fill = writes.fill
-    put = writes.put
-    resize = mutating("x.resize(shape)", "write x = x.reshape(shape)")
-    choose = further_method("choose")
-    argpartition = further_method("argpartition")
-    dump = tofile = missing("tofile", "return the array, and write it outside the traced function")
-    dumps = missing("dumps", "return the array, and write it outside the traced function")
-    partition = writes.partition
-    byteswap = missing("byteswap", "swap the bytes outside the traced function: programs compute in native byte order")
-    getfield = missing("getfield", "read the field outside the traced function")
-    setfield = mutating("x.setfield(v, dtype)", "write to x.view of another dtype outside of the traced function")
-    setflags = mutating("x.setflags()", "leave it out: arrays of a program can be written to")
+    sort: Method = writes.sort
+    fill: Method = writes.fill
+    put: Method = writes.put
+    resize: Method = mutating("x.resize(shape)", "write x = x.reshape(shape)")
+    choose: Method = further_method("choose")
+    argpartition: Method = further_method("argpartition")
+    tofile: Method = missing("tofile", "return the array, and write it outside the traced function")
+    dump: Method = tofile
+    dumps: Method = missing("dumps", "return the array, and write it outside the traced function")
+    partition: Method = writes.partition
+    byteswap: Method = missing(
+        "byteswap", "swap the bytes outside the traced function: programs compute in native byte order"
+    )
+    getfield: Method = missing("getfield", "read the field outside the traced function")
+    setfield: Method = mutating(
+        "x.setfield(v, dtype)", "write to x.view of another dtype outside of the traced function"
+    )
+    setflags: Method = mutating("x.setflags()", "leave it out: arrays of a program can be written to")
 
     # -- operators
 
@@ -361,31 +367,31 @@ class Array(MemoryAttributes, Traced):
         return NAMESPACE["dot"](self, b, out)
 
     conjugate = conj
-    all = method("all")
-    any = method("any")
-    argmax = method("argmax")
-    argmin = method("argmin")
-    argsort = method("argsort")
-    clip = method("clip")
-    cumprod = method("cumprod")
-    cumsum = method("cumsum")
-    diagonal = method("diagonal")
-    max = method("max")
-    mean = method("mean")
-    min = method("min")
-    nonzero = method("nonzero")
-    prod = method("prod")
-    ravel = method("ravel")
-    repeat = method("repeat")
-    round = method("round")
-    searchsorted = method("searchsorted")
-    squeeze = method("squeeze")
-    std = method("std")
-    sum = method("sum")
-    swapaxes = method("swapaxes")
-    take = method("take")
-    trace = method("trace")
-    var = method("var")
+    all: Method = method("all")
+    any: Method = method("any")
+    argmax: Method = method("argmax")
+    argmin: Method = method("argmin")
+    argsort: Method = method("argsort")
+    clip: Method = method("clip")
+    cumprod: Method = method("cumprod")
+    cumsum: Method = method("cumsum")
+    diagonal: Method = method("diagonal")
+    max: Method = method("max")
+    mean: Method = method("mean")
+    min: Method = method("min")
+    nonzero: Method = method("nonzero")
+    prod: Method = method("prod")
+    ravel: Method = method("ravel")
+    repeat: Method = method("repeat")
+    round: Method = method("round")
+    searchsorted: Method = method("searchsorted")
+    squeeze: Method = method("squeeze")
+    std: Method = method("std")
+    sum: Method = method("sum")
+    swapaxes: Method = method("swapaxes")
+    take: Method = method("take")
+    trace: Method = method("trace")
+    var: Method = method("var")
 
     @short_traceback
     def __round__(self, digits: Any = None) -> Any:

@@ -87,11 +87,11 @@ class MemoryAttributes:
 
     __slots__ = ()
 
-    strides = _memory("strides", "index, transpose and reshape say which elements are read")
-    flags = _memory("flags", _OUTSIDE)
-    base = _memory("base", _OUTSIDE)
-    data = _memory("data", _OUTSIDE)
-    ctypes = _memory("ctypes", _OUTSIDE)
+    strides: property = _memory("strides", "index, transpose and reshape say which elements are read")
+    flags: property = _memory("flags", _OUTSIDE)
+    base: property = _memory("base", _OUTSIDE)
+    data: property = _memory("data", _OUTSIDE)
+    ctypes: property = _memory("ctypes", _OUTSIDE)
 
     @property
     def flat(self) -> FlatView:

@@ -5,6 +5,7 @@ Matrices are in the last two axes of stacks, and options are keywords.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return contraction.vecdot(x1, x2, axis=axis)
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.linalg.diagonal: diagonal,
     np.linalg.trace: trace,
     np.linalg.outer: outer,

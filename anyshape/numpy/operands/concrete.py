@@ -16,11 +16,17 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from anyshape.errors import MutationError
+<<<<<<< HEAD
 from anyshape.graph.ir.builder import CHANGING, Builder, Handle, Traced, active, active_builders, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
+=======
+from anyshape.graph.ir.builder import CHANGING, Builder, Traced, active, active_builders, user_line
+from anyshape.graph.ir.handle import Handle
+>>>>>>> 8bdb08bd (Annotate what type checkers inferred in classes, tables and rules)
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import NUMERIC, as_traced
 from anyshape.numpy.operands.zero_d import makes_array
+from anyshape.support.operators import Operators
 from anyshape.support.true_types import STANDS_FOR
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,7 +103,7 @@ def _unary(name: str) -> Callable[..., Any]:
     return compute
 
 
-class ConcreteArray(Handle):
+class ConcreteArray(Handle, Operators):
     """Array of a trace that depends on no traced value so far. It is used as the ndarray that it holds."""
 
     value: np.ndarray
@@ -184,7 +190,7 @@ class ConcreteArray(Handle):
     __xor__, __rxor__, __ixor__ = _binary("xor")
     __lshift__, __rlshift__, __ilshift__ = _binary("lshift")
     __rshift__, __rrshift__, __irshift__ = _binary("rshift")
-    __divmod__, __rdivmod__, _ = _binary("divmod")
+    __divmod__, __rdivmod__ = _binary("divmod")[:2]
     __eq__ = _binary("eq")[0]
     __ne__ = _binary("ne")[0]
     __lt__ = _binary("lt")[0]

@@ -88,9 +88,9 @@ class Key:
     masks: int = 0
 
     def __post_init__(self) -> None:
-        self.ctx = context_of("getitem", self.x)
+        self.ctx: ShapeGuardContext = context_of("getitem", self.x)
         items = self._expanded()
-        self.shape = sizes(self.x)
+        self.shape: tuple[Size, ...] = sizes(self.x)
         fancy = any(_rank(item) for item in items)
         for item in items:
             self._item(item, fancy)

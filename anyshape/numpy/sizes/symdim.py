@@ -39,6 +39,7 @@ from anyshape.numpy.sizes.size_operands import (
 )
 from anyshape.ops.creation import size_value
 from anyshape.ops.elementwise import convert
+from anyshape.support.operators import Operator, Operators
 from anyshape.support.packages import python_values
 from anyshape.support.true_types import has_type
 
@@ -115,7 +116,7 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
     return compare
 
 
-def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Operator, Operator]:
     """Return an operator on the bits of a size, whose value it asks for, and its reflection."""
 
     def forward(self: SymDim, other: Any) -> Any:
@@ -127,7 +128,7 @@ def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
     return forward, backward
 
 
-class SymDim(Integer):
+class SymDim(Integer, Operators):
     """Size that is an expression over unknown sizes."""
 
     __slots__ = ()
@@ -315,7 +316,7 @@ class SizeComparison(SymDim):
     claim: Claim
 
     __slots__ = ("claim",)
-    python_type = bool
+    python_type: type = bool
 
     def __init__(self, claim: Claim, scope: Scope) -> None:
         self.claim, self.scope, self.numpy_dtype = claim, scope, None

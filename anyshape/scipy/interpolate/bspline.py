@@ -22,11 +22,13 @@ from anyshape.transforms.control import check
 class BSpline(Interpolant):
     """Spline of degree k with knots t and coefficients c, which are along an axis."""
 
+    extrapolate: Any
+    axis: int
     k: Any
     t: Any
 
-    parts = ("t", "c")
-    settings = ("k", "extrapolate", "axis")
+    parts: tuple[str, ...] = ("t", "c")
+    settings: tuple[str, ...] = ("k", "extrapolate", "axis")
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
         if not is_traced(t, c):

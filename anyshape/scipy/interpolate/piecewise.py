@@ -152,9 +152,11 @@ def data(name: str, x: Any, y: Any, axis: int, least: int) -> tuple[Any, Any, in
 class PPoly(Interpolant):
     """Piecewise polynomial of local powers: c[k - 1 - p] are the coefficients of power p, x the ends of the pieces."""
 
+    extrapolate: Any
+    axis: int
     x: Any
 
-    parts = ("c", "x")
+    parts: tuple[str, ...] = ("c", "x")
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
         c = xp.asarray(c)
@@ -230,6 +232,8 @@ def hermite_coefficients(x: Any, y: Any, slopes: Any) -> Any:
 class CubicHermiteSpline(PPoly):
     """Piecewise cubic polynomial with given values and slopes, along an axis of y."""
 
+    extrapolate: Any
+    axis: int
     c: Any
     x: Any
 

@@ -142,6 +142,8 @@ class RegularGridInterpolator(FixedAttributes):
     unless `bounds_error` is False; then they have the `fill_value`, or None extrapolates.
     """
 
+    grid: tuple[Any, ...]
+    values: Any
     method: str
     bounds_error: bool
     fill_value: Any

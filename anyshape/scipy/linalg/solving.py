@@ -18,7 +18,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.support.packages import scipy_linalg
 
-FORMS = {0: "N", "N": "N", 1: "T", "T": "T", 2: "C", "C": "C"}
+FORMS: dict[int | str, str] = {0: "N", "N": "N", 1: "T", "T": "T", 2: "C", "C": "C"}
 
 
 def with_columns(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:

@@ -35,7 +35,11 @@ def _bracketed(method: str) -> Function:
     return solver
 
 
-bisect, brentq, brenth, ridder, toms748 = map(_bracketed, ("bisect", "brentq", "brenth", "ridder", "toms748"))
+bisect: Function = _bracketed("bisect")
+brentq: Function = _bracketed("brentq")
+brenth: Function = _bracketed("brenth")
+ridder: Function = _bracketed("ridder")
+toms748: Function = _bracketed("toms748")
 
 
 def newton(

@@ -15,6 +15,7 @@ from anyshape.numpy.operands.promotion import is_traced, result_type, sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg import solve_triangular
 from anyshape.scipy.operands.conversion import real_floats
+from anyshape.support.operators import Method
 from anyshape.support.packages import scipy_stats
 
 
@@ -25,6 +26,8 @@ class gaussian_kde:
     Rules for the width: Scott (1992), Silverman (1986).
     """
 
+    dataset: Any
+    covariance: Any
     d: Any
     n: Any
 
@@ -104,7 +107,8 @@ class gaussian_kde:
             return concrete.evaluate(points)
         return self.weights @ xp.exp(self._logarithms(points))
 
-    __call__ = pdf = evaluate
+    __call__ = evaluate
+    pdf: Method = evaluate
 
     def logpdf(self, x: Any) -> Any:
         """Return the logarithm of the density at m points, a vector or d x m."""

@@ -51,7 +51,7 @@ OF_CLASSES = {
     "__dataclass_fields__", "__dataclass_params__", "__annotate__", "__annotate_func__",
     "__annotations_cache__", "__classcell__", "__classdictcell__",
 }  # fmt: skip
-ATOMS = (
+ATOMS: tuple[Any, ...] = (
     bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice, types.CodeType,
     np.dtype, type(np.sum), re.Pattern, types.GenericAlias, types.UnionType,
 )  # fmt: skip

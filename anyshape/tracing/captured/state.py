@@ -31,6 +31,7 @@ _STATES: weakref.WeakSet[CapturedState] = weakref.WeakSet()
 class CapturedState:
     """State that one function reads besides its arguments; `version` counts the changes from outside."""
 
+    function: Any
     name: str
 
     def __init__(self, function: Callable[..., Any] | Roots, name: str) -> None:

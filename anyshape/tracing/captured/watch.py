@@ -60,6 +60,7 @@ class Watch:
     `holds` is True only while all of it is the same. After a call that gave False there may be another `holds`.
     """
 
+    root: Any
     codes: list[CodeType]
 
     names: set[str]

@@ -83,6 +83,7 @@ class CacheEntry:
     - `static_state` is what static arguments reach, None if that cannot change.
     """
 
+    guards_hold: Callable[..., bool] | None
     program: Program
     state: CapturedState | None
     key: Key

@@ -187,7 +187,7 @@ class CustomJVP(CustomFunction):
 
     kind = "custom_jvp"
     op = custom_jvp_op
-    reads = ("__wrapped__", "nondiff_argnums", "jvp", "partial")
+    reads: tuple[str, ...] = ("__wrapped__", "nondiff_argnums", "jvp", "partial")
 
     def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()) -> None:
         super().__init__(function, nondiff_argnums)
@@ -321,7 +321,7 @@ class CustomVJP(CustomFunction):
 
     kind = "custom_vjp"
     op = custom_vjp_op
-    reads = ("__wrapped__", "nondiff_argnums", "fwd", "bwd")
+    reads: tuple[str, ...] = ("__wrapped__", "nondiff_argnums", "fwd", "bwd")
 
     def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()) -> None:
         super().__init__(function, nondiff_argnums)

@@ -123,6 +123,7 @@ class Body(PlanWriter):
     Slots and locals have a prefix, and inputs are the slots of the operands.
     """
 
+    largest: list[Any]
     budget: None
     entry_guards: tuple[()]
     timers: None

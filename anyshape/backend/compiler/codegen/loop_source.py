@@ -25,7 +25,7 @@ from anyshape.graph.sizes.expr import as_atom, variables
 from anyshape.graph.sizes.symbols import InputAxis
 from anyshape.ops.loops import LOOPS, Layout, changing_carries, scan_op, varying_variables
 
-RUNTIME = {
+RUNTIME: dict[str, Any] = {
     "_Slots": Slots,
     "_check_ends": check_ends,
     "_joined": joined,

@@ -443,4 +443,9 @@ def _in_order(*arrays: np.ndarray) -> bool:
     return True
 
 
-TILE_NAMES = {"_empty": np.empty, "_result": block_cache.empty, "_run_tiles": run_tiles, "_in_order": _in_order}
+TILE_NAMES: dict[str, Any] = {
+    "_empty": np.empty,
+    "_result": block_cache.empty,
+    "_run_tiles": run_tiles,
+    "_in_order": _in_order,
+}
