@@ -160,6 +160,7 @@ class InputSizeError(SizeMismatchError):
     - `remainder` is the remainder of a division, if that is the reason, and None otherwise.
     """
 
+    operands: tuple[()]
     path: str
     axis: int | None
     spec: str

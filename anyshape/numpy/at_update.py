@@ -43,7 +43,7 @@ class _At:
     __slots__ = ("x",)
 
     def __init__(self, x: Any) -> None:
-        self.x = x
+        self.x: Any = x
 
     def __getitem__(self, key: Any) -> Indexed:
         return Indexed(self.x, key)

@@ -83,9 +83,8 @@ class Program:
         else:
             self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
             is_wrapped = logs_calls() or has_generators(trace.graph) or trace.written or trace.raised
-            serve = None if is_wrapped else self._serve
-            self.specializer = Specializer(patterns, self._compile, self.tiers, serve)
-            run = self.specializer.dispatch if serve is not None else self.specializer.run_latest
+            self.specializer = Specializer(patterns, self._compile, self.tiers, None if is_wrapped else self._serve)
+            run = self.specializer.run_latest if is_wrapped else self.specializer.dispatch
         self.run: Run = self._with_effects(run) if timers is not None else self._logged(run)
 
     def timed(self, timers: Timers) -> Program:
@@ -223,7 +222,7 @@ class Program:
     def __signature__(self) -> inspect.Signature:
         """Parameters with their traced names; all up to the last one without a usable name are positional only."""
         args, kwargs = self.trace.in_tree.children()
-        keywords = [k for k in kwargs.entries() if k.isidentifier() and not keyword.iskeyword(k)]
+        keywords = [k for k in kwargs.entries() if _is_name(k)]
         names = _unique_names([self._parameter(i) for i in range(args.num_children)], keywords)
         positional_only = max((i + 1 for i, name in enumerate(names) if not name), default=0)
         unused = (name for i in itertools.count() if (name := f"x{i}") not in {*names, *keywords})
@@ -486,13 +485,16 @@ class Program:
         return str(self.graph)
 
 
-_ATTRIBUTES = frozenset(
-    ("trace", "max_bytes", "optimize", "compile", "planner", "graph", "specializer", "tiers", "run")
-    + ("_compile", "_optimised")
-)
+_ATTRIBUTES = {"trace", "max_bytes", "optimize", "compile", "planner", "graph", "specializer", "tiers", "run"}
+_ATTRIBUTES |= {"_compile", "_optimised"}
+
+
+def _is_name(text: str) -> bool:
+    """Return True if a parameter can have this name."""
+    return text.isidentifier() and not keyword.iskeyword(text)
 
 
 def _unique_names(names: Sequence[str], keywords: Sequence[str]) -> list[str]:
     """Return the names with "" for those that no parameter can have, or that occur twice."""
     every = [*names, *keywords]
-    return [x if x.isidentifier() and not keyword.iskeyword(x) and every.count(x) == 1 else "" for x in names]
+    return [name if _is_name(name) and every.count(name) == 1 else "" for name in names]

@@ -27,10 +27,13 @@ _CLEAR = "\r\x1b[K"
 class _Clock:
     """Time of an outermost phase and of all phases in it."""
 
+    due: float
+    next_log: float
+
     def __init__(self) -> None:
-        self.started = perf_counter()
+        self.started: float = perf_counter()
         self.due, self.next_log = self.started + FIRST, FIRST
-        self.is_drawn = False
+        self.is_drawn: bool = False
 
     def show(self, text: str) -> None:
         """Show a text in the log and on the terminal, where it is time for that."""

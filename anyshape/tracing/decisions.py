@@ -190,9 +190,11 @@ class _NoExampleError(Exception):
 class _Values:
     """Values of one call, computed on demand."""
 
+    root: Builder
+
     def __init__(self, root: Builder, arrays: Sequence[np.ndarray], copies: dict[int, Any] | None = None) -> None:
         self.root, self.arrays = root, arrays
-        self.copies = {} if copies is None else copies  # of generators, to draw from
+        self.copies: dict[int, Any] = {} if copies is None else copies  # of generators, to draw from
         self.known: dict[_Key, np.ndarray] = {}
         self.makers: dict[Builder, tuple[int, dict[Value, Node]]] = {}
 

@@ -113,6 +113,8 @@ class SymbolicScope(Scope):
     (True, 1, True)
     """
 
+    names: dict[str, Size]
+
     def __init__(
         self, constraints: Sequence[str] = (), dims: Iterable[Dim] = (), *, min: int = 0, max: int | None = None
     ) -> None:

@@ -165,15 +165,21 @@ class Checker:
 class _Level:
     """Function of some order and its two derivatives; `next_order` holds the same for these derivatives."""
 
+    f: Callable[..., Any]
+    name: str
+    order: int
+    modes: Sequence[str]
+    tolerance: Tolerance
+
     def __init__(
         self, f: Callable[..., Any], name: str, order: int, last: int, modes: Sequence[str], tolerance: Tolerance
     ) -> None:
         self.f, self.name, self.order, self.modes, self.tolerance = f, name, order, modes, tolerance
-        self.value = jit(f)
-        self.forward = jit(lambda primals, tangents: jvp(f, primals, tangents))
-        self.backward = jit(lambda primals, cotangent: vjp(f, *primals)[1](cotangent))
+        self.value: Any = jit(f)
+        self.forward: Any = jit(lambda primals, tangents: jvp(f, primals, tangents))
+        self.backward: Any = jit(lambda primals, cotangent: vjp(f, *primals)[1](cotangent))
         derivatives = {"fwd": ("jvp", self.forward), "rev": ("vjp", self.backward)} if order < last else {}
-        self.next_order = {
+        self.next_order: dict[str, _Level] = {
             mode: _Level(g, f"{kind} of {name}", order + 1, last, modes, tolerance)
             for mode, (kind, g) in derivatives.items()
             if mode in modes

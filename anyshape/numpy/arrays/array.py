@@ -32,10 +32,11 @@ from anyshape.graph.ir.builder import (
     user_line,
 )
 from anyshape.graph.ir.graph import Value
-from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.ir.handle import Handle
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.array_methods import (
+    Method,
     as_float,
     axes_or_sizes,
     binary,
@@ -63,7 +64,6 @@ from anyshape.numpy.sizes.shape_tuple import as_shape
 from anyshape.numpy.sizes.size_quotient import Quotient
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import describe
-from anyshape.support.operators import Method, Operators
 from anyshape.support.packages import python_slips, python_values
 
 _COUNT_ADVICE = (
@@ -79,7 +79,7 @@ _ARRAY_ADVICE = "use anyshape.numpy (take(x, i) for x[i], stack for a list) or a
 _FRACTION_ADVICE = "an integer is needed here: of a size, write n // 2 for n / 2 and for n * 0.5"
 
 
-class Array(MemoryAttributes, Traced, Operators):
+class Array(MemoryAttributes, Traced):
     """Array or number of a program under construction.
 
     `weak` says that it stands for a Python number. `exact` is the size, quotient of sizes or comparison of sizes that
@@ -203,13 +203,13 @@ class Array(MemoryAttributes, Traced, Operators):
 
     # -- operations that need values, and in-place changes
 
-    __bool__ = decided("bool()", bool)
-    __int__ = decided("int()", int, _COUNT_ADVICE)
-    __float__ = as_float
-    __floor__ = rounded("math.floor()", math.floor, "floor")
-    __ceil__ = rounded("math.ceil()", math.ceil, "ceil")
-    __trunc__ = rounded("math.trunc()", math.trunc, "trunc")
-    __complex__ = number("complex()", complex, "write x + 0j")
+    __bool__: Method = decided("bool()", bool)
+    __int__: Method = decided("int()", int, _COUNT_ADVICE)
+    __float__: Method = as_float
+    __floor__: Method = rounded("math.floor()", math.floor, "floor")
+    __ceil__: Method = rounded("math.ceil()", math.ceil, "ceil")
+    __trunc__: Method = rounded("math.trunc()", math.trunc, "trunc")
+    __complex__: Method = number("complex()", complex, "write x + 0j")
 
     def __index__(self) -> int:
         if self.builder.closed:
@@ -228,9 +228,8 @@ class Array(MemoryAttributes, Traced, Operators):
             raise self.leaked()
         raise UnhashableError(describe(self), self.__class__, user_line())
 
-    __reduce__ = valueless("pickling")
-
-    __array__ = number("a NumPy array", np.asarray, _ARRAY_ADVICE)
+    __reduce__: Method = valueless("pickling")
+    __array__: Method = number("a NumPy array", np.asarray, _ARRAY_ADVICE)
 
     item = item
     tolist: Method = valueless("tolist()", _CONVERT_ADVICE)
@@ -242,17 +241,12 @@ class Array(MemoryAttributes, Traced, Operators):
     resize: Method = mutating("x.resize(shape)", "write x = x.reshape(shape)")
     choose: Method = further_method("choose")
     argpartition: Method = further_method("argpartition")
-    tofile: Method = missing("tofile", "return the array, and write it outside the traced function")
-    dump: Method = tofile
+    dump = tofile = missing("tofile", "return the array, and write it outside the traced function")
     dumps: Method = missing("dumps", "return the array, and write it outside the traced function")
     partition: Method = writes.partition
-    byteswap: Method = missing(
-        "byteswap", "swap the bytes outside the traced function: programs compute in native byte order"
-    )
+    byteswap = missing("byteswap", "swap the bytes outside the traced function: programs compute in native byte order")
     getfield: Method = missing("getfield", "read the field outside the traced function")
-    setfield: Method = mutating(
-        "x.setfield(v, dtype)", "write to x.view of another dtype outside of the traced function"
-    )
+    setfield = mutating("x.setfield(v, dtype)", "write to x.view of another dtype outside of the traced function")
     setflags: Method = mutating("x.setflags()", "leave it out: arrays of a program can be written to")
 
     # -- operators
@@ -271,16 +265,16 @@ class Array(MemoryAttributes, Traced, Operators):
     __xor__, __rxor__ = binary("bitwise_xor")
     __lshift__, __rlshift__ = binary("left_shift")
     __rshift__, __rrshift__ = binary("right_shift")
-    __eq__ = binary("equal")[0]
-    __ne__ = binary("not_equal")[0]
-    __lt__ = binary("less")[0]
-    __le__ = binary("less_equal")[0]
-    __gt__ = binary("greater")[0]
-    __ge__ = binary("greater_equal")[0]
-    __neg__ = unary("negative")
-    __pos__ = unary("positive")
-    __abs__ = unary("absolute")
-    __invert__ = unary("invert")
+    __eq__: Method = binary("equal")[0]
+    __ne__: Method = binary("not_equal")[0]
+    __lt__: Method = binary("less")[0]
+    __le__: Method = binary("less_equal")[0]
+    __gt__: Method = binary("greater")[0]
+    __ge__: Method = binary("greater_equal")[0]
+    __neg__: Method = unary("negative")
+    __pos__: Method = unary("positive")
+    __abs__: Method = unary("absolute")
+    __invert__: Method = unary("invert")
     # -- methods and properties of ndarray
 
     @short_traceback
@@ -469,22 +463,22 @@ class NDArray(Array):
     def __contains__(self, x: Any) -> bool:
         return bool(NAMESPACE["any"](self == x))
 
-    __setitem__ = writes.setitem
-    __delitem__ = mutating("del x[...]", "write the part to keep: x[:k]")
+    __setitem__: Method = writes.setitem
+    __delitem__: Method = mutating("del x[...]", "write the part to keep: x[:k]")
 
-    __iadd__ = in_place("+", "add")
-    __isub__ = in_place("-", "subtract")
-    __imul__ = in_place("*", "multiply")
-    __itruediv__ = in_place("/", "divide")
-    __ifloordiv__ = in_place("//", "floor_divide")
-    __imod__ = in_place("%", "remainder")
-    __ipow__ = in_place("**", "power")
-    __imatmul__ = in_place("@", "matmul")
-    __iand__ = in_place("&", "bitwise_and")
-    __ior__ = in_place("|", "bitwise_or")
-    __ixor__ = in_place("^", "bitwise_xor")
-    __ilshift__ = in_place("<<", "left_shift")
-    __irshift__ = in_place(">>", "right_shift")
+    __iadd__: Method = in_place("+", "add")
+    __isub__: Method = in_place("-", "subtract")
+    __imul__: Method = in_place("*", "multiply")
+    __itruediv__: Method = in_place("/", "divide")
+    __ifloordiv__: Method = in_place("//", "floor_divide")
+    __imod__: Method = in_place("%", "remainder")
+    __ipow__: Method = in_place("**", "power")
+    __imatmul__: Method = in_place("@", "matmul")
+    __iand__: Method = in_place("&", "bitwise_and")
+    __ior__: Method = in_place("|", "bitwise_or")
+    __ixor__: Method = in_place("^", "bitwise_xor")
+    __ilshift__: Method = in_place("<<", "left_shift")
+    __irshift__: Method = in_place(">>", "right_shift")
 
 
 _BUILDER, _VALUE = (vars(Handle)[slot].__set__ for slot in ("builder", "value"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from anyshape.ops.core.apply import describe
 from anyshape.support.packages import further, python_slips, values_of_sizes
 from anyshape.support.true_types import has_type
 
+Method: TypeAlias = Callable[..., Any]
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _EXACT = ("divide", *_COMPARISONS)

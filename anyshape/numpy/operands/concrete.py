@@ -11,24 +11,20 @@ import operator
 import sys
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from anyshape.errors import MutationError
-<<<<<<< HEAD
-from anyshape.graph.ir.builder import CHANGING, Builder, Handle, Traced, active, active_builders, user_line
-from anyshape.graph.ir.tracebacks import short_traceback
-=======
 from anyshape.graph.ir.builder import CHANGING, Builder, Traced, active, active_builders, user_line
 from anyshape.graph.ir.handle import Handle
->>>>>>> 8bdb08bd (Annotate what type checkers inferred in classes, tables and rules)
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import NUMERIC, as_traced
 from anyshape.numpy.operands.zero_d import makes_array
-from anyshape.support.operators import Operators
 from anyshape.support.true_types import STANDS_FOR
 
+Operator: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=Callable[..., Any])
 _OWN_REFERENCES = 3  # to the elements: of the memory, of a variable, and of the call that counts them
 _CONTAINERS = (list, tuple, dict)
@@ -103,7 +99,7 @@ def _unary(name: str) -> Callable[..., Any]:
     return compute
 
 
-class ConcreteArray(Handle, Operators):
+class ConcreteArray(Handle):
     """Array of a trace that depends on no traced value so far. It is used as the ndarray that it holds."""
 
     value: np.ndarray
@@ -191,21 +187,21 @@ class ConcreteArray(Handle, Operators):
     __lshift__, __rlshift__, __ilshift__ = _binary("lshift")
     __rshift__, __rrshift__, __irshift__ = _binary("rshift")
     __divmod__, __rdivmod__ = _binary("divmod")[:2]
-    __eq__ = _binary("eq")[0]
-    __ne__ = _binary("ne")[0]
-    __lt__ = _binary("lt")[0]
-    __le__ = _binary("le")[0]
-    __gt__ = _binary("gt")[0]
-    __ge__ = _binary("ge")[0]
-    __neg__ = _unary("__neg__")
-    __pos__ = _unary("__pos__")
-    __abs__ = _unary("__abs__")
-    __invert__ = _unary("__invert__")
-    __bool__ = _unary("__bool__")
-    __int__ = _unary("__int__")
-    __float__ = _unary("__float__")
-    __complex__ = _unary("__complex__")
-    __index__ = _unary("__index__")
+    __eq__: Operator = _binary("eq")[0]
+    __ne__: Operator = _binary("ne")[0]
+    __lt__: Operator = _binary("lt")[0]
+    __le__: Operator = _binary("le")[0]
+    __gt__: Operator = _binary("gt")[0]
+    __ge__: Operator = _binary("ge")[0]
+    __neg__: Operator = _unary("__neg__")
+    __pos__: Operator = _unary("__pos__")
+    __abs__: Operator = _unary("__abs__")
+    __invert__: Operator = _unary("__invert__")
+    __bool__: Operator = _unary("__bool__")
+    __int__: Operator = _unary("__int__")
+    __float__: Operator = _unary("__float__")
+    __complex__: Operator = _unary("__complex__")
+    __index__: Operator = _unary("__index__")
 
     def __len__(self) -> int:
         return len(self.value)

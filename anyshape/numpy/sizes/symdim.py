@@ -7,7 +7,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -39,7 +39,6 @@ from anyshape.numpy.sizes.size_operands import (
 )
 from anyshape.ops.creation import size_value
 from anyshape.ops.elementwise import convert
-from anyshape.support.operators import Operator, Operators
 from anyshape.support.packages import python_values
 from anyshape.support.true_types import has_type
 
@@ -92,6 +91,7 @@ def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, An
     return forward, backward
 
 
+Operator: TypeAlias = Callable[..., Any]
 _Claims = Callable[[Size, Size, str], Claim]
 
 
@@ -128,7 +128,7 @@ def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Operator, Operator]:
     return forward, backward
 
 
-class SymDim(Integer, Operators):
+class SymDim(Integer):
     """Size that is an expression over unknown sizes."""
 
     __slots__ = ()
@@ -176,7 +176,7 @@ class SymDim(Integer, Operators):
             record_refusal(self, unhidden(error))
             raise
 
-    __int__ = __index__
+    __int__: Operator = __index__
 
     def __float__(self) -> float:
         return float(self.__index__())
@@ -257,12 +257,12 @@ class SymDim(Integer, Operators):
     __xor__, __rxor__ = _bitwise(operator.xor)
     __lshift__, __rlshift__ = _bitwise(operator.lshift)
     __rshift__, __rrshift__ = _bitwise(operator.rshift)
-    __eq__ = _comparison("==", operator.eq, equal, int)
-    __ne__ = _comparison("!=", operator.ne, lambda a, b, text: Claim("!=", a, b, text), int)
-    __ge__ = _comparison(">=", operator.ge, at_least, math.ceil)
-    __gt__ = _comparison(">", operator.gt, lambda a, b, text: at_least(a, expr.add(b, 1), text), math.floor)
-    __le__ = _comparison("<=", operator.le, lambda a, b, text: at_least(b, a, text), math.floor)
-    __lt__ = _comparison("<", operator.lt, lambda a, b, text: at_least(b, expr.add(a, 1), text), math.ceil)
+    __eq__: Operator = _comparison("==", operator.eq, equal, int)
+    __ne__: Operator = _comparison("!=", operator.ne, lambda a, b, text: Claim("!=", a, b, text), int)
+    __ge__: Operator = _comparison(">=", operator.ge, at_least, math.ceil)
+    __gt__: Operator = _comparison(">", operator.gt, lambda a, b, text: at_least(a, expr.add(b, 1), text), math.floor)
+    __le__: Operator = _comparison("<=", operator.le, lambda a, b, text: at_least(b, a, text), math.floor)
+    __lt__: Operator = _comparison("<", operator.lt, lambda a, b, text: at_least(b, expr.add(a, 1), text), math.ceil)
 
     def __truediv__(self, other: Any) -> Any:
         check_divisor(self, other)
@@ -335,7 +335,7 @@ class SizeComparison(SymDim):
     def __index__(self) -> int:
         return int(self.__bool__())
 
-    __int__ = __index__
+    __int__: Operator = __index__
 
     def __repr__(self) -> str:
         return str(self.claim)

@@ -47,6 +47,11 @@ def _lagrange(v: Any, x: Any, y: Any) -> Any:
 class _Polynomial(FixedAttributes):
     """Polynomial through points; SciPy's object serves concrete data."""
 
+    traced: bool
+    xi: Any
+    yi: Any
+    axis: int
+
     def __init__(self, xi: Any, yi: Any, axis: int, options: dict[str, Any]) -> None:
         name, self.traced = type(self).__name__, is_traced(xi, yi)
         self._arguments = (xi, yi, axis, options)

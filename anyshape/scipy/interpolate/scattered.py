@@ -154,6 +154,8 @@ def _points(name: str, xi: Any, dims: int) -> Any:
 class _Scattered(FixedAttributes):
     """Interpolant of values at scattered points; SciPy's object serves concrete data."""
 
+    points: Any
+
     def __init__(self, points: Any, values: Any, options: dict[str, Any]) -> None:
         name = type(self).__name__
         traced = is_traced(*(points if isinstance(points, (list, tuple)) else (points,)), values)
@@ -161,8 +163,8 @@ class _Scattered(FixedAttributes):
         points = points if traced else getattr(points, "points", points)  # of a triangulation
         stacked = xp.stack(points, axis=-1) if isinstance(points, tuple) else xp.asarray(points)
         self.points, values = real_floats(stacked), xp.asarray(values)
-        self.values = values if values.dtype.kind == "c" else values.astype(np.float64)
-        self.rescale = options.get("rescale", False)
+        self.values: Any = values if values.dtype.kind == "c" else values.astype(np.float64)
+        self.rescale: Any = options.get("rescale", False)
         if self.points.ndim != 2:
             raise ArgumentError(name, "points", f"has {self.points.ndim} axes", "pass a matrix, whose rows are points")
         if is_traced(self.points, self.values):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from anyshape.numpy.operands.promotion import is_traced, result_type, sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg import solve_triangular
 from anyshape.scipy.operands.conversion import real_floats
-from anyshape.support.operators import Method
 from anyshape.support.packages import scipy_stats
 
 
@@ -108,7 +108,7 @@ class gaussian_kde:
         return self.weights @ xp.exp(self._logarithms(points))
 
     __call__ = evaluate
-    pdf: Method = evaluate
+    pdf: Callable[..., Any] = evaluate
 
     def logpdf(self, x: Any) -> Any:
         """Return the logarithm of the density at m points, a vector or d x m."""

@@ -132,6 +132,14 @@ def compile_plan(
 class _PlanSource(StepSource):
     """Writes the function of a plan."""
 
+    kernels: PlanKernels | None
+    counts_bytes: bool
+    plan: Plan
+    budget: Budget | None
+    entry_guards: Sequence[EntryGuard]
+    timers: Timers | None
+    threads: int | None
+
     depth = 0  # of the bodies that it is written in
     key: tuple[int, ...] = ()
     clock = ""  # the local of the readings of a body
@@ -150,19 +158,19 @@ class _PlanSource(StepSource):
         self.kernels, self.counts_bytes = kernels, counts_bytes
         self.plan, self.budget, self.entry_guards, self.timers = plan, budget, entry_guards, timers
         self.threads, self.meter = threads, meter
-        self.largest = [] if meter is None else meters.largest_arrays(plan)
-        self.prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
+        self.largest: list[Size] = [] if meter is None else meters.largest_arrays(plan)
+        self.prologue: Prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
         size_locals = {variable: naming.variable_local(i) for i, variable in enumerate(variables)}
         names: dict[str, Any] = {"_fail": self.prologue.violated, "_fail_first": self.prologue.first_violated}
         names |= {"_array": np.array, "_guard_failed": GUARD_FAILED}
         super().__init__(size_locals, names | dict(plan.constants))
-        self.checks = checks_enabled()
-        self.undefined = set(plan.runtime)  # run-time sizes, until a step defines them
-        self.unchecked = self._checked_conditions()  # conditions, until their sizes are defined
-        self.variables = self._needed_variables()
-        self.bound = self.variables  # the ones with a local in the function that is written
-        self.written_steps = 0
+        self.checks: bool = checks_enabled()
+        self.undefined: set[DimVar] = set(plan.runtime)  # run-time sizes, until a step defines them
+        self.unchecked: list[Condition] = self._checked_conditions()  # conditions, until their sizes are defined
+        self.variables: set[DimVar] = self._needed_variables()
+        self.bound: set[DimVar] = self.variables  # the ones with a local in the function that is written
+        self.written_steps: int = 0
         self.marks: list[tuple[int, Step]] = []  # each step with the number of lines before it
         self.functions: list[FunctionSource] = []
 

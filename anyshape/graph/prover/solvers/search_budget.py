@@ -192,6 +192,10 @@ class SearchBudget:
 class _QueryBlock:
     """Block that works on one query. A block inside another is part of its query."""
 
+    owner: SearchBudget
+    leaves: int | None
+    start: float
+
     __slots__ = ("leaves", "owner", "query", "start")
 
     def __init__(self, owner: SearchBudget, leaves: int | None) -> None:
