@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
@@ -17,6 +17,7 @@ from anyshape.numpy.operands.promotion import is_traced
 from anyshape.support.packages import attributes
 
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _WRAPPED = ("uarray", "functools")  # homes of the types of functions that choose a backend or remember results
 
@@ -70,16 +71,16 @@ def guarded(function: Any, name: str) -> Any:
     return served
 
 
-def falls_through(package: Any) -> Callable[[Function], Function]:
+def falls_through(package: Any) -> Callable[[F], F]:
     """Return a decorator: calls without traced arguments go to the function of this name in a package."""
 
-    def decorate(function: Function) -> Function:
+    def decorate(function: F) -> F:
         @functools.wraps(function)
         def served(*args: Any, **kwargs: Any) -> Any:
             if is_traced(*args, *kwargs.values()):
                 return function(*args, **kwargs)
             return getattr(package, function.__name__)(*args, **kwargs)
 
-        return served
+        return cast("F", served)
 
     return decorate

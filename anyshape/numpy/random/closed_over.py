@@ -129,4 +129,5 @@ def of_global(name: str, method: str = "") -> Any:
 
     draw.__name__ = draw.__qualname__ = name
     draw.__doc__ = function.__doc__
+    vars(draw)["__wrapped__"] = function  # for its signature
     return draw

@@ -1,0 +1,323 @@
+"""Functions and distributions of `scipy.stats` for traced and concrete arrays, at any size.
+
+Written by tools/make_stubs.py for SciPy 1.17.
+"""
+
+from scipy.stats import Binomial as Binomial
+from scipy.stats import BootstrapMethod as BootstrapMethod
+from scipy.stats import CensoredData as CensoredData
+from scipy.stats import ConstantInputWarning as ConstantInputWarning
+from scipy.stats import Covariance as Covariance
+from scipy.stats import DegenerateDataWarning as DegenerateDataWarning
+from scipy.stats import FitError as FitError
+from scipy.stats import Logistic as Logistic
+from scipy.stats import Mixture as Mixture
+from scipy.stats import MonteCarloMethod as MonteCarloMethod
+from scipy.stats import NearConstantInputWarning as NearConstantInputWarning
+from scipy.stats import Normal as Normal
+from scipy.stats import PermutationMethod as PermutationMethod
+from scipy.stats import Uniform as Uniform
+from scipy.stats import abs as abs
+from scipy.stats import alexandergovern as alexandergovern
+from scipy.stats import anderson as anderson
+from scipy.stats import anderson_ksamp as anderson_ksamp
+from scipy.stats import ansari as ansari
+from scipy.stats import argus as argus
+from scipy.stats import barnard_exact as barnard_exact
+from scipy.stats import bayes_mvs as bayes_mvs
+from scipy.stats import betanbinom as betanbinom
+from scipy.stats import biasedurn as biasedurn
+from scipy.stats import binned_statistic as binned_statistic
+from scipy.stats import binned_statistic_2d as binned_statistic_2d
+from scipy.stats import binned_statistic_dd as binned_statistic_dd
+from scipy.stats import binomtest as binomtest
+from scipy.stats import boltzmann as boltzmann
+from scipy.stats import bootstrap as bootstrap
+from scipy.stats import boschloo_exact as boschloo_exact
+from scipy.stats import boxcox_normmax as boxcox_normmax
+from scipy.stats import boxcox_normplot as boxcox_normplot
+from scipy.stats import brunnermunzel as brunnermunzel
+from scipy.stats import bws_test as bws_test
+from scipy.stats import chatterjeexi as chatterjeexi
+from scipy.stats import chi2_contingency as chi2_contingency
+from scipy.stats import contingency as contingency
+from scipy.stats import cramervonmises as cramervonmises
+from scipy.stats import cramervonmises_2samp as cramervonmises_2samp
+from scipy.stats import crystalball as crystalball
+from scipy.stats import cumfreq as cumfreq
+from scipy.stats import directional_stats as directional_stats
+from scipy.stats import dirichlet_multinomial as dirichlet_multinomial
+from scipy.stats import distributions as distributions
+from scipy.stats import dpareto_lognorm as dpareto_lognorm
+from scipy.stats import dunnett as dunnett
+from scipy.stats import ecdf as ecdf
+from scipy.stats import epps_singleton_2samp as epps_singleton_2samp
+from scipy.stats import erlang as erlang
+from scipy.stats import exp as exp
+from scipy.stats import expectile as expectile
+from scipy.stats import exponnorm as exponnorm
+from scipy.stats import fisher_exact as fisher_exact
+from scipy.stats import fit as fit
+from scipy.stats import fligner as fligner
+from scipy.stats import friedmanchisquare as friedmanchisquare
+from scipy.stats import gausshyper as gausshyper
+from scipy.stats import genexpon as genexpon
+from scipy.stats import genextreme as genextreme
+from scipy.stats import genhalflogistic as genhalflogistic
+from scipy.stats import genhyperbolic as genhyperbolic
+from scipy.stats import geninvgauss as geninvgauss
+from scipy.stats import genlogistic as genlogistic
+from scipy.stats import genpareto as genpareto
+from scipy.stats import goodness_of_fit as goodness_of_fit
+from scipy.stats import invwishart as invwishart
+from scipy.stats import irwinhall as irwinhall
+from scipy.stats import jf_skew_t as jf_skew_t
+from scipy.stats import johnsonsb as johnsonsb
+from scipy.stats import kappa3 as kappa3
+from scipy.stats import kappa4 as kappa4
+from scipy.stats import kde as kde
+from scipy.stats import kendalltau as kendalltau
+from scipy.stats import kruskal as kruskal
+from scipy.stats import ks_1samp as ks_1samp
+from scipy.stats import ks_2samp as ks_2samp
+from scipy.stats import ksone as ksone
+from scipy.stats import kstest as kstest
+from scipy.stats import kstwo as kstwo
+from scipy.stats import kstwobign as kstwobign
+from scipy.stats import landau as landau
+from scipy.stats import laplace_asymmetric as laplace_asymmetric
+from scipy.stats import levy_l as levy_l
+from scipy.stats import levy_stable as levy_stable
+from scipy.stats import log as log
+from scipy.stats import logrank as logrank
+from scipy.stats import loguniform as loguniform
+from scipy.stats import make_distribution as make_distribution
+from scipy.stats import mannwhitneyu as mannwhitneyu
+from scipy.stats import matrix_normal as matrix_normal
+from scipy.stats import matrix_t as matrix_t
+from scipy.stats import median_test as median_test
+from scipy.stats import mielke as mielke
+from scipy.stats import monte_carlo_test as monte_carlo_test
+from scipy.stats import mood as mood
+from scipy.stats import morestats as morestats
+from scipy.stats import moyal as moyal
+from scipy.stats import mstats as mstats
+from scipy.stats import mstats_basic as mstats_basic
+from scipy.stats import mstats_extras as mstats_extras
+from scipy.stats import multiscale_graphcorr as multiscale_graphcorr
+from scipy.stats import multivariate_hypergeom as multivariate_hypergeom
+from scipy.stats import mvn as mvn
+from scipy.stats import mvsdist as mvsdist
+from scipy.stats import ncf as ncf
+from scipy.stats import nchypergeom_fisher as nchypergeom_fisher
+from scipy.stats import nchypergeom_wallenius as nchypergeom_wallenius
+from scipy.stats import nct as nct
+from scipy.stats import ncx2 as ncx2
+from scipy.stats import nhypergeom as nhypergeom
+from scipy.stats import normal_inverse_gamma as normal_inverse_gamma
+from scipy.stats import norminvgauss as norminvgauss
+from scipy.stats import obrientransform as obrientransform
+from scipy.stats import order_statistic as order_statistic
+from scipy.stats import ortho_group as ortho_group
+from scipy.stats import page_trend_test as page_trend_test
+from scipy.stats import pearson3 as pearson3
+from scipy.stats import permutation_test as permutation_test
+from scipy.stats import poisson_binom as poisson_binom
+from scipy.stats import poisson_means_test as poisson_means_test
+from scipy.stats import power as power
+from scipy.stats import powerlognorm as powerlognorm
+from scipy.stats import ppcc_max as ppcc_max
+from scipy.stats import ppcc_plot as ppcc_plot
+from scipy.stats import probplot as probplot
+from scipy.stats import qmc as qmc
+from scipy.stats import quantile as quantile
+from scipy.stats import quantile_test as quantile_test
+from scipy.stats import random_correlation as random_correlation
+from scipy.stats import random_table as random_table
+from scipy.stats import ranksums as ranksums
+from scipy.stats import rdist as rdist
+from scipy.stats import recipinvgauss as recipinvgauss
+from scipy.stats import reciprocal as reciprocal
+from scipy.stats import rel_breitwigner as rel_breitwigner
+from scipy.stats import relfreq as relfreq
+from scipy.stats import rice as rice
+from scipy.stats import rv_continuous as rv_continuous
+from scipy.stats import rv_discrete as rv_discrete
+from scipy.stats import rv_histogram as rv_histogram
+from scipy.stats import shapiro as shapiro
+from scipy.stats import skellam as skellam
+from scipy.stats import skewcauchy as skewcauchy
+from scipy.stats import sobol_indices as sobol_indices
+from scipy.stats import somersd as somersd
+from scipy.stats import spearmanrho as spearmanrho
+from scipy.stats import special_ortho_group as special_ortho_group
+from scipy.stats import stats as stats
+from scipy.stats import studentized_range as studentized_range
+from scipy.stats import trapezoid as trapezoid
+from scipy.stats import trim1 as trim1
+from scipy.stats import trimboth as trimboth
+from scipy.stats import truncate as truncate
+from scipy.stats import truncpareto as truncpareto
+from scipy.stats import truncweibull_min as truncweibull_min
+from scipy.stats import tukey_hsd as tukey_hsd
+from scipy.stats import tukeylambda as tukeylambda
+from scipy.stats import uniform_direction as uniform_direction
+from scipy.stats import unitary_group as unitary_group
+from scipy.stats import vonmises_fisher as vonmises_fisher
+from scipy.stats import vonmises_line as vonmises_line
+from scipy.stats import wald as wald
+from scipy.stats import wasserstein_distance_nd as wasserstein_distance_nd
+from scipy.stats import weightedtau as weightedtau
+from scipy.stats import wilcoxon as wilcoxon
+from scipy.stats import yeojohnson_normmax as yeojohnson_normmax
+from scipy.stats import yeojohnson_normplot as yeojohnson_normplot
+from scipy.stats import yulesimon as yulesimon
+from scipy.stats import zipfian as zipfian
+
+from anyshape.scipy.stats.circular import boxcox as boxcox
+from anyshape.scipy.stats.circular import boxcox_llf as boxcox_llf
+from anyshape.scipy.stats.circular import circmean as circmean
+from anyshape.scipy.stats.circular import circstd as circstd
+from anyshape.scipy.stats.circular import circvar as circvar
+from anyshape.scipy.stats.circular import yeojohnson as yeojohnson
+from anyshape.scipy.stats.circular import yeojohnson_llf as yeojohnson_llf
+from anyshape.scipy.stats.correlation import linregress as linregress
+from anyshape.scipy.stats.correlation import pearsonr as pearsonr
+from anyshape.scipy.stats.correlation import spearmanr as spearmanr
+from anyshape.scipy.stats.density import gaussian_kde as gaussian_kde
+from anyshape.scipy.stats.distribution import Family
+from anyshape.scipy.stats.hypotheses import bartlett as bartlett
+from anyshape.scipy.stats.hypotheses import chisquare as chisquare
+from anyshape.scipy.stats.hypotheses import combine_pvalues as combine_pvalues
+from anyshape.scipy.stats.hypotheses import f_oneway as f_oneway
+from anyshape.scipy.stats.hypotheses import false_discovery_control as false_discovery_control
+from anyshape.scipy.stats.hypotheses import jarque_bera as jarque_bera
+from anyshape.scipy.stats.hypotheses import kurtosistest as kurtosistest
+from anyshape.scipy.stats.hypotheses import levene as levene
+from anyshape.scipy.stats.hypotheses import normaltest as normaltest
+from anyshape.scipy.stats.hypotheses import pointbiserialr as pointbiserialr
+from anyshape.scipy.stats.hypotheses import power_divergence as power_divergence
+from anyshape.scipy.stats.hypotheses import skewtest as skewtest
+from anyshape.scipy.stats.hypotheses import ttest_1samp as ttest_1samp
+from anyshape.scipy.stats.hypotheses import ttest_ind as ttest_ind
+from anyshape.scipy.stats.hypotheses import ttest_ind_from_stats as ttest_ind_from_stats
+from anyshape.scipy.stats.hypotheses import ttest_rel as ttest_rel
+from anyshape.scipy.stats.multivariate import Dirichlet, Multinomial, MultivariateNormal, MultivariateT, Wishart
+from anyshape.scipy.stats.ordered import energy_distance as energy_distance
+from anyshape.scipy.stats.ordered import siegelslopes as siegelslopes
+from anyshape.scipy.stats.ordered import theilslopes as theilslopes
+from anyshape.scipy.stats.ordered import tiecorrect as tiecorrect
+from anyshape.scipy.stats.ordered import wasserstein_distance as wasserstein_distance
+from anyshape.scipy.stats.ranks import mode as mode
+from anyshape.scipy.stats.ranks import rankdata as rankdata
+from anyshape.scipy.stats.summaries import describe as describe
+from anyshape.scipy.stats.summaries import entropy as entropy
+from anyshape.scipy.stats.summaries import gmean as gmean
+from anyshape.scipy.stats.summaries import gstd as gstd
+from anyshape.scipy.stats.summaries import gzscore as gzscore
+from anyshape.scipy.stats.summaries import hmean as hmean
+from anyshape.scipy.stats.summaries import iqr as iqr
+from anyshape.scipy.stats.summaries import kurtosis as kurtosis
+from anyshape.scipy.stats.summaries import median_abs_deviation as median_abs_deviation
+from anyshape.scipy.stats.summaries import moment as moment
+from anyshape.scipy.stats.summaries import pmean as pmean
+from anyshape.scipy.stats.summaries import sem as sem
+from anyshape.scipy.stats.summaries import skew as skew
+from anyshape.scipy.stats.summaries import variation as variation
+from anyshape.scipy.stats.summaries import zmap as zmap
+from anyshape.scipy.stats.summaries import zscore as zscore
+from anyshape.scipy.stats.trimmed import differential_entropy as differential_entropy
+from anyshape.scipy.stats.trimmed import kstat as kstat
+from anyshape.scipy.stats.trimmed import kstatvar as kstatvar
+from anyshape.scipy.stats.trimmed import lmoment as lmoment
+from anyshape.scipy.stats.trimmed import percentileofscore as percentileofscore
+from anyshape.scipy.stats.trimmed import scoreatpercentile as scoreatpercentile
+from anyshape.scipy.stats.trimmed import sigmaclip as sigmaclip
+from anyshape.scipy.stats.trimmed import tmax as tmax
+from anyshape.scipy.stats.trimmed import tmean as tmean
+from anyshape.scipy.stats.trimmed import tmin as tmin
+from anyshape.scipy.stats.trimmed import trim_mean as trim_mean
+from anyshape.scipy.stats.trimmed import tsem as tsem
+from anyshape.scipy.stats.trimmed import tstd as tstd
+from anyshape.scipy.stats.trimmed import tvar as tvar
+
+alpha: Family
+anglit: Family
+arcsine: Family
+bernoulli: Family
+beta: Family
+betabinom: Family
+betaprime: Family
+binom: Family
+bradford: Family
+burr: Family
+burr12: Family
+cauchy: Family
+chi: Family
+chi2: Family
+cosine: Family
+dgamma: Family
+dirichlet: Dirichlet
+dlaplace: Family
+dweibull: Family
+expon: Family
+exponpow: Family
+exponweib: Family
+f: Family
+fatiguelife: Family
+fisk: Family
+foldcauchy: Family
+foldnorm: Family
+gamma: Family
+gengamma: Family
+gennorm: Family
+geom: Family
+gibrat: Family
+gompertz: Family
+gumbel_l: Family
+gumbel_r: Family
+halfcauchy: Family
+halfgennorm: Family
+halflogistic: Family
+halfnorm: Family
+hypergeom: Family
+hypsecant: Family
+invgamma: Family
+invgauss: Family
+invweibull: Family
+johnsonsu: Family
+laplace: Family
+levy: Family
+loggamma: Family
+logistic: Family
+loglaplace: Family
+lognorm: Family
+logser: Family
+lomax: Family
+maxwell: Family
+multinomial: Multinomial
+multivariate_normal: MultivariateNormal
+multivariate_t: MultivariateT
+nakagami: Family
+nbinom: Family
+norm: Family
+pareto: Family
+planck: Family
+poisson: Family
+powerlaw: Family
+powernorm: Family
+randint: Family
+rayleigh: Family
+semicircular: Family
+skewnorm: Family
+t: Family
+triang: Family
+truncexpon: Family
+truncnorm: Family
+uniform: Family
+vonmises: Family
+weibull_max: Family
+weibull_min: Family
+wishart: Wishart
+wrapcauchy: Family
+zipf: Family

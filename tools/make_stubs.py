@@ -1,0 +1,121 @@
+"""Write the stubs of packages that find their names when they are asked for: `python -m tools.make_stubs`.
+
+Type checkers and editors cannot run `__getattr__`. A stub says where each name comes from, so that they show its
+parameters and its docstring. `tests/typing/test_stubs.py` checks that the stubs are those of the installed SciPy.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import subprocess
+import sys
+import types
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import scipy
+
+ROOT = Path(__file__).parents[1]
+# packages with the package of SciPy whose names they have
+PACKAGES = {
+    **{
+        f"anyshape.scipy.{name}": f"scipy.{name}"
+        for name in (
+            "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
+            "sparse.linalg", "spatial", "spatial.distance", "spatial.transform", "special", "stats",
+        )
+    },
+    "anyshape.optimize": "scipy.optimize",
+}  # fmt: skip
+
+
+def path_of(package: str) -> Path:
+    """Return the path of the stub of a package."""
+    return ROOT.joinpath(*package.split("."), "__init__.pyi")
+
+
+def _public(package: str) -> list[str]:
+    """Return the names of a package that are no private names, and no modules that it uses itself."""
+    module = importlib.import_module(package)
+    names = getattr(module, "__all__", None) or dir(module)
+    return sorted({name for name in names if not name.startswith("_") and name != "test"})
+
+
+def _home(name: str, member: Any) -> str | None:
+    """Return the module of anyshape that defines a member under a name, None if none does."""
+    home = str(getattr(member, "__module__", ""))
+    if not home.startswith("anyshape."):
+        return None
+    return home if getattr(importlib.import_module(home), name, None) is member else None
+
+
+def _ufunc(name: str, member: Any) -> list[str]:
+    """Return the declaration of a ufunc as a function."""
+    operands = ", ".join(f"{x}: Any" for x in inspect.signature(member).parameters if x in _operands(member))
+    doc = (inspect.getdoc(member) or "").partition("\n\n")[0].replace("\n", " ")
+    return [f"def {name}({operands}, /, out: Any = None, **options: Any) -> Any:", f'    """{doc}"""']
+
+
+def _operands(member: Any) -> list[str]:
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    return [name for name, parameter in inspect.signature(member).parameters.items() if parameter.kind is kind]
+
+
+def _lines(package: str, source: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Give imports and declarations of each name."""
+    module = importlib.import_module(package)
+    for name in dict.fromkeys([*_public(source), *getattr(module, "__all__", ())]):
+        member = getattr(module, name)
+        home = _home(name, member)
+        kind = type(member)
+        if isinstance(member, types.ModuleType) or home == package:
+            parent, _, last = getattr(member, "__name__", name).rpartition(".")
+            yield [f"from {parent} import {last} as {name}"], []
+        elif kind.__name__ == "Ufunc":
+            yield [], _ufunc(name, member)
+        elif home is not None:
+            yield [f"from {home} import {name} as {name}"], []
+        elif kind.__module__.startswith("anyshape.") and not isinstance(member, types.FunctionType):
+            yield [f"from {kind.__module__} import {kind.__name__}"], [f"{name}: {kind.__name__}"]
+        else:
+            yield [f"from {source} import {name} as {name}"], []
+
+
+def stub_of(package: str) -> str:
+    """Return the text of the stub of a package."""
+    source = PACKAGES[package]
+    doc = str(importlib.import_module(package).__doc__).partition("\n")[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that SciPy deprecates
+        parts = list(_lines(package, source))
+    imports = {line for lines, _ in parts for line in lines}
+    declarations = [line for _, lines in parts for line in lines]
+    imports |= {"from typing import Any"} if any("Any" in line for line in declarations) else set()
+    head = [f'"""{doc}', "", f"Written by tools/make_stubs.py for SciPy {version()}.", '"""']
+    return _formatted("\n".join([*head, *sorted(imports), *declarations]), path_of(package))
+
+
+def _formatted(text: str, path: Path) -> str:
+    """Return the text of a file with its imports in order, as the formatter writes it."""
+    for command in (["check", "--select", "I", "--fix", "--quiet"], ["format", "--quiet"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(path), "-"]
+        text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
+    return text
+
+
+def version() -> str:
+    """Return the version of SciPy up to the minor one, which decides what names there are."""
+    return ".".join(scipy.__version__.split(".")[:2])
+
+
+def is_for_installed(text: str) -> bool:
+    """Return whether a stub was written for the SciPy that is installed."""
+    return f" for SciPy {version()}." in text
+
+
+if __name__ == "__main__":
+    for each in PACKAGES:
+        path_of(each).write_text(stub_of(each))
