@@ -145,9 +145,7 @@ class Builder:
         self.constants: Constants = Constants()
         self.captured: dict[Value, tuple[Traced, Value]] = {}
         self.dims: dict[DimVar, tuple[Size, DimSource]] = {}
-        self.values: dict[int, Size] = dict(
-            values or {}
-        )  # the sizes that scalar integer inputs give by their value, by position
+        self.values: dict[int, Size] = dict(values or {})  # sizes that scalar integer inputs give by value, by position
         self.hidden: list[DimVar] = []
         self.runtime: dict[DimVar, tuple[Value, int]] = {}  # run-time sizes: an axis of a value
         self.emitted: dict[Any, tuple[Value, ...]] = {}  # outputs by computation: a repeated op reuses them

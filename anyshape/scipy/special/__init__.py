@@ -19,9 +19,7 @@ OWN = {
     for name, member in vars(module).items()
     if name[0] != "_" and getattr(member, "__module__", "") == module.__name__ and hasattr(scipy_special, name)
 }
-SHARED: dict[str, Any] = {
-    ufunc.__name__: function for ufunc, function in core.UFUNCS.items()
-}  # with names of NumPy's ufuncs
+SHARED: dict[str, Any] = {ufunc.__name__: function for ufunc, function in core.UFUNCS.items()}  # by NumPy's names
 _SCIPY = Module(scipy_special, "scipy.special")
 
 
