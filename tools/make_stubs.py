@@ -1,7 +1,7 @@
 """Write the stubs of packages that find their names when they are asked for: `python -m tools.make_stubs`.
 
 Type checkers and editors cannot run `__getattr__`. A stub says where each name comes from, so that they show its
-parameters and its docstring. `tests/typing/test_stubs.py` checks that the stubs are those of the installed SciPy.
+parameters and its docstring. `tests/typing/test_stubs.py` checks that the stubs fit the installed SciPy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def path_of(package: str) -> Path:
 
 
 def _public(package: str) -> list[str]:
-    """Return the names of a package that are no private names, and no modules that it uses itself."""
+    """Return the public names of a package of SciPy."""
     module = importlib.import_module(package)
     names = getattr(module, "__all__", None) or dir(module)
     return sorted({name for name in names if not name.startswith("_") and name != "test"})

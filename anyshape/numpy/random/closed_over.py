@@ -6,6 +6,7 @@ methods draw when the program runs, from the generator, which is a constant of t
 
 from __future__ import annotations
 
+import functools
 import types
 import weakref
 from typing import Any
@@ -127,7 +128,6 @@ def of_global(name: str, method: str = "") -> Any:
             return function(*args, **kwargs)
         return getattr(traced_form(np.random.mtrand._rand, builder), method or name)(*args, **kwargs)
 
+    functools.update_wrapper(draw, function, assigned=("__doc__",), updated=())
     draw.__name__ = draw.__qualname__ = name
-    draw.__doc__ = function.__doc__
-    vars(draw)["__wrapped__"] = function  # for its signature
     return draw
