@@ -133,6 +133,13 @@ COUNTED = {
         25 * a.size * a.shape[-1] + 25 * b.size * b.shape[-1] + 5 * q.size * (a.shape[-1] + b.shape[-1])
     ),
     "schur": lambda a, output: 25 * a.size * a.shape[-1],
+    "qr_complete": lambda a: 4 * a.size * max(a.shape[-2:]),
+    "polar": lambda a: 4 * a.size * max(a.shape[-2:]),
+    **dict.fromkeys(("qr_raw", "qr_order"), lambda a: 2 * a.size * min(a.shape[-2:])),
+    **dict.fromkeys(("ldl", "balance"), lambda a, **options: a.size * a.shape[-1]),
+    **dict.fromkeys(("qz", "ordqz"), lambda a, b, **options: 66 * a.size * a.shape[-1]),
+    "cossin": lambda *blocks, swap_sign: 20 * sum(x.size for x in blocks) * blocks[0].shape[-2],
+    "cossin_angles": lambda *blocks: 2 * blocks[0].size * min(blocks[0].shape[-2:]),
     "hessenberg": lambda a: 5 * a.size * a.shape[-1],
     "eigvals": lambda a: 10 * a.size * a.shape[-1],
     "eig": lambda a: 25 * a.size * a.shape[-1],

@@ -94,7 +94,13 @@ matmul_toeplitz: F((x, y), a)
 null_space: F(X.T) @ np.matrix_transpose(F(X.T))
 orth: F(X) @ np.matrix_transpose(F(X))
 orthogonal_procrustes: F(A, B)[0]
-qr: np.abs(F(X, mode='r')[0])
+qr: np.abs(F(X, mode='full')[0])
+ldl: F(S + np.matrix_transpose(S))[1]
+qz: np.abs(F(A, B)[0])
+ordqz: np.abs(F(A, B)[0])
+cossin: np.abs(F(np.linalg.qr(S)[0], 1, 1)[1])
+cdf2rdf: F(z, A)[0]
+matrix_balance: F(A)[0]
 rq: np.abs(F(A, mode='r'))
 schur: np.abs(F(S + np.matrix_transpose(S))[0])
 solve: F(A, x)

@@ -33,7 +33,7 @@ def swapped(ctx: Any, a: Any) -> Any:
     return mv.transpose(a, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def _adjoint(ctx, a):
+def adjoint(ctx, a):
     """Return the conjugate transposes of matrices."""
     return _conjugate(swapped(ctx, a))
 
@@ -43,10 +43,10 @@ def _conjugate(a):
 
 
 def _formed(ctx, a, form):
-    return a if form == "N" else swapped(ctx, a) if form == "T" else _adjoint(ctx, a)
+    return a if form == "N" else swapped(ctx, a) if form == "T" else adjoint(ctx, a)
 
 
-def _positions(shape):
+def positions(shape):
     """Return the row and the column of each element of matrices."""
     rank = len(shape)
     return [mv.broadcast_in_dim(iota(shape[axis]), shape, (axis,)) for axis in (rank - 2, rank - 1)]
@@ -55,7 +55,7 @@ def _positions(shape):
 def triangle(ctx: Any, a: Any, *, lower: Any, diagonal: Any) -> Any:
     """Return one triangle of matrices: the diagonal times `diagonal`, and zeros in the other triangle."""
     shape = ctx.shape(a)
-    rows, columns = _positions(shape)
+    rows, columns = positions(shape)
     inside = ew.gt(rows, columns) if lower else ew.lt(rows, columns)
     zeros = ew.lift(0, a)
     on_diagonal = ew.select(ew.eq(rows, columns), ew.mul(a, ew.lift(diagonal, a)), zeros)
@@ -65,7 +65,7 @@ def triangle(ctx: Any, a: Any, *, lower: Any, diagonal: Any) -> Any:
 def _trace(ctx, a):
     """Return the sums of the diagonals of matrices."""
     rank = ctx.rank(a)
-    on_diagonal = ew.eq(*_positions(ctx.shape(a)))
+    on_diagonal = ew.eq(*positions(ctx.shape(a)))
     return reduce_sum(ew.select(on_diagonal, a, ew.lift(0, a)), (rank - 2, rank - 1))
 
 
@@ -74,7 +74,7 @@ def _trace(ctx, a):
 
 def _mirror_jvp(ctx, tangents, out, a, *, lower, conjugate):
     (t,) = tangents
-    return _hermitian_part(ctx, t) if conjugate else ew.mul(ew.add(t, swapped(ctx, t)), ew.lift(0.5, t))
+    return hermitian_part(ctx, t) if conjugate else ew.mul(ew.add(t, swapped(ctx, t)), ew.lift(0.5, t))
 
 
 def _cholesky_jvp(ctx, tangents, out, a):
@@ -85,8 +85,8 @@ def _cholesky_jvp(ctx, tangents, out, a):
     (t,) = tangents
     if a.dtype.kind != "c":
         return la.cholesky_tangent(out, t)
-    left = la.triangular_solve(out, _hermitian_part(ctx, t), lower=True)
-    both = _adjoint(ctx, la.triangular_solve(out, _adjoint(ctx, left), lower=True))
+    left = la.triangular_solve(out, hermitian_part(ctx, t), lower=True)
+    both = adjoint(ctx, la.triangular_solve(out, adjoint(ctx, left), lower=True))
     return product(ctx, out, triangle(ctx, both, lower=True, diagonal=0.5))
 
 
@@ -100,7 +100,7 @@ def _cholesky_tangent_jvp(ctx, tangents, out, factor, t):
     def solved(x):
         return la.triangular_solve(factor, x, lower=True)
 
-    inner = swapped(ctx, solved(swapped(ctx, solved(_hermitian_part(ctx, t)))))
+    inner = swapped(ctx, solved(swapped(ctx, solved(hermitian_part(ctx, t)))))
     moved = product(ctx, solved(of_factor), inner)
     change = triangle(ctx, ew.neg(ew.add(moved, swapped(ctx, moved))), lower=True, diagonal=0.5)
     half = triangle(ctx, inner, lower=True, diagonal=0.5)
@@ -124,7 +124,7 @@ def _cholesky_cotangent_jvp(ctx, tangents, out, factor, ct):
     first = swapped(ctx, solved(swapped(ctx, solved(turned))))
     left = solved(product(ctx, swapped(ctx, of_factor), whole))
     right = swapped(ctx, solved(swapped(ctx, product(ctx, whole, of_factor))))
-    return add_tangents(total, _hermitian_part(ctx, ew.sub(first, ew.add(left, right))))
+    return add_tangents(total, hermitian_part(ctx, ew.sub(first, ew.add(left, right))))
 
 
 def _inv_jvp(ctx, tangents, out, a):
@@ -172,7 +172,7 @@ def _gaps(ctx, values):
     nan, zero_ = ew.lift(np.nan, gaps), ew.lift(0, gaps)
     safe = ew.select(ew.eq(gaps, zero_), ew.lift(1, gaps), gaps)
     inverse = ew.select(ew.eq(gaps, zero_), nan, ew.div(ew.lift(1, gaps), safe))
-    return ew.select(ew.eq(*_positions(shape)), zero_, inverse)
+    return ew.select(ew.eq(*positions(shape)), zero_, inverse)
 
 
 def _by_columns(ctx, x, values):
@@ -186,25 +186,25 @@ def _as(x, y):
     return y if x.dtype == y.dtype else ew.convert(y, x.dtype)
 
 
-def _hermitian_part(ctx, t):
-    return ew.mul(ew.add(t, _adjoint(ctx, t)), ew.lift(0.5, t))
+def hermitian_part(ctx, t):
+    return ew.mul(ew.add(t, adjoint(ctx, t)), ew.lift(0.5, t))
 
 
-def _diagonal(ctx, a):
+def diagonal_of(ctx, a):
     """Return the diagonals of square matrices."""
-    on_diagonal = ew.eq(*_positions(ctx.shape(a)))
+    on_diagonal = ew.eq(*positions(ctx.shape(a)))
     return reduce_sum(ew.select(on_diagonal, a, ew.lift(0, a)), (ctx.rank(a) - 2,))
 
 
 def _real_diagonal(ctx, a):
     """Return the real parts of the diagonals of square matrices."""
-    return ew.real(_diagonal(ctx, a))
+    return ew.real(diagonal_of(ctx, a))
 
 
 def _eigvals_jvp(ctx, tangents, out, a):
     """Return the diagonal of V^-1 dA V (Giles 2008, section 3.1)."""
     _, vectors = la.eig(a)
-    return _diagonal(ctx, _in_basis(ctx, vectors, tangents[0]))
+    return diagonal_of(ctx, _in_basis(ctx, vectors, tangents[0]))
 
 
 def _eig_jvp(ctx, tangents, out, a):
@@ -219,7 +219,7 @@ def _eig_jvp(ctx, tangents, out, a):
     growth = ew.real(reduce_sum(ew.mul(ew.conj(vectors), derivatives), (ctx.rank(derivatives) - 2,)))
     turn = ew.imag(ew.div(_of_largest(ctx, derivatives, vectors), _of_largest(ctx, vectors, vectors)))
     excess = _by_columns(ctx, vectors, ew.make_complex(growth, turn))
-    return _diagonal(ctx, inner), ew.sub(derivatives, ew.mul(vectors, excess))
+    return diagonal_of(ctx, inner), ew.sub(derivatives, ew.mul(vectors, excess))
 
 
 def _in_basis(ctx, vectors, t):
@@ -235,7 +235,7 @@ def _of_largest(ctx, x, vectors):
     none = full((*batch, 1, columns), 0, squares.dtype)  # a largest one is there for empty matrices too
     largest = argmax(mv.concatenate([squares, none], axis), axis)
     shape = ctx.shape(vectors)
-    row, _ = _positions(shape)
+    row, _ = positions(shape)
     chosen = ew.eq(row, mv.broadcast_in_dim(largest, shape, (*range(axis), axis + 1)))
     return reduce_sum(ew.select(chosen, x, ew.lift(0, x)), (axis,))
 
@@ -243,20 +243,20 @@ def _of_largest(ctx, x, vectors):
 def _eigh_jvp(ctx, tangents, out, a, *, lower):
     """Return tangents by Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have derivative NaN."""
     values, vectors = out
-    inner = product(ctx, _adjoint(ctx, vectors), product(ctx, _hermitian_part(ctx, tangents[0]), vectors))
+    inner = product(ctx, adjoint(ctx, vectors), product(ctx, hermitian_part(ctx, tangents[0]), vectors))
     turn = ew.mul(_as(a, _gaps(ctx, values)), inner)
     return _real_diagonal(ctx, inner), product(ctx, vectors, turn)
 
 
 def _eigvalsh_jvp(ctx, tangents, out, a, *, lower):
     _, vectors = la.eigh(a, lower=lower)
-    moved = product(ctx, _hermitian_part(ctx, tangents[0]), vectors)
+    moved = product(ctx, hermitian_part(ctx, tangents[0]), vectors)
     return ew.real(reduce_sum(ew.mul(_conjugate(vectors), moved), (ctx.rank(a) - 2,)))
 
 
 def _svdvals_jvp(ctx, tangents, out, a):
     u, _, vh = la.svd(a)
-    moved = product(ctx, tangents[0], _adjoint(ctx, vh))
+    moved = product(ctx, tangents[0], adjoint(ctx, vh))
     return ew.real(reduce_sum(ew.mul(_conjugate(u), moved), (ctx.rank(a) - 2,)))
 
 
@@ -271,8 +271,8 @@ def _svd_jvp(ctx, tangents, out, a, *, full):
     if not full:
         return _thin_svd_derivatives(ctx, t, u, s, vh)
     count = ctx.shape(s)[-1]
-    rows = swapped(ctx, _first_columns(ctx, swapped(ctx, vh), count))
-    du, _, dvh = _thin_svd_derivatives(ctx, t, _first_columns(ctx, u, count), s, rows)
+    rows = swapped(ctx, first_columns(ctx, swapped(ctx, vh), count))
+    du, _, dvh = _thin_svd_derivatives(ctx, t, first_columns(ctx, u, count), s, rows)
     ds = _svdvals_jvp(ctx, tangents, s, a)  # by a thin decomposition, whose further derivatives have no free columns
     return _with_free_columns(ctx, t, du, u), ds, swapped(ctx, _with_free_columns(ctx, t, swapped(ctx, dvh), vh))
 
@@ -290,19 +290,19 @@ def _with_free_columns(ctx, t, derivatives, like):
 
 
 def _thin_svd_derivatives(ctx, t, u, s, vh):
-    v = _adjoint(ctx, vh)
+    v = adjoint(ctx, vh)
     right = product(ctx, t, v)
-    inner = product(ctx, _adjoint(ctx, u), right)
+    inner = product(ctx, adjoint(ctx, u), right)
     scaled = ew.mul(inner, _by_columns(ctx, inner, s))
-    scaled_rows = _adjoint(ctx, ew.mul(_adjoint(ctx, inner), _by_columns(ctx, inner, s)))
+    scaled_rows = adjoint(ctx, ew.mul(adjoint(ctx, inner), _by_columns(ctx, inner, s)))
     gaps = _square_gaps(ctx, inner, s)
-    turn_u = ew.mul(gaps, ew.add(scaled, _adjoint(ctx, scaled)))
-    turn_v = ew.mul(gaps, ew.add(scaled_rows, _adjoint(ctx, scaled_rows)))
+    turn_u = ew.mul(gaps, ew.add(scaled, adjoint(ctx, scaled)))
+    turn_v = ew.mul(gaps, ew.add(scaled_rows, adjoint(ctx, scaled_rows)))
     if t.dtype.kind == "c":
         turn_u = ew.add(turn_u, _phase(ctx, inner, s))
     du = ew.add(product(ctx, u, turn_u), _outside(ctx, u, right, s))
-    dv = ew.add(product(ctx, v, turn_v), _outside(ctx, v, product(ctx, _adjoint(ctx, t), u), s))
-    return du, _real_diagonal(ctx, inner), _adjoint(ctx, dv)
+    dv = ew.add(product(ctx, v, turn_v), _outside(ctx, v, product(ctx, adjoint(ctx, t), u), s))
+    return du, _real_diagonal(ctx, inner), adjoint(ctx, dv)
 
 
 def _square_gaps(ctx, like, s):
@@ -311,46 +311,48 @@ def _square_gaps(ctx, like, s):
     rows = mv.broadcast_in_dim(s, ctx.shape(like), tuple(range(ctx.rank(s))))
     total = ew.add(rows, columns)
     one = ew.lift(1, total)
-    return _as(like, ew.mul(_gaps(ctx, s), ew.div(one, ew.select(ew.eq(*_positions(ctx.shape(like))), one, total))))
+    return _as(like, ew.mul(_gaps(ctx, s), ew.div(one, ew.select(ew.eq(*positions(ctx.shape(like))), one, total))))
 
 
 def _phase(ctx, inner, s):
     """Return the turn of left vectors in the complex plane that keeps the singular values real."""
-    turn = ew.mul(ew.sub(inner, _adjoint(ctx, inner)), ew.lift(0.5, inner))
-    on_diagonal = ew.eq(*_positions(ctx.shape(inner)))
+    turn = ew.mul(ew.sub(inner, adjoint(ctx, inner)), ew.lift(0.5, inner))
+    on_diagonal = ew.eq(*positions(ctx.shape(inner)))
     return ew.select(on_diagonal, ew.div(turn, _by_columns(ctx, inner, s)), ew.lift(0, inner))
 
 
 def _outside(ctx, vectors, moved, s):
     """Return what leaves the span of the vectors, which only vectors of the longer side can."""
     rows, count = ctx.shape(vectors)[-2:]
-    rest = ew.sub(moved, product(ctx, vectors, product(ctx, _adjoint(ctx, vectors), moved)))
+    rest = ew.sub(moved, product(ctx, vectors, product(ctx, adjoint(ctx, vectors), moved)))
     derivative = ew.div(rest, _by_columns(ctx, rest, s))
     is_longer = ew.gt(size_value(rows), size_value(count))
     return ew.select(mv.broadcast_in_dim(is_longer, ctx.shape(derivative), ()), derivative, ew.lift(0, derivative))
 
 
 def _qr_jvp(ctx, tangents, out, a):
+    return thin_qr_tangents(ctx, tangents[0], *out)
+
+
+def thin_qr_tangents(ctx, t, q, r):
     """Walter and Lehmann, "Algorithmic differentiation of linear algebra functions", 2018, for full rank.
 
     The first columns, as many as q has, determine q; they have an inverse r.
     """
-    (t,) = tangents
-    q, r = out
-    first_t, first_r = (_first_columns(ctx, x, ctx.shape(q)[-1]) for x in (t, r))
+    first_t, first_r = (first_columns(ctx, x, ctx.shape(q)[-1]) for x in (t, r))
     moved = swapped(ctx, la.triangular_solve(first_r, swapped(ctx, first_t), lower=False, form="T"))
-    inner = product(ctx, _adjoint(ctx, q), moved)
+    inner = product(ctx, adjoint(ctx, q), moved)
     below = triangle(ctx, inner, lower=True, diagonal=0)
-    turn = ew.sub(below, _adjoint(ctx, below))
-    if a.dtype.kind == "c":
-        on_diagonal = ew.eq(*_positions(ctx.shape(inner)))
+    turn = ew.sub(below, adjoint(ctx, below))
+    if q.dtype.kind == "c":
+        on_diagonal = ew.eq(*positions(ctx.shape(inner)))
         imaginary = ew.mul(ew.sub(inner, ew.conj(inner)), ew.lift(0.5, inner))
         turn = ew.add(turn, ew.select(on_diagonal, imaginary, ew.lift(0, inner)))
     dq = ew.add(moved, product(ctx, q, ew.sub(turn, inner)))
-    return dq, ew.sub(product(ctx, _adjoint(ctx, q), t), product(ctx, turn, r))
+    return dq, ew.sub(product(ctx, adjoint(ctx, q), t), product(ctx, turn, r))
 
 
-def _first_columns(ctx, x, count):
+def first_columns(ctx, x, count):
     """Return the first columns of matrices."""
     shape = ctx.shape(x)
     return x if shape[-1] == count else mv.slice(x, [0] * len(shape), (*shape[:-1], count))
@@ -361,7 +363,7 @@ def _pinv_jvp(ctx, tangents, out, a, cutoff):
     t = tangents[0]
     if t is None:
         return None
-    p, back, p_adjoint = out, _adjoint(ctx, t), _adjoint(ctx, out)
+    p, back, p_adjoint = out, adjoint(ctx, t), adjoint(ctx, out)
     inside = product(ctx, p, product(ctx, t, p))
     left = ew.sub(back, product(ctx, back, product(ctx, a, p)))
     right = ew.sub(back, product(ctx, p, product(ctx, a, back)))

@@ -51,11 +51,10 @@ def _sylvester_jvp(ctx, tangents, out, a, b, q):
     return mf.sylvester(a, b, change)
 
 
-def _no_derivative(name):
+def no_derivative(name, advice="use eig or eigh, or give it stop_gradient(a)"):
     """Return the rule of a decomposition whose factors are not smooth."""
 
-    def jvp(ctx, tangents, out, a, **params):
-        advice = "use eig or eigh, or give it stop_gradient(a)"
+    def jvp(ctx, tangents, out, *operands, **params):
         raise UnsupportedFunctionError(name, "has no derivative", advice, ctx.where)
 
     return jvp
@@ -66,8 +65,8 @@ JVPS[mf.matrix_function_derivative_op] = _derivative_jvp
 TRANSPOSES[mf.matrix_function_derivative_op] = _derivative_back
 JVPS[mf.sylvester_op] = _sylvester_jvp
 TRANSPOSES[mf.sylvester_op] = lambda ctx, ct, a, b, q: (None, None, mf.sylvester(swapped(ctx, a), swapped(ctx, b), ct))
-JVPS[mf.schur_op] = _no_derivative("schur")
-JVPS[mf.hessenberg_op] = _no_derivative("hessenberg")
+JVPS[mf.schur_op] = no_derivative("schur")
+JVPS[mf.hessenberg_op] = no_derivative("hessenberg")
 
 # -- shifts of operands
 

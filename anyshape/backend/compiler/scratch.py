@@ -46,6 +46,16 @@ def like_first_operand(times: int) -> Scratch:
     return scratch
 
 
+def operands_and_results(times: int) -> Scratch:
+    """Return the bound of a kernel that makes so many copies of its operands and of its results."""
+
+    def scratch(step: Step) -> Size | None:
+        size = total_bytes(map(bytes_of, (*step.metas, *step.results)))
+        return None if size is None else expr.mul(times, size)
+
+    return scratch
+
+
 def by_blocks(block: int) -> Scratch:
     """Return the bound of a kernel that computes blocks of so many bytes from copies of its operands as float64."""
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg._linalg import EighResult, EigResult, QRResult, SVDResult
 
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import user_line
+from anyshape.errors import ArgumentError
 from anyshape.graph.sizes import expr
 from anyshape.numpy.elementwise import absolute, greater, multiply, sign
 from anyshape.numpy.indexing import take_along_axis
@@ -18,6 +17,7 @@ from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, is_
 from anyshape.numpy.sorting import argsort, sort
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
+from anyshape.ops import factorisations as fa
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -112,19 +112,29 @@ def svdvals(x: Any, /) -> Any:
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """Return (Q, R) with orthonormal columns and upper triangular matrices, or R alone with mode "r".
+    """Return (Q, R) with Q R = a, or R alone with mode "r": Q has orthonormal columns, R is upper triangular.
 
-    Integers count as float64. The derivative needs matrices of full rank. For traced arrays the modes "complete" and
-    "raw" raise UnsupportedFunctionError.
+    For matrices of shape (..., m, n) the inner axis is the shorter side. With mode "complete" Q is square. With "raw"
+    the results are LAPACK's: transposed reflections and R in one array, and the scale of each reflection.
+
+    Integers count as float64. The derivative needs matrices of full rank. Further columns of a complete Q, and "raw",
+    need a reflection for each column too. NumPy's LinAlgError is raised where one is a unit matrix.
+
+    >>> import numpy as np
+    >>> from anyshape import jit
+    >>> print(jit(lambda a: np.linalg.qr(a, "complete").Q)(np.array([[3.0], [4.0]])))
+    [[-0.6 -0.8]
+     [-0.8  0.6]]
     """
     if not is_traced(a):
         return np.linalg.qr(a, mode)
-    if mode in ("complete", "raw"):
-        raise UnsupportedFunctionError("qr", f"mode {mode!r} of a traced array", "use mode='reduced'", user_line())
-    if mode not in ("reduced", "r"):
-        raise ArgumentError("qr", f"mode={mode!r}", "is not a mode", "use 'reduced' or 'r'")
-    q, r = la.qr(as_matrices("qr", a))
-    return QRResult(q, r) if mode == "reduced" else r
+    choice_of("qr", "mode", mode, ("reduced", "complete", "r", "raw"))
+    x = as_matrices("qr", a)
+    if mode == "raw":
+        packed, scales = fa.qr_raw(x)
+        return matrix_transpose(packed), scales
+    q, r = fa.qr_complete(x) if mode == "complete" else la.qr(x)
+    return r if mode == "r" else QRResult(q, r)
 
 
 def default_tolerance(x: Any) -> Any:

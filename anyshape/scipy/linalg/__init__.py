@@ -48,6 +48,7 @@ from anyshape.scipy.linalg.functions import (
     tanhm,
     tanm,
 )
+from anyshape.scipy.linalg.further_factors import cdf2rdf, cossin, expm_cond, ldl, matrix_balance, ordqz, qz
 from anyshape.scipy.linalg.riccati import solve_continuous_are, solve_discrete_are
 from anyshape.scipy.linalg.solving import cho_factor, cho_solve, det, inv, lstsq, norm, solve, solve_triangular
 from anyshape.scipy.linalg.structured import (
@@ -70,17 +71,17 @@ from anyshape.scipy.linalg.triangular_forms import hessenberg, lu, lu_factor, lu
 from anyshape.support.packages import scipy_linalg
 
 __all__ = [
-    "LinAlgError", "bandwidth", "block_diag", "cho_factor", "cho_solve", "cho_solve_banded", "cholesky",
-    "cholesky_banded", "circulant", "companion", "convolution_matrix", "coshm", "cosm", "det", "dft", "diagsvd",
-    "eig", "eig_banded", "eigh", "eigh_tridiagonal", "eigvals", "eigvals_banded", "eigvalsh",
-    "eigvalsh_tridiagonal", "expm", "expm_frechet", "fiedler", "fiedler_companion", "fractional_matrix_power",
-    "funm", "hadamard", "hankel", "helmert", "hessenberg", "hilbert", "inv", "invhilbert", "invpascal",
-    "ishermitian", "issymmetric", "khatri_rao", "leslie", "logm", "lstsq", "lu", "lu_factor", "lu_solve",
-    "matmul_toeplitz", "norm", "null_space", "orth", "orthogonal_procrustes", "pascal", "pinv", "pinvh", "polar",
-    "qr", "qr_multiply", "rq", "rsf2csf", "schur", "signm", "sinhm", "sinm", "solve", "solve_banded",
-    "solve_circulant", "solve_continuous_are", "solve_continuous_lyapunov", "solve_discrete_are",
-    "solve_discrete_lyapunov", "solve_lyapunov", "solve_sylvester", "solve_toeplitz", "solve_triangular",
-    "solveh_banded", "sqrtm", "subspace_angles", "svd", "svdvals", "tanhm", "tanm", "toeplitz",
+    "LinAlgError", "bandwidth", "block_diag", "cdf2rdf", "cho_factor", "cho_solve", "cho_solve_banded", "cholesky",
+    "cholesky_banded", "circulant", "companion", "convolution_matrix", "coshm", "cosm", "cossin", "det", "dft",
+    "diagsvd", "eig", "eig_banded", "eigh", "eigh_tridiagonal", "eigvals", "eigvals_banded", "eigvalsh",
+    "eigvalsh_tridiagonal", "expm", "expm_cond", "expm_frechet", "fiedler", "fiedler_companion",
+    "fractional_matrix_power", "funm", "hadamard", "hankel", "helmert", "hessenberg", "hilbert", "inv", "invhilbert",
+    "invpascal", "ishermitian", "issymmetric", "khatri_rao", "ldl", "leslie", "logm", "lstsq", "lu", "lu_factor",
+    "lu_solve", "matmul_toeplitz", "matrix_balance", "norm", "null_space", "ordqz", "orth", "orthogonal_procrustes",
+    "pascal", "pinv", "pinvh", "polar", "qr", "qr_multiply", "qz", "rq", "rsf2csf", "schur", "signm", "sinhm", "sinm",
+    "solve", "solve_banded", "solve_circulant", "solve_continuous_are", "solve_continuous_lyapunov",
+    "solve_discrete_are", "solve_discrete_lyapunov", "solve_lyapunov", "solve_sylvester", "solve_toeplitz",
+    "solve_triangular", "solveh_banded", "sqrtm", "subspace_angles", "svd", "svdvals", "tanhm", "tanm", "toeplitz",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_linalg, "scipy.linalg")

@@ -11,8 +11,10 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.linalg.solving import as_squares, from_triangle
+from anyshape.numpy.linalg.solving import as_matrices, as_squares, from_triangle
 from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.ops import factorisations as fa
+from anyshape.ops import linalg as la
 from anyshape.support.packages import scipy_linalg
 
 
@@ -58,38 +60,50 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """Return (q, r) with orthonormal columns and upper triangular matrices, or (r,) for mode "r".
+    """Return (q, r) with q r = a for matrices of shape (..., m, n), or (r,) for mode "r": r is upper triangular.
 
-    For traced arrays with more rows than columns `mode` is not "full": the further columns of q have no derivative.
-    `pivoting` and mode "raw" raise ArgumentError for them.
+    For mode "full" q is square. For "economic" q has min(m, n) columns and r as many rows. For "raw" the first result
+    is the pair of LAPACK: reflections below the diagonal of r, and their scales. With `pivoting` the last result is an
+    order p of columns with q r = a[:, p].
+
+    The derivative needs min(m, n) independent columns, which are the first ones or chosen by `pivoting`. That of
+    further columns of q, or of "raw", needs a reflection for each. NumPy's LinAlgError is raised without it.
     """
     if not is_traced(a):
         return scipy_linalg.qr(a, overwrite_a, lwork, mode, pivoting, check_finite)
+    choice_of("qr", "mode", mode, ("full", "r", "economic", "raw"))
+    matrix = as_matrices("qr", a)
+    order: tuple[Any, ...] = ()
     if pivoting:
-        raise refuse_option("qr", "pivoting", pivoting)
-    choice_of("qr", "mode", mode, ("full", "r", "economic"))
-    if mode == "r":
-        r = xp.linalg.qr(a)[1]
-        missing = xp.zeros((*r.shape[:-2], a.shape[-2] - r.shape[-2], r.shape[-1]), r.dtype)
-        return (xp.concatenate([r, missing], axis=-2),)
-    if mode == "full" and a.shape[-2] > a.shape[-1]:
-        problem = "is not available for a traced array with more rows than columns"
-        raise ArgumentError("qr", f"mode={mode!r}", problem, "use mode='economic'")
-    return tuple(xp.linalg.qr(a))
+        order = (fa.qr_order(matrix),)
+        matrix = xp.take_along_axis(matrix, order[0][..., None, :].astype(np.int64), -1)
+    if mode == "raw":
+        packed, scales = fa.qr_raw(matrix)
+        upper = xp.triu(packed[..., : xp.minimum(*packed.shape[-2:]), :])
+        return ((packed, scales), upper, *order)
+    if mode == "full":
+        return (*fa.qr_complete(matrix), *order)
+    q, r = la.qr(matrix)
+    if mode == "economic":
+        return (q, r, *order)
+    missing = xp.zeros((*r.shape[:-2], matrix.shape[-2] - r.shape[-2], r.shape[-1]), r.dtype)
+    return (xp.concatenate([r, missing], axis=-2), *order)
 
 
 def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     """Return (u, p) with a = u p, or a = p u for side "left": u has orthonormal columns or rows, p is Hermitian.
 
-    `a` has the shape (m, n). The factors follow from the singular values, whose derivatives need distinct ones.
+    `a` has the shape (..., m, n). Derivatives hold where singular values are equal too. They are NaN for matrices
+    without full rank, where u is not determined.
     """
     if not is_traced(a):
         return scipy_linalg.polar(a, side)
     choice_of("polar", "side", side, ("right", "left"))
-    w, s, vh = xp.linalg.svd(a, full_matrices=False)
-    v = xp.conj(xp.matrix_transpose(vh))
-    p = (v * s) @ vh if side == "right" else (w * s) @ xp.conj(xp.matrix_transpose(w))
-    return w @ vh, p
+    matrix = as_matrices("polar", a)
+    u = fa.polar(matrix)
+    back = xp.conj(xp.matrix_transpose(u))
+    product = back @ matrix if side == "right" else matrix @ back
+    return u, (product + xp.conj(xp.matrix_transpose(product))) / 2
 
 
 def eigh(

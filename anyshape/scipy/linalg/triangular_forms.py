@@ -117,20 +117,20 @@ def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False, check_fi
 def qr_multiply(
     a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False, **options: Any
 ) -> Any:
-    """Return (c q, r), or (q c, r) for mode "left", for the factors of a; see `qr` for what it refuses."""
+    """Return (c q, r), or (q c, r) for mode "left", for the economic factors of a; with `pivoting` p is the last."""
     if not is_traced(a, c):
         return scipy_linalg.qr_multiply(a, c, mode, pivoting, conjugate, **options)
     choice_of("qr_multiply", "mode", mode, ("left", "right"))
-    q, r = qr(a, mode="economic", pivoting=pivoting)
+    q, *others = qr(a, mode="economic", pivoting=pivoting)
     if conjugate:
         q = xp.conj(q)
-    return (c @ q if mode == "right" else q @ c), r
+    return ((c @ q if mode == "right" else q @ c), *others)
 
 
 def rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:
     """Return (r, q) with r q = a: r is upper triangular from the right lower end on, q has orthonormal rows.
 
-    With mode "r" r alone. For traced arrays with more columns than rows `mode` is not "full", as in `qr`.
+    With mode "r" r alone. Derivatives are as in `qr`.
     """
     if not is_traced(a):
         return scipy_linalg.rq(a, overwrite_a, lwork, mode, check_finite)

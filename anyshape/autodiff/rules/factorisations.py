@@ -1,0 +1,197 @@
+"""Derivatives of further factorisations, where they have one.
+
+The source of a formula stands in its rule. Pivots and scales by powers of 2 have derivative zero, as they stay the same
+near a matrix.
+"""
+
+import numpy as np
+
+from anyshape.autodiff.rule_tables import JVPS, no_shift, zero
+from anyshape.autodiff.rules.linalg import (
+    adjoint,
+    diagonal_of,
+    first_columns,
+    hermitian_part,
+    positions,
+    product,
+    swapped,
+    thin_qr_tangents,
+    triangle,
+)
+from anyshape.autodiff.rules.matrix_functions import no_derivative
+from anyshape.graph.sizes import expr
+from anyshape.ops import elementwise as ew
+from anyshape.ops import factorisations as fa
+from anyshape.ops import linalg as la
+from anyshape.ops import matrix_functions as mf
+from anyshape.ops import movement as mv
+from anyshape.ops.creation import full, size_value
+from anyshape.ops.reduction import reduce_or, reduce_sum
+
+# -- QR with all columns of q, or with its reflections
+
+
+def _first_rows(ctx, x, count):
+    """Return the first rows of matrices."""
+    shape = ctx.shape(x)
+    return x if shape[-2] == count else mv.slice(x, [0] * len(shape), (*shape[:-2], count, shape[-1]))
+
+
+def _rows_from(ctx, x, start):
+    """Return the rows of matrices from one on."""
+    *batch, rows, columns = ctx.shape(x)
+    return mv.slice(x, (*[0] * len(batch), start, 0), (*batch, expr.sub(rows, start), columns))
+
+
+def _unit(ctx, x):
+    """Return ones on the diagonal, zeros elsewhere, like matrices x."""
+    return ew.select(ew.eq(*positions(ctx.shape(x))), ew.lift(1, x), ew.lift(0, x))
+
+
+def _with_zero_rows(ctx, x, rows):
+    """Return matrices with zeros below them, so many rows in all."""
+    *batch, now, columns = ctx.shape(x)
+    below = full((*batch, expr.sub(rows, now), columns), 0, x.dtype)
+    return mv.concatenate([x, below], ctx.rank(x) - 2)
+
+
+def _complete_jvp(ctx, tangents, out, a):
+    """Differentiate q = I - Y T Y^H, the product of reflections. Its first columns q1 determine the others.
+
+    Y T Y1^H is E1 - q1: Ballard et al., "Reconstructing Householder vectors from Tall-Skinny QR", 2014.
+    So the others are E2 + (E1 - q1) X, where (I - q11)^H X = q21^H. That matrix is singular where a column needs no
+    reflection, and there is no derivative.
+    """
+    (t,) = tangents
+    q, r = out
+    rows, columns = ctx.shape(a)[-2:]
+    count = expr.minimum(rows, columns)
+    first = first_columns(ctx, q, count)
+    of_first, of_r = thin_qr_tangents(ctx, t, first, _first_rows(ctx, r, count))
+    top = _first_rows(ctx, first, count)
+    has_more = mv.broadcast_in_dim(ew.gt(size_value(rows), size_value(columns)), ctx.shape(top), ())
+    unit = _unit(ctx, top)
+    matrix = ew.select(has_more, ew.sub(unit, top), unit)
+    factor = la.solve(matrix, adjoint(ctx, _rows_from(ctx, first, count)), "C")
+    turned = product(ctx, adjoint(ctx, _first_rows(ctx, of_first, count)), factor)
+    change = la.solve(matrix, ew.add(adjoint(ctx, _rows_from(ctx, of_first, count)), turned), "C")
+    further = ew.sub(product(ctx, ew.sub(_unit(ctx, first), first), change), product(ctx, of_first, factor))
+    return mv.concatenate([of_first, further], ctx.rank(q) - 1), _with_zero_rows(ctx, of_r, rows)
+
+
+def _raw_jvp(ctx, tangents, out, a):
+    """Differentiate the factors Y W = E1 - q1 of reflections, for which the diagonal of W has their scales.
+
+    The source is that of `_complete_jvp`. Y is lower triangular with ones on its diagonal, W upper triangular.
+    """
+    (t,) = tangents
+    rows, columns = ctx.shape(a)[-2:]
+    count, axis = expr.minimum(rows, columns), ctx.rank(a) - 2
+    q, r = la.qr(a)
+    of_q, of_r = thin_qr_tangents(ctx, t, q, r)
+    below = triangle(ctx, first_columns(ctx, out[0], count), lower=True, diagonal=0)
+    lower = ew.add(below, _unit(ctx, below))
+    square, under = _first_rows(ctx, lower, count), _rows_from(ctx, lower, count)
+    scaled = ew.sub(_unit(ctx, q), q)
+
+    def after_lower(x):
+        return la.triangular_solve(square, x, lower=True, unit=True)
+
+    upper = triangle(ctx, after_lower(_first_rows(ctx, scaled, count)), lower=False, diagonal=1)
+    change = ew.neg(of_q)
+    front = after_lower(_first_rows(ctx, change, count))
+    divisor = _with_safe_corner(ctx, upper, rows, columns)
+    inner = triangle(ctx, _solved_right(ctx, divisor, front), lower=True, diagonal=0)
+    of_upper = triangle(ctx, ew.sub(front, product(ctx, inner, upper)), lower=False, diagonal=1)
+    of_square = product(ctx, square, inner)
+    rest = ew.sub(_rows_from(ctx, change, count), product(ctx, under, of_upper))
+    of_below = mv.concatenate([of_square, _solved_right(ctx, divisor, rest)], axis)
+    packed = ew.add(_with_zero_rows(ctx, of_r, rows), _with_zero_columns(ctx, of_below, columns))
+    return packed, diagonal_of(ctx, of_upper)
+
+
+def _with_zero_columns(ctx, x, columns):
+    """Return matrices with zeros after their columns, so many columns in all."""
+    return swapped(ctx, _with_zero_rows(ctx, swapped(ctx, x), columns))
+
+
+def _with_safe_corner(ctx, upper, rows, columns):
+    """Return upper triangular matrices with the last diagonal element increased by 1 where no rows are below it.
+
+    It divides a column of zeros there, and LAPACK gives 0 for it.
+    """
+    row, column = positions(ctx.shape(upper))
+    last = size_value(expr.sub(ctx.shape(upper)[-1], 1))
+    corner = ew.logical_and(ew.eq(row, column), ew.eq(row, mv.broadcast_in_dim(last, ctx.shape(upper), ())))
+    no_rows = mv.broadcast_in_dim(ew.le(size_value(rows), size_value(columns)), ctx.shape(upper), ())
+    one = ew.lift(1, upper)
+    return ew.add(upper, ew.select(ew.logical_and(corner, no_rows), one, ew.lift(0, upper)))
+
+
+def _solved_right(ctx, upper, x):
+    """Return x U^-1."""
+    return swapped(ctx, la.triangular_solve(upper, swapped(ctx, x), lower=False, form="T"))
+
+
+# -- polar factors, and LDL
+
+
+def _polar_jvp(ctx, tangents, out, a):
+    """Solve (A U^H) dU + dU (U^H A) = dA - U dA^H U, which follows from U^H U = 1 or U U^H = 1 and A = U (U^H A).
+
+    Equal singular values change nothing. For matrices without full rank U is not determined, and has derivative NaN.
+    For square matrices: N. J. Higham, "Functions of Matrices", 2008, section 8.
+    """
+    (t,) = tangents
+    back = adjoint(ctx, out)
+    turned = product(ctx, out, product(ctx, adjoint(ctx, t), out))
+    left, right = (hermitian_part(ctx, product(ctx, *pair)) for pair in ((a, back), (back, a)))
+    change = mf.sylvester(left, right, ew.sub(t, turned))
+    values = la.svdvals(a)
+    axis = ctx.rank(values) - 1
+    rounding = ew.lift(float(np.finfo(values.dtype).eps), values)
+    bound = mv.broadcast_in_dim(reduce_sum(values, (axis,)), ctx.shape(values), tuple(range(axis)))
+    lacks_rank = reduce_or(ew.le(values, ew.mul(rounding, bound)), (axis,))
+    mask = mv.broadcast_in_dim(lacks_rank, ctx.shape(t), tuple(range(axis)))
+    return ew.mul(change, ew.select(mask, ew.lift(np.nan, t), ew.lift(1, t)))
+
+
+def _ldl_jvp(ctx, tangents, out, a, *, lower, hermitian):
+    """Differentiate L D L^H = A for the pivots that were chosen: with K = L^-1 dL, L^-1 dA L^-H = K D + dD + D K^H.
+
+    K has the triangle outside the blocks of D, as they are blocks of a unit matrix in L. The scheme is that of LU
+    factors: F. R. de Hoog et al., "Perturbation theory for the LU and QR factorizations", 2011. D needs an inverse.
+    """
+    (t,) = tangents
+    factor, middle, _ = out
+
+    def turned(x):
+        return adjoint(ctx, x) if hermitian else swapped(ctx, x)
+
+    inner = turned(la.solve(factor, turned(la.solve(factor, t))))
+    row, column = positions(ctx.shape(a))
+    zeros = ew.lift(0, inner)
+    in_block = ew.logical_or(ew.eq(row, column), ew.ne(middle, zeros))
+    beyond = ew.gt(row, column) if lower else ew.lt(row, column)
+    ratio = swapped(ctx, la.solve(middle, swapped(ctx, inner), "T"))
+    inside = ew.select(ew.logical_and(beyond, ew.logical_not(in_block)), ratio, zeros)
+    return product(ctx, factor, inside), ew.select(in_block, inner, zeros), None
+
+
+JVPS[fa.qr_complete_op] = _complete_jvp
+JVPS[fa.qr_raw_op] = _raw_jvp
+JVPS[fa.polar_op] = _polar_jvp
+JVPS[fa.ldl_op] = _ldl_jvp
+JVPS[fa.qz_op] = no_derivative("qz", "give it stop_gradient of its arguments")
+JVPS[fa.ordqz_op] = no_derivative("ordqz", "give it stop_gradient of its arguments")
+JVPS[fa.cossin_op] = no_derivative("cossin", "give it stop_gradient of its arguments")
+JVPS[fa.cossin_angles_op] = no_derivative("cossin", "give it stop_gradient of its arguments")
+zero(fa.qr_order_op)
+zero(fa.balance_op)
+
+# -- shifts of operands
+
+no_shift(
+    fa.qr_complete_op, fa.qr_raw_op, fa.qr_order_op, fa.polar_op, fa.ldl_op, fa.balance_op, fa.qz_op, fa.ordqz_op,
+    fa.cossin_op, fa.cossin_angles_op,
+)  # fmt: skip

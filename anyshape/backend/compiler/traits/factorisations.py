@@ -1,0 +1,16 @@
+"""Traits of further factorisations: whole matrices at a time."""
+
+from anyshape.backend.compiler import scratch
+from anyshape.backend.compiler.op_traits import OPAQUE, ElementTime, declare
+from anyshape.ops import factorisations as fa
+
+_SLOW = OPAQUE._replace(time=ElementTime(10.0, 5.0), scratch=scratch.operands_and_results(8))
+
+declare(
+    _SLOW,
+    fa.qr_complete_op, fa.qr_raw_op, fa.qr_order_op, fa.polar_op, fa.ldl_op, fa.balance_op,
+)  # fmt: skip
+declare(
+    _SLOW._replace(time=ElementTime(100.0, 50.0)),
+    fa.qz_op, fa.ordqz_op, fa.cossin_op, fa.cossin_angles_op,
+)  # fmt: skip

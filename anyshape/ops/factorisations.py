@@ -1,0 +1,214 @@
+"""Further factorisations: QR with all columns or pivots, LDL, polar, QZ; leading axes are a batch.
+
+Operands are floats or complex numbers of 32 bits or more. Kernels refuse what LAPACK does not solve.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, apply_all
+from anyshape.ops.core.definition import PROBE_ONES, define, itself, refuse
+from anyshape.ops.core.flop_counts import Applied, OpCost, elements
+from anyshape.ops.linalg import require_matrices, require_sides, require_squares
+
+INDEX = np.dtype(np.int64)
+COLUMN = np.dtype(np.int32)  # of the pivots of LAPACK's geqp3
+REGIONS = ("lhp", "rhp", "iuc", "ouc")  # half planes, and the inside and outside of the unit circle
+
+
+def _complete_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
+    rows, _ = require_matrices(ctx, a)
+    return TensorMeta(a.dtype, (*a.extents[:-1], Exact(rows))), a
+
+
+def _raw_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
+    count = expr.minimum(*require_matrices(ctx, a))
+    return a, TensorMeta(a.dtype, (*a.extents[:-2], Exact(count)))
+
+
+def _order_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
+    _, columns = require_matrices(ctx, a)
+    return TensorMeta(COLUMN, (*a.extents[:-2], Exact(columns)))
+
+
+def _matrix_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
+    require_matrices(ctx, a)
+    return a
+
+
+def _ldl_type(ctx: ShapeGuardContext, a: TensorMeta, *, lower: bool, hermitian: bool) -> tuple[TensorMeta, ...]:
+    require_squares(ctx, a)
+    return a, a, TensorMeta(INDEX, a.extents[:-1])
+
+
+def _balance_type(ctx: ShapeGuardContext, a: TensorMeta, *, permute: bool, scale: bool) -> tuple[TensorMeta, ...]:
+    require_squares(ctx, a)
+    return TensorMeta(np.dtype(np.float64), a.extents[:-1]), TensorMeta(INDEX, a.extents[:-1])
+
+
+def _pair_dtype(output: str, dtype: np.dtype) -> np.dtype:
+    return np.dtype(dtype.char.upper()) if output == "complex" else dtype
+
+
+def _qz_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, output: str) -> tuple[TensorMeta, ...]:
+    require_squares(ctx, a)
+    require_squares(ctx, b)
+    require_sides(ctx, a, b)
+    return (TensorMeta(_pair_dtype(output, a.dtype), a.extents),) * 4
+
+
+def _ordqz_type(
+    ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, output: str, region: str
+) -> tuple[TensorMeta, ...]:
+    aa, bb, q, z = _qz_type(ctx, a, b, output=output)
+    values = a.extents[:-1]
+    return aa, bb, TensorMeta(np.dtype(a.dtype.char.upper()), values), TensorMeta(aa.dtype, values), q, z
+
+
+def _require_blocks(ctx: ShapeGuardContext, *blocks: TensorMeta) -> tuple[Size, Size, Size, Size]:
+    """Require blocks of a square matrix, and return their two numbers of rows, then of columns."""
+    rank, dtype = blocks[0].rank, blocks[0].dtype
+    pairs = [require_matrices(ctx, x) for x in blocks]
+    if any(x.rank != rank or x.dtype != dtype for x in blocks):
+        raise ctx.fail("the blocks must have one number of axes and one dtype")
+    (p, q), (p_right, q_right), (p_below, q_below), (p_last, q_last) = pairs
+    for x in blocks[1:]:
+        for axis in range(rank - 2):
+            left, right = (ctx.exact(y, axis, field="operands") for y in (blocks[0], x))
+            ctx.require_equal(left, right, "the blocks must have one batch")
+    for left, right in ((p, p_right), (q, q_below), (p_below, p_last), (q_right, q_last)):
+        ctx.require_equal(left, right, f"blocks beside each other have sizes {left} and {right}")
+    rows, columns = expr.add(p, p_below), expr.add(q, q_right)
+    ctx.require_equal(rows, columns, f"the matrix of the blocks must be square, and is {rows} by {columns}")
+    for size in (p, q, p_below, q_right):
+        ctx.require_at_least(size, 1, "blocks must not be empty")
+    return p, p_below, q, q_right
+
+
+def _cossin_type(
+    ctx: ShapeGuardContext, x11: TensorMeta, x12: TensorMeta, x21: TensorMeta, x22: TensorMeta, *, swap_sign: bool
+) -> tuple[TensorMeta, ...]:
+    blocks = x11, x12, x21, x22
+    p, below, _, _ = _require_blocks(ctx, *blocks)
+    side = Exact(expr.add(p, below))
+    matrix = TensorMeta(x11.dtype, (*x11.extents[:-2], side, side))
+    return matrix, TensorMeta(np.dtype(x11.dtype.char.lower()), matrix.extents), matrix
+
+
+def _angles_type(
+    ctx: ShapeGuardContext, x11: TensorMeta, x12: TensorMeta, x21: TensorMeta, x22: TensorMeta
+) -> TensorMeta:
+    blocks = x11, x12, x21, x22
+    p, below, q, right = _require_blocks(ctx, *blocks)
+    count = expr.minimum(expr.minimum(p, below), expr.minimum(q, right))
+    return TensorMeta(np.dtype(blocks[0].dtype.char.lower()), (*blocks[0].extents[:-2], Exact(count)))
+
+
+def _cubes(count: int) -> OpCost:
+    """Count so many times n**3 operations for each n by n matrix, without terms of lower order."""
+    return OpCost(lambda a: expr.mul(count, expr.mul(elements(a.inputs[0]), a.inputs[0][-1])))
+
+
+def _whole(a: Applied) -> Size:
+    """Count reflections of each column in all rows, and their products."""
+    *_, rows, columns = a.inputs[0]
+    return expr.mul(4, expr.mul(elements(a.inputs[0]), expr.maximum(rows, columns)))
+
+
+def _reflections(a: Applied) -> Size:
+    *_, rows, columns = a.inputs[0]
+    return expr.mul(2, expr.mul(elements(a.inputs[0]), expr.minimum(rows, columns)))
+
+
+def _of_blocks(a: Applied) -> Size:
+    return expr.mul(20, expr.mul(elements(a.outputs[0]), a.inputs[0][-2]))
+
+
+_COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
+_FORM = kinds.one_of("real", "complex")
+
+qr_complete_op = define("qr_complete", _complete_type, params={}, cost=OpCost(_whole), **_COMMON)
+qr_raw_op = define("qr_raw", _raw_type, params={}, cost=OpCost(_reflections), **_COMMON)
+qr_order_op = define("qr_order", _order_type, params={}, cost=OpCost(_reflections), **_COMMON)
+polar_op = define("polar", _matrix_type, params={}, cost=OpCost(_whole), **_COMMON)
+ldl_op = define("ldl", _ldl_type, params={"lower": kinds.flag, "hermitian": kinds.flag}, cost=_cubes(1), **_COMMON)
+balance_op = define(
+    "balance", _balance_type, params={"permute": kinds.flag, "scale": kinds.flag}, cost=_cubes(1), **_COMMON
+)
+qz_op = define("qz", _qz_type, params={"output": _FORM}, cost=_cubes(66), **_COMMON)
+ordqz_op = define(
+    "ordqz", _ordqz_type, params={"output": _FORM, "region": kinds.one_of(*REGIONS)}, cost=_cubes(66), **_COMMON
+)
+cossin_op = define(
+    "cossin",
+    _cossin_type,
+    params={"swap_sign": kinds.flag},
+    cost=OpCost(_of_blocks),
+    **_COMMON | {"probe": None},
+)
+cossin_angles_op = define(
+    "cossin_angles", _angles_type, params={}, cost=OpCost(_reflections), **_COMMON | {"probe": None}
+)
+refuse(itself, polar_op, qz_op, ordqz_op, cossin_op, cossin_angles_op)
+
+
+def qr_complete(a: Operand) -> tuple[Any, Any]:
+    """Return square unitary q, and r of the shape of a, with q r = a."""
+    q, r = apply_all(qr_complete_op, a)
+    return q, r
+
+
+def qr_raw(a: Operand) -> tuple[Any, Any]:
+    """Return r with the reflections of its columns below the diagonal, and the factor of each, as LAPACK's geqrf."""
+    packed, tau = apply_all(qr_raw_op, a)
+    return packed, tau
+
+
+def qr_order(a: Operand) -> Any:
+    """Return the order of columns that pivoting chooses: the diagonal of r then decreases in absolute value."""
+    return apply(qr_order_op, a)
+
+
+def polar(a: Operand) -> Any:
+    """Return the nearest matrices with orthonormal columns, or rows where these are fewer."""
+    return apply(polar_op, a)
+
+
+def ldl(a: Operand, *, lower: bool, hermitian: bool) -> tuple[Any, Any, Any]:
+    """Return l, block diagonal d and an order of rows of l that makes it triangular, with l d l^H = a."""
+    factor, middle, order = apply_all(ldl_op, a, lower=lower, hermitian=hermitian)
+    return factor, middle, order
+
+
+def balance(a: Operand, *, permute: bool, scale: bool) -> tuple[Any, Any]:
+    """Return the scales and the order that bring rows and columns of equal index to close norms."""
+    scales, order = apply_all(balance_op, a, permute=permute, scale=scale)
+    return scales, order
+
+
+def qz(a: Operand, b: Operand, output: str) -> tuple[Any, ...]:
+    """Return triangular aa and bb and unitary q and z with q aa z^H = a and q bb z^H = b."""
+    return tuple(apply_all(qz_op, a, b, output=output))
+
+
+def ordqz(a: Operand, b: Operand, output: str, region: str) -> tuple[Any, ...]:
+    """Return what `qz` does with eigenvalues of a region first, and numerators and denominators of all of them."""
+    return tuple(apply_all(ordqz_op, a, b, output=output, region=region))
+
+
+def cossin(x11: Operand, x12: Operand, x21: Operand, x22: Operand, *, swap_sign: bool) -> tuple[Any, ...]:
+    """Return block diagonal u and vh and the cosines and sines between them, for a unitary matrix in four blocks."""
+    return tuple(apply_all(cossin_op, x11, x12, x21, x22, swap_sign=swap_sign))
+
+
+def cossin_angles(x11: Operand, x12: Operand, x21: Operand, x22: Operand) -> Any:
+    """Return the angles of a unitary matrix in four blocks."""
+    return apply(cossin_angles_op, x11, x12, x21, x22)
