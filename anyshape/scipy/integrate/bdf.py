@@ -111,6 +111,11 @@ def rescaled(differences: Any, order: Any, factor: Any) -> Any:
     return change.T @ differences
 
 
+def _ratio(size: Any, of: Any) -> Any:
+    """Return the ratio of two step sizes; a span without length has steps of size 0."""
+    return size / xp.where(of == 0, 1.0, of)
+
+
 class BDF:
     """Implicit method of variable order for stiff equations. Its derivative is that of the formulas of its steps."""
 
@@ -142,7 +147,7 @@ class BDF:
         h = t_new - s.t
         width = stop_gradient(xp.abs(h))
         equal = xp.where(is_cut | (size != c.size), 0, c.equal)
-        differences = rescaled(s.stages, c.order, xp.abs(h) / c.size)
+        differences = rescaled(s.stages, c.order, _ratio(xp.abs(h), c.size))
         weights = _weights(c.order)
         fixed, at = stop_gradient(differences), stop_gradient(t_new)
         predicted, psi, step = weights[0] @ fixed, weights[1] @ fixed, stop_gradient(h) * weights[2]
@@ -203,7 +208,7 @@ class BDF:
             size, c.order, xp.where(refreshed, o.equal, 0), jacobian, c.is_current | refreshed, o.factors, converged,
             np.True_,
         )  # fmt: skip
-        differences = rescaled(s.stages, c.order, size / c.size)
+        differences = rescaled(s.stages, c.order, _ratio(size, c.size))
         status = xp.where(failed, -1, s.status)
         before = s._replace(stages=differences, control=control, status=status, nfev=0, njev=0, nlu=0)
         return before, refreshed
@@ -211,7 +216,7 @@ class BDF:
     def interpolant(self, p: Any, s: State) -> Any:
         """Return the coefficients of the interpolant within the last step, in rows."""
         used = _row(_USED, s.control.order)[1 : MAX_ORDER + 1]
-        ratio = stop_gradient(xp.abs(s.t - s.t_old)) / s.control.size
+        ratio = _ratio(stop_gradient(xp.abs(s.t - s.t_old)), s.control.size)
         first = xp.stack([s.y - s.y_old, xp.broadcast_to(ratio, s.y.shape)])
         return xp.concatenate([first, s.stages[1 : MAX_ORDER + 1] * used[:, None]])
 

@@ -8,6 +8,7 @@ from typing import Any
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.signal import windows
 from anyshape.scipy.signal.convolving import convolve, convolve2d, correlate, correlate2d, fftconvolve, oaconvolve
+from anyshape.scipy.signal.design import envelope, firwin, firwin2, freqs, freqs_zpk, group_delay
 from anyshape.scipy.signal.filtering import (
     detrend,
     filtfilt,
@@ -17,6 +18,18 @@ from anyshape.scipy.signal.filtering import (
     sosfilt,
     sosfilt_zi,
     sosfiltfilt,
+)
+from anyshape.scipy.signal.representations import (
+    bilinear_zpk,
+    lfiltic,
+    lp2bp_zpk,
+    lp2bs_zpk,
+    lp2hp_zpk,
+    lp2lp_zpk,
+    sos2tf,
+    sos2zpk,
+    tf2zpk,
+    zpk2tf,
 )
 from anyshape.scipy.signal.resampling import decimate, deconvolve, resample, resample_poly, upfirdn
 from anyshape.scipy.signal.responses import (
@@ -36,22 +49,26 @@ from anyshape.scipy.signal.spectra import coherence, csd, istft, periodogram, sp
 from anyshape.scipy.signal.waveforms import (
     chirp,
     correlation_lags,
+    gauss_spline,
     gausspulse,
     lombscargle,
     sawtooth,
     square,
+    sweep_poly,
     vectorstrength,
 )
 from anyshape.scipy.signal.windows import get_window
 from anyshape.support.packages import scipy_signal
 
 __all__ = [
-    "argrelextrema", "argrelmax", "argrelmin", "chirp", "coherence", "convolve", "convolve2d", "correlate",
-    "correlate2d", "correlation_lags", "csd", "czt", "decimate", "deconvolve", "detrend", "fftconvolve",
-    "filtfilt", "find_peaks", "freqz", "freqz_sos", "freqz_zpk", "gausspulse", "get_window", "hilbert", "istft",
-    "lfilter", "lfilter_zi", "lombscargle", "medfilt", "medfilt2d", "oaconvolve", "order_filter", "periodogram",
-    "resample", "resample_poly", "savgol_filter", "sawtooth", "sosfilt", "sosfilt_zi", "sosfiltfilt", "sosfreqz",
-    "spectrogram", "square", "stft", "upfirdn", "vectorstrength", "welch", "wiener", "windows", "zoom_fft",
+    "argrelextrema", "argrelmax", "argrelmin", "bilinear_zpk", "chirp", "coherence", "convolve", "convolve2d",
+    "correlate", "correlate2d", "correlation_lags", "csd", "czt", "decimate", "deconvolve", "detrend", "envelope",
+    "fftconvolve", "filtfilt", "find_peaks", "firwin", "firwin2", "freqs", "freqs_zpk", "freqz", "freqz_sos",
+    "freqz_zpk", "gauss_spline", "gausspulse", "get_window", "group_delay", "hilbert", "istft", "lfilter",
+    "lfilter_zi", "lfiltic", "lombscargle", "lp2bp_zpk", "lp2bs_zpk", "lp2hp_zpk", "lp2lp_zpk", "medfilt",
+    "medfilt2d", "oaconvolve", "order_filter", "periodogram", "resample", "resample_poly", "savgol_filter",
+    "sawtooth", "sos2tf", "sos2zpk", "sosfilt", "sosfilt_zi", "sosfiltfilt", "sosfreqz", "spectrogram", "square",
+    "stft", "sweep_poly", "tf2zpk", "upfirdn", "vectorstrength", "welch", "wiener", "windows", "zoom_fft", "zpk2tf",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_signal, "scipy.signal")

@@ -60,7 +60,7 @@ def convolved(x: Any, row: Any, low: Size, count: Size) -> Any:
     return wd.convolution(x, mv.rev(row, (0,)), wd.one_by_one((low,), (count,)), method="direct")
 
 
-def _fitted(x: Any, start: Size, count: Size) -> Any:
+def fitted(x: Any, start: Size, count: Size) -> Any:
     """Return `count` elements of each line from a position on, zeros beyond the end."""
     last = x.ndim - 1
     size = sizes(x)[last]
@@ -76,13 +76,13 @@ def _filtered(b: Any, a: Any, x: Any, zi: Any) -> tuple[Any, Any]:
     n, before = sizes(x)[-1], expr.sub(sizes(b)[0], 1)
     driven = convolved(x, b, before, n)
     if zi is not None:
-        driven = driven + _fitted(zi, 0, n)
+        driven = driven + fitted(zi, 0, n)
     y = rd.autoregression(driven, slice_axis(a, 0, 1, expr.sub(sizes(a)[0], 1)))
     if zi is None:
         return y, None
     order = sizes(zi)[-1]
     rest = convolved(x, b, expr.sub(before, n), order) - convolved(y, a, expr.sub(expr.sub(sizes(a)[0], 1), n), order)
-    return y, rest + _fitted(zi, n, order)
+    return y, rest + fitted(zi, n, order)
 
 
 def _normalised(name: str, b: Any, a: Any, dtype: np.dtype) -> tuple[Any, Any]:
@@ -139,7 +139,7 @@ def lfilter_zi(b: Any, a: Any) -> Any:
 def _steady_state(b: Any, a: Any) -> Any:
     """Return the conditions in which a filter stays for an input of 1; a[0] is 1."""
     count = expr.maximum(sizes(a)[0], sizes(b)[0])
-    b, a = (_fitted(v, 0, count) for v in (b, a))
+    b, a = (fitted(v, 0, count) for v in (b, a))
     change = b[1:] - a[1:] * b[0]
     first = change.sum() / a.sum()
     return xp.cumsum(a)[:-1] * first - (xp.cumsum(change) - change)

@@ -135,12 +135,12 @@ def resample(x: Any, num: Any, t: Any = None, axis: Any = 0, window: Any = None,
         spectrum = xp.fft.rfft(lines)[..., :half]
         y = xp.fft.irfft(spectrum * bins.astype(spectrum.real.dtype) / size.astype(spectrum.real.dtype), num)
     else:
-        y = _resampled_complex(xp.fft.fft(lines), num, n, common) / size
+        y = at_other_rate(xp.fft.fft(lines), num, n, common) / size
     y = xp.moveaxis(y, -1, axis).astype(np.result_type(x.dtype, np.float32) if x.dtype.kind in "fc" else y.dtype)
     return y if t is None else (y, t[0] + (t[1] - t[0]) * size * xp.arange(num))
 
 
-def _resampled_complex(spectrum: Any, num: Any, n: Any, common: Any) -> Any:
+def at_other_rate(spectrum: Any, num: Any, n: Any, common: Any) -> Any:
     """Return samples for the bins of least frequency; both signs share the one at half of the points."""
     k = xp.arange(num)
     signed = xp.where(k <= num // 2, k, k - num)

@@ -154,3 +154,17 @@ def lombscargle(
     if kind in (False, "power"):
         return power * (xp.asarray(x.shape[0]) / 4.0)
     return power * (0.5 / ((w * y) @ y - mean**2))
+
+
+@_signal
+def gauss_spline(x: Any, n: Any) -> Any:
+    """Return the Gaussian that is near to the B-spline of order n."""
+    variance = (n + 1) / 12.0
+    return xp.exp(-(xp.asarray(x) ** 2) / 2 / variance) / xp.sqrt(2 * pi * variance)
+
+
+@_signal
+def sweep_poly(t: Any, poly: Any, phi: Any = 0) -> Any:
+    """Return the cosine whose frequency is a polynomial of time: coefficients from the highest power down."""
+    row = xp.asarray(poly.coeffs if isinstance(poly, np.poly1d) else poly)
+    return xp.cos(2 * pi * xp.polyval(xp.polyint(row), _real(t)) + phi * pi / 180)

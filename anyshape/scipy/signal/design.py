@@ -1,0 +1,190 @@
+"""Define finite filters by windows, envelopes of signals, and responses of analog filters."""
+
+from __future__ import annotations
+
+from math import ceil, log, pi
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, static_int
+from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.signal.resampling import at_other_rate
+from anyshape.scipy.signal.windows import get_window
+from anyshape.support.packages import scipy_signal
+from anyshape.transforms.control import check
+
+_signal = falls_through(scipy_signal)
+_PASSES = {"lowpass": True, "bandstop": True, "highpass": False, "bandpass": False, True: True, False: False}
+
+
+@_signal
+def firwin(
+    numtaps: Any, cutoff: Any, *, width: Any = None, window: Any = "hamming", pass_zero: Any = True, scale: bool = True,
+    fs: Any = None,
+) -> Any:  # fmt: skip
+    """Return a filter of `numtaps` coefficients, which may be symbolic, that passes bands between cutoff frequencies.
+
+    Frequencies out of order or range are a CheckError of the run.
+    """
+    passes = _PASSES[choice_of("firwin", "pass_zero", pass_zero, tuple(_PASSES))]
+    nyquist = 0.5 * (2 if fs is None else fs)
+    edges = xp.atleast_1d(real_floats(cutoff)) / nyquist
+    count = static_int(edges.shape[0], "firwin", "the number of frequencies")
+    _check_bands(pass_zero, count)
+    check(xp.all((edges > 0) & (edges < 1)), "firwin: frequencies are between 0 and half of the sampling rate")
+    check(xp.all(edges[1:] > edges[:-1]), "firwin: frequencies increase")
+    if width is not None:
+        window = ("kaiser", scipy_signal.kaiser_beta(scipy_signal.kaiser_atten(numtaps, float(width) / nyquist)))
+    to_end = (count % 2 == 0) == passes
+    if to_end:
+        check(xp.asarray(numtaps) % 2 == 1, "firwin: a filter that passes the highest frequency has an odd length")
+    ends = [*([0.0] if passes else []), *[edges[i] for i in range(count)], *([1.0] if to_end else [])]
+    m = xp.arange(numtaps) - 0.5 * xp.asarray(numtaps - 1)
+    h = sum(sign * edge * xp.sinc(edge * m) for edge, sign in zip(ends, [-1.0, 1.0] * (len(ends) // 2), strict=True))
+    h = h * get_window(window, numtaps, fftbins=False)
+    if not scale:
+        return h
+    at = 0.0 if passes else 1.0 if to_end and count == 1 else 0.5 * (ends[0] + ends[1])
+    return h / xp.sum(h * xp.cos(pi * m * at))
+
+
+def _check_bands(pass_zero: Any, count: int) -> None:
+    """Check the number of frequencies against the name of a band."""
+    single = pass_zero in ("lowpass", "highpass")
+    wrong = (single and count != 1) or (pass_zero in ("bandpass", "bandstop") and count < 2)
+    if wrong or not count:
+        advice = "pass one" if single else "pass two or more" if count else "pass one or more"
+        raise ArgumentError("firwin", "cutoff", f"has {count} frequencies", advice)
+
+
+@_signal
+def firwin2(
+    numtaps: Any, freq: Any, gain: Any, *, nfreqs: Any = None, window: Any = "hamming", antisymmetric: bool = False,
+    fs: Any = None,
+) -> Any:  # fmt: skip
+    """Return a filter of `numtaps` coefficients whose response runs linearly between gains at frequencies.
+
+    Frequencies start at 0, end at half of the sampling rate and do not decrease; else the run raises a CheckError.
+    """
+    taps = static_int(numtaps, "firwin2", "numtaps")
+    nyquist = 0.5 * (2 if fs is None else fs)
+    at, gains = real_floats(freq), real_floats(gain)
+    points = 1 + 2 ** ceil(log(taps, 2)) if nfreqs is None else static_int(nfreqs, "firwin2", "nfreqs")
+    if nfreqs is not None and taps >= points:
+        raise ArgumentError("firwin2", f"nfreqs={points}", f"is not above numtaps, {taps}", "increase it")
+    check((at[0] == 0) & (at[-1] == nyquist), "firwin2: frequencies go from 0 to half of the sampling rate")
+    check(xp.all(at[1:] >= at[:-1]), "firwin2: frequencies do not decrease")
+    has_first, has_last = not antisymmetric, antisymmetric == (taps % 2 == 0)
+    if not has_first:
+        check(gains[0] == 0, "firwin2: an antisymmetric filter has no gain at 0")
+    if not has_last:
+        check(gains[-1] == 0, "firwin2: a filter of this length and symmetry has no gain at the highest frequency")
+    twice = (at[1:] == at[:-1]) * (np.finfo(np.float64).eps * nyquist)
+    none = np.zeros(1)
+    at = at - xp.concatenate([twice, none]) + xp.concatenate([none, twice])
+    x = xp.linspace(0.0, 1.0, points) * nyquist
+    phase = xp.exp(-(taps - 1) / 2.0 * 1j * pi * x / nyquist) * (1j if antisymmetric else 1.0)
+    h = xp.fft.irfft(xp.interp(x, at, gains) * phase)[:taps]
+    h = h if window is None else h * get_window(window, taps, fftbins=False)
+    return xp.where(np.arange(taps) == taps // 2, 0.0, h) if antisymmetric and taps % 2 else h
+
+
+# -- envelopes
+
+
+@_signal
+def envelope(
+    z: Any, bp_in: Any = (1, None), *, n_out: Any = None, squared: bool = False, residual: Any = "lowpass",
+    axis: int = -1,
+) -> Any:  # fmt: skip
+    """Return the envelope of a signal within a band of its spectrum, and the residual of that band.
+
+    `bp_in` are the first bin and the one behind the last. Without a `residual` the envelope comes alone.
+    """
+    choice_of("envelope", "residual", residual, ("lowpass", "all", None))
+    x = xp.asarray(z)
+    along = axis_of(axis, x.ndim, "envelope")
+    lines = xp.moveaxis(x, along, -1)
+    n, is_complex = lines.shape[-1], x.dtype.kind == "c"
+    check(xp.asarray(n) > 0, "envelope: the signal has a sample")
+    low, high = (None if b is None else static_int(b, "envelope", "bp_in") for b in bp_in)
+    start, stop = -(n // 2) if low is None else low, (n + 1) // 2 if high is None else high
+    check(
+        xp.asarray((-(n // 2) <= start) & (start < stop) & (stop <= (n + 1) // 2)), "envelope: the band is inside of n"
+    )
+    bins = xp.arange(n)
+    spectrum = xp.fft.fft(lines)
+    if not is_complex:
+        twice = (bins >= (start if low is not None and low > 0 else 1)) & (bins < stop)
+        spectrum = spectrum * xp.where(bins > n // 2, 0.0, xp.where(twice, 2.0, 1.0)).astype(spectrum.real.dtype)
+    count = n if n_out is None else n_out
+    scale = xp.asarray(count) / n
+    band = spectrum[..., xp.mod(start + xp.arange(stop - start), n)]
+    base = xp.fft.ifft(band, count) * scale.astype(spectrum.real.dtype)
+    height = xp.real(base) ** 2 + xp.imag(base) ** 2 if squared else xp.abs(base)
+    if residual is None:
+        return xp.moveaxis(height, -1, along)
+    signed = xp.where(bins < (n + 1) // 2, bins, bins - n)
+    remains = (signed < start) | ((signed >= stop) & (residual == "all"))
+    remains = remains & (low != 0)  # of a band from 0 on SciPy leaves nothing
+    rest = _synthesised(spectrum * remains.astype(spectrum.real.dtype), count, n, is_complex)
+    return xp.stack([xp.moveaxis(part, -1, along) for part in (height, rest)])
+
+
+def _synthesised(spectrum: Any, count: Any, n: Any, is_complex: bool) -> Any:
+    """Return so many samples of a spectrum of n bins."""
+    scale = (xp.asarray(count) / n).astype(spectrum.real.dtype)
+    if is_complex:
+        return at_other_rate(spectrum, count, n, xp.minimum(count, n)) * scale
+    fewer = xp.minimum(count, n)
+    at_half = (xp.arange(n) == fewer // 2) & (xp.asarray(fewer) % 2 == 0) & (xp.asarray(count) != n)
+    factor = xp.where(xp.asarray(count) < n, 2.0, 0.5)
+    weight = xp.where(at_half, factor, 1.0).astype(spectrum.real.dtype)
+    return xp.fft.irfft(spectrum * weight, count) * scale
+
+
+# -- responses of analog filters, and delays
+
+
+def _given_frequencies(name: str, worN: Any) -> Any:
+    if not is_traced(worN) and (worN is None or np.ndim(worN) == 0):
+        raise ArgumentError(name, "worN", "is not a vector, and a choice of frequencies needs values", "pass some")
+    return xp.atleast_1d(xp.asarray(worN))
+
+
+@_signal
+def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> tuple[Any, Any]:
+    """Return frequencies `worN` and the response of an analog filter of numerator b and denominator a."""
+    if plot is not None:
+        raise ArgumentError("freqs", "plot", "is not called from a program", "leave it out")
+    w = _given_frequencies("freqs", worN)
+    above, below = (xp.polyval(xp.atleast_1d(xp.asarray(row)), 1j * w) for row in (b, a))
+    return w, above / below
+
+
+@_signal
+def freqs_zpk(z: Any, p: Any, k: Any, worN: Any = 200) -> tuple[Any, Any]:
+    """Return frequencies `worN` and the response of an analog filter of zeros z, poles p and gain k."""
+    w = _given_frequencies("freqs_zpk", worN)
+    above, below = (xp.prod(1j * w[:, None] - xp.atleast_1d(xp.asarray(roots)), axis=-1) for roots in (z, p))
+    return w, k * above / below
+
+
+@_signal
+def group_delay(system: Any, w: Any = 512, whole: bool = False, fs: Any = 2 * pi) -> tuple[Any, Any]:
+    """Return frequencies and the delay of a digital filter (b, a), in samples; 0 where it has none."""
+    above, below = (xp.atleast_1d(xp.asarray(row)) for row in system)
+    if is_traced(w) or (w is not None and np.ndim(w)):
+        angles = 2 * pi * xp.atleast_1d(xp.asarray(w)) / fs
+    else:
+        angles = np.linspace(0, 2 * pi if whole else pi, 512 if w is None else int(w), endpoint=False)
+    c = xp.convolve(above, xp.conj(below[::-1]))
+    z = xp.exp(-1j * angles)
+    slope, value = (xp.polyval(row[::-1], z) for row in (c * xp.arange(c.shape[0]), c))
+    is_zero = value == 0
+    delay = xp.real(slope / xp.where(is_zero, 1.0, value)) - below.shape[0] + 1
+    return angles * (fs / (2 * pi)), xp.where(is_zero, 0.0, delay)

@@ -1,0 +1,115 @@
+"""Compare designs and conversions of filters, and envelopes, with SciPy; and their derivatives with differences."""
+
+import numpy as np
+import pytest
+import scipy.signal
+
+from anyshape import check_grads, grad, jit
+from anyshape.errors import ArgumentError, CheckError
+from anyshape.scipy import signal
+
+RNG = np.random.default_rng(0)
+ZEROS, POLES = np.array([0.3 + 0.4j, 0.3 - 0.4j]), np.array([-0.5, -0.2 + 0.6j, -0.2 - 0.6j])
+B, A = np.array([0.3, 0.2, 0.5]), np.array([1.4, -0.4, 0.2])
+GRID = np.linspace(0.1, 2, 4)
+SECTIONS = scipy.signal.butter(4, 0.3, output="sos")
+
+CALLS = {
+    "zpk2tf": (lambda m, z, p, k: m.zpk2tf(z, p, k), ZEROS.real, POLES.real, np.array(1.3)),
+    "bilinear": (lambda m, z, p, k: m.bilinear_zpk(z, p, k, 2.0), ZEROS, POLES, np.array(1.3)),
+    "lp2lp": (lambda m, z, p, k: m.lp2lp_zpk(z, p, k, 1.7), ZEROS, POLES, np.array(1.3)),
+    "lp2hp": (lambda m, z, p, k: m.lp2hp_zpk(z, p, k, 1.7), ZEROS, POLES, np.array(1.3)),
+    "lp2bp": (lambda m, z, p, k: m.lp2bp_zpk(z, p, k, 1.7, 0.6), ZEROS, POLES, np.array(1.3)),
+    "lp2bs": (lambda m, z, p, k: m.lp2bs_zpk(z, p, k, 1.7, 0.6), ZEROS, POLES, np.array(1.3)),
+    "sos2tf": (lambda m, sos: m.sos2tf(sos), SECTIONS),
+    "freqs": (lambda m, b, a, w: m.freqs(b, a, w), B, A, GRID),
+    "freqs_zpk": (lambda m, z, p, w: m.freqs_zpk(z, p, 1.2, w), ZEROS, POLES, GRID),
+    "group_delay": (lambda m, b, a, w: m.group_delay((b, a), w), B, A, GRID),
+    "lfiltic": (lambda m, b, a, y, x: m.lfiltic(b, a, y, x), B, A, GRID, GRID[:1]),
+    "lfiltic without inputs": (lambda m, b, a, y: m.lfiltic(b, a, y), B, A, GRID[:1]),
+    "gauss_spline": (lambda m, x: m.gauss_spline(x, 3), GRID),
+    "sweep_poly": (lambda m, t, p: m.sweep_poly(t, p, 30.0), GRID, A),
+    "firwin": (lambda m, c: m.firwin(7, c, pass_zero=False, window=("kaiser", 3.0), fs=10.0), np.array([1.3, 2.5])),
+    "firwin stop": (lambda m, c: m.firwin(7, c, width=0.2, scale=False), np.array([0.2, 0.5])),
+    "firwin high": (lambda m, c: m.firwin(5, c, pass_zero="highpass"), np.array([0.2])),
+    "firwin2": (lambda m, f, g: m.firwin2(7, f, g), np.array([0, 0.3, 0.3, 0.6, 1]), np.array([1.0, 1, 0.5, 0, 0])),
+    "firwin2 odd": (
+        lambda m, f, g: m.firwin2(8, f, g, antisymmetric=True, window=None, nfreqs=40, fs=2.0),
+        np.array([0, 0.3, 1]), np.array([0, 1.0, 2.0]),
+    ),
+}  # fmt: skip
+
+
+def equal(ours, theirs):
+    pairs = zip(*[r if isinstance(r, tuple) else (r,) for r in (ours, theirs)], strict=True)
+    for a, b in pairs:
+        assert np.shape(a) == np.shape(b) and np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_allclose(a, b, 1e-11, 1e-12)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_are_those_of_scipy(name):
+    function, *arguments = CALLS[name]
+    equal(jit(lambda *xs: function(signal, *xs))(*arguments), function(scipy.signal, *arguments))
+
+
+@pytest.mark.parametrize("name", ["lp2bs", "sos2tf", "group_delay", "lfiltic", "firwin", "freqs"])
+def test_derivatives(name):
+    function, *arguments = CALLS[name]
+    real = [np.real(x) if name != "lp2bs" else x for x in arguments]
+    loss = lambda *xs: sum(np.sum(np.abs(part) ** 2) for part in flat(function(signal, *xs)))
+    slopes = grad(loss, argnums=tuple(range(len(real))))(*real)
+    moved = lambda sign: loss_of(function, [x + sign * 1e-6 * np.cos(np.arange(x.size)).reshape(x.shape) for x in real])
+    total = sum(np.sum(np.real(s) * np.cos(np.arange(s.size)).reshape(s.shape)) for s in slopes)
+    np.testing.assert_allclose(total, (moved(1) - moved(-1)) / 2e-6, 1e-5, 1e-6)
+
+
+def flat(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+def loss_of(function, arguments):
+    return sum(np.sum(np.abs(part) ** 2) for part in flat(function(scipy.signal, *arguments)))
+
+
+def test_roots_of_filters():
+    for ours, theirs in (
+        (jit(signal.tf2zpk)(B, A), scipy.signal.tf2zpk(B, A)),
+        (jit(signal.sos2zpk)(SECTIONS), scipy.signal.sos2zpk(SECTIONS)),
+    ):
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(*[np.sort_complex(np.atleast_1d(x)) for x in (a, b)], 1e-9, 1e-12)
+    gain = lambda b: np.sum(np.abs(signal.tf2zpk(b, A)[0]) ** 2)
+    check_grads(gain, (B,), order=2)
+
+
+def test_a_filter_of_any_length_from_one_trace():
+    taps = jit(lambda window, cutoff: signal.firwin(window.shape[0], cutoff))
+    for n in (1, 2, 5, 8):
+        np.testing.assert_allclose(taps(np.ones(n), 0.3), scipy.signal.firwin(n, 0.3), 1e-12, 1e-15)
+    assert taps.cache_info().traces == 1
+    with pytest.raises(CheckError, match="half of the sampling rate"):
+        taps(np.ones(5), 1.3)
+    with pytest.raises(ArgumentError, match="pass two or more"):
+        jit(lambda c: signal.firwin(5, c, pass_zero="bandpass"))(np.array([0.3]))
+
+
+BANDS = [(1, None), (None, None), (0, 2), (-2, 1), (1, 3)]
+
+
+@pytest.mark.parametrize("band", BANDS, ids=str)
+def test_envelopes_at_any_length(band):
+    options = [{"residual": "lowpass"}, {"n_out": 7, "residual": "all"}, {"residual": None, "squared": True}]
+    function = lambda m, x: tuple(m.envelope(x, band, **o) for o in options)
+    traced = jit(lambda x: function(signal, x))
+    for x in (RNG.normal(size=(2, 9)), RNG.normal(size=(1, 9)) + 1j * RNG.normal(size=9)):
+        for n in (1, 2, 5, 8, 9):
+            part = x[..., :n]
+            try:
+                expected = function(scipy.signal, part)
+            except ValueError:
+                with pytest.raises(CheckError, match="inside of n"):
+                    traced(part)
+                continue
+            equal(traced(part), expected)
+    assert traced.cache_info().traces == 2  # real and complex
