@@ -132,6 +132,20 @@ def convert(site: CSite) -> CText | None:
     return CText("{0}", f"!({above} & {lower})")
 
 
+def log_of_sum(exp: str, of_two: float, scale: float = 1.0) -> CExpression:
+    """Return the rule of log(exp(x) + exp(y)): the larger, and what the smaller adds; equal infinities have one too."""
+
+    def rule(site: CSite) -> CText | None:
+        if site.result.char not in "fd":
+            return None
+        f, factor = suffix(site.result), c_literal(scale, site.result)
+        apart = f"as_log1p{f}(as_{exp}{f}(-__builtin_fabs{f}({{0}} - {{1}})))"
+        more = apart if scale == 1 else f"{factor} * {apart}"
+        return CText(f"({{0}} == {{1}} ? {{0}} + {c_literal(of_two, site.result)} : AS_LARGER({{0}}, {{1}}) + {more})")
+
+    return rule
+
+
 _PRODUCTS = {3: "({0} * {0} * {0})", 4: "(({0} * {0}) * ({0} * {0}))"}
 
 

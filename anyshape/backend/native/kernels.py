@@ -97,7 +97,12 @@ class PlanKernels:
     def install(self, library: ctypes.CDLL, prefix: str, namespace: dict[str, Any]) -> None:
         """Put the kernels of a library into the scope of the plan's function."""
         for i in range(len(self._groups)):
-            self._install(self._groups[i], getattr(library, f"{prefix}_{i}"), namespace)
+            group = self._groups[i]
+            try:
+                self._install(group, getattr(library, f"{prefix}_{i}"), namespace)
+            except Exception as error:
+                _LOG.exception("kernel %s could not be tested", group.name)
+                self.states[group.name] = f"NumPy: its test failed: {error!r}"
 
     def _install(self, group: _Group, function: Any, namespace: dict[str, Any]) -> None:
         """Test a kernel, time it, put it in place, and record its state."""

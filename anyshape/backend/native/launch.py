@@ -1,7 +1,10 @@
 """Source in Python of the function that calls a compiled kernel: it makes the results and passes the arrays.
 
-The function has the arguments of the function of tiles, and returns the results. It returns None where NumPy serves the
-call: the kernel declined the arrays, or set a flag that NumPy would warn of or raise for.
+The function has the arguments of the function of tiles, and returns the results. Where the kernel declines strides, it
+gets copies in C order: a pass over an array costs less than NumPy's passes for each step.
+
+It returns None where NumPy serves the call: the kernel declined the arrays, or set a flag that NumPy would warn of or
+raise for.
 """
 
 from __future__ import annotations
@@ -36,6 +39,10 @@ def launcher_source(name: str, writer: GroupSource, kernel: KernelText) -> str:
     results = [naming.whole_result(slot) for slot in kernel.writes]
     partials = [naming.partial_results(slot) for slot in kernel.totals]
     threads = "" if writer.threads is None else f", {writer.threads}"
+    call = [
+        f"if parts == 1: status = {name}_kernel(0, n, 0, arrays, {sizes})",
+        f"else: status = _run_parts({name}_kernel, n, parts, arrays, ({sizes}){threads})",
+    ]
     lines = [
         "if not n@limit@: return None",
         *[line for slot in writer.written for line in writer.result_lines(slot)],
@@ -43,8 +50,10 @@ def launcher_source(name: str, writer: GroupSource, kernel: KernelText) -> str:
         *[_partial_line(writer, slot) for slot in kernel.totals],
         *_number_lines(writer, kernel),
         f"arrays = {', '.join(['_ndarray', *kernel.reads, *results, *partials])},",
-        f"if parts == 1: status = {name}_kernel(0, n, 0, arrays, {sizes})",
-        f"else: status = _run_parts({name}_kernel, n, parts, arrays, ({sizes}){threads})",
+        *call,
+        "if status & 1 and (copies := _contiguous(arrays)):",
+        "    arrays = copies",
+        *["    " + line for line in call],
         "if status and _declines(status): return None",
         *[_combined_line(writer, slot) for slot in kernel.totals],
         f"return {', '.join(map(naming.whole_result, writer.group.escaping))},",
@@ -105,6 +114,14 @@ def run_parts(
     return functools.reduce(operator.or_, statuses, 0)
 
 
+def contiguous(arrays: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return the arrays in C order, copies where they are not; None if all are."""
+    apart = [isinstance(array, np.ndarray) and not array.flags.c_contiguous for array in arrays]
+    if not any(apart):
+        return None
+    return tuple([np.ascontiguousarray(a) if copied else a for a, copied in zip(arrays, apart, strict=True)])
+
+
 def declines(status: int) -> bool:
     """Return whether NumPy is to serve the call: the kernel declined it, or a flag is not to be ignored."""
     if status & 1:
@@ -117,5 +134,6 @@ LAUNCH_NAMES: dict[str, Any] = {
     "_ndarray": np.ndarray,
     "_asarray": np.asarray,
     "_run_parts": run_parts,
+    "_contiguous": contiguous,
     "_declines": declines,
 }

@@ -73,20 +73,26 @@ def reduction_of(op: Op, dtype: np.dtype) -> Reduction | None:
 
 
 def logsumexp_statements(writer: Any, x: Any, dtype: np.dtype, remaining: Sequence[Any]) -> Any:
-    """Add the statements of log(sum(exp(x))), and return its value; the largest element is subtracted if finite."""
+    """Add the statements of log(sum(exp(x))), and return its value, which is the largest element if that is infinite.
+
+    The statements that softmax has too are shared: the derivative of logsumexp needs no exponentials of its own.
+    """
     f = suffix(dtype)
-    largest, sums = reduction_of(rd.reduce_max_op, dtype), reduction_of(rd.reduce_sum_op, dtype)
-    finite = f"(__builtin_isless(__builtin_fabs{f}({{0}}), __builtin_inf{f}()) ? {{0}} : 0)"
-    top = writer.map(finite, dtype, [writer.reduce(largest, x, remaining)])
-    total = writer.reduce(sums, writer.map(f"as_exp{f}({{0}} - {{1}})", dtype, [x, top]), remaining)
+    top, _, total = _powers(writer, x, dtype, remaining)
     # log(0), of an empty sum, sets no flag
-    log = f"(({{0}} == 0 ? -__builtin_inf{f}() : as_log{f}({{0}} == 0 ? 1 : {{0}})) + {{1}})"
-    return writer.map(log, dtype, [total, top])
+    finite = f"__builtin_isless(__builtin_fabs{f}({{1}}), __builtin_inf{f}())"
+    return writer.map(f"({finite} ? as_log{f}({{0}} == 0 ? 1 : {{0}}) + {{1}} : {{1}})", dtype, [total, top])
 
 
 def softmax_statements(writer: Any, x: Any, dtype: np.dtype, remaining: Sequence[Any]) -> Any:
     """Add the statements of exp(x) / sum(exp(x)), and return its value."""
+    _, powers, total = _powers(writer, x, dtype, remaining)
+    return writer.map("({0} / {1})", dtype, [powers, total])
+
+
+def _powers(writer: Any, x: Any, dtype: np.dtype, remaining: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """Add the largest element, the exponentials of elements less the largest, and their sum."""
     largest, sums = reduction_of(rd.reduce_max_op, dtype), reduction_of(rd.reduce_sum_op, dtype)
     top = writer.reduce(largest, x, remaining)
-    powers = writer.map(f"as_exp{suffix(dtype)}({{0}} - {{1}})", dtype, [x, top])
-    return writer.map("({0} / {1})", dtype, [powers, writer.reduce(sums, powers, remaining)])
+    powers = writer.map(f"as_exp{suffix(dtype)}({{0}})", dtype, [writer.map("({0} - {1})", dtype, [x, top])])
+    return top, powers, writer.reduce(sums, powers, remaining)

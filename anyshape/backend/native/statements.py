@@ -151,6 +151,7 @@ class _Translation:
         self.group, self.writes = group, writes
         self.values: dict[str, Operand] = {}
         self.statements: list[Statement] = []
+        self.parts: dict[tuple[Any, ...], Value] = {}  # what parts of statements computed
         self.count = 0
 
     def run(self, reads: Sequence[str]) -> Statements:
@@ -379,18 +380,27 @@ class _Translation:
     # -- for statements of several parts
 
     def map(self, text: str, dtype: np.dtype, operands: Sequence[Operand]) -> Value:
-        """Add a statement of elements, and return its value."""
-        target = self._new(dtype, self._aligned(operands))
-        self.statements.append(Map(target, CText(text), tuple(operands)))
-        return target
+        """Add a statement of elements, and return its value; an equal one is not added again."""
+        key = (text, *[o if isinstance(o, str) else (o.name, *_identities(o.axes)) for o in operands])
+        if key not in self.parts:
+            target = self.parts[key] = self._new(dtype, self._aligned(operands))
+            self.statements.append(Map(target, CText(text), tuple(operands)))
+        return self.parts[key]
 
     def reduce(self, reduction: Reduction, value: Value, axes: Sequence[Axis | None]) -> Value:
         """Add a reduction that leaves these axes, and return its value. One element along the others is the result."""
         if len([axis for axis in axes if axis is not None]) == len(value.loop_axes()):
             return self._renamed(value, axes)
-        target = self._new(value.dtype, axes)
-        self.statements.append(Reduce(target, reduction, value))
-        return target
+        key = (reduction.ufunc, value.name, *_identities(value.axes), *_identities(axes))
+        if key not in self.parts:
+            target = self.parts[key] = self._new(value.dtype, axes)
+            self.statements.append(Reduce(target, reduction, value))
+        return self.parts[key]
+
+
+def _identities(axes: Sequence[Axis | None]) -> tuple[int, ...]:
+    """Return what tells loop axes apart."""
+    return tuple([0 if axis is None else id(axis.root()) for axis in axes])
 
 
 def _axes(sizes: Sequence[Size]) -> tuple[Axis | None, ...]:

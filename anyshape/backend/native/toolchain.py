@@ -16,6 +16,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from anyshape.backend.native.elementary import FILES, strip_functions
@@ -26,6 +27,7 @@ FLAGS = (
     "-fPIC", "-shared", "-w",
 )  # fmt: skip
 SECONDS = 60.0  # that a compiler may take, in all
+STALE_SECONDS = 3600.0  # after which no compiler writes to a scratch folder
 _CANDIDATES = ("cc", "gcc", "clang")
 
 
@@ -111,6 +113,7 @@ def _object_name(key: str, content: bytes) -> str:
 
 def _compile(text: str, folder: Path, key: str) -> Path:
     """Compile a text, and return the object."""
+    _remove_stale(folder)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         source, result = Path(scratch, "kernels.c"), Path(scratch, "kernels.so")
         source.write_text(text, encoding="utf-8")
@@ -127,6 +130,14 @@ def _compile(text: str, folder: Path, key: str) -> Path:
         target = folder / _object_name(key, result.read_bytes())
         os.replace(result, target)
         return target
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove scratch folders of processes that ended while they compiled."""
+    oldest = time.time() - STALE_SECONDS
+    for path in folder.iterdir():
+        if path.is_dir() and path.stat().st_mtime < oldest:
+            shutil.rmtree(path, ignore_errors=True)  # another process may remove it too
 
 
 def cache_folder() -> Path:

@@ -65,8 +65,10 @@ def _inline_extreme(ufunc, identity):
 def _logsumexp(x, *, axes):
     top = np.maximum.reduce(x, axis=axes, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, x.dtype.type(0))
+    powers = np.subtract(x, top)
+    powers = np.exp(powers, out=powers if powers.ndim else None)
     with np.errstate(divide="ignore"):
-        return np.log(np.add.reduce(np.exp(x - top), axis=axes)) + np.squeeze(top, axis=axes)
+        return np.log(np.add.reduce(powers, axis=axes)) + np.squeeze(top, axis=axes)
 
 
 def _softmax(x, *, axes):

@@ -25,6 +25,25 @@ def states(function):
     return [state for one in kernels for state in one.states.values()]
 
 
+@contextlib.contextmanager
+def launched():
+    """Yield a list of what kernels return that are put in place meanwhile: results, or None where NumPy serves."""
+    returned, install = [], PlanKernels.install
+
+    def installed(kernels, library, prefix, namespace):
+        install(kernels, library, prefix, namespace)
+        for name in kernels.states:
+            if namespace.get(name) is not None:
+                namespace[name] = recording(namespace[name])
+
+    def recording(launcher):
+        return lambda *args: returned.append(launcher(*args)) or returned[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlanKernels, "install", installed)
+        yield returned
+
+
 def install(groups, namespace=None):
     """Build kernels of writers of groups, by name, and return the functions that call them, and the states."""
     kernels, names = PlanKernels("wait"), {} if namespace is None else namespace

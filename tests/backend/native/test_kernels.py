@@ -5,13 +5,15 @@ import warnings
 
 import numpy
 import pytest
+import scipy.special
 
 import anyshape
 import anyshape.numpy as np
 from anyshape.backend.native import kernels as native
 from anyshape.backend.native import tier_times
 from anyshape.errors import RunFloatingPointError
-from tests.backend.native.compiled import assert_bits, compiled, needs_compiler, states
+from anyshape.scipy import special
+from tests.backend.native.compiled import assert_bits, compiled, launched, needs_compiler, states
 
 pytestmark = needs_compiler
 SIZES = (0, 1, 2, 5, 1023, 1024, 1025, 3000)
@@ -158,6 +160,30 @@ def test_rows_by_an_index():
     assert ours(table[:0], numpy.array([], int), numpy.ones((0, 5)))[1].shape == (0, 5)
 
 
+def test_exponentials_are_shared_between_softmax_and_logsumexp(monkeypatch):
+    texts = []
+    monkeypatch.setattr(native, "build", lambda text, build=native.build: texts.append(text) or build(text))
+
+    def entropy(x):
+        return np.sum(special.softmax(x, axis=1) * (special.logsumexp(x, axis=1, keepdims=True) - x), axis=1)
+
+    ours, theirs = compiled(entropy), anyshape.jit(entropy, optimize="now")
+    for n in (0, 1, 5, 300):
+        assert_near(ours(operand(["n", "m"], n)), theirs(operand(["n", "m"], n)), 1e-12)
+    assert states(ours) == ["compiled"]
+    assert [text.count("as_exp(") for text in texts] == [1]
+
+
+def test_logsumexp_of_infinite_elements():
+    x = numpy.array([[1, 2, numpy.inf], [1, -numpy.inf, 2], [-numpy.inf] * 3, [numpy.inf, numpy.inf, 1]])
+    x = numpy.concatenate([x, [[numpy.nan, 1, numpy.inf], [numpy.inf, -numpy.inf, 0], [numpy.nan, -numpy.inf, 0]]])
+    ours = compiled(lambda x: special.logsumexp(x, axis=1) * 2)
+    with numpy.errstate(all="ignore"):
+        numpy.testing.assert_allclose(ours(x), scipy.special.logsumexp(x, axis=1) * 2, rtol=1e-13)
+        assert numpy.isneginf(ours(x[:, :0])).all()
+    assert states(ours) == ["compiled"]
+
+
 def test_reductions_of_one_element():
     function = lambda x: (np.tanh(x) * x).sum(axis=1) + np.exp(x).max(axis=1)
     x = numpy.linspace(-1, 1, 1500)[:, None]
@@ -169,7 +195,7 @@ def test_reductions_of_one_element():
 
 
 def test_arrays_of_any_strides():
-    """A kernel declines strides that it cannot serve; then NumPy gives the result."""
+    """A kernel gets copies of arrays whose strides it cannot serve."""
     base = numpy.random.default_rng(0).normal(size=(40, 30, 2))
     two = [base[:, :, 0], base[::2, :, 1], base[:, :7, 0].copy(), base[:, ::-1, 0], base[:, :, 0].T, base[3:3, :, 0]]
     two += [
@@ -179,9 +205,17 @@ def test_arrays_of_any_strides():
     ]
     for function in (softmax, lambda x: np.tanh(x) * x + np.sin(x), lambda x: (np.tanh(x) * x).sum(axis=0)):
         ours, theirs = compiled(function), anyshape.jit(function, optimize="now")
-        for x in two:
-            if x.size or function is not softmax:
-                assert_near(ours(x), theirs(x), 1e-12)
+        with launched() as returned:
+            for x in two:
+                if x.size or function is not softmax:
+                    assert_near(ours(x), theirs(x), 1e-12)
+                    assert not x.size or returned[-1] is not None
+    ours = compiled(lambda x, y: np.tanh(x) * y)
+    with launched() as returned:
+        for x in (base[:, 0, 0], base[::-1, 0, 1], base[0, :, 0], base[::2, 0, 0]):
+            assert_near(ours(x, x[::-1]), numpy.tanh(x) * x[::-1], 1e-12)
+            assert returned[-1] is not None
+    assert_near(ours(base[:, 0, 0] * 1e9, base[:, 0, 1]), numpy.tanh(base[:, 0, 0] * 1e9) * base[:, 0, 1], 1e-12)
 
 
 def test_results_do_not_depend_on_the_number_of_threads():
@@ -296,6 +330,27 @@ def test_a_kernel_that_disagrees_with_numpy_is_not_used(monkeypatch, caplog):
     assert "differs from NumPy's" in states(function)[0]
 
 
+def test_a_test_that_fails_leaves_the_call_and_other_groups(monkeypatch):
+    def trial(group, writer, launcher, run=native.disagreement):
+        if "tanh" in [step.op.name for step in group.steps]:
+            raise MemoryError("no memory")
+        return run(group, writer, launcher)
+
+    monkeypatch.setattr(native, "disagreement", trial)
+    function = compiled(lambda x, y: (np.tanh(x) * 2 + x, np.sin(y) * 3 + y))
+    x, y = numpy.linspace(0, 1, 50), numpy.linspace(0, 1, 20)
+    numpy.testing.assert_allclose(function(x, y)[0], numpy.tanh(x) * 2 + x, rtol=1e-13)
+    assert sorted(states(function)) == ["NumPy: its test failed: MemoryError('no memory')", "compiled"]
+
+
+def test_trials_of_kernels_are_small():
+    """Sizes that are powers: 1,100 rows would be an array of 10 TB."""
+    function = compiled(lambda x: np.tanh(np.ones((x.shape[0] ** 2, x.shape[0] ** 2)) * x[0]) * 2 + 1)
+    for n in (1, 2, 5):
+        numpy.testing.assert_allclose(function(numpy.full(n, 0.5)), numpy.full((n**2, n**2), numpy.tanh(0.5) * 2 + 1))
+    assert states(function) == ["compiled"]
+
+
 def test_a_kernel_that_is_slower_than_numpy_is_not_used(monkeypatch):
     function, x = (lambda x: np.tanh(x) * 2 + x), numpy.linspace(0, 1, 50)
     monkeypatch.setattr(tier_times, "SLOWER", 0.0)
@@ -321,6 +376,15 @@ def test_a_kernel_serves_the_sizes_at_which_it_pays(monkeypatch):
     assert launcher(4097, x) is None and launcher(4096, x[1:])[0].shape == (4096,)
     for n in (4096, 4097):
         numpy.testing.assert_allclose(ours(x[:n]), numpy.tanh(x[:n]) * 2 + x[:n], rtol=1e-13)
+
+
+def test_rounding_that_a_function_magnifies_is_no_disagreement():
+    """A remainder of a large sum depends on the order of additions."""
+    function = lambda x: np.remainder((np.tanh(x) * 1e12).sum(axis=1), 3.0)
+    ours = compiled(function)
+    ours(operand(["n", "w"], 5))
+    (state,) = states(ours)
+    assert state.startswith(("compiled", "NumPy: no sizes"))
 
 
 def test_without_compile_nothing_is_built(monkeypatch):

@@ -13,6 +13,7 @@ import anyshape
 import anyshape.numpy as np
 from anyshape.backend.native import toolchain
 from tests.backend.native.compiled import compiled, needs_compiler, states
+from tests.backend.runtime.test_thread_pool import in_a_process
 
 pytestmark = needs_compiler
 X = numpy.linspace(0.1, 1, 60)
@@ -181,6 +182,51 @@ def test_a_fork_builds_and_runs_kernels_of_its_own():
         good = numpy.allclose(ours(X), function(X)) and numpy.allclose(again(X), numpy.tanh(X) * 3 + X)
         os._exit(0 if good and states(again) == ["compiled"] else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+INTERRUPTED = """
+import pathlib, numpy, anyshape, anyshape.numpy as np
+from anyshape.backend.native import tier_times
+tier_times.SLOWER = float("inf")
+f = anyshape.jit(lambda x: np.tanh(x) * 2 + np.sin(x), optimize="now", compile="wait")
+x = numpy.linspace(0, 1, 400_000)
+slow, calls = pathlib.Path({slow!r}), 0
+if not slow.exists():
+    f(x)
+print("begun", flush=True)
+try:
+    while True:
+        f(x)
+except KeyboardInterrupt:
+    print("interrupted")
+slow.unlink(missing_ok=True)
+print(numpy.allclose(f(x), numpy.tanh(x) * 2 + numpy.sin(x)), f.programs()[0].planner.kernel_outcomes())
+"""
+
+
+@pytest.mark.parametrize("during", ["a kernel", "a build"])
+def test_an_interrupt_surfaces_and_later_calls_run(during, tmp_path, monkeypatch):
+    script, slow = tmp_path / "cc", tmp_path / "slow"
+    script.write_text(f'#!/bin/sh\n[ "$1" = --version ] || [ ! -e {slow} ] || exec sleep 1000\nexec cc "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("ANYSHAPE_CC", str(script))
+    if during == "a build":
+        slow.write_text("")
+    code, out, err = in_a_process(INTERRUPTED.format(slow=str(slow)), interrupt_at=0.7, ANYSHAPE_NUM_THREADS="2")
+    assert code == 0 and out.split("\n")[:2] == ["begun", "interrupted"], err
+    assert "True ('1 of 1 groups: compiled'" in out
+    assert len(list((tmp_path / "cache").iterdir())) == 1  # no scratch folder is left
+
+
+def test_scratch_folders_of_processes_that_ended_are_removed(tmp_path):
+    old, fresh = tmp_path / "cache" / "tmp_old", tmp_path / "cache" / "tmp_new"
+    for folder in (old, fresh):
+        folder.mkdir(parents=True)
+        folder.parent.chmod(0o700)
+        (folder / "kernels.c").write_text("")
+    os.utime(old, (1, 1))
+    compiled(function)(X)
+    assert not old.exists() and fresh.exists()
 
 
 @pytest.mark.parametrize("mode", ["on", True, ""])

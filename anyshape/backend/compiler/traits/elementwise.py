@@ -1,5 +1,7 @@
 """Traits of elementwise ops. Times are measured with NumPy's loops, which for single precision are faster."""
 
+import math
+
 from anyshape.backend.compiler import plan_ops as po
 from anyshape.backend.compiler import scratch
 from anyshape.backend.compiler.c_expressions import (
@@ -9,6 +11,7 @@ from anyshape.backend.compiler.c_expressions import (
     comparison,
     convert,
     division,
+    log_of_sum,
     masked,
     power_by,
     rounded,
@@ -129,8 +132,8 @@ for _op, _ulp in (
     (ew.log1p_op, 1),
 ):
     declare(_in_c(Elementary(_op.name, _ulp), _timed(1.2, 0.6)), _op)
-declare(_timed(20.0, 0.7), ew.logaddexp_op)
-declare(ELEMENTWISE, ew.logaddexp2_op)
+declare(_in_c(log_of_sum("exp", math.log(2)), _timed(20.0, 0.7)), ew.logaddexp_op)
+declare(_in_c(log_of_sum("exp2", 1.0, math.log2(math.e)), ELEMENTWISE), ew.logaddexp2_op)
 for _op in (ew.sin_op, ew.cos_op):
     declare(_in_c(Elementary(_op.name, 1, largest="AS_TRIG_MAX"), _timed(9.0, 0.7)), _op)
 declare(_in_c(Elementary("tan", 2, largest="AS_TRIG_MAX"), _timed(1.8, 0.7)), ew.tan_op)
