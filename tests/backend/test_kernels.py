@@ -7,6 +7,7 @@ import anyshape
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.ops import elementwise as ew
+from anyshape.ops import linalg
 from anyshape.ops.core.apply import KERNELS, CallSite, resolve
 from tests.laws.sweep import few_combinations, gate_part, programs_at, rows
 
@@ -102,3 +103,13 @@ def test_choices_between_numbers_keep_the_sign_of_zero(x, y):
     for n in (1, 2, 5000):
         z = np.resize([1.0, -1.0], n)
         np.testing.assert_array_equal(step(z).view("i8"), np.where(z > 0, x, y).view("i8"))
+
+
+@pytest.mark.parametrize("pivots", [[1], [-1], [2**31 - 1], [0, 2], [[0, 1], [0, -2]]])
+def test_pivots_beyond_the_rows_reach_no_memory(pivots):
+    """LAPACK checks none. Files hold such, and so do the arrays of ones that tell the dtypes of results."""
+    pivots = np.array(pivots, np.int32)
+    n = pivots.shape[-1]
+    stack = np.broadcast_to(np.eye(n), (*pivots.shape, n))
+    with pytest.raises(ValueError, match="positions of rows"):
+        KERNELS[linalg.lu_solve_op].run(stack, stack, pivots, np.ones((*pivots.shape, 1)), form="N")

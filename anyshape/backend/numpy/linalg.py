@@ -42,6 +42,8 @@ def _lu_factor(a):
 def _lu_solve(a, lu, pivots, b, *, form):
     if not b.size:
         return np.empty(b.shape, b.dtype)
+    if pivots.min() < 0 or pivots.max() >= pivots.shape[-1]:  # LAPACK would write to the memory beside the rows
+        raise ValueError("pivots must be positions of rows")
     getrs, trans = routine("getrs", lu), _TRANS[form]
     if a.ndim == 2:
         return getrs(lu, pivots, b, trans)[0]
