@@ -78,9 +78,9 @@ def _cast(xs: list[Any], dtype: Any, casting: str) -> list[Any]:
 # -- the equation ------------------------------------------------------------------------------------------------
 
 
-def _fail(equation: str, problem: str) -> SpecError:
+def _fail(equation: str, problem: str, advice: str = "write it as numpy.einsum takes it") -> SpecError:
     """Return the error for an equation that cannot be read."""
-    error = SpecError(equation, f"the einsum equation {problem}", "write it as numpy.einsum takes it")
+    error = SpecError(equation, f"the einsum equation {problem}", advice)
     error.locate(user_line())
     return error
 
@@ -113,7 +113,7 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise _fail(equation, f"names {len(terms)} operands of {len(ranks)}")
+        raise _fail(equation, f"names {len(terms)} operands of {len(ranks)}", "write one term for each operand")
     inputs = [_term(equation, t, rank) for t, rank in zip(terms, ranks, strict=True)]
     counts = Counter(chain.from_iterable(inputs))
     ellipsis_axes = sorted(a for a in counts if has_type(a, int))
@@ -132,7 +132,7 @@ def _result_labels(equation: str, term: str, ellipsis_axes: Sequence[int], known
         raise _fail(equation, "repeats a label in the result")
     missing = [a for a in output if a not in known]
     if missing:
-        raise _fail(equation, f"has the label {missing[0]!r} in the result alone")
+        raise _fail(equation, f"has the label {missing[0]!r} in the result alone", "name it in an operand too")
     return output
 
 

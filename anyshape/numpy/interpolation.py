@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError
+from anyshape.graph.prover.claim_text import OperandAxes
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import asarray, is_traced, refuse_kinds, result_type, sizes
 from anyshape.ops import elementwise as ew
@@ -60,7 +61,7 @@ def _check_points(xp: Any, fp: Any) -> None:
     if xp.ndim != 1 or fp.ndim != 1:
         raise ctx.fail(f"xp and fp must be vectors, and have {xp.ndim} and {fp.ndim} axes")
     (count,), (values,) = sizes(xp), sizes(fp)
-    ctx.require_equal(count, values, f"{count} points have {values} values")
+    ctx.require_equal(count, values, f"{count} points have {values} values", OperandAxes(3, (1, 0), (2, 0)))
     ctx.require(at_least(count, 1), "there are no points to interpolate between")
 
 

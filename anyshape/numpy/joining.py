@@ -71,11 +71,16 @@ def concatenate(
     if not is_traced(arrays):
         return np.concatenate(arrays, axis, out, dtype=dtype, casting=casting)
     refuse_out("concatenate", out)
+    if is_traced(axis) or isinstance(axis, np.ndarray):
+        advice = "pass the arrays as one list: np.concatenate([x, y])"
+        raise ArgumentError("concatenate", "axis", "is an array", advice)
     operands = _in_one_dtype("concatenate", arrays, dtype, casting)
     if axis is None:
         return mv.concatenate([ravel(x) for x in operands], 0)
     if operands[0].meta.rank == 0:
-        raise context_of("concatenate", *operands).fail("arrays without axes cannot be concatenated")
+        raise context_of("concatenate", *operands).fail(
+            "arrays without axes cannot be concatenated", "write np.stack, or x[None]"
+        )
     along = axis_of(axis, operands[0].meta.rank, "concatenate")
     _require_same_shape("concatenate", operands, along)
     return mv.concatenate(operands, along)

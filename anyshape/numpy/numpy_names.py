@@ -15,7 +15,7 @@ import numpy as np
 from anyshape.numpy.arrays.counterparts import call_counterpart
 from anyshape.numpy.ndarray_class import ndarray_class
 from anyshape.numpy.operands.promotion import is_traced
-from anyshape.support.packages import further
+from anyshape.support.packages import further, other_names
 
 __all__ = ["named", "ndarray_class", "public_names"]
 _READ_MEMORY = ("frombuffer", "from_dlpack")  # without NumPy's protocol
@@ -31,7 +31,11 @@ def public_names() -> set[str]:
 def named(name: str) -> Any:
     """Return what a name of NumPy stands for; raise AttributeError for names that it does not have."""
     if (name.startswith("_") and name not in _STANDARD) or not hasattr(np, name):
-        raise AttributeError(f"module 'anyshape.numpy' has no attribute {name!r}", name=name)
+        missing = AttributeError(f"module 'anyshape.numpy' has no attribute {name!r}", name=name)
+        instead = other_names.instead_of_function(name)
+        if instead:
+            missing.add_note(f"  {instead}")
+        raise missing
     if name in further.NAMESPACES:
         return further.NAMESPACES[name]
     if name in further.OBJECTS:

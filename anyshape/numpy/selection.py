@@ -46,6 +46,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         return nonzero(asarray(condition))
     if not is_traced(condition, x, y):
         return np.where(condition, x, y)
+    if x is None or y is None:
+        raise ArgumentError("where", "y" if y is None else "x", "is missing", "pass both, or the condition alone")
     dtype = result_type(x, y)
     mask = cast_operand(condition, np.dtype(bool))
     return ew.select(mask, cast_operand(x, dtype, "where"), cast_operand(y, dtype, "where"))

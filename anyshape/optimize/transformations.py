@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anyshape.errors import ArgumentError
-from anyshape.tracing.pytrees import tree_leaves, tree_map
+from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.tracing.pytrees import map_trees, tree_leaves, tree_map
 
 Rate = float | Callable[[Any], Any]  # a number, or a schedule
 
@@ -30,13 +31,25 @@ class GradientTransformation(NamedTuple):
     update: Callable[..., tuple[Any, Any]]
 
 
+@short_traceback
 def apply_updates(params: Any, updates: Any) -> Any:
     """Return parameters with their updates added, each in the dtype of the parameter.
 
     >>> apply_updates({"w": np.ones(2)}, {"w": np.full(2, -0.5)})
     {'w': array([0.5, 0.5])}
     """
-    return tree_map(lambda p, u: p + (u.astype(p.dtype) if hasattr(p, "dtype") else u), params, updates)
+    add = lambda p, u: p + (u.astype(p.dtype) if hasattr(p, "dtype") else u)
+    return map_trees("apply_updates", ("updates",), "pass the updates of these parameters", add, params, updates)
+
+
+def _shown(init: Callable[[Any], Any], update: Callable[..., tuple[Any, Any]]) -> GradientTransformation:
+    """Return a transformation whose errors have short tracebacks."""
+    return GradientTransformation(short_traceback(init), short_traceback(update))
+
+
+def _with(name: str, function: Callable[..., Any], grads: Any, other: Any) -> Any:
+    """Return a tree of gradients combined with another one, which errors call by its name."""
+    return map_trees("update", (name,), "give gradients of the parameters that `init` took", function, grads, other)
 
 
 def chain(*transformations: GradientTransformation) -> GradientTransformation:
@@ -58,7 +71,7 @@ def chain(*transformations: GradientTransformation) -> GradientTransformation:
             states.append(own)
         return grads, tuple(states)
 
-    return GradientTransformation(init, update)
+    return _shown(init, update)
 
 
 # -- parts
@@ -81,7 +94,7 @@ def scale_by_learning_rate(learning_rate: Rate) -> GradientTransformation:
         rate = learning_rate(state)
         return tree_map(lambda g: g * _cast(-rate, g), grads), state + 1
 
-    return GradientTransformation(lambda params: np.int64(0), update)
+    return _shown(lambda params: np.int64(0), update)
 
 
 def clip(max_delta: float) -> GradientTransformation:
@@ -100,7 +113,7 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
         factor = np.where(norm < max_norm, 1.0, max_norm / np.maximum(norm, np.finfo(np.float64).tiny))
         return tree_map(lambda g: g * _cast(factor, g), grads), state
 
-    return GradientTransformation(lambda params: (), update)
+    return _shown(lambda params: (), update)
 
 
 def global_norm(tree: Any) -> Any:
@@ -121,9 +134,9 @@ def add_decayed_weights(weight_decay: float) -> GradientTransformation:
     def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
         if params is None:
             raise ArgumentError("add_decayed_weights", "params", "is None", "pass the parameters to update")
-        return tree_map(lambda g, p: g + weight_decay * p, grads, params), state
+        return _with("params", lambda g, p: g + weight_decay * p, grads, params), state
 
-    return GradientTransformation(lambda params: (), update)
+    return _shown(lambda params: (), update)
 
 
 def trace_momentum(decay: float, nesterov: bool = False) -> GradientTransformation:
@@ -133,10 +146,10 @@ def trace_momentum(decay: float, nesterov: bool = False) -> GradientTransformati
     """
 
     def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
-        momentum = tree_map(lambda g, m: g + decay * m, grads, state)
+        momentum = _with("the state", lambda g, m: g + decay * m, grads, state)
         return (tree_map(lambda g, m: g + decay * m, grads, momentum) if nesterov else momentum), momentum
 
-    return GradientTransformation(_zeros, update)
+    return _shown(_zeros, update)
 
 
 class AdamState(NamedTuple):
@@ -158,8 +171,8 @@ def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Grad
 
     def update(grads: Any, state: AdamState, params: Any = None, **values: Any) -> tuple[Any, AdamState]:
         count = state.count + 1
-        mean = tree_map(lambda g, m: b1 * m + (1 - b1) * g, grads, state.mean)
-        square = tree_map(lambda g, v: b2 * v + (1 - b2) * np.absolute(g) ** 2, grads, state.square)
+        mean = _with("the state", lambda g, m: b1 * m + (1 - b1) * g, grads, state.mean)
+        square = _with("the state", lambda g, v: b2 * v + (1 - b2) * np.absolute(g) ** 2, grads, state.square)
         of_mean, of_square = 1 - b1**count, 1 - b2**count
 
         def scaled(m: Any, v: Any) -> Any:
@@ -167,7 +180,7 @@ def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Grad
 
         return tree_map(scaled, mean, square), AdamState(count, mean, square)
 
-    return GradientTransformation(init, update)
+    return _shown(init, update)
 
 
 # -- optimisers
@@ -223,7 +236,7 @@ def _stateless(function: Callable[[Any], Any]) -> GradientTransformation:
     def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
         return tree_map(function, grads), state
 
-    return GradientTransformation(lambda params: (), update)
+    return _shown(lambda params: (), update)
 
 
 def _zeros(params: Any) -> Any:

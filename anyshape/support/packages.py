@@ -160,6 +160,7 @@ if TYPE_CHECKING:
     from anyshape.numpy.analysis import quantile_methods as quantile_methods
     from anyshape.numpy.arrays import concrete_views as concrete_views
     from anyshape.numpy.arrays import further as further
+    from anyshape.numpy.arrays import other_names as other_names
     from anyshape.numpy.arrays import python_slips as python_slips
     from anyshape.numpy.random import closed_over as closed_over_generators
     from anyshape.numpy.random import random_state as traced_generators
@@ -198,6 +199,7 @@ else:
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
     further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
     values_of_sizes = Package("anyshape.numpy.sizes.values_of_sizes")  # of scalars such as 1 / n
+    other_names = Package("anyshape.numpy.arrays.other_names")  # of other libraries, in errors
     python_slips = Package("anyshape.numpy.arrays.python_slips")  # of code that wants values
     python_values = Package("anyshape.numpy.sizes.python_values")  # of sizes, and len
     foreign_arrays = Package("anyshape.tracing.foreign_arrays")  # arguments of other libraries

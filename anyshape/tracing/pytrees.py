@@ -360,11 +360,13 @@ def readable(path: str, names: Sequence[str]) -> str:
     return identifier(named(path, names))
 
 
-def check_callable(transform: str, function: Any) -> None:
+_NOT_CALLED = "pass the function itself, not the result of calling it"
+
+
+def check_callable(transform: str, function: Any, advice: str = _NOT_CALLED) -> None:
     """Raise ArgumentError unless the argument of a transform is callable; "scan: f" names its parameter too."""
     if not callable(function):
         transform, _, name = transform.partition(": ")
-        advice = "pass the function itself, not the result of calling it"
         problem = f"is of type {type(function).__name__}, not a function"
         raise ArgumentError(transform, name or "its argument", problem, advice)
 
@@ -397,10 +399,18 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
     foreign = foreign_arrays.foreign_array(x, path, function)
     if foreign is not None:
         return as_leaf(foreign, path, function)
-    problem, advice = f"is of type {type(x).__name__}, not an array", "pass arrays and numbers, and close over the rest"
+    raise ArgumentError(function, path, f"is of type {type(x).__name__}, not an array", _advice_for(x))
+
+
+def _advice_for(x: Any) -> str:
+    """Return what to pass instead of a leaf that is not an array."""
     if has_type(x, np.random.BitGenerator):
-        advice = "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
-    raise ArgumentError(function, path, problem, advice)
+        return "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
+    if has_type(x, (set, frozenset)) or hasattr(type(x), "__next__"):
+        return "pass a list or a tuple"
+    if hasattr(x, "__dict__"):
+        return f"close over it, make {type(x).__name__} a dataclass, or register it by anyshape.register_pytree_node"
+    return "pass arrays and numbers, and close over the rest"
 
 
 def _holds_numbers(array: np.ndarray) -> bool:
@@ -465,13 +475,19 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     {'w': -1.0, 'b': 1.0}
     """
     check_callable("tree_map", function)
-    name = f"tree_map({function_name(function)})"
+    names = [f"tree {i}" for i in range(2, len(rest) + 2)]
+    advice = "give trees of the structure of the first one"
+    return map_trees(f"tree_map({function_name(function)})", names, advice, function, tree, *rest)
+
+
+def map_trees(name: str, names: Sequence[str], advice: str, function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """Return `tree_map(function, tree, *rest)` as the function `name`, which calls the further trees by `names`."""
     leaves, structure = flatten(tree, name)
     columns = [leaves]
-    for i, other in enumerate(rest, start=2):
+    for path, other in zip(names, rest, strict=False):
         matched = flatten_as(other, structure)
         if matched is None:
             problem = f"has the structure {structure_text(flatten(other)[1])}, not {structure_text(structure)}"
-            raise ArgumentError(name, f"tree {i}", problem, "give trees of the structure of the first one")
+            raise ArgumentError(name, path, problem, advice)
         columns.append(matched)
     return unflatten(structure, [function(*row) for row in zip(*columns, strict=True)])

@@ -41,7 +41,14 @@ from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import argument_containers, graph_jvp, python_slips, traced_generators, value_decisions
+from anyshape.support.packages import (
+    argument_containers,
+    graph_jvp,
+    other_names,
+    python_slips,
+    traced_generators,
+    value_decisions,
+)
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import Order, flatten, is_array, named, readable, result_paths, scalar_kind, unflatten
@@ -115,6 +122,7 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     except Exception as error:
         ours = _hidden(error)
         if ours is None:
+            other_names.advise(error)
             raise
         raise ours.with_traceback(error.__traceback__) from None
     hidden = getattr(active(), "hidden_error", None)
@@ -123,12 +131,21 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     leaves, tree = flatten(result)
     if not all(is_array(x) for x in leaves):
         path, leaf = next((p, x) for p, x in zip(result_paths(tree), leaves, strict=True) if not is_array(x))
-        advice = "return arrays, numbers, or trees of them"
-        if has_type(leaf, DRAWING):
-            advice = "leave it out: the generator of the caller is the one that draws"
-        raise ArgumentError(name, f"the {path}", f"is of type {type(leaf).__name__}, not an array", advice)
+        problem = f"is of type {type(leaf).__name__}, not an array"
+        raise ArgumentError(name, f"the {path}", problem, _advice_for(leaf))
     _refuse_made_functions(name, tree, (args, kwargs))
     return [as_value(x) for x in leaves], tree
+
+
+def _advice_for(leaf: Any) -> str:
+    """Return what to write instead of a result that is not an array."""
+    if has_type(leaf, DRAWING):
+        return "leave it out: the generator of the caller is the one that draws"
+    if has_type(leaf, types.GeneratorType):
+        return "return a list or a tuple"
+    if type(leaf).__name__ == "Indexed":
+        return "end it with .set(v), .add(v), .get() or the like"
+    return "return arrays, numbers, or trees of them"
 
 
 def _refuse_made_functions(name: str, tree: Any, arguments: Any) -> None:

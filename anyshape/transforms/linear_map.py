@@ -113,7 +113,8 @@ class LinearMapSpec:
         handles = [builder.input(m) for m in metas]
         with activate(builder):
             outputs = emit(builder, handles[: len(first)], handles[len(first) : len(first) + len(self.residuals)])
-            names = [f"{label}_{i}" if i < len(first) else "" for i in range(len(metas))]  # callers pass no residuals
+            own = [label] if len(first) == 1 else [f"{label}_{i}" for i in range(len(first))]
+            names = [*own, *[""] * (len(metas) - len(first))]  # callers pass no residuals
             graph = builder.finish(outputs, self.name, names)
         _, in_tree = flatten(list(metas))
         _, out_tree = flatten([0] * len(outputs))

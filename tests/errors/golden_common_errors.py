@@ -44,7 +44,7 @@ def list_of_elements_as_an_array():
 
 @mistake(
     """x += 0.5: cannot cast the result from float64 to int64 in place at model.py
-  convert the array before, x = x.astype(float64), or the result"""
+  convert the array before, x = x.astype(np.float64), or the result"""
 )
 def floats_added_to_integers_in_place():
     jit(added_in_place)(np.arange(3))
@@ -244,7 +244,7 @@ def join_of_other_widths():
 
 @mistake(
     """'ij,jk': the einsum equation names 2 operands of 1 at model.py
-  write it as numpy.einsum takes it"""
+  write one term for each operand"""
 )
 def equation_for_more_operands():
     jit(lambda x: np.einsum("ij,jk", x))(ones(2, 2))

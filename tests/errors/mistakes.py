@@ -8,8 +8,9 @@ A message is good where it
 - is true for the sizes and values of the call,
 - and is short: two lines, and the traceback has twelve on average.
 
-A message is poor where it names only what stands inside of anyshape or NumPy, or advises what does not work. All rows
-here are to be good; a middling message is not written down, but mended.
+A message is poor where it names only what stands inside of anyshape or NumPy, or advises what does not work. It is
+middling where a reader has to look up what it means. No row may be poor; a middling one is better mended.
+`grades.py` has the grade of each message, `rubric.py` what a program can check, and `test_advice.py` tries advice.
 """
 
 from __future__ import annotations

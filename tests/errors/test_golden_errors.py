@@ -1,30 +1,20 @@
 """Each error of the golden table is shown whole."""
 
-import importlib
 import re
 
 import pytest
 
-from anyshape import errors
-from tests.errors.mistakes import MISTAKES, Mistake
-
-for _table in ("golden_errors", "golden_python_errors", "golden_common_errors"):
-    importlib.import_module(f"tests.errors.{_table}")
+from tests.errors.grades import GOOD, MIDDLING
+from tests.errors.mistakes import MISTAKES
+from tests.errors.rubric import error_of, lacks, message_of
 
 # Words that no message may use: names of primitives that users never write, and variables that they never declared.
 PRIVATE = re.compile(r"dot_general|broadcast_in_dim|reduce_\w+|scatter_\w+|size_token|\b[a-z]\w*_\d\b")
 
 
-def error_of(row: Mistake) -> errors.AnyshapeError:
-    with pytest.raises(errors.AnyshapeError) as caught:
-        row.make()
-    return caught.value
-
-
 @pytest.mark.parametrize("row", MISTAKES, ids=lambda row: row.name)
 def test_the_message_of_a_mistake(row):
-    message = re.sub(r"golden_\w+\.py:\d+", "model.py", str(error_of(row)))
-    assert message == row.message
+    assert message_of(error_of(row)) == row.message
 
 
 @pytest.mark.parametrize("row", MISTAKES, ids=lambda row: row.name)
@@ -46,3 +36,16 @@ def test_the_table_is_large():
 def test_messages_are_short():
     long = [row.name for row in MISTAKES if len(row.message.splitlines()) > 4 or len(row.message) > 400]
     assert not long
+
+
+def test_each_message_has_a_grade():
+    names = [row.name for row in MISTAKES]
+    assert sorted([*GOOD, *MIDDLING]) == sorted(names)
+    assert len(names) >= 101
+    assert len(GOOD) / len(names) >= 0.85
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_good_message_lacks_nothing_that_a_program_can_check():
+    lacking = {row.name: lacks(row, error_of(row)) for row in MISTAKES if row.name in GOOD}
+    assert not {name: missing for name, missing in lacking.items() if missing}

@@ -444,7 +444,7 @@ DECISIONS = {
 }
 
 
-ADVICE = ("while_loop", "dynamic_shapes", "anyshape.numpy.take(X, i, axis=0)")
+ADVICE = ("while_loop", "dynamic_shapes", "np.isin(x, values)", "anyshape.numpy.take(X, i, axis=0)")
 
 
 @pytest.mark.parametrize("name", DECISIONS)
@@ -594,11 +594,11 @@ TANGENTS = [
     (lambda: jvp(np.sin, (X,), (M,)), TypeError, r"tangents\[0\] is f64"),
     (lambda: jvp(np.sin, X, X), TypeError, "primals is of type ndarray"),
     (lambda: pushforward(X, X), TypeError, "tangents has the structure"),
-    (lambda: pushforward(np.ones(4)), ValueError, r"tangent_0.shape\[0\] = 4 does not fit x_0 \(x_0 = 3\)"),
+    (lambda: pushforward(np.ones(4)), ValueError, r"tangent.shape\[0\] = 4 does not fit 3"),
     (lambda: pushforward(M), TypeError, r"tangents\[0\] has 2 axes"),
     (lambda: pullback(X), TypeError, "the cotangent has the structure"),
     (lambda: pullback({"a": X.astype(np.float32)}), TypeError, r"the cotangent\[0\] has dtype float32"),
-    (lambda: pullback({"a": np.ones(4)}), ValueError, r"cotangent_0.shape\[0\] = 4 does not fit x_0 \(x_0 = 3\)"),
+    (lambda: pullback({"a": np.ones(4)}), ValueError, r"cotangent.shape\[0\] = 4 does not fit 3"),
     (lambda: pullback({"a": M}), TypeError, r"the cotangent\[0\] has 2 axes"),
     (lambda: pullback({"a": object()}), TypeError, r"the cotangent\[0\] is of type object"),
     (lambda: jit(lambda x: pullback({"a": x}))(np.ones(4)), ValueError, "must equal 3|does not fit"),

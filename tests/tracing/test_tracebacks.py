@@ -14,8 +14,9 @@ import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, errors, grad, jit, jvp, pure_callback, trace, vjp, vmap
 from anyshape.backend.runtime.config import config
 from tests.errors.mistakes import MISTAKES
+from tests.errors.rubric import TABLES
 
-for _table in ("golden_errors", "golden_python_errors", "golden_common_errors"):
+for _table in TABLES:
     importlib.import_module(f"tests.errors.{_table}")
 
 

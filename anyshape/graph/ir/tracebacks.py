@@ -53,19 +53,26 @@ def short_traceback(function: F) -> F:
 def shorten_traceback(error: Exception) -> None:
     """Remove the library's frames from the tracebacks of an error and of its causes.
 
-    An error of anyshape ends at the innermost line of the user. Any other one keeps the frames of other packages. One
-    that is raised in the library without being meant gets a note. Inside of a trace nothing changes: the function that
-    traces does it.
+    An error of anyshape ends at the innermost line of the user, and so do the errors that are shown above it. Any other
+    one keeps the frames of other packages. One that is raised in the library without being meant gets a note. Inside of
+    a trace nothing changes: the function that traces does it.
     """
     if shown.form == "full" or active() is not None:
         return
+    planned = isinstance(error, AnyshapeError)
+    if not planned and error.__traceback__ is not None:
+        _note_if_unplanned(error, list(_entries(error.__traceback__))[-1])
     for one in _chain(error):
-        entries = list(_entries(one.__traceback__))
-        planned = isinstance(one, AnyshapeError)
-        if one is error and not planned and entries:
-            _note_if_unplanned(one, entries[-1])
-        hidden = _is_foreign if planned else _is_library
-        one.__traceback__ = _joined([entry for entry in entries if not hidden(entry)])
+        hidden = _is_foreign if planned or isinstance(one, AnyshapeError) else _is_library
+        one.__traceback__ = _joined([entry for entry in _entries(one.__traceback__) if not hidden(entry)])
+    if planned:
+        _hide_context(error)
+
+
+def _hide_context(error: Exception) -> None:
+    """Leave out the error that was handled when this one was raised, if no line of the user raised it."""
+    if error.__cause__ is None and error.__context__ is not None and error.__context__.__traceback__ is None:
+        error.__suppress_context__ = True
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

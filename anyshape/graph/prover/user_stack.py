@@ -28,6 +28,10 @@ _OPTREE = os.path.join(os.path.dirname(np.__path__[0]), "optree", "")  # not loa
 _FOLDERS = (_PACKAGE, *np.__path__, *scipy.__path__, _OPTREE)
 _STANDARD = os.path.dirname(os.__file__)  # packages may be installed below it
 _INSTALLED = ("site-packages", "dist-packages")  # folders of packages, the second one in Debian
+_OTHERS = frozenset((  # packages that compute or draw by machine code: their lines say nothing of a mistake
+    "cv2", "dask", "h5py", "jax", "jaxlib", "matplotlib", "mpl_toolkits", "numba", "pandas", "PIL", "plotly", "polars",
+    "pyarrow", "seaborn", "skimage", "sklearn", "statsmodels", "sympy", "tensorflow", "torch", "tqdm", "xarray",
+))  # fmt: skip
 _FOREIGN = (*_FOLDERS, _STANDARD, "<frozen ", "<__array_function__", "<anyshape")
 _LIBRARY = (_PACKAGE, _OPTREE, "<anyshape", "<string>")  # the last one of generated methods, and of users
 _FOREIGN_FILES: set[str] = set()  # files in these folders that were met: each op of a trace looks for its line
@@ -88,18 +92,38 @@ def is_user_frame(frame: FrameType) -> bool:
     if file in _FOREIGN_FILES or file in _USER_FILES:
         return file in _USER_FILES
     generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
-    is_foreign = generated or (file.startswith(_FOREIGN) and not file.startswith(_DEMO))
-    if is_foreign and file.startswith(_STANDARD) and not file.startswith(_FOLDERS):
-        is_foreign = not any(p in file for p in _INSTALLED)
+    is_foreign = generated or _is_foreign_file(file)
     if not file.startswith("<"):
         (_FOREIGN_FILES if is_foreign else _USER_FILES).add(file)
     return not is_foreign
+
+
+def _is_foreign_file(file: str) -> bool:
+    """Return whether a file is of anyshape, NumPy, SciPy, Python or another package that has no code of users."""
+    is_foreign = file.startswith(_FOREIGN) and not file.startswith(_DEMO)
+    if is_foreign and file.startswith(_STANDARD) and not file.startswith(_FOLDERS):
+        is_foreign = not any(p in file for p in _INSTALLED)
+    return is_foreign or _package_of(file) in _OTHERS
+
+
+def _package_of(file: str) -> str:
+    """Return the name of the installed package that a file belongs to, "" for files that are not installed."""
+    for folder in _INSTALLED:
+        _, is_installed, path = file.rpartition(f"{os.sep}{folder}{os.sep}")
+        if is_installed:
+            return path.partition(os.sep)[0]
+    return ""
 
 
 def is_library_frame(frame: FrameType) -> bool:
     """Return whether a frame runs code of anyshape, code that it generated, or optree."""
     file = frame.f_code.co_filename
     return file.startswith(_LIBRARY) and not is_user_frame(frame)
+
+
+def is_of_other_package(frame: FrameType) -> bool:
+    """Return whether a frame runs code of an installed package that knows nothing of traced values."""
+    return _package_of(frame.f_code.co_filename) in _OTHERS
 
 
 def is_caller_of_user(frame: FrameType) -> bool:

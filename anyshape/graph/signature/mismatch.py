@@ -72,9 +72,12 @@ class _Blamed(NamedTuple):
 
     def error(self, reason: str, advice: str = "", remainder: int | None = None) -> InputSizeError:
         axis = None if isinstance(self.source, RuntimeScalar) else self.source.axis
-        signature, spec = self.call.signature, str(self.declared)
+        signature, spec, context = self.call.signature, str(self.declared), self.context
         name = signature.names[self.source.operand]
-        return InputSizeError(signature.program, name, axis, spec, self.size, self.context, reason, advice, remainder)
+        is_unnamed = context and not any(source for _, _, source in context)  # read from inputs that no caller passes
+        if is_unnamed and not reason and remainder is None and self.call.knows(self.declared):
+            spec, context = str(self.call.value(self.declared)), []
+        return InputSizeError(signature.program, name, axis, spec, self.size, context, reason, advice, remainder)
 
 
 def _mismatches(call: _Call) -> Iterator[SizeMismatchError]:

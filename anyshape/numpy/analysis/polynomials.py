@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError
+from anyshape.graph.prover.claim_text import OperandAxes
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.numpy import creation, dynamic, joining, matrices, movement, reduction
@@ -232,7 +233,9 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
     points, values = _fit_operand("x", x, (1,)), _fit_operand("y", y, (1, 2))
     ctx, (count,) = context_of("polyfit", points, values), sizes(points)
     ctx.require(at_least(count, 1), "there are no points")
-    ctx.require_equal(count, sizes(values)[0], f"{count} points have {sizes(values)[0]} values")
+    ctx.require_equal(
+        count, sizes(values)[0], f"{count} points have {sizes(values)[0]} values", OperandAxes(3, (0, 0), (1, 0))
+    )
     left, right = vander(points, order), values
     if w is not None:
         weights = _fit_operand("w", w, (1,))

@@ -76,7 +76,7 @@ _SIZE_ADVICE = (
 )
 _CONVERT_ADVICE = "return the array, and convert it outside the traced function"
 _ARRAY_ADVICE = "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
-_FRACTION_ADVICE = "an integer is needed here: of a size, write n // 2 for n / 2 and for n * 0.5"
+_FRACTION_ADVICE = "an int is needed here: of a size, write n // 2 for n / 2 and for n * 0.5; or pass a static int"
 
 
 class Array(MemoryAttributes, Traced):

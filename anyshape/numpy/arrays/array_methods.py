@@ -142,7 +142,7 @@ def method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return NAMESPACE[name](self, *args, **kwargs)
 
-    method.__name__ = name
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return `anyshape.numpy.{name}` of this array; the arguments follow it."
     return method
 
@@ -154,7 +154,7 @@ def further_method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return further.FUNCTIONS[getattr(np, name)](self, *args, **kwargs)
 
-    method.__name__ = name
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return `anyshape.numpy.{name}` of this array; the arguments follow it."
     return method
 

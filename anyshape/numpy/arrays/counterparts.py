@@ -16,6 +16,8 @@ from anyshape.support.packages import concrete_views, further
 
 COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the traced function"
 
+_VECTORIZE_ADVICE = "call the function itself, or write anyshape.numpy.vectorize(f)(x)"
+
 
 def ufunc_counterpart(ufunc: np.ufunc, method: str) -> Callable[..., Any]:
     """Return the function that stands for a ufunc on traced arrays, or for one of its methods."""
@@ -26,7 +28,10 @@ def ufunc_counterpart(ufunc: np.ufunc, method: str) -> Callable[..., Any]:
         function = METHODS.get(key) or further.METHODS.get(key)
     if function is None:
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())
+        is_made = ufunc.__name__.endswith(" (vectorized)")  # by np.frompyfunc, of a function of Python
+        advice, where = _VECTORIZE_ADVICE if is_made else COMPOSE_ADVICE, user_line()
+        name = getattr(where, "expression", "") or name if is_made else name
+        raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", advice, where)
     return function
 
 

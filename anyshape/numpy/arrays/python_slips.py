@@ -13,6 +13,7 @@ import cmath
 import math
 import re
 import statistics
+import sys
 import types
 from collections.abc import Iterator, Mapping
 from types import FrameType
@@ -25,7 +26,7 @@ from anyshape.errors import ConcretizationError
 from anyshape.errors.source_text import expression_at
 from anyshape.graph.ir.builder import active
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.prover.user_stack import is_user_frame, user_frame
+from anyshape.graph.prover.user_stack import calling_frames, is_of_other_package, is_user_frame
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.support.true_types import has_type
 
@@ -65,6 +66,11 @@ _STATISTICS = {
     "pstdev": "np.std(x)", "variance": "np.var(x, ddof=1)", "pvariance": "np.var(x)", "quantiles": "np.quantile(x, q)",
     "geometric_mean": "np.exp(np.mean(np.log(x)))", "harmonic_mean": "1 / np.mean(1 / x)",
 }  # fmt: skip
+_BUILTINS = {
+    "max": "np.max(x), or np.maximum(x, y) of two", "min": "np.min(x), or np.minimum(x, y) of two",
+    "sorted": "np.sort(x)", "any": "np.any(x)", "all": "np.all(x)", "pow": "x ** y",
+    "slice": "np.take or anyshape.numpy, whose indices may be traced",
+}  # fmt: skip
 # by the name of a module, or of a function in it: the advice
 _ADVICE = {
     **dict.fromkeys(("struct", "_struct", "json", "pickle", "_pickle", "ctypes", "_ctypes", "array"), _OUTSIDE),
@@ -78,10 +84,15 @@ _NAMES_TRACED = re.compile(r"\b(ND)?Array\b")
 
 def advice(of_numpy: bool = True) -> str:
     """Return what to write instead of the call that the user's line makes, "" where that has no advice of its own."""
-    frame = user_frame()
+    frame, called = calling_frames(sys._getframe(1))
     if frame is None:
         return ""
-    function, name = _callee(expression_at(frame.f_code, frame.f_lasti), frame)
+    if called is not None and is_of_other_package(called):
+        return _CALLBACK
+    node = expression_at(frame.f_code, frame.f_lasti)
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return "write np.isin(x, values)"
+    function, name = _callee(node, frame)
     return _advice_for(function, name) if of_numpy or not _path(function)[0].startswith("numpy") else ""
 
 
@@ -201,15 +212,19 @@ def _instead_of_numpy(function: Any, name: str) -> str:
         return f"write x.astype(np.{name})"
     if has_type(function, np.vectorize):
         return _IMPORT.format(name="vectorize")
-    if _path(function)[0].startswith("numpy.polynomial"):
-        return _IMPORT.format(name="polynomial")
+    home = _path(function)[0].removeprefix("numpy.").partition(".")[0]
+    if home in ("polynomial", "random"):
+        return _IMPORT.format(name=home)
     is_ours = getattr(np, name, None) is function and getattr(anyshape.numpy, name, function) is not function
     return _IMPORT.format(name=name) if is_ours else _NO_COUNTERPART
 
 
 def _of_others(function: Any, package: str) -> str:
     """Return the advice for a function of another package, or a builtin: these know nothing of traced values."""
-    if package in ("", "builtins", "anyshape") or getattr(builtins, _path(function)[1], None) is function:
+    name = _path(function)[1]
+    if getattr(builtins, name, None) is function:
+        return f"write {_BUILTINS[name]}" if name in _BUILTINS else ""
+    if package in ("", "builtins", "anyshape"):
         return ""
     code = getattr(function, "__code__", None)
     return "" if code is not None and "site-packages" not in code.co_filename else _CALLBACK

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from anyshape.errors import DTypeError, MutationError
+from anyshape.errors import DTypeError, MutationError, messages
 from anyshape.graph.ir.builder import Builder, Reader, Traced, Writer, active, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.operands.concrete import become_traced, is_involved
@@ -284,9 +284,10 @@ def assigned(x: Any, value: Any, name: str) -> Any:
     """Return a value in the dtype of x and broadcast to its shape, for a write of all of x by `same_kind` casting."""
     if not np.can_cast(value.dtype, x.dtype, "same_kind"):
         why = f"cannot cast the result from {value.dtype} to {x.dtype} in place"
-        raise DTypeError(
-            name, why, f"convert the array before, x = x.astype({value.dtype}), or the result", user_line()
-        )
+        where = user_line()
+        target = messages.in_place(name, where)[1]
+        advice = f"convert the array before, {target} = {target}.astype(np.{value.dtype}), or the result"
+        raise DTypeError(name, why, advice, where)
     return in_shape_of(x, ew.convert(value, x.dtype), name)
 
 

@@ -280,7 +280,7 @@ def sizes(x: Any) -> tuple[Size, ...]:
 def axis_of(axis: Any, rank: int, function: str) -> int:
     """Return a possibly negative axis as one in 0..rank-1."""
     if not hasattr(type(axis), "__index__") or (type(axis) is np.ndarray and axis.ndim):
-        raise ArgumentError(function, f"axis {axis}", "is not an int", "name one axis")
+        raise ArgumentError(function, f"axis {axis!r}", "is not an int", "name an axis by its number, as in axis=0")
     index = static_int(axis, function, "the axis")
     if not -rank <= index < rank:
         raise AxisError(function, index, rank, user_line())
@@ -291,7 +291,10 @@ def axes_of(axis: Any, rank: int, function: str) -> tuple[int, ...]:
     """Return None (all axes), one axis or a tuple of axes, as sorted axes that are not negative."""
     if axis is None:
         return tuple(range(rank))
-    chosen = [axis_of(a, rank, function) for a in (axis if isinstance(axis, Sequence) else (axis,))]
+    chosen = [
+        axis_of(a, rank, function)
+        for a in (axis if isinstance(axis, Sequence) and not isinstance(axis, str) else (axis,))
+    ]
     if len(set(chosen)) != len(chosen):
         raise ArgumentError(function, f"axis {axis}", "names an axis twice", "name each axis once")
     return tuple(sorted(chosen))

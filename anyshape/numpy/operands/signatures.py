@@ -58,7 +58,10 @@ def publish(function: F, name: str, module: str, doc: str, signature: inspect.Si
     code = inspect.unwrap(function).__code__
     if "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         function = writes_out(function)
-    function.__name__ = function.__qualname__ = name
+    layer: Any = function
+    while layer is not None:  # a call with wrong arguments fails in the innermost one
+        layer.__name__ = layer.__qualname__ = name
+        layer = getattr(layer, "__wrapped__", None)
     function.__module__, function.__doc__ = module, doc.strip()
     return function if signature is None else signed_as(signature)(function)
 

@@ -71,6 +71,7 @@ def with_gradients(constraints: Any, unknowns: Unknowns) -> Any:
 
 def _with_gradient(constraint: dict[str, Any], unknowns: Unknowns) -> dict[str, Any]:
     further = as_tuple(constraint.get("args", ()))
+    _limits_of(constraint)
     f = objective("minimize", constraint["fun"], unknowns, further, is_scalar=False)
     slopes = {} if f.exact is None else {"jac": f.jacobian}
     return {**constraint, "fun": f, "args": (), **slopes}
@@ -126,16 +127,21 @@ def _parts(source: Any) -> tuple[Function, Any, Any]:
     """Return the function of a constraint, and its limits."""
     if isinstance(source, dict):
         further, function = as_tuple(source.get("args", ())), source["fun"]
-        kind = str(source.get("type")).lower()
-        if kind not in _LIMITS:
-            raise ArgumentError("minimize", f"a constraint of type {kind!r}", "is not known", "write 'eq' or 'ineq'")
-        return lambda x: function(x, *further), *_LIMITS[kind]
+        return lambda x: function(x, *further), *_limits_of(source)
     if hasattr(source, "A"):
         return lambda x: source.A @ packed(x), source.lb, source.ub
     if hasattr(source, "fun"):
         return source.fun, source.lb, source.ub
     kind = type(source).__name__
     raise ArgumentError("minimize", f"a constraint of type {kind}", "is not known", "pass SciPy's constraints or dicts")
+
+
+def _limits_of(constraint: dict[str, Any]) -> tuple[float, float]:
+    """Return the limits of a constraint as a dictionary, which its type says."""
+    kind = str(constraint.get("type")).lower()
+    if kind not in _LIMITS:
+        raise ArgumentError("minimize", f"a constraint of type {kind!r}", "is not known", "write 'eq' or 'ineq'")
+    return _LIMITS[kind]
 
 
 # -- conditions of a minimum -------------------------------------------------------------------------------------

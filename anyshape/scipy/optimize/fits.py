@@ -11,6 +11,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import choice_of
 from anyshape.scipy.operands.conversion import real_floats
@@ -42,6 +43,7 @@ LOSSES: dict[str, Function] = {
 }
 
 
+@short_traceback
 def least_squares(
     fun: Function,
     x0: Any,
@@ -105,6 +107,7 @@ def _limits(bounds: Any) -> Any:
     return bounds_of(bounds) if hasattr(bounds, "lb") else tuple(real_floats(x) for x in bounds)
 
 
+@short_traceback
 def curve_fit(
     f: Function,
     xdata: Any,
@@ -128,7 +131,7 @@ def curve_fit(
     """
     if active() is None:
         if jac is None:
-            jac = _curve_jacobian(f, xdata, p0)
+            jac = _curve_jacobian(f, xdata, np.size(ydata), p0)
         options = {"check_finite": check_finite, "bounds": bounds, "method": method, "jac": jac}
         further = {"full_output": full_output, "nan_policy": nan_policy, **kwargs}
         return scipy_optimize.curve_fit(f, xdata, ydata, p0, sigma, absolute_sigma, **options, **further)
@@ -171,11 +174,11 @@ def _parameter_count(f: Function) -> int:
     return len(names) - 1
 
 
-def _curve_jacobian(f: Function, xdata: Any, p0: Any) -> Any:
+def _curve_jacobian(f: Function, xdata: Any, count: int, p0: Any) -> Any:
     """Return the exact Jacobian of a curve by its parameters, None where it cannot be traced."""
     start = _start_of(f, p0)
     function = memoised(f, start.shape[0], _curve_of)
-    curve = objective("curve_fit", function, Unknowns("curve_fit", start), (xdata,), is_scalar=False)
+    curve = objective("curve_fit", function, Unknowns("curve_fit", start), (xdata,), is_scalar=False, count=count)
     if curve.exact is None:
         return None
     exact = curve.exact

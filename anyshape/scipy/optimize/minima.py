@@ -10,6 +10,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.at_run_time import solved
 from anyshape.scipy.optimize.constraints import (
@@ -21,7 +22,7 @@ from anyshape.scipy.optimize.constraints import (
     with_gradients,
     within,
 )
-from anyshape.scipy.optimize.objectives import Objective, objective
+from anyshape.scipy.optimize.objectives import Objective, objective, scalar
 from anyshape.scipy.optimize.unknowns import Unknowns, as_tuple, packed, unpacked
 from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_optimize
@@ -30,10 +31,15 @@ from anyshape.transforms.grad import grad
 
 Function = Callable[..., Any]
 _WITHOUT_GRADIENT = {"nelder-mead", "powell", "cobyla", "cobyqa"}
+_METHODS = (
+    "Nelder-Mead", "Powell", "CG", "BFGS", "Newton-CG", "L-BFGS-B", "TNC", "COBYLA", "COBYQA", "SLSQP", "trust-constr",
+    "dogleg", "trust-ncg", "trust-exact", "trust-krylov",
+)  # fmt: skip
 _BY_HESSIAN = {"dogleg", "trust-exact"}
 _BY_PRODUCT = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
 
 
+@short_traceback
 def minimize(
     fun: Function,
     x0: Any,
@@ -68,6 +74,7 @@ def minimize(
     0.676
     """
     check_callable("minimize", fun)
+    _check(method, bounds)
     further, unknowns = as_tuple(args), Unknowns("minimize", x0)
     rest = {"bounds": bounds, "tol": tol, "callback": callback, "options": options}
     if active() is not None:
@@ -83,6 +90,17 @@ def minimize(
     result = _minimised(f, method, with_gradients(constraints, unknowns), rest)
     result.x = unknowns.unpacked(result.x)
     return result
+
+
+def _check(method: Any, bounds: Any) -> None:
+    """Raise ArgumentError for a method that SciPy does not have, and for a tree of bounds."""
+    if isinstance(method, str) and method.lower() not in [m.lower() for m in _METHODS]:
+        is_loop = method.lower() in ("adam", "adamw", "sgd", "lbfgs")
+        advice = f"write the loop with anyshape.optimize.{method.lower()}" if is_loop else f"give {', '.join(_METHODS)}"
+        raise ArgumentError("minimize", "method", f"is {method!r}", advice)
+    if isinstance(bounds, dict):
+        advice = "give scipy.optimize.Bounds, or a pair for each element of x0 in their order"
+        raise ArgumentError("minimize", "bounds", "is a dict", advice)
 
 
 def _minimised(f: Objective, method: Any, constraints: Any, rest: dict[str, Any]) -> Any:
@@ -113,15 +131,13 @@ def _traced(fun: Function, unknowns: Unknowns, method: Any, constraints: Any, re
         result = _minimised(f, method, [constraint for constraint, _ in pairs], own)
         return (result, *([_multipliers(f, result.x, [g for _, g in pairs], settings)] if rows else []))
 
-    def scalar(x: Any) -> Any:
-        return real_floats(fun(x)).reshape(())
-
+    value = lambda x: scalar(fun(x), "minimize")
     conditions = lambda f: stationary(grad(f), limits)
     further = [xp.concatenate([xp.zeros_like(row.low) for row in rows])] if rows else []
     if rows:
         conditions = lambda f: _stationary_for(f, limits, rows)
     x, counts, f = solved(
-        "minimize", scalar, unknowns, run, conditions, is_scalar=True, settings=settings, further=further
+        "minimize", value, unknowns, run, conditions, is_scalar=True, settings=settings, further=further
     )
     return Result(x=x, fun=f(x), jac=packed(grad(f)(x)), **counts)
 
@@ -160,6 +176,7 @@ def stationary(gradient: Function, limits: tuple[Any, Any] | None) -> Function:
     return condition
 
 
+@short_traceback
 def minimize_scalar(
     fun: Function,
     bracket: Any = None,

@@ -10,6 +10,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.graph.ir.builder import active
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.at_run_time import solved
 from anyshape.scipy.optimize.objectives import Objective, objective
@@ -29,6 +30,7 @@ Function = Callable[..., Any]
 _BY_JACOBIAN = ("hybr", "lm")
 
 
+@short_traceback
 def root(
     fun: Function,
     x0: Any,
@@ -67,7 +69,7 @@ def root(
         return (scipy_optimize.root(f, f.unknowns.vector(), (), method, jacobian, tol, callback, options),)
 
     if active() is None:
-        (result,) = run(objective("root", fun, unknowns, further, is_scalar=False))
+        (result,) = run(objective("root", fun, unknowns, further, is_scalar=False, count=unknowns.vector().size))
         result.x = unknowns.unpacked(result.x)
         return result
     equations = lambda f: lambda x: unpacked(packed(f(x)), x)

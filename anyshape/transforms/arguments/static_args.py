@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from anyshape.errors import ArgumentError
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
@@ -82,6 +84,8 @@ class StaticArguments:
                 path = position if isinstance(position, str) else named(f"args[{position}]", self.parameters)
                 problem = f"is static and of type {type(value).__name__}, which cannot be hashed"
                 advice = "pass something with __hash__ and __eq__, such as a tuple"
+                if isinstance(value, np.ndarray):
+                    advice = "leave it out of the static arguments: arrays are arguments of the program"
                 raise ArgumentError(self.function, path, problem, advice) from None
         return key
 

@@ -187,9 +187,10 @@ class _Conditional:
 
     def run(self, choice: _Choice) -> Any:
         """Return the result of the function that is chosen."""
-        for label, function in zip(self.labels, self.functions, strict=True):
+        named = list(zip(self.labels, self.functions, strict=True))
+        for label, function in named[self.named_first :] + named[: self.named_first]:
             if not callable(function):
-                check_callable(f"{self.name}: {label}", function)
+                check_callable(f"{self.name}: {label}", function, "pass a function, such as lambda: x")
         leaves, tree = flatten(tuple(self.operands))
         self._check_operands(leaves)
         if active() is None:

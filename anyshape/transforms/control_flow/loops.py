@@ -348,7 +348,9 @@ class _Rows:
         for x, path in zip(self.stacks, paths, strict=True):
             if not x.meta.rank:
                 problem = "is a scalar, without an axis to scan along"
-                raise ArgumentError(name, path.replace("args[0]", "xs"), problem, "give each x a first axis")
+                raise ArgumentError(
+                    name, path.replace("args[0]", "xs"), problem, "give each x a first axis, or pass length=n"
+                )
         if not self.stacks and length is None:
             raise ArgumentError(name, "length", "is None, and there are no xs", "pass xs or the number of trips")
         self.length = new_size(length, name) if length is not None else self.stacks[0].meta.extents[0].size

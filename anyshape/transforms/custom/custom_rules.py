@@ -413,7 +413,7 @@ class _Pullback(CustomRule):
         for (path, ct), is_active in zip(values, self.active, strict=True):
             if is_active:
                 meta = next(types_of)
-                pulled.append(None if ct is None else giver.value(ct, meta, f"a cotangent for {path}", "that is"))
+                pulled.append(None if ct is None else giver.value(ct, meta, f"a cotangent for {path}", f"{path} is"))
         return pulled
 
     def _paths(self, names: Sequence[str]) -> list[str]:
