@@ -16,8 +16,7 @@ import numpy as np
 from anyshape.errors import InconclusiveDimensionError, LeakedTracerError
 from anyshape.graph.ir.constants import Constants
 from anyshape.graph.ir.draw_order import ORDER, DrawOrder, is_generator
-from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, find_op, params_tuple
-from anyshape.graph.ir.handle import Handle
+from anyshape.graph.ir.graph import DimSource, Graph, Handle, Node, Op, Value, find_op, params_tuple
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import RepeatedLines, user_line

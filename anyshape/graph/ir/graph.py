@@ -320,3 +320,9 @@ def draws(node: HasParams) -> bool:
 def params_tuple(params: Mapping[str, Any]) -> Params:
     """Return params as a node holds them: sorted by name."""
     return tuple(sorted(params.items()))
+
+
+class Handle:
+    """Memory layout of handles, by which an array that a trace made may become a traced one while others hold it."""
+
+    __slots__ = ("__weakref__", "builder", "exact", "memory", "owner", "value", "views", "weak")

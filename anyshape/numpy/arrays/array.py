@@ -31,8 +31,7 @@ from anyshape.graph.ir.builder import (
     unhidden,
     user_line,
 )
-from anyshape.graph.ir.graph import Value
-from anyshape.graph.ir.handle import Handle
+from anyshape.graph.ir.graph import Handle, Value
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.array_methods import (

@@ -17,7 +17,7 @@ import numpy as np
 
 from anyshape.errors import MutationError
 from anyshape.graph.ir.builder import CHANGING, Builder, Traced, active, active_builders, user_line
-from anyshape.graph.ir.handle import Handle
+from anyshape.graph.ir.graph import Handle
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import NUMERIC, as_traced
