@@ -33,6 +33,7 @@ from anyshape.ops.core.flop_counts import (
     elements,
 )
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import notebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,15 @@ class ProgramCost:
 
     def _refuse(self, problem: str, advice: str) -> NoReturn:
         raise ArgumentError(f"cost of {self.graph.name or 'program'}", "sizes", problem, advice)
+
+    def __repr__(self) -> str:
+        text: str = notebook.first_lines(str(self), "print it, or take its nodes")
+        return text
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks, in the order of the program."""
+        html: str = notebook.cost_html(self)
+        return html
 
     def __str__(self) -> str:
         rows = [f"  {node.op}: {cost}" for node, cost in zip(self.graph.nodes, self.nodes, strict=True)]

@@ -1,4 +1,4 @@
-"""Output of notebooks: whole pages in a frame, explanations as trees to unfold, and the first lines of long texts."""
+"""Output of notebooks: pages in a frame, trees of explanations, tables of costs, and first lines of long texts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from anyshape.inspect.explain.model import Fact, ProgramTable, report
 
 _PAGE = Path(__file__).resolve().parent / "page"
+_COSTS = ("flops", "bytes read", "bytes written")
 _SHOWN = 12  # lines of a text that an interpreter shows by itself
 _FRAME = '<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 1px solid #8884"></iframe>'
 _LIST = "margin: 0 0 0 1.5em; padding: 0; list-style: none; font-family: monospace"
@@ -48,6 +49,32 @@ def explanation_html(explanation: Any) -> str:
     if table.evicted:
         parts += _unfolded("evicted programs", [Fact(text) for text in table.evicted], is_open=False)
     return "\n".join(parts)
+
+
+def cost_html(cost: Any) -> str:
+    """Return the cost of a program as a table: the total, then the nodes, which unfold."""
+    name, most = cost.graph.name or "program", f"<code>{escape(str(cost.peak_bytes))}</code>"
+    nodes = [
+        (str(node.op), str(node.where or ""), one.parts())
+        for node, one in zip(cost.graph.nodes, cost.nodes, strict=True)
+    ]
+    return (
+        f"<div><b>{escape(name)}</b></div>{_cost_table([('in total', '', cost.total.parts())])}"
+        f"<details><summary>bytes at most at once</summary>{most}</details>"
+        f"<details><summary>{len(nodes)} nodes</summary>{_cost_table(nodes)}</details>"
+    )
+
+
+def _cost_table(rows: Sequence[tuple[str, str, Sequence[Any]]]) -> str:
+    """Return a table of costs, each with a title and a line."""
+    head = "".join([f'<th style="text-align: left">{word}</th>' for word in ("", *_COSTS, "line")])
+    body = "".join([_cost_row(title, line, parts) for title, line, parts in rows])
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cost_row(title: str, line: str, parts: Sequence[Any]) -> str:
+    cells = [f'<td style="text-align: left"><code>{escape(str(text))}</code></td>' for text in (title, *parts, line)]
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _program(program: ProgramTable, *, is_open: bool) -> Iterator[str]:

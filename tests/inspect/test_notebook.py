@@ -100,3 +100,26 @@ def test_an_explanation_is_a_page_that_loads_nothing(tmp_path):
     page = f.explain().html()
     assert page.startswith("<!doctype html>") and "default-src 'none'" in page and "<script" not in page
     assert "program 2: branch" in page and "x.shape[0] &gt; 3" in page and "test_notebook.py" in page
+
+
+def test_costs_are_a_table():
+    program = trace(lambda x: np.tanh(x) + np.sum(x[1:]))(ShapeDtypeStruct("n"))
+    shown = program.cost()._repr_html_()
+    parser = Balanced()
+    parser.feed(shown)
+    assert not parser.open
+    text = html.unescape(re.sub(r"<[^>]*>", " ", shown))
+    rows = [str(part) for one in (program.cost().total, *program.cost().nodes) for part in one.parts()]
+    assert all(row in text for row in rows) and "test_notebook.py:" in text
+    assert shown.count("<tr>") == 3 + len(program.graph.nodes)
+
+
+def test_long_costs_show_their_first_lines():
+    def chain(x):
+        for _ in range(20):
+            x = np.sin(x)
+        return x
+
+    cost = trace(chain)(ShapeDtypeStruct("n")).cost()
+    assert repr(cost).splitlines()[-1] == "... 9 more lines: print it, or take its nodes"
+    assert repr(cost).splitlines()[:12] == str(cost).splitlines()[:12]

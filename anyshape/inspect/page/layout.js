@@ -76,7 +76,8 @@ function place(number, open) {
       if (item.box === undefined) (bends[item.link] ??= [])[item.bend] = [item.at - left, row.y, row.y + row.tall];
       else {
         const shape = shapes[item.box];
-        boxes.push({box: item.box, x: item.at - left - shape.width / 2, y: row.y + (row.tall - shape.height) / 2, ...shape});
+        const room = shape.inside.length ? shape.height : row.height;  // beside unfolded boxes the others stand at the top
+        boxes.push({box: item.box, x: item.at - left - shape.width / 2, y: row.y + (room - shape.height) / 2, ...shape});
       }
     }
   }

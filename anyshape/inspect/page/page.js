@@ -5,7 +5,7 @@ const detail = document.getElementById("detail"), hint = [...detail.childNodes];
 const SVG = "http://www.w3.org/2000/svg";
 const CHARACTERS = {title: 34, name: 14, extent: 18, params: 30, mark: 9}, LINE = 16, PAD = 15;
 const BY_TYPE = ["dtype", "shape", "size", "sizes"];  // params that the type of the result shows
-const AT_FIRST = 60;  // boxes that are shown at first
+const AT_FIRST = Math.min(60, Math.round(innerWidth * innerHeight / 18000));  // boxes that are shown at first
 const MOST_SHOWN = 2000;  // boxes that are unfolded at once
 const open = new Set();
 let whole, shown = new Map(), edges = [], touching = new Map();

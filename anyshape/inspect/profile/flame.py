@@ -13,13 +13,13 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from anyshape.errors.source_text import file_label
 from anyshape.inspect.draw.picture import line_of
 from anyshape.inspect.profile.model import COLUMNS, NUMBERS, line, notes, percent, seconds, summary, title
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import html
 
 _PAGE = Path(__file__).resolve().parents[1] / "page"
-_LEVEL = 23  # pixels from one level of bars to the next
 _LEAST = 5e-5  # share of the width below which a bar is not drawn; the table has its row
 
 
@@ -42,14 +42,16 @@ def to_page(profile: Any) -> str:
     """Return the page of a profile."""
     script, style = (_read(f"flame.{kind}") for kind in ("js", "css"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    whole = sum([row.seconds for row in profile.rows])
     return Template(_read("flame.html")).substitute(
         hash=f"sha256-{digest}",
         title=html.escape(profile.name),
         summary=html.escape(summary(profile)),
-        notes=html.escape("; ".join(notes(profile))),
+        sizes=html.escape(notes(profile)[0]),
+        notes=html.escape("; ".join(notes(profile)[1:])),
         style=_read("page.css").partition("* {")[0] + style,
-        order=_flame(in_order(profile), "order"),
-        lines=_flame(by_line(profile), "lines"),
+        order=_flame(in_order(profile), "order", whole),
+        lines=_flame(by_line(profile), "lines", whole),
         table=_table(profile),
         script=script,
     )
@@ -102,7 +104,7 @@ def _detail(row: Any) -> str:
 def _function(file: str, name: str, rows_by_line: dict[int, list[Any]]) -> Frame:
     below = [_line(rows) for _, rows in sorted(rows_by_line.items())]
     share = sum(frame.share for frame in below)
-    label = f"{name or 'module'} ({file.rpartition('/')[2]})"
+    label = f"{name or 'module'} ({file_label(file)})"
     return Frame(label, f"{name} in {file}: {percent(share)}", share, "function", below)
 
 
@@ -113,20 +115,22 @@ def _line(rows: Sequence[Any]) -> Frame:
     return Frame(label, f"{where}: {percent(share)}  {text}", share, "line", [_frame(row) for row in rows])
 
 
-def _flame(root: Frame, name: str) -> str:
-    bars = "".join(_bars(root, 0.0, 0))
-    return f'<div class="flame" id="{name}" style="height:{root.depth * _LEVEL}px">{bars}</div>'
+def _flame(root: Frame, name: str, whole: float) -> str:
+    bars = "".join(_bars(root, 0.0, 0, whole))
+    return f'<div class="flame" id="{name}" style="--depth:{root.depth}">{bars}</div>'
 
 
-def _bars(frame: Frame, left: float, level: int) -> Iterator[str]:
+def _bars(frame: Frame, left: float, level: int, whole: float) -> Iterator[str]:
+    """Yield a bar with its label and its time, and the bars below it."""
     if frame.share < _LEAST:
         return
-    box = f"left:{100 * left:.4f}%;width:{100 * frame.share:.4f}%;top:{level * _LEVEL}px"
+    box = f"left:{100 * left:.4f}%;width:{100 * frame.share:.4f}%;--level:{level}"
     data = f'data-left="{left:.6f}" data-width="{frame.share:.6f}" data-level="{level}"'
     tooltip = html.escape(frame.detail, quote=True)
-    yield f'<button class="bar {frame.kind}" style="{box}" {data} title="{tooltip}">{html.escape(frame.label)}</button>'
+    text = f'{html.escape(frame.label)} <span class="time">{seconds(frame.share * whole)}</span>'
+    yield f'<button class="bar {frame.kind}" style="{box}" {data} title="{tooltip}">{text}</button>'
     for inner in frame.below:
-        yield from _bars(inner, left, level + 1)
+        yield from _bars(inner, left, level + 1, whole)
         left += inner.share
 
 
