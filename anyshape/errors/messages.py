@@ -12,6 +12,7 @@ _NUMPY_NAMES = {
     "add_at": "add.at",
     "adjugate": "det",
     "betainc_derivative": "betainc",
+    "student_derivative": "stdtr",
     "broadcast_in_dim": "broadcast_to",
     "callback": "pure_callback",
     "cholesky_cotangent": "cholesky",

@@ -93,6 +93,9 @@ gammainc_derivative_op: Op = ew.define_pointwise(
 betainc_derivative_op: Op = ew.define_pointwise(
     "betainc_derivative", ew.same_type, (3, 3), family="special", order_a=kinds.order, order_b=kinds.order
 )
+student_derivative_op: Op = ew.define_pointwise(
+    "student_derivative", ew.same_type, (2, 2), family="special", order=kinds.order
+)
 betaincc_op: Op = _pointwise("betaincc", 3)
 betaincc: ew.Ternary = ew.ternary(betaincc_op, "Return 1 - betainc(x, y, z).")
 gammaincinv_op: Op = _pointwise("gammaincinv", 2)
@@ -294,6 +297,14 @@ def betainc_derivative(a: Any, b: Any, x: Any, order_a: int, order_b: int) -> An
         return betainc(a, b, x)
     operands = ew.broadcast_operands("betainc", a, b, x)
     return apply(betainc_derivative_op, *operands, order_a=order_a, order_b=order_b)
+
+
+def student_derivative(half: Any, u: Any, order: int) -> Any:
+    """Return the derivative, of this order, by `half` of sign(u) betainc(1 / 2, half, u**2 / (1 + u**2)).
+
+    It is a smooth function of u, and 2 stdtr(2 half, sqrt(2 half) u) - 1 for order 0.
+    """
+    return apply(student_derivative_op, *ew.broadcast_operands("stdtr", half, u), order=order)
 
 
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:

@@ -6,7 +6,7 @@ import scipy.special as sc
 from anyshape.numpy import special
 from anyshape.scipy import special as scipy_functions
 from tests.samples.elementwise import EDGES, POSITIVE, UP, F
-from tests.samples.sample import Sample
+from tests.samples.sample import Sample, draw
 
 
 def scipy(name):
@@ -22,6 +22,12 @@ def ours(name, *first):
 def pair(name, part):
     """Return one of the two results of a function of `anyshape.scipy.special`."""
     return lambda np, x: getattr(scipy_functions, name)(x)[part]
+
+
+def AT_ZERO(rng, shapes, dtype):
+    """Return positive numbers, then zeros."""
+    first, last = shapes
+    return [numpy.asarray(draw(rng, first, dtype, (0.5, 3))), numpy.zeros_like(draw(rng, last, dtype, (0, 1)))]
 
 
 def POLES(rng, shapes, dtype):
@@ -117,7 +123,8 @@ SAMPLES = [
         for n in ("betainc", "betaincc", "betaincinv", "betainccinv", "fdtr", "fdtrc")
     ],
     *[Sample(f"special.{n}", scipy(n), ("n, 3", "3", ""), (n,), domain=(0.3, 3)) for n in ("gdtr", "gdtrc")],
-    Sample("special.stdtr", scipy("stdtr"), ("n, 3", "3"), ("stdtr",), F, (0.3, 3)),
+    Sample("special.stdtr", scipy("stdtr"), ("n, 3", "3"), ("stdtr", "student_derivative"), F, (0.3, 3)),
+    Sample("special.stdtr at 0", lambda np, df, x: sc.stdtr(df, x), ("n, 1", "n, 1"), ("stdtr",), make=AT_ZERO),
     Sample("special.stdtrit", scipy("stdtrit"), ("n, 3", "3"), ("stdtrit",), F, (0.2, 0.9)),
     Sample("special.stdtr infinite", lambda np, x: sc.stdtr(numpy.inf, x), ("n, 3",), ("stdtr",)),
     Sample("special.rgamma at poles", scipy("rgamma"), ("n, 3",), ("rgamma",), make=POLES),

@@ -109,18 +109,22 @@ def stdtr_partials(df: Any, t: Any) -> Any:
 
 
 def _stdtr_by_df(df, t):
-    """Return the derivative by df of 1 - tail for positive t, with 2 tail = betainc(df / 2, 1 / 2, df / (df + t**2)).
-
-    Near 0 the tail is taken from the other end, where its argument is accurate.
-    """
+    """Return the derivative by df of 1/2 + sign(u) betainc(1 / 2, df / 2, u**2 / (1 + u**2)) / 2, u = t / sqrt(df)."""
     is_normal = ew.isinf(df)
-    nu, square = ew.select(is_normal, 1, df), ew.square(t)
-    is_near = ew.lt(square, nu)
-    half, to_square, to_nu = 0.5 * nu, square / (nu + square), nu / (nu + square)
-    near = sp.betainc_derivative(0.5, half, ew.select(is_near, to_square, 0.5), 0, 1)
-    far = sp.betainc_derivative(half, 0.5, ew.select(is_near, 0.5, to_nu), 1, 0)
-    by_parameter = 0.25 * ew.sign(t) * ew.select(is_near, near, -far)
+    nu = ew.select(is_normal, 1, df)
+    by_parameter = 0.25 * sp.student_derivative(0.5 * nu, t / ew.sqrt(nu), 1)
     return ew.select(is_normal, 0, by_parameter - t / (2 * nu) * _student_density(nu, t))
+
+
+def _student_derivative_by_u(half, u, out, *, order):
+    """Return the derivative, by the parameter, of 2 (1 + u**2)**(-half - 1 / 2) / beta(1 / 2, half)."""
+
+    def of_logarithm(k):
+        value = sp.polygamma(k - 1, half + 0.5) - sp.polygamma(k - 1, half)
+        return value - ew.log1p(ew.square(u)) if k == 1 else value
+
+    logarithm = -(half + 0.5) * ew.log1p(ew.square(u)) - sp.betaln(half, 0.5)
+    return 2 * ew.exp(logarithm) * bell_polynomial(order, of_logarithm)
 
 
 def _partial_of(partials, position, sign):
@@ -176,6 +180,11 @@ def _betainc_derivative_by_x(a, b, x, out, *, order_a, order_b):
     return beta_density(a, b, x) * bell_polynomial_of_two((order_a, order_b), of_logarithm)
 
 
+pointwise(
+    sp.student_derivative_op,
+    lambda half, u, out, *, order: sp.student_derivative(half, u, order + 1),
+    _student_derivative_by_u,
+)
 pointwise(
     sp.gammainc_derivative_op,
     lambda a, x, out, *, order: sp.gammainc_derivative(a, x, order + 1),

@@ -145,6 +145,18 @@ def _log_density_of_beta(a: Any, b: Any, x: Any, up_a: int = 0, up_b: int = 0) -
     return derivative
 
 
+def student_derivative(half: Any, u: Any, *, order: int) -> Any:
+    """Return the derivative by `half` of sign(u) betainc(1 / 2, half, u**2 / (1 + u**2)).
+
+    For large u it is taken from the other end, where the argument is accurate.
+    """
+    square = np.square(np.minimum(np.abs(u), 1e150))
+    is_near = square < 1
+    near = betainc_derivative(0.5, half, np.where(is_near, square, 1) / (1 + square), order_a=0, order_b=order)
+    far = betainc_derivative(half, 0.5, np.where(is_near, 0.5, 1 / (1 + square)), order_a=order, order_b=0)
+    return np.asarray(np.sign(u) * np.where(is_near, near, -far), np.result_type(u))
+
+
 def _derivative_of_beta_tail(orders: tuple[int, int], a: Any, b: Any, x: Any) -> Any:
     """Integrate over v = |log odds of t - log odds of x| from x to the nearer end, with points denser at x."""
     is_lower = np.log(x) - np.log1p(-x) < sc.psi(a) - sc.psi(b)

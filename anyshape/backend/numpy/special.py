@@ -8,7 +8,7 @@ import numpy as np
 import scipy.special as sc
 
 from anyshape.backend.numpy._complex_polygamma import complex_polygamma
-from anyshape.backend.numpy._parameter_derivatives import betainc_derivative, gammainc_derivative
+from anyshape.backend.numpy._parameter_derivatives import betainc_derivative, gammainc_derivative, student_derivative
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import special as sp
 from anyshape.ops.core.apply import kernel
@@ -167,6 +167,7 @@ kernel(sp.zeta_op, sc.zeta)
 kernel(sp.polygamma_op, _polygamma)
 kernel(sp.gammainc_derivative_op, gammainc_derivative)
 kernel(sp.betainc_derivative_op, betainc_derivative)
+kernel(sp.student_derivative_op, student_derivative)
 
 # -- Bessel functions of integer order, and sinc
 

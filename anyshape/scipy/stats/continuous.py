@@ -12,7 +12,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.scipy.stats.distribution import Form, Function, constant
+from anyshape.transforms.control import stop_gradient
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 LOG_ROOT_2PI = 0.5 * log(2 * pi)
@@ -46,43 +47,75 @@ UNIFORM = Form(
 )
 
 
-def _cauchy_tail(z: Any) -> Any:
-    """Return the probability above z, accurate where it is small."""
-    return xp.arctan2(1.0, z) / pi
+def by_half(x: Any, middle: float, below: Function, above: Function) -> Any:
+    """Return one function of x below a middle and another one from there on, each of points of its own half alone.
+
+    Derivatives at the middle are of the second function.
+    """
+    is_below = x < middle
+    return xp.where(is_below, below(xp.where(is_below, x, middle)), above(xp.where(is_below, middle, x)))
+
+
+def _symmetric(cdf: Function) -> dict[str, Function]:
+    """Return the functions of a distribution that is symmetric about 0, accurate in both tails."""
+
+    def logcdf(z: Any, *shapes: Any) -> Any:
+        return by_half(z, 0.0, lambda z: xp.log(cdf(z, *shapes)), lambda z: xp.log1p(-cdf(-z, *shapes)))
+
+    sf, logsf = (lambda z, *shapes, f=f: f(-z, *shapes) for f in (cdf, logcdf))
+    return {"cdf": cdf, "sf": sf, "logcdf": logcdf, "logsf": logsf}
+
+
+def _cauchy_cdf(z: Any) -> Any:
+    """Return the probability up to z, accurate where it is small."""
+    return xp.arctan2(1.0, -z) / pi
+
+
+def _cauchy_quantile(q: Any) -> Any:
+    """Return -1 / tan(pi q) by sines, whose derivatives do not cancel at the median."""
+    below = lambda q: xp.sin(pi * (0.5 - q)) / xp.sin(pi * q)
+    return by_half(q, 0.5, lambda q: -below(q), lambda q: below(1 - q))
 
 
 CAUCHY = Form(
     log_density=lambda z: -xp.log1p(xp.square(z)) - log(pi),
-    cdf=lambda z: _cauchy_tail(-z),
-    sf=_cauchy_tail,
-    ppf=lambda q: -1 / xp.tan(pi * q),
-    isf=lambda q: 1 / xp.tan(pi * q),
+    **_symmetric(_cauchy_cdf),
+    ppf=_cauchy_quantile,
+    isf=lambda q: -_cauchy_quantile(q),
     mean=constant(NAN),
     var=constant(NAN),
     entropy=constant(log(4 * pi)),
 )
 
+
+def _laplace_cdf(z: Any) -> Any:
+    return by_half(z, 0.0, lambda z: 0.5 * xp.exp(z), lambda z: 1 - 0.5 * xp.exp(-z))
+
+
+def _laplace_logcdf(z: Any) -> Any:
+    return by_half(z, 0.0, lambda z: z - log(2), lambda z: xp.log1p(-0.5 * xp.exp(-z)))
+
+
+def _laplace_quantile(q: Any) -> Any:
+    return by_half(q, 0.5, lambda q: xp.log(2 * q), lambda q: -xp.log(2 * (1 - q)))
+
+
 LAPLACE = Form(
     log_density=lambda z: -xp.abs(z) - log(2),
-    cdf=lambda z: 0.5 + 0.5 * xp.sign(z) * -xp.expm1(-xp.abs(z)),
-    logcdf=lambda z: xp.where(z < 0, z - log(2), xp.log1p(-0.5 * xp.exp(-xp.abs(z)))),
-    sf=lambda z: 0.5 - 0.5 * xp.sign(z) * -xp.expm1(-xp.abs(z)),
-    logsf=lambda z: xp.where(z > 0, -z - log(2), xp.log1p(-0.5 * xp.exp(-xp.abs(z)))),
-    ppf=lambda q: xp.where(q > 0.5, -xp.log(2 * xp.minimum(1 - q, 0.5)), xp.log(2 * xp.minimum(q, 0.5))),
-    isf=lambda q: xp.where(q > 0.5, xp.log(2 * xp.minimum(1 - q, 0.5)), -xp.log(2 * xp.minimum(q, 0.5))),
+    cdf=_laplace_cdf,
+    logcdf=_laplace_logcdf,
+    sf=lambda z: _laplace_cdf(-z),
+    logsf=lambda z: _laplace_logcdf(-z),
+    ppf=_laplace_quantile,
+    isf=lambda q: -_laplace_quantile(q),
     mean=constant(0.0),
     var=constant(2.0),
     entropy=constant(log(2) + 1),
 )
 
 
-def _logistic_log_density(z: Any) -> Any:
-    size = -xp.abs(z)
-    return size - 2 * xp.log1p(xp.exp(size))
-
-
 LOGISTIC = Form(
-    log_density=_logistic_log_density,
+    log_density=lambda z: sc.log_expit(z) + sc.log_expit(-z),
     cdf=sc.expit,
     sf=lambda z: sc.expit(-z),
     logcdf=sc.log_expit,
@@ -94,10 +127,14 @@ LOGISTIC = Form(
     entropy=constant(2.0),
 )
 
+
+def _hypsecant_cdf(z: Any) -> Any:
+    return 2 / pi * xp.arctan(xp.exp(z))
+
+
 HYPSECANT = Form(
-    log_density=lambda z: log(2 / pi) - xp.abs(z) - xp.log1p(xp.exp(-2 * xp.abs(z))),
-    cdf=lambda z: 2 / pi * xp.arctan(xp.exp(z)),
-    sf=lambda z: 2 / pi * xp.arctan(xp.exp(-z)),
+    log_density=lambda z: log(2 / pi) + 0.5 * (sc.log_expit(2 * z) + sc.log_expit(-2 * z)),
+    **_symmetric(lambda z: 2 / pi * xp.arctan(xp.exp(z))),
     ppf=lambda q: xp.log(xp.tan(0.5 * pi * q)),
     isf=lambda q: -xp.log(xp.tan(0.5 * pi * q)),
     mean=constant(0.0),
@@ -154,8 +191,7 @@ def _student_entropy(df: Any) -> Any:
 T = Form(
     shapes="df",
     log_density=_student_log_density,
-    cdf=lambda z, df: sc.stdtr(df, z),
-    sf=lambda z, df: sc.stdtr(df, -z),
+    **_symmetric(lambda z, df: sc.stdtr(df, z)),
     ppf=lambda q, df: sc.stdtrit(df, q),
     isf=lambda q, df: -sc.stdtrit(df, q),
     mean=lambda df: xp.where(df > 1, 0.0, INF),
@@ -164,22 +200,58 @@ T = Form(
 )
 
 
-def _gennorm_tail(z: Any, beta: Any) -> Any:
-    """Return half the probability of values farther from 0 than z."""
-    return 0.5 * sc.gammaincc(1 / beta, xp.abs(z) ** beta)
+GENNORM_NEAR = 1e-2  # values of abs(z)**beta at which the series serves: 8 terms of it are exact there
+
+
+def _gennorm_power(z: Any, beta: Any) -> Any:
+    """Return abs(z)**beta. At 0 it is constant for exponents below 2, which have no second derivative there.
+
+    So the first two derivatives of the distribution function and of the quantile are right at the median.
+    """
+    is_cusp = (z == 0) & (beta < 2)
+    fixed = xp.where(z == 0, stop_gradient(beta), beta)  # the power of 0 is 0 for all of them
+    return xp.where(is_cusp, 0.0, xp.abs(xp.where(is_cusp, 1.0, z)) ** fixed)
+
+
+def _gennorm_series(power: Any, beta: Any) -> Any:
+    """Return gamma(1 + 1 / beta) (2 cdf(z) - 1) / z by the series DLMF 8.7.1 in abs(z)**beta."""
+    total = 0.0 * power
+    for k in reversed(range(8)):
+        total = 1 / (1 + k * beta) - power / (k + 1) * total
+    return total
+
+
+def _gennorm_excess(z: Any, beta: Any) -> Any:
+    """Return cdf(z) - 1/2, which is a smooth function of beta at 0."""
+    power = _gennorm_power(z, beta)
+    is_near = power < GENNORM_NEAR
+    near = z * _gennorm_series(xp.where(is_near, power, 0.0), beta) * xp.exp(-sc.gammaln(1 + 1 / beta))
+    return 0.5 * xp.where(is_near, near, xp.sign(z) * sc.gammainc(1 / beta, xp.where(is_near, 1.0, power)))
+
+
+def _gennorm_cdf(z: Any, beta: Any) -> Any:
+    """Return the probability up to z, accurate where it is small."""
+    is_far = z < -1
+    far = 0.5 * sc.gammaincc(1 / beta, xp.where(is_far, -z, 1.0) ** beta)
+    return xp.where(is_far, far, 0.5 + _gennorm_excess(xp.where(is_far, 0.0, z), beta))
 
 
 def _gennorm_quantile(q: Any, beta: Any) -> Any:
-    """Return the quantile, from the tail that the probability belongs to."""
-    tail = xp.minimum(q, 1 - q)
-    return xp.sign(q - 0.5) * sc.gammainccinv(1 / beta, 2 * tail) ** (1 / beta)
+    """Return the quantile: near the median by Newton's method, elsewhere from the smaller tail."""
+    target = 2 * (q - 0.5) * xp.exp(sc.gammaln(1 + 1 / beta))
+    is_near = _gennorm_power(target, beta) < GENNORM_NEAR
+    near = target = xp.where(is_near, target, 0.0)
+    for _ in range(3):
+        power = _gennorm_power(near, beta)
+        near = near - (near * _gennorm_series(power, beta) - target) * xp.exp(power)
+    tail = xp.where(is_near, 0.1, xp.minimum(q, 1 - q))
+    return xp.where(is_near, near, xp.sign(q - 0.5) * sc.gammainccinv(1 / beta, 2 * tail) ** (1 / beta))
 
 
 GENNORM = Form(
     shapes="beta",
     log_density=lambda z, beta: xp.log(0.5 * beta) - sc.gammaln(1 / beta) - xp.abs(z) ** beta,
-    cdf=lambda z, beta: xp.where(z > 0, 1 - _gennorm_tail(z, beta), _gennorm_tail(z, beta)),
-    sf=lambda z, beta: xp.where(z > 0, _gennorm_tail(z, beta), 1 - _gennorm_tail(z, beta)),
+    **_symmetric(_gennorm_cdf),
     ppf=_gennorm_quantile,
     isf=lambda q, beta: -_gennorm_quantile(q, beta),
     mean=constant(0.0),
@@ -344,6 +416,9 @@ WRAPCAUCHY = Form(
     valid=lambda c: (c > 0) & (c < 1),
     safe=0.5,
     log_density=lambda z, c: xp.log1p(-xp.square(c)) - log(2 * pi) - xp.log(1 + xp.square(c) - 2 * c * xp.cos(z)),
+    cdf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (1 - c) * xp.cos(0.5 * z)) / pi,
+    sf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (c - 1) * xp.cos(0.5 * z)) / pi,
+    ppf=lambda q, c: 2 * xp.arctan2((1 - c) * xp.sin(pi * q), (1 + c) * xp.cos(pi * q)),
     entropy=lambda c: log(2 * pi) + xp.log1p(-xp.square(c)),
 )
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
-from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
+from anyshape.scipy.stats.distribution import Form, Function, constant
 
 INF = np.inf
 
@@ -22,9 +22,42 @@ def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
     return 0.0, INF
 
 
-def _two_sided(z: Any, tail: Any) -> Any:
-    """Return the distribution function of a symmetric family by the share beyond both z and -z."""
-    return xp.where(z < 0, 0.5 * tail, 1 - 0.5 * tail)
+def _two_sided(tail: Function, quantile: Function) -> dict[str, Function]:
+    """Return the functions of a symmetric family by the share beyond both z and -z, and by its inverse."""
+
+    def cdf(z: Any, *shapes: Any) -> Any:
+        return by_half(z, 0.0, lambda z: 0.5 * tail(-z, *shapes), lambda z: 1 - 0.5 * tail(z, *shapes))
+
+    def ppf(q: Any, *shapes: Any) -> Any:
+        return by_half(q, 0.5, lambda q: -quantile(2 * q, *shapes), lambda q: quantile(2 * (1 - q), *shapes))
+
+    return {
+        "cdf": cdf, "sf": lambda z, *shapes: cdf(-z, *shapes), "ppf": ppf, "isf": lambda q, *shapes: -ppf(q, *shapes)
+    }  # fmt: skip
+
+
+def _semicircular_quantile(q: Any) -> Any:
+    return 2 * sc.betaincinv(1.5, 1.5, q) - 1
+
+
+def _fatiguelife_quantile(t: Any) -> Any:
+    """Return z with sqrt(z) - 1 / sqrt(z) = t, without cancellation."""
+    longer = 0.5 * (xp.abs(t) + xp.sqrt(xp.square(t) + 4))
+    return xp.square(xp.where(t < 0, 1 / longer, longer))
+
+
+def _foldcauchy_quantile(q: Any, c: Any, side: float) -> Any:
+    """Return the positive z with tan(pi q) (1 + c**2 - z**2) = 2 z, or z of 1 - q for the other side."""
+    sine = by_half(q, 0.5, lambda q: xp.sin(pi * q), lambda q: xp.sin(pi * (1 - q)))
+    cosine = side * xp.cos(pi * q)
+    product = (1 + xp.square(c)) * xp.square(sine)
+    root = xp.sqrt(xp.square(cosine) + product)
+    is_low = cosine > 0
+    return xp.where(is_low, product / (xp.where(is_low, cosine, 1.0) + root), root - cosine) / sine
+
+
+def _loglaplace_quantile(q: Any, c: Any) -> Any:
+    return by_half(q, 0.5, lambda q: (2 * q) ** (1 / c), lambda q: (2 * (1 - q)) ** (-1 / c))
 
 
 def _power_minus_1(q: Any, exponent: Any) -> Any:
@@ -60,6 +93,8 @@ SEMICIRCULAR = Form(
     support=lambda: (-1.0, 1.0),
     log_density=lambda z: log(2 / pi) + 0.5 * xp.log1p(-z * z),
     cdf=lambda z: 0.5 + (z * xp.sqrt(1 - z * z) + xp.arcsin(z)) / pi,
+    ppf=_semicircular_quantile,
+    isf=lambda q: -_semicircular_quantile(q),
     mean=constant(0.0),
     var=constant(0.25),
 )
@@ -80,6 +115,8 @@ BETAPRIME = Form(
     log_density=lambda z, a, b: sc.xlogy(a - 1, z) - (a + b) * xp.log1p(z) - sc.betaln(a, b),
     cdf=lambda z, a, b: sc.betainc(a, b, z / (1 + z)),
     sf=lambda z, a, b: sc.betainc(b, a, 1 / (1 + z)),
+    ppf=lambda q, a, b: sc.betaincinv(a, b, q) / sc.betainccinv(b, a, q),
+    isf=lambda q, a, b: sc.betainccinv(a, b, q) / sc.betaincinv(b, a, q),
 )
 BRADFORD = Form(
     shapes="c",
@@ -101,16 +138,14 @@ BURR = Form(
 DGAMMA = Form(
     shapes="a",
     log_density=lambda z, a: sc.xlogy(a - 1, xp.abs(z)) - xp.abs(z) - sc.gammaln(a) - log(2),
-    cdf=lambda z, a: _two_sided(z, sc.gammaincc(a, xp.abs(z))),
-    sf=lambda z, a: _two_sided(-z, sc.gammaincc(a, xp.abs(z))),
+    **_two_sided(lambda z, a: sc.gammaincc(a, z), lambda q, a: sc.gammainccinv(a, q)),
     mean=constant(0.0),
     var=lambda a: a * (a + 1),
 )
 DWEIBULL = Form(
     shapes="c",
     log_density=lambda z, c: xp.log(0.5 * c) + sc.xlogy(c - 1, xp.abs(z)) - xp.abs(z) ** c,
-    cdf=lambda z, c: _two_sided(z, xp.exp(-(xp.abs(z) ** c))),
-    sf=lambda z, c: _two_sided(-z, xp.exp(-(xp.abs(z) ** c))),
+    **_two_sided(lambda z, c: xp.exp(-(z**c)), lambda q, c: (-xp.log(q)) ** (1 / c)),
     mean=constant(0.0),
     var=lambda c: sc.gamma(1 + 2 / c),
 )
@@ -142,6 +177,8 @@ FATIGUELIFE = Form(
     ),
     cdf=lambda z, c: sc.ndtr((xp.sqrt(z) - 1 / xp.sqrt(z)) / c),
     sf=lambda z, c: sc.ndtr((1 / xp.sqrt(z) - xp.sqrt(z)) / c),
+    ppf=lambda q, c: _fatiguelife_quantile(c * sc.ndtri(q)),
+    isf=lambda q, c: _fatiguelife_quantile(-c * sc.ndtri(q)),
     mean=lambda c: c**2 / 2 + 1,
     var=lambda c: c**2 * (5 * c**2 / 4 + 1),
 )
@@ -151,6 +188,8 @@ FOLDCAUCHY = Form(
     log_density=lambda z, c: xp.log(1 / (1 + xp.square(z - c)) + 1 / (1 + xp.square(z + c))) - log(pi),
     cdf=lambda z, c: (xp.arctan(z - c) + xp.arctan(z + c)) / pi,
     sf=lambda z, c: (xp.arctan2(1.0, z - c) + xp.arctan2(1.0, z + c)) / pi,
+    ppf=lambda q, c: _foldcauchy_quantile(q, c, 1.0),
+    isf=lambda q, c: _foldcauchy_quantile(q, c, -1.0),
 )
 FOLDNORM = Form(
     shapes="c",
@@ -204,6 +243,8 @@ LOGLAPLACE = Form(
     open_ends=True,
     cdf=lambda z, c: xp.where(z < 1, 0.5 * z**c, 1 - 0.5 * z**-c),
     sf=lambda z, c: xp.where(z < 1, 1 - 0.5 * z**c, 0.5 * z**-c),
+    ppf=_loglaplace_quantile,
+    isf=lambda q, c: 1 / _loglaplace_quantile(q, c),
 )
 POWERNORM = Form(
     shapes="c",

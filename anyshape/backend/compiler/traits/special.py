@@ -16,7 +16,7 @@ declare(SPECIAL, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_
 declare(SPECIAL, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op)
 declare(SPECIAL, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op, sp.betaln_op, sp.zeta_op)
 declare(SPECIAL, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op)
-declare(QUADRATURE, sp.gammainc_derivative_op, sp.betainc_derivative_op)
+declare(QUADRATURE, sp.gammainc_derivative_op, sp.betainc_derivative_op, sp.student_derivative_op)
 declare(SPECIAL, sp.betaincc_op, sp.stdtr_op, sp.stdtrit_op)
 declare(SPECIAL, sp.gammaincinv_op, sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op)
 declare(SPECIAL, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.exprel_op, sp.spence_op, sp.expn_op)
