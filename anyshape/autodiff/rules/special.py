@@ -222,6 +222,16 @@ def _rgamma_derivative(x, out):
     return ew.select(is_left, turned * sp.gamma(1 - left), -sp.digamma(right) * out)
 
 
+def _by_divisor(v, out, numerator, *others):
+    """Return the derivative of gamma(numerator) / (gamma(v) gamma(others)) by v, where v may be a pole of gamma."""
+    is_pole = ew.logical_and(ew.le(v, ew.lift(0, v)), ew.eq(ew.floor(v), v))
+    pole = ew.select(is_pole, v, 0)
+    at_pole = _rgamma_derivative(pole, sp.rgamma(pole)) * sp.gamma(ew.select(is_pole, numerator, 1))
+    for other in others:
+        at_pole = at_pole * sp.rgamma(ew.select(is_pole, other, 1))
+    return ew.select(is_pole, at_pole, -sp.digamma(ew.select(is_pole, 1, v)) * out)
+
+
 def _expn_derivative(n, x, out):
     """Return minus the integral of the order before; that of order 0 is exp(-x) / x."""
     is_first = ew.eq(n, ew.lift(0, n))
@@ -232,13 +242,13 @@ def _expn_derivative(n, x, out):
 pointwise(sp.rgamma_op, _rgamma_derivative)
 pointwise(
     sp.poch_op,
-    lambda x, y, out: out * (sp.digamma(x + y) - sp.digamma(x)),
+    lambda x, y, out: out * sp.digamma(x + y) + _by_divisor(x, out, x + y),
     lambda x, y, out: out * sp.digamma(x + y),
 )
 pointwise(
     sp.binom_op,
-    lambda x, y, out: out * (sp.digamma(x + 1) - sp.digamma(x - y + 1)),
-    lambda x, y, out: out * (sp.digamma(x - y + 1) - sp.digamma(y + 1)),
+    lambda x, y, out: out * sp.digamma(x + 1) + _by_divisor(x - y + 1, out, x + 1, y + 1),
+    lambda x, y, out: _by_divisor(y + 1, out, x + 1, x - y + 1) - _by_divisor(x - y + 1, out, x + 1, y + 1),
 )
 pointwise(sp.exprel_op, lambda x, out: 0.5 * sp.hyp1f1(2.0, 3.0, x))
 pointwise(sp.spence_op, lambda x, out: -sp.hyp2f1(1.0, 1.0, 2.0, 1 - x))

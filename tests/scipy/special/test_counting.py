@@ -46,3 +46,17 @@ def test_what_is_not_here_is_scipys_own_or_refused_by_name():
     assert set(special.__dir__()) >= {"erf", "ellipk", "comb"}
     with pytest.raises(UnsupportedFunctionError, match="bernoulli"):
         jit(lambda x: special.bernoulli(x))(3.0)
+
+
+def test_binomials_and_rising_factorials_are_differentiated_at_poles_of_their_factors():
+    first = jit(lambda x: [grad(lambda x: special.binom(x, 2.0))(x), grad(lambda x: special.poch(x, 2.5))(x)])
+    second = jit(lambda x: [grad(lambda x, i=i: first(x)[i])(x) for i in range(2)])
+    for x in (0.0, 1.0, 3.5):
+        np.testing.assert_allclose(first(x)[0], x - 0.5, 1e-12, 1e-12)
+        np.testing.assert_allclose(second(x)[0], 1, 1e-12)
+    for x in (0.0, -1.0, -2.0):
+        np.testing.assert_allclose(first(x)[1], np.mean([first(x + h)[1] for h in (-1e-4, 1e-4)]), 1e-5)
+        np.testing.assert_allclose(second(x)[1], np.mean([second(x + h)[1] for h in (-1e-4, 1e-4)]), 1e-4)
+    by_lower = jit(grad(lambda y: special.binom(0.5, y)))
+    np.testing.assert_allclose(by_lower(1.5), -2 / 3, 1e-12)
+    np.testing.assert_allclose(by_lower(-1.0), np.mean([by_lower(-1 + h) for h in (-1e-4, 1e-4)]), 1e-5)
