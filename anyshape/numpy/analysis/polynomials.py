@@ -14,7 +14,7 @@ from anyshape.numpy import creation, dynamic, joining, matrices, movement, reduc
 from anyshape.numpy.analysis import signals
 from anyshape.numpy.contraction import matmul, outer
 from anyshape.numpy.elementwise import isclose, logical_not, not_equal
-from anyshape.numpy.linalg import decompositions, least_squares, solving
+from anyshape.numpy.linalg import decompositions, solving
 from anyshape.numpy.operands.promotion import as_traced, is_traced, new_size, sizes, static_int
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -245,7 +245,7 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
     if rcond is None:
         rcond = ew.convert(cr.size_value(count), np.float64) * float(np.finfo(points.dtype).eps)
     scale = ew.sqrt((left * left).sum(axis=0))
-    solution, residuals, rank, singular = least_squares.lstsq(left / scale, right, rcond)
+    solution, residuals, rank, singular = decompositions.lstsq(left / scale, right, rcond)
     coefficients = (solution.T / scale).T
     if full:
         return coefficients, residuals, rank, singular, rcond

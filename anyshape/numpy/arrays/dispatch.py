@@ -28,7 +28,7 @@ from anyshape.numpy import (
     statistics,
 )
 from anyshape.numpy.arrays import ufunc_methods
-from anyshape.numpy.linalg import chains, decompositions, least_squares, norms, solving, variants
+from anyshape.numpy.linalg import chains, decompositions, norms, solving, variants
 from anyshape.numpy.operands import array_queries
 
 _MODULES = (
@@ -51,7 +51,6 @@ _MODULES = (
     solving,
     decompositions,
     chains,
-    least_squares,
     sorting,
     interpolation,
     dynamic,

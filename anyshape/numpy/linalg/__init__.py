@@ -11,13 +11,13 @@ from anyshape.numpy.linalg.decompositions import (
     eigh,
     eigvals,
     eigvalsh,
+    lstsq,
     matrix_rank,
     pinv,
     qr,
     svd,
     svdvals,
 )
-from anyshape.numpy.linalg.least_squares import lstsq
 from anyshape.numpy.linalg.norms import cond, matrix_norm, norm, vector_norm
 from anyshape.numpy.linalg.solving import cholesky, det, inv, slogdet, solve, tensorinv, tensorsolve
 from anyshape.numpy.linalg.variants import cross, diagonal, matmul, outer, tensordot, trace, vecdot
