@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.runtime import short_rows
 from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import scipy_signal
@@ -29,9 +30,28 @@ def _bound(dtype, infinity, end):
 
 def _extreme(ufunc, identity):
     def run(x, *, axes, empty):
+        if _along_short_rows(x, axes):
+            return short_rows.rows(ufunc, x)
         return ufunc.reduce(x, axis=axes, initial=identity(x.dtype)) if empty else ufunc.reduce(x, axis=axes)
 
     return run
+
+
+def _added(ufunc):
+    """Reduce in the dtype of the operand."""
+
+    def run(x, *, axes):
+        if _along_short_rows(x, axes):
+            return short_rows.rows(ufunc, x)
+        if ufunc is np.add and short_rows.is_short(x) and short_rows.handles_before_last(x.ndim, x.dtype, axes):
+            return short_rows.before_last(x, axes)
+        return ufunc.reduce(x, axis=axes, dtype=x.dtype)
+
+    return run
+
+
+def _along_short_rows(x, axes):
+    return short_rows.is_short(x) and short_rows.handles_rows(x.ndim, x.dtype, axes)
 
 
 def _axes(axes):
@@ -39,7 +59,32 @@ def _axes(axes):
 
 
 def _inline_sum(ufunc):
-    return lambda site: site.call(ufunc.reduce, _axes(site.params["axes"]), site.bind(site.result.dtype))
+    def write(site):
+        axes = site.params["axes"]
+        lines = site.call(ufunc.reduce, _axes(axes), site.bind(site.result.dtype))
+        (meta,) = site.metas
+        if ufunc is np.add and short_rows.handles_before_last(meta.rank, meta.dtype, axes):
+            return _where_short(site, lines, f"{site.bind(short_rows.before_last)}({site.operands[0]}, {axes})")
+        return _unless_short_rows(site, ufunc, lines)
+
+    return write
+
+
+def _unless_short_rows(site, ufunc, lines):
+    """Return the lines, which reduce; of short rows by columns where there may be some."""
+    (meta,) = site.metas
+    if not short_rows.handles_rows(meta.rank, meta.dtype, site.params["axes"]):
+        return lines
+    by_columns = f"{site.bind(short_rows.rows)}({site.bind(ufunc)}, {site.operands[0]})"
+    return _where_short(site, lines, by_columns)
+
+
+def _where_short(site, lines, call):
+    if not short_rows.may_be_short(site.metas[0]):
+        return lines
+    ((line,), x) = lines, site.operands[0]
+    test = f"{x}.shape[-1] <= {short_rows.LONGEST} and {x}.size >= {short_rows.LEAST}"
+    return [f"{site.target} = {call} if {test} else {line.partition(' = ')[2]}"]
 
 
 def _inline_logic(ufunc, first):
@@ -57,24 +102,35 @@ def _inline_logic(ufunc, first):
 def _inline_extreme(ufunc, identity):
     def write(site):
         rest = ["None", "None", "False", site.bind(identity(site.result.dtype))] if site.params["empty"] else []
-        return site.call(ufunc.reduce, _axes(site.params["axes"]), *rest)
+        return _unless_short_rows(site, ufunc, site.call(ufunc.reduce, _axes(site.params["axes"]), *rest))
 
     return write
 
 
+def _keeping_axes(ufunc, x, axes):
+    """Reduce, and keep the axes."""
+    if _along_short_rows(x, axes):
+        return short_rows.rows(ufunc, x, keepdims=True)
+    return ufunc.reduce(x, axis=axes, keepdims=True)
+
+
 def _logsumexp(x, *, axes):
-    top = np.maximum.reduce(x, axis=axes, keepdims=True, initial=-np.inf)
+    top = (
+        _keeping_axes(np.maximum, x, axes)
+        if x.size
+        else np.maximum.reduce(x, axis=axes, keepdims=True, initial=-np.inf)
+    )
     top = np.where(np.isfinite(top), top, x.dtype.type(0))
     powers = np.subtract(x, top)
     powers = np.exp(powers, out=powers if powers.ndim else None)
     with np.errstate(divide="ignore"):
-        return np.log(np.add.reduce(powers, axis=axes)) + np.squeeze(top, axis=axes)
+        return np.log(np.squeeze(_keeping_axes(np.add, powers, axes), axis=axes)) + np.squeeze(top, axis=axes)
 
 
 def _softmax(x, *, axes):
-    powers = np.subtract(x, np.maximum.reduce(x, axis=axes, keepdims=True))
+    powers = np.subtract(x, _keeping_axes(np.maximum, x, axes))
     np.exp(powers, out=powers)
-    return np.divide(powers, np.add.reduce(powers, axis=axes, keepdims=True), out=powers)
+    return np.divide(powers, _keeping_axes(np.add, powers, axes), out=powers)
 
 
 def _cumulative(ufunc, identity):
@@ -137,8 +193,8 @@ def _inline_sum_to(site):
 
 _sums, _products = _inline_sum(np.add), _inline_sum(np.multiply)
 _all, _any = _inline_logic(np.logical_and, "argmin"), _inline_logic(np.logical_or, "argmax")
-kernel(rd.reduce_sum_op, lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype), inline=_sums)
-kernel(rd.reduce_prod_op, lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype), inline=_products)
+kernel(rd.reduce_sum_op, _added(np.add), inline=_sums)
+kernel(rd.reduce_prod_op, _added(np.multiply), inline=_products)
 kernel(rd.reduce_max_op, _extreme(np.maximum, least_value), inline=_inline_extreme(np.maximum, least_value))
 kernel(rd.reduce_min_op, _extreme(np.minimum, largest_value), inline=_inline_extreme(np.minimum, largest_value))
 kernel(rd.reduce_and_op, lambda x, *, axes: np.logical_and.reduce(x, axis=axes), inline=_all)
