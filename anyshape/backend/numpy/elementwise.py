@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler import plan_ops as po
+from anyshape.backend.runtime import short_rows
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import kernel
@@ -93,19 +94,43 @@ UFUNCS: dict[Op, Callable[..., Any]] = {
 _SIGNS = {ew.neg_op: "-{}", ew.add_op: "{} + {}", ew.sub_op: "{} - {}", ew.mul_op: "{} * {}", ew.div_op: "{} / {}"}
 
 
-def _inline_arithmetic(sign):
-    """Inline arithmetic of numbers with Python's operator: a ufunc takes ten times as long to see that they are."""
+def _inline_arithmetic(ufunc, sign):
+    """Inline arithmetic of numbers with Python's operator: a ufunc takes ten times as long to see that they are.
+
+    Arrays that are repeated along a very short last axis go column by column.
+    """
 
     def inline(site):
-        numbers = not any(meta.rank or meta.dtype.char not in "fd" for meta in site.metas)
-        return [f"{site.target} = {sign.format(*site.operands)}"] if numbers else None
+        if not any(meta.rank or meta.dtype.char not in "fd" for meta in site.metas):
+            return [f"{site.target} = {sign.format(*site.operands)}"]
+        columns = _by_columns(ufunc)({}, site.metas)
+        if columns is None:
+            return None
+        long = next(x for x, meta in zip(site.operands, site.metas, strict=True) if meta.sizes[-1] != 1)
+        arguments = ", ".join([*site.operands, *([site.out] if site.out else [])])
+        chosen = f"{site.bind(columns)} if {long}.shape[-1] <= {short_rows.MOST_COLUMNS} else {site.bind(ufunc)}"
+        return [f"{site.target} = ({chosen})({arguments})"]
 
     return inline
 
 
+def _by_columns(ufunc):
+    """Return the choice of a function that goes column by column, for operands that need it."""
+
+    def choose(params, metas):
+        dtypes = {meta.dtype for meta in metas}
+        is_one = len(dtypes) == 1 and next(iter(dtypes)).kind == "f"
+        return short_rows.by_columns(ufunc) if is_one and short_rows.is_repeated(metas) else None
+
+    return choose
+
+
 for _op, _ufunc in UFUNCS.items():
     _out = "keyword" if _op in (ew.max_op, ew.min_op) else True  # positional is deprecated there
-    kernel(_op, _ufunc, out=_out, inline=_inline_arithmetic(_SIGNS[_op]) if _op in _SIGNS else None)
+    if _op in _SIGNS:
+        kernel(_op, _ufunc, out=True, inline=_inline_arithmetic(_ufunc, _SIGNS[_op]), specialise=_by_columns(_ufunc))
+    else:
+        kernel(_op, _ufunc, out=_out)
 
 
 # -- powers

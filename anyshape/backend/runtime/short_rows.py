@@ -1,10 +1,11 @@
-"""Reductions whose inner loop would have a few steps: along a short last axis, or along the axis before one.
+"""Reductions and repetitions whose inner loop would have a few steps: along a short last axis, or before one.
 
 NumPy pays about 10 ns for each inner loop, as long as ten additions. Column by column the loops are long. Elements are
 combined in NumPy's order, so bits are the same.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,3 +91,43 @@ def handles_before_last(rank: int, dtype: np.dtype, axes: tuple[int, ...]) -> bo
     """Return whether `before_last` sums along these axes."""
     before = tuple(range(rank - 1 - len(axes), rank - 1))
     return axes == before and dtype.kind in "fiu" and dtype != np.float16
+
+
+# -- elementwise, where an operand is repeated along the last axis or along the axis before it
+
+MOST_COLUMNS = 3  # where an operand is repeated, more columns take as long as rows
+
+
+def by_columns(ufunc: np.ufunc) -> Callable[..., np.ndarray]:
+    """Return a binary ufunc of arrays of one dtype that computes column by column where the last axis is very short."""
+
+    def run(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        shape = np.broadcast_shapes(x.shape, y.shape) if out is None else out.shape
+        count, in_order = shape[-1], x.flags.c_contiguous and y.flags.c_contiguous
+        if not 2 <= count <= MOST_COLUMNS or math.prod(shape) < 4 * LEAST or not in_order:
+            return ufunc(x, y, out)
+        result = np.empty(shape, x.dtype) if out is None else out
+        for k in range(count):
+            ufunc(_column(x, k), _column(y, k), out=result[..., k])
+        return result
+
+    return run
+
+
+def _column(x: np.ndarray, k: int) -> np.ndarray:
+    return x[..., k if x.shape[-1] > 1 else 0]
+
+
+def is_repeated(metas: Sequence[TensorMeta]) -> bool:
+    """Return whether one of two operands is repeated along the last axis or the one before, so that runs are short."""
+    shapes = [meta.sizes or () for meta in metas]
+    if len(shapes) != 2 or () in shapes or max(map(len, shapes)) < 2:
+        return False
+    (front, last), (other_front, other_last) = [(1, 1, *sizes)[-2:] for sizes in shapes]
+    if (front == 1) == (other_front == 1) and (last == 1) == (other_last == 1):
+        return False
+    return all(_may_be_few(size) for size in (last, other_last)) and not last == other_last == 1
+
+
+def _may_be_few(size: Any) -> bool:
+    return not isinstance(size, int) or size <= MOST_COLUMNS

@@ -72,3 +72,20 @@ def test_one_program_serves_short_and_long_rows():
         powers = 2 * special.logsumexp(x, axis=1)[:, None] * special.softmax(x, axis=1)
         np.testing.assert_allclose(slope(x), powers, rtol=1e-12)
     assert program.cache_info().traces == slope.cache_info().traces == 1
+
+
+def test_repeated_arrays_go_by_columns_with_the_same_bits():
+    def apart(x, y, w):
+        squares = np.sum((x[:, None, :] - y) ** 2, axis=2)
+        return squares, (x + w) / np.sqrt(squares[:, :1]), x * y[:, 0, :1], w * y[0, :, :1]
+
+    program = jit(apart, dynamic_shapes={"x": "n, d", "y": "n, 1, d", "w": "d"})
+    rng = np.random.default_rng(3)
+    for n, d in [(1, 2), (2, 2), (700, 2), (1000, 3), (700, 3), (700, 4), (700, 1)]:
+        x, y, w = rng.standard_normal((n, d)), rng.standard_normal((n, 1, d)), rng.standard_normal(d)
+        for got, expected in zip(program(x, y, w), apart(x, y, w), strict=True):
+            same(got, expected)
+    x = np.asfortranarray(rng.standard_normal((900, 3)))
+    divided = jit(lambda x, w: x / w)(x, x[0])
+    same(divided, x / x[0])
+    assert divided.flags.f_contiguous
