@@ -5,12 +5,13 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check lint types tests docs bench bench-docs bench-peers wheel clean
+.PHONY: help demo test check lint types pyright tests docs bench bench-docs bench-peers wheel clean
 
 help:
 	@echo "make demo    train the language model of the demo and draw its loss (about a minute)"
 	@echo "make test    lint, types and tests; make check is the same"
 	@echo "make lint | types | tests    one of the three"
+	@echo "make pyright   what pyright says of the types: verdicts on uses, completeness"
 	@echo "make docs    the documentation site, in build/site"
 	@echo "make bench   the benchmarks, beside the limits they are held to"
 	@echo "make bench-docs   the same, and write their numbers into the pages"
@@ -30,6 +31,11 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+
+# At least 98 percent of the public names have declared types. It installs pyright, which the other targets do not need.
+pyright: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pyright[nodejs]"
+	$(BIN)/python -m pytest -m slow tests/typing
 
 # One thread of linear algebra per worker: two workers already fill two cores. Idle workers steal tests: a few are slow.
 tests: $(READY)

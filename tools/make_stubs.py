@@ -6,6 +6,7 @@ parameters and its docstring. `tests/typing/test_stubs.py` checks that the stubs
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import subprocess
@@ -79,13 +80,14 @@ def _lines(package: str, source: str) -> Iterator[tuple[list[str], list[str]]]:
         elif home is not None:
             yield [f"from {home} import {name} as {name}"], []
         elif kind.__module__.startswith("anyshape.") and not isinstance(member, types.FunctionType):
-            yield [f"from {kind.__module__} import {kind.__name__}"], [f"{name}: {kind.__name__}"]
+            private = "_" + kind.__name__  # the package does not have the name of the class
+            yield [f"from {kind.__module__} import {kind.__name__} as {private}"], [f"{name}: {private}"]
         else:
             yield [f"from {source} import {name} as {name}"], []
 
 
 def stub_of(package: str) -> str:
-    """Return the text of the stub of a package."""
+    """Return the text of the stub of a package, before the formatter."""
     source = PACKAGES[package]
     doc = str(importlib.import_module(package).__doc__).partition("\n")[0]
     with warnings.catch_warnings():
@@ -95,7 +97,7 @@ def stub_of(package: str) -> str:
     declarations = [line for _, lines in parts for line in lines]
     imports |= {"from typing import Any"} if any("Any" in line for line in declarations) else set()
     head = [f'"""{doc}', "", f"Written by tools/make_stubs.py for SciPy {version()}.", '"""']
-    return _formatted("\n".join([*head, *sorted(imports), *declarations]), path_of(package))
+    return "\n".join([*head, *sorted(imports), *declarations])
 
 
 def _formatted(text: str, path: Path) -> str:
@@ -111,6 +113,24 @@ def version() -> str:
     return ".".join(scipy.__version__.split(".")[:2])
 
 
+def names_in(text: str) -> list[str]:
+    """Return the names that a stub declares."""
+    names = []
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom):
+            names += [alias.asname for alias in node.names if alias.asname and alias.asname[0] != "_"]
+        elif isinstance(node, ast.FunctionDef):
+            names.append(node.name)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.append(node.target.id)
+    return names
+
+
+def statements(text: str) -> list[str]:
+    """Return the statements of a stub in an order of their own, whatever the formatter did."""
+    return sorted(map(ast.unparse, ast.parse(text).body))
+
+
 def is_for_installed(text: str) -> bool:
     """Return whether a stub was written for the SciPy that is installed."""
     return f" for SciPy {version()}." in text
@@ -118,4 +138,4 @@ def is_for_installed(text: str) -> bool:
 
 if __name__ == "__main__":
     for each in PACKAGES:
-        path_of(each).write_text(stub_of(each))
+        path_of(each).write_text(_formatted(stub_of(each), path_of(each)))

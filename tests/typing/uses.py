@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import anyshape
+import anyshape.cluster as cluster
 import anyshape.numpy as anp
+import anyshape.optimize as optimize
+import anyshape.scipy.interpolate as interpolate
+import anyshape.scipy.linalg as linalg
+import anyshape.scipy.special as special
+import anyshape.scipy.stats as stats
 from anyshape import (
     Dim,
     ShapeDtypeStruct,
@@ -275,3 +281,116 @@ def fit(objective: Callable[[Weights, Vector], np.float64], p: Weights, x: Vecto
     """Return weights after a step; the gradient has the type of the weights."""
     gradient = grad(objective)(p, x)
     return {name: p[name] - 0.1 * gradient[name] for name in p}
+
+
+# -- has_aux and argnums -----------------------------------------------------------------------------------------
+
+assert_type(grad(loss_and_count, 1, has_aux=True)(p, x), tuple[Vector, int])
+assert_type(grad(loss_and_count, (0, 1), has_aux=True)(p, x), tuple[tuple[Weights, Vector], int])
+assert_type(value_and_grad(loss_and_count, 1, has_aux=True)(p, x), tuple[tuple[np.float64, int], Vector])
+assert_type(value_and_grad(loss, argnums=1)(p, x), tuple[np.float64, Vector])
+assert_type(grad(loss, 2)(p, x, 1.0), Any)
+assert_type(vjp(loss_and_count, p, x, has_aux=True)[2], int)
+assert_type(linearize(loss_and_count, p, x, has_aux=True)[0], np.float64)
+grad(loss, has_aux="yes")  # type: ignore[call-overload]
+value_and_grad(loss, 1)(x, x)  # type: ignore[arg-type]
+vjp(loss, p, x)[1]("x")  # type: ignore[arg-type]
+linearize(square, x)[1](x, x)  # type: ignore[call-arg]
+
+
+# -- carries of loops --------------------------------------------------------------------------------------------
+
+
+class State(NamedTuple):
+    """Carry of an iteration."""
+
+    x: Vector
+    steps: int
+
+
+def advance(state: State, force: Vector) -> tuple[State, Vector]:
+    return State(state.x + force, state.steps + 1), state.x
+
+
+def far(state: State) -> bool:
+    return bool(state.x.sum() < 9)
+
+
+def moved(state: State) -> State:
+    return State(state.x * 2, state.steps + 1)
+
+
+start = State(x, 0)
+assert_type(scan(advance, start, np.ones((4, 3))), tuple[State, Vector])
+assert_type(scan(advance, start, np.ones((4, 3)), reverse=True)[0].steps, int)
+assert_type(while_loop(far, moved, start), State)
+assert_type(while_loop(far, moved, start).x, Vector)
+assert_type(fori_loop(0, 3, lambda i, state: moved(state), start), State)
+assert_type(cond(x.sum() > 0, moved, lambda state: state, start), State)
+assert_type(switch(1, (moved, moved), start).steps, int)
+scan(advance, x, np.ones((4, 3)))  # type: ignore[arg-type]
+while_loop(far, moved)  # type: ignore[call-arg]
+while_loop(moved, far, start)  # type: ignore[arg-type]
+fori_loop(0, 3, moved, start)  # type: ignore[arg-type]
+cond(True, moved, start)  # type: ignore[arg-type]
+switch(0, moved, start)  # type: ignore[arg-type]
+
+# -- rules with arguments that have no derivative ----------------------------------------------------------------
+
+
+@custom_vjp(nondiff_argnums=1)
+def powered(x: Vector, k: int) -> Vector:
+    return x**k
+
+
+assert_type(powered(x, 3), Vector)
+powered.defvjp(lambda x, k: (x**k, x), lambda k, x, cotangent: (cotangent * k * x ** (k - 1),))
+powered(x)  # type: ignore[call-arg]
+powered(x, "3")  # type: ignore[arg-type]
+custom_vjp(3)  # type: ignore[call-overload]
+
+# -- arrays ------------------------------------------------------------------------------------------------------
+
+assert_type(anp.sum(x, axis=(0, 1)), Any)
+assert_type(anp.add(x, x, out=x), NDArray[Any])
+assert_type(anp.where(x > 0, x, 0.0), NDArray[Any])
+assert_type(anp.at(x)[0].set(1.0), Any)
+assert_type(anp.random.normal(size=3), NDArray[np.float64])
+anp.sum(x, axes=0)  # type: ignore[call-overload]
+anp.sum(x, axis="0")  # type: ignore[arg-type]
+anp.fft.fft(x, axes=0)  # type: ignore[call-arg]
+anp.linalg.solve(x)  # type: ignore[call-overload]
+
+# -- modules of SciPy --------------------------------------------------------------------------------------------
+
+assert_type(special.gammaln(x), Any)
+assert_type(special.softmax(x, axis=0), Any)
+assert_type(stats.norm.logpdf(x, loc=1.0), Any)
+assert_type(stats.pearsonr(x, x).statistic, Any)
+assert_type(linalg.solve(np.eye(3), x, assume_a="pos"), Any)
+assert_type(interpolate.CubicSpline(x, x)(0.5), Any)
+special.gammalnn(x)  # type: ignore[attr-defined]
+special.beta(x)  # type: ignore[call-arg]
+stats.normal.pdf(x)  # type: ignore[attr-defined]
+stats.pearsonr(x)  # type: ignore[call-arg]
+linalg.solve(x)  # type: ignore[call-arg]
+linalg.solve(np.eye(3), x, assume="pos")  # type: ignore[call-arg]
+
+# -- optimisers and clusters -------------------------------------------------------------------------------------
+
+optimizer = optimize.adam(1e-3)
+assert_type(optimizer, optimize.GradientTransformation)
+assert_type(optimize.chain(optimize.clip_by_global_norm(1.0), optimizer), optimize.GradientTransformation)
+optimize.minimize(lambda p: p["w"].sum(), p, method="BFGS")
+optimize.curve_fit(scaled, x, x)
+optimize.adam("1e-3")  # type: ignore[arg-type]
+optimize.adam(1e-3, beta=0.9)  # type: ignore[call-arg]
+optimize.minimise(square, x)  # type: ignore[attr-defined]
+optimize.minimize(square)  # type: ignore[call-arg]
+total = cluster.chunked_sum(loss, over="x", executor=cluster.Threads(2))
+assert_type(total, cluster.ChunkedSum)
+assert_type(cluster.Threads(2).workers, int)
+cluster.minimize(total, p, [x], steps=10)
+cluster.chunked_sum(loss)  # type: ignore[call-arg]
+cluster.chunked_sum(loss, over=1.5)  # type: ignore[arg-type]
+cluster.minimize(loss, p, [x])  # type: ignore[arg-type]

@@ -185,7 +185,7 @@ from anyshape.scipy.stats.correlation import linregress as linregress
 from anyshape.scipy.stats.correlation import pearsonr as pearsonr
 from anyshape.scipy.stats.correlation import spearmanr as spearmanr
 from anyshape.scipy.stats.density import gaussian_kde as gaussian_kde
-from anyshape.scipy.stats.distribution import Family
+from anyshape.scipy.stats.distribution import Family as _Family
 from anyshape.scipy.stats.hypotheses import bartlett as bartlett
 from anyshape.scipy.stats.hypotheses import chisquare as chisquare
 from anyshape.scipy.stats.hypotheses import combine_pvalues as combine_pvalues
@@ -202,7 +202,11 @@ from anyshape.scipy.stats.hypotheses import ttest_1samp as ttest_1samp
 from anyshape.scipy.stats.hypotheses import ttest_ind as ttest_ind
 from anyshape.scipy.stats.hypotheses import ttest_ind_from_stats as ttest_ind_from_stats
 from anyshape.scipy.stats.hypotheses import ttest_rel as ttest_rel
-from anyshape.scipy.stats.multivariate import Dirichlet, Multinomial, MultivariateNormal, MultivariateT, Wishart
+from anyshape.scipy.stats.multivariate import Dirichlet as _Dirichlet
+from anyshape.scipy.stats.multivariate import Multinomial as _Multinomial
+from anyshape.scipy.stats.multivariate import MultivariateNormal as _MultivariateNormal
+from anyshape.scipy.stats.multivariate import MultivariateT as _MultivariateT
+from anyshape.scipy.stats.multivariate import Wishart as _Wishart
 from anyshape.scipy.stats.ordered import energy_distance as energy_distance
 from anyshape.scipy.stats.ordered import siegelslopes as siegelslopes
 from anyshape.scipy.stats.ordered import theilslopes as theilslopes
@@ -241,83 +245,83 @@ from anyshape.scipy.stats.trimmed import tsem as tsem
 from anyshape.scipy.stats.trimmed import tstd as tstd
 from anyshape.scipy.stats.trimmed import tvar as tvar
 
-alpha: Family
-anglit: Family
-arcsine: Family
-bernoulli: Family
-beta: Family
-betabinom: Family
-betaprime: Family
-binom: Family
-bradford: Family
-burr: Family
-burr12: Family
-cauchy: Family
-chi: Family
-chi2: Family
-cosine: Family
-dgamma: Family
-dirichlet: Dirichlet
-dlaplace: Family
-dweibull: Family
-expon: Family
-exponpow: Family
-exponweib: Family
-f: Family
-fatiguelife: Family
-fisk: Family
-foldcauchy: Family
-foldnorm: Family
-gamma: Family
-gengamma: Family
-gennorm: Family
-geom: Family
-gibrat: Family
-gompertz: Family
-gumbel_l: Family
-gumbel_r: Family
-halfcauchy: Family
-halfgennorm: Family
-halflogistic: Family
-halfnorm: Family
-hypergeom: Family
-hypsecant: Family
-invgamma: Family
-invgauss: Family
-invweibull: Family
-johnsonsu: Family
-laplace: Family
-levy: Family
-loggamma: Family
-logistic: Family
-loglaplace: Family
-lognorm: Family
-logser: Family
-lomax: Family
-maxwell: Family
-multinomial: Multinomial
-multivariate_normal: MultivariateNormal
-multivariate_t: MultivariateT
-nakagami: Family
-nbinom: Family
-norm: Family
-pareto: Family
-planck: Family
-poisson: Family
-powerlaw: Family
-powernorm: Family
-randint: Family
-rayleigh: Family
-semicircular: Family
-skewnorm: Family
-t: Family
-triang: Family
-truncexpon: Family
-truncnorm: Family
-uniform: Family
-vonmises: Family
-weibull_max: Family
-weibull_min: Family
-wishart: Wishart
-wrapcauchy: Family
-zipf: Family
+alpha: _Family
+anglit: _Family
+arcsine: _Family
+bernoulli: _Family
+beta: _Family
+betabinom: _Family
+betaprime: _Family
+binom: _Family
+bradford: _Family
+burr: _Family
+burr12: _Family
+cauchy: _Family
+chi: _Family
+chi2: _Family
+cosine: _Family
+dgamma: _Family
+dirichlet: _Dirichlet
+dlaplace: _Family
+dweibull: _Family
+expon: _Family
+exponpow: _Family
+exponweib: _Family
+f: _Family
+fatiguelife: _Family
+fisk: _Family
+foldcauchy: _Family
+foldnorm: _Family
+gamma: _Family
+gengamma: _Family
+gennorm: _Family
+geom: _Family
+gibrat: _Family
+gompertz: _Family
+gumbel_l: _Family
+gumbel_r: _Family
+halfcauchy: _Family
+halfgennorm: _Family
+halflogistic: _Family
+halfnorm: _Family
+hypergeom: _Family
+hypsecant: _Family
+invgamma: _Family
+invgauss: _Family
+invweibull: _Family
+johnsonsu: _Family
+laplace: _Family
+levy: _Family
+loggamma: _Family
+logistic: _Family
+loglaplace: _Family
+lognorm: _Family
+logser: _Family
+lomax: _Family
+maxwell: _Family
+multinomial: _Multinomial
+multivariate_normal: _MultivariateNormal
+multivariate_t: _MultivariateT
+nakagami: _Family
+nbinom: _Family
+norm: _Family
+pareto: _Family
+planck: _Family
+poisson: _Family
+powerlaw: _Family
+powernorm: _Family
+randint: _Family
+rayleigh: _Family
+semicircular: _Family
+skewnorm: _Family
+t: _Family
+triang: _Family
+truncexpon: _Family
+truncnorm: _Family
+uniform: _Family
+vonmises: _Family
+weibull_max: _Family
+weibull_min: _Family
+wishart: _Wishart
+wrapcauchy: _Family
+zipf: _Family
