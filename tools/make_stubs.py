@@ -53,16 +53,31 @@ def _home(name: str, member: Any) -> str | None:
     return home if getattr(importlib.import_module(home), name, None) is member else None
 
 
-def _ufunc(name: str, member: Any) -> list[str]:
-    """Return the declaration of a ufunc as a function."""
-    operands = ", ".join(f"{x}: Any" for x in inspect.signature(member).parameters if x in _operands(member))
+def _declared(name: str, member: Any) -> list[str]:
+    """Return the declaration of a function with the first paragraph of its docstring."""
     doc = (inspect.getdoc(member) or "").partition("\n\n")[0].replace("\n", " ")
-    return [f"def {name}({operands}, /, out: Any = None, **options: Any) -> Any:", f'    """{doc}"""']
+    return [f"def {name}{_signature(member)} -> Any:", f'    """{doc}"""']
 
 
-def _operands(member: Any) -> list[str]:
-    kind = inspect.Parameter.POSITIONAL_ONLY
-    return [name for name, parameter in inspect.signature(member).parameters.items() if parameter.kind is kind]
+def _signature(member: Any) -> inspect.Signature:
+    """Return the parameters of a function without types. All that a ufunc takes after `out` are options."""
+    parameters = [p.replace(annotation=Any) for p in inspect.signature(member).parameters.values()]
+    if _is_ufunc(member):
+        operands = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
+        out = inspect.Parameter("out", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Any)
+        options = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD, annotation=Any)
+        parameters = [*operands, out, options]
+    return inspect.Signature(parameters)
+
+
+def _is_ufunc(member: Any) -> bool:
+    return type(member).__name__ == "Ufunc"
+
+
+def _is_made(name: str, member: Any) -> bool:
+    """Return whether a function is a variable for type checkers, as another function of anyshape has made it."""
+    code = getattr(inspect.unwrap(member), "__code__", None) if callable(member) else None
+    return code is not None and code.co_name != name and str(member.__module__).startswith("anyshape.")
 
 
 def _lines(package: str, source: str) -> Iterator[tuple[list[str], list[str]]]:
@@ -75,8 +90,8 @@ def _lines(package: str, source: str) -> Iterator[tuple[list[str], list[str]]]:
         if isinstance(member, types.ModuleType) or home == package:
             parent, _, last = getattr(member, "__name__", name).rpartition(".")
             yield [f"from {parent} import {last} as {name}"], []
-        elif kind.__name__ == "Ufunc":
-            yield [], _ufunc(name, member)
+        elif _is_ufunc(member) or (home is not None and _is_made(name, member)):
+            yield [], _declared(name, member)
         elif home is not None:
             yield [f"from {home} import {name} as {name}"], []
         elif kind.__module__.startswith("anyshape.") and not isinstance(member, types.FunctionType):

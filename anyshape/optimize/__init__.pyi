@@ -3,6 +3,8 @@
 Written by tools/make_stubs.py for SciPy 1.17.
 """
 
+from typing import Any
+
 from scipy.optimize import BFGS as BFGS
 from scipy.optimize import SR1 as SR1
 from scipy.optimize import BroydenFirst as BroydenFirst
@@ -96,15 +98,35 @@ from anyshape.scipy.optimize.minima import minimize as minimize
 from anyshape.scipy.optimize.minima import minimize_scalar as minimize_scalar
 from anyshape.scipy.optimize.programs import linear_sum_assignment as linear_sum_assignment
 from anyshape.scipy.optimize.programs import linprog as linprog
-from anyshape.scipy.optimize.root_functions import bisect as bisect
-from anyshape.scipy.optimize.root_functions import brenth as brenth
-from anyshape.scipy.optimize.root_functions import brentq as brentq
 from anyshape.scipy.optimize.root_functions import fixed_point as fixed_point
 from anyshape.scipy.optimize.root_functions import fsolve as fsolve
 from anyshape.scipy.optimize.root_functions import newton as newton
-from anyshape.scipy.optimize.root_functions import ridder as ridder
 from anyshape.scipy.optimize.root_functions import rosen as rosen
 from anyshape.scipy.optimize.root_functions import rosen_der as rosen_der
-from anyshape.scipy.optimize.root_functions import toms748 as toms748
 from anyshape.scipy.optimize.roots import root as root
 from anyshape.scipy.optimize.roots import root_scalar as root_scalar
+
+def bisect(
+    f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any
+) -> Any:
+    """Return a root of f between a and b by SciPy's bisect, with the derivative of the equation."""
+
+def brenth(
+    f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any
+) -> Any:
+    """Return a root of f between a and b by SciPy's brenth, with the derivative of the equation."""
+
+def brentq(
+    f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any
+) -> Any:
+    """Return a root of f between a and b by SciPy's brentq, with the derivative of the equation."""
+
+def ridder(
+    f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any
+) -> Any:
+    """Return a root of f between a and b by SciPy's ridder, with the derivative of the equation."""
+
+def toms748(
+    f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any
+) -> Any:
+    """Return a root of f between a and b by SciPy's toms748, with the derivative of the equation."""

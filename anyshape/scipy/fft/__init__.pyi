@@ -3,6 +3,8 @@
 Written by tools/make_stubs.py for SciPy 1.17.
 """
 
+from typing import Any
+
 from scipy.fft import fht as fht
 from scipy.fft import fhtoffset as fhtoffset
 from scipy.fft import get_workers as get_workers
@@ -15,33 +17,319 @@ from scipy.fft import set_global_backend as set_global_backend
 from scipy.fft import set_workers as set_workers
 from scipy.fft import skip_backend as skip_backend
 
-from anyshape.scipy.fft.complex_transforms import fft as fft
-from anyshape.scipy.fft.complex_transforms import fft2 as fft2
 from anyshape.scipy.fft.complex_transforms import fftfreq as fftfreq
-from anyshape.scipy.fft.complex_transforms import fftn as fftn
 from anyshape.scipy.fft.complex_transforms import fftshift as fftshift
-from anyshape.scipy.fft.complex_transforms import hfft as hfft
-from anyshape.scipy.fft.complex_transforms import hfft2 as hfft2
-from anyshape.scipy.fft.complex_transforms import hfftn as hfftn
-from anyshape.scipy.fft.complex_transforms import ifft as ifft
-from anyshape.scipy.fft.complex_transforms import ifft2 as ifft2
-from anyshape.scipy.fft.complex_transforms import ifftn as ifftn
 from anyshape.scipy.fft.complex_transforms import ifftshift as ifftshift
-from anyshape.scipy.fft.complex_transforms import ihfft as ihfft
-from anyshape.scipy.fft.complex_transforms import ihfft2 as ihfft2
-from anyshape.scipy.fft.complex_transforms import ihfftn as ihfftn
-from anyshape.scipy.fft.complex_transforms import irfft as irfft
-from anyshape.scipy.fft.complex_transforms import irfft2 as irfft2
-from anyshape.scipy.fft.complex_transforms import irfftn as irfftn
-from anyshape.scipy.fft.complex_transforms import rfft as rfft
-from anyshape.scipy.fft.complex_transforms import rfft2 as rfft2
 from anyshape.scipy.fft.complex_transforms import rfftfreq as rfftfreq
-from anyshape.scipy.fft.complex_transforms import rfftn as rfftn
-from anyshape.scipy.fft.real_transforms import dct as dct
-from anyshape.scipy.fft.real_transforms import dctn as dctn
-from anyshape.scipy.fft.real_transforms import dst as dst
-from anyshape.scipy.fft.real_transforms import dstn as dstn
-from anyshape.scipy.fft.real_transforms import idct as idct
-from anyshape.scipy.fft.real_transforms import idctn as idctn
-from anyshape.scipy.fft.real_transforms import idst as idst
-from anyshape.scipy.fft.real_transforms import idstn as idstn
+
+def dct(
+    x: Any,
+    type: Any = 2,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    """Return the discrete cosine transform along an axis."""
+
+def dctn(
+    x: Any,
+    type: Any = 2,
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    """Return the discrete cosine transform along several axes, all by default."""
+
+def dst(
+    x: Any,
+    type: Any = 2,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    """Return the discrete sine transform along an axis."""
+
+def dstn(
+    x: Any,
+    type: Any = 2,
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    """Return the discrete sine transform along several axes, all by default."""
+
+def fft(
+    x: Any,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the discrete Fourier transform of n points along an axis; see `numpy.fft.fft`."""
+
+def fft2(
+    x: Any,
+    s: Any = None,
+    axes: Any = (-2, -1),
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the discrete Fourier transform along two axes."""
+
+def fftn(
+    x: Any,
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the discrete Fourier transform along several axes, all by default."""
+
+def hfft(
+    x: Any,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the real transform of a Hermitian signal whose first half is x."""
+
+def hfft2(
+    x: Any,
+    s: Any = None,
+    axes: Any = (-2, -1),
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the real transform of a Hermitian signal along two axes."""
+
+def hfftn(
+    x: Any,
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the real transform of a Hermitian signal, x its half along the last axis."""
+
+def idct(
+    x: Any,
+    type: Any = 2,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    """Return the inverse of the discrete cosine transform of this type."""
+
+def idctn(
+    x: Any,
+    type: Any = 2,
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    """Return the inverse of `dctn` of this type."""
+
+def idst(
+    x: Any,
+    type: Any = 2,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    """Return the inverse of the discrete sine transform of this type."""
+
+def idstn(
+    x: Any,
+    type: Any = 2,
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    orthogonalize: Any = None,
+) -> Any:
+    """Return the inverse of `dstn` of this type."""
+
+def ifft(
+    x: Any,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the inverse of `fft` along an axis."""
+
+def ifft2(
+    x: Any,
+    s: Any = None,
+    axes: Any = (-2, -1),
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the inverse of `fft2`."""
+
+def ifftn(
+    x: Any,
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the inverse of `fftn`."""
+
+def ihfft(
+    x: Any,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the first half of the Hermitian signal whose `hfft` is x."""
+
+def ihfft2(
+    x: Any,
+    s: Any = None,
+    axes: Any = (-2, -1),
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the half of the signal whose `hfft2` is x."""
+
+def ihfftn(
+    x: Any,
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the half along the last axis of the signal whose `hfftn` is x."""
+
+def irfft(
+    x: Any,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the n real numbers whose `rfft` along an axis is x."""
+
+def irfft2(
+    x: Any,
+    s: Any = None,
+    axes: Any = (-2, -1),
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the real numbers whose `rfft2` is x."""
+
+def irfftn(
+    x: Any,
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the real numbers whose `rfftn` is x."""
+
+def rfft(
+    x: Any,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the first n // 2 + 1 elements of the transform of real numbers along an axis."""
+
+def rfft2(
+    x: Any,
+    s: Any = None,
+    axes: Any = (-2, -1),
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the transform of real numbers along two axes: its first half along the last."""
+
+def rfftn(
+    x: Any,
+    s: Any = None,
+    axes: Any = None,
+    norm: Any = None,
+    overwrite_x: Any = False,
+    workers: Any = None,
+    *,
+    plan: Any = None,
+) -> Any:
+    """Return the transform of real numbers along several axes: its first half along the last one."""

@@ -24,7 +24,6 @@ from scipy.integrate import nsum as nsum
 from scipy.integrate import ode as ode
 from scipy.integrate import odepack as odepack
 from scipy.integrate import qmc_quad as qmc_quad
-from scipy.integrate import quad_vec as quad_vec
 from scipy.integrate import quadpack as quadpack
 from scipy.integrate import solve_bvp as solve_bvp
 from scipy.integrate import tanhsinh as tanhsinh
@@ -37,6 +36,7 @@ from anyshape.scipy.integrate.nested import nquad as nquad
 from anyshape.scipy.integrate.nested import tplquad as tplquad
 from anyshape.scipy.integrate.quadrature import fixed_quad as fixed_quad
 from anyshape.scipy.integrate.quadrature import quad as quad
+from anyshape.scipy.integrate.quadrature import quad_vec as quad_vec
 from anyshape.scipy.integrate.sampled import cumulative_simpson as cumulative_simpson
 from anyshape.scipy.integrate.sampled import cumulative_trapezoid as cumulative_trapezoid
 from anyshape.scipy.integrate.sampled import romb as romb

@@ -3,13 +3,13 @@
 Written by tools/make_stubs.py for SciPy 1.17.
 """
 
+from typing import Any
+
 from scipy.linalg import LinAlgError as LinAlgError
 from scipy.linalg import LinAlgWarning as LinAlgWarning
 from scipy.linalg import basic as basic
 from scipy.linalg import blas as blas
-from scipy.linalg import cdf2rdf as cdf2rdf
 from scipy.linalg import clarkson_woodruff_transform as clarkson_woodruff_transform
-from scipy.linalg import cossin as cossin
 from scipy.linalg import cython_blas as cython_blas
 from scipy.linalg import cython_lapack as cython_lapack
 from scipy.linalg import decomp as decomp
@@ -18,20 +18,15 @@ from scipy.linalg import decomp_lu as decomp_lu
 from scipy.linalg import decomp_qr as decomp_qr
 from scipy.linalg import decomp_schur as decomp_schur
 from scipy.linalg import decomp_svd as decomp_svd
-from scipy.linalg import expm_cond as expm_cond
 from scipy.linalg import find_best_blas_type as find_best_blas_type
 from scipy.linalg import get_blas_funcs as get_blas_funcs
 from scipy.linalg import get_lapack_funcs as get_lapack_funcs
 from scipy.linalg import lapack as lapack
-from scipy.linalg import ldl as ldl
 from scipy.linalg import matfuncs as matfuncs
-from scipy.linalg import matrix_balance as matrix_balance
 from scipy.linalg import misc as misc
-from scipy.linalg import ordqz as ordqz
 from scipy.linalg import qr_delete as qr_delete
 from scipy.linalg import qr_insert as qr_insert
 from scipy.linalg import qr_update as qr_update
-from scipy.linalg import qz as qz
 from scipy.linalg import special_matrices as special_matrices
 
 from anyshape.scipy.linalg.banded import eigh_tridiagonal as eigh_tridiagonal
@@ -73,11 +68,17 @@ from anyshape.scipy.linalg.functions import sinhm as sinhm
 from anyshape.scipy.linalg.functions import sinm as sinm
 from anyshape.scipy.linalg.functions import solve_continuous_lyapunov as solve_continuous_lyapunov
 from anyshape.scipy.linalg.functions import solve_discrete_lyapunov as solve_discrete_lyapunov
-from anyshape.scipy.linalg.functions import solve_lyapunov as solve_lyapunov
 from anyshape.scipy.linalg.functions import solve_sylvester as solve_sylvester
 from anyshape.scipy.linalg.functions import sqrtm as sqrtm
 from anyshape.scipy.linalg.functions import tanhm as tanhm
 from anyshape.scipy.linalg.functions import tanm as tanm
+from anyshape.scipy.linalg.further_factors import cdf2rdf as cdf2rdf
+from anyshape.scipy.linalg.further_factors import cossin as cossin
+from anyshape.scipy.linalg.further_factors import expm_cond as expm_cond
+from anyshape.scipy.linalg.further_factors import ldl as ldl
+from anyshape.scipy.linalg.further_factors import matrix_balance as matrix_balance
+from anyshape.scipy.linalg.further_factors import ordqz as ordqz
+from anyshape.scipy.linalg.further_factors import qz as qz
 from anyshape.scipy.linalg.riccati import solve_continuous_are as solve_continuous_are
 from anyshape.scipy.linalg.riccati import solve_discrete_are as solve_discrete_are
 from anyshape.scipy.linalg.solving import cho_factor as cho_factor
@@ -116,3 +117,6 @@ from anyshape.scipy.linalg.triangular_forms import qr_multiply as qr_multiply
 from anyshape.scipy.linalg.triangular_forms import rq as rq
 from anyshape.scipy.linalg.triangular_forms import rsf2csf as rsf2csf
 from anyshape.scipy.linalg.triangular_forms import schur as schur
+
+def solve_lyapunov(a: Any, q: Any) -> Any:
+    """Return x with a x + x a^H = q."""

@@ -3,6 +3,8 @@
 Written by tools/make_stubs.py for SciPy 1.17.
 """
 
+from typing import Any
+
 from scipy.ndimage import distance_transform_bf as distance_transform_bf
 from scipy.ndimage import distance_transform_cdt as distance_transform_cdt
 from scipy.ndimage import extrema as extrema
@@ -33,10 +35,6 @@ from anyshape.scipy.ndimage.filtering import gaussian_filter1d as gaussian_filte
 from anyshape.scipy.ndimage.filtering import gaussian_gradient_magnitude as gaussian_gradient_magnitude
 from anyshape.scipy.ndimage.filtering import gaussian_laplace as gaussian_laplace
 from anyshape.scipy.ndimage.filtering import laplace as laplace
-from anyshape.scipy.ndimage.filtering import maximum_filter as maximum_filter
-from anyshape.scipy.ndimage.filtering import minimum_filter as minimum_filter
-from anyshape.scipy.ndimage.filtering import prewitt as prewitt
-from anyshape.scipy.ndimage.filtering import sobel as sobel
 from anyshape.scipy.ndimage.filtering import uniform_filter as uniform_filter
 from anyshape.scipy.ndimage.filtering import uniform_filter1d as uniform_filter1d
 from anyshape.scipy.ndimage.interpolation import affine_transform as affine_transform
@@ -68,14 +66,150 @@ from anyshape.scipy.ndimage.morphology import binary_fill_holes as binary_fill_h
 from anyshape.scipy.ndimage.morphology import binary_hit_or_miss as binary_hit_or_miss
 from anyshape.scipy.ndimage.morphology import binary_opening as binary_opening
 from anyshape.scipy.ndimage.morphology import binary_propagation as binary_propagation
-from anyshape.scipy.ndimage.morphology import black_tophat as black_tophat
-from anyshape.scipy.ndimage.morphology import grey_closing as grey_closing
-from anyshape.scipy.ndimage.morphology import grey_dilation as grey_dilation
-from anyshape.scipy.ndimage.morphology import grey_erosion as grey_erosion
-from anyshape.scipy.ndimage.morphology import grey_opening as grey_opening
 from anyshape.scipy.ndimage.morphology import median_filter as median_filter
-from anyshape.scipy.ndimage.morphology import morphological_gradient as morphological_gradient
-from anyshape.scipy.ndimage.morphology import morphological_laplace as morphological_laplace
 from anyshape.scipy.ndimage.morphology import percentile_filter as percentile_filter
 from anyshape.scipy.ndimage.morphology import rank_filter as rank_filter
-from anyshape.scipy.ndimage.morphology import white_tophat as white_tophat
+
+def black_tophat(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the closing of an image less the image."""
+
+def grey_closing(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the erosion of the dilation."""
+
+def grey_dilation(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the greatest element of each window."""
+
+def grey_erosion(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the least element of each window."""
+
+def grey_opening(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the dilation of the erosion."""
+
+def maximum_filter(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the maximum of windows of `size` elements along each axis."""
+
+def minimum_filter(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the minimum of windows of `size` elements along each axis."""
+
+def morphological_gradient(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the dilation less the erosion."""
+
+def morphological_laplace(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the sum of dilation and erosion less the image twice."""
+
+def prewitt(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+    """Return the differences along an axis that Prewitt's filter takes."""
+
+def sobel(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+    """Return the differences along an axis that Sobel's filter takes."""
+
+def white_tophat(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return an image less its opening."""

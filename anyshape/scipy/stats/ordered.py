@@ -83,6 +83,7 @@ def ranked(name: str, count: int | None, default_axis: int | None) -> Callable[.
         keywords = options if axis == default_axis else {**options, "axis": axis}
         return getattr(scipy_stats, name)(*samples, **keywords)
 
+    functools.update_wrapper(function, getattr(scipy_stats, name), assigned=(), updated=())  # for its signature
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Return the statistic and the probability of `{name}` along an axis; derivatives are 0."
     return function
