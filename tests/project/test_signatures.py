@@ -50,20 +50,28 @@ def parameters(function: Any) -> dict[str, Any] | None:
 
 def problem(own: Any, other: Any, left_out: set[str]) -> str:
     """Return what a user of the other function would miss."""
-    if not inspect.getdoc(own):
-        return "has no docstring"
     mine, theirs = parameters(own), parameters(other)
-    if theirs is None or isinstance(other, np.ufunc):
-        return "" if mine is not None or theirs is None else "has no signature"
+    if theirs is None or isinstance(other, np.ufunc):  # NumPy knows no names of the operands of SciPy's ufuncs
+        return ""
     if mine is None:
         return "has no signature"
-    kinds = {p.kind for p in mine.values()}
-    by_name = [p.name for p in theirs.values() if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    missing = [x for x in by_name if x not in mine and x not in left_out]
-    if missing and inspect.Parameter.VAR_KEYWORD not in kinds:
-        return f"lacks {', '.join(missing)}"
+    if missing := _missing(mine, theirs) - left_out:
+        return f"lacks {', '.join(sorted(missing))}"
+    return _order(mine, theirs)
+
+
+def _order(mine: dict[str, Any], theirs: dict[str, Any]) -> str:
+    """Return the order of the common parameters that may stand without a name, where it is another one."""
     common = [x for x in mine if x in theirs and mine[x].kind is not inspect.Parameter.KEYWORD_ONLY]
     return "" if common == [x for x in theirs if x in common] else f"has another order: {', '.join(common)}"
+
+
+def _missing(mine: dict[str, Any], theirs: dict[str, Any]) -> set[str]:
+    """Return the names that calls by keyword may use and that a function does not take."""
+    unnamed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in mine.values()):
+        return set()
+    return {name for name, p in theirs.items() if p.kind not in unnamed and name not in mine}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -75,5 +83,6 @@ def test_functions_have_the_parameters_of_the_ones_that_they_stand_for(package):
             count += 1
             lack = problem(own, other, LEFT_OUT.get(f"{package}.{name}", set()))
             wrong += [f"{package}.{name} {lack}"] if lack else []
+            wrong += [] if inspect.getdoc(own) else [f"{package}.{name} has no docstring"]
     assert count > 3
     assert not wrong, "\n".join(wrong)
