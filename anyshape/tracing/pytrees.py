@@ -371,13 +371,6 @@ def check_callable(transform: str, function: Any, advice: str = _NOT_CALLED) -> 
         raise ArgumentError(transform, name or "its argument", problem, advice)
 
 
-_DTYPE_ADVICE = {
-    "O": "convert it to numbers, as with astype(float)",
-    **dict.fromkeys("mM", "convert it to numbers, as with astype(int)"),
-    **dict.fromkeys("SUT", "pass numbers for texts; a str is an argument that is static by itself"),
-}  # by the kind of a dtype
-
-
 def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
     """Return a leaf of the arguments as an array of numbers; raise ArgumentError for anything else."""
     if isinstance(x, Traced):
@@ -394,23 +387,12 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
         if has_type(x, int):
             advice = "pass an integer of at most 64 bits, or a float"
             raise ArgumentError(function, path, f"is an integer of {x.bit_length()} bits", advice)
-        advice = _DTYPE_ADVICE.get(array.dtype.kind, "pass numbers or booleans in native byte order")
-        raise ArgumentError(function, path, f"has dtype {array.dtype}", advice)
+        raise ArgumentError(function, path, f"has dtype {array.dtype}", foreign_arrays.dtype_advice(array.dtype))
     foreign = foreign_arrays.foreign_array(x, path, function)
     if foreign is not None:
+        foreign_arrays.check_numbers(x, foreign, path, function)
         return as_leaf(foreign, path, function)
-    raise ArgumentError(function, path, f"is of type {type(x).__name__}, not an array", _advice_for(x))
-
-
-def _advice_for(x: Any) -> str:
-    """Return what to pass instead of a leaf that is not an array."""
-    if has_type(x, np.random.BitGenerator):
-        return "pass a numpy.random.Generator, such as numpy.random.default_rng(0)"
-    if has_type(x, (set, frozenset)) or hasattr(type(x), "__next__"):
-        return "pass a list or a tuple"
-    if hasattr(x, "__dict__"):
-        return f"close over it, make {type(x).__name__} a dataclass, or register it by anyshape.register_pytree_node"
-    return "pass arrays and numbers, and close over the rest"
+    raise ArgumentError(function, path, f"is of type {type(x).__name__}, not an array", foreign_arrays.advice_for(x))
 
 
 def _holds_numbers(array: np.ndarray) -> bool:

@@ -1,6 +1,7 @@
 """Arrays of other libraries are arguments: by `__array__`, an array interface, buffers and DLPack."""
 
 import array
+import decimal
 import sys
 import types
 
@@ -79,7 +80,7 @@ def test_an_object_whose_library_refuses_is_named():
         def __array__(self, dtype=None, copy=None):
             raise RuntimeError("call detach() first.\nMore text")
 
-    with pytest.raises(errors.ArgumentError, match=r"p\['x'\] is of type OnDevice, which gives no array: call detach"):
+    with pytest.raises(errors.ArgumentError, match=r"p\['x'\] is of type OnDevice: call detach"):
         jit(total)({"x": OnDevice()})
 
 
@@ -96,3 +97,57 @@ def test_dask_arrays_are_refused_by_name(monkeypatch):
     with pytest.raises(errors.ArgumentError, match="x is a Dask Array, whose blocks are not computed") as caught:
         jit(lambda x: x)(kind(X))
     assert "map_blocks" in str(caught.value) and "docs/howto/run_on_clusters.md" in str(caught.value)
+
+
+class Refusing:
+    def __init__(self, reason):
+        self.reason = reason
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(self.reason)
+
+
+class Column:
+    """Stands for a Series of pandas, whose values are objects."""
+
+    def __init__(self, kind):
+        self.dtype = type(kind, (), {})()
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(["a", None], object)
+
+
+class Frame(Column):
+    columns = ["a", "b"]
+
+    def select_dtypes(self, kind):
+        numeric = Column("object")
+        numeric.columns = ["a"]
+        return numeric
+
+
+UNSUITED = [
+    (Refusing("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."),
+     "pass x.detach().numpy()"),
+    (Refusing("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first"), "pass x.to_dense()"),
+    (Refusing("Got unsupported ScalarType BFloat16"), "pass x.float()"),
+    (Refusing("no"), "convert it to an array of NumPy first"),
+    (Column("CategoricalDtype"), "pass x.cat.codes"),
+    (Column("BooleanDtype"), "fill them, as with x.fillna(False)"),
+    (Column("DatetimeTZDtype"), "pass x.dt.tz_localize(None).astype(int)"),
+    (Column("object"), "convert it to numbers, as with astype(float)"),
+    (Frame("object"), "pass x.select_dtypes('number')"),
+    (np.zeros(2, [("a", float)]), "pass its fields one by one, as x['a']"),
+    (np.ones(2, ">f8"), "x.astype(x.dtype.newbyteorder('='))"),
+    (decimal.Decimal(2), "pass float(x)"),
+    ({1.0, 2.0}, "pass a list or a tuple"),
+]  # fmt: skip
+
+
+def test_an_object_that_gives_no_numbers_is_refused_with_what_to_pass():
+    f = jit(lambda x: x * 2)
+    for x, advice in UNSUITED:
+        with pytest.raises(errors.ArgumentError) as caught:
+            f(x)
+        assert str(caught.value).endswith(advice)
+        assert caught.value.__cause__ is None
