@@ -18,6 +18,7 @@ from anyshape.errors import AnyshapeError
 from anyshape.graph.prover.spec_parser import parse_shape
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.transforms.export import load
@@ -47,7 +48,8 @@ def load_function(target: str) -> Callable[..., Any]:
         return load(target)
     source, colon, path = target.rpartition(":")
     if not colon or not source or not path:
-        raise UsageError(f"{target!r} names no function; write module:function or path/to/file.py:function")
+        problem = "names no function" if target.endswith(".py") or not os.path.splitext(target)[1] else "is not a file"
+        raise UsageError(f"{target!r} {problem}; write module:function or path/to/file.py:function")
     target_object: Any = _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
     for name in path.split("."):
         if not hasattr(target_object, name):
@@ -136,6 +138,15 @@ def read_arguments(function: Callable[..., Any], shapes: str, dtypes: str) -> Ar
     _check_specs(arguments, parts)
     _check_count(function, specs)
     return arguments
+
+
+def arguments_of(program: Program) -> Arguments:
+    """Return the arguments that a saved program was made for; raise UsageError where shapes do not describe them."""
+    metas, paths = [v.meta for v in program.trace.graph.inputs], program.trace.paths
+    if list(paths) != [f"args[{i}]" for i in range(len(metas))]:
+        raise UsageError(f"{program.name} takes trees, or sizes by their values; call it in Python")
+    specs = tuple([", ".join(map(str, meta.sizes or ())) for meta in metas])
+    return Arguments(specs, tuple([meta.dtype for meta in metas]), (False,) * len(metas))
 
 
 def _check_specs(arguments: Arguments, parts: Sequence[str]) -> None:

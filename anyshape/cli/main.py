@@ -13,6 +13,7 @@ from anyshape.cli.explain_command import explain_report
 from anyshape.cli.load_target import (
     Arguments,
     UsageError,
+    arguments_of,
     is_saved,
     load_function,
     one_line,
@@ -94,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(run=_demo)
     show = commands.add_parser("show", help="print or draw the program of a function")
-    _describe(show, required=False)
+    _describe(show)
     show.add_argument("--grad", action="store_true", help="of its value and gradient")
     show.add_argument("--plan", action="store_true", help="print the plan that runs, not the graph")
     show.add_argument("--html", metavar="FILE", help="draw the graph, with what it relies on and costs, as one page")
@@ -140,13 +141,13 @@ def _add_files(commands: Any) -> None:
     exported = commands.add_parser("export", help="write the program of a function to a file, for any process")
     _describe(exported)
     exported.add_argument("--grad", action="store_true", help="of its value and gradient")
-    exported.add_argument("--out", required=True, metavar="FILE", help="file of the program")
+    exported.add_argument("-o", "--out", required=True, metavar="FILE", help="file of the program")
     _add_json(exported)
     exported.set_defaults(run=_export)
     ran = commands.add_parser("run", help="run a saved program on arrays in files")
     ran.add_argument("target", help="a saved program")
     ran.add_argument("files", nargs="*", help="a .npy for each argument, or a .npz with their names")
-    ran.add_argument("--out", metavar="FILE", help="write the results to a .npy or .npz (without it they are printed)")
+    ran.add_argument("-o", "--out", metavar="FILE", help="write the results to a .npy or .npz (else they are printed)")
     _add_json(ran)
     ran.set_defaults(run=_run)
     completed = commands.add_parser("completion", help="print the script by which a shell completes this command")
@@ -162,11 +163,11 @@ def _print_json(data: Any) -> None:
     print(json.dumps(data, indent=2, default=str))
 
 
-def _describe(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+def _describe(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a function and describe its arguments."""
     parser.add_argument("target", help="module:function, path/to/file.py:function, or a saved program")
     shapes = 'one for each argument: "n, 4; 4, 3"; names are unknown sizes; "=k" is an integer that is a size itself'
-    parser.add_argument("--shapes", required=required, help=shapes)
+    parser.add_argument("--shapes", help=shapes)
     parser.add_argument("--dtypes", default="f64", help='one for all or one for each: "f64; i32" (%(default)s)')
 
 
@@ -199,8 +200,6 @@ def _traced(options: argparse.Namespace) -> Program:
     """Return the program of the named function and arguments, or the program of a file."""
     if options.shapes is None and is_saved(options.target) and not options.grad:
         return load(options.target)
-    if options.shapes is None:
-        raise UsageError(f"{options.target!r} is not a saved program, and a function needs --shapes")
     function, arguments = _described(options)
     try:
         return trace(function)(*arguments.structs)
@@ -210,10 +209,19 @@ def _traced(options: argparse.Namespace) -> Program:
         raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
 
 
+def _loaded(options: argparse.Namespace) -> tuple[Callable[..., Any], Arguments]:
+    """Return the named function with the arguments that --shapes describes, which a saved program has itself."""
+    function = load_function(options.target)
+    if options.shapes is not None:
+        return function, read_arguments(function, options.shapes, options.dtypes)
+    if not isinstance(function, Program):
+        raise UsageError(f'{options.target} needs --shapes, one for each argument, as in --shapes "n, 4; 4"')
+    return function, arguments_of(function)
+
+
 def _described(options: argparse.Namespace) -> tuple[Callable[..., Any], Arguments]:
     """Return the named function, or its value and gradient, and its arguments."""
-    function = load_function(options.target)
-    arguments = read_arguments(function, options.shapes, options.dtypes)
+    function, arguments = _loaded(options)
     if not options.grad:
         return function, arguments
     moving = tuple(i for i, d in enumerate(arguments.dtypes) if is_inexact(d))
@@ -264,6 +272,4 @@ def _completion(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _check(options: argparse.Namespace, rest: list[str]) -> int:
-    function = load_function(options.target)
-    arguments = read_arguments(function, options.shapes, options.dtypes)
-    return check_command.main(function, arguments, options)
+    return check_command.main(*_loaded(options), options)

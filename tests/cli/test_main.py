@@ -127,6 +127,17 @@ def test_a_saved_program_is_shown_drawn_checked_and_explained(run, tmp_path):
     assert "cos" in run("show", saved, "--shapes", "n", "--grad")[1]
     assert run("check", saved, "--shapes", "n", "--sizes", "0,3")[0] == 0
     assert "program 1 serves n=1" in run("explain", saved, "--shapes", "n", "--sizes", "1")[1]
+    assert run("check", saved, "--sizes", "0,3")[0] == 0  # a program has its shapes
+    assert "program 1 serves n=1" in run("explain", saved, "--sizes", "1")[1]
+    assert "sin" in run("profile", saved, "--sizes", "3", "--repeat", "1")[1]
+    assert "cos" in run("show", saved, "--grad")[1]
+    again = str(tmp_path / "again.anyshape")
+    assert run("export", saved, "-o", again) == (0, "", "") and "f64[n]" in run("show", again)[1]
+    tree = str(tmp_path / "tree.anyshape")
+    export(lambda p: p["w"] * 2)({"w": ShapeDtypeStruct("n")}).save(tree)
+    assert "f64[n]" in run("show", tree)[1]
+    code, _, said = run("explain", tree)
+    assert code == 2 and "takes trees, or sizes by their values" in said
     (tmp_path / "torn.anyshape").write_bytes(Path(saved).read_bytes()[:-9])
     code, _, said = run("show", str(tmp_path / "torn.anyshape"))
     assert code == 2 and "is not a saved program, or is truncated" in said and said.count("\n") == 1
@@ -250,12 +261,12 @@ def test_explain_complains_on_one_line(run):
 # -- mistakes ----------------------------------------------------------------------------------------------------
 
 MISTAKES = [
-    (["show", "f:loss"], "user_functions.py:loss' is not a saved program, and a function needs --shapes"),
-    (["explain", "f:loss"], "arguments are required: --shapes"),
-    (["show", __file__], "is not a saved program, and a function needs --shapes"),
+    (["show", "f:loss"], "user_functions.py:loss needs --shapes, one for each argument"),
+    (["explain", "f:loss"], "user_functions.py:loss needs --shapes, one for each argument"),
+    (["show", __file__], "names no function; write module:function"),
     (["--shapes"], "unrecognized arguments: --shapes"),
     (["run", "f:loss"], "is not a saved program; write one with anyshape export"),
-    (["export", "f:loss", "--shapes", "n, 3; 3, 2"], "arguments are required: --out"),
+    (["export", "f:loss", "--shapes", "n, 3; 3, 2"], "arguments are required: -o/--out"),
     (["teach", "f:loss"], "invalid choice"),
     (["show", "f:loss", "--shapes", "n", "--fast"], "unrecognized arguments: --fast"),
     (["show", "loss", "--shapes", "n"], "names no function; write module:function"),
