@@ -218,6 +218,12 @@ NDIMAGE = {
     **rows_like(f"F(A, {_WRITTEN})", "generic_laplace generic_gradient_magnitude"),
     "sum": "F(A)",
     "mean": "F(A)",
+    **rows_like("F(A)", "extrema maximum_position median minimum_position"),
+    "histogram": "F(A, 0.0, 3.0, 4)",
+    "generic_filter": "F(A, np.sum, size=3)",
+    "geometric_transform": "F(A, lambda p: (p[0] * s, p[1] + 0.2), order=1)",
+    **rows_like("F(A > 1)", "distance_transform_bf distance_transform_cdt"),
+    "watershed_ift": "F((A > 1).astype(np.uint8), (A > 2) + 0)",
 }
 INTEGRATE = {
     **rows_like("F(x, t)", "trapezoid simpson cumulative_trapezoid cumulative_simpson"),
@@ -259,6 +265,12 @@ INTERPOLATE = {
     "make_lsq_spline": "F(t, y, [0.0, 0, 0.5, 1, 1], 1)(x)",
     "interpn": "F((t, t), A, np.stack([0.1 + 0.6 * x, 0.1 + 0.6 * y], -1))",
     "PPoly": "F(np.stack([x[1:], y[1:]]), t)(x)",
+    "BPoly": "F(np.stack([x[1:], y[1:]]), t)(x)",
+    "make_smoothing_spline": "F(t, y, lam=0.01)(x)",
+    "insert": "F(0.3, (np.array([0.0, 0, 0, 0.5, 1, 1, 1]), v[[0, 1, 2, 0, 0, 0, 0]], 2))[1][:5]",
+    "spalde": "np.asarray(F(x, ([0.0, 0, 0, 0.5, 1, 1, 1], v[[0, 1, 2, 0, 0, 0, 0]], 2)))",
+    "sproot": "F((np.array([0.0, 0, 0, 0, 1, 1, 1, 1]), np.append(np.append(v, s) - 0.6, np.zeros(4)), 3))",
+    "bisplev": "F(t, t, [np.array([0.0, 0, 1, 1]), np.array([0.0, 0, 1, 1]), np.append(v, s), 1, 1])",
 }
 OPTIMIZE = {
     "root": "F(lambda p: p ** 3 + p - x, np.ones_like(x)).x",
@@ -324,6 +336,8 @@ SPARSE_SOLVERS = {
     **rows_like("F(S, x, rtol=1e-13)[0]", "bicgstab cg gmres"),
     "spsolve": "F(S, x)",
     "factorized": "F(S)(x)",
+    "expm_multiply": "F(A, x)",
+    "spsolve_triangular": "F(np.tril(S), x)",
 }
 NO_ARRAYS = words("""
 SpecialFunctionError SpecialFunctionWarning errstate geterr seterr get_blas_funcs get_lapack_funcs find_best_blas_type

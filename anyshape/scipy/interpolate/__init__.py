@@ -7,6 +7,7 @@ SciPy's own, and refuses traced arrays by name.
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
+from anyshape.scipy.interpolate.bernstein import BPoly
 from anyshape.scipy.interpolate.bspline import BSpline, make_interp_spline, make_lsq_spline
 from anyshape.scipy.interpolate.cubic import Akima1DInterpolator, CubicSpline, PchipInterpolator, pchip_interpolate
 from anyshape.scipy.interpolate.fitpack import (
@@ -31,15 +32,17 @@ from anyshape.scipy.interpolate.scattered import (
     RBFInterpolator,
     griddata,
 )
+from anyshape.scipy.interpolate.smoothing import bisplev, insert, make_smoothing_spline, spalde, sproot
 from anyshape.scipy.interpolate.tables import RegularGridInterpolator, interp1d, interpn
 from anyshape.support.packages import scipy_interpolate
 
 __all__ = [
-    "Akima1DInterpolator", "BSpline", "BarycentricInterpolator", "CubicHermiteSpline", "CubicSpline",
+    "Akima1DInterpolator", "BPoly", "BSpline", "BarycentricInterpolator", "CubicHermiteSpline", "CubicSpline",
     "InterpolatedUnivariateSpline", "KroghInterpolator", "LinearNDInterpolator", "NearestNDInterpolator", "PPoly",
     "PchipInterpolator", "RBFInterpolator", "RegularGridInterpolator", "UnivariateSpline",
-    "barycentric_interpolate", "griddata", "interp1d", "interpn", "krogh_interpolate", "make_interp_spline",
-    "make_lsq_spline", "pchip_interpolate", "splantider", "splder", "splev", "splint", "splrep",
+    "barycentric_interpolate", "bisplev", "griddata", "insert", "interp1d", "interpn", "krogh_interpolate",
+    "make_interp_spline", "make_lsq_spline", "make_smoothing_spline", "pchip_interpolate", "spalde", "splantider",
+    "splder", "splev", "splint", "splrep", "sproot",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_interpolate, "scipy.interpolate")

@@ -23,17 +23,18 @@ _EXTENSIONS = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
 _fitpack = falls_through(scipy_interpolate)
 
 
-def _is_traced(tck: Any) -> bool:
+def is_traced_spline(tck: Any) -> bool:
+    """Return whether a spline, or its tuple, has traced arrays."""
     return tck.is_traced() if isinstance(tck, BSpline) else is_traced(*tck)
 
 
-def _spline(tck: Any) -> BSpline:
+def spline_of(tck: Any) -> BSpline:
     """Return a spline by its knots, coefficients and degree, with its arrays as values of the trace."""
     t, c, k = tck.tck if isinstance(tck, BSpline) else tck
     return BSpline.made_of(as_value(real_floats(t)), as_value(xp.asarray(c)), int(k))
 
 
-def _tuple(spline: BSpline, ending: Any) -> tuple[Any, Any, int]:
+def tuple_of(spline: BSpline, ending: Any) -> tuple[Any, Any, int]:
     """Return knots, coefficients with as many more elements as there are more knots, and the degree."""
     last = xp.broadcast_to(ending, (spline.k + 1, *spline.c.shape[1:]))
     return spline.t, xp.concatenate([spline.c, last.astype(spline.c.dtype)]), spline.k
@@ -61,20 +62,20 @@ def splrep(
     if task == -1:
         x = real_floats(x)
         ends = [xp.broadcast_to(x[i], (k + 1,)) for i in (0, -1)]
-        return _tuple(make_lsq_spline(x, y, xp.concatenate([ends[0], real_floats(t), ends[1]]), k, w), 0.0)
+        return tuple_of(make_lsq_spline(x, y, xp.concatenate([ends[0], real_floats(t), ends[1]]), k, w), 0.0)
     if is_traced(s) or (s != 0 if s is not None else w is not None):
         raise refuse("scipy.interpolate.splrep with smoothing")
-    return _tuple(make_interp_spline(x, y, k), 0.0)
+    return tuple_of(make_interp_spline(x, y, k), 0.0)
 
 
 def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     """Return a spline or its derivative at points. Outside, `ext` 1 to 3 give 0, an error and the value of the end."""
-    if not is_traced(x) and not _is_traced(tck):
+    if not is_traced(x) and not is_traced_spline(tck):
         return scipy_interpolate.splev(x, tck.of_scipy() if isinstance(tck, BSpline) else tck, der, ext)
     mode = _extension("splev", ext)
     if not isinstance(tck, BSpline) and isinstance(tck[1], (list, tuple)):  # a curve, with a list for each coordinate
         return [splev(x, (tck[0], c, tck[2]), der, ext) for c in tck[1]]
-    spline, points = _spline(tck), real_floats(x)
+    spline, points = spline_of(tck), real_floats(x)
     if not 0 <= der <= spline.k:
         raise ArgumentError("splev", f"der={der}", f"is not between 0 and the degree {spline.k}", "lower it")
     low, high = spline.limits()
@@ -91,30 +92,30 @@ def splder(tck: Any, n: int = 1) -> Any:
     """Return the derivative of order n of a spline, in the form that it has."""
     if n < 0:
         return splantider(tck, -n)
-    if not _is_traced(tck):
+    if not is_traced_spline(tck):
         return tck.derivative(n) if isinstance(tck, BSpline) else scipy_interpolate.splder(tck, n)
-    return tck.derivative(n) if isinstance(tck, BSpline) else _tuple(_spline(tck).derivative(n), 0.0)
+    return tck.derivative(n) if isinstance(tck, BSpline) else tuple_of(spline_of(tck).derivative(n), 0.0)
 
 
 def splantider(tck: Any, n: int = 1) -> Any:
     """Return the antiderivative of order n of a spline, in the form that it has."""
     if n < 0:
         return splder(tck, -n)
-    if not _is_traced(tck):
+    if not is_traced_spline(tck):
         return tck.antiderivative(n) if isinstance(tck, BSpline) else scipy_interpolate.splantider(tck, n)
     if isinstance(tck, BSpline):
         return tck.antiderivative(n)
-    whole = _spline(tck).antiderivative(n)
-    return _tuple(whole, whole.c[-1:])
+    whole = spline_of(tck).antiderivative(n)
+    return tuple_of(whole, whole.c[-1:])
 
 
 def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
     """Return the integral of a spline from a to b; it is 0 outside of its knots."""
-    if not is_traced(a, b) and not _is_traced(tck):
+    if not is_traced(a, b) and not is_traced_spline(tck):
         return scipy_interpolate.splint(a, b, tck.of_scipy() if isinstance(tck, BSpline) else tck, full_output)
     if full_output:
         raise refuse("scipy.interpolate.splint with full_output")
-    return _spline(tck).integrate(a, b, False)
+    return spline_of(tck).integrate(a, b, False)
 
 
 class UnivariateSpline(FixedAttributes):

@@ -308,6 +308,26 @@ def _extreme(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def _extreme1d(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter that takes an extreme of windows along one axis."""
+
+    def function(
+        input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
+        origin: Any = 0,
+    ) -> Any:  # fmt: skip
+        if not is_traced(input, size, cval):
+            return getattr(scipy_ndimage, name)(input, size, axis, output, mode, cval, origin)
+        dtype, x = ext.output_dtype(name, input, output), as_traced(input)
+        out = _windows(name, x, axis_of(axis, x.ndim, name), size, mode, cval, origin, reduce)
+        return ew.convert(as_traced(out), dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return the {name.partition('_')[0]} of windows of `size` elements along an axis."
+    return function
+
+
+maximum_filter1d: Callable[..., Any] = _extreme1d("maximum_filter1d", wd.window_max)
+minimum_filter1d: Callable[..., Any] = _extreme1d("minimum_filter1d", wd.window_min)
 maximum_filter: Callable[..., Any] = _extreme("maximum_filter", wd.window_max)
 minimum_filter: Callable[..., Any] = _extreme("minimum_filter", wd.window_min)
 

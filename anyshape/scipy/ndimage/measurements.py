@@ -27,7 +27,7 @@ from anyshape.transforms.control import check, stop_gradient
 _ndimage = falls_through(scipy_ndimage)
 
 
-def _parts(input: Any, labels: Any, index: Any) -> tuple[Any, Any, Any]:
+def parts_of(input: Any, labels: Any, index: Any) -> tuple[Any, Any, Any]:
     """Return the elements as a vector, a row for each part that says which ones it has, and the shape of results."""
     x = xp.asarray(input)
     flat = xp.ravel(x)
@@ -51,7 +51,7 @@ def _floats(x: Any) -> Any:
 @_ndimage
 def sum_labels(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the sums of the elements of parts, as floats for an index."""
-    x, inside, shape = _parts(input, labels, index)
+    x, inside, shape = parts_of(input, labels, index)
     x = x if labels is None or index is None else x.astype(np.result_type(x.dtype, np.float64))
     return xp.reshape(_totals(x, inside), shape)
 
@@ -72,14 +72,14 @@ def _variance(x: Any, inside: Any) -> Any:
 @_ndimage
 def mean(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the means of the elements of parts; NaN for a part without any."""
-    x, inside, shape = _parts(input, labels, index)
+    x, inside, shape = parts_of(input, labels, index)
     return xp.reshape(_mean(x.astype(np.result_type(x.dtype, np.float64)), inside), shape)
 
 
 @_ndimage
 def variance(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the variances of the elements of parts."""
-    x, inside, shape = _parts(input, labels, index)
+    x, inside, shape = parts_of(input, labels, index)
     return xp.reshape(_variance(x.astype(np.result_type(x.dtype, np.float64)), inside), shape)
 
 
@@ -91,7 +91,7 @@ def standard_deviation(input: Any, labels: Any = None, index: Any = None) -> Any
 
 def _extreme(input: Any, labels: Any, index: Any, sign: int) -> Any:
     """Return the least or for the sign -1 the greatest element of parts; 0 for a label that no element has."""
-    x, inside, shape = _parts(input, labels, index)
+    x, inside, shape = parts_of(input, labels, index)
     context_of("ndimage", x).require(at_least(sizes(x)[0], 1), "the image has an element")
     if labels is not None and index is None:
         check(xp.any(inside), "ndimage: no element has a label")
@@ -120,7 +120,7 @@ def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the means of positions weighted by the elements of parts: one for each axis, or rows of them."""
     x = _floats(xp.asarray(input))
     grids = xp.meshgrid(*[xp.arange(n) for n in x.shape], indexing="ij")
-    weight, inside, shape = _parts(x, labels, index)
+    weight, inside, shape = parts_of(x, labels, index)
     total = _totals(weight, inside)
     middles = [_totals(weight * xp.ravel(grid), inside) / total for grid in grids]
     if not shape:

@@ -20,6 +20,7 @@ from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.signal.smoothing import ranked, windows_of
 from anyshape.support.packages import scipy_ndimage
 from anyshape.transforms.control_flow.loops import while_loop
+from anyshape.transforms.vmap import vmap
 
 _ndimage = falls_through(scipy_ndimage)
 
@@ -95,6 +96,26 @@ def percentile_filter(
     count = int(mask.sum())
     rank = count - 1 if share == 100 else int(count * share / 100.0)
     return _by_rank("percentile_filter", input, mask, rank, output, mode, cval)
+
+
+@_ndimage
+def generic_filter(
+    input: Any, function: Callable[..., Any], size: Any = None, footprint: Any = None, output: Any = None,
+    mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, extra_arguments: Any = (), extra_keywords: Any = None, *,
+    axes: Any = None,
+) -> Any:  # fmt: skip
+    """Return what a function gives of the elements of the window around each element, a vector of float64.
+
+    `function(window, *extra_arguments, **extra_keywords)` is traced once, and returns a number.
+    """
+    _in_the_middle("generic_filter", origin, axes)
+    x = as_traced(input)
+    mask = _mask("generic_filter", x.ndim, size, footprint)
+    dtype, image = ext.output_dtype("generic_filter", input, output), xp.asarray(x).astype(np.float64)
+    windows = windows_of(_around("generic_filter", image, mask, mode, cval), mask.shape, x.shape)
+    flat = xp.reshape(windows, (-1, mask.size))[:, np.flatnonzero(mask)]
+    value = lambda v: xp.reshape(xp.asarray(function(v, *extra_arguments, **(extra_keywords or {}))), ())
+    return ew.convert(as_traced(xp.reshape(vmap(value)(flat), x.shape)), dtype)
 
 
 # -- morphology of grey images
