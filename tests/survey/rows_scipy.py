@@ -291,6 +291,14 @@ OPTIMIZE = {
     "rosen": "F(x)",
     "rosen_der": "F(x)",
     "rosen_hess": "F(x)",
+    "rosen_hess_prod": "F(x, y)",
+    **rows_like("F(lambda p: (p - s) ** 2 + p ** 4)", "brent golden"),
+    "fminbound": "F(lambda p: (p - s) ** 2 + p ** 4, 0.0, 2.0, xtol=1e-9)",
+    "basinhopping": "F(lambda p: np.sum((p - v) ** 2 + p**4), np.ones(3), niter=2, minimizer_kwargs={'tol': 1e-13}).x",
+    "differential_evolution": "F(lambda p: np.sum((p - s) ** 2), [(-1, 2)], rng=1, tol=1e-9).x",
+    "dual_annealing": "F(lambda p: np.sum((p - s) ** 2 + p ** 4), [(-1, 2)], rng=1, maxiter=20).x",
+    "shgo": "F(lambda p: np.sum((p - s) ** 2 + p ** 4), [(-1, 2)]).x",
+    "direct": "F(lambda p: np.sum((p - k[0] / 4) ** 2), [(-1, 2)], len_tol=1e-9, vol_tol=1e-18).x",
 }
 DISTANCE = {
     **rows_like("F(X)", "pdist"),

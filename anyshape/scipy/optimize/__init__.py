@@ -9,27 +9,41 @@ from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.optimize.active_sets import isotonic_regression, lsq_linear, nnls
 from anyshape.scipy.optimize.constraints import Bounds, LinearConstraint
 from anyshape.scipy.optimize.fits import curve_fit, least_squares
+from anyshape.scipy.optimize.global_minima import (
+    basinhopping,
+    differential_evolution,
+    direct,
+    dual_annealing,
+    shgo,
+)
 from anyshape.scipy.optimize.minima import minimize, minimize_scalar
 from anyshape.scipy.optimize.programs import linear_sum_assignment, linprog
 from anyshape.scipy.optimize.root_functions import (
     bisect,
+    brent,
     brenth,
     brentq,
     fixed_point,
+    fminbound,
     fsolve,
+    golden,
     newton,
     ridder,
     rosen,
     rosen_der,
+    rosen_hess,
+    rosen_hess_prod,
     toms748,
 )
 from anyshape.scipy.optimize.roots import root, root_scalar
 from anyshape.support.packages import scipy_optimize
 
 __all__ = [
-    "Bounds", "LinearConstraint", "bisect", "brenth", "brentq", "curve_fit", "fixed_point", "fsolve",
+    "Bounds", "LinearConstraint", "basinhopping", "bisect", "brent", "brenth", "brentq", "curve_fit",
+    "differential_evolution", "direct", "dual_annealing", "fixed_point", "fminbound", "fsolve", "golden",
     "isotonic_regression", "least_squares", "linear_sum_assignment", "linprog", "lsq_linear", "minimize",
-    "minimize_scalar", "newton", "nnls", "ridder", "root", "root_scalar", "rosen", "rosen_der", "toms748",
+    "minimize_scalar", "newton", "nnls", "ridder", "root", "root_scalar", "rosen", "rosen_der", "rosen_hess",
+    "rosen_hess_prod", "shgo", "toms748",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_optimize, "scipy.optimize")

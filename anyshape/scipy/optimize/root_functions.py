@@ -7,8 +7,11 @@ from typing import Any
 
 from anyshape import numpy as xp
 from anyshape.graph.ir.builder import active
+from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import refuse
-from anyshape.numpy.operands.promotion import is_traced
+from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.ops.core.apply import context_of
+from anyshape.scipy.optimize.minima import minimize_scalar
 from anyshape.scipy.optimize.roots import root, root_scalar
 from anyshape.support.packages import scipy_optimize
 
@@ -97,3 +100,57 @@ def rosen_der(x: Any) -> Any:
     before = -400 * x[:-1] * rise - 2 * (1 - x[:-1])
     none = xp.zeros_like(x[:1])
     return xp.concatenate([before, none]) + xp.concatenate([none, 200 * rise])
+
+
+def rosen_hess(x: Any) -> Any:
+    """Return the matrix of second derivatives of Rosenbrock's function of a vector of two numbers or more."""
+    if not is_traced(x):
+        return scipy_optimize.rosen_hess(x)
+    x = xp.atleast_1d(xp.asarray(x) * 1.0)
+    context_of("rosen_hess", x).require(at_least(sizes(x)[0], 2), "x has two elements")
+    ends = xp.ones_like(x[:1])
+    low = xp.concatenate([1200 * x[:-1] ** 2 - 400 * x[1:] + 2, 0 * ends])
+    main = low + xp.concatenate([0 * ends, 200 * xp.ones_like(x[1:])])
+    beside = xp.diag(-400 * x[:-1], 1)
+    return xp.diag(main) + beside + beside.T
+
+
+def rosen_hess_prod(x: Any, p: Any) -> Any:
+    """Return the product of the second derivatives of Rosenbrock's function and a vector."""
+    if not is_traced(x, p):
+        return scipy_optimize.rosen_hess_prod(x, p)
+    return rosen_hess(xp.asarray(x)) @ xp.asarray(p) if is_traced(x) else xp.asarray(rosen_hess(x)) @ p
+
+
+def fminbound(
+    func: Function, x1: Any, x2: Any, args: Any = (), xtol: Any = 1e-5, maxfun: int = 500, **options: Any
+) -> Any:
+    """Return a minimum of a function of a number between bounds; see `minimize_scalar`, which says more of it."""
+    if active() is None:
+        return scipy_optimize.fminbound(func, x1, x2, args, xtol, maxfun, **options)
+    if options.get("full_output"):
+        raise refuse("scipy.optimize.fminbound with full_output")
+    limits = {"xatol": xtol, "maxiter": maxfun}
+    return minimize_scalar(func, bounds=(x1, x2), args=args, method="bounded", options=limits).x
+
+
+def brent(
+    func: Function, args: Any = (), brack: Any = None, tol: Any = 1.48e-8, full_output: Any = 0, maxiter: int = 500
+) -> Any:
+    """Return a minimum of a function of a number by Brent's method; see `minimize_scalar`."""
+    if active() is None:
+        return scipy_optimize.brent(func, args, brack, tol, full_output, maxiter)
+    if full_output:
+        raise refuse("scipy.optimize.brent with full_output")
+    return minimize_scalar(func, brack, None, args, "brent", options={"xtol": tol, "maxiter": maxiter}).x
+
+
+def golden(
+    func: Function, args: Any = (), brack: Any = None, tol: Any = 2**-26, full_output: Any = 0, maxiter: int = 5000
+) -> Any:
+    """Return a minimum of a function of a number by golden sections; see `minimize_scalar`."""
+    if active() is None:
+        return scipy_optimize.golden(func, args, brack, tol, full_output, maxiter)
+    if full_output:
+        raise refuse("scipy.optimize.golden with full_output")
+    return minimize_scalar(func, brack, None, args, "golden", options={"xtol": tol, "maxiter": maxiter}).x

@@ -65,6 +65,8 @@ def order_filter(a: Any, domain: Any, rank: Any) -> Any:
 def medfilt(volume: Any, kernel_size: Any = None) -> Any:
     """Return the medians of windows with odd sides, by default 3, around each element; zeros are beyond the ends."""
     x = xp.atleast_1d(volume)
+    if x.dtype.kind == "c":
+        raise ArgumentError("medfilt", "volume", f"has the dtype {x.dtype}, which has no order", "pass real numbers")
     sides = 3 if kernel_size is None else kernel_size
     shape = tuple(static_int(k, "medfilt", "kernel_size") for k in np.broadcast_to(sides, (x.ndim,)))
     return order_filter(x, np.ones(shape), math.prod(shape) // 2)
