@@ -55,12 +55,13 @@ def asarray(
 ) -> Any:
     """Return `a` as an array of its own dtype or of `dtype`.
 
-    Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `device`, `copy` and `like` have
-    no effect.
+    Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `device` and `like` have no
+    effect. With `copy=True` writes into the result leave `a` as it is.
     """
     if not is_traced(a):
         return np.asarray(a, dtype, order, device=device, copy=copy, like=like)
-    return as_traced(a, dtype)
+    result = as_traced(a, dtype)
+    return owned(result, a) if copy else result
 
 
 @makes_new
@@ -87,11 +88,11 @@ def asanyarray(
 ) -> Any:
     """Return `a` as an array of its own dtype or of `dtype`; NumPy's subclasses pass through.
 
-    For traced arrays `order`, `device`, `copy` and `like` have no effect.
+    For traced arrays `order`, `device` and `like` have no effect.
     """
     if not is_traced(a):
         return np.asanyarray(a, dtype, order, device=device, copy=copy, like=like)
-    return asarray(a, dtype)
+    return asarray(a, dtype, copy=copy)
 
 
 @assignable

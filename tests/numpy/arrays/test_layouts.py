@@ -183,3 +183,19 @@ def test_the_diagonal_of_einsum_is_written_through():
         warnings.simplefilter("error")
         for got, wanted in zip(jit(lambda x: function(anp, x))(a := vector(9).reshape(3, 3)), function(np, a)):
             np.testing.assert_array_equal(got, wanted)
+
+
+def test_writes_into_a_copy_leave_the_argument():
+    def written(function):
+        def program(x):
+            y = function(x)
+            y[0] = 5.0
+            return y.sum()
+
+        return program
+
+    copies = (lambda x: anp.asarray(x, copy=True), lambda x: anp.asanyarray(x, copy=True), anp.array, anp.copy)
+    for function, first in (*((f, 1.0) for f in copies), (anp.asarray, 5.0), (anp.asanyarray, 5.0)):
+        x = np.array([1.0, 2.0])
+        assert jit(written(function))(x) == 7.0
+        assert x[0] == first
