@@ -17,7 +17,7 @@ import scipy.special as sc
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, loop_dtypes, promoted, result_type
-from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, ufunc_doc
+from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, plain_ufunc, ufunc_doc
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 from anyshape.ops import elementwise as ew
@@ -30,6 +30,7 @@ _function = functools.partial(of_ufunc, module=__name__)
 
 def _parametric(ufunc: np.ufunc, apply: Callable[..., Any], summary: str, operands: str) -> Ufunc:
     """Build a function of parameters and of one argument, which must be real and gives the dtype."""
+    ufunc = plain_ufunc(ufunc)
     name = ufunc.__name__
 
     def function(*args: Any, **options: Any) -> Any:
@@ -139,7 +140,8 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     """
     if not is_traced(x, q):
         return sc.zeta(x, q, out)
-    return sp.zeta(*promoted(sc.rel_entr, x, 1.0 if q is None else q))  # zeta, not a ufunc, promotes like it
+    alike = plain_ufunc(sc.rel_entr)  # zeta, which is not a ufunc, promotes like it
+    return sp.zeta(*promoted(alike, x, 1.0 if q is None else q))
 
 
 # -- logistic functions, entropies, integrals of exponentials
@@ -337,6 +339,7 @@ def _bessel(
     real: Callable[[Any, Any], Any] | None = None,
 ) -> Ufunc:
     """Build a Bessel function of an order and an argument; `real` serves orders that are not literal integers."""
+    ufunc = plain_ufunc(ufunc)
     name = ufunc.__name__
 
     def function(*args: Any, **options: Any) -> Any:

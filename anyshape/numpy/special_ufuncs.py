@@ -14,7 +14,7 @@ import scipy.special as sc
 from anyshape.errors import DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import cast_operand, loop_dtypes
-from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, ufunc_doc
+from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, plain_ufunc, ufunc_doc
 from anyshape.ops import special_ufuncs as su
 
 # name: operands, and what the function returns
@@ -165,10 +165,10 @@ def _traced(ufunc: np.ufunc) -> Any:
 
 def _served(name: str, operands: str, returned: str) -> Ufunc:
     """Return the function of a row."""
-    ufunc = getattr(sc, name)
+    ufunc = plain_ufunc(getattr(sc, name))
     note = "Traced operands must be real, or DTypeError is raised." if name not in su.COMPLEX else ""
     return Ufunc(ufunc, _traced(ufunc), ufunc_doc(ufunc, f"Return {returned}.", note, operands), __name__, operands)
 
 
 FUNCTIONS: Mapping[str, Ufunc] = {name: _served(name, *row) for name, row in ROWS.items() if hasattr(sc, name)}
-UFUNCS: Mapping[np.ufunc, Ufunc] = {getattr(sc, name): function for name, function in FUNCTIONS.items()}
+UFUNCS: Mapping[np.ufunc, Ufunc] = {plain_ufunc(getattr(sc, name)): function for name, function in FUNCTIONS.items()}

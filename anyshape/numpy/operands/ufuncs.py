@@ -199,10 +199,16 @@ def _arrays(args: tuple[Any, ...], options: Mapping[str, Any], positions: tuple[
 _CONCRETE = frozenset({np.ndarray, float, int, bool, complex, np.float64, np.float32, np.int64, np.bool_})
 
 
+def plain_ufunc(function: Any) -> Any:
+    """Return the ufunc itself: with `SCIPY_ARRAY_API=1` SciPy has functions around its ufuncs."""
+    return getattr(function, "__wrapped__", function)
+
+
 def of_ufunc(
     ufunc: np.ufunc, apply: Callable[..., Any], summary: str, *, module: str, note: str = "", operands: str = ""
 ) -> Ufunc:
     """Return the function that calls a ufunc on concrete operands and applies an op to traced ones."""
+    ufunc = plain_ufunc(ufunc)
 
     def function(*args: Any, **options: Any) -> Any:
         if args and has_type(args[0], _SIZES) and all(has_type(x, _SIZES) for x in args[1:]):
