@@ -162,6 +162,12 @@ def chosen(options: argparse.Namespace, section: str) -> dict[str, Any]:
     return {"scale": scale, "libraries": libraries, "keys": options.workloads, "threads": options.threads}
 
 
+def write(options: argparse.Namespace, entries: Sequence[dict[str, Any]]) -> None:
+    """Write the JSON file of what was measured so far."""
+    where = {**machine(options.threads or peers.cores()), "quick": options.quick}
+    options.json.write_text(json.dumps({"where": where, "results": entries}, indent=2, allow_nan=False) + "\n")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run, print, and write the JSON file."""
     options = parse(argv)
@@ -174,12 +180,10 @@ def main(argv: list[str] | None = None) -> int:
         measured = SECTIONS[name].run(effort, **chosen(options, name))
         results += measured
         entries += [{"section": name, **result.as_json()} for result in measured]
+        write(options, entries)  # after each section: a long run may be ended
         print(f" {time.perf_counter() - start:.0f} s", flush=True)
     show(results)
-    threads = options.threads or peers.cores()
-    show_comparison(results, threads, quick=options.quick)
-    report = {"where": {**machine(threads), "quick": options.quick}, "results": entries}
-    options.json.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n")
+    show_comparison(results, options.threads or peers.cores(), quick=options.quick)
     verdicts = [r.within_limit for r in results if r.within_limit is not None]
     drawn = f", picture: {options.picture}" if comparison.draw(results, options.picture) else ""
     load = f"{os.getloadavg()[0]:.1f}"

@@ -10,6 +10,8 @@ import pytest
 
 import anyshape
 from docs import sessions
+from tests.survey import modules
+from tools.site import examples
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -50,6 +52,20 @@ def test_every_public_name_has_its_place_in_the_reference():
     modules = {"errors", "numpy", "ops", "scipy"}  # these have pages of their own
     missing = set(anyshape.__all__) - modules - set(headings)
     assert not missing, f"add {sorted(missing)} to a page of docs/reference/, and to the table of its index"
+
+
+@pytest.mark.parametrize("module", ["numpy", "numpy.linalg", "scipy.special", "scipy.stats", "scipy.spatial.distance"])
+def test_examples_of_functions_print_what_they_show(module):
+    names = modules.functions(module)[::25]
+    shown = {name: text for name in names if (text := examples.example(module, name))}
+    assert shown
+    for name, text in shown.items():
+        code = [line for line in text.splitlines() if not line.startswith("```")]
+        *before, call = [line for line in code if not line.startswith("# ")]
+        printed = "\n".join(line[2:] for line in code if line.startswith("# "))
+        scope = {}
+        exec("\n".join([examples.imports(module), *before]), scope)
+        assert examples.shown(eval(call, scope)) == printed, name
 
 
 def test_the_site_builds_without_warnings_and_loads_nothing_from_the_network(tmp_path):

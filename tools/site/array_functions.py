@@ -10,7 +10,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import anyshape
+from tests.survey import modules
 from tools.site.doctests import fenced
+from tools.site.examples import example, imports
 
 SPECIAL = "anyshape.numpy.special"
 WIDTH = 88  # characters of a signature on one line
@@ -52,9 +54,12 @@ def page(listed: Listed) -> str:
         module = loaded(name)
         summary = fenced(inspect.getdoc(module) or "")
         own = list(functions(module))
+        source = "scipy.special" if name == SPECIAL else name.removeprefix("anyshape.")
         parts += [f"`{name}`: {len(own)} names of its own.", "", summary, ""]
+        if source in modules.MODULES:
+            parts += ["Examples begin with:", "", f"```python\n{imports(source)}\n```", ""]
         for key, value in own:
-            parts += [f"## `{key}` {{#{name}.{key}}}", "", *described(key, value)]
+            parts += [f"## `{key}` {{#{name}.{key}}}", "", *described(key, value), example(source, key), ""]
     return "\n".join(parts)
 
 
