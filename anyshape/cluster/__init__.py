@@ -3,6 +3,7 @@
 No worker traces anything: the client sends the function with its programs, which serve chunks of every size.
 """
 
+from anyshape.cluster.blocks import map_chunks, vjp_chunks
 from anyshape.cluster.chunked import ChunkedSum, PassReport, WorkerReport, chunked_sum
 from anyshape.cluster.dask_executor import Dask
 from anyshape.cluster.executors import Executor, Joblib, Processes, Serial, Threads
@@ -19,7 +20,9 @@ __all__ = [
     "Threads",
     "WorkerReport",
     "chunked_sum",
+    "map_chunks",
     "minimize",
+    "vjp_chunks",
 ]
 
 

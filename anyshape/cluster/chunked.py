@@ -7,7 +7,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from anyshape.cluster.chunks import chunks_of, future_of, groups_of, known_rows,
 from anyshape.cluster.dask_executor import Dask
 from anyshape.cluster.executors import Executor, Processes, Serial, Threads
 from anyshape.cluster.sums import finished
-from anyshape.cluster.worker import VERSIONS, Failure, Job, Outcome, Task, Work, add_outcomes, called
-from anyshape.errors import ArgumentError, ChunkError, ClusterError
+from anyshape.cluster.worker import VERSIONS, Job, Outcome, Task, Work, add_outcomes, called, raise_failure
+from anyshape.errors import ArgumentError
 from anyshape.program.program import Program
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.packages import distributed
@@ -247,20 +247,6 @@ def check_options(f: Any, reduce: str, tasks: int | None) -> None:
 def describe(*parts: Any) -> tuple[Any, ...]:
     """Return the arguments without their rows: they tell dtypes, sizes of rows and structure."""
     return tuple([mapped_leaves(lambda x: np.asarray(x)[:0], part) for part in parts])
-
-
-def raise_failure(name: str, failure: Failure) -> NoReturn:
-    """Raise the error for what went wrong on a worker."""
-    if failure.error == "versions":
-        problem = f"{name}: the worker {failure.worker} {failure.why}"
-        raise ClusterError("versions", problem, "install the same versions on the client and on all workers")
-    if failure.error == "load":
-        problem = f"{name}: the worker {failure.worker} cannot load the function: {failure.why}"
-        raise ClusterError("package", problem, "install the client's packages and modules on all workers")
-    error = ChunkError(name, *failure[:7])
-    if not failure.pickled:
-        raise error
-    raise error from pickle.loads(failure.pickled)
 
 
 def as_executor(x: Any) -> Executor:

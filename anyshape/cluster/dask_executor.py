@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from anyshape.cluster.chunks import future_of, mapped_leaves
 from anyshape.cluster.executors import dumped
 from anyshape.cluster.sums import PAIRS
-from anyshape.cluster.worker import Job, Outcome, Task, add_outcomes, failed, failure_of, run_task
+from anyshape.cluster.worker import Job, Outcome, Task, add_outcomes, failed, failure_of, loaded_job, run_task
 from anyshape.errors import ClusterError
 from anyshape.support.packages import distributed
 
@@ -190,7 +189,7 @@ def _bare(x: Any) -> Any:
 def _run_parts(job: Any, numbers: tuple[int, ...], chunks: list[Any], forced: bool) -> Outcome:
     """Run a task on a worker: Dask puts values in place of futures in lists."""
     try:
-        job = pickle.loads(job)
+        job = loaded_job(job)
     except Exception as error:
         return failed(failure_of(error, -1, (), "load"))
     return run_task(job, Task(numbers, chunks, forced))

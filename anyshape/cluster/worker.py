@@ -6,6 +6,7 @@ that the client lacks is lost on the way.
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import sys
@@ -15,14 +16,14 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from anyshape.cluster.chunks import resolved
 from anyshape.cluster.limits import keep_freed_memory, limited_threads
 from anyshape.cluster.sums import Accumulator, Partial, add_pairs
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, ChunkError, ClusterError
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.version import __version__
 from anyshape.tracing.pytrees import flatten
@@ -100,7 +101,13 @@ _FUNCTIONS: OrderedDict[str, Any] = OrderedDict()
 _LOADS: dict[str, int] = {}
 
 
-def function_of(job: Job) -> Any:
+@functools.lru_cache(maxsize=2)
+def loaded_job(data: bytes) -> Any:
+    """Return the job of a pickle: tasks of one pass share it with its arguments."""
+    return pickle.loads(data)
+
+
+def function_of(job: Any) -> Any:
     """Return the function of a job, loaded at its first task in this process."""
     if job.function is not None:
         return job.function
@@ -121,6 +128,12 @@ def traces_of(function: Any) -> int:
     return 0 if info is None else int(info().traces)
 
 
+def counters() -> list[tuple[int, int]]:
+    """Return the numbers of loads and of traces of each function that this process has."""
+    with _LOCK:
+        return [(_LOADS[digest], traces_of(function)) for digest, function in _FUNCTIONS.items()]
+
+
 def worker_name() -> str:
     """Return the name of this process: its machine and number."""
     return f"{os.uname().nodename if hasattr(os, 'uname') else ''}:{os.getpid()}"
@@ -131,9 +144,9 @@ def worker_name() -> str:
 
 def run_task(job: Job, task: Task) -> Outcome:
     """Return the sum over the chunks of a task, or its failure."""
-    if tuple(job.versions) != VERSIONS:
-        problem = f"has {_shown(VERSIONS)}, and the client has {_shown(job.versions)}"
-        return failed(Failure(-1, (), "versions", problem, None, worker_name(), ""))
+    failure = versions_failure(job.versions)
+    if failure is not None:
+        return failed(failure)
     is_own = os.getpid() != job.client
     if is_own:
         keep_freed_memory()
@@ -148,6 +161,14 @@ def run_pickled(data: bytes) -> Outcome:
     except Exception as error:
         return failed(failure_of(error, -1, (), "load"))
     return run_task(job, task)
+
+
+def versions_failure(client: Sequence[str]) -> Failure | None:
+    """Return the failure for a client of other versions, None for one of the same."""
+    if tuple(client) == VERSIONS:
+        return None
+    problem = f"has {_shown(VERSIONS)}, and the client has {_shown(client)}"
+    return Failure(-1, (), "versions", problem, None, worker_name(), "")
 
 
 def _shown(versions: Sequence[str]) -> str:
@@ -224,6 +245,20 @@ def failure_of(error: Exception, chunk: int, shapes: tuple[str, ...], kind: str 
     name = kind or type(error).__name__
     why = f"{type(error).__name__}: {error}" if kind else str(error)
     return Failure(chunk, shapes, name, why, shown, worker_name(), text, _pickled(error))
+
+
+def raise_failure(name: str, failure: Failure, cause: Exception | None = None) -> NoReturn:
+    """Raise the error for what went wrong on a worker."""
+    if failure.error == "versions":
+        problem = f"{name}: the worker {failure.worker} {failure.why}"
+        raise ClusterError("versions", problem, "install the same versions on the client and on all workers")
+    if failure.error == "load":
+        problem = f"{name}: the worker {failure.worker} cannot load the function: {failure.why}"
+        raise ClusterError("package", problem, "install the client's packages and modules on all workers")
+    error = ChunkError(name, *failure[:7])
+    if cause is None and not failure.pickled:
+        raise error
+    raise error from cause or pickle.loads(failure.pickled)
 
 
 def _pickled(error: Exception) -> bytes:

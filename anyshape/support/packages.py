@@ -128,7 +128,10 @@ rich_console: Package = Package("rich.console", extra="demo")
 rich_markup: Package = Package("rich.markup", extra="demo")
 rich_progress: Package = Package("rich.progress", extra="demo")
 rich_table: Package = Package("rich.table", extra="demo")
+dask_array: Package = Package("dask.array", extra="cluster")
+dask_base: Package = Package("dask.base", extra="cluster")
 dask_delayed: Package = Package("dask.delayed", extra="cluster")
+dask_highlevelgraph: Package = Package("dask.highlevelgraph", extra="cluster")
 
 # Rows of tables, a module for each family of ops: loaded at the lookup of one of its rows.
 kernels: Folder = Folder("anyshape.backend.numpy")

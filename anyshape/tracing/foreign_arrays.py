@@ -13,7 +13,7 @@ from anyshape.support.true_types import has_type
 
 _TEXTS = (type, str, bytes, bytearray)
 _DASK = (
-    "add it up over chunks by anyshape.cluster.chunked_sum, or call it by x.map_blocks: docs/howto/run_on_clusters.md"
+    "call it by anyshape.cluster: map_chunks for results by block, chunked_sum for sums: docs/howto/run_on_clusters.md"
 )
 
 

@@ -207,20 +207,21 @@ class Jitted:
             return entry, False
         with self._lock:
             entry = self._find(call, on_path)  # another thread may have traced it meanwhile
-            entry = self._received(call) if entry is None else entry
+            entry = self._received(call, on_path) if entry is None else entry
             return (self._trace(call), True) if entry is None else (entry, False)
 
     def _find(self, call: Call, on_path: bool) -> CacheEntry | None:
         entry = self._cache.find(call.key, call.arrays)
         return paths.on_path(self._cache, call, entry) if on_path and entry is not None and entry.path else entry
 
-    def _received(self, call: Call) -> CacheEntry | None:
+    def _received(self, call: Call, on_path: bool) -> CacheEntry | None:
         """Return an entry for a program that came with the function, None if none serves the call."""
         if not self._cache.received:
             return None
         made_for = Arguments(call.key, call.arrays, call.static, parameter_names(self))
         state = CapturedState(self.__wrapped__, self.name)
-        return sent_programs.received_entry(self._cache, made_for, state, self.options.static.key, self._program)
+        key = self.options.static.key
+        return sent_programs.received_entry(self._cache, made_for, state, key, self._program, on_path)
 
     def _program(self, trace: Trace) -> traced_program.Program:
         """Return the program of a trace."""
@@ -283,6 +284,11 @@ class Jitted:
         """Trace the program for these arguments if it is missing; return whether other sizes may need another one."""
         entry, _ = self._entry_for(self._read(args, kwargs))
         return bool(entry.path or entry.program.guards or entry.program.trace.layouts)
+
+    def entry_for(self, *args: Any, **kwargs: Any) -> tuple[Sequence[Any], CacheEntry]:
+        """Return the leaves of the arguments as arrays, and the entry of their program; a missing one is traced."""
+        call = self._read(args, kwargs)
+        return call.arrays, self._entry_for(call)[0]
 
     def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
         """Return a copy with only the program for these arguments, whose runs record their times in `timers`."""

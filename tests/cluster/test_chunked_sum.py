@@ -13,10 +13,11 @@ import pytest
 import anyshape
 from anyshape import grad, hessian, hvp, jvp, value_and_grad
 from anyshape.backend.runtime.config import config
-from anyshape.cluster import Dask, Joblib, Processes, Serial, Threads, chunked_sum
+from anyshape.cluster import Dask, Joblib, Serial, Threads, chunked_sum
 from anyshape.cluster.chunks import groups_of
 from anyshape.errors import ArgumentError, ChunkError, ClusterError
 from tests.cluster import functions
+from tests.cluster.conftest import local_cluster
 
 SIZES = [3, 0, 7, 100, 1, 55, 2, 0, 31]
 OVER = ("x", "y")
@@ -30,25 +31,6 @@ def data(rng, sizes=SIZES):
 def assert_same_bits(result, expected):
     pairs = zip(anyshape.tree_leaves(result), anyshape.tree_leaves(expected), strict=True)
     assert all(np.array_equal(x, y) and x.dtype == y.dtype for x, y in pairs)
-
-
-@pytest.fixture(scope="module")
-def pool():
-    with Processes(2) as processes:
-        yield processes
-
-
-def cluster_classes():
-    distributed = pytest.importorskip("distributed")
-    return distributed.Client, distributed.LocalCluster
-
-
-@pytest.fixture(scope="module")
-def client():
-    Client, LocalCluster = cluster_classes()
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
-        yield client
 
 
 # -- in this process
@@ -297,9 +279,8 @@ def test_blocks_along_other_axes_are_refused():
 
 
 def test_chunks_that_are_lost_with_their_worker_are_named():
-    Client, LocalCluster = cluster_classes()
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with LocalCluster(**options) as cluster, Client(cluster) as own:
+    cluster, Client = local_cluster(1)
+    with cluster, Client(cluster) as own:
         f = chunked_sum(functions.loss, over=OVER, executor=own)
         x, y = own.scatter([np.ones((2, 4))]), own.scatter([np.ones(2)])
         f(np.ones(4), x, y)
@@ -312,9 +293,8 @@ def test_chunks_that_are_lost_with_their_worker_are_named():
 
 
 def test_a_scheduler_that_goes_away_is_named():
-    Client, LocalCluster = cluster_classes()
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with LocalCluster(**options) as cluster, Client(cluster, timeout=2, connection_limit=4) as own:
+    cluster, Client = local_cluster(1)
+    with cluster, Client(cluster, timeout=2, connection_limit=4) as own:
         f = chunked_sum(functions.loss, over=OVER, executor=own)
         f(np.ones(4), [np.ones((2, 4))], [np.ones(2)])
         cluster.close()

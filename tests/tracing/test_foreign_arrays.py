@@ -96,7 +96,7 @@ def test_dask_arrays_are_refused_by_name(monkeypatch):
     kind = type("Array", (WithArray,), {"__module__": "dask.array"})
     with pytest.raises(errors.ArgumentError, match="x is a Dask Array, whose blocks are not computed") as caught:
         jit(lambda x: x)(kind(X))
-    assert "map_blocks" in str(caught.value) and "docs/howto/run_on_clusters.md" in str(caught.value)
+    assert "map_chunks" in str(caught.value) and "docs/howto/run_on_clusters.md" in str(caught.value)
 
 
 class Refusing:

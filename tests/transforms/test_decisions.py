@@ -479,6 +479,17 @@ def test_programs_of_paths_travel_with_the_function():
         np.testing.assert_array_equal(copy(x), x * (2 if x.sum() > 0 else 3))
 
 
+@pytest.mark.parametrize("sent", [[0], [0, 2]])
+def test_a_path_that_did_not_travel_is_traced(sent):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    run = jit(lambda n: np.ones(n[0])).with_programs()
+    for n in sent:
+        run(np.array([n]))
+    copy = cloudpickle.loads(cloudpickle.dumps(run))
+    for n in (1, 2, 0, 3):
+        np.testing.assert_array_equal(copy(np.array([n])), np.ones(n))
+
+
 def test_threads_take_their_own_paths():
     run, wrong = jit(newton), []
 

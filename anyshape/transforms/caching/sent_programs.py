@@ -30,6 +30,7 @@ from anyshape.support.version import __version__
 from anyshape.tracing.captured.digest import StateDigest, state_digest
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.captured.watch import Watch
+from anyshape.tracing.decisions import path_left
 from anyshape.tracing.pytrees import Order, frozen_keys
 from anyshape.tracing.trace import Trace
 from anyshape.transforms.caching.cache import Cache, CacheEntry
@@ -262,8 +263,12 @@ def received_entry(
     state: CapturedState,
     static_key: Callable[..., tuple[Any, ...]],
     program_of: Callable[[Trace], Program],
+    on_path: bool,
 ) -> CacheEntry | None:
-    """Return a new entry for a program that came with the function and serves a call, None if none does."""
+    """Return a new entry for a program that came with the function and serves a call, None if none does.
+
+    With `on_path`, the call must not leave its path.
+    """
     candidates = [sent for lot in list(cache.received.values()) for sent in lot.of_key(made_for.key, static_key)]
     if not candidates:
         return None
@@ -276,7 +281,8 @@ def received_entry(
         if received is None:
             continue
         program = program_of(received.trace)
-        if program.accepts(*made_for.arrays):
+        is_left = on_path and path_left(program.trace.graph, made_for.arrays) is not None
+        if not is_left and program.accepts(*made_for.arrays):
             state.take()
             number, reasons = cache.added + 1, [Reason("received", "", "", "", 0)]
             entry = CacheEntry(program, state, made_for, number, received.sizes, reasons, static_state=static_state)

@@ -1,0 +1,26 @@
+"""Workers that all tests of a session share: processes, and a cluster of Dask."""
+
+import pytest
+
+from anyshape.cluster import Processes
+
+QUIET = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+
+
+def local_cluster(workers):
+    """Return a cluster of processes on this machine, and its class of clients."""
+    distributed = pytest.importorskip("distributed")
+    return distributed.LocalCluster(n_workers=workers, **QUIET), distributed.Client
+
+
+@pytest.fixture(scope="session")
+def pool():
+    with Processes(2) as processes:
+        yield processes
+
+
+@pytest.fixture(scope="session")
+def client():
+    cluster, Client = local_cluster(2)
+    with cluster, Client(cluster) as client:
+        yield client
