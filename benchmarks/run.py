@@ -28,6 +28,7 @@ from benchmarks import (
     attention,
     calls,
     chain,
+    cluster,
     comparison,
     compiling,
     decisions,
@@ -55,12 +56,13 @@ except ImportError:
 
 MODULES = (
     importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
-    assigning, scientific,
+    assigning, scientific, cluster,
 )  # fmt: skip
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 QUICK_SCALE = 0.01  # of the arrays in the section speed
 SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
     "calls": {"libraries": ()},
+    "cluster": {"rows": 40, "compiled": 4},
     "chain": {"size": 10_000},
     "scientific": {"points": 20, "signal": 64},
     "assigning": {"steps": 3, "elements": 5},

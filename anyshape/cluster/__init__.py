@@ -4,16 +4,19 @@ No worker traces anything: the client sends the function with its programs, whic
 """
 
 from anyshape.cluster.blocks import map_chunks, vjp_chunks
+from anyshape.cluster.capacity import Capacity, PassPlan
 from anyshape.cluster.chunked import ChunkedSum, PassReport, WorkerReport, chunked_sum
 from anyshape.cluster.dask_executor import Dask
 from anyshape.cluster.executors import Executor, Joblib, Processes, Serial, Threads
 from anyshape.cluster.minimisation import minimize
 
 __all__ = [
+    "Capacity",
     "ChunkedSum",
     "Dask",
     "Executor",
     "Joblib",
+    "PassPlan",
     "PassReport",
     "Processes",
     "Serial",

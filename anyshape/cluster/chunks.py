@@ -67,7 +67,8 @@ class Held:
 
 def future_of(x: Any) -> Any:
     """Return the future that a leaf of a chunk is, None for other leaves."""
-    x = x.future if isinstance(x, Held) else x
+    if isinstance(x, Held):
+        return x.future
     return x if root_of(x) == "distributed" else None
 
 
@@ -117,6 +118,10 @@ def by_reference(x: Any) -> Any:
     )
 
 
+_ARRAYS = (np.ndarray, Mapped, Lazy, Held)
+_PACKAGES = frozenset({"pandas", "xarray", "distributed", "dask"})
+
+
 def value_of(x: Any) -> Any:
     """Return the array that a leaf of a chunk stands for, or a tree of arrays that it computes."""
     x = x.value() if isinstance(x, (Lazy, Mapped)) else x
@@ -130,15 +135,10 @@ def resolved(tree: Any) -> Any:
 
 def mapped_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
     """Return a tree with the results of a function for its leaves. References are leaves, though they are tuples."""
-    if isinstance(tree, (np.ndarray, Mapped, Lazy, Held)) or root_of(tree) in (
-        "pandas",
-        "xarray",
-        "distributed",
-        "dask",
-    ):
-        return function(tree)
     if type(tree) in (list, tuple):
         return type(tree)([mapped_leaves(function, x) for x in tree])
+    if isinstance(tree, _ARRAYS) or root_of(tree) in _PACKAGES:
+        return function(tree)
     if type(tree) is dict:
         return {key: mapped_leaves(function, x) for key, x in tree.items()}
     leaves, structure = flatten(tree)

@@ -9,23 +9,25 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anyshape.cluster.chunked import ChunkedSum
 from anyshape.cluster.chunks import chunks_of
 from anyshape.errors import ArgumentError, ClusterError
-from anyshape.optimize.transformations import GradientTransformation, adam, apply_updates, sgd
-from anyshape.support.packages import rich_progress, scipy_optimize
+from anyshape.support.packages import gradient_transformations, rich_progress, scipy_optimize
 from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.transforms.control import ravel_pytree
 from anyshape.transforms.grad import value_and_grad
 from anyshape.transforms.jitted import Jitted
 from anyshape.transforms.vmap import hvp
 
+if TYPE_CHECKING:
+    from anyshape.optimize.transformations import GradientTransformation
+
 _SCIPY = {"l-bfgs-b": "L-BFGS-B", "newton-cg": "Newton-CG"}
-_STEPWISE: dict[str, Callable[[float], GradientTransformation]] = {"sgd": sgd, "adam": adam}
+_STEPWISE = ("sgd", "adam")
 _MOST = 1 << 28  # bytes of recorded answers in a file
 _EVERY = 10.0  # seconds between writes
 
@@ -77,10 +79,15 @@ def minimize(
         if name and name.lower() not in _STEPWISE:
             advice = 'give "L-BFGS-B", "newton-cg", "sgd", "adam", or an optimiser of anyshape.optimize'
             raise ArgumentError("minimize", "method", f"is {method!r:.50}", advice)
-        optimiser = _STEPWISE[name.lower()](rate) if isinstance(method, str) else method
+        optimiser = _optimiser(method, rate) if isinstance(method, str) else method
         identity = f"{name or 'optimiser'} {rate} {seed} {chunks_per_step}"
         batches = _Batches(pair, tuple(args), chunks_per_step, seed)
         return _by_steps(run, pair, w0, optimiser, batches, identity)
+
+
+def _optimiser(name: str, rate: float) -> GradientTransformation:
+    """Return the optimiser of a name in `_STEPWISE`."""
+    return gradient_transformations.sgd(rate) if name.lower() == "sgd" else gradient_transformations.adam(rate)
 
 
 def _with_gradient(chunked: ChunkedSum) -> tuple[ChunkedSum, Any]:
@@ -296,7 +303,12 @@ def _by_steps(
         while step < run.steps and not stopped:
             value, slope = pair(w, *batches.of_step(step))
             updates, state_after = optimiser.update(slope, state, w)
-            w, state, values[0], step = apply_updates(w, updates), state_after, float(value), step + 1
+            w, state, values[0], step = (
+                gradient_transformations.apply_updates(w, updates),
+                state_after,
+                float(value),
+                step + 1,
+            )
             stopped = run.ended(w, float(value), step)
             run.save(arrays)
     message = "the callback stopped it" if stopped else "all steps are done"

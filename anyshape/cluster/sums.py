@@ -85,10 +85,10 @@ def require_alike(function: str, first: tuple[Any, Sequence[Any]], second: tuple
     if structure != other:
         problem = f"has the structure {other} for one chunk and {structure} for another"
         raise ArgumentError(function, "the result", problem, advice)
-    for path, x, y in zip(result_paths(structure), xs, ys):
+    for i, (x, y) in enumerate(zip(xs, ys)):
         if x.shape != y.shape:
             problem = f"has shape {y.shape} for one chunk and {x.shape} for another"
-            raise ArgumentError(function, path, problem, advice)
+            raise ArgumentError(function, result_paths(structure)[i], problem, advice)
 
 
 def add_pair(function: str, first: Partial, second: Partial) -> Partial:

@@ -26,7 +26,7 @@ from anyshape.cluster.sums import Accumulator, Partial, add_pairs
 from anyshape.errors import ArgumentError, ChunkError, ClusterError
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.version import __version__
-from anyshape.tracing.pytrees import flatten
+from anyshape.tracing.pytrees import flatten, function_name
 
 VERSIONS = (__version__, np.__version__, sys.implementation.cache_tag or "")
 _LATEST = 64  # functions that a process keeps
@@ -128,10 +128,11 @@ def traces_of(function: Any) -> int:
     return 0 if info is None else int(info().traces)
 
 
-def counters() -> list[tuple[int, int]]:
-    """Return the numbers of loads and of traces of each function that this process has."""
+def counters() -> list[tuple[str, int, int]]:
+    """Return the name, the number of loads and the number of traces of each function that this process has."""
     with _LOCK:
-        return [(_LOADS[digest], traces_of(function)) for digest, function in _FUNCTIONS.items()]
+        functions = list(_FUNCTIONS.items())
+        return [(function_name(f), _LOADS[digest], traces_of(f)) for digest, f in functions]
 
 
 def worker_name() -> str:

@@ -169,6 +169,7 @@ if TYPE_CHECKING:
     from anyshape.numpy.random import random_state as traced_generators
     from anyshape.numpy.sizes import python_values as python_values
     from anyshape.numpy.sizes import values_of_sizes as values_of_sizes
+    from anyshape.optimize import transformations as gradient_transformations
     from anyshape.program import file as program_file
     from anyshape.program import loop_slots as loop_slots
     from anyshape.program import program as traced_program
@@ -210,6 +211,7 @@ else:
     closed_over_generators = Package("anyshape.numpy.random.closed_over")  # and what stands for them in a trace
     traced_generators = Package("anyshape.numpy.random.random_state")  # of functions that draw random numbers
     numpy_names = Package("anyshape.numpy.numpy_names")  # names of NumPy without a counterpart
+    gradient_transformations = Package("anyshape.optimize.transformations")  # with all of SciPy: not on workers
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")
     pytree_json = Package("anyshape.program.pytree_json")

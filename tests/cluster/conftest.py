@@ -7,10 +7,10 @@ from anyshape.cluster import Processes
 QUIET = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
 
 
-def local_cluster(workers):
-    """Return a cluster of processes on this machine, and its class of clients."""
+def local_cluster(workers, **options):
+    """Return a cluster on this machine, of processes by default, and its class of clients."""
     distributed = pytest.importorskip("distributed")
-    return distributed.LocalCluster(n_workers=workers, **QUIET), distributed.Client
+    return distributed.LocalCluster(n_workers=workers, **QUIET, **options), distributed.Client
 
 
 @pytest.fixture(scope="session")

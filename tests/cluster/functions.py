@@ -1,13 +1,15 @@
 """Functions of the tests that workers import by name."""
 
 import os
+import resource
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
 
 from anyshape import pure_callback, value_and_grad
-from anyshape.cluster import worker
+from anyshape.cluster import limits, worker
 
 
 def loss(w, x, y):
@@ -53,6 +55,28 @@ def predicted(w, x):
 
 
 def counters():
-    """Process, and the most loads and the traces of its functions."""
-    loads, traces = zip(*worker.counters(), strict=True)
-    return os.getpid(), max(loads), sum(traces)
+    """Process, and the name, loads and traces of each of its functions."""
+    return os.getpid(), worker.counters()
+
+
+def sleeping(x):
+    time.sleep(float(x[0]))
+    return x.sum()
+
+
+def faults_of_large_arrays():
+    """Flag whether the allocator keeps memory in spite of Dask, and page faults of arrays that are freed in turn."""
+    undone = limits.keep_freed_memory()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        np.ones(1 << 20)
+    return undone, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def slow(x):
+    """Sum of a chunk, after as many seconds as its first number says."""
+    return pure_callback(sleeping, np.float64(0), x)
+
+
+def ridge(w, x, y):
+    return loss(w, x, y) + 0.05 * np.sum(x * x) * np.sum(w * w)

@@ -1,0 +1,18 @@
+"""Script that is interrupted in a pass, and calls again. `tests/cluster/test_faults.py` runs it."""
+
+import numpy as np
+
+from anyshape.cluster import Processes, chunked_sum
+from tests.cluster import functions
+
+if __name__ == "__main__":
+    with Processes(2) as pool:
+        f = chunked_sum(functions.slow, over="x", executor=pool, tasks=8)
+        quick = [np.zeros(3)] * 16
+        print("first", float(f(quick)), flush=True)
+        try:
+            f([np.full(3, 0.5)] * 64)
+            print("not interrupted", flush=True)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        print("next", float(f([np.full(3, 1e-3)] * 16)), flush=True)

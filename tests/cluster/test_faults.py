@@ -1,0 +1,64 @@
+"""Faults of a cluster: interrupts, and a scheduler that goes away in a minimisation."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anyshape.cluster import Serial, chunked_sum, minimize
+from anyshape.errors import ClusterError
+from tests.cluster import functions
+from tests.cluster.conftest import local_cluster
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_an_interrupt_cancels_and_the_next_call_works():
+    """Ctrl-C goes to the script and to its workers, as in a terminal."""
+    command = [sys.executable, "-m", "tests.cluster.interrupted"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as script:
+        assert script.stdout.readline() == "first 0.0\n"
+        time.sleep(0.5)
+        os.killpg(script.pid, signal.SIGINT)
+        out, _ = script.communicate(timeout=120)
+    assert out.splitlines() == ["interrupted", f"next {16 * 3e-3}"] and script.returncode == 0
+
+
+def test_an_interrupt_cancels_tasks_on_dask(client):
+    f = chunked_sum(functions.slow, over="x", executor=client, tasks=16)
+    assert float(f([np.zeros(3)] * 16)) == 0
+    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    started = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        f([np.full(3, 0.5)] * 256)
+    assert time.perf_counter() - started < 30  # of 64 s
+    assert float(f([np.zeros(3)] * 16)) == 0
+
+
+def test_a_scheduler_that_goes_away_leaves_the_last_iterate(tmp_path, rng):
+    x, y = [rng.normal(size=(n, 4)) for n in (5, 30, 8)], [rng.choice([-1.0, 1.0], n) for n in (5, 30, 8)]
+    cluster, Client = local_cluster(1, processes=False)
+    passes = []
+
+    def lose(result):
+        passes.append(result.x)
+        if result.nit == 2:
+            cluster.sync(cluster.scheduler.close)
+
+    with cluster, Client(cluster, timeout=2, connection_limit=4) as own:
+        f = chunked_sum(functions.ridge, over=("x", "y"), executor=own, tasks=3)
+        with pytest.raises(ClusterError) as caught:
+            minimize(f, np.zeros(4), (x, y), file=tmp_path / "run.npz", callback=lose)
+    assert caught.value.kind == "scheduler" and "is gone" in str(caught.value)
+    np.testing.assert_array_equal(caught.value.last, passes[-1])
+    serial = chunked_sum(functions.ridge, over=("x", "y"), executor=Serial(), tasks=3)
+    again = minimize(serial, np.zeros(4), (x, y), file=tmp_path / "run.npz")
+    np.testing.assert_array_equal(again.x, minimize(serial, np.zeros(4), (x, y)).x)
+    assert again.success and again.nit > 2
