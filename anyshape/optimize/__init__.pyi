@@ -19,18 +19,13 @@ from scipy.optimize import OptimizeWarning as OptimizeWarning
 from scipy.optimize import RootResults as RootResults
 from scipy.optimize import anderson as anderson
 from scipy.optimize import approx_fprime as approx_fprime
-from scipy.optimize import basinhopping as basinhopping
 from scipy.optimize import bracket as bracket
-from scipy.optimize import brent as brent
 from scipy.optimize import broyden1 as broyden1
 from scipy.optimize import broyden2 as broyden2
 from scipy.optimize import brute as brute
 from scipy.optimize import check_grad as check_grad
 from scipy.optimize import cobyla as cobyla
 from scipy.optimize import diagbroyden as diagbroyden
-from scipy.optimize import differential_evolution as differential_evolution
-from scipy.optimize import direct as direct
-from scipy.optimize import dual_annealing as dual_annealing
 from scipy.optimize import excitingmixing as excitingmixing
 from scipy.optimize import fmin as fmin
 from scipy.optimize import fmin_bfgs as fmin_bfgs
@@ -41,8 +36,6 @@ from scipy.optimize import fmin_ncg as fmin_ncg
 from scipy.optimize import fmin_powell as fmin_powell
 from scipy.optimize import fmin_slsqp as fmin_slsqp
 from scipy.optimize import fmin_tnc as fmin_tnc
-from scipy.optimize import fminbound as fminbound
-from scipy.optimize import golden as golden
 from scipy.optimize import lbfgsb as lbfgsb
 from scipy.optimize import leastsq as leastsq
 from scipy.optimize import line_search as line_search
@@ -56,9 +49,6 @@ from scipy.optimize import moduleTNC as moduleTNC
 from scipy.optimize import newton_krylov as newton_krylov
 from scipy.optimize import nonlin as nonlin
 from scipy.optimize import quadratic_assignment as quadratic_assignment
-from scipy.optimize import rosen_hess as rosen_hess
-from scipy.optimize import rosen_hess_prod as rosen_hess_prod
-from scipy.optimize import shgo as shgo
 from scipy.optimize import show_options as show_options
 from scipy.optimize import slsqp as slsqp
 from scipy.optimize import tnc as tnc
@@ -94,15 +84,21 @@ from anyshape.scipy.optimize.constraints import Bounds as Bounds
 from anyshape.scipy.optimize.constraints import LinearConstraint as LinearConstraint
 from anyshape.scipy.optimize.fits import curve_fit as curve_fit
 from anyshape.scipy.optimize.fits import least_squares as least_squares
+from anyshape.scipy.optimize.global_minima import basinhopping as basinhopping
 from anyshape.scipy.optimize.minima import minimize as minimize
 from anyshape.scipy.optimize.minima import minimize_scalar as minimize_scalar
 from anyshape.scipy.optimize.programs import linear_sum_assignment as linear_sum_assignment
 from anyshape.scipy.optimize.programs import linprog as linprog
+from anyshape.scipy.optimize.root_functions import brent as brent
 from anyshape.scipy.optimize.root_functions import fixed_point as fixed_point
+from anyshape.scipy.optimize.root_functions import fminbound as fminbound
 from anyshape.scipy.optimize.root_functions import fsolve as fsolve
+from anyshape.scipy.optimize.root_functions import golden as golden
 from anyshape.scipy.optimize.root_functions import newton as newton
 from anyshape.scipy.optimize.root_functions import rosen as rosen
 from anyshape.scipy.optimize.root_functions import rosen_der as rosen_der
+from anyshape.scipy.optimize.root_functions import rosen_hess as rosen_hess
+from anyshape.scipy.optimize.root_functions import rosen_hess_prod as rosen_hess_prod
 from anyshape.scipy.optimize.roots import root as root
 from anyshape.scipy.optimize.roots import root_scalar as root_scalar
 
@@ -121,10 +117,22 @@ def brentq(
 ) -> Any:
     """Return a root of f between a and b by SciPy's brentq, with the derivative of the equation."""
 
+def differential_evolution(func: Any, bounds: Any, args: Any = (), **options: Any) -> Any:
+    """Return a global minimum of func(x, *args) between bounds by SciPy's differential_evolution, as `result.x`."""
+
+def direct(func: Any, bounds: Any, args: Any = (), **options: Any) -> Any:
+    """Return a global minimum of func(x, *args) between bounds by SciPy's direct, as `result.x`."""
+
+def dual_annealing(func: Any, bounds: Any, args: Any = (), **options: Any) -> Any:
+    """Return a global minimum of func(x, *args) between bounds by SciPy's dual_annealing, as `result.x`."""
+
 def ridder(
     f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any
 ) -> Any:
     """Return a root of f between a and b by SciPy's ridder, with the derivative of the equation."""
+
+def shgo(func: Any, bounds: Any, args: Any = (), **options: Any) -> Any:
+    """Return a global minimum of func(x, *args) between bounds by SciPy's shgo, as `result.x`."""
 
 def toms748(
     f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any

@@ -5,7 +5,6 @@ Written by tools/make_stubs.py for SciPy 1.17.
 
 from scipy.interpolate import AAA as AAA
 from scipy.interpolate import BivariateSpline as BivariateSpline
-from scipy.interpolate import BPoly as BPoly
 from scipy.interpolate import CloughTocher2DInterpolator as CloughTocher2DInterpolator
 from scipy.interpolate import FloaterHormannInterpolator as FloaterHormannInterpolator
 from scipy.interpolate import LSQBivariateSpline as LSQBivariateSpline
@@ -19,27 +18,23 @@ from scipy.interpolate import RectSphereBivariateSpline as RectSphereBivariateSp
 from scipy.interpolate import SmoothBivariateSpline as SmoothBivariateSpline
 from scipy.interpolate import SmoothSphereBivariateSpline as SmoothSphereBivariateSpline
 from scipy.interpolate import approximate_taylor_polynomial as approximate_taylor_polynomial
-from scipy.interpolate import bisplev as bisplev
 from scipy.interpolate import bisplrep as bisplrep
 from scipy.interpolate import fitpack2 as fitpack2
 from scipy.interpolate import generate_knots as generate_knots
-from scipy.interpolate import insert as insert
 from scipy.interpolate import interp2d as interp2d
 from scipy.interpolate import interpnd as interpnd
 from scipy.interpolate import interpolate as interpolate
 from scipy.interpolate import lagrange as lagrange
-from scipy.interpolate import make_smoothing_spline as make_smoothing_spline
 from scipy.interpolate import make_splprep as make_splprep
 from scipy.interpolate import make_splrep as make_splrep
 from scipy.interpolate import ndgriddata as ndgriddata
 from scipy.interpolate import pade as pade
 from scipy.interpolate import polyint as polyint
 from scipy.interpolate import rbf as rbf
-from scipy.interpolate import spalde as spalde
 from scipy.interpolate import splprep as splprep
-from scipy.interpolate import sproot as sproot
 
 from anyshape.scipy.interpolate import fitpack as fitpack
+from anyshape.scipy.interpolate.bernstein import BPoly as BPoly
 from anyshape.scipy.interpolate.bspline import BSpline as BSpline
 from anyshape.scipy.interpolate.bspline import make_interp_spline as make_interp_spline
 from anyshape.scipy.interpolate.bspline import make_lsq_spline as make_lsq_spline
@@ -64,6 +59,11 @@ from anyshape.scipy.interpolate.scattered import LinearNDInterpolator as LinearN
 from anyshape.scipy.interpolate.scattered import NearestNDInterpolator as NearestNDInterpolator
 from anyshape.scipy.interpolate.scattered import RBFInterpolator as RBFInterpolator
 from anyshape.scipy.interpolate.scattered import griddata as griddata
+from anyshape.scipy.interpolate.smoothing import bisplev as bisplev
+from anyshape.scipy.interpolate.smoothing import insert as insert
+from anyshape.scipy.interpolate.smoothing import make_smoothing_spline as make_smoothing_spline
+from anyshape.scipy.interpolate.smoothing import spalde as spalde
+from anyshape.scipy.interpolate.smoothing import sproot as sproot
 from anyshape.scipy.interpolate.tables import RegularGridInterpolator as RegularGridInterpolator
 from anyshape.scipy.interpolate.tables import interp1d as interp1d
 from anyshape.scipy.interpolate.tables import interpn as interpn

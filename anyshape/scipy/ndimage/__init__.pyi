@@ -5,27 +5,22 @@ Written by tools/make_stubs.py for SciPy 1.17.
 
 from typing import Any
 
-from scipy.ndimage import distance_transform_bf as distance_transform_bf
-from scipy.ndimage import distance_transform_cdt as distance_transform_cdt
-from scipy.ndimage import extrema as extrema
 from scipy.ndimage import find_objects as find_objects
 from scipy.ndimage import fourier_ellipsoid as fourier_ellipsoid
 from scipy.ndimage import generate_binary_structure as generate_binary_structure
-from scipy.ndimage import generic_filter as generic_filter
 from scipy.ndimage import generic_filter1d as generic_filter1d
-from scipy.ndimage import geometric_transform as geometric_transform
-from scipy.ndimage import histogram as histogram
 from scipy.ndimage import iterate_structure as iterate_structure
 from scipy.ndimage import labeled_comprehension as labeled_comprehension
-from scipy.ndimage import maximum_filter1d as maximum_filter1d
-from scipy.ndimage import maximum_position as maximum_position
-from scipy.ndimage import median as median
-from scipy.ndimage import minimum_filter1d as minimum_filter1d
-from scipy.ndimage import minimum_position as minimum_position
 from scipy.ndimage import value_indices as value_indices
 from scipy.ndimage import vectorized_filter as vectorized_filter
-from scipy.ndimage import watershed_ift as watershed_ift
 
+from anyshape.scipy.ndimage.extremes import extrema as extrema
+from anyshape.scipy.ndimage.extremes import geometric_transform as geometric_transform
+from anyshape.scipy.ndimage.extremes import histogram as histogram
+from anyshape.scipy.ndimage.extremes import maximum_position as maximum_position
+from anyshape.scipy.ndimage.extremes import median as median
+from anyshape.scipy.ndimage.extremes import minimum_position as minimum_position
+from anyshape.scipy.ndimage.extremes import watershed_ift as watershed_ift
 from anyshape.scipy.ndimage.filtering import convolve as convolve
 from anyshape.scipy.ndimage.filtering import convolve1d as convolve1d
 from anyshape.scipy.ndimage.filtering import correlate as correlate
@@ -66,6 +61,7 @@ from anyshape.scipy.ndimage.morphology import binary_fill_holes as binary_fill_h
 from anyshape.scipy.ndimage.morphology import binary_hit_or_miss as binary_hit_or_miss
 from anyshape.scipy.ndimage.morphology import binary_opening as binary_opening
 from anyshape.scipy.ndimage.morphology import binary_propagation as binary_propagation
+from anyshape.scipy.ndimage.morphology import generic_filter as generic_filter
 from anyshape.scipy.ndimage.morphology import median_filter as median_filter
 from anyshape.scipy.ndimage.morphology import percentile_filter as percentile_filter
 from anyshape.scipy.ndimage.morphology import rank_filter as rank_filter
@@ -83,6 +79,12 @@ def black_tophat(
     axes: Any = None,
 ) -> Any:
     """Return the closing of an image less the image."""
+
+def distance_transform_bf(input: Any, metric: Any = None, **options: Any) -> Any:
+    """Return the distance of each element from the nearest one that is 0; derivatives are 0."""
+
+def distance_transform_cdt(input: Any, metric: Any = None, **options: Any) -> Any:
+    """Return the distance of each element from the nearest one that is 0; derivatives are 0."""
 
 def grey_closing(
     input: Any,
@@ -153,6 +155,11 @@ def maximum_filter(
 ) -> Any:
     """Return the maximum of windows of `size` elements along each axis."""
 
+def maximum_filter1d(
+    input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0
+) -> Any:
+    """Return the maximum of windows of `size` elements along an axis."""
+
 def minimum_filter(
     input: Any,
     size: Any = None,
@@ -165,6 +172,11 @@ def minimum_filter(
     axes: Any = None,
 ) -> Any:
     """Return the minimum of windows of `size` elements along each axis."""
+
+def minimum_filter1d(
+    input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0
+) -> Any:
+    """Return the minimum of windows of `size` elements along an axis."""
 
 def morphological_gradient(
     input: Any,

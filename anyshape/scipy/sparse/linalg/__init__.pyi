@@ -17,7 +17,6 @@ from scipy.sparse.linalg import eigen as eigen
 from scipy.sparse.linalg import eigs as eigs
 from scipy.sparse.linalg import eigsh as eigsh
 from scipy.sparse.linalg import expm as expm
-from scipy.sparse.linalg import expm_multiply as expm_multiply
 from scipy.sparse.linalg import funm_multiply_krylov as funm_multiply_krylov
 from scipy.sparse.linalg import gcrotmk as gcrotmk
 from scipy.sparse.linalg import interface as interface
@@ -37,13 +36,14 @@ from scipy.sparse.linalg import qmr as qmr
 from scipy.sparse.linalg import spbandwidth as spbandwidth
 from scipy.sparse.linalg import spilu as spilu
 from scipy.sparse.linalg import splu as splu
-from scipy.sparse.linalg import spsolve_triangular as spsolve_triangular
 from scipy.sparse.linalg import svds as svds
 from scipy.sparse.linalg import tfqmr as tfqmr
 from scipy.sparse.linalg import use_solver as use_solver
 
+from anyshape.scipy.sparse.linalg.direct import expm_multiply as expm_multiply
 from anyshape.scipy.sparse.linalg.direct import factorized as factorized
 from anyshape.scipy.sparse.linalg.direct import spsolve as spsolve
+from anyshape.scipy.sparse.linalg.direct import spsolve_triangular as spsolve_triangular
 from anyshape.scipy.sparse.linalg.solvers import bicgstab as bicgstab
 from anyshape.scipy.sparse.linalg.solvers import cg as cg
 from anyshape.scipy.sparse.linalg.solvers import gmres as gmres
