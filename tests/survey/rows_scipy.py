@@ -99,7 +99,7 @@ ldl: F(S + np.matrix_transpose(S))[1]
 qz: np.abs(F(A, B)[0])
 ordqz: np.abs(F(A, B)[0])
 cossin: np.abs(F(np.linalg.qr(S)[0], 1, 1)[1])
-cdf2rdf: F(z, A)[0]
+cdf2rdf: F(x + 0j, A)[0]
 matrix_balance: F(A)[0]
 rq: np.abs(F(A, mode='r'))
 schur: np.abs(F(S + np.matrix_transpose(S))[0])
