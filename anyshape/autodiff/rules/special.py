@@ -127,23 +127,30 @@ def _student_derivative_by_u(half, u, out, *, order):
     return 2 * ew.exp(logarithm) * bell_polynomial(order, of_logarithm)
 
 
-def _partial_of(partials, position, sign):
+def _partial_of(partials, position, sign, ends):
     return lambda *xs_and_out: sign * partials(*xs_and_out[:-1])[position]()
 
 
-def _partial_of_inverse(partials, position, sign):
-    """Return a partial derivative of the inverse in the last input, by the implicit rule."""
+def _partial_of_inverse(partials, position, sign, ends):
+    """Return a partial derivative of the inverse in the last input, by the implicit rule, 0 at ends of its range."""
+
+    def at_ends(out, value, x):
+        for end in ends:
+            x = ew.select(ew.eq(out, end), value, x)
+        return x
 
     def derivative(*xs_and_out):
         *parameters, _, out = xs_and_out
-        by = partials(*parameters, out)
-        return sign / by[-1]() if position == len(parameters) else -by[position]() / by[-1]()
+        if position == len(parameters):
+            return sign / partials(*parameters, out)[-1]()
+        by = partials(*parameters, at_ends(out, 0.5, out))
+        return at_ends(out, 0, -by[position]() / by[-1]())
 
     return derivative
 
 
-def _with_partials(partials, inputs, function, complement, inverse=None, inverse_of_complement=None):
-    """Declare a distribution function, its complement to 1, and their inverses in the last input."""
+def _with_partials(partials, inputs, function, complement, inverse=None, inverse_of_complement=None, ends=()):
+    """Declare a distribution function, its complement to 1, and their inverses in the last input, between `ends`."""
     for op, rule, sign in (
         (function, _partial_of, 1),
         (complement, _partial_of, -1),
@@ -151,11 +158,11 @@ def _with_partials(partials, inputs, function, complement, inverse=None, inverse
         (inverse_of_complement, _partial_of_inverse, -1),
     ):
         if op is not None:
-            pointwise(op, *[rule(partials, position, sign) for position in range(inputs)])
+            pointwise(op, *[rule(partials, position, sign, ends) for position in range(inputs)])
 
 
-_with_partials(gammainc_partials, 2, sp.gammainc_op, sp.gammaincc_op, sp.gammaincinv_op, sp.gammainccinv_op)
-_with_partials(betainc_partials, 3, sp.betainc_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op)
+_with_partials(gammainc_partials, 2, sp.gammainc_op, sp.gammaincc_op, sp.gammaincinv_op, sp.gammainccinv_op, (0,))
+_with_partials(betainc_partials, 3, sp.betainc_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op, (0, 1))
 _with_partials(stdtr_partials, 2, sp.stdtr_op, None, sp.stdtrit_op)
 
 
