@@ -71,7 +71,7 @@ def concatenate(
     if not is_traced(arrays):
         return np.concatenate(arrays, axis, out, dtype=dtype, casting=casting)
     refuse_out("concatenate", out)
-    if is_traced(axis) or isinstance(axis, np.ndarray):
+    if is_traced(axis) or has_type(axis, np.ndarray):
         advice = "pass the arrays as one list: np.concatenate([x, y])"
         raise ArgumentError("concatenate", "axis", "is an array", advice)
     operands = _in_one_dtype("concatenate", arrays, dtype, casting)

@@ -1,4 +1,7 @@
-"""Workers that all tests of a session share: processes, and a cluster of Dask."""
+"""Workers that the tests of this folder share: processes, and a cluster of Dask.
+
+Their threads in this process would slow down whatever runs later, so they end with the folder.
+"""
 
 import pytest
 
@@ -13,13 +16,13 @@ def local_cluster(workers, **options):
     return distributed.LocalCluster(n_workers=workers, **QUIET, **options), distributed.Client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pool():
     with Processes(2) as processes:
         yield processes
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client():
     cluster, Client = local_cluster(2)
     with cluster, Client(cluster) as client:

@@ -280,9 +280,13 @@ def placed(client, chunks, workers):
 def test_idle_workers_take_chunks_of_others(client):
     chunks = placed(client, [np.full(3, 0.1) for _ in range(8)], sorted(client.nthreads())[:1])
     step = chunked_sum(functions.slow, over="x", executor=client, tasks=16)
-    for _ in range(2):
+    taken = []
+    for _ in range(6):  # the other process may be late to start
         np.testing.assert_allclose(step(chunks), 2.4)
-    assert [r.tasks > 1 for r in step.report.workers] == [True, True]
+        taken.append([r.tasks > 1 for r in step.report.workers])
+        if taken[-1] == [True, True]:
+            break
+    assert taken[-1] == [True, True], taken
 
 
 def test_many_tasks_on_dask_add_up_as_serial_ones(rng, client):

@@ -42,6 +42,7 @@ def test_an_interrupt_cancels_tasks_on_dask(client):
     assert float(f([np.zeros(3)] * 16)) == 0
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away_leaves_the_last_iterate(tmp_path, rng):
     x, y = [rng.normal(size=(n, 4)) for n in (5, 30, 8)], [rng.choice([-1.0, 1.0], n) for n in (5, 30, 8)]
     cluster, Client = local_cluster(1, processes=False)

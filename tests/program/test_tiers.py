@@ -106,7 +106,7 @@ def calls_in(function, *args):
 
 
 CHECKS = {"verify", "rank"}  # of metadata
-HIT = {"__call__", "read", "run", "_only"}
+HIT = {"__call__", "match", "run"}
 
 
 def test_hits_call_no_more_before_the_optimised_plan_than_after(clock):

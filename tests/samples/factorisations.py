@@ -24,8 +24,8 @@ def rows(name, function, shapes, ops, **options):
     return Sample(name, function, shapes, ops, **({"make": regular, "tolerance": 1e-8, "dtypes": EACH} | options))
 
 
-ONE = {"order": 1, "dtypes": ("float64",)}
-VALUES = {"grad": None, "dtypes": EACH}
+ONE = {"order": 1, "dtypes": ("float64",), "smallest": 1}  # SciPy refuses stacks without matrices
+VALUES = {"grad": None, "dtypes": EACH, "smallest": 1}  # and lacks work space for matrices without rows
 
 SAMPLES = [
     rows("complete qr", lambda np, x: tuple(numpy.linalg.qr(x, "complete")), ("5, 2",), ("qr_complete",), make=apart),

@@ -33,8 +33,8 @@ def ldl(
     >>> from anyshape import jit
     >>> from anyshape.scipy import linalg
     >>> print(jit(linalg.ldl)(np.array([[4.0, 2.0], [2.0, 5.0]]))[1])
-    [[5.  0. ]
-     [0.  3.2]]
+    [[4. 0.]
+     [0. 4.]]
     """
     if not is_traced(A):
         return scipy_linalg.ldl(A, lower, hermitian, overwrite_a, check_finite)

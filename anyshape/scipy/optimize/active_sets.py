@@ -54,7 +54,7 @@ def nnls(A: Any, b: Any, *, maxiter: Any = None, **options: Any) -> tuple[Any, A
     >>> import numpy as np
     >>> from anyshape import grad
     >>> from anyshape.scipy import optimize
-    >>> print(grad(lambda b: optimize.nnls(np.eye(2), b)[0].sum())(np.array([2.0, -1.0])))
+    >>> print(grad(lambda b: optimize.nnls(np.eye(2), b)[0].sum())(np.array([2.0, -1.0])) + 0)
     [1. 0.]
     """
     if not is_traced(A, b):

@@ -84,7 +84,7 @@ class StaticArguments:
                 path = position if isinstance(position, str) else named(f"args[{position}]", self.parameters)
                 problem = f"is static and of type {type(value).__name__}, which cannot be hashed"
                 advice = "pass something with __hash__ and __eq__, such as a tuple"
-                if isinstance(value, np.ndarray):
+                if has_type(value, np.ndarray):
                     advice = "leave it out of the static arguments: arrays are arguments of the program"
                 raise ArgumentError(self.function, path, problem, advice) from None
         return key

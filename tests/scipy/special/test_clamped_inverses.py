@@ -1,4 +1,4 @@
-"""Test derivatives of inverse distribution functions: where SciPy clamps a result, at ends, and in halves of a family."""
+"""Test derivatives of inverse distribution functions: where SciPy clamps them, at ends, and in halves of a family."""
 
 import numpy as np
 import pytest
