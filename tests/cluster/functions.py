@@ -34,12 +34,13 @@ def refusing(w, x):
 
 
 def _killing(flag, x):
-    """End the process the first time."""
-    path = Path(str(flag.tobytes().decode()))
-    if path.exists():
-        path.unlink()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return x.sum()
+    """End the process that removes the file: the first one, where two try at once."""
+    try:
+        Path(flag.tobytes().decode()).unlink()
+    except FileNotFoundError:
+        return x.sum()
+    os.kill(os.getpid(), signal.SIGKILL)
+    return None
 
 
 def killing(flag, x):
