@@ -80,9 +80,8 @@ class Anyshape(Library):
 class Compiled(Anyshape):
     """The same, with groups of steps built as machine code before their plan runs."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.anyshape.config.compile = "wait"
+    def function(self, key: str, workload: Workload) -> Callable[..., Any]:
+        return self.anyshape.jit(super().function(key, workload), compile="wait")
 
 
 class Autograd(Library):

@@ -1,6 +1,7 @@
 """Configure all tests: each run verifies its metadata (Law 2); Hypothesis is bounded and repeatable."""
 
 import gc
+import inspect
 import itertools
 import os
 
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from anyshape import config
 from anyshape.tracing import named_dims
 
+SETTINGS = [name for name, kind in inspect.getmembers(type(config)) if isinstance(kind, property)]
 _SLOW_PARTS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("default", deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_PARTS)
 settings.load_profile("default")
@@ -30,6 +33,21 @@ def _quiet_numpy():
 def _free_labels_of_dims():
     """Forget labels: a Dim that lives on in the traceback of an earlier test would make its name print as n@2."""
     named_dims._LABELS.clear()
+
+
+def _settings():
+    return {name: getattr(config, name) for name in SETTINGS}
+
+
+@pytest.fixture(autouse=True)
+def _settings_end_with_the_test():
+    """Fail a test that leaves a setting behind: machine code left on made all later tests of a process slower."""
+    before = _settings()
+    yield
+    after = _settings()
+    for name, value in before.items():
+        setattr(config, name, value)
+    assert after == before, "a setting of anyshape.config stays as the test left it"
 
 
 @pytest.fixture
