@@ -32,9 +32,34 @@ def cases():
     yield "deconvolve", signal, scipy.signal, lambda m, x: m.deconvolve(x, [0.5, 2.0, 1.0]), X
     for factors in ((1, 1), (2, 1), (3, 2), (1, 3)):
         yield "upfirdn", signal, scipy.signal, lambda m, x, f=factors: m.upfirdn([1.0, 2.0, 0.5], x, *f), X
+    for name in ("welch", "periodogram", "stft", "spectrogram"):
+        yield name, signal, scipy.signal, lambda m, x, n=name: getattr(m, n)(x), IMAGE
+    for name in ("csd", "coherence"):
+        yield name, signal, scipy.signal, lambda m, x, n=name: getattr(m, n)(x, X[:3], nperseg=2), ROWS
+    for mode in ("full", "same", "valid"):
+        for name in ("convolve", "correlate", "fftconvolve", "oaconvolve", "convolve2d", "correlate2d"):
+            window = np.ones((2, 1)) + np.arange(2)[:, None]
+            yield name, signal, scipy.signal, lambda m, x, n=name, w=window, k=mode: getattr(m, n)(x, w, k), IMAGE
+    for name in ("wiener", "detrend"):
+        yield name, signal, scipy.signal, lambda m, x, n=name: getattr(m, n)(x), IMAGE
+    yield "sosfilt", signal, scipy.signal, lambda m, x: m.sosfilt([[1.0, 2.0, 0.5, 1.0, 0.3, 0.1]] * 2, x), X
+    yield "savgol_filter", signal, scipy.signal, lambda m, x: m.savgol_filter(x, 3, 1, mode="nearest"), X
+    yield "get_window", signal, scipy.signal, lambda m, x: m.get_window("hann", x.shape[0]) * x, X
+    yield "lombscargle", signal, scipy.signal, lambda m, x: m.lombscargle(x, 1 + x, np.array([1.0, 2.0])), X
+    yield "czt", signal, scipy.signal, lambda m, x: m.czt(x, 3), X
+    for name in ("sum_labels", "mean", "variance", "standard_deviation", "median"):
+        for index in (None, 0, [0]):
+            labelled = lambda m, x, n=name, i=index: getattr(m, n)(x, (x > 9) + 0, i)
+            yield name, ndimage, scipy.ndimage, labelled, IMAGE
+    yield "zoom", ndimage, scipy.ndimage, lambda m, x: m.zoom(x, 1.5, order=2, mode="nearest"), IMAGE
+    yield "rosen_der", optimize, scipy.optimize, lambda m, x: m.rosen_der(x), X
+    yield "fsolve", optimize, scipy.optimize, lambda m, x: m.fsolve(lambda y: y**3 + y - x, x), X
     yield "isotonic_regression", optimize, scipy.optimize, lambda m, x: m.isotonic_regression(x).x, X
     yield "lsq_linear", optimize, scipy.optimize, lambda m, x: m.lsq_linear(x, x @ np.ones(3)).x, ROWS
     yield "nnls", optimize, scipy.optimize, lambda m, x: m.nnls(x, x @ np.ones(3))[1], ROWS
+
+
+BY_SIZE = "welch periodogram stft spectrogram csd coherence fftconv oaconv savgol_filter czt fsolve con correlate"
 
 
 @pytest.mark.parametrize(
@@ -48,15 +73,17 @@ def test_small_sizes(name, ours, theirs, function, operand):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 expected = function(theirs, x)
-        except ValueError:
-            with pytest.raises(ValueError):
+        except (ValueError, IndexError, TypeError) as error:
+            with pytest.raises(type(error)):
                 traced(x)
             continue
-        actual = traced(x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the mean of no element is NaN
+            actual = traced(x)
         for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (actual, expected)], strict=True):
             assert np.shape(a) == np.shape(b)
             np.testing.assert_allclose(a, b, 1e-9, 1e-9)
-    assert traced.cache_info().traces == 1
+    assert traced.cache_info().traces == 1 or any(name.startswith(other) for other in BY_SIZE.split())
 
 
 def test_underdetermined_equations_have_a_solution_and_no_derivative():

@@ -35,13 +35,22 @@ def _checked_parts(name: str, input: Any, labels: Any, index: Any) -> tuple[Any,
 
 @_ndimage
 def median(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """Return the medians of the elements of parts; a label that no element has is a CheckError of the run."""
-    x, inside, shape = _checked_parts("median", input, labels, index)
+    """Return the medians of the elements of parts; a label that no element has is a CheckError of the run.
+
+    Without elements, the median of all, and of a label that is not in a vector of labels, is NaN.
+    """
+    x, inside, shape = parts_of(input, labels, index)
+    if shape:
+        check(xp.any(inside, axis=-1), "median: no element has the label")
     x = x if x.dtype.kind in "fc" else x.astype(np.float64)
     rows = xp.sort(xp.where(inside, x, xp.asarray(np.inf, x.dtype)), axis=-1)
     count = xp.sum(inside, axis=-1)
-    low, high = (xp.take_along_axis(rows, at[:, None], axis=-1)[:, 0] for at in ((count - 1) // 2, count // 2))
-    return xp.reshape((low + high) / 2.0, shape).astype(x.dtype)
+    rows = xp.concatenate([rows, xp.zeros((rows.shape[0], 1), rows.dtype)], axis=-1)
+    low, high = (
+        xp.take_along_axis(rows, at[:, None], axis=-1)[:, 0] for at in (xp.maximum(count - 1, 0) // 2, count // 2)
+    )
+    middle = xp.where(count == 0, xp.asarray(np.nan, rows.dtype), (low + high) / 2.0)
+    return xp.reshape(middle, shape).astype(x.dtype)
 
 
 def _positions(name: str, input: Any, labels: Any, index: Any, sign: int) -> Any:

@@ -31,6 +31,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
+from anyshape.scipy.operands.conversion import require_elements
 from anyshape.support.packages import scipy_ndimage, scipy_special
 from anyshape.support.true_types import has_type
 
@@ -202,6 +203,8 @@ class _Image:
         if prefilter and self.order > 1:
             if self.mode in ("nearest", "grid-constant"):
                 self.margin = _MARGIN
+                if self.mode == "nearest":
+                    require_elements(name, x)
                 kind = "nearest" if self.mode == "nearest" else "constant"
                 for axis in range(1, x.ndim):
                     x = ext.extended(x, axis, _MARGIN, _MARGIN, kind, cval)

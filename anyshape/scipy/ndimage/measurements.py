@@ -37,6 +37,8 @@ def parts_of(input: Any, labels: Any, index: Any) -> tuple[Any, Any, Any]:
     if index is None:
         return flat, (label > 0)[None, :], ()
     wanted = xp.asarray(index)
+    if wanted.ndim:  # of a label alone, and of all that are above 0, there may be no element
+        context_of("ndimage", flat).require(at_least(sizes(flat)[0], 1), "the image has an element")
     return flat, xp.ravel(wanted)[:, None] == label, wanted.shape
 
 
@@ -93,7 +95,7 @@ def _extreme(input: Any, labels: Any, index: Any, sign: int) -> Any:
     """Return the least or for the sign -1 the greatest element of parts; 0 for a label that no element has."""
     x, inside, shape = parts_of(input, labels, index)
     context_of("ndimage", x).require(at_least(sizes(x)[0], 1), "the image has an element")
-    if labels is not None and index is None:
+    if labels is not None and not shape:
         check(xp.any(inside), "ndimage: no element has a label")
     is_float = x.dtype.kind == "f"
     info = np.finfo(x.dtype) if is_float else np.iinfo(x.dtype)

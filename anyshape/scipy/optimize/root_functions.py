@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import is_empty
 from anyshape.scipy.optimize.minima import minimize_scalar
 from anyshape.scipy.optimize.roots import root, root_scalar
 from anyshape.support.packages import scipy_optimize
@@ -67,6 +69,8 @@ def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_out
         return scipy_optimize.fsolve(func, x0, args, fprime, full_output, **options)
     if full_output:
         raise refuse("scipy.optimize.fsolve with full_output")
+    if is_traced(x0) and is_empty("fsolve", x0):
+        raise ArgumentError("fsolve", "x0", "has no element", "begin at a vector with one or more")
     return root(func, x0, args, options=options or None).x
 
 
@@ -96,6 +100,7 @@ def rosen_der(x: Any) -> Any:
     if not is_traced(x):
         return scipy_optimize.rosen_der(x)
     x = xp.asarray(x)
+    context_of("rosen_der", x).require(at_least(sizes(x)[0], 2), "x has two elements")
     rise = x[1:] - x[:-1] ** 2
     before = -400 * x[:-1] * rise - 2 * (1 - x[:-1])
     none = xp.zeros_like(x[:1])

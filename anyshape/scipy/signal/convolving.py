@@ -1,7 +1,7 @@
 """Define the convolutions and correlations of `scipy.signal`, over any number of axes.
 
 SciPy chooses between sums of products and transforms; so does the op here, when sizes are known. Integers are always
-summed. Operands have an element or more along each axis.
+summed. Arrays without elements give what SciPy gives: no result, zeros, or an error.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import is_empty, require_elements
 from anyshape.support.packages import scipy_signal
 
 _MODES = ("full", "same", "valid")
@@ -34,15 +35,29 @@ def _operands(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
     ctx = context_of(name, x, w)
     if x.ndim != w.ndim:
         raise ctx.fail(f"the arrays have {x.ndim} and {w.ndim} axes", "give both the same number")
-    for size in (*sizes(x), *sizes(w)):
-        ctx.require(at_least(size, 1), "an array cannot be empty")
     return x, w
 
 
-def _require_one_inside(name: str, x: Any, w: Any, axes: Any) -> None:
-    """Require that one array is at least as long as the other along each axis."""
+def _require_elements(name: str, x: Any, w: Any, mode: str) -> None:
+    """Require elements where SciPy needs them for sums of products: mode="same" has as many results as x."""
+    ctx = context_of(name, x, w)
+    if mode == "valid" and x.ndim > 1:
+        return
+    for size in (*(() if mode == "same" else sizes(x)), *sizes(w)):
+        ctx.require(at_least(size, 1), "an array cannot be empty")
+
+
+def _nests(pairs: Sequence[tuple[Any, Any]]) -> bool:
+    """Return whether the first sizes are all at least the second ones, or at most."""
+    return all(n >= m for n, m in pairs) or all(m >= n for n, m in pairs)
+
+
+def _require_one_inside(name: str, x: Any, w: Any, axes: Any, stretches: bool = False) -> None:
+    """Require that one array is at least as long as the other along each axis, save ones of size 1 that stretch."""
     pairs = [(x.shape[axis], w.shape[axis]) for axis in axes]
-    if len(pairs) > 1 and not (all(n >= m for n, m in pairs) or all(m >= n for n, m in pairs)):
+    if len(pairs) > 1 and not _nests(pairs):
+        if stretches and _nests([(n, m) for n, m in pairs if n != 1 and m != 1]):
+            return
         advice = "give one that is at least as long as the other along each axis"
         raise context_of(name, x, w).fail("no array is inside of the other, as mode='valid' needs", advice)
 
@@ -89,6 +104,7 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> An
         return scipy_signal.convolve(in1, in2, mode, method)
     choice_of("convolve", "mode", mode, _MODES)
     x, w = _operands("convolve", in1, in2)
+    _require_elements("convolve", x, w, mode)
     how = _method("convolve", method, x.dtype)
     if not x.ndim:
         return x * w
@@ -101,6 +117,7 @@ def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> A
         return scipy_signal.correlate(in1, in2, mode, method)
     choice_of("correlate", "mode", mode, _MODES)
     x, w = _operands("correlate", in1, in2)
+    _require_elements("correlate", x, w, mode)
     how = _method("correlate", method, x.dtype)
     w = ew.conj(w) if w.dtype.kind == "c" else w
     return _moved("correlate", x, w, mode, how) if x.ndim else x * w
@@ -117,6 +134,8 @@ def _transformed(name: str, in1: Any, in2: Any, mode: Any, axes: Any) -> Any:
     x, w = _inexact(*_operands(name, in1, in2))
     if not x.ndim:
         return x * w
+    if is_empty(name, x, w):
+        return xp.zeros(0)
     along = axes_of(axes, x.ndim, name)
     if not along:
         raise ArgumentError(name, f"axes={axes!r}", "names no axis", "name one or more")
@@ -125,7 +144,7 @@ def _transformed(name: str, in1: Any, in2: Any, mode: Any, axes: Any) -> Any:
     first = [sizes(x)[axis] for axis in others]
     x, w = (_batched(v, others, along, common) for v in (x, w))
     if mode == "valid":
-        _require_one_inside(name, x, w, range(len(others), x.ndim))
+        _require_one_inside(name, x, w, range(len(others), x.ndim), stretches=True)
     out = _over_last_axes(x, w, mode, len(others))
     out = _in_middle(out, first) if mode == "same" else out
     return mv.transpose(out, sorted(range(out.ndim), key=[*others, *along].__getitem__))
@@ -202,14 +221,24 @@ def _images(name: str, in1: Any, in2: Any, mode: Any) -> tuple[Any, Any, bool]:
     return (w, x, True) if swaps else (x, w, False)
 
 
-def _over_image(x: Any, kernel: Any, mode: str, boundary: str, fillvalue: Any, is_reversed: bool) -> Any:
-    """Return sums of products of an image and a kernel, with what lies beyond its ends."""
+def _parts_of_image(x: Any, kernel: Any, mode: str, is_reversed: bool) -> list[tuple[Size, Size]]:
+    """Return where results start among all along each axis, and how many there are."""
     lengths = list(zip(sizes(x), sizes(kernel), strict=True))
     parts = [_part(mode, n, m) for n, m in lengths]
     if mode == "same" and not is_reversed:  # the middle of an even number of elements is right of it
         parts = [(expr.floordiv(m, 2), n) for n, m in lengths]
-    low = [expr.sub(expr.sub(m, 1), start) for (_, m), (start, _) in zip(lengths, parts, strict=True)]
+    for _, count in parts:
+        context_of("convolve2d", x, kernel).require(at_least(count, 0), "one of the images has an element")
+    return parts
+
+
+def _over_image(x: Any, kernel: Any, mode: str, boundary: str, fillvalue: Any, is_reversed: bool) -> Any:
+    """Return sums of products of an image and a kernel, with what lies beyond its ends."""
+    parts = _parts_of_image(x, kernel, mode, is_reversed)
+    low = [expr.sub(expr.sub(m, 1), start) for m, (start, _) in zip(sizes(kernel), parts, strict=True)]
     if mode != "valid" and (boundary != "constant" or is_traced(fillvalue) or fillvalue != 0):
+        for image in (x, kernel) if boundary != "constant" else (kernel,):
+            require_elements("convolve2d", image)
         x = _beyond(boundary, x, kernel, fillvalue)
         low = [expr.sub(0, start) for start, _ in parts]
     return wd.convolution(x, kernel, wd.one_by_one(low, [count for _, count in parts]), method="direct")

@@ -34,6 +34,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import require_elements
 from anyshape.support.packages import scipy_signal
 
 
@@ -242,6 +243,7 @@ def sosfilt(sos: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     sections, array = _sections("sosfilt", sos, dtype), as_traced(x, dtype)
     along = axis_of(axis, array.ndim, "sosfilt")
     lines = xp.moveaxis(array, along, -1)
+    context_of("sosfilt", lines).require(at_least(sizes(lines)[-1], 1), "x has a sample along the axis")
     if zi is None:
         return xp.moveaxis(_chained(sections, lines, [None] * len(sections))[0], -1, along)
     state = xp.moveaxis(as_traced(zi, dtype), along + 1, -1)
@@ -313,6 +315,7 @@ def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwr
     along = axis_of(axis, array.ndim, "detrend")
     if type in ("constant", "c"):
         return array - array.mean(axis=along, keepdims=True)
+    require_elements("detrend", array)
     lines = xp.moveaxis(array if array.dtype.kind in "fc" else array.astype(float), along, -1)
     breaks = sorted({static_int(b, "detrend", "a break") for b in np.atleast_1d(np.asarray(bp, dtype=object)).ravel()})
     if breaks and breaks[0] < 0:

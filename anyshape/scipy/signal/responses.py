@@ -10,8 +10,11 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, static_int
+from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, sizes, static_int
+from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import require_elements
 from anyshape.support.packages import scipy_signal
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
@@ -32,6 +35,7 @@ def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool) -> Any:
 def _polynomial(coefficients: Any, z: Any) -> Any:
     """Return the sum of coefficients times powers of z, from the power 0 on."""
     row = xp.atleast_1d(coefficients)
+    require_elements("freqz", row)
     return z[:, None] ** xp.arange(row.shape[0]) @ row.astype(np.result_type(row.dtype, z.dtype))
 
 
@@ -92,6 +96,7 @@ def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: Any = -1
     x = xp.asarray(x)
     along = axis_of(axis, x.ndim, "czt")
     lines = xp.moveaxis(x, along, -1)
+    context_of("czt", lines).require(at_least(sizes(lines)[-1], 1), "x has a sample along the axis")
     count = lines.shape[-1] if m is None else m
     if w is None:
         chirp = lambda k: xp.exp((-1j * pi) * (xp.mod(k**2, 2 * xp.maximum(count, 1)) / xp.maximum(count, 1)))

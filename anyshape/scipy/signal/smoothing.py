@@ -15,6 +15,7 @@ from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, sizes, static_int
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import is_empty
 from anyshape.scipy.signal.convolving import correlate
 from anyshape.support.packages import scipy_signal
 
@@ -126,6 +127,8 @@ def savgol_filter(
         ends = lines[..., :length] @ first.T.astype(x.dtype), lines[..., -length:] @ last.T.astype(x.dtype)
         middle = _dotted(lines[..., half - before :], weights)
         return xp.moveaxis(xp.concatenate([ends[0], middle, ends[1]], axis=-1), -1, along)
+    if is_empty(name, x):
+        return x
     around = [(0, 0)] * (x.ndim - 1) + [(before, half)]
     options = {"constant_values": cval} if mode == "constant" else {}
     return xp.moveaxis(_dotted(xp.pad(lines, around, pads[mode], **options), weights), -1, along)

@@ -21,6 +21,7 @@ from anyshape.numpy.operands.promotion import (
     static_int,
 )
 from anyshape.ops import indexing as ix
+from anyshape.scipy.operands.conversion import is_empty
 from anyshape.scipy.signal.filtering import detrend as without_trend
 from anyshape.scipy.signal.filtering import extended
 from anyshape.scipy.signal.windows import get_window, has_formula
@@ -124,6 +125,8 @@ def stft(
         options = {"boundary": boundary, "padded": padded, "axis": axis, "scaling": scaling}
         return scipy_signal.stft(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, **options)
     name = "stft"
+    if is_empty(name, as_traced(x)):
+        return _no_spectrum(as_traced(x), 3)
     lines, along = _lines(x, axis, name)
     segments = _Segments(name, window, nperseg, noverlap, nfft, lines.shape[-1])
     choice_of(name, "boundary", boundary, ("even", "odd", "constant", "zeros", None))
@@ -138,6 +141,11 @@ def stft(
     result = (result * xp.sqrt(segments.scale(fs, how))).astype(result.dtype)
     times = (xp.arange(result.shape[-2]) * segments.step + (0.0 if boundary is not None else segments.length / 2)) / fs
     return _frequencies(segments, fs, onesided), times, _placed(result, along)
+
+
+def _no_spectrum(x: Any, count: int) -> Any:
+    """Return so many arrays of the shape of an operand without elements, as SciPy does for it."""
+    return (xp.zeros(x.shape),) * count
 
 
 def _placed(result: Any, along: int) -> Any:
@@ -243,10 +251,22 @@ def csd(
         return scipy_signal.csd(x, y, fs, window, nperseg, noverlap, nfft, detrend, **options)
     lines, along = _lines(x, axis, "csd")
     others = lines if y is x else _lines(y, axis, "csd")[0]
+    if is_empty("csd", lines, others):
+        outer = xp.broadcast_shapes(lines.shape[:-1], others.shape[:-1])
+        count = xp.minimum(lines.shape[-1], others.shape[-1])
+        return _no_spectrum(xp.moveaxis(xp.zeros((*outer, count)), -1, along), 2)
+    lines, others = (lines, lines) if y is x else _of_one_length(lines, others)
     segments = _Segments("csd", window, nperseg, noverlap, nfft, lines.shape[-1])
     frequencies, power = _power("csd", lines, others, fs, segments, detrend, return_onesided, scaling, along)
     dtype = np.result_type(power.dtype, np.complex64) if y is not x else power.dtype
     return frequencies, xp.moveaxis(_averaged("csd", power, average).astype(dtype), -1, along)
+
+
+def _of_one_length(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return lines with zeros after the shorter ones."""
+    count = xp.maximum(x.shape[-1], y.shape[-1])
+    first, second = (xp.pad(v, [*[(0, 0)] * (v.ndim - 1), (0, count - v.shape[-1])]) for v in (x, y))
+    return first, second
 
 
 def welch(
@@ -275,6 +295,8 @@ def welch(
         options = {"return_onesided": return_onesided, "scaling": scaling, "axis": axis, "average": average}
         return scipy_signal.welch(x, fs, window, nperseg, noverlap, nfft, detrend, **options)
     same = as_traced(x)
+    if is_empty("welch", same):
+        return _no_spectrum(same, 2)
     return csd(same, same, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
 
@@ -299,6 +321,8 @@ def spectrogram(
     choice_of(name, "mode", mode, ("psd", "complex", "magnitude", "angle", "phase"))
     lines, along = _lines(x, axis, name)
     segments = _Segments(name, window, nperseg, 0 if noverlap is None else noverlap, nfft, lines.shape[-1])
+    if is_empty(name, lines):
+        return _no_spectrum(as_traced(x), 3)
     if noverlap is None:
         segments.overlap = segments.length // 8
         segments.step = segments.length - segments.overlap
@@ -361,6 +385,8 @@ def periodogram(
         return scipy_signal.periodogram(x, fs, window, nfft, detrend, return_onesided, scaling, axis)
     name = "periodogram"
     how = choice_of(name, "scaling", scaling, ("density", "spectrum"))
+    if is_empty(name, as_traced(x)):
+        return _no_spectrum(as_traced(x), 2)
     lines, along = _lines(x, axis, name)
     lines = lines if nfft is None else lines[..., :nfft]
     points = lines.shape[-1] if nfft is None else nfft

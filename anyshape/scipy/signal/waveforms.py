@@ -11,6 +11,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.scipy.operands.conversion import require_elements
 from anyshape.support.packages import scipy_signal
 
 _signal = falls_through(scipy_signal)
@@ -127,6 +128,8 @@ def lombscargle(
     """Return the periodogram of samples y at uneven times x, by weighted least squares at each angular frequency."""
     kind = choice_of("lombscargle", "normalize", normalize, (False, True, "power", "normalize", "amplitude"))
     x, y, freqs = (_real(v) for v in (x, y, freqs))
+    for v in (x, y, freqs):
+        require_elements("lombscargle", v)
     w = xp.ones_like(y) if weights is None else _real(weights)
     w = w / xp.sum(w)
     angle = x[:, None] * freqs

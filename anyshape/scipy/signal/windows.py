@@ -15,7 +15,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.numpy.operands.promotion import choice_of, is_traced
-from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.operands.conversion import real_floats, require_elements
 from anyshape.support.packages import scipy_windows
 
 Formula = Callable[..., Any]
@@ -203,7 +203,9 @@ def get_window(window: Any, Nx: Any, fftbins: bool = True, **options: Any) -> An
     name, _, ending = name.rpartition("_") if name.endswith(("_periodic", "_symmetric")) else (name, "", "")
     symmetric = not fftbins if not ending else ending == "symmetric"
     known = choice_of("get_window", "window", _ALIASES.get(name, name), tuple(FORMULAS))
-    return _samples(known, Nx, tuple(parameters), {}, symmetric)
+    row = _samples(known, Nx, tuple(parameters), {}, symmetric)
+    require_elements("get_window", row)
+    return row
 
 
 def has_formula(window: str | tuple[Any, ...]) -> bool:
