@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from anyshape.backend.compiler.c_expressions import c_type
 from anyshape.backend.native.c_arrays import CArray
-from anyshape.backend.native.loop_nests import Loop, LoopNests, Nest
+from anyshape.backend.native.loop_nests import ROWS, Loop, LoopNests, Nest
 from anyshape.backend.native.reductions import Reduction
 from anyshape.backend.native.statements import Gather, Map, Operand, Reduce, Statement, Store, Total, Value
 from anyshape.backend.native.strips import InnerLoop, Line, function_of, inner_loop
@@ -86,7 +85,7 @@ class NestSource:
             return self._array_element(self.arrays["a", operand.slot])
         if operand.name in self.computed or not self.nests.loops_of(operand):
             return operand.name
-        return f"({c_type(operand.dtype)})b_{operand.name}[{self._index(operand)}]"
+        return f"({self.nests.local_type(operand.dtype)})b_{operand.name}[{self._index(operand)}]"
 
     def _array_element(self, array: CArray) -> str:
         """Return the text of an element of an array that is read, or written."""
@@ -104,7 +103,14 @@ class NestSource:
         pointer = array.pointer(name, [*row, *offsets])
         if pointer not in pointers:
             pointers.append(pointer)
-        return f"{name}[0]" if inner is None else f"{name}[j{inner.number}]"
+        return self._at(array, name, inner)
+
+    def _at(self, array: CArray, pointer: str, inner: Loop | None) -> str:
+        """Return the text of the element behind a pointer that a loop is at; rows may lie apart."""
+        if inner is ROWS:
+            element = f"{array.const}{array.kind}"
+            return f"*({element} *)(({array.const}char *){pointer} + jr * {array.local}_r)"
+        return f"{pointer}[0]" if inner is None else f"{pointer}[j{inner.number}]"
 
     def _index(self, value: Value) -> str:
         """Return the position of an element in a buffer with the axes of a value."""
@@ -117,7 +123,7 @@ class NestSource:
 
     def _map(self, statement: Map) -> None:
         target, operands = statement.target, [self._element(o) for o in statement.operands]
-        kind, text = c_type(target.dtype) or "", statement.text
+        kind, text = self.nests.local_type(target.dtype), statement.text
         are_locals = self.computed.issuperset(operands)
         function = function_of(text.value, operands) if are_locals else ""
         value = f"const {kind} {target.name} = ({kind})({text.value.format(*operands)});"
@@ -172,7 +178,7 @@ class NestSource:
             self.first.append(f"for (int64_t j = 0; j < {count}; j++) b_{target.name}[j] = {reduction.start};")
             self._line(f"{buffer} = {reduction.combine.format(buffer, x)};", x)
             return
-        local, kind = f"q_{target.name}", c_type(target.dtype)
+        local, kind = f"q_{target.name}", self.nests.local_type(target.dtype)
         self.before.setdefault(depth, []).append(f"{reduction.accumulator} {local} = {reduction.start};")
         self._combine(reduction, local, x)
         result = f"{buffer} = {local};" if depth else f"const {kind} {target.name} = ({kind}){local};"
@@ -187,8 +193,13 @@ class NestSource:
 
     def _total(self, statement: Total) -> None:
         array, x = self.arrays["t", statement.target.slot], self._element(statement.operand)
-        if array.loops:
-            cell = f"{array.local}[{self._index(statement.target)}]"
+        cell = f"{array.local}[{self._index(statement.target)}]"
+        if array.loops and self.nests.across_rows:
+            reduction, local, innermost = statement.reduction, f"q{self.number}_{array.local}", len(self.loops) - 1
+            self.before.setdefault(innermost, []).append(f"{reduction.accumulator} {local} = {reduction.start};")
+            self._combine(reduction, local, x)
+            self.after.setdefault(innermost, []).append(f"{cell} = {reduction.combine.format(cell, local)};")
+        elif array.loops:
             self._line(f"{cell} = {statement.reduction.combine.format(cell, x)};", x)
         else:
             self._combine(statement.reduction, f"q{accumulated(statement, self.arrays)}", x)

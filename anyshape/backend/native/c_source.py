@@ -8,6 +8,9 @@ arithmetic as `as_flags` gives them.
 
 A group whose values have all axes or none is written twice. One loop runs over all elements of arrays in C order.
 Loops in rows serve other strides.
+
+Other groups are written twice too. Where rows are short, the innermost loop runs over some rows at a fixed position in
+each, so that it has enough elements for vectors.
 """
 
 from __future__ import annotations
@@ -23,6 +26,10 @@ from anyshape.backend.native.strips import SLOT_BYTES
 from anyshape.graph.sizes.expr import Size
 
 BLOCK = 1024  # elements whose sum has one accumulator of vectors; sums of blocks are added up
+ROWS_AT_ONCE = 64  # in the innermost loop, where rows are short
+MIN_ROWS = 8  # for that
+MAX_SHORT = 32  # elements along an axis of a short row; of long rows, loops in rows take less time
+MAX_ROW = 256  # elements of a short row: buffers of some rows have to fit a cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +55,9 @@ def kernel_text(group: Statements) -> KernelText:
 class _KernelSource:
     """Writes the function of a group."""
 
-    def __init__(self, group: Statements) -> None:
+    def __init__(self, group: Statements, *, across_rows: bool = False) -> None:
         self.group = group
-        self.nests = loop_nests(group)
+        self.nests = loop_nests(group, across_rows=across_rows)
         self.axes = [axis for loop in self.nests.loops for axis in loop.axes]
         loops = self.nests.loops_of
         self.reads = [CArray(f"a{i}", v, loops(v), v.varies, False) for i, v in enumerate(group.reads)]
@@ -61,7 +68,7 @@ class _KernelSource:
 
     def write(self) -> KernelText:
         """Return the text, and what a caller passes."""
-        lines = [*self._checks(), *[self._length(loop) for loop in self.nests.loops]]
+        lines = [*self._checks(), *[self._length(loop) for loop in self.nests.loops if loop.axes]]
         lines += self._variants()
         sizes = "".join([f", int64_t s{i}" for i in range(len(self.axes))])
         head = f"int64_t @name@(int64_t lo, int64_t hi, int64_t part, const char *arrays{sizes})"
@@ -100,9 +107,9 @@ class _KernelSource:
         if not self.nests.loops:
             return ["int64_t stride;", f"if (!({in_order})) return {DECLINED};", *begin, *self._flat("lo", "hi"), *end]
         strides = [line for array in (*self.reads, *self.writes, *self.totals) for line in array.strides()]
-        rows = [*strides, *begin, *self._in_rows(), *end]
         if not self._is_flat():
-            return rows
+            return [*strides, *begin, *self._by_length(), *end]
+        rows = [*strides, *begin, *self._in_rows(), *end]
         flat = indented([*begin, *self._flat("lo * m0", "hi * m0"), *end])
         return ["int64_t stride;", f"if ({in_order}) {{", *flat, "}", *rows]
 
@@ -161,8 +168,18 @@ class _KernelSource:
 
     # -- loops in rows
 
+    def _by_length(self) -> list[str]:
+        """Return the loops in rows, and loops across rows for short ones."""
+        if any(isinstance(s, Gather) for s in self.group.statements):
+            return self._in_rows()
+        across = _KernelSource(self.group, across_rows=True)._in_rows()
+        counts = [f"m{loop.number}" for loop in self.nests.loops]
+        are_short = " && ".join([f"{m} <= {MAX_SHORT}" for m in counts])
+        is_short = f"if (hi - lo >= {MIN_ROWS} && {are_short} && {' * '.join(counts)} <= {MAX_ROW}) {{"
+        return [is_short, *indented(across), "} else {", *indented(self._in_rows()), "}"]
+
     def _in_rows(self) -> list[str]:
-        """Return the loops in rows."""
+        """Return the loops in rows, or across rows."""
         totals = [t for t in self.group.totals if not t.target.loop_axes()]
         numbers = [array for array in self.reads if not array.loops]
         body = [array.number(f"i * {array.local}_r") for array in numbers if array.has_rows]
@@ -176,15 +193,25 @@ class _KernelSource:
         body += self._sums(totals)
         allocated = self._buffers(slots)
         return [
+            *([f"const int64_t mr = {ROWS_AT_ONCE};"] if self.nests.across_rows else []),
             *allocated,
             *[array.number() for array in numbers if not array.has_rows],
             *self._starts("", totals),
             *starts_of(self.totals, self.group.totals),
-            "for (int64_t i = lo; i < hi; i++) {",
+            *self._over_rows(),
             *indented(body),
             "}",
             *self._results(totals),
             *(["free(buffers);"] if allocated else []),
+        ]
+
+    def _over_rows(self) -> list[str]:
+        """Return the head of the loop over the rows, or over some rows at once."""
+        if not self.nests.across_rows:
+            return ["for (int64_t i = lo; i < hi; i++) {"]
+        return [
+            f"for (int64_t i = lo; i < hi; i += {ROWS_AT_ONCE}) {{",
+            f"    const int64_t mr = hi - i < {ROWS_AT_ONCE} ? hi - i : {ROWS_AT_ONCE};",
         ]
 
     def _buffers(self, slots: int) -> list[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from anyshape.backend.compiler.c_expressions import c_type
 from anyshape.backend.native.statements import (
     Axis,
@@ -29,8 +31,11 @@ from anyshape.backend.native.statements import (
 class Loop:
     """Loop over axes that every value has together or not at all. They are one loop, where arrays lie in C order."""
 
-    number: int
+    number: int | str
     axes: tuple[Axis, ...]
+
+
+ROWS = Loop("r", ())  # the loop over some rows, which is innermost where rows are short
 
 
 @dataclass(eq=False, slots=True)
@@ -47,11 +52,19 @@ class LoopNests:
 
     - `loops` are all loops, outermost first.
     - `buffered` are the values that nests read which do not compute them.
+    - `bool_type` is the type in C of computed bools, which are as wide as the floats of the group.
+    - `across_rows`: whether the loop over rows is innermost, so that values which differ between rows have it too.
     """
 
     loops: tuple[Loop, ...]
     nests: list[Nest]
     buffered: set[str]
+    bool_type: str
+    across_rows: bool
+
+    def local_type(self, dtype: np.dtype) -> str:
+        """Return the type in C of a computed element. One of one byte beside floats would cost a loop its vectors."""
+        return self.bool_type if dtype.kind == "b" else c_type(dtype) or ""
 
     def is_buffered(self, value: Value) -> bool:
         """Return whether a row of a value goes through a buffer."""
@@ -60,21 +73,30 @@ class LoopNests:
     def buffers(self) -> list[tuple[Value, str]]:
         """Return the values that go through a buffer, each with the type of its elements in C."""
         made = [s for nest in self.nests for s in nest.statements if isinstance(s, (Map, Gather, Reduce))]
-        kinds = [s.reduction.accumulator if isinstance(s, Reduce) else c_type(s.target.dtype) or "" for s in made]
+        kinds = [s.reduction.accumulator if isinstance(s, Reduce) else self.local_type(s.target.dtype) for s in made]
         return [(s.target, kind) for s, kind in zip(made, kinds, strict=True) if self.is_buffered(s.target)]
 
     def loops_of(self, value: Value) -> tuple[Loop, ...]:
         """Return the loops over which a value varies."""
         own = set(value.loop_axes())
-        return tuple([loop for loop in self.loops if loop.axes[0] in own])
+        rows = self.across_rows and (value.varies or not value.slot)
+        return (*[loop for loop in self.loops if loop.axes and loop.axes[0] in own], *([ROWS] if rows else []))
 
 
-def loop_nests(group: Statements) -> LoopNests:
+def loop_nests(group: Statements, *, across_rows: bool = False) -> LoopNests:
     """Return the loop nests of the statements of a group. Raises NotExpressible where axes have no common order."""
     values = list(_values(group))
-    result = LoopNests(_merged(_in_order(values), values), [], set())
+    loops = _merged(_in_order(values), values)
+    loops = (*loops, ROWS) if across_rows else loops
+    result = LoopNests(loops, [], set(), _bool_type(values), across_rows)
     _Schedule(result).run(group.statements)
     return result
+
+
+def _bool_type(values: Iterable[Value]) -> str:
+    """Return the type of computed bools: an integer as wide as the widest float."""
+    width = max([value.dtype.itemsize for value in values if value.dtype.kind == "f"], default=1)
+    return {1: "uint8_t", 4: "int32_t", 8: "int64_t"}[width]
 
 
 def _values(group: Statements) -> Iterable[Value]:
@@ -140,7 +162,7 @@ class _Schedule:
         values = [o for o in operands if isinstance(o, Value)]
         values += [statement.target] if isinstance(statement, (Gather, Store, Total)) else []
         own = {loop.number for value in values for loop in self.result.loops_of(value)}
-        return tuple([loop for loop in self.result.loops if loop.number in own])
+        return tuple([loop for loop in self.result.loops if loop.number in own or loop is ROWS])
 
     def _position(self, loops: tuple[Loop, ...], operands: Sequence[Operand]) -> int:
         """Return the first nest over these loops in which the operands are known, a new one if there is none."""

@@ -49,8 +49,8 @@ def _extreme(combine: str, sign: str, ufunc: np.ufunc) -> Callable[[np.dtype], R
 
 
 def _sum(start: str, sign: str, ufunc: np.ufunc) -> Callable[[np.dtype], Reduction]:
-    """Return the rule of sums or products; float32 is accumulated as double."""
-    own = lambda dtype: "double" if dtype.kind == "f" else c_type(dtype) or ""
+    """Return the rule of sums or products; float32 is accumulated as double, and bools as wider integers."""
+    own = lambda dtype: {"f": "double", "b": "int32_t"}.get(dtype.kind) or c_type(dtype) or ""
     return lambda dtype: Reduction(start, f"({{0}} {sign} {{1}})", sign, own(dtype), ufunc)
 
 

@@ -19,14 +19,15 @@ from anyshape.graph.sizes.expr import DimExpr, DimVar, Size, variables
 from anyshape.ops.core.apply import KERNELS
 
 _TRIALS = (
-    (3, 1),
-    (1, 2),
-    (2, 0),
-    (17, 5),
-    (9, 0),
-    (40, 13),
-    (1100, 1),
-)  # the first size, and the step to each next one
+    (3, 4, 1),
+    (1, 3, 2),
+    (2, 2, 0),
+    (17, 22, 5),
+    (9, 9, 0),
+    (40, 53, 13),
+    (131, 4, 1),
+    (1100, 60, 0),
+)  # the size of the rows, the next one, and the step to each further one
 MAX_ELEMENTS = 1 << 20  # of an array of a trial: sizes may be products and powers of variables
 _TOLERANCE = {"f": 1e-4, "d": 1e-9}
 
@@ -57,8 +58,9 @@ def disagreement(group: Group, writer: GroupSource, launcher: Callable[..., Any]
 def _assignments(group: Group, writer: GroupSource) -> Iterator[Mapping[DimVar, int]]:
     """Yield values of the variables at which no size is negative, and small ones for rows of many elements."""
     symbols = symbols_of(group, writer)
-    for first, step in _TRIALS:
-        values = {symbol: min(first + step * i, 60 if i else first) for i, symbol in enumerate(symbols)}
+    for first, second, step in _TRIALS:
+        further = [min(second + step * i, 60) for i in range(len(symbols))]
+        values = dict(zip(symbols, [first, *further], strict=False))
         if are_possible(group, writer, values):
             yield values
 

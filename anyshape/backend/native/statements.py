@@ -320,12 +320,16 @@ class _Translation:
         return self._renamed(x, result[1:])
 
     def _reshape(self, step: Step, dtype: np.dtype, x: Operand) -> Operand:
-        """Return the operand with axes of size 1 added or dropped; other reshapes have no statement."""
+        """Return the operand with axes of size 1 added or dropped; other reshapes have no statement.
+
+        One size may have another name. Where there are elements, it is the same, as their number is.
+        """
         if isinstance(x, str):
             return x
         sizes = (step.results[0].sizes or ())[1:]
         axes = [axis for axis in x.axes if axis is not None]
-        if [axis.size for axis in axes] != [size for size in sizes if size != 1]:
+        longer = [size for size in sizes if size != 1]
+        if len(axes) != len(longer) or sum(a.size != s for a, s in zip(axes, longer, strict=True)) > 1:
             raise NotExpressible("reshape of more than axes of size 1")
         left = iter(axes)
         return self._renamed(x, [None if size == 1 else next(left) for size in sizes])
