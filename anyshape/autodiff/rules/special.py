@@ -127,12 +127,15 @@ def _student_derivative_by_u(half, u, out, *, order):
     return 2 * ew.exp(logarithm) * bell_polynomial(order, of_logarithm)
 
 
-def _partial_of(partials, position, sign, ends):
+def _partial_of(partials, position, sign, ends, is_unbounded):
     return lambda *xs_and_out: sign * partials(*xs_and_out[:-1])[position]()
 
 
-def _partial_of_inverse(partials, position, sign, ends):
-    """Return a partial derivative of the inverse in the last input, by the implicit rule, 0 at ends of its range."""
+def _partial_of_inverse(partials, position, sign, ends, is_unbounded):
+    """Return a partial derivative of the inverse in the last input, by the implicit rule, 0 at ends of its range.
+
+    At the infinite end of an unbounded range it is infinite: by the value it has the sign of each further derivative.
+    """
 
     def at_ends(out, value, x):
         for end in ends:
@@ -140,6 +143,14 @@ def _partial_of_inverse(partials, position, sign, ends):
         return x
 
     def derivative(*xs_and_out):
+        if not is_unbounded:
+            return finite(*xs_and_out)
+        *xs, out = xs_and_out
+        is_infinite = ew.isinf(out)
+        value, large = finite(*xs, ew.select(is_infinite, 1, out)), ew.log(ew.select(is_infinite, out, 1))
+        return ew.select(is_infinite, sign * out if position == len(xs) - 1 else large, value)
+
+    def finite(*xs_and_out):
         *parameters, _, out = xs_and_out
         if position == len(parameters):
             return sign / partials(*parameters, out)[-1]()
@@ -149,7 +160,9 @@ def _partial_of_inverse(partials, position, sign, ends):
     return derivative
 
 
-def _with_partials(partials, inputs, function, complement, inverse=None, inverse_of_complement=None, ends=()):
+def _with_partials(
+    partials, inputs, function, complement, inverse=None, inverse_of_complement=None, ends=(), is_unbounded=False
+):
     """Declare a distribution function, its complement to 1, and their inverses in the last input, between `ends`."""
     for op, rule, sign in (
         (function, _partial_of, 1),
@@ -158,10 +171,10 @@ def _with_partials(partials, inputs, function, complement, inverse=None, inverse
         (inverse_of_complement, _partial_of_inverse, -1),
     ):
         if op is not None:
-            pointwise(op, *[rule(partials, position, sign, ends) for position in range(inputs)])
+            pointwise(op, *[rule(partials, position, sign, ends, is_unbounded) for position in range(inputs)])
 
 
-_with_partials(gammainc_partials, 2, sp.gammainc_op, sp.gammaincc_op, sp.gammaincinv_op, sp.gammainccinv_op, (0,))
+_with_partials(gammainc_partials, 2, sp.gammainc_op, sp.gammaincc_op, sp.gammaincinv_op, sp.gammainccinv_op, (0,), True)
 _with_partials(betainc_partials, 3, sp.betainc_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op, (0, 1))
 _with_partials(stdtr_partials, 2, sp.stdtr_op, None, sp.stdtrit_op)
 

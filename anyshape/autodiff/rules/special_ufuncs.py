@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from math import inf, pi, sqrt
+from math import factorial, gamma, inf, pi, sqrt
 from typing import Any
 
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise
@@ -92,10 +92,46 @@ def _spherical(name, sign_before, sign_after):
     return derivative
 
 
+def _series(x, coefficients):
+    """Return a polynomial in the square of x, from the constant on."""
+    total, square = ew.lift(0, x), ew.square(x)
+    for c in reversed(coefficients):
+        total = total * square + c
+    return total
+
+
+def _near_and_far(is_near, x, near, far):
+    """Return a smooth function of x near 0, where poles cancel in the formula that serves elsewhere."""
+    return ew.select(is_near, near(ew.select(is_near, x, 0)), far(ew.select(is_near, 1, x)))
+
+
+def _by_series(coefficients, far, odd=False):
+    """Return a derivative that is a series of even powers, or of odd ones, up to 1/2 and `far` beyond."""
+
+    def derivative(x, out):
+        near = lambda x: _series(x, coefficients) * (x if odd else 1)
+        return _near_and_far(ew.lt(ew.absolute(x), ew.lift(0.5, x)), x, near, far)
+
+    return derivative
+
+
 def _struve(name, sign):
+    """Return the derivative by the neighbouring orders, and near 0 by the series 11.2.1 and 11.2.2."""
+
     def derivative(v, x, out):
-        rest = (0.5 * x) ** v * sp.rgamma(v + 1.5) / ROOT_PI
-        return 0.5 * (_of(name, v - 1, x) + sign * _of(name, v + 1, x) + rest)
+        def near(x):
+            terms = [
+                sign**k * (k + 0.5 + 0.5 * v) * sp.rgamma(v + k + 1.5) / (4**k * gamma(k + 1.5)) for k in range(10)
+            ]
+            return _series(x, terms) * (0.5 * x) ** v
+
+        def far(x):
+            rest = (0.5 * x) ** v * sp.rgamma(v + 1.5) / ROOT_PI
+            return 0.5 * (_of(name, v - 1, x) + sign * _of(name, v + 1, x) + rest)
+
+        # further terms of the series count for lower orders
+        is_near = ew.logical_and(ew.lt(ew.absolute(x), ew.lift(0.5, x)), ew.gt(v, ew.lift(-1.5, v)))
+        return _near_and_far(is_near, x, near, far)
 
     return derivative
 
@@ -121,11 +157,19 @@ def _cylinder(equation, name):
     }
 
 
-def _kelvin(function, partner, sign):
-    slope = lambda x, out: sign * _of(partner, x) - out / x
+def _kelvin(function, partner, sign, ratio):
+    """Return the derivatives of a function and of its derivative, by its equation and its derivative over x."""
+    slope = lambda x, out: sign * _of(partner, x) - ratio(x, out)
     return {(function, 0): (lambda x, out: _of(function + "p", x),), (function + "p", 0): (slope,)}
 
 
+def _ratio(name):
+    """Return the derivative of ker or kei over x; for kei, 0 at 0 leaves the infinite ker."""
+    return lambda x, out: out / (x if name == "ker" else ew.select(ew.eq(x, ew.lift(0, x)), 1, x))
+
+
+_BER = [0.0 if i % 2 == 0 else (-1) ** (i // 2 + 1) * (i + 1) / (2 * 4**i * factorial(i + 1) ** 2) for i in range(12)]
+_BEI = [0.0 if i % 2 else (-1) ** (i // 2) * (i + 1) / (2 * 4**i * factorial(i + 1) ** 2) for i in range(12)]
 BESSEL: dict[Any, Any] = {
     ("jve", 0): (None, _half_difference("jve")),
     ("yve", 0): (None, _half_difference("yve")),
@@ -144,10 +188,10 @@ BESSEL: dict[Any, Any] = {
         None,
         None,
     ),
-    **_kelvin("ber", "bei", -1),
-    **_kelvin("bei", "ber", 1),
-    **_kelvin("ker", "kei", -1),
-    **_kelvin("kei", "ker", 1),
+    **_kelvin("ber", "bei", -1, _by_series(_BER, lambda x: _of("berp", x) / x)),
+    **_kelvin("bei", "ber", 1, _by_series(_BEI, lambda x: _of("beip", x) / x)),
+    **_kelvin("ker", "kei", -1, _ratio("ker")),
+    **_kelvin("kei", "ker", 1, _ratio("kei")),
     ("airy", 0): (lambda x, out: _of("airy", x, result=1),),
     ("airy", 1): (lambda x, out: x * _of("airy", x, result=0),),
     ("airy", 2): (lambda x, out: _of("airy", x, result=3),),
@@ -163,6 +207,9 @@ BESSEL: dict[Any, Any] = {
 
 # -- integrals of these functions
 
+_SQUARES = [1 / (4**k * factorial(k) ** 2) for k in range(1, 11)]  # of modified Bessel functions
+_SIGNED = [(-1) ** k * c for k, c in enumerate(_SQUARES)]
+_HALVES = [-0.5 * (-1) ** k / (4**k * gamma(k + 1.5) ** 2) for k in range(10)]
 INTEGRALS: dict[Any, Any] = {
     ("itairy", 0): lambda x, out: _of("airy", x, result=0),
     ("itairy", 1): lambda x, out: _of("airy", x, result=2),
@@ -172,13 +219,13 @@ INTEGRALS: dict[Any, Any] = {
     ("iti0k0", 1): lambda x, out: sp.bessel_k(0, x),
     ("itj0y0", 0): lambda x, out: sp.bessel_j(0, x),
     ("itj0y0", 1): lambda x, out: sp.bessel_y(0, x),
-    ("it2i0k0", 0): lambda x, out: (sp.bessel_i(0, x) - 1) / x,
+    ("it2i0k0", 0): _by_series(_SQUARES, lambda x: (sp.bessel_i(0, x) - 1) / x, odd=True),
     ("it2i0k0", 1): lambda x, out: -sp.bessel_k(0, x) / x,
-    ("it2j0y0", 0): lambda x, out: (1 - sp.bessel_j(0, x)) / x,
+    ("it2j0y0", 0): _by_series(_SIGNED, lambda x: (1 - sp.bessel_j(0, x)) / x, odd=True),
     ("it2j0y0", 1): lambda x, out: -sp.bessel_y(0, x) / x,
     ("itstruve0", 0): lambda x, out: _of("struve", 0, x),
     ("itmodstruve0", 0): lambda x, out: _of("modstruve", 0, x),
-    ("it2struve0", 0): lambda x, out: -_of("struve", 0, x) / x,
+    ("it2struve0", 0): _by_series(_HALVES, lambda x: -_of("struve", 0, x) / x),
 }
 
 # -- elliptic functions and integrals: 19.18, 22.13
@@ -315,7 +362,25 @@ def _voigt_by_sigma(x, sigma, gamma, out):
     return -out / sigma - ew.real(z * slope) / (sqrt(2 * pi) * ew.square(sigma))
 
 
+def _kolmogorov_density(x):
+    """Return the negative derivative of the complementary distribution function, by its two series, which meet at 1."""
+    zero = ew.lift(0, x)
+    near, far = ew.lt(x, ew.lift(1, x)), ew.gt(x, ew.lift(30, x))
+    none = ew.logical_or(ew.lt(x, ew.lift(0.03, x)), far)  # exponentials are 0 there
+    low = 1 / ew.square(ew.select(ew.logical_and(near, ew.logical_not(none)), x, 0.5))
+    high = ew.select(ew.logical_or(near, far), 1, x)
+    below, above = zero, zero
+    for k in (1, 3, 5, 7):
+        a = (k * pi) ** 2 / 8
+        below = below + sqrt(2 * pi) * ew.exp(-a * low) * (2 * a * ew.square(low) - low)
+    for k in range(1, 6):
+        above = above - (-1) ** k * 8 * k**2 * high * ew.exp(-2 * k**2 * ew.square(high))
+    return ew.select(none, zero, ew.select(near, below, above))
+
+
 DISTRIBUTIONS: dict[Any, Any] = {
+    "kolmogorov": (lambda x, out: -_kolmogorov_density(x),),
+    "kolmogi": (lambda p, out: -1 / _kolmogorov_density(out),),
     "bdtri": (None, None, lambda k, n, y, out: -1 / binomial_density(k, n, out)),
     "nbdtri": (None, None, lambda k, n, y, out: 1 / beta_density(n, k + 1, out)),
     "pdtri": (None, lambda k, y, out: -1 / poisson_density(k, out)),
@@ -398,7 +463,7 @@ DERIVATIVES: dict[Any, Any] = {
 }
 WITHOUT = frozenset(
     """
-    chndtridf kolmogi kolmogorov mathieu_a mathieu_b mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1
+    chndtridf mathieu_a mathieu_b mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1
     mathieu_modsem2 mathieu_sem ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit
     obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_rad1
     pro_rad1_cv pro_rad2 pro_rad2_cv smirnov smirnovi zetac

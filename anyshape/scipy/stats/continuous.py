@@ -203,14 +203,33 @@ T = Form(
 GENNORM_NEAR = 1e-2  # values of abs(z)**beta at which the series serves: 8 terms of it are exact there
 
 
+def _power_of_size(z: Any, beta: Any) -> Any:
+    """Return abs(z)**beta. At 0 it is differentiated as z**beta, if beta is even or the second derivative infinite."""
+    at_zero = z == 0
+    fixed = xp.where(at_zero, stop_gradient(beta), beta)  # the power of 0 is 0 for all of them
+    is_plain = at_zero & ((fixed % 2 == 0) | ((fixed > 1) & (fixed < 2)))
+    plain, absolute = xp.where(is_plain, z, 1.0), xp.abs(xp.where(is_plain, 1.0, z))
+    return xp.where(is_plain, plain**fixed, absolute**fixed)
+
+
+def _is_cusp(z: Any, beta: Any) -> Any:
+    """Return where abs(z)**beta has no finite second derivative."""
+    return (z == 0) & (beta < 2)
+
+
 def _gennorm_power(z: Any, beta: Any) -> Any:
     """Return abs(z)**beta. At 0 it is constant for exponents below 2, which have no second derivative there.
 
     So the first two derivatives of the distribution function and of the quantile are right at the median.
     """
-    is_cusp = (z == 0) & (beta < 2)
-    fixed = xp.where(z == 0, stop_gradient(beta), beta)  # the power of 0 is 0 for all of them
-    return xp.where(is_cusp, 0.0, xp.abs(xp.where(is_cusp, 1.0, z)) ** fixed)
+    is_cusp = _is_cusp(z, beta)
+    return xp.where(is_cusp, 0.0, _power_of_size(xp.where(is_cusp, 1.0, z), beta))
+
+
+def _third_derivative(z: Any, beta: Any) -> Any:
+    """Return zeros whose third derivative by z is infinite where the density has no finite second one."""
+    is_cusp = _is_cusp(z, beta)
+    return xp.where(is_cusp, xp.where(is_cusp, z, 1.0) ** 2.5, 0.0)
 
 
 def _gennorm_series(power: Any, beta: Any) -> Any:
@@ -226,6 +245,7 @@ def _gennorm_excess(z: Any, beta: Any) -> Any:
     power = _gennorm_power(z, beta)
     is_near = power < GENNORM_NEAR
     near = z * _gennorm_series(xp.where(is_near, power, 0.0), beta) * xp.exp(-sc.gammaln(1 + 1 / beta))
+    near = near - _third_derivative(z, beta)
     return 0.5 * xp.where(is_near, near, xp.sign(z) * sc.gammainc(1 / beta, xp.where(is_near, 1.0, power)))
 
 
@@ -244,13 +264,14 @@ def _gennorm_quantile(q: Any, beta: Any) -> Any:
     for _ in range(3):
         power = _gennorm_power(near, beta)
         near = near - (near * _gennorm_series(power, beta) - target) * xp.exp(power)
+    near = near + _third_derivative(target, beta)
     tail = xp.where(is_near, 0.1, xp.minimum(q, 1 - q))
     return xp.where(is_near, near, xp.sign(q - 0.5) * sc.gammainccinv(1 / beta, 2 * tail) ** (1 / beta))
 
 
 GENNORM = Form(
     shapes="beta",
-    log_density=lambda z, beta: xp.log(0.5 * beta) - sc.gammaln(1 / beta) - xp.abs(z) ** beta,
+    log_density=lambda z, beta: xp.log(0.5 * beta) - sc.gammaln(1 / beta) - _power_of_size(z, beta),
     **_symmetric(_gennorm_cdf),
     ppf=_gennorm_quantile,
     isf=lambda q, beta: -_gennorm_quantile(q, beta),
