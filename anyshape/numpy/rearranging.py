@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.builder import user_line
+from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.shapes.view_reshape import row_major
@@ -16,7 +16,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import dynamic, indexing, joining, movement, reduction, sorting
 from anyshape.numpy.elementwise import logical_or, not_equal
-from anyshape.numpy.operands.memory import writes_out
+from anyshape.numpy.operands.memory import owned, writes_out
 from anyshape.numpy.operands.promotion import (
     as_traced,
     asarray,
@@ -203,6 +203,16 @@ def as_strided(
     result = ix.take(movement.ravel(array), position, 0)
     read = lambda base: as_strided(base, shape, strides)
     return mv.viewed(result.unshared(), base, read, None, ("as_strided", new_sizes, steps))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """Return x as an array that shares its memory; with `copy=True` a copy."""
+    if not is_traced(x):
+        return np.from_dlpack(x, device=device, copy=copy)
+    if not isinstance(x, Traced):
+        raise AttributeError(f"{type(x).__name__!r} object has no attribute '__dlpack__'", name="__dlpack__", obj=x)
+    np.empty(0, device=device)  # NumPy's own error for other devices than its own
+    return owned(x, x) if copy else x
 
 
 def _steps(ctx: Any, array: Any, strides: Any) -> tuple[Size, ...]:

@@ -138,7 +138,7 @@ def cdist(x, y, p):
     metric = {1.0: "cityblock", 2.0: "euclidean", math.inf: "chebyshev"}.get(p, "minkowski")
     options = {"p": p} if metric == "minkowski" else {}
     call = lambda x, y: distance.cdist(x, y, metric, **options)
-    if x.ndim == 2:
+    if x.ndim == y.ndim == 2:
         return call(x, y)
     lead = numpy.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     flat = [np.reshape(np.broadcast_to(v, (*lead, *v.shape[-2:])), (-1, *v.shape[-2:])) for v in (x, y)]

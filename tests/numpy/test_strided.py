@@ -1,4 +1,4 @@
-"""Compare as_strided of traced arrays with NumPy's, and check that no element outside is read."""
+"""Compare views by strides and by DLPack with NumPy's, and check that no element outside is read."""
 
 import numpy as np
 import pytest
@@ -43,3 +43,20 @@ def test_what_lies_outside_is_refused():
         jit(lambda x: as_strided(x, (2,), (4,)))(x)
     with pytest.raises(ShapeError, match="2 sizes and 1 strides"):
         jit(lambda x: as_strided(x, (2, 2), (8,)))(x)
+
+
+def test_from_dlpack_gives_views_and_copies_as_numpy_does():
+    def parts(np, x):
+        base, copies = x * 1, x * 1
+        shared, same, copied = np.from_dlpack(base), np.from_dlpack(base, copy=False), np.from_dlpack(copies, copy=True)
+        base[0], shared[1], same[2], copied[3] = 50, 60, 70, 80
+        return shared, same, copied, base, copies
+
+    x = np.arange(4.0)
+    for ours, theirs in zip(jit(lambda x: parts(anp, x))(x), parts(np, x), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    check_grads(lambda x: anp.from_dlpack(x) ** 3, (x,), order=2)
+    with pytest.raises(ValueError, match="Device not understood"):
+        jit(lambda x: anp.from_dlpack(x, device="gpu"))(x)
+    with pytest.raises(AttributeError, match="__dlpack__"):
+        jit(lambda x: anp.from_dlpack([x]))(x)
