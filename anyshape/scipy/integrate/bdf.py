@@ -16,12 +16,11 @@ from anyshape.scipy.integrate.problem import (
     State,
     attached,
     chosen,
-    first_step,
     least_step,
     next_time,
     norm,
 )
-from anyshape.scipy.integrate.radau import factored, jacobian_of, solve_densely, solved_by
+from anyshape.scipy.integrate.radau import begin, factored, jacobian_of, solve_densely, solved_by
 from anyshape.transforms.control import stop_gradient
 from anyshape.transforms.control_flow.conditionals import cond
 from anyshape.transforms.control_flow.loops import while_loop
@@ -120,17 +119,13 @@ class BDF:
     """Implicit method of variable order for stiff equations. Its derivative is that of the formulas of its steps."""
 
     name = "BDF"
-    supports_complex = False
+    supports_complex = True
 
     def start(self, p: Problem, t: Any, y: Any, size: Any) -> State:
         """Return the state at the initial point; a size of None is chosen."""
-        f = p.slope(t, y)
-        free, fixed = p.detached(), tuple(map(stop_gradient, (t, y, f)))
-        size = first_step(free, fixed[0], fixed[1], fixed[2], 1) if size is None else size
-        size = stop_gradient(xp.asarray(size, np.float64))
-        jacobian = jacobian_of(free, fixed[0], fixed[1])
+        f, jacobian, size = begin(p, t, y, size, 1)
         differences = xp.concatenate([xp.stack([y, f * size * p.direction]), xp.zeros((ROWS - 2, y.shape[0]))])
-        factors = factored(xp.eye(y.shape[0]))  # to be replaced
+        factors = factored(xp.eye(y.shape[0], dtype=y.dtype))  # to be replaced
         refreshes = p.jacobian is None or callable(p.jacobian)
         one = np.int64(1)
         control = Control(size, one, np.int64(0), jacobian, np.bool_(not refreshes), factors, np.False_, np.False_)

@@ -76,6 +76,11 @@ def solve_ivp(
         return scipy_integrate.solve_ivp(fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args, **own)
     check_callable("solve_ivp", fun)
     further = () if args is None else args if isinstance(args, tuple) else (args,)
+    if method == "LSODA":
+        problem = "is the Fortran code of SciPy, which has no derivative"
+        raise ArgumentError(
+            "solve_ivp", "method='LSODA'", problem, "use 'BDF' or 'Radau', or 'DOP853' where it is not stiff"
+        )
     solver = METHODS[choice_of("solve_ivp", "method", method, tuple(METHODS))]
     settings = _settings("solve_ivp", options)
     start, y, problem = _problem("solve_ivp", fun, t_span, y0, further, solver, settings)
@@ -124,7 +129,9 @@ def _problem(
         raise ArgumentError(name, "y0", f"has {y.ndim} axes", "pass a vector")
     is_complex = y.dtype.kind == "c"
     if is_complex and not solver.supports_complex:
-        raise ArgumentError(name, "y0", "is complex, which the method does not support", "use an explicit method")
+        raise ArgumentError(
+            name, "y0", "is complex, which the method does not support", "use 'BDF' or an explicit method"
+        )
     y = y.astype(np.complex128 if is_complex else np.float64)
 
     def slope(t: Any, y: Any) -> Any:

@@ -121,6 +121,14 @@ def solved_by(factors: tuple[Any, Any, Any], b: Any) -> Any:
     return lu_solve(*factors, b[:, None])[:, 0]
 
 
+def begin(p: Problem, t: Any, y: Any, size: Any, order: int) -> tuple[Any, Any, Any]:
+    """Return the slope and the Jacobian at the initial point, and the first step size: a size of None is chosen."""
+    f = p.slope(t, y)
+    free, fixed = p.detached(), tuple(map(stop_gradient, (t, y, f)))
+    size = first_step(free, fixed[0], fixed[1], fixed[2], order) if size is None else size
+    return f, jacobian_of(free, fixed[0], fixed[1]), stop_gradient(xp.asarray(size, np.float64))
+
+
 class Radau:
     """Implicit method for stiff equations. Its derivative is that of the collocation equations."""
 
@@ -129,11 +137,7 @@ class Radau:
 
     def start(self, p: Problem, t: Any, y: Any, size: Any) -> State:
         """Return the state at the initial point; a size of None is chosen."""
-        f = p.slope(t, y)
-        free, fixed = p.detached(), tuple(map(stop_gradient, (t, y, f)))
-        size = first_step(free, fixed[0], fixed[1], fixed[2], 3) if size is None else size
-        size = stop_gradient(xp.asarray(size, np.float64))
-        jacobian = jacobian_of(free, fixed[0], fixed[1])
+        f, jacobian, size = begin(p, t, y, size, 3)
         one = xp.eye(y.shape[0])
         factors = Factors(*map(factored, (one, one.astype(np.complex128))))  # to be replaced
         flags = (factors, np.False_, np.False_, np.False_)
@@ -255,7 +259,7 @@ def jacobian_of(p: Problem, t: Any, y: Any) -> Any:
     """Return the Jacobian by y: the user's, or the exact one."""
     if p.jacobian is None:
         return jacfwd(lambda y: p.slope(t, y))(y)
-    matrix = xp.asarray(p.jacobian(t, y) if callable(p.jacobian) else p.jacobian, np.float64)
+    matrix = xp.asarray(p.jacobian(t, y) if callable(p.jacobian) else p.jacobian, y.dtype)
     return stop_gradient(xp.broadcast_to(matrix, (y.shape[0], y.shape[0])))
 
 
@@ -268,7 +272,7 @@ def solve_densely(linear: Any, right: Any) -> Any:
     """Solve linear equations of an array by their matrix."""
     shape = right.shape
     count = right.size
-    columns = vmap(linear)(xp.reshape(xp.eye(count), (count, *shape)))
+    columns = vmap(linear)(xp.reshape(xp.eye(count, dtype=right.dtype), (count, *shape)))
     return xp.reshape(xp.linalg.solve(xp.reshape(columns, (count, count)).T, xp.reshape(right, (count,))), shape)
 
 

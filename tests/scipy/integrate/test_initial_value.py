@@ -169,12 +169,25 @@ def test_sizes_and_dtypes_of_states():
     np.testing.assert_allclose(turn(np.ones(1) + 0j), [np.exp(1j)], 1e-6)
 
 
+def test_complex_states_of_a_stiff_equation():
+    rates, times = np.array([-1 + 5j, -30]), np.array([0.0, 0.5, 1.0])
+    options = {"method": "BDF", "t_eval": times, "rtol": 1e-6, "atol": 1e-8}
+    y = np.array([1 + 0.5j, 0.2])
+    solve = jit(lambda y, scale: integrate.solve_ivp(lambda t, y: scale * rates * y, (0, 1), y, **options))
+    expected, result = scipy.integrate.solve_ivp(lambda t, y: rates * y, (0, 1), y, **options), solve(y, 1.0)
+    np.testing.assert_allclose(result.y, expected.y, 1e-12, 1e-14)
+    assert (result.nfev, result.njev, result.nlu) == (expected.nfev, expected.njev, expected.nlu)
+    size = lambda scale: (np.abs(solve(y, scale).y[:, -1]) ** 2).sum()
+    np.testing.assert_allclose(grad(size)(1.0), -2 * 1.25 * np.exp(-2), 1e-4)
+
+
 def test_bad_arguments_and_failures():
     field = lambda t, y: y**2
     with pytest.raises(ValueError, match="axes"):
         jit(lambda y: integrate.solve_ivp(field, (0, 1), y))(np.ones((2, 2)))
-    with pytest.raises(ValueError, match="method"):
-        jit(lambda y: integrate.solve_ivp(field, (0, 1), y, "LSODA"))(np.ones(2))
+    for method, message in (("LSODA", "has no derivative"), ("Euler", "method"), ("Radau", "is complex")):
+        with pytest.raises(ValueError, match=message):
+            jit(lambda y, m=method: integrate.solve_ivp(field, (0, 1), y, m))(np.ones(2) + 0j)
     with pytest.raises(ArgumentError, match="give t_eval"):
         jit(lambda y: integrate.solve_ivp(field, (0, 1), y, adjoint="continuous"))(np.ones(2))
     with pytest.raises(CheckError, match="outside of the span"):
