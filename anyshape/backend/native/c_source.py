@@ -26,10 +26,10 @@ from anyshape.backend.native.strips import SLOT_BYTES
 from anyshape.graph.sizes.expr import Size
 
 BLOCK = 1024  # elements whose sum has one accumulator of vectors; sums of blocks are added up
-ROWS_AT_ONCE = 64  # in the innermost loop, where rows are short
-MIN_ROWS = 8  # for that
-MAX_SHORT = 32  # elements along an axis of a short row; of long rows, loops in rows take less time
-MAX_ROW = 256  # elements of a short row: buffers of some rows have to fit a cache
+MAX_SHORT = 24  # elements along the last axis of a short row; where it is longer, loops in rows take less time
+MIN_ROWS = 8  # that are computed at once, where rows are short
+MAX_ROWS = 64
+ROWS_ELEMENTS = 1 << 15  # of these rows: buffers of them have to fit a cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +173,10 @@ class _KernelSource:
         if any(isinstance(s, Gather) for s in self.group.statements):
             return self._in_rows()
         across = _KernelSource(self.group, across_rows=True)._in_rows()
-        counts = [f"m{loop.number}" for loop in self.nests.loops]
-        are_short = " && ".join([f"{m} <= {MAX_SHORT}" for m in counts])
-        is_short = f"if (hi - lo >= {MIN_ROWS} && {are_short} && {' * '.join(counts)} <= {MAX_ROW}) {{"
-        return [is_short, *indented(across), "} else {", *indented(self._in_rows()), "}"]
+        last, row = f"m{self.nests.loops[-1].number}", " * ".join([f"m{loop.number}" for loop in self.nests.loops])
+        is_short = f"{last} <= {MAX_SHORT} && {row} <= {ROWS_ELEMENTS // MIN_ROWS}"
+        head = f"if (hi - lo >= {MIN_ROWS} && {is_short}) {{"
+        return [head, *indented(across), "} else {", *indented(self._in_rows()), "}"]
 
     def _in_rows(self) -> list[str]:
         """Return the loops in rows, or across rows."""
@@ -193,7 +193,7 @@ class _KernelSource:
         body += self._sums(totals)
         allocated = self._buffers(slots)
         return [
-            *([f"const int64_t mr = {ROWS_AT_ONCE};"] if self.nests.across_rows else []),
+            *self._rows_at_once(),
             *allocated,
             *[array.number() for array in numbers if not array.has_rows],
             *self._starts("", totals),
@@ -205,13 +205,22 @@ class _KernelSource:
             *(["free(buffers);"] if allocated else []),
         ]
 
+    def _rows_at_once(self) -> list[str]:
+        """Return the line that computes how many rows run at once."""
+        if not self.nests.across_rows:
+            return []
+        row = " * ".join([f"m{loop.number}" for loop in self.nests.loops if loop.axes])
+        some = f"{ROWS_ELEMENTS} / ({row}) / {MIN_ROWS} * {MIN_ROWS}"
+        return [f"const int64_t mr = {row} <= {ROWS_ELEMENTS // MAX_ROWS} ? {MAX_ROWS} : {some};"]
+
     def _over_rows(self) -> list[str]:
         """Return the head of the loop over the rows, or over some rows at once."""
         if not self.nests.across_rows:
             return ["for (int64_t i = lo; i < hi; i++) {"]
         return [
-            f"for (int64_t i = lo; i < hi; i += {ROWS_AT_ONCE}) {{",
-            f"    const int64_t mr = hi - i < {ROWS_AT_ONCE} ? hi - i : {ROWS_AT_ONCE};",
+            "const int64_t most = mr;",
+            "for (int64_t i = lo; i < hi; i += most) {",
+            "    const int64_t mr = hi - i < most ? hi - i : most;",
         ]
 
     def _buffers(self, slots: int) -> list[str]:

@@ -26,6 +26,7 @@ _TRIALS = (
     (9, 9, 0),
     (40, 53, 13),
     (131, 4, 1),
+    (75, 60, -50),
     (1100, 60, 0),
 )  # the size of the rows, the next one, and the step to each further one
 MAX_ELEMENTS = 1 << 20  # of an array of a trial: sizes may be products and powers of variables
@@ -59,7 +60,7 @@ def _assignments(group: Group, writer: GroupSource) -> Iterator[Mapping[DimVar, 
     """Yield values of the variables at which no size is negative, and small ones for rows of many elements."""
     symbols = symbols_of(group, writer)
     for first, second, step in _TRIALS:
-        further = [min(second + step * i, 60) for i in range(len(symbols))]
+        further = [max(min(second + step * i, 60), min(second, 3)) for i in range(len(symbols))]
         values = dict(zip(symbols, [first, *further], strict=False))
         if are_possible(group, writer, values):
             yield values
