@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.cluster.chunks import copied
 from anyshape.cluster.limits import keep_freed_memory, limited_threads
 from anyshape.cluster.worker import (
     failure_of,
@@ -17,6 +18,7 @@ from anyshape.cluster.worker import (
     raise_failure,
     shapes_of,
     versions_failure,
+    writes,
 )
 from anyshape.errors import ArgumentError
 from anyshape.support.lazy_namedtuple import NamedTuple
@@ -85,21 +87,28 @@ def run_block(data: bytes, block: Block, parts: list[list[Any]]) -> list[np.ndar
 def _results(job: BlockJob, block: Block, parts: list[list[Any]]) -> list[np.ndarray]:
     values: list[Any] = []
     try:
-        values = [_joined(pieces, spans, job.writes) for pieces, spans in zip(parts, block.spans)]
-        before, after, axis = block.cut
-        if before or after:
-            values[: job.cotangents] = [_padded(x, block.cut) for x in values[: job.cotangents]]
-        leaves = list(job.leaves)
-        for at, value in zip(job.places, values):
-            leaves[at] = value
-        args, kwargs = unflatten(job.structure, leaves)
-        results = [np.asarray(x) for x in flatten(function_of(job)(*args, **kwargs))[0]]
+        function = function_of(job)
+        copies = job.writes or writes(function)
+        values += [_joined(pieces, spans, copies) for pieces, spans in zip(parts, block.spans)]
+        args, kwargs = _arguments(job, block, values, copies)
+        results = [np.asarray(x) for x in flatten(function(*args, **kwargs))[0]]
         _require_types(job.name, block, results)
+        before, after, axis = block.cut
         if job.cotangents or not (before or after):
             return results
         return [x[(slice(None),) * axis + (slice(before, x.shape[axis] - after),)] for x in results]
     except Exception as error:
         raise_failure(job.name, failure_of(error, block.number, shapes_of(values)), error)
+
+
+def _arguments(job: BlockJob, block: Block, values: list[Any], copies: bool) -> Any:
+    """Return the arguments for a block; the next block needs those that all share as they are."""
+    if any(block.cut[:2]):
+        values[: job.cotangents] = [_padded(x, block.cut) for x in values[: job.cotangents]]
+    leaves = copied(list(job.leaves)) if copies else list(job.leaves)
+    for at, value in zip(job.places, values):
+        leaves[at] = value
+    return unflatten(job.structure, leaves)
 
 
 def _joined(pieces: Sequence[Any], spans: Any, copies: bool) -> np.ndarray:

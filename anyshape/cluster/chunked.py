@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.cluster.chunks import chunks_of, future_of, groups_of, known_rows, mapped_leaves, root_of, same_chunks
-from anyshape.cluster.dask_executor import Dask
+from anyshape.cluster.dask_executor import TASKS, Dask
 from anyshape.cluster.executors import Executor, Processes, Serial, Threads
 from anyshape.cluster.sums import finished
 from anyshape.cluster.worker import VERSIONS, Job, Outcome, Task, Work, add_outcomes, called, raise_failure
@@ -24,7 +24,6 @@ from anyshape.tracing.pytrees import check_callable, flatten, function_name, par
 from anyshape.transforms.jit import jit
 from anyshape.transforms.jitted import Jitted
 
-_TASKS = 4  # of a worker: it has the next one while others are late, and so unequal chunks end together
 _EXAMPLE = 2  # rows of an example of a chunk whose rows only a worker knows
 
 
@@ -69,6 +68,7 @@ def chunked_sum(
     """Return a function of whole data that adds up `f` over their chunks, which may all be of different lengths.
 
     - `f` is a sum over the rows of some arguments: a value, a gradient, any tree of sums. It is jitted if it is not.
+      What it writes to its arguments is lost: it writes to copies.
     - `over` names these arguments, or counts them from 0. They are dask arrays, columns of dask frames, xarray, lists
       of arrays, of futures or of delayed values, and dicts of these. Their chunks are runs of rows, the first axis.
     - `reduce="mean"` is for functions that are means over rows: each chunk counts by its rows.
@@ -125,7 +125,7 @@ class ChunkedSum:
         job = self._job(executor, args, kwargs)
         job = self._packed_job(executor, job, chunks)
         workers = executor.workers
-        groups = groups_of(rows, executor.owners(chunks), self.tasks or _TASKS * workers, workers)
+        groups = groups_of(rows, executor.owners(chunks), self.tasks or TASKS * workers, workers)
         tasks = [Task(tuple(group), [chunks[i] for i in group]) for group in groups]
         outcome = self._run(executor, job, tasks)
         if outcome.partial is None or outcome.partial.tree is None:  # every chunk is empty

@@ -6,21 +6,16 @@ or computes: a `Lazy` value or a future of Dask.
 
 from __future__ import annotations
 
-import os
 import pickle
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from anyshape.cluster.mapped import Mapped
 from anyshape.errors import ArgumentError
-from anyshape.support.lazy_namedtuple import NamedTuple
-from anyshape.support.packages import cloudpickle, distributed
+from anyshape.support.packages import cloudpickle, dask_delayed, dask_optimization, distributed
 from anyshape.tracing.pytrees import flatten, unflatten
-
-_REMAPPED = 256  # files that one process keeps mapped
 
 
 def root_of(x: Any) -> str:
@@ -32,37 +27,64 @@ def root_of(x: Any) -> str:
 
 
 class Lazy:
-    """Value that a worker computes where it needs it, from the pickle of a delayed value of Dask."""
+    """Value that is computed where it is needed: a delayed value of Dask, pickled where it travels."""
 
-    data: bytes
+    delayed: Any
     shape: tuple[Any, ...] | None
     dtype: np.dtype | None
 
-    __slots__ = ("data", "dtype", "shape")
+    __slots__ = ("delayed", "dtype", "shape")
 
-    def __init__(self, data: bytes, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None = None) -> None:
-        self.data, self.shape, self.dtype = data, shape, dtype
+    def __init__(self, delayed: Any, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None = None) -> None:
+        self.delayed, self.shape, self.dtype = delayed, shape, dtype
 
     def __reduce__(self) -> Any:
-        return Lazy, (self.data, self.shape, self.dtype)
+        return _unpickled_lazy, (cloudpickle.dumps(self.delayed), self.shape, self.dtype)
 
     def value(self) -> Any:
         """Compute the value in the calling thread."""
-        return pickle.loads(self.data).compute(scheduler="synchronous")
+        return self.delayed.compute(scheduler="synchronous")
+
+
+def _unpickled_lazy(data: bytes, shape: tuple[Any, ...] | None, dtype: np.dtype | None) -> Lazy:
+    return Lazy(pickle.loads(data), shape, dtype)
 
 
 class Held:
-    """Future of an array whose shape and dtype are known."""
+    """Array of known shape and dtype that a worker has: the value of a future, or one of the list that is its value."""
 
     future: Any
-    shape: tuple[Any, ...]
+    shape: tuple[int, ...]
     dtype: np.dtype
     client: Any
+    index: int | None
 
-    __slots__ = ("client", "dtype", "future", "shape")
+    __slots__ = ("client", "dtype", "future", "index", "shape")
 
-    def __init__(self, future: Any, shape: tuple[Any, ...], dtype: np.dtype) -> None:
-        self.future, self.shape, self.dtype, self.client = future, shape, dtype, future.client
+    def __init__(self, future: Any, shape: tuple[int, ...], dtype: np.dtype, index: int | None = None) -> None:
+        self.future, self.shape, self.dtype, self.client, self.index = future, shape, dtype, future.client, index
+
+    def value(self) -> Any:
+        """Bring the array into this process."""
+        value = self.future.result()
+        return value if self.index is None else value[self.index]
+
+
+class Slot:
+    """Leaf that stands for a value of a future, or for one of the list that is its value, in a task of Dask."""
+
+    __slots__ = ("index", "number")
+
+    def __init__(self, number: int, index: int | None) -> None:
+        self.number, self.index = number, index
+
+    def __reduce__(self) -> Any:
+        return Slot, (self.number, self.index)
+
+    def value(self, values: Sequence[Any]) -> Any:
+        """Return the value, given the values of all futures."""
+        value = values[self.number]
+        return value if self.index is None else value[self.index]
 
 
 def future_of(x: Any) -> Any:
@@ -72,53 +94,14 @@ def future_of(x: Any) -> Any:
     return x if root_of(x) == "distributed" else None
 
 
-class Mapped(NamedTuple):
-    """Reference to an array in a file of this machine, which other processes map and do not copy."""
-
-    file: str
-    offset: int
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    order: Literal["C", "F"]
-    inode: int  # a file that another one replaces is another array
-
-    def value(self) -> np.ndarray:
-        """Return the read-only array in the file; the process keeps the latest ones mapped."""
-        with _LOCK:
-            array = _MAPPED.get(self)
-            if array is None:
-                array = np.memmap(self.file, self.dtype, "r", self.offset, self.shape, self.order)
-                _MAPPED[self] = array
-                while len(_MAPPED) > _REMAPPED:
-                    _MAPPED.popitem(last=False)
-        return array.view(np.ndarray)
+def fetched(x: Any) -> Any:
+    """Return the value of a leaf that is a future, other leaves as they are."""
+    if isinstance(x, Held):
+        return x.value()
+    return x.result() if root_of(x) == "distributed" else x
 
 
-_LOCK = threading.Lock()
-_MAPPED: OrderedDict[Mapped, Any] = OrderedDict()
-
-
-def by_reference(x: Any) -> Any:
-    """Return a reference to an array whose memory is a mapped file, and other values as they are."""
-    if not isinstance(x, np.ndarray) or not x.size or not (x.flags.c_contiguous or x.flags.f_contiguous):
-        return x
-    whole: Any = x
-    while isinstance(whole.base, np.ndarray):
-        whole = whole.base
-    if not isinstance(whole, np.memmap) or whole.mode == "c" or whole.filename is None:
-        return x
-    offset = whole.offset + x.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-    return Mapped(
-        str(whole.filename),
-        offset,
-        x.shape,
-        x.dtype,
-        "C" if x.flags.c_contiguous else "F",
-        os.stat(whole.filename).st_ino,
-    )
-
-
-_ARRAYS = (np.ndarray, Mapped, Lazy, Held)
+_ARRAYS = (np.ndarray, Mapped, Lazy, Held, Slot)
 _PACKAGES = frozenset({"pandas", "xarray", "distributed", "dask"})
 
 
@@ -129,8 +112,31 @@ def value_of(x: Any) -> Any:
 
 
 def resolved(tree: Any) -> Any:
-    """Return a tree of a chunk with arrays in place of what stands for them."""
-    return mapped_leaves(value_of, tree)
+    """Return a tree with read-only arrays in place of arrays and of what stands for them: others have them too."""
+    return mapped_leaves(lambda x: mapped_leaves(_read_only, value_of(x)), tree)
+
+
+def _read_only(x: Any) -> Any:
+    if type(x) is not np.ndarray or not x.flags.writeable:
+        return x
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
+def copied(tree: Any) -> Any:
+    """Return a tree with copies of its arrays; one that is there twice is one still."""
+    copies: dict[Any, np.ndarray] = {}
+
+    def copy(x: Any) -> Any:
+        if not isinstance(x, np.ndarray):
+            return x
+        key = x.__array_interface__["data"][0], x.shape, x.strides, x.dtype
+        if not x.size or key not in copies:
+            copies[key] = x.copy(order="K")
+        return copies[key]
+
+    return mapped_leaves(copy, tree)
 
 
 def mapped_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
@@ -177,18 +183,29 @@ def _of_columns(argument: dict[Any, Any], path: str, function: str) -> list[Any]
 
 def _one_chunk(x: Any) -> Any:
     """Return an entry of a list of chunks; delayed values become lazy ones."""
-    return _lazy(x) if _is_delayed(x) else x
+    return _lazy(_alone(x, {})) if _is_delayed(x) else x
 
 
 def _is_delayed(x: Any) -> bool:
     return root_of(x) == "dask" and any(c.__name__ == "Delayed" for c in type(x).__mro__)  # it has every attribute
 
 
+def _alone(x: Any, graphs: dict[int, dict[Any, Any]]) -> Any:
+    """Return a delayed value with what it needs alone: the parts of a collection share the graph of all of them.
+
+    `graphs` keeps the graph of a collection as a dict.
+    """
+    graph = graphs.get(id(x.dask))
+    if graph is None:
+        graph = graphs[id(x.dask)] = x.dask.to_dict() if hasattr(x.dask, "to_dict") else dict(x.dask)
+    return dask_delayed.Delayed(x.key, dask_optimization.cull(graph, [x.key])[0])
+
+
 def _lazy(x: Any, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None = None) -> Any:
     """Return the future of a delayed value that has one, else the value as one that workers compute."""
     waiting = _futures_in(x)
     if not waiting:
-        return Lazy(cloudpickle.dumps(x), shape, dtype)
+        return Lazy(x, shape, dtype)
     own = [future for future in waiting if future.key == x.key]
     future = own[0] if own else waiting[0].client.compute(x)
     return future if shape is None or dtype is None else Held(future, shape, dtype)
@@ -202,23 +219,34 @@ def _futures_in(x: Any) -> list[Any]:
 def _of_dask(x: Any, path: str, function: str) -> list[Any]:
     """Return the chunks of a dask array, or of a column or a frame, each with its shape where that is known."""
     if _is_delayed(x):
-        return [_lazy(x)]
+        return [_one_chunk(x)]
     if not hasattr(x, "to_delayed"):
         kind = type(x).__name__
         raise ArgumentError(function, path, f"is a Dask {kind}, which has no rows", "pass an array or a column")
-    parts = np.asarray(x.to_delayed(), dtype=object)
     held = {future.key: future for future in _futures_in(x)}
+    graphs: dict[int, dict[Any, Any]] = {}
     if not hasattr(x, "chunks"):
-        return [held.get(part.key) or _lazy(part) for part in parts.ravel()]
+        return [held.get(part.key) or _lazy(_alone(part, graphs)) for part in _partitions(x)]
+    parts = np.asarray(x.to_delayed(), dtype=object)
     if any(len(sizes) > 1 for sizes in x.chunks[1:]):
         problem = f"is chunked along other axes than the first: {x.numblocks} blocks"
         raise ArgumentError(function, path, problem, f"pass {path}.rechunk({{axis: -1 for axis in range(1, x.ndim)}})")
     rest = tuple(sizes[0] for sizes in x.chunks[1:])
-    chunks = zip(parts.ravel(), x.chunks[0])
-    return [
-        Held(held[part.key], (rows, *rest), x.dtype) if part.key in held else _lazy(part, (rows, *rest), x.dtype)
-        for part, rows in chunks
-    ]
+    chunks = []
+    for part, rows in zip(parts.ravel(), x.chunks[0]):
+        shape = rows, *rest
+        future = held.get(part.key)
+        chunks.append(_lazy(_alone(part, graphs), shape, x.dtype) if future is None else Held(future, shape, x.dtype))
+    return chunks
+
+
+def _partitions(x: Any) -> list[Any]:
+    """Return the partitions of a frame or a column as delayed values.
+
+    Dask's optimisation reads several files at once, as many as the columns ask for. So columns of one frame would
+    have different partitions. It is left out, but not the one that reads the wanted columns alone.
+    """
+    return list(x.simplify().to_delayed(optimize_graph=False) if hasattr(x, "simplify") else x.to_delayed())
 
 
 def _of_xarray(x: Any, path: str, function: str) -> list[Any]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from anyshape.cluster.chunks import future_of, mapped_leaves
-from anyshape.cluster.executors import dumped
+from anyshape.cluster.chunks import Held, Slot, future_of, groups_of, known_rows, mapped_leaves
+from anyshape.cluster.executors import dumped, in_turn, leaves_that
+from anyshape.cluster.mapped import has_rows
 from anyshape.cluster.sums import PAIRS
 from anyshape.cluster.worker import Job, Outcome, Task, add_outcomes, failed, failure_of, loaded_job, run_task
 from anyshape.errors import ClusterError
 from anyshape.support.packages import distributed
 
 _INLINE = 1 << 16  # bytes of a job that go with each task; a larger one is sent to each worker once
+TASKS = 4  # of a worker: it has the next one while others are late, and so unequal chunks end together
 _FEW = 2 * PAIRS  # outcomes that the client adds up itself
 
 
@@ -52,9 +55,28 @@ class Dask:
         return getattr(scheduler, "address", None) or "an unknown address"
 
     def put(self, chunks: Sequence[Any]) -> list[Any]:
-        """Return futures of the chunks, which are on workers from now on."""
+        """Return chunks that workers have from now on: the arrays of a task in one value of a worker.
+
+        Chunks of equal rows go to the same workers in each call: so the chunks of several arguments meet.
+        """
+        rows = [known_rows([chunk], i, ("chunks",), "put") for i, chunk in enumerate(chunks)]
+        groups = groups_of(rows, [None] * len(rows), TASKS * self.workers, self.workers)
+        placed: list[Any] = list(chunks)
         with self._lost():
-            return list(self.client.scatter(list(chunks)))
+            names = sorted(self.client.nthreads())
+            for turn, name in enumerate(names):
+                self._put(placed, groups[turn :: len(names)], name)
+        return placed
+
+    def _put(self, chunks: list[Any], groups: Sequence[Sequence[int]], worker: str) -> None:
+        """Replace the arrays in groups of chunks by arrays that a worker has."""
+        lists = [leaves_that(has_rows, [chunks[i] for i in group]) for group in groups]
+        if not any(lists):
+            return
+        for group, arrays, future in zip(groups, lists, self.client.scatter(lists, workers=[worker], hash=False)):
+            held = [Held(future, x.shape, x.dtype, i) for i, x in enumerate(arrays)]
+            for at, chunk in zip(group, mapped_leaves(in_turn(has_rows, held), [chunks[i] for i in group])):
+                chunks[at] = chunk
 
     def owners(self, chunks: Sequence[Sequence[Any]]) -> list[Any]:
         """Return the worker of each chunk: that of its first future. The first answer for chunks holds for later ones.
@@ -72,29 +94,25 @@ class Dask:
         return [self._owners[of[0].key] if of else None for of in futures]
 
     def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
-        """Run tasks on the workers that have their chunks."""
+        """Run tasks on the workers that have their chunks: all in one graph, whose size is by the number of tasks."""
         waiting: list[Any] = []
         with self._lost(waiting):
             shared, run_id = self._shared(job), uuid.uuid4().hex[:12]
-            options = {"pure": False, "retries": self.retries}
-            for i, (numbers, parts, forced) in enumerate(tasks):
-                key = f"{job.name}-{run_id}-{i}"
-                waiting.append(
-                    self.client.submit(
-                        _run_parts, shared, numbers, mapped_leaves(_bare, parts), forced, key=key, **options
-                    )
-                )
-            ends = list(waiting)
+            ends = self._mapped(
+                waiting, f"{job.name}-{run_id}", _run_parts, [shared] * len(tasks), *zip(*map(_packed, tasks))
+            )
             while len(ends) > _FEW:
                 runs = [ends[i : i + PAIRS] for i in range(0, len(ends), PAIRS)]
-                ends = [
-                    self.client.submit(
-                        add_outcomes, job.name, run, key=f"{job.name}-sum-{run_id}-{len(ends)}-{i}", **options
-                    )
-                    for i, run in enumerate(runs)
-                ]
-                waiting += ends
+                name = f"{job.name}-sum-{run_id}-{len(ends)}"
+                ends = self._mapped(waiting, name, add_outcomes, [job.name] * len(runs), runs)
             return list(self.client.gather(ends))
+
+    def _mapped(self, waiting: list[Any], name: str, function: Callable[..., Outcome], *columns: Any) -> list[Any]:
+        """Return the futures of calls, which join those that wait."""
+        keys = [f"{name}-{i}" for i in range(len(columns[0]))]
+        ends = list(self.client.map(function, *columns, key=keys, pure=False, retries=self.retries))
+        waiting += ends
+        return ends
 
     def _shared(self, job: Job) -> Any:
         """Return the pickle of a job, on every worker already if it is large."""
@@ -180,19 +198,34 @@ def _futures(tree: Any) -> list[Any]:
     return [future for x in leaves if (future := future_of(x)) is not None]
 
 
-def _bare(x: Any) -> Any:
-    """Return the future in a leaf of a chunk, other leaves as they are."""
-    future = future_of(x)
-    return x if future is None else future
+def _packed(task: Task) -> tuple[bytes, list[Any]]:
+    """Return the pickle of a task with slots for its futures, and these.
+
+    Dask looks for futures in lists of values, at a cost for each value. So it sees one list of them.
+    """
+    numbers: dict[str, int] = {}
+    futures: list[Any] = []
+
+    def slot(x: Any) -> Any:
+        future = future_of(x)
+        if future is None:
+            return x
+        if future.key not in numbers:
+            numbers[future.key] = len(futures)
+            futures.append(future)
+        return Slot(numbers[future.key], x.index if isinstance(x, Held) else None)
+
+    return dumped(task._replace(chunks=mapped_leaves(slot, task.chunks))), futures
 
 
-def _run_parts(job: Any, numbers: tuple[int, ...], chunks: list[Any], forced: bool) -> Outcome:
-    """Run a task on a worker: Dask puts values in place of futures in lists."""
+def _run_parts(shared: bytes, data: bytes, values: list[Any]) -> Outcome:
+    """Run a task on a worker, which has put values in place of futures."""
     try:
-        job = loaded_job(job)
+        job, task = loaded_job(shared), pickle.loads(data)
     except Exception as error:
         return failed(failure_of(error, -1, (), "load"))
-    return run_task(job, Task(numbers, chunks, forced))
+    filled = mapped_leaves(lambda x: x.value(values) if isinstance(x, Slot) else x, task.chunks)
+    return run_task(job, task._replace(chunks=filled))
 
 
 def active_client() -> Any:

@@ -6,23 +6,21 @@ So sums do not depend on which task ends first.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
-import tempfile
-import weakref
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
-from anyshape.cluster.chunks import by_reference, future_of, mapped_leaves
+from anyshape.cluster.chunks import fetched, mapped_leaves
+from anyshape.cluster.mapped import Files, by_reference, is_storable
 from anyshape.cluster.worker import Job, Outcome, Task, run_pickled, run_task
 from anyshape.errors import ClusterError
 from anyshape.support.packages import cloudpickle, futures, joblib, multiprocessing
 
 _ATTEMPTS = 3  # of a task whose worker ends
+_LARGE = 1 << 16  # bytes of an array of all chunks that is not pickled for each task
 
 
 class Executor(Protocol):
@@ -122,7 +120,8 @@ class Processes(Serial):
     - `start` is "spawn" or "forkserver". With both, a script needs `if __name__ == "__main__":`.
     - `pool` is a `ProcessPoolExecutor` of your own, which is not replaced where a worker ends.
 
-    Arrays travel with each task. `put` writes them to a file once, which all processes map.
+    Chunks travel with their task. `put` writes them to a file once, which all processes map. Large arrays among the
+    other arguments are written to a file once for each call.
     """
 
     workers: int
@@ -136,16 +135,19 @@ class Processes(Serial):
 
     def put(self, chunks: Sequence[Any]) -> list[Any]:
         """Return the chunks as read-only arrays in a file, which processes map and do not copy."""
-        return self._files.put(chunks)
+        return put_in_file(self._files, chunks)
 
     def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
         """Run tasks in the processes; where one ends, start others and run what is missing."""
-        sent = pickles(job, tasks)
+        with pickled(self._files, job, tasks) as (shared, sent):
+            return self._outcomes(shared, sent)
+
+    def _outcomes(self, shared: bytes, tasks: Sequence[bytes]) -> list[Outcome]:
         outcomes: list[Outcome | None] = [None] * len(tasks)
         for _ in range(_ATTEMPTS):
             missing = [i for i, outcome in enumerate(outcomes) if outcome is None]
             try:
-                waiting = {i: self._started().submit(run_pickled, sent[i]) for i in missing}
+                waiting = {i: self._started().submit(run_pickled, shared, tasks[i]) for i in missing}
                 _store(outcomes, waiting)
             except futures.BrokenExecutor:
                 self._end()
@@ -195,16 +197,17 @@ class Joblib(Serial):
 
     def put(self, chunks: Sequence[Any]) -> list[Any]:
         """Return the chunks as read-only arrays in a file, which processes map and do not copy."""
-        return self._files.put(chunks)
+        return put_in_file(self._files, chunks)
 
     def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
         """Run tasks by joblib; where a worker ends, run all again."""
-        calls = [joblib.delayed(run_pickled)(data) for data in pickles(job, tasks)]
-        for _ in range(_ATTEMPTS):
-            try:
-                return list(joblib.Parallel(self.workers, backend=self.backend, batch_size=1)(calls))
-            except futures.BrokenExecutor:  # loky starts others
-                continue
+        with pickled(self._files, job, tasks) as (shared, sent):
+            calls = [joblib.delayed(run_pickled)(shared, data) for data in sent]
+            for _ in range(_ATTEMPTS):
+                try:
+                    return list(joblib.Parallel(self.workers, backend=self.backend, batch_size=1)(calls))
+                except futures.BrokenExecutor:  # loky starts others
+                    continue
         raise workers_ended(True)
 
     def close(self) -> None:
@@ -253,19 +256,48 @@ def ignore_interrupts() -> None:
 
 def with_results(task: Task) -> Task:
     """Return a task with values in place of futures of Dask, for executors that have none."""
-
-    def result(x: Any) -> Any:
-        future = future_of(x)
-        return x if future is None else future.result()
-
-    return task._replace(chunks=mapped_leaves(result, task.chunks))
+    return task._replace(chunks=mapped_leaves(fetched, task.chunks))
 
 
-def pickles(job: Job, tasks: Sequence[Task]) -> list[bytes]:
-    """Return the pickle of each task with its job; arrays in mapped files go as references."""
-    job = job._replace(args=mapped_leaves(by_reference, job.args), kwargs=mapped_leaves(by_reference, job.kwargs))
-    tasks = [with_results(task) for task in tasks]
-    return [dumped((job, t._replace(chunks=mapped_leaves(by_reference, t.chunks)))) for t in tasks]
+@contextlib.contextmanager
+def pickled(files: Files, job: Job, tasks: Sequence[Task]) -> Iterator[tuple[bytes, list[bytes]]]:
+    """Yield the pickles of a job and of its tasks. Large arguments are in a file meanwhile, which workers map."""
+    inodes: dict[str, int] = {}
+
+    def sent(x: Any) -> Any:
+        return by_reference(fetched(x), inodes)
+
+    shared = mapped_leaves(sent, (job.args, job.kwargs))
+    large = leaves_that(_is_large, shared)
+    lent: contextlib.AbstractContextManager[list[Any]] = files.lent(large) if large else contextlib.nullcontext([])
+    with lent as references:
+        args, kwargs = mapped_leaves(in_turn(_is_large, references), shared)
+        data = dumped(job._replace(args=args, kwargs=kwargs))
+        yield data, [dumped(t._replace(chunks=mapped_leaves(sent, t.chunks))) for t in tasks]
+
+
+def _is_large(x: Any) -> bool:
+    return is_storable(x) and x.nbytes >= _LARGE
+
+
+def leaves_that(is_meant: Callable[[Any], bool], tree: Any) -> list[Any]:
+    """Return the leaves of a tree that are meant, in order."""
+    leaves: list[Any] = []
+    mapped_leaves(lambda x: leaves.append(x) if is_meant(x) else None, tree)
+    return leaves
+
+
+def in_turn(is_meant: Callable[[Any], bool], values: Sequence[Any]) -> Callable[[Any], Any]:
+    """Return a function that gives the values for the leaves that are meant, in order, and other leaves as they are."""
+    left = iter(values)
+    return lambda x: next(left) if is_meant(x) else x
+
+
+def put_in_file(files: Files, chunks: Sequence[Any]) -> list[Any]:
+    """Return chunks with read-only arrays in one file, which processes map and do not copy."""
+    arrays = files.put(leaves_that(is_storable, list(chunks)))
+    stored: list[Any] = mapped_leaves(in_turn(is_storable, arrays), list(chunks))
+    return stored
 
 
 def dumped(x: Any) -> bytes:
@@ -276,34 +308,3 @@ def dumped(x: Any) -> bytes:
         data = b"__main__"
     by_value: Callable[..., bytes] = cloudpickle.dumps
     return by_value(x) if b"__main__" in data else data
-
-
-class Files:
-    """Arrays in files of a temporary folder, which goes with the executor."""
-
-    def __init__(self) -> None:
-        self._folder: Path | None = None
-        self._count = 0
-        self._remove: Callable[[], Any] = lambda: None
-
-    def put(self, chunks: Sequence[Any]) -> list[Any]:
-        """Return chunks whose arrays are in a file that is mapped."""
-        if self._folder is None:
-            folder = tempfile.TemporaryDirectory(prefix="anyshape_", ignore_cleanup_errors=True)
-            self._folder = Path(folder.name)
-            self._remove = weakref.finalize(self, folder.cleanup)
-        return [mapped_leaves(self._array, chunk) for chunk in chunks]
-
-    def _array(self, x: Any) -> Any:
-        if not isinstance(x, np.ndarray) or not x.nbytes or x.dtype.hasobject or not x.ndim:
-            return x
-        assert self._folder is not None
-        path = self._folder / f"{self._count}.npy"
-        self._count += 1
-        np.save(path, x)
-        return np.load(path, mmap_mode="r")
-
-    def remove(self) -> None:
-        """Remove the files."""
-        self._remove()
-        self._folder = None

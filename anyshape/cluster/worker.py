@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from anyshape.cluster.chunks import resolved
+from anyshape.cluster.chunks import copied, resolved
 from anyshape.cluster.limits import keep_freed_memory, limited_threads
 from anyshape.cluster.sums import Accumulator, Partial, add_pairs
 from anyshape.errors import ArgumentError, ChunkError, ClusterError
@@ -155,10 +155,10 @@ def run_task(job: Job, task: Task) -> Outcome:
         return _run(job, task)
 
 
-def run_pickled(data: bytes) -> Outcome:
-    """Run the task of a pickle; one that cannot be loaded is a failure."""
+def run_pickled(shared: bytes, data: bytes) -> Outcome:
+    """Run a task from the pickles of its job and of itself; what cannot be loaded is a failure."""
     try:
-        job, task = pickle.loads(data)
+        job, task = loaded_job(shared), pickle.loads(data)
     except Exception as error:
         return failed(failure_of(error, -1, (), "load"))
     return run_task(job, task)
@@ -178,6 +178,7 @@ def _shown(versions: Sequence[str]) -> str:
 
 def _run(job: Job, task: Task) -> Outcome:
     start, sums, rows = time.perf_counter(), Accumulator(job.name, job.weighted), []
+    job = job._replace(args=resolved(job.args), kwargs=resolved(job.kwargs))
     try:
         function = function_of(job)
         before = traces_of(function)
@@ -190,7 +191,7 @@ def _run(job: Job, task: Task) -> Outcome:
             count = rows_of(chunk, job)
             rows.append(count)
             if count or task.forced:
-                sums.add(called(function, job, chunk), count or 1)
+                sums.add(result_of(function, job, chunk), count or 1)
         except Exception as error:
             return failed(failure_of(error, number, shapes_of(chunk)))
         finally:
@@ -199,6 +200,24 @@ def _run(job: Job, task: Task) -> Outcome:
     threads = limited_threads.current()
     work = Work(worker_name(), loads, traces_of(function) - before, threads, tuple(rows), time.perf_counter() - start)
     return Outcome(sums.partial(), (work,))
+
+
+def result_of(function: Any, job: Job, chunk: Sequence[Any]) -> Any:
+    """Return the result for a chunk. A function that writes to arguments gets copies, as the next chunk needs them."""
+    try:
+        if not writes(function):
+            return called(function, job, chunk)
+    except ArgumentError:
+        if not writes(function):  # the call has traced that it does
+            raise
+    chunk, args, kwargs = copied([list(chunk), job.args, job.kwargs])
+    return called(function, job._replace(args=args, kwargs=kwargs), chunk)
+
+
+def writes(function: Any) -> bool:
+    """Return whether a program of a function writes to arguments."""
+    programs = function.programs() if hasattr(function, "programs") else (function,)
+    return any(getattr(program, "written", ()) for program in programs)  # a plain function describes chunks
 
 
 def called(function: Callable[..., Any], job: Job, chunk: Sequence[Any]) -> Any:

@@ -132,6 +132,7 @@ dask_array: Package = Package("dask.array", extra="cluster")
 dask_base: Package = Package("dask.base", extra="cluster")
 dask_delayed: Package = Package("dask.delayed", extra="cluster")
 dask_highlevelgraph: Package = Package("dask.highlevelgraph", extra="cluster")
+dask_optimization: Package = Package("dask.optimization", extra="cluster")
 
 # Rows of tables, a module for each family of ops: loaded at the lookup of one of its rows.
 kernels: Folder = Folder("anyshape.backend.numpy")

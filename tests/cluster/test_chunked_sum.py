@@ -13,8 +13,9 @@ import pytest
 import anyshape
 from anyshape import grad, hessian, hvp, jvp, value_and_grad
 from anyshape.backend.runtime.config import config
-from anyshape.cluster import Dask, Joblib, Serial, Threads, chunked_sum
+from anyshape.cluster import Dask, Joblib, Processes, Serial, Threads, chunked_sum
 from anyshape.cluster.chunks import groups_of
+from anyshape.cluster.executors import dumped
 from anyshape.errors import ArgumentError, ChunkError, ClusterError
 from tests.cluster import functions
 from tests.cluster.conftest import local_cluster
@@ -106,6 +107,30 @@ def test_the_sum_does_not_write_to_arguments_that_results_share():
     assert total.tolist() == [2, 2, 2] and w.tolist() == [1, 1, 1]
 
 
+def read_only(x):
+    x.flags.writeable = False
+    return x
+
+
+@pytest.mark.parametrize("executor", ["serial", "threads", "processes"])
+@pytest.mark.parametrize("freeze", [np.copy, lambda x: read_only(x.copy())], ids=["own", "read-only"])
+def test_functions_that_write_get_copies_of_chunks_and_of_what_all_share(pool, executor, freeze):
+    executor = {"serial": Serial(), "threads": Threads(2), "processes": pool}[executor]
+    w, chunks = freeze(np.zeros(2)), [freeze(np.full(n, 2.0)) for n in (3, 0, 2, 4)]
+
+    def f(w, x):
+        w += 1
+        x *= 2
+        return np.sum(w) * np.sum(x)
+
+    step = chunked_sum(f, over="x", executor=executor, tasks=2)
+    assert [float(step(w, chunks)) for _ in range(2)] == [72, 72]
+    assert not w.any() and all(np.all(x == 2) for x in chunks)
+    twice = chunked_sum(lambda x, y: np.sum(np.add(x, 1, out=x) * y), over=OVER, executor=executor)
+    with pytest.raises(ChunkError, match="shares memory"):  # y would change too
+        twice(chunks[:1], chunks[:1])
+
+
 def test_columns_may_be_a_dict_and_arguments_go_by_name(rng):
     x, y = data(rng)
     f = chunked_sum(lambda w, rows, *, scale: scale * np.sum(rows["x"] @ w * rows["y"]), over="rows")
@@ -192,6 +217,26 @@ def test_joblib(rng):
         check_executor(executor, rng)
 
 
+@pytest.mark.parametrize("kind", ["processes", "joblib"])
+def test_large_arguments_are_sent_once(rng, tmp_path, pool, monkeypatch, kind):
+    """A file has them, which each call writes over; the file of a user is mapped itself."""
+    sent = []
+    monkeypatch.setattr("anyshape.cluster.executors.dumped", lambda x: sent.append(dumped(x)) or sent[-1])
+    x, w = [rng.normal(size=(n, 3)) for n in (5, 9, 1)], rng.normal(size=(3, 5000))
+    total = np.concatenate(x).sum(axis=0)
+    with Joblib(2) if kind == "joblib" else Processes(2, pool=pool._started()) as executor:
+        f = chunked_sum(lambda w, x: np.sum(x @ w, axis=0), over="x", executor=executor, tasks=3)
+        stored = executor.put([np.asfortranarray(a) for a in x])
+        assert not any(a.flags.writeable for a in stored)
+        for factor, chunks in ((1.0, x), (2.0, stored), (-1.0, x)):
+            np.testing.assert_allclose(f(factor * w, chunks), factor * total @ w)
+        longer = np.tile(w, 3)
+        np.testing.assert_allclose(f(np.asfortranarray(longer), stored), total @ longer)
+        np.save(tmp_path / "w.npy", w)
+        np.testing.assert_allclose(f(np.load(tmp_path / "w.npy", mmap_mode="r"), x), total @ w)
+    assert len(sent) == 20 and max(map(len, sent)) < w.nbytes / 4
+
+
 def test_a_pool_of_your_own_and_closures(rng):
     scale = np.float64(3)
     context = multiprocessing.get_context("spawn")
@@ -270,6 +315,25 @@ def test_collections_futures_and_delayed_values(rng, client, tmp_path):
     step = chunked_sum(functions.step, over=OVER)
     step(w, *held)  # on the client that has them
     assert len(step.report.workers) >= 1 and str(os.getpid()) not in step.report.workers[0].worker
+
+
+def test_put_on_dask_gives_few_values_that_meet(rng, client):
+    (x, y), w = data(rng, [*SIZES, *range(40)]), rng.normal(size=4)
+    executor = Dask(client)
+    rows = executor.put([{"x": a, "y": b} for a, b in zip(x, y)])
+    assert len({part.future.key for row in rows for part in (row["x"], row["y"])}) == 8
+    f = chunked_sum(lambda w, rows: functions.loss(w, rows["x"], rows["y"]), over="rows", executor=client)
+    expected = functions.loss(w, np.concatenate(x), np.concatenate(y))
+    np.testing.assert_allclose(f(w, rows), expected)
+    assert f.report.rows == (*SIZES, *range(40)) and f.report.traces == 0
+    step = chunked_sum(functions.step, over=OVER, executor=client)
+    there = executor.put(x), executor.put(y)
+    result = step(w, *there)
+    np.testing.assert_allclose(result[0], expected)
+    assert_same_bits(step(w, *there), result)
+    where = [client.who_has([part.future])[part.future.key] for column in there for part in column]
+    assert where[: len(x)] == where[len(x) :] and len({*where}) == 2
+    np.testing.assert_allclose(chunked_sum(functions.step, over=OVER, executor=Serial())(w, *there)[0], expected)
 
 
 def placed(client, chunks, workers):

@@ -1,10 +1,13 @@
 """Sums over columns of frames, over variables of xarray, of Gauss-Newton products, and of pairs of sums and counts."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from anyshape import grad, hessian, jvp, value_and_grad, vjp
 from anyshape.cluster import Serial, chunked_sum
+from anyshape.cluster.chunks import chunks_of
 from anyshape.errors import ArgumentError
 from tests.cluster import functions
 
@@ -81,6 +84,7 @@ def test_columns_of_dask_frames(rng, tmp_path):
     frame = pandas.DataFrame(rng.normal(size=(90, 2)), columns=["a", "b"])
     frame["y"] = np.where(frame["a"] > 0, 1.0, -1.0)
     frame["kind"] = np.arange(90) // 30
+    frame["text"] = "long, so that columns of numbers are a small part of each file"
     dd.from_pandas(frame, npartitions=3).to_parquet(tmp_path)
     chosen = dd.read_parquet(tmp_path)
     chosen = chosen[(chosen["b"] > 0) & (chosen["kind"] % 3 != 1)]  # one partition has no rows
@@ -92,12 +96,22 @@ def test_columns_of_dask_frames(rng, tmp_path):
     w = {"a": 0.5, "b": -1.0}
     expected = value_and_grad(loss)(w, {"a": here["a"].to_numpy(), "b": here["b"].to_numpy()}, here["y"].to_numpy())
     step = chunked_sum(value_and_grad(loss), over=OVER, executor=Serial())
-    for columns in ({"a": chosen["a"], "b": chosen["b"]}, chosen[["a", "b"]].to_dask_array()):
-        if isinstance(columns, dict):
-            value, slope = step(w, columns, chosen["y"])
-            np.testing.assert_allclose(slope["a"], expected[1]["a"])
-        else:
-            matrix = chunked_sum(functions.loss, over=OVER, executor=Serial())
-            value = matrix(np.array([0.5, -1.0]), columns, chosen["y"].to_dask_array())
-        np.testing.assert_allclose(value, expected[0])
-    assert sum(step.report.rows) == len(here) and 0 in step.report.rows
+    value, slope = step(w, {"a": chosen["a"], "b": chosen["b"]}, chosen["y"])
+    np.testing.assert_allclose(value, expected[0])
+    np.testing.assert_allclose(slope["a"], expected[1]["a"])
+    assert sum(step.report.rows) == len(here) and step.report.rows[1] == 0
+    matrix, both = chunked_sum(functions.loss, over=OVER, executor=Serial()), chosen[["a", "b"]]
+    for x, y in ((both, chosen["y"]), (both.to_dask_array(), chosen["y"].to_dask_array())):
+        np.testing.assert_allclose(matrix(np.array([0.5, -1.0]), x, y), expected[0])
+    read = dd.read_parquet(tmp_path)  # Dask's optimisation reads as many files at once as the columns of each ask for
+    total = chunked_sum(lambda x, y: np.sum(x[:, 0] * y), over=OVER, executor=Serial())
+    np.testing.assert_allclose(total(read[["a", "b"]], read["y"]), np.sum(frame["a"] * frame["y"]))
+
+
+def test_chunks_of_one_array_travel_without_the_others():
+    da = pytest.importorskip("dask.array")
+    x = da.from_array(np.ones((40, 1000)), chunks=(1, 1000)) * 2
+    parts = [pickle.dumps(chunk) for chunk in chunks_of(x, "x", "f")]
+    assert max(map(len, parts)) < 2 * 8000 + 4000
+    assert float(chunked_sum(np.sum, over=0)(x)) == 80_000
+    np.testing.assert_array_equal(pickle.loads(parts[3]).value(), np.full((1, 1000), 2.0))

@@ -112,6 +112,13 @@ def test_functions_that_write_get_copies():
     assert np.all(map_chunks(f, da.from_array(x, chunks=(11, 4))).compute()[0] == 0)
     assert np.array_equal(x, X)
 
+    def of_all_blocks(w, x):
+        w += 1
+        return w * x
+
+    w = np.zeros(1)
+    assert map_chunks(of_all_blocks, w, da.ones(6, chunks=2)).compute().tolist() == [1] * 6 and w == 0
+
 
 # -- what dask's tests ask of map_blocks
 
