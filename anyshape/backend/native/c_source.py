@@ -38,6 +38,7 @@ class KernelText:
 
     - `reads`, `writes`, `totals`: the slots of the arrays in the tuple, in this order.
     - `sizes`: the sizes after the arrays.
+    - `least`: the size of the last axis, if calls with a short one are left to NumPy.
     """
 
     text: str
@@ -45,6 +46,7 @@ class KernelText:
     writes: tuple[str, ...]
     totals: tuple[str, ...]
     sizes: tuple[Size, ...]
+    least: Size | None
 
 
 def kernel_text(group: Statements) -> KernelText:
@@ -79,14 +81,19 @@ class _KernelSource:
             tuple([array.value.slot for array in self.writes]),
             tuple([array.value.slot for array in self.totals]),
             tuple([axis.size for axis in self.axes]),
+            self.axes[-1].size if self._gathers() else None,
         )
+
+    def _gathers(self) -> list[Gather]:
+        """Return the reads of rows by an index."""
+        return [s for s in self.group.statements if isinstance(s, Gather)]
 
     def _checks(self) -> list[str]:
         """Return the lines that read the arrays, and decline other axes than these, or a choice among no rows."""
         lines: list[str] = []
         for position, array in enumerate((*self.reads, *self.writes, *self.totals), 1):
             lines += array.reads(position, ["1" if axis is None else self._size(axis) for axis in array.value.axes])
-        gathered = {s.array.slot for s in self.group.statements if isinstance(s, Gather)}
+        gathered = {s.array.slot for s in self._gathers()}
         tables = [array for array in self.reads if array.value.slot in gathered]
         lines += [f"if ({array.local}_->dims[0] < hi) return {DECLINED};" for array in self.rowed]
         return lines + [f"if (!{array.local}_->dims[0]) return {DECLINED};" for array in tables]
@@ -170,7 +177,7 @@ class _KernelSource:
 
     def _by_length(self) -> list[str]:
         """Return the loops in rows, and loops across rows for short ones."""
-        if any(isinstance(s, Gather) for s in self.group.statements):
+        if self._gathers():
             return self._in_rows()
         across = _KernelSource(self.group, across_rows=True)._in_rows()
         last, row = f"m{self.nests.loops[-1].number}", " * ".join([f"m{loop.number}" for loop in self.nests.loops])

@@ -25,6 +25,7 @@ from anyshape.backend.runtime.thread_pool import run_tiles
 
 PART_NANOSECONDS = 200_000.0  # of a part, by NumPy's times: starting threads costs some 20,000
 MAX_PARTS = 16
+LEAST_GATHERED = 8  # elements of rows that are read by an index; NumPy copies shorter ones in less time
 _MODES = {2: "invalid", 4: "divide", 8: "over", 16: "under"}
 
 Kernel = Callable[..., int]
@@ -43,8 +44,9 @@ def launcher_source(name: str, writer: GroupSource, kernel: KernelText) -> str:
         f"if parts == 1: status = {name}_kernel(0, n, 0, arrays, {sizes})",
         f"else: status = _run_parts({name}_kernel, n, parts, arrays, ({sizes}){threads})",
     ]
+    least = "" if kernel.least is None else f" or {writer.local_size(kernel.least)} < {LEAST_GATHERED}"
     lines = [
-        "if not n@limit@: return None",
+        f"if not n@limit@{least}: return None",
         *[line for slot in writer.written for line in writer.result_lines(slot)],
         _parts_line(writer),
         *[_partial_line(writer, slot) for slot in kernel.totals],

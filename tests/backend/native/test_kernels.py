@@ -162,20 +162,30 @@ def test_rows_by_an_index():
 
     ours, theirs = compiled(function), anyshape.jit(function, optimize="now")
     rng = numpy.random.default_rng(0)
-    table = rng.normal(size=(9, 5))
+    table = rng.normal(size=(9, 11))
     for n in SIZES:
-        index, weights = rng.integers(-9, 9, n), rng.normal(size=(n, 5))
-        for rows in (table, table.T[:, :5].copy().T[:9], table[::-1], table[:, ::-1]):
+        index, weights = rng.integers(-9, 9, n), rng.normal(size=(n, 11))
+        for rows in (table, table.T[:, :5].copy().T, table[::-1], table[:, ::-1]):
             index = numpy.clip(index, -len(rows), len(rows) - 1)
             for a, b in zip(ours(rows, index, weights), theirs(rows, index, weights), strict=True):
                 assert_near(a, b, 1e-12)
     assert states(ours) == ["compiled"]
     for wrong in (9, -10):
         with pytest.raises(IndexError):
-            ours(table, numpy.array([0, wrong]), numpy.ones((2, 5)))
+            ours(table, numpy.array([0, wrong]), numpy.ones((2, 11)))
     with pytest.raises(IndexError):
-        ours(table[:0], numpy.array([0, 0]), numpy.ones((2, 5)))
-    assert ours(table[:0], numpy.array([], int), numpy.ones((0, 5)))[1].shape == (0, 5)
+        ours(table[:0], numpy.array([0, 0]), numpy.ones((2, 11)))
+    assert ours(table[:0], numpy.array([], int), numpy.ones((0, 11)))[1].shape == (0, 11)
+
+
+def test_short_rows_by_an_index_are_left_to_numpy():
+    function, rng = (lambda table, index, weights: np.tanh(table[index] * 2) * weights), numpy.random.default_rng(0)
+    ours, index = compiled(function), rng.integers(-9, 9, 30)
+    with launched() as returned:
+        for width in (2, 7, 8, 11):
+            table, weights = rng.normal(size=(9, width)), rng.normal(size=(30, width))
+            assert_near(ours(table, index, weights), function(table, index, weights), 1e-12)
+    assert [result is None for result in returned] == [True, True, False, False]
 
 
 def test_exponentials_are_shared_between_softmax_and_logsumexp(monkeypatch):
