@@ -9,7 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from anyshape import numpy as xp
-from anyshape.numpy.operands.promotion import is_traced
+from anyshape.graph.prover.constraints import at_least
+from anyshape.numpy.operands.promotion import as_traced, axes_of, is_traced, sizes
+from anyshape.numpy.sizes.symdim import max_dim
+from anyshape.ops.core.apply import context_of
 from anyshape.support.packages import scipy_fft
 
 _SWAPPED = {"backward": "forward", None: "forward", "forward": "backward"}  # other norms stay
@@ -64,8 +67,20 @@ def _named(function: Callable[..., Any], name: str, summary: str) -> Callable[..
     return function
 
 
+def _real(x: Any, s: Any, axes: Any, norm: Any) -> Any:
+    """Return the numbers whose `rfftn` is x: for one element along the last axis SciPy makes one, and NumPy none."""
+    array = as_traced(x)
+    if s is None and array.ndim:
+        axes = axes_of(axes, array.ndim, "irfftn")
+        s = [array.shape[axis] for axis in axes]
+        if axes:
+            context_of("irfftn", array).require(at_least(sizes(array)[axes[-1]], 1), "x has an element along the axis")
+            s[-1] = max_dim(2 * s[-1] - 2, 1)
+    return xp.fft.irfftn(array, s, axes, norm)
+
+
 def _hermitian(x: Any, s: Any, axes: Any, norm: Any) -> Any:
-    return xp.fft.irfftn(xp.conj(x), s, axes, _SWAPPED.get(norm, norm))
+    return _real(xp.conj(x), s, axes, _SWAPPED.get(norm, norm))
 
 
 def _inverse_hermitian(x: Any, s: Any, axes: Any, norm: Any) -> Any:
@@ -89,7 +104,7 @@ ifftn: Callable[..., Any] = _of_axes("ifftn", "Return the inverse of `fftn`.")
 rfftn: Callable[..., Any] = _of_axes(
     "rfftn", "Return the transform of real numbers along several axes: its first half along the last one."
 )
-irfftn: Callable[..., Any] = _of_axes("irfftn", "Return the real numbers whose `rfftn` is x.")
+irfftn: Callable[..., Any] = _of_axes("irfftn", "Return the real numbers whose `rfftn` is x.", None, _real)
 hfftn: Callable[..., Any] = _of_axes(
     "hfftn", "Return the real transform of a Hermitian signal, x its half along the last axis.", None, _hermitian
 )
@@ -101,7 +116,7 @@ ifft2: Callable[..., Any] = _of_axes("ifft2", "Return the inverse of `fft2`.", (
 rfft2: Callable[..., Any] = _of_axes(
     "rfft2", "Return the transform of real numbers along two axes: its first half along the last.", (-2, -1)
 )
-irfft2: Callable[..., Any] = _of_axes("irfft2", "Return the real numbers whose `rfft2` is x.", (-2, -1))
+irfft2: Callable[..., Any] = _of_axes("irfft2", "Return the real numbers whose `rfft2` is x.", (-2, -1), _real)
 hfft2: Callable[..., Any] = _of_axes(
     "hfft2", "Return the real transform of a Hermitian signal along two axes.", (-2, -1), _hermitian
 )

@@ -69,11 +69,16 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     return _accumulated(areas, initial, along)
 
 
-def _accumulated(areas: Any, initial: Any, along: int) -> Any:
-    """Return running sums of areas along the last axis, moved to its place, with a first value if there is one."""
+def _accumulated(areas: Any, initial: Any, along: int, *, promotes: bool = False) -> Any:
+    """Return running sums of areas along the last axis, moved to its place, with a first value if there is one.
+
+    The result may have the dtype to which both promote.
+    """
     total = xp.cumsum(areas, axis=-1)
     if initial is not None:
-        first = xp.broadcast_to(xp.asarray(initial, total.dtype), (*total.shape[:-1], 1))
+        first = xp.asarray(initial)
+        dtype = xp.result_type(total, first) if promotes else total.dtype
+        total, first = total.astype(dtype), xp.broadcast_to(first.astype(dtype), (*total.shape[:-1], 1))
         total = xp.concatenate([first, total + first], axis=-1)
     return xp.moveaxis(total, -1, along)
 
@@ -82,8 +87,8 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     """Return the integral of samples y along an axis by Simpson's rule, of at least one sample.
 
     The samples are at the points x, or `dx` apart. x is a vector or has the shape of y. For an even number of samples
-    the last interval is that of the parabola through the last three, and two samples make a trapezoid. Results keep
-    float32, which SciPy does for odd numbers alone.
+    the last interval is that of the parabola through the last three, and two samples make a trapezoid. Results without
+    x keep float32, which SciPy does for odd numbers alone.
 
     >>> import numpy as np
     >>> from anyshape import grad
@@ -98,6 +103,8 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     last = y[..., -1]  # requires a sample
     if steps is None:
         steps = xp.broadcast_to(xp.asarray(dx, y.dtype), (count - 1,))
+    else:
+        steps = steps.astype(np.float64)
     pairs = max_dim((count - 1) // 2, 0)
     left, middle, right = (y[..., i : 2 * pairs + max(i - 1, 0) : 2] for i in range(3))
     h0, h1 = steps[..., 0 : 2 * pairs : 2], steps[..., 1 : 2 * pairs : 2]
@@ -148,7 +155,7 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     first = None if initial is None else xp.asarray(initial)
     if first is not None and first.ndim == y.ndim:
         first = xp.moveaxis(first, along, -1)
-    return _accumulated(areas, first, along)
+    return _accumulated(areas, first, along, promotes=True)
 
 
 def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: Any = False) -> Any:

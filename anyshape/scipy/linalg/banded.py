@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape import numpy as xp
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, DTypeError
+from anyshape.graph.ir.builder import user_line
 from anyshape.graph.sizes import expr
 from anyshape.numpy.linalg.solving import as_matrices, in_one_dtype
 from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes, static_int
@@ -161,6 +162,8 @@ def eigh_tridiagonal(
         raise refuse_option("eigh_tridiagonal", "select", select)
     chosen = slice(None) if select == "a" else slice(select_range[0], select_range[1] + 1)
     diagonal, beside = in_one_dtype("eigh_tridiagonal", d, e)
+    if diagonal.dtype.kind == "c":
+        raise DTypeError("eigh_tridiagonal", "d or e is complex", "pass real numbers, or use eig_banded", user_line())
     counts = sizes(diagonal)[0], expr.add(sizes(beside)[0], 1)
     context_of("eigh_tridiagonal", diagonal, beside).require_equal(*counts, "d has one more element than e")
     matrix = xp.diag(diagonal) + xp.diag(beside, -1) + xp.diag(beside, 1)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape import numpy as xp
+from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.linalg.solving import as_squares, in_one_dtype
-from anyshape.numpy.operands.promotion import is_traced
+from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops import matrix_functions as mf
+from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.solving import in_double
 from anyshape.support.packages import scipy_linalg
 
@@ -29,9 +31,18 @@ def sqrtm(A: Any, **options: Any) -> Any:
     return mf.matrix_function(as_squares("sqrtm", A), "sqrt") if is_traced(A) else scipy_linalg.sqrtm(A, **options)
 
 
+def _some(name: str, A: Any) -> Any:
+    """Return square matrices with an element, as SciPy demands."""
+    a = as_squares(name, A)
+    context_of(name, a).require(at_least(sizes(a)[-1], 1), "a matrix has an element")
+    return a
+
+
 def logm(A: Any, **options: Any) -> Any:
-    """Return the principal logarithms of the square matrices in the last two axes."""
-    return mf.matrix_function(as_squares("logm", A), "log") if is_traced(A) else scipy_linalg.logm(A, **options)
+    """Return the principal logarithms of the square matrices in the last two axes, in double precision."""
+    if not is_traced(A):
+        return scipy_linalg.logm(A, **options)
+    return mf.matrix_function(in_double(_some("logm", A)), "log")
 
 
 def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True) -> Any:
@@ -50,7 +61,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     """Return the power t of regular square matrices: the exponential of t times the principal logarithm."""
     if not is_traced(A, t):
         return scipy_linalg.fractional_matrix_power(A, t)
-    logarithm = mf.matrix_function(in_double(as_squares("fractional_matrix_power", A)), "log")
+    logarithm = mf.matrix_function(in_double(_some("fractional_matrix_power", A)), "log")
     return expm(t * xp.asarray(logarithm))
 
 
@@ -58,7 +69,7 @@ def signm(A: Any, **options: Any) -> Any:
     """Return the matrix sign function, A times the inverse root of A A, for matrices without imaginary eigenvalues."""
     if not is_traced(A):
         return scipy_linalg.signm(A, **options)
-    a = as_squares("signm", A)
+    a = _some("signm", A)
     return xp.linalg.solve(mf.matrix_function(a @ a, "sqrt"), a)
 
 

@@ -1,7 +1,11 @@
-"""Define the functions of `scipy.linalg` that build structured matrices, of symbolic sizes too."""
+"""Define the functions of `scipy.linalg` that build structured matrices, of symbolic sizes too.
+
+Vectors along the last axis of an array make a matrix each.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ from anyshape.graph.sizes import expr
 from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.support.packages import scipy_linalg
+from anyshape.transforms.vmap import vmap
 
 
 def _require(name: str, x: Any, least: int, why: str) -> None:
@@ -40,6 +45,18 @@ def _offsets(rows: Any, columns: Any) -> Any:
     return xp.arange(rows)[:, None] - xp.arange(columns)[None, :]
 
 
+def _by_rows(function: Any, *operands: Any) -> Any:
+    """Return the matrices of vectors along the last axes, whose other axes broadcast."""
+    rows = [xp.atleast_1d(x) for x in operands]
+    if all(row.ndim == 1 for row in rows):
+        return function(*rows)
+    outer = xp.broadcast_shapes(*[row.shape[:-1] for row in rows])
+    count = math.prod(outer, start=1)
+    flat = [xp.reshape(xp.broadcast_to(row, (*outer, row.shape[-1])), (count, row.shape[-1])) for row in rows]
+    matrices = vmap(function)(*flat)
+    return xp.reshape(matrices, (*outer, *matrices.shape[1:]))
+
+
 def toeplitz(c: Any, r: Any = None) -> Any:
     """Return the matrix of constant diagonals with first column c and first row r, whose first element is not read.
 
@@ -47,8 +64,10 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     """
     if not is_traced(c, r):
         return scipy_linalg.toeplitz(c) if r is None else scipy_linalg.toeplitz(c, r)
-    column = xp.ravel(c)
-    row = xp.conj(column) if r is None else xp.ravel(r)
+    return _by_rows(_toeplitz, *((c, xp.conj(xp.asarray(c))) if r is None else (c, r)))
+
+
+def _toeplitz(column: Any, row: Any) -> Any:
     values = xp.concatenate([row[:0:-1], column])
     return values[_offsets(column.shape[0], row.shape[0]) + (row.shape[0] - 1)]
 
@@ -70,7 +89,10 @@ def circulant(c: Any) -> Any:
     """Return the matrix whose first column is c, and whose further columns are c rotated, one step each."""
     if not is_traced(c):
         return scipy_linalg.circulant(c)
-    column = xp.ravel(c)
+    return _by_rows(_circulant, c)
+
+
+def _circulant(column: Any) -> Any:
     size = column.shape[0]
     return column[xp.mod(_offsets(size, size), xp.maximum(size, 1))]
 
@@ -79,6 +101,10 @@ def companion(a: Any) -> Any:
     """Return the matrix whose characteristic polynomial has these coefficients, highest power first."""
     if not is_traced(a):
         return scipy_linalg.companion(a)
+    return _by_rows(_companion, a)
+
+
+def _companion(a: Any) -> Any:
     _require("companion", a, 2, "the polynomial has a coefficient beside the highest one")
     row = -a[1:] / (1.0 * a[0])
     size = row.shape[0]
@@ -90,6 +116,10 @@ def convolution_matrix(a: Any, n: Any, mode: str = "full") -> Any:
     """Return the matrix A with A @ v = convolve(a, v, mode), for v of n elements."""
     if not is_traced(a, n):
         return scipy_linalg.convolution_matrix(a, n, mode)
+    return _by_rows(lambda a: _convolution_matrix(a, n, mode), a)
+
+
+def _convolution_matrix(a: Any, n: Any, mode: str) -> Any:
     size = a.shape[0]
     full = _convolution_rows(a, size, n)
     if mode == "full":
@@ -136,17 +166,20 @@ def dft(n: Any, scale: Any = None) -> Any:
 
 
 def fiedler(a: Any) -> Any:
-    """Return the matrix of the distances of the elements of a vector."""
+    """Return the matrix of the distances of the elements of a vector, or of those along the last axis."""
     if not is_traced(a):
         return scipy_linalg.fiedler(a)
-    return xp.abs(a[:, None] - a[None, :])
+    return xp.abs(a[..., :, None] - a[..., None, :])
 
 
 def leslie(f: Any, s: Any) -> Any:
     """Return the matrix with first row f and the subdiagonal s, of a population by age."""
     if not is_traced(f, s):
         return scipy_linalg.leslie(f, s)
-    first, rates = xp.asarray(f), xp.asarray(s)
+    return _by_rows(_leslie, f, s)
+
+
+def _leslie(first: Any, rates: Any) -> Any:
     _require("leslie", rates, 1, "s has an element")
     context_of("leslie", first, rates).require_equal(
         sizes(first)[0], expr.add(sizes(rates)[0], 1), "f has one more element than s"
@@ -168,6 +201,10 @@ def fiedler_companion(a: Any) -> Any:
     """Return the pentadiagonal matrix whose characteristic polynomial has these coefficients, highest power first."""
     if not is_traced(a):
         return scipy_linalg.fiedler_companion(a)
+    return _by_rows(_fiedler_companion, a)
+
+
+def _fiedler_companion(a: Any) -> Any:
     scaled = -a / (1.0 * a[0])
     size = scaled.shape[0] - 1
     row, step = xp.arange(size)[:, None], -_offsets(size, size)

@@ -105,3 +105,14 @@ def test_further_names_are_scipys_and_refuse_traced_arrays():
     assert fft.next_fast_len(13) == scipy.fft.next_fast_len(13)
     with pytest.raises(UnsupportedFunctionError, match="fht"):
         jit(lambda x: fft.fht(x, 0.1, 0.0))(np.ones(4))
+
+
+def test_one_element_along_the_last_axis_gives_one_number():
+    x = np.arange(1.0, 4.0)[:, None] + 1j
+    for name in ("irfft2", "irfftn", "hfft2", "hfftn"):
+        traced = jit(getattr(fft, name))
+        for operand in (x, np.concatenate([x, x**2], axis=1)):
+            np.testing.assert_allclose(traced(operand), getattr(scipy.fft, name)(operand), 1e-13, 1e-15)
+        with pytest.raises(ValueError):
+            traced(x[:, :0])
+        assert traced.cache_info().traces == 1

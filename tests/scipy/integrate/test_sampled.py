@@ -68,3 +68,15 @@ def test_bad_samples_are_errors_of_the_classes_of_scipy():
     for name in ("simpson", "cumulative_simpson"):
         with pytest.raises(IndexError):
             jit(lambda y, name=name: getattr(integrate, name)(y))(np.ones(0))
+
+
+def test_single_precision_points_and_first_values_promote():
+    x = np.arange(5, dtype=np.float32)
+    for function in (
+        lambda m, x: m.simpson(x**2, x),
+        lambda m, x: m.cumulative_simpson(x**2, x=x),
+        lambda m, x: m.cumulative_simpson(x**2, x=x, initial=0),
+    ):
+        expected, result = function(scipy.integrate, x), jit(lambda x, f=function: f(integrate, x))(x)
+        assert expected.dtype == result.dtype
+        np.testing.assert_allclose(result, expected, 1e-6)

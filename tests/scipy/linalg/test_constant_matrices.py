@@ -83,3 +83,24 @@ def test_sizes_that_scipy_refuses_are_refused_and_empty_ones_served():
         column = np.arange(1.0, n + 1)
         np.testing.assert_allclose(solve(column, column), scipy.linalg.solve_circulant(column, column), 1e-12, 1e-14)
     assert traced.cache_info().traces == solve.cache_info().traces == 1
+
+
+def test_vectors_along_the_last_axis_make_a_matrix_each():
+    x = 1 + np.arange(12.0).reshape(3, 4) ** 1.5
+    pairs = {"toeplitz": (x, x[:, 1:]), "leslie": (x, x[:, 1:]), "convolution_matrix": (x, 5)}
+    for name in ("circulant", "toeplitz", "companion", "fiedler", "fiedler_companion", *pairs):
+        operands = pairs.get(name, (x,))
+        matrices = jit(lambda x, n=name, v=operands: getattr(linalg, n)(x, *v[1:]))(x)
+        rows = [[v[i] if np.ndim(v) else v for v in operands] for i in range(3)]
+        expected = [getattr(scipy.linalg, name)(*row) for row in rows]
+        np.testing.assert_allclose(matrices, expected, 1e-14, err_msg=name)
+
+
+def test_functions_of_matrices_without_elements_and_of_complex_bands():
+    for name, further in (("logm", ()), ("signm", ()), ("fractional_matrix_power", (0.5,))):
+        for function in (getattr(scipy.linalg, name), jit(getattr(linalg, name))):
+            with pytest.raises((ValueError, IndexError)):
+                function(np.ones((0, 0)), *further)
+    assert jit(linalg.logm)(np.eye(2, dtype=np.float32)).dtype == np.float64
+    with pytest.raises(TypeError, match="complex"):
+        jit(linalg.eigvalsh_tridiagonal)(np.ones(2) + 0j, np.ones(1))
