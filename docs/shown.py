@@ -5,7 +5,9 @@ import numpy as np
 import anyshape
 from anyshape import ShapeDtypeStruct, cluster, errors
 from anyshape.backend.compiler.codegen.failures import error_translator
+from anyshape.backend.compiler.codegen.user_lines import UserLines
 from anyshape.backend.compiler.plan import Step
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.ops.elementwise import add_op
 
 
@@ -64,9 +66,9 @@ def raising(function, *args):
 
 def raised(error):
     """Raise an error as a step of a plan would; no op on record raises this one by itself."""
-    step = Step(add_op, (), (), (), (), (), where="user.py:7")
+    step = Step(add_op, (), (), (), (), (), where=SourceLine("user.py", 7))
     error.__traceback__ = None
-    raise error_translator("", [(0, step)], "")(error)
+    raise error_translator(UserLines([(0, step)], None), "", {})(error)
 
 
 X, W = np.ones(3), np.ones((2, 4))

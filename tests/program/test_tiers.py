@@ -20,6 +20,7 @@ from anyshape.backend.compiler.passes.pipeline import PLAN_PASSES, Tier
 from anyshape.backend.runtime.config import MODES, config, default_mode
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.graph import subgraphs
+from anyshape.graph.prover.user_stack import is_generated, is_library_frame
 from anyshape.program import tiers
 from tests.laws.sweep import arrays_of, few_combinations, is_error, leaves, outcome, rows
 from tests.laws.sweep import cases as swept_cases
@@ -97,12 +98,13 @@ def test_small_arrays_read_no_clock_and_keep_the_first_plan(clock):
 def calls_in(function, *args):
     """Return the names of the functions of the package that a call runs."""
     called = []
-    sys.setprofile(lambda frame, event, _: called.append(frame.f_code) if event == "call" else None)
+    sys.setprofile(lambda frame, event, _: called.append(frame) if event == "call" else None)
     try:
         function(*args)
     finally:
         sys.setprofile(None)
-    return [code.co_name for code in called if "anyshape" in code.co_filename and code.co_name not in CHECKS]
+    names = ["run" if is_generated(f) else f.f_code.co_name for f in called if is_library_frame(f)]
+    return [name for name in names if name not in CHECKS]
 
 
 CHECKS = {"verify", "rank"}  # of metadata

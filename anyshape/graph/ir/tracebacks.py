@@ -14,7 +14,13 @@ from typing import Any, TypeVar
 
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import active
-from anyshape.graph.prover.user_stack import is_caller_of_user, is_library_frame, is_user_frame
+from anyshape.graph.prover.user_stack import (
+    USER_LINE,
+    is_caller_of_user,
+    is_generated,
+    is_library_frame,
+    is_user_frame,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RAISE = opmap["RAISE_VARARGS"]
@@ -64,7 +70,9 @@ def shorten_traceback(error: Exception) -> None:
         _note_if_unplanned(error, list(_entries(error.__traceback__))[-1])
     for one in _chain(error):
         hidden = _is_foreign if planned or isinstance(one, AnyshapeError) else _is_library
-        one.__traceback__ = _joined([entry for entry in _entries(one.__traceback__) if not hidden(entry)])
+        entries = [*_entries(one.__traceback__)]
+        warned = _step_that_warned(one, entries)
+        one.__traceback__ = _joined([entry for entry in entries if entry is warned or not hidden(entry)])
     if planned:
         _hide_context(error)
 
@@ -97,6 +105,20 @@ def _joined(entries: list[TracebackType]) -> TracebackType | None:
     for entry in reversed(entries):
         following = TracebackType(following, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return following
+
+
+def _step_that_warned(error: BaseException, entries: list[TracebackType]) -> TracebackType | None:
+    """Return the innermost entry of generated code, where it stands at the line of the user that it computes.
+
+    None for an error that is not a warning.
+    """
+    last = next((entry for entry in reversed(entries) if is_generated(entry.tb_frame)), None)
+    if last is None or not isinstance(error, Warning):
+        return None
+    code = last.tb_frame.f_code
+    where = last.tb_frame.f_globals[USER_LINE](code, last.tb_lasti)
+    is_there = where is not None and (where.file, where.line) == (code.co_filename, last.tb_lineno)
+    return last if is_there else None
 
 
 def _is_library(entry: TracebackType) -> bool:

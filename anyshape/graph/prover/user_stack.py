@@ -34,6 +34,8 @@ _OTHERS = frozenset((  # packages that compute or draw by machine code: their li
 ))  # fmt: skip
 _FOREIGN = (*_FOLDERS, _STANDARD, "<frozen ", "<__array_function__", "<anyshape")
 _LIBRARY = (_PACKAGE, _OPTREE, "<anyshape", "<string>")  # the last one of generated methods, and of users
+USER_LINE = "_user_line"  # global of generated code: a function from code and an offset to a line of the user
+_MODULES: dict[str, str] = {}  # names of the modules of users that were met, by file
 _FOREIGN_FILES: set[str] = set()  # files in these folders that were met: each op of a trace looks for its line
 _USER_FILES: set[str] = set()  # other files that were met
 _TRACERS: set[CodeType] = set()  # functions that call the function of the user that is traced
@@ -64,7 +66,7 @@ def calling_frames(frame: FrameType | None) -> tuple[FrameType | None, FrameType
     callee, foreign = None, _FOREIGN_FILES
     while frame is not None:
         file = frame.f_code.co_filename
-        if file not in foreign and (file in _USER_FILES or is_user_frame(frame)):
+        if file not in foreign and (file in _USER_FILES or is_user_frame(frame)) and not is_generated(frame):
             return frame, callee
         callee = frame
         frame = frame.f_back
@@ -86,13 +88,27 @@ def line_of(frame: FrameType, path: tuple[SourceLine, ...] = ()) -> SourceLine:
     return SourceLine(code.co_filename, frame.f_lineno, code.co_name, code, frame.f_lasti, (), path)
 
 
+def is_generated(frame: FrameType) -> bool:
+    """Return whether a frame runs generated code, which stands at lines of the user."""
+    return USER_LINE in frame.f_globals
+
+
+def module_of(file: str) -> str:
+    """Return the name of the module of a file, which filters of warnings match."""
+    return _MODULES.get(file) or os.path.splitext(os.path.basename(file))[0] or "<unknown>"
+
+
 def is_user_frame(frame: FrameType) -> bool:
     """Return whether a frame runs code outside of anyshape, NumPy, SciPy and the standard library."""
     file = frame.f_code.co_filename
+    if is_generated(frame):
+        return False
     if file in _FOREIGN_FILES or file in _USER_FILES:
         return file in _USER_FILES
     generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
     is_foreign = generated or _is_foreign_file(file)
+    if not is_foreign:
+        _MODULES[file] = str(frame.f_globals.get("__name__"))
     if not file.startswith("<"):
         (_FOREIGN_FILES if is_foreign else _USER_FILES).add(file)
     return not is_foreign
@@ -118,7 +134,7 @@ def _package_of(file: str) -> str:
 def is_library_frame(frame: FrameType) -> bool:
     """Return whether a frame runs code of anyshape, code that it generated, or optree."""
     file = frame.f_code.co_filename
-    return file.startswith(_LIBRARY) and not is_user_frame(frame)
+    return is_generated(frame) or (file.startswith(_LIBRARY) and not is_user_frame(frame))
 
 
 def is_of_other_package(frame: FrameType) -> bool:

@@ -20,8 +20,8 @@ from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen import meters
 from anyshape.backend.compiler.codegen.bodies import Body, write_bodies
 from anyshape.backend.compiler.codegen.chunks import chunked
-from anyshape.backend.compiler.codegen.failures import error_translator, line_translator, lines_with_origins, verify
-from anyshape.backend.compiler.codegen.lazy_functions import compiled, define
+from anyshape.backend.compiler.codegen.failures import error_translator, verify
+from anyshape.backend.compiler.codegen.lazy_functions import Generated, compiled, define
 from anyshape.backend.compiler.codegen.loop_source import write_loop
 from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepSource
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min_tiled_elements
@@ -32,13 +32,13 @@ from anyshape.backend.compiler.codegen.timers import (
     end_line,
     shares_argument,
 )
+from anyshape.backend.compiler.codegen.user_lines import UserLines, file_of_steps
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.peak_memory import Budget, scratch_bytes
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
 from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.backend.runtime import live_bytes
 from anyshape.backend.runtime.config import checks_enabled
-from anyshape.backend.runtime.fp_warnings import USER_LINE
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
@@ -106,17 +106,17 @@ def compile_plan(
     texts = writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {next(_NUMBERS)}>"
-    first_lines = writer.first_lines()
-    linecache.cache[file] = (len(source), None, lines_with_origins(source, first_lines), file)
-    namespace = writer.names | {
-        "_translated": error_translator(file, first_lines, source),
-        USER_LINE: line_translator(first_lines),
-    }
+    lines = UserLines(writer.first_lines(), writer.user_file)
+    if lines.file is None:
+        linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    generated = Generated(file, lines, plan.name)
+    namespace = writer.names | lines.names()
+    namespace["_translated"] = error_translator(lines, source, namespace)
     line = 1
     for text in texts:
-        define(text, file, line, namespace)
+        define(text, generated, line, namespace)
         line += text.count("\n")
-    run: Run = compiled(texts[0], file, 1, namespace)
+    run: Run = compiled(texts[0], generated, 1, namespace)
     weakref.finalize(run, linecache.cache.pop, file, None).atexit = False  # tracebacks read the source while it can run
     if meter is not None:
         namespace |= meters.names(meter, run)
@@ -157,7 +157,7 @@ class _PlanSource(StepSource):
     ) -> None:
         self.kernels, self.counts_bytes = kernels, counts_bytes
         self.plan, self.budget, self.entry_guards, self.timers = plan, budget, entry_guards, timers
-        self.threads, self.meter = threads, meter
+        self.threads, self.meter, self.user_file = threads, meter, file_of_steps(plan)
         self.largest: list[Size] = [] if meter is None else meters.largest_arrays(plan)
         self.prologue: Prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]

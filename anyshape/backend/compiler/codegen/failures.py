@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler.codegen.user_lines import UserLines
 from anyshape.backend.compiler.op_traits import runs_user_code
 from anyshape.backend.compiler.plan import Step
 from anyshape.errors import (
@@ -45,19 +46,18 @@ def trip_mark(number: str, end: str = "", *, of_block: bool = False) -> str:
     return f"  # trips {number} to {end}" if end else f"  # trip {number}{' of a block' if of_block else ''}"
 
 
-def error_translator(file: str, lines: Sequence[tuple[int, Step]], source: str) -> Callable[[Exception], Exception]:
+def error_translator(lines: UserLines, source: str, names: dict[str, Any]) -> Callable[[Exception], Exception]:
     """Return a function from an error in a generated function to the error to raise.
 
-    `lines` are the line of the file at which each step begins, in order. Errors of anyshape and of functions of the
-    user stay as they are, and so does any error outside of NumPy's and Python's arithmetic.
+    `names` is the scope of the function. Errors of anyshape and of functions of the user stay as they are, and so does
+    any error outside of NumPy's and Python's arithmetic.
     """
-    starts = [line for line, _ in lines]
 
     def translate(error: Exception) -> Exception:
-        running = _running_lines(error, file)
+        running = _running_lines(error, lines, names)
         trips = _trips(running, source)
-        position = bisect_right(starts, running[-1][1] if running else 0) - 1
-        result = error if position < 0 else _translated(error, lines[position][1], trips)
+        position = bisect_right(lines.starts, running[-1][1] if running else 0) - 1
+        result = error if position < 0 else _translated(error, lines.steps[position], trips)
         if isinstance(result, AnyshapeError):
             result.locate_in_loops(trips)
         return result
@@ -65,41 +65,18 @@ def error_translator(file: str, lines: Sequence[tuple[int, Step]], source: str) 
     return translate
 
 
-def line_translator(lines: Sequence[tuple[int, Step]]) -> Callable[[int], tuple[str, int] | None]:
-    """Return a function from a line of a generated function to the file and line of the user, None if it has none."""
-    starts = [line for line, _ in lines]
-
-    def translate(line: int) -> tuple[str, int] | None:
-        position = bisect_right(starts, line) - 1
-        where = lines[position][1].where if position >= 0 else None
-        return None if where is None else (where.file, where.line)
-
-    return translate
-
-
-def lines_with_origins(source: str, lines: Sequence[tuple[int, Step]]) -> list[str]:
-    """Return the lines of a source as tracebacks and NumPy's warnings show them: with the line of the user behind."""
-    shown = source.splitlines(True)
-    for line, step in lines:
-        if step.where is not None:
-            named = str(step.where)
-            origin = named if named.startswith("In[") else f"{step.where.file}:{step.where.line}"
-            shown[line - 1] = f"{shown[line - 1].rstrip()}  # {origin}\n"
-    return shown
-
-
-def _running_lines(error: Exception, file: str) -> list[tuple[FrameType, int]]:
+def _running_lines(error: Exception, lines: UserLines, names: dict[str, Any]) -> list[tuple[FrameType, int]]:
     """Return the frames of a generated function and of its chunks that were running, each with its line.
 
-    A function that it has called may have a file of the same name, as names hold the address of a plan.
+    A function of the user that it has called may have called it again.
     """
     traceback, running = error.__traceback__, list[tuple[FrameType, int]]()
     while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if code.co_filename == file:
-            if running and code.co_name == running[0][0].f_code.co_name:
+        frame = traceback.tb_frame
+        if frame.f_globals is names:
+            if running and frame.f_code is running[0][0].f_code:
                 break
-            running.append((traceback.tb_frame, traceback.tb_lineno))
+            running.append((frame, lines.source_line(frame.f_code, traceback.tb_lasti)))
         traceback = traceback.tb_next
     return running
 

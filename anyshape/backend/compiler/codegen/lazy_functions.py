@@ -7,11 +7,22 @@ numbers that they have in the whole file.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CodeType
 from typing import Any
 
+from anyshape.backend.compiler.codegen.user_lines import UserLines
+from anyshape.support.lazy_dataclass import dataclass
 
-def define(text: str, file: str, line: int, namespace: dict[str, Any]) -> None:
+
+@dataclass(frozen=True)
+class Generated:
+    """Name of a generated file, with the lines of the user that its code stands at, and the title of the code there."""
+
+    file: str
+    lines: UserLines
+    title: str
+
+
+def define(text: str, generated: Generated, line: int, namespace: dict[str, Any]) -> None:
     """Define a function, whose text begins at a line of the file, to be compiled at its first call.
 
     Who holds what stands for it until then calls the compiled function through it.
@@ -20,22 +31,16 @@ def define(text: str, file: str, line: int, namespace: dict[str, Any]) -> None:
 
     def run(*arguments: Any) -> Any:
         if namespace[name] is run:
-            namespace[name] = compiled(text, file, line, namespace)
+            namespace[name] = compiled(text, generated, line, namespace)
         return namespace[name](*arguments)
 
     namespace[name] = run
 
 
-def compiled(text: str, file: str, line: int, namespace: dict[str, Any]) -> Callable[..., Any]:
+def compiled(text: str, generated: Generated, line: int, namespace: dict[str, Any]) -> Callable[..., Any]:
     """Return the function with this text, which begins at a line of the file."""
     scope: dict[str, Any] = {}
-    exec(compile(text, file, "exec"), namespace, scope)
+    exec(compile(text, generated.file, "exec"), namespace, scope)
     (function,) = scope.values()
-    function.__code__ = _moved(function.__code__, line - 1)
+    function.__code__ = generated.lines.placed(function.__code__, generated.title, line - 1)
     return function
-
-
-def _moved(code: CodeType, lines: int) -> CodeType:
-    """Return code that stands so many lines further down."""
-    constants = tuple([_moved(c, lines) if isinstance(c, CodeType) else c for c in code.co_consts])
-    return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=constants)

@@ -12,6 +12,7 @@ import numpy as np
 
 from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen.plain_ints import COMPARISONS, INT, compares
+from anyshape.backend.compiler.codegen.user_lines import at_user_line
 from anyshape.backend.compiler.plan import Literal, Slot, Step
 from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
 from anyshape.graph.ir.op_local import has_local
@@ -42,6 +43,7 @@ class StepSource:
     - `sources`: the slots that unnamed sizes of the current step are read from.
     - `prefix`: begins the names of the locals.
     - `ints`: slots that hold Python ints.
+    - `user_file`: the file of the user that the code stands in.
     """
 
     size_locals: Mapping[DimVar, str]
@@ -49,6 +51,7 @@ class StepSource:
 
     prefix = ""
     ints: Collection[Slot] = ()
+    user_file: str | None = None
 
     def __init__(self, size_locals: Mapping[DimVar, str], names: dict[str, Any]) -> None:
         self.size_locals, self.names = size_locals, names
@@ -115,7 +118,9 @@ class StepSource:
         (target,), (result,) = step.outputs, step.results
 
         def bind(thing: Any) -> str:
-            return self.bind(f"k_{step.op.name}_" if callable(thing) else "p", thing)
+            if not callable(thing):
+                return self.bind("p", thing)
+            return self.bind(f"k_{step.op.name}_", at_user_line(thing, step.where, self.user_file))
 
         site = CallSite(target, tuple(operands), dict(step.params), step.metas, result, step.reuse, self._param, bind)
         if result == INT:
@@ -150,10 +155,11 @@ class StepSource:
         if not any(has_local(p) for p in params.values()):
             special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
             if special is not None:
-                return self.bind("k_", special), []
+                return self.bind("k_", at_user_line(special, step.where, self.user_file)), []
             run = functools.partial(kernel.run, **params) if params else kernel.run
-            return self.bind(f"k_{step.op.name}_", run), []
-        return self.bind(f"k_{step.op.name}_", kernel.run), [f"{k}={self._param(p)}" for k, p in params.items()]
+            return self.bind(f"k_{step.op.name}_", at_user_line(run, step.where, self.user_file)), []
+        run = at_user_line(kernel.run, step.where, self.user_file)
+        return self.bind(f"k_{step.op.name}_", run), [f"{k}={self._param(p)}" for k, p in params.items()]
 
     def _split_if_large(self, step: Step, function: str) -> str:
         """Return the function, or a choice between it and one that several threads share, by the work of the call."""
@@ -162,7 +168,8 @@ class StepSource:
             return function
         shared, axes = share(dict(step.params), step.metas)
         products = " * ".join([f"{step.inputs[0]}.size", *[f"{step.inputs[1]}.shape[{axis}]" for axis in axes]])
-        return f"({self.bind('shared', shared)} if {products} >= {MIN_PRODUCTS} else {function})"
+        name = self.bind("shared", at_user_line(shared, step.where, self.user_file))
+        return f"({name} if {products} >= {MIN_PRODUCTS} else {function})"
 
     # -- operands, params and sizes
 

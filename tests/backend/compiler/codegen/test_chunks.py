@@ -12,7 +12,8 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import grad, jit, value_and_grad
-from anyshape.backend.compiler.codegen import chunks
+from anyshape.backend.compiler.codegen import chunks, execute
+from anyshape.graph.prover.user_stack import USER_LINE
 from tests.backend.compiler.codegen.tiling import tiled
 from tests.laws.random_programs import NAMES, seeded_program
 
@@ -114,11 +115,13 @@ def test_lines_of_chunks_keep_their_numbers(short):
     run = made.programs()[0].run
     function = getattr(run, "__wrapped__", run)
     chunk = function.__globals__["run_0"]
-    lines = linecache.getlines(function.__code__.co_filename)
-    assert lines[chunk.__code__.co_firstlineno - 1].startswith("def run_0(")
+    lines = function.__source__.splitlines()
+    number = function.__globals__[USER_LINE].__self__.source_line(chunk.__code__, 0)
+    assert lines[number - 1].startswith("def run_0(")
 
 
-def test_the_source_of_a_program_is_kept_as_long_as_the_program():
+def test_the_source_of_a_program_without_lines_is_kept_as_long_as_the_program(monkeypatch):
+    monkeypatch.setattr(execute, "file_of_steps", lambda plan: None)
     made = jit(waves, optimize="now")
     made(np.ones((3, 3)))
     run = made.programs()[0].run

@@ -1,0 +1,246 @@
+"""Generated code that stands at lines of the user: NumPy's warnings name the file and line of the code that runs.
+
+So a warning costs a call nothing, and NumPy's error modes, filters and "once per line" are NumPy's and Python's own.
+Errors still need the line of the generated source. The code as it was compiled has it for each instruction.
+"""
+
+from __future__ import annotations
+
+import functools
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+from anyshape.backend.compiler.plan import Plan, Step
+from anyshape.backend.runtime.fp_warnings import registry_of
+from anyshape.graph.prover.constraints import SourceLine
+from anyshape.graph.prover.user_stack import USER_LINE, module_of
+
+_NO_COLUMNS, _NO_LINE = 13, 15  # kinds of entries of a table of lines, in CPython from 3.11 on
+_MAX_UNITS = 8  # code units that an entry covers
+_KERNELS = "anyshape.backend.numpy."
+_HELPERS = ("anyshape.backend.runtime.short_rows", "anyshape.backend.runtime.split_gemm")  # of kernels
+_SILENT = frozenset(  # modules of kernels that warn of nothing, or run functions of users
+    f"{_KERNELS}{name}"
+    for name in (
+        "callback", "control", "control_flow", "creation", "custom_rules", "dynamic", "gathering", "indexing",
+        "loops", "movement", "random", "reruns", "sorting",
+    )
+)  # fmt: skip
+
+
+def file_of_steps(plan: Plan) -> str | None:
+    """Return the file of the user where most steps of a plan stand, None if no step has a line."""
+    steps = [*plan.hoisted, *(step for _, steps in plan.parts() for step in steps)]
+    files = Counter([step.where.file for step in steps if step.where is not None])
+    return max(files, key=files.__getitem__) if files else None
+
+
+class UserLines:
+    """Lines of generated source, each with the line of the user that it computes.
+
+    - `first_lines`: the line of the source at which each step begins, in order.
+    - `file`: the file of the user whose lines the code gets. Steps of other files get the line that led to them.
+    """
+
+    def __init__(self, first_lines: Sequence[tuple[int, Step]], file: str | None) -> None:
+        self.starts: list[int] = [line for line, _ in first_lines]
+        self.steps: list[Step] = [step for _, step in first_lines]
+        self.file = file
+        self.compiled: dict[CodeType, CodeType] = {}  # the code as it was compiled, by the code that runs
+        lines = [_line_in(file, step.where) for step in self.steps]
+        first = next((line for line in lines if line is not None), 1)
+        self.lines: list[int] = [first if line is None else line for line in (first, *lines)]
+
+    def names(self) -> dict[str, Any]:
+        """Return what generated code has in its scope for Python's warnings."""
+        names: dict[str, Any] = {USER_LINE: self.user_line}
+        if self.file is not None:
+            names |= {"__name__": module_of(self.file), "__warningregistry__": registry_of(self.file)}
+        return names
+
+    def placed(self, code: CodeType, title: str, shift: int) -> CodeType:
+        """Return code that stands at lines of the user; its text begins `shift` lines below the first of the source."""
+        code = _moved(code, shift)
+        if self.file is None:
+            return code
+        placed = _with_lines(code, self.file, title, lambda line: self.lines[bisect_right(self.starts, line)])
+        self._remember(placed, code)
+        return placed
+
+    def _remember(self, placed: CodeType, code: CodeType) -> None:
+        self.compiled[placed] = code
+        for inner, original in zip(_inner(placed), _inner(code), strict=True):
+            self._remember(inner, original)
+
+    def source_line(self, code: CodeType, offset: int) -> int:
+        """Return the line of the generated source at an offset of code that runs."""
+        ranges = self.compiled.get(code, code).co_lines()
+        return next((line for start, end, line in ranges if start <= offset < end and line is not None), 0)
+
+    def user_line(self, code: CodeType, offset: int) -> SourceLine | None:
+        """Return the line of the user that code computes at an offset, None if it has none."""
+        position = bisect_right(self.starts, self.source_line(code, offset)) - 1
+        return self.steps[position].where if position >= 0 else None
+
+
+def _line_in(file: str | None, where: SourceLine | None) -> int | None:
+    """Return the innermost line in a file that led to a line, None if there is none."""
+    lines = () if where is None else (*where.path, where)
+    return next((line.line for line in reversed(lines) if line.file == file), None)
+
+
+def at_user_line(function: Any, where: SourceLine | None, file: str | None) -> Any:
+    """Return a kernel whose warnings name a line, in a plan whose code stands at lines of `file`."""
+    if where is None:
+        return function
+    if isinstance(function, functools.partial):
+        placed = at_user_line(function.func, where, file)
+        return function if placed is function.func else functools.partial(placed, *function.args, **function.keywords)
+    if isinstance(function, FunctionType):
+        return _Copies(where).of(function) if _may_warn(function) else function
+    return function if where.file == file else _Copies(where).forwarding(function)
+
+
+def _may_warn(function: FunctionType) -> bool:
+    """Return whether a function is of a kernel that may warn."""
+    module = function.__module__
+    return module in _HELPERS or (module.startswith(_KERNELS) and module not in _SILENT)
+
+
+def _forwarding(function: Callable[..., Any]) -> Callable[..., Any]:
+    def forward(*operands: Any, **params: Any) -> Any:
+        return function(*operands, **params)
+
+    return forward
+
+
+class _Copies:
+    """Copies of kernels, and of the functions of their modules that they call, with one line of the user for all."""
+
+    def __init__(self, where: SourceLine) -> None:
+        self.where = where
+        self.copies: dict[FunctionType, FunctionType] = {}
+
+    def of(self, function: FunctionType) -> FunctionType:
+        """Return the copy of a function."""
+        copy = self.copies.get(function)
+        if copy is None:
+            names = dict(_names_read(function))
+            copy = self.copies[function] = self._copy(function, names)
+            for name in _kernels_among(function):
+                names[name] = self._value(names[name])
+        return copy
+
+    def forwarding(self, function: Any) -> FunctionType:
+        """Return a function that calls another one."""
+        forward: Any = _forwarding(function)
+        return self._copy(forward, dict(_names_read(forward)))
+
+    def _copy(self, function: FunctionType, names: dict[str, Any]) -> FunctionType:
+        """Return the function with other globals, and the line of the user as its line."""
+        where = self.where
+        code = _at_line(_flat(function.__code__), where)
+        names[USER_LINE] = lambda code, offset: where
+        names["__name__"] = module_of(where.file)
+        names["__warningregistry__"] = registry_of(where.file)
+        copy = FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
+        copy.__kwdefaults__ = function.__kwdefaults__
+        return copy
+
+    def _value(self, value: Any) -> Any:
+        """Return the copy of a function, or of the functions of a module of helpers; others as they are."""
+        if not _is_copied(value):
+            return value
+        if isinstance(value, FunctionType):
+            return self.of(value)
+        return SimpleNamespace(**{name: self._value(v) for name, v in vars(value).items()})
+
+
+def _is_copied(value: Any) -> bool:
+    """Return whether a global of a kernel is copied with it."""
+    if isinstance(value, FunctionType):
+        return _may_warn(value)
+    return isinstance(value, ModuleType) and value.__name__ in _HELPERS
+
+
+@functools.cache
+def _names_read_by(code: CodeType) -> frozenset[str]:
+    """Return the names that code may read from its globals, also in functions within it."""
+    return frozenset(code.co_names).union(*map(_names_read_by, _inner(code)))
+
+
+def _names_read(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield the globals that a function reads."""
+    names = function.__globals__
+    yield "__builtins__", names["__builtins__"]
+    yield from [(name, names[name]) for name in _names_read_by(function.__code__) if name in names]
+
+
+def _kernels_among(function: FunctionType) -> list[str]:
+    """Return the names of the globals of a function that are copied with it."""
+    return [name for name, value in _names_read(function) if _is_copied(value)]
+
+
+# -- code objects ------------------------------------------------------------------------------------------------
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [c for c in code.co_consts if isinstance(c, CodeType)]
+
+
+def _moved(code: CodeType, lines: int) -> CodeType:
+    """Return code that stands so many lines further down."""
+    constants = tuple([_moved(c, lines) if isinstance(c, CodeType) else c for c in code.co_consts])
+    return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=constants)
+
+
+def _with_lines(code: CodeType, file: str, title: str, line_of: Callable[[int], int]) -> CodeType:
+    """Return code with another file and other lines: `line_of` gives a new line for one that it has."""
+    constants = [_with_lines(c, file, title, line_of) if isinstance(c, CodeType) else c for c in code.co_consts]
+    first = line_of(code.co_firstlineno)
+    lines = [(end - start >> 1, None if line is None else line_of(line)) for start, end, line in code.co_lines()]
+    table, name = _line_table(lines, first), title or "plan"
+    return code.replace(
+        co_filename=file, co_firstlineno=first, co_linetable=table, co_consts=tuple(constants), co_name=name
+    )
+
+
+@functools.cache
+def _flat(code: CodeType) -> CodeType:
+    """Return code that stands in its first line alone."""
+    return code.replace(co_linetable=_line_table([(len(code.co_code) >> 1, 0)], 0))
+
+
+def _at_line(code: CodeType, where: SourceLine) -> CodeType:
+    """Return flat code at a line of the user."""
+    if inner := _inner(code):
+        constants = [_at_line(_flat(c), where) if c in inner else c for c in code.co_consts]
+        code = code.replace(co_consts=tuple(constants))
+    return code.replace(co_filename=where.file, co_firstlineno=where.line, co_name=where.function or code.co_name)
+
+
+def _line_table(ranges: Iterable[tuple[int, int | None]], first: int) -> bytes:
+    """Return the table of lines of code: a range is a number of code units and their line."""
+    table, latest = bytearray(), first
+    for units, line in ranges:
+        kind, change, same = _NO_LINE, b"", b""
+        if line is not None:
+            kind, change, same = _NO_COLUMNS, _signed(line - latest), b"\0"
+            latest = line
+        whole, rest = divmod(units - 1, _MAX_UNITS)
+        table += bytes((0x80 | kind << 3 | rest,)) + change
+        table += (bytes((0x80 | kind << 3 | _MAX_UNITS - 1,)) + same) * whole
+    return bytes(table)
+
+
+def _signed(number: int) -> bytes:
+    """Return a signed number in groups of six bits, the lowest first."""
+    rest = -number << 1 | 1 if number < 0 else number << 1
+    groups = [rest & 0x3F]
+    while rest := rest >> 6:
+        groups[-1] |= 0x40
+        groups.append(rest & 0x3F)
+    return bytes(groups)
