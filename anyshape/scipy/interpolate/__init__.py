@@ -13,10 +13,13 @@ from anyshape.scipy.interpolate.cubic import Akima1DInterpolator, CubicSpline, P
 from anyshape.scipy.interpolate.fitpack import (
     InterpolatedUnivariateSpline,
     UnivariateSpline,
+    make_splprep,
+    make_splrep,
     splantider,
     splder,
     splev,
     splint,
+    splprep,
     splrep,
 )
 from anyshape.scipy.interpolate.piecewise import CubicHermiteSpline, PPoly
@@ -41,8 +44,8 @@ __all__ = [
     "InterpolatedUnivariateSpline", "KroghInterpolator", "LinearNDInterpolator", "NearestNDInterpolator", "PPoly",
     "PchipInterpolator", "RBFInterpolator", "RegularGridInterpolator", "UnivariateSpline",
     "barycentric_interpolate", "bisplev", "griddata", "insert", "interp1d", "interpn", "krogh_interpolate",
-    "make_interp_spline", "make_lsq_spline", "make_smoothing_spline", "pchip_interpolate", "spalde", "splantider",
-    "splder", "splev", "splint", "splrep", "sproot",
+    "make_interp_spline", "make_lsq_spline", "make_smoothing_spline", "make_splprep", "make_splrep",
+    "pchip_interpolate", "spalde", "splantider", "splder", "splev", "splint", "splprep", "splrep", "sproot",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_interpolate, "scipy.interpolate")

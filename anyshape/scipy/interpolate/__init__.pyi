@@ -25,13 +25,10 @@ from scipy.interpolate import interp2d as interp2d
 from scipy.interpolate import interpnd as interpnd
 from scipy.interpolate import interpolate as interpolate
 from scipy.interpolate import lagrange as lagrange
-from scipy.interpolate import make_splprep as make_splprep
-from scipy.interpolate import make_splrep as make_splrep
 from scipy.interpolate import ndgriddata as ndgriddata
 from scipy.interpolate import pade as pade
 from scipy.interpolate import polyint as polyint
 from scipy.interpolate import rbf as rbf
-from scipy.interpolate import splprep as splprep
 
 from anyshape.scipy.interpolate import fitpack as fitpack
 from anyshape.scipy.interpolate.bernstein import BPoly as BPoly
@@ -44,10 +41,13 @@ from anyshape.scipy.interpolate.cubic import PchipInterpolator as PchipInterpola
 from anyshape.scipy.interpolate.cubic import pchip_interpolate as pchip_interpolate
 from anyshape.scipy.interpolate.fitpack import InterpolatedUnivariateSpline as InterpolatedUnivariateSpline
 from anyshape.scipy.interpolate.fitpack import UnivariateSpline as UnivariateSpline
+from anyshape.scipy.interpolate.fitpack import make_splprep as make_splprep
+from anyshape.scipy.interpolate.fitpack import make_splrep as make_splrep
 from anyshape.scipy.interpolate.fitpack import splantider as splantider
 from anyshape.scipy.interpolate.fitpack import splder as splder
 from anyshape.scipy.interpolate.fitpack import splev as splev
 from anyshape.scipy.interpolate.fitpack import splint as splint
+from anyshape.scipy.interpolate.fitpack import splprep as splprep
 from anyshape.scipy.interpolate.fitpack import splrep as splrep
 from anyshape.scipy.interpolate.piecewise import CubicHermiteSpline as CubicHermiteSpline
 from anyshape.scipy.interpolate.piecewise import PPoly as PPoly

@@ -144,16 +144,18 @@ def make_interp_spline(
 ) -> BSpline:
     """Return the spline of degree k through points, with SciPy's knots and conditions at both ends.
 
-    `bc_type` is "not-a-knot", "clamped", "natural", or a pair of these and of lists of (order, value). Periodic splines
-    of traced data are made by `CubicSpline`.
+    `bc_type` is "not-a-knot", "clamped", "natural", "periodic", or a pair of these and of lists of (order, value).
+    Periodic splines of traced data are solved with the whole matrix.
     """
     if not is_traced(x, y, t):
         made = object.__new__(BSpline)
         made.take(scipy_interpolate.make_interp_spline(x, y, k, t, bc_type, axis, check_finite))
         return made
-    if isinstance(bc_type, str) and bc_type == "periodic":
-        raise refuse("scipy.interpolate.make_interp_spline with bc_type='periodic'")
     k = int(k)
+    if isinstance(bc_type, str) and bc_type == "periodic":
+        if t is not None:
+            raise refuse("scipy.interpolate.make_interp_spline with t and bc_type='periodic'")
+        return _periodic(x, y, k, axis)
     left, right = _conditions(bc_type)
     x, y, along = data("make_interp_spline", x, y, axis, max(k + 1 - len(left) - len(right), 1))
     check(x[1:] > x[:-1], "make_interp_spline: x must increase")
@@ -176,6 +178,28 @@ def make_interp_spline(
     whole = xp.concatenate(sides)
     flat = xp.reshape(whole, (count, _size(whole.shape[1:])))
     return BSpline.made_of(t, xp.reshape(solve_banded((k, k), bands, flat), whole.shape), k, True, along)
+
+
+def _periodic(x: Any, y: Any, k: int, axis: int) -> BSpline:
+    """Return the spline of degree k whose values and derivatives meet at the ends."""
+    x, y, along = data("make_interp_spline", x, y, axis, 2)
+    check(xp.abs(y[0] - y[-1]) <= 1e-15 + 1e-5 * xp.abs(y[-1]), "make_interp_spline: the first and last y differ")
+    if k < 2:
+        return make_interp_spline(x, xp.moveaxis(y, 0, along), k, axis=along)
+    check(x[1:] > x[:-1], "make_interp_spline: x must increase")
+    n = x.shape[0]
+    turn = xp.arange(k) % (n - 1)
+    at = x if k % 2 else xp.concatenate([x[:1], x[1:-1] - (x[1:-1] - x[:-2]) / 2, x[-1:]])
+    widths = at[1:] - at[:-1]
+    before, after = x[0] - xp.cumsum(widths[n - 2 - turn])[::-1], x[-1] + xp.cumsum(widths[turn])
+    t = xp.concatenate([before, at, after])
+    span, row = _span(t, x[:-1], k), xp.arange(n - 1)
+    matrix = xp.zeros((n - 1, n - 1))
+    for j, values in enumerate(_basis(t, x[:-1], k, span)):
+        matrix = matrix.at[row, (span - k + j) % (n - 1)].add(values)
+    c = xp.linalg.solve(matrix.astype(y.dtype), xp.reshape(y[:-1], (n - 1, _size(y.shape[1:]))))
+    whole = c[xp.arange(n + k - 1) % (n - 1)]
+    return BSpline.made_of(t, xp.reshape(whole, (n + k - 1, *y.shape[1:])), k, "periodic", along)
 
 
 def make_lsq_spline(

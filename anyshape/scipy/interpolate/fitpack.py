@@ -68,6 +68,62 @@ def splrep(
     return tuple_of(make_interp_spline(x, y, k), 0.0)
 
 
+def make_splrep(x: Any, y: Any, *, k: int = 3, s: Any = 0, bc_type: Any = None, **options: Any) -> BSpline:
+    """Return the spline through points for s=0; traced data are not smoothed, and have no further options then."""
+    if not is_traced(x, y, s, *options.values()):
+        made = object.__new__(BSpline)
+        periodic = {} if bc_type is None else {"bc_type": bc_type}
+        made.take(scipy_interpolate.make_splrep(x, y, k=k, s=s, **periodic, **options))
+        return made
+    _refuse_smoothing("make_splrep", s, options)
+    return make_interp_spline(x, y, k, bc_type=bc_type)
+
+
+def _refuse_smoothing(name: str, s: Any, options: dict[str, Any]) -> None:
+    """Raise an error for what depends on the values of data: smoothing, its knots and weights."""
+    used = [option for option, value in options.items() if value is not None]
+    if used or is_traced(s) or s != 0:
+        raise refuse(f"scipy.interpolate.{name} with {used[0] if used else 'smoothing'}")
+
+
+def _along_curve(x: Any, u: Any) -> tuple[Any, Any]:
+    """Return points of a curve in rows, and its parameter: by default the part of the length of the chords."""
+    rows = xp.stack([real_floats(row) for row in x], axis=1)
+    if u is not None:
+        return rows, real_floats(u)
+    lengths = xp.cumsum(xp.sqrt(xp.sum((rows[1:] - rows[:-1]) ** 2, axis=1)))
+    return rows, xp.concatenate([xp.zeros(1), lengths / lengths[-1]])
+
+
+def make_splprep(x: Any, *, u: Any = None, k: int = 3, s: Any = 0, **options: Any) -> tuple[BSpline, Any]:
+    """Return the curve through points for s=0, of an axis for each coordinate in x, and its parameter at the points."""
+    if not is_traced(*x, u, s, *options.values()):
+        curve, u = scipy_interpolate.make_splprep(x, u=u, k=k, s=s, **options)
+        made = object.__new__(BSpline)
+        made.take(curve)
+        return made, u
+    _refuse_smoothing("make_splprep", s, options)
+    rows, parameter = _along_curve(x, u)
+    return make_interp_spline(parameter, rows.T, k, axis=1), parameter
+
+
+@_fitpack
+def splprep(
+    x: Any, w: Any = None, u: Any = None, ub: Any = None, ue: Any = None, k: int = 3, task: int = 0, s: Any = None,
+    t: Any = None, full_output: int = 0, nest: Any = None, per: int = 0, quiet: int = 1,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return knots, a list of coefficients and degree of the curve through points, and its parameter; s is 0 or w None.
+
+    The points have a row for each coordinate. Traced ones are not smoothed.
+    """
+    s = 0 if s is None and w is None else 1 if s is None else s
+    options = {"w": w, "ub": ub, "ue": ue, "task": task or None, "t": t, "per": per or None, "nest": nest}
+    _refuse_smoothing("splprep", s, {**options, "full_output": full_output or None})
+    rows, parameter = _along_curve(x, u)
+    curve = make_interp_spline(parameter, rows, k)
+    return (curve.t, [curve.c[:, j] for j in range(len(x))], k), parameter
+
+
 def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     """Return a spline or its derivative at points. Outside, `ext` 1 to 3 give 0, an error and the value of the end."""
     if not is_traced(x) and not is_traced_spline(tck):

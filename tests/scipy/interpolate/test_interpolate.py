@@ -36,6 +36,8 @@ SPLINES = {
     "degree 3": (lambda m, x, y: m.make_interp_spline(x, y), 4),
     "degree 5": (lambda m, x, y: m.make_interp_spline(x, y, 5), 6),
     "conditions": (lambda m, x, y: m.make_interp_spline(x, y, bc_type=([(1, y[0])], [(2, y[1])])), 4),
+    "periodic degree 3": (lambda m, x, y: m.make_interp_spline(x, closed(y), bc_type="periodic"), 3),
+    "periodic degree 4": (lambda m, x, y: m.make_interp_spline(x, closed(y), 4, bc_type="periodic"), 3),
     "coefficients": (lambda m, x, y: m.BSpline(np.concatenate([x, x[-1:] + 1, x[-1:] + 2]), y, 1), 3),
 }
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.interpolate
 
-from anyshape import grad, jacrev, jit
-from anyshape.errors import ArgumentError
+from anyshape import check_grads, grad, jacrev, jit
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.scipy import interpolate
 
 X = np.array([0.0, 0.4, 0.9, 1.3, 1.7, 2.4, 2.9, 3.3])
@@ -96,3 +96,32 @@ def share(c, x):
     s = (0.6 - x[1]) / (x[2] - x[1])
     rows = np.array([(1 - s) ** 3, 3 * s * (1 - s) ** 2, 3 * s**2 * (1 - s), s**3])
     return (rows[:, None] * (np.arange(5) == 1))[..., None]
+
+
+def test_splines_and_curves_without_smoothing():
+    rows = lambda y: [X, y, np.cos(X)]
+    at = np.linspace(0.0, 1.0, 9)
+    for k in (1, 3):
+        (t, c, _), u = jit(lambda y, k=k: interpolate.splprep(rows(y), s=0, k=k))(Y)
+        (known, expected, _), parameter = scipy.interpolate.splprep(rows(Y), s=0, k=k)
+        for actual, wanted in zip((u, t, *c), (parameter, known, *expected), strict=True):
+            np.testing.assert_allclose(actual, wanted, 1e-12, 1e-14)
+    curve = lambda m, y: np.stack(m.splev(at, m.splprep(rows(y), s=0)[0]))
+    np.testing.assert_allclose(jit(lambda y: curve(interpolate, y))(Y), curve(scipy.interpolate, Y), 1e-12, 1e-12)
+    check_grads(lambda y: interpolate.splev(at[1:3], interpolate.splprep([X, y], s=0)[0])[1], (Y,), order=1)
+    for refused in ({"s": 1.0}, {"s": 0, "per": 1}, {"s": 0, "w": X + 1}):
+        with pytest.raises(UnsupportedFunctionError, match="splprep with"):
+            jit(lambda y, o=refused: interpolate.splprep([X, y], **o))(Y)
+
+
+@pytest.mark.skipif(not hasattr(scipy.interpolate, "make_splprep"), reason="SciPy has it since 1.15")
+def test_splines_as_objects_without_smoothing():
+    at = np.linspace(0.0, 1.0, 9)
+    curve = lambda m, y: m.make_splprep([X, y], s=0)[0](at)
+    line = lambda m, y: m.make_splrep(X, y, s=0, k=4)(POINTS)
+    for function in (curve, line):
+        traced = jit(lambda y, f=function: f(interpolate, y))
+        np.testing.assert_allclose(traced(Y), function(scipy.interpolate, Y), 1e-12, 1e-12)
+        np.testing.assert_allclose(function(interpolate, Y), function(scipy.interpolate, Y), 1e-12)
+    with pytest.raises(UnsupportedFunctionError, match="make_splrep with smoothing"):
+        jit(lambda y: interpolate.make_splrep(X, y, s=0.5)(1.0))(Y)
