@@ -1,56 +1,88 @@
 """Measure sums over chunks on two worker processes: traces, loads, speed-up, overhead, and Dask with NumPy by hand.
 
-Chunks have 195 sizes or more. Times are of whole passes, as the caller sees them. They need two idle cores.
+Chunks have 195 sizes or more. Times are of whole passes, as the caller sees them. They need two idle cores: a pass
+waits for the later of two workers. The detail has the client's CPU time beside.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
-from collections.abc import Callable, Sequence
+import json
+import math
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from anyshape import value_and_grad
 from anyshape.cluster import ChunkedSum, Dask, Processes, Serial, chunked_sum, map_chunks
+from benchmarks import peers
+from benchmarks.cluster_data import (
+    CHUNKS,
+    COLUMNS,
+    LOCAL,
+    WORKERS,
+    Tree,
+    added,
+    by_hand,
+    chunk,
+    chunks,
+    loss,
+    parameters,
+    predicted,
+    sizes,
+)
 from benchmarks.timing import Effort, Result, clock, interleaved, ratio
 
-WORKERS, CHUNKS, COLUMNS, HIDDEN = 2, 200, 32, 64
 OVER = ("x", "y")
-Tree = dict[str, Any]
+MOST_ROWS = 16_000  # of a chunk on average: a loaded machine must not ask for gigabytes
+PATIENCE = 120.0  # seconds for a part: workers that do not start, or end, must not stop the rest
+MANY = 40  # chunks in passes that are long
 
 
-def loss(w: Tree, x: Any, y: Any) -> Any:
-    """Squared error of a network of one hidden layer, summed over rows."""
-    return np.sum((np.tanh(x @ w["a"]) @ w["b"] - y) ** 2)
+def run(effort: Effort, rows: int | None = None, compiled: int = 20) -> list[Result]:
+    """The results of this file; `compiled` is the number of chunks for which a compiler per shape is measured."""
+    rows = rows_for(5e-3) if rows is None else rows
+    effort = effort.fewer(4)
+    parts: dict[str, Callable[[], Iterator[Result]]] = {
+        "processes": lambda: of_processes(effort, rows),
+        "Dask": lambda: of_dask(effort, rows),
+        "compilers per shape": lambda: against_peers(rows, compiled),
+    }
+    results: list[Result] = []
+    for name, part in parts.items():
+        try:
+            with within(PATIENCE):
+                for result in part():
+                    results.append(result)  # one by one: what was measured before the time was up counts
+        except (TimeoutError, subprocess.TimeoutExpired) as error:
+            results.append(Result(f"{name}: not measured to the end", math.nan, "", None, str(error)[-200:]))
+    return results
 
 
-def by_hand(w: Tree, x: np.ndarray, y: np.ndarray) -> tuple[Any, Tree]:
-    """The value and the gradient of the loss, in NumPy."""
-    hidden = np.tanh(x @ w["a"])
-    error = hidden @ w["b"] - y
-    back = np.multiply.outer(2 * error, w["b"])
-    back *= 1 - hidden * hidden
-    return np.sum(error * error), {"a": x.T @ back, "b": 2 * (error @ hidden)}
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in the main thread where the block takes longer."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
 
+    def stop(number: int, frame: Any) -> None:
+        raise TimeoutError(f"it took more than {seconds:g} s")
 
-def predicted(w: Tree, x: Any) -> Any:
-    """Outputs of the network for each row."""
-    return np.tanh(x @ w["a"]) @ w["b"]
-
-
-def parameters() -> Tree:
-    """The weights of the network."""
-    rng = np.random.default_rng(0)
-    return {"a": rng.normal(size=(COLUMNS, HIDDEN)) / 6, "b": rng.normal(size=HIDDEN)}
-
-
-def chunks(count: int, least: int, most: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Chunks of rows and of targets; nearly all sizes differ."""
-    rng = np.random.default_rng(1)
-    sizes = rng.permutation(np.linspace(least, most, count).astype(int))
-    return [rng.normal(size=(n, COLUMNS)) for n in sizes], [rng.normal(size=n) for n in sizes]
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def rows_for(seconds: float) -> int:
@@ -58,37 +90,7 @@ def rows_for(seconds: float) -> int:
     w, rows = parameters(), 4000
     step, (x, y) = value_and_grad(loss), chunks(1, rows, rows)
     taken = min(clock(lambda: step(w, x[0], y[0])) for _ in range(10))
-    return max(100, round(rows * seconds / taken))
-
-
-def run(effort: Effort, rows: int | None = None, compiled: int = 50) -> list[Result]:
-    """The results of this file; `compiled` is the number of chunks for which a compiler per shape is measured."""
-    rows = rows_for(5e-3) if rows is None else rows
-    effort = effort.fewer(4)
-    with Processes(WORKERS) as processes:
-        results = of_processes(processes, effort, rows)
-    distributed = _package("distributed")
-    if distributed is not None:
-        options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-        with distributed.LocalCluster(n_workers=WORKERS, **options) as cluster, distributed.Client(cluster) as client:
-            results += of_dask(client, effort, rows)
-    return [*results, *against_jax(rows, compiled)]
-
-
-# -- processes
-
-
-def of_processes(executor: Processes, effort: Effort, rows: int) -> list[Result]:
-    """Counters, overhead and speed-up of two processes of `concurrent.futures`."""
-    w = parameters()
-    results = [*counters("processes", executor), overhead("processes", executor, effort)]
-    x, y = chunks(40, rows // 2, 3 * rows // 2)
-    on_files = executor.put(x), executor.put(y)
-    alone, together = step_on(Serial()), step_on(executor)
-    times = interleaved([lambda: alone(w, x, y), lambda: together(w, *on_files)], effort)
-    detail = f"{np.median(times[:, 0]) / len(x) * 1e3:.1f} ms for each chunk; the limit is a speed-up of 1.7"
-    share = ratio(times[:, 1], times[:, 0])
-    return [*results, Result(f"a pass on {WORKERS} processes / on this one", share, "", 1 / 1.7, detail)]
+    return min(MOST_ROWS, max(100, round(rows * seconds / taken)))
 
 
 def step_on(executor: Any) -> ChunkedSum:
@@ -110,43 +112,96 @@ def counters(name: str, executor: Any) -> list[Result]:
     ]
 
 
-def overhead(name: str, executor: Any, effort: Effort) -> Result:
-    """The time of a pass over small chunks, beside what they take without workers."""
+def overhead(name: str, executor: Any, effort: Effort, floor: Callable[[], Any] | None = None) -> Result:
+    """The time of a pass over small chunks, beside what they take without workers.
+
+    The best of all rounds counts, which other processes delay least. `floor` is a call that gives out empty tasks.
+    """
     step, (x, y), w = step_on(executor), chunks(CHUNKS, 1, 10), parameters()
     there = executor.put(x), executor.put(y)
     alone = step_on(Serial())
-    times = interleaved([lambda: step(w, *there), lambda: alone(w, x, y)], effort)
-    value = float(np.median(times[:, 0])) - float(np.median(times[:, 1])) / WORKERS
-    detail = f"{CHUNKS} chunks of 1 to 10 rows; without workers {np.median(times[:, 1]) * 1e3:.1f} ms"
-    return Result(f"overhead of a pass: {name}", value * 1e3, "ms", 15, detail)
+    calls = [lambda: step(w, *there), lambda: alone(w, x, y), *([] if floor is None else [floor])]
+    best = interleaved(calls, effort).min(axis=0) * 1e3
+    started = time.process_time()
+    for _ in range(effort.rounds):
+        step(w, *there)
+    used = (time.process_time() - started) / effort.rounds * 1e3
+    detail = f"{CHUNKS} chunks of 1 to 10 rows; without workers {best[1]:.1f} ms; CPU of this process {used:.1f} ms"
+    if floor is not None:
+        detail += f"; as many empty tasks {best[2]:.1f} ms"
+    return Result(f"overhead of a pass: {name}", best[0] - best[1] / WORKERS, "ms", 15, detail)
+
+
+# -- processes
+
+
+def of_processes(effort: Effort, rows: int) -> Iterator[Result]:
+    """Counters, overhead and speed-up of two processes of `concurrent.futures`."""
+    with Processes(WORKERS) as executor:
+        yield from on_processes(executor, effort, rows)
+
+
+def on_processes(executor: Processes, effort: Effort, rows: int) -> Iterator[Result]:
+    """The same on processes that are there."""
+    w = parameters()
+    yield from counters("processes", executor)
+    yield overhead("processes", executor, effort)
+    x, y = chunks(MANY, rows // 2, 3 * rows // 2)
+    on_files = executor.put(x), executor.put(y)
+    alone, together = step_on(Serial()), step_on(executor)
+    times = interleaved([lambda: alone(w, x, y), lambda: together(w, *on_files)], effort)
+    detail = f"{np.median(times[:, 0]) / len(x) * 1e3:.1f} ms for each chunk; the limit is a speed-up of 1.7"
+    share = ratio(times[:, 1], times[:, 0])
+    yield Result(f"a pass on {WORKERS} processes / on this one", share, "", 1 / 1.7, detail)
 
 
 # -- Dask
 
 
-def of_dask(client: Any, effort: Effort, rows: int) -> list[Result]:
-    """Counters and overhead on Dask, and passes beside hand-written NumPy there."""
+def of_dask(effort: Effort, rows: int) -> Iterator[Result]:
+    """Counters and overhead on Dask, and passes beside hand-written NumPy there; nothing without it."""
+    if importlib.util.find_spec("distributed") is None:
+        return
+    distributed = importlib.import_module("distributed")
+    with distributed.LocalCluster(**LOCAL) as cluster, distributed.Client(cluster) as client:
+        yield from on_client(client, effort, rows)
+
+
+def on_client(client: Any, effort: Effort, rows: int) -> Iterator[Result]:
+    """The same on a cluster that is there."""
     executor = Dask(client)
-    results = [*counters("Dask", executor), overhead("Dask", executor, effort)]
-    da, w = importlib.import_module("dask.array"), parameters()
-    x, y = [
-        da.concatenate([da.from_array(a, chunks=a.shape) for a in of]) for of in chunks(40, rows // 2, 3 * rows // 2)
-    ]
-    x, y = client.persist([x, y])
-    step = step_on(executor)
-    hand = hand_written(client, x, y)
+    empty = lambda: client.gather(client.map(len, [[1]] * 4 * WORKERS, key="empty", pure=False))
+    yield from counters("Dask", executor)
+    yield overhead("Dask", executor, effort, empty)
+    yield from beside_numpy(client, effort.fewer(2), rows)
+
+
+def beside_numpy(client: Any, effort: Effort, rows: int) -> Iterator[Result]:
+    """Passes over chunks that workers have made, beside the same by hand."""
+    w, (x, y) = parameters(), on_workers(client, rows)
+    step, hand = step_on(Dask(client)), hand_written(client, x, y)
     _require_equal(step(w, x, y), hand(w))
     times = interleaved([lambda: step(w, x, y), lambda: hand(w)], effort)
     detail = f"median {np.median(times[:, 1]) * 1e3:.0f} ms by hand: a task for each chunk, and the sum as a tree"
-    results.append(
-        Result("value and gradient / Dask with NumPy by hand", ratio(times[:, 0], times[:, 1]), "", 1.1, detail)
-    )
+    share = ratio(times[:, 0], times[:, 1])
+    yield Result("value and gradient / Dask with NumPy by hand", share, "", 1.1, detail)
     ours = lambda: client.compute(map_chunks(predicted, w, x).sum(), sync=True)
     theirs = lambda: client.compute(x.map_blocks(lambda b: predicted(w, b), drop_axis=1, dtype=float).sum(), sync=True)
     _require_equal(ours(), theirs())
     times = interleaved([ours, theirs], effort)
     detail = f"median {np.median(times[:, 1]) * 1e3:.0f} ms by map_blocks"
-    return [*results, Result("map_chunks / map_blocks of NumPy", ratio(times[:, 0], times[:, 1]), "", 1.1, detail)]
+    yield Result("map_chunks / map_blocks of NumPy", ratio(times[:, 0], times[:, 1]), "", 1.1, detail)
+
+
+def on_workers(client: Any, rows: int) -> Any:
+    """Dask arrays of rows and of targets, whose chunks the workers make and keep: none of them travels."""
+    da, delayed = importlib.import_module("dask.array"), importlib.import_module("dask").delayed
+    x, y = [], []
+    for number, count in enumerate(sizes(MANY, rows // 2, 3 * rows // 2)):
+        pair = delayed(chunk, nout=2)(number, count)
+        x.append(da.from_delayed(pair[0], (count, COLUMNS), float))
+        y.append(da.from_delayed(pair[1], (count,), float))
+    return client.persist([da.concatenate(x), da.concatenate(y)])
 
 
 def hand_written(client: Any, x: Any, y: Any) -> Callable[[Tree], Any]:
@@ -164,11 +219,6 @@ def hand_written(client: Any, x: Any, y: Any) -> Callable[[Tree], Any]:
     return step
 
 
-def added(parts: Sequence[tuple[Any, Tree]]) -> tuple[Any, Tree]:
-    """The sum of values and gradients."""
-    return sum(value for value, _ in parts), {name: sum(slope[name] for _, slope in parts) for name in "ab"}
-
-
 def _require_equal(ours: Any, theirs: Any) -> None:
     value = lambda result: result[0] if isinstance(result, tuple) else result
     np.testing.assert_allclose(value(ours), value(theirs), rtol=1e-9)
@@ -177,27 +227,26 @@ def _require_equal(ours: Any, theirs: Any) -> None:
 # -- a compiler per shape
 
 
-def against_jax(rows: int, count: int) -> list[Result]:
-    """A first and a second pass in this process, by this library and by `jax.jit`, which compiles for each size."""
-    jax = _package("jax")
-    x, y = chunks(count, 1, max(count, rows // 4))
+def against_peers(rows: int, count: int) -> Iterator[Result]:
+    """First and later passes by this library, by `jax.jit`, which compiles for each size, and by autograd on Dask."""
+    x, y = chunks(count, rows // 2, 3 * rows // 2)
     w, step = parameters(), step_on(Serial())
-    passes = {"anyshape": lambda: step(w, x, y)}
-    if jax is not None:
-        jax.config.update("jax_enable_x64", True)
-        jnp = importlib.import_module("jax.numpy")
-        compiled = jax.jit(jax.value_and_grad(lambda w, x, y: jnp.sum((jnp.tanh(x @ w["a"]) @ w["b"] - y) ** 2)))
-        passes["jax.jit"] = lambda: added(
-            [jax.tree.map(np.asarray, compiled(w, *pair)) for pair in zip(x, y, strict=True)]
-        )
-    results = []
-    for name, call in passes.items():
-        first, second = clock(call), clock(call)
-        detail = f"{len({len(a) for a in x})} sizes; second pass {second:.3f} s"
-        results.append(Result(f"first pass over {count} chunks: {name}", first, "s", None, detail))
-    return results
+    first, later = clock(lambda: step(w, x, y)), min(clock(lambda: step(w, x, y)) for _ in range(3))
+    value = float(step(w, x, y)[0])
+    yield Result(f"first pass over {count} chunks: anyshape", first, "s", None, f"later ones {later:.3f} s; 1 trace")
+    for name, row in of_peers(rows, count).items():
+        np.testing.assert_allclose(row["value"], value, rtol=1e-9)
+        detail = f"later ones {row['later']:.3f} s"
+        if "compiled" in row:
+            detail += f"; compiled {row['compiled']:.0f} times"
+        yield Result(f"first pass over {count} chunks: {name}", row["first"], "s", None, detail)
 
 
-def _package(name: str) -> Any:
-    """A package, None where it is not installed."""
-    return None if importlib.util.find_spec(name) is None else importlib.import_module(name)
+def of_peers(rows: int, count: int) -> dict[str, dict[str, float]]:
+    """The rows of `benchmarks.cluster_peers` in the interpreter of the peers."""
+    command = [peers.interpreter(), "-m", "benchmarks.cluster_peers", str(rows), str(count)]
+    done = subprocess.run(command, cwd=peers.ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    if done.returncode:
+        raise TimeoutError(f"the peers ended with {done.stderr.strip().splitlines()[-1:]}")
+    rows_of: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return rows_of

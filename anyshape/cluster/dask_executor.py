@@ -38,6 +38,7 @@ class Dask:
         self._own = isinstance(client, str)
         self.client: Any = distributed.Client(client) if self._own else client or active_client()
         self.threads, self.retries = threads, retries
+        self._address = str(getattr(getattr(self.client, "scheduler", None), "address", None) or "an unknown address")
         self._owners: dict[Any, Any] = {}  # the worker of each chunk, by its key
 
     @property
@@ -48,11 +49,7 @@ class Dask:
         if threads:
             return int(threads)
         advice = "start workers, or wait for them with client.wait_for_workers(1)"
-        raise ClusterError("workers", f"the cluster at {self._address()} has no workers", advice)
-
-    def _address(self) -> str:
-        scheduler = getattr(self.client, "scheduler", None)
-        return getattr(scheduler, "address", None) or "an unknown address"
+        raise ClusterError("workers", f"the cluster at {self._address} has no workers", advice)
 
     def put(self, chunks: Sequence[Any]) -> list[Any]:
         """Return chunks that workers have from now on: the arrays of a task in one value of a worker.
@@ -155,7 +152,7 @@ class _Lost:
             row = _SCHEDULER
         if row is not None:
             problem = f"{row[1]}: {type(error).__name__}: {str(error).partition(chr(10))[0]:.200}"
-            raise ClusterError(row[0], problem.replace("{address}", self.executor._address()), row[2]) from error
+            raise ClusterError(row[0], problem.replace("{address}", self.executor._address), row[2]) from error
 
 
 def _is_closed(client: Any) -> bool:

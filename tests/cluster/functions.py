@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import threadpoolctl
 
 from anyshape import pure_callback, value_and_grad
 from anyshape.cluster import limits, worker
@@ -72,6 +73,17 @@ def faults_of_large_arrays():
     for _ in range(20):
         np.ones(1 << 20)
     return undone, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def threads_now():
+    """The least and the most threads of a BLAS library in this process."""
+    counts = [info["num_threads"] for info in threadpoolctl.threadpool_info() if info["user_api"] == "blas"]
+    return np.array([min(counts), max(counts)], float)
+
+
+def threads_of_blas(x):
+    """The same while a chunk is worked on."""
+    return pure_callback(lambda x: threads_now(), np.zeros(2), x)
 
 
 def slow(x):

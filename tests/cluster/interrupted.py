@@ -7,7 +7,7 @@ from tests.cluster import functions
 
 if __name__ == "__main__":
     with Processes(2) as pool:
-        f = chunked_sum(functions.slow, over="x", executor=pool, tasks=8)
+        f = chunked_sum(functions.slow, over="x", executor=pool, tasks=64)
         quick = [np.zeros(3)] * 16
         print("first", float(f(quick)), flush=True)
         try:

@@ -368,6 +368,17 @@ def test_dask_workers_keep_freed_memory(client):
         assert was_set and faults < 4000  # of 40,000 pages
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_tasks_limit_the_threads_of_blas_and_restore_them(client, threads):
+    """The workers of the fixture have one thread each: Dask sets OMP_NUM_THREADS=1 for them."""
+    before = {w: n.tolist() for w, n in client.run(functions.threads_now).items()}
+    for executor in (Dask(client, threads), Threads(1, threads)):
+        f = chunked_sum(functions.threads_of_blas, over="x", executor=executor, tasks=2)
+        assert f([np.zeros(2), np.zeros(3)]).tolist() == [2 * threads, 2 * threads]
+        assert {r.threads for r in f.report.workers} == {threads}
+    assert {w: n.tolist() for w, n in client.run(functions.threads_now).items()} == before
+
+
 def test_blocks_along_other_axes_are_refused():
     da = pytest.importorskip("dask.array")
     with pytest.raises(ArgumentError, match="other axes than the first"):
