@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from anyshape import config
 from anyshape.tracing import named_dims
+from tests.newer_releases import skip_what_needs_newer_releases
 
 SETTINGS = [name for name, kind in inspect.getmembers(type(config)) if isinstance(kind, property)]
 _SLOW_PARTS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -82,6 +83,7 @@ def pytest_collection_modifyitems(config, items):
 
     They are deselected. To report that ten thousand of them are skipped took half a minute.
     """
+    skip_what_needs_newer_releases(items)
     if "slow" not in config.option.markexpr:
         slow = [item for item in items if "slow" in item.keywords]
         config.hook.pytest_deselected(items=slow)

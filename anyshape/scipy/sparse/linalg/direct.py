@@ -98,7 +98,8 @@ def spsolve_triangular(
 
     def solver(row: Any, col: Any, lower: bool) -> Callable[[Any, Any], Any]:
         def solution(data: Any, row: Any, col: Any, b: Any) -> Any:
-            matrix = scipy_sparse.coo_array((data, (row, col)), shape=(b.shape[0], b.shape[0])).tocsr()
+            places = row.astype(np.intc), col.astype(np.intc)  # up to SciPy 1.16, SuperLU takes no others
+            matrix = scipy_sparse.coo_array((data, places), shape=(b.shape[0], b.shape[0])).tocsr()
             return scipy_sparse_linalg.spsolve_triangular(matrix, b, lower, unit_diagonal=unit_diagonal)
 
         values = [stop_gradient(part) for part in (data, row, col)]
