@@ -77,10 +77,9 @@ def solve_ivp(
     check_callable("solve_ivp", fun)
     further = () if args is None else args if isinstance(args, tuple) else (args,)
     if method == "LSODA":
-        problem = "is the Fortran code of SciPy, which has no derivative"
-        raise ArgumentError(
-            "solve_ivp", "method='LSODA'", problem, "use 'BDF' or 'Radau', or 'DOP853' where it is not stiff"
-        )
+        why = "is the Fortran code of SciPy, which has no derivative"
+        advice = "use 'BDF' or 'Radau', or 'DOP853' where it is not stiff"
+        raise ArgumentError("solve_ivp", "method='LSODA'", why, advice)
     solver = METHODS[choice_of("solve_ivp", "method", method, tuple(METHODS))]
     settings = _settings("solve_ivp", options)
     start, y, problem = _problem("solve_ivp", fun, t_span, y0, further, solver, settings)

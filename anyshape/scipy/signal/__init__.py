@@ -44,7 +44,15 @@ from anyshape.scipy.signal.responses import (
     sosfreqz,
     zoom_fft,
 )
-from anyshape.scipy.signal.smoothing import medfilt, medfilt2d, order_filter, savgol_filter, wiener
+from anyshape.scipy.signal.smoothing import (
+    medfilt,
+    medfilt2d,
+    order_filter,
+    savgol_filter,
+    symiirorder1,
+    symiirorder2,
+    wiener,
+)
 from anyshape.scipy.signal.spectra import coherence, csd, istft, periodogram, spectrogram, stft, welch
 from anyshape.scipy.signal.waveforms import (
     chirp,
@@ -68,7 +76,8 @@ __all__ = [
     "lfilter_zi", "lfiltic", "lombscargle", "lp2bp_zpk", "lp2bs_zpk", "lp2hp_zpk", "lp2lp_zpk", "medfilt",
     "medfilt2d", "oaconvolve", "order_filter", "periodogram", "resample", "resample_poly", "savgol_filter",
     "sawtooth", "sos2tf", "sos2zpk", "sosfilt", "sosfilt_zi", "sosfiltfilt", "sosfreqz", "spectrogram", "square",
-    "stft", "sweep_poly", "tf2zpk", "upfirdn", "vectorstrength", "welch", "wiener", "windows", "zoom_fft", "zpk2tf",
+    "stft", "sweep_poly", "symiirorder1", "symiirorder2", "tf2zpk", "upfirdn", "vectorstrength", "welch",
+    "wiener", "windows", "zoom_fft", "zpk2tf",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_signal, "scipy.signal")

@@ -85,8 +85,6 @@ from scipy.signal import spline_filter as spline_filter
 from scipy.signal import ss2tf as ss2tf
 from scipy.signal import ss2zpk as ss2zpk
 from scipy.signal import step as step
-from scipy.signal import symiirorder1 as symiirorder1
-from scipy.signal import symiirorder2 as symiirorder2
 from scipy.signal import tf2sos as tf2sos
 from scipy.signal import tf2ss as tf2ss
 from scipy.signal import unique_roots as unique_roots
@@ -144,6 +142,8 @@ from anyshape.scipy.signal.smoothing import medfilt as medfilt
 from anyshape.scipy.signal.smoothing import medfilt2d as medfilt2d
 from anyshape.scipy.signal.smoothing import order_filter as order_filter
 from anyshape.scipy.signal.smoothing import savgol_filter as savgol_filter
+from anyshape.scipy.signal.smoothing import symiirorder1 as symiirorder1
+from anyshape.scipy.signal.smoothing import symiirorder2 as symiirorder2
 from anyshape.scipy.signal.smoothing import wiener as wiener
 from anyshape.scipy.signal.spectra import coherence as coherence
 from anyshape.scipy.signal.spectra import csd as csd

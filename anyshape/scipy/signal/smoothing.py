@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from math import pi
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import is_empty
 from anyshape.scipy.signal.convolving import correlate
+from anyshape.scipy.signal.filtering import lfilter, sosfilt
 from anyshape.support.packages import scipy_signal
+from anyshape.transforms.control import check
 
 _signal = falls_through(scipy_signal)
 
@@ -146,3 +149,95 @@ def _ends(length: int, order: int, deriv: int, delta: float) -> tuple[Any, Any]:
     columns = [np.polyder(fitted[:, k], deriv) if deriv else fitted[:, k] for k in range(length)]
     values = lambda points: np.stack([np.polyval(c, points) for c in columns], axis=-1) / delta**deriv
     return values(at[:half]), values(at[length - half :])
+
+
+# -- recurrences in both directions, of signals that are mirrored at their ends
+
+
+def _mirrored_signals(name: str, signal: Any, precision: Any) -> tuple[Any, Any, float]:
+    """Return a signal, its lines, and below which size the terms of an infinite sum are left off."""
+    x = xp.asarray(signal)
+    x = x if x.dtype.kind in "fc" else x.astype(np.float64)
+    if x.ndim not in (1, 2):
+        raise ArgumentError(name, "the signal", f"has {x.ndim} axes", "pass one or two")
+    usual = 1e-6 if x.dtype in (np.float32, np.complex64) else 1e-11
+    return x, x if x.ndim == 2 else x[None, :], float(precision) if 0 < precision <= 1 else usual
+
+
+def _until_small(name: str, factors: Any, lines: Any, precision: float) -> Any:
+    """Return the sum of products with factors up to the first small one, a column; one before the last must be."""
+    is_small = xp.abs(factors) <= precision
+    check(xp.any(is_small[:-1]), f"{name}: the sum for the mirrored signal did not converge")
+    before = xp.cumsum(is_small) - is_small
+    return xp.sum(xp.where(before == 0, factors, 0.0).astype(lines.dtype) * lines, axis=-1, keepdims=True)
+
+
+@_signal
+def symiirorder1(signal: Any, c0: Any, z1: Any, precision: Any = -1.0) -> Any:
+    """Return a signal, or rows, filtered by c0 / ((1 - z1 / z) (1 - z1 z)), as if mirrored at its ends."""
+    name = "symiirorder1"
+    x, lines, least = _mirrored_signals(name, signal, precision)
+    c0, pole = (xp.asarray(v).astype(x.dtype) for v in (c0, z1))
+    check(xp.abs(pole) < 1, f"{name}: z1 must be less than 1 in size")
+    n = lines.shape[-1]
+    first = lines[:, :1] + _until_small(name, pole ** (1 + xp.arange(n)), lines, least)
+    below = xp.stack([xp.ones((), x.dtype), -pole])
+    rest, _ = lfilter(np.ones(1, x.dtype), below, lines[:, 1:], zi=first * pole)
+    forward = xp.concatenate([first, rest], axis=1)
+    last = -c0 / (pole - 1) * forward[:, -1:]
+    rest, _ = lfilter(c0[None], below, forward[:, -2::-1], zi=last * pole)
+    return xp.reshape(xp.concatenate([rest[:, ::-1], last], axis=1), x.shape)
+
+
+def _at_poles(omega: Any) -> tuple[Any, Any, Any]:
+    """Return where the poles of a filter meet, at 1 or at -1, where at -1, and their angle elsewhere."""
+    at_end = omega == pi
+    meet = (omega == 0) | at_end
+    return meet, at_end, xp.where(meet, 1.0, omega)
+
+
+def _response(k: Any, gain: Any, r: Any, omega: Any) -> Any:
+    """Return the response to an impulse k samples ago."""
+    meet, at_end, angle = _at_poles(omega)
+    sign = xp.where(at_end & (k % 2 == 1), -1.0, 1.0)
+    return gain * r**k * xp.where(meet, (k + 1) * sign, xp.sin(angle * (k + 1)) / xp.sin(angle))
+
+
+def _response_of_both(k: Any, gain: Any, r: Any, omega: Any) -> Any:
+    """Return the response of the filter in both directions, k samples from the impulse."""
+    meet, at_end, angle = _at_poles(omega)
+    k, square = xp.abs(k), r * r
+    share = (1 - square) / (1 + square)
+    together = (1 + square) / (1 - square) ** 3 * (1 + share * k * xp.where(at_end & (k % 2 == 1), -1.0, 1.0))
+    apart = (1 + square) / (1 - square) / (1 - 2 * square * xp.cos(2 * angle) + square * square)
+    turning = xp.cos(angle * k) + share / xp.tan(angle) * xp.sin(angle * k)
+    return gain**2 * r**k * xp.where(meet, together, apart * turning)
+
+
+@_signal
+def symiirorder2(input: Any, r: Any, omega: Any, precision: Any = -1.0) -> Any:
+    """Return a signal, or rows, smoothed in both directions by poles r exp(+-i omega), as if mirrored at its ends."""
+    name = "symiirorder2"
+    x, lines, least = _mirrored_signals(name, input, precision)
+    r, omega = (xp.asarray(v).astype(np.float64) for v in (r, omega))
+    check(r < 1, f"{name}: r must be less than 1")
+    a2, a3 = 2 * r * xp.cos(omega), -r * r
+    gain, k = 1 - a2 - a3, xp.arange(lines.shape[-1])
+    ahead = lambda shift: _until_small(name, _response(k + shift, gain, r, omega), lines, least)
+    # SciPy compares the square of a term here
+    back = lambda near, far: _until_small(
+        name, sum(_response_of_both(k + s, gain, r, omega) for s in (near, far)), lines[:, ::-1], least**0.5
+    )
+    start = lambda k: _response(k, gain, r, omega).astype(x.dtype)
+    first = start(0) * lines[:, :1] + ahead(1), start(0) * lines[:, 1:2] + start(1) * lines[:, :1] + ahead(2)
+    zero = xp.zeros_like(gain)
+    section = xp.stack([gain, zero, zero, xp.ones_like(gain), -a2, -a3]).astype(x.dtype)[None]
+
+    def continued(ends: Any, rest: Any) -> Any:
+        """Return lines that begin with two filtered samples."""
+        state = xp.concatenate([a3 * ends[0] + a2 * ends[1], a3 * ends[1]], axis=1).astype(x.dtype)
+        return xp.concatenate([*ends, sosfilt(section, rest, zi=state[None])[0]], axis=1)
+
+    forward = continued(first, lines[:, 2:])
+    both = continued((back(0, 1), back(-1, 2)), forward[:, -3::-1])
+    return xp.reshape(both[:, ::-1], x.shape)

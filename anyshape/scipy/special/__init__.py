@@ -13,11 +13,13 @@ from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.special import counting, orders, pairs
 from anyshape.support.packages import further, scipy_special
 
+OF_JAX = frozenset(["bessel_jn"])  # names that SciPy does not have
 OWN = {
     name: member
     for module in (counting, orders, pairs)
     for name, member in vars(module).items()
-    if name[0] != "_" and getattr(member, "__module__", "") == module.__name__ and hasattr(scipy_special, name)
+    if name[0] != "_" and getattr(member, "__module__", "") == module.__name__
+    if hasattr(scipy_special, name) or name in OF_JAX
 }
 SHARED: dict[str, Any] = {ufunc.__name__: function for ufunc, function in core.UFUNCS.items()}  # by NumPy's names
 _SCIPY = Module(scipy_special, "scipy.special")

@@ -55,8 +55,6 @@ from scipy.special import l_roots as l_roots
 from scipy.special import la_roots as la_roots
 from scipy.special import laguerre as laguerre
 from scipy.special import legendre as legendre
-from scipy.special import legendre_p as legendre_p
-from scipy.special import legendre_p_all as legendre_p_all
 from scipy.special import lmbda as lmbda
 from scipy.special import lqmn as lqmn
 from scipy.special import lqn as lqn
@@ -127,6 +125,8 @@ from anyshape.scipy.special.orders import ivp as ivp
 from anyshape.scipy.special.orders import jvp as jvp
 from anyshape.scipy.special.orders import kelvin as kelvin
 from anyshape.scipy.special.orders import kvp as kvp
+from anyshape.scipy.special.orders import legendre_p as legendre_p
+from anyshape.scipy.special.orders import legendre_p_all as legendre_p_all
 from anyshape.scipy.special.orders import softplus as softplus
 from anyshape.scipy.special.orders import spherical_in as spherical_in
 from anyshape.scipy.special.orders import spherical_jn as spherical_jn

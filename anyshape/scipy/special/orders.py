@@ -133,6 +133,49 @@ def diric(x: Any, n: Any) -> Any:
 
 
 @_special
+def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
+    """Return Legendre's polynomial of integer degree n at real z and its derivatives up to `diff_n`, in rows."""
+    order = static_int(diff_n, "legendre_p", "diff_n")
+    if not 0 <= order <= 2:
+        raise ArgumentError("legendre_p", f"diff_n={order}", "is not 0, 1 or 2", "use grad for further derivatives")
+    degree, z = xp.asarray(n), real_floats(z)
+    if degree.dtype.kind not in "iu":
+        raise DTypeError("legendre_p", f"n is {degree.dtype}", "convert it to integers with astype", user_line())
+    rows = [FUNCTIONS["eval_legendre"](degree, z)]
+    for k in range(1, order + 1):  # DLMF 18.9.15
+        factor: Any = 1.0
+        for i in range(1, k + 1):
+            factor = factor * (degree + i) / 2.0
+        inside = degree >= k
+        lower = FUNCTIONS["eval_jacobi"](xp.where(inside, degree - k, 0), float(k), float(k), z)
+        rows.append(xp.where(inside, factor * lower, 0.0))
+    return xp.stack(rows)
+
+
+@_special
+def legendre_p_all(n: Any, z: Any, *, diff_n: int = 0) -> Any:
+    """Return what `legendre_p` does of the degrees 0 to n, along a second axis."""
+    count = static_int(n, "legendre_p_all", "n") + 1
+    if count < 1:
+        raise ArgumentError("legendre_p_all", f"n={count - 1}", "is negative", "pass the highest degree")
+    z = xp.asarray(z)
+    degrees = np.arange(count).reshape((count, *[1] * z.ndim))
+    rows = legendre_p(degrees, z, diff_n=diff_n)
+    return rows.astype(np.float32) if z.dtype == np.float32 else rows
+
+
+def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
+    """Return the Bessel functions of the first kind of the orders 0 to v at z, in rows, under JAX's name.
+
+    They have full accuracy whatever `n_iter` is.
+    """
+    count = static_int(v, "bessel_jn", "v") + 1
+    if count < 1:
+        raise ArgumentError("bessel_jn", f"v={v}", "is negative", "pass the highest order")
+    return xp.stack([core.jv(float(order), z) for order in range(count)])
+
+
+@_special
 def softplus(x: Any, **options: Any) -> Any:
     """Return log(1 + exp(x)), accurate for numbers of any size."""
     return xp.logaddexp(0.0, x)

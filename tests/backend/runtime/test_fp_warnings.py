@@ -52,12 +52,14 @@ def looped(x):
 def repeated(x):
     def trip(c):
         return c[0] + 1, np.log(c[1] * 0)  # warns
+
     return while_loop(lambda c: c[0] < 1, trip, (0, x))  # fmt: skip
 
 
 def chosen(x):
     def reciprocal(x):
         return 1 / x  # warns
+
     return cond(x.sum() < 1, reciprocal, lambda x: x, x)  # fmt: skip
 
 
@@ -224,8 +226,6 @@ def test_a_script_shows_its_own_lines(tmp_path):
         for flags in ([], ["-W", "error::RuntimeWarning"])
     ]
     warned, failed = shown
-    assert warned.stderr == (
-        f"{script}:7: RuntimeWarning: divide by zero encountered in log\n  return np.log(x) + y\n"
-    )
+    assert warned.stderr == (f"{script}:7: RuntimeWarning: divide by zero encountered in log\n  return np.log(x) + y\n")
     assert failed.returncode == 1 and f'File "{script}", line 7, in f\n    return np.log(x) + y\n' in failed.stderr
     assert "anyshape/" not in failed.stderr.replace(str(tmp_path), "")

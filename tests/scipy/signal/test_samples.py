@@ -138,3 +138,27 @@ def test_wrong_arguments_are_named():
     with pytest.raises(AnyshapeError, match="must be at least"):
         jit(lambda x: signal.savgol_filter(x, 11, 2))(x)
     assert grad(lambda x: signal.find_peaks(x, height=0)[1]["peak_heights"].sum())(x).sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "cases"),
+    [
+        ("symiirorder1", [(0.9, 0.3), (2.0, -0.2), (1.0, 0.0), (1.0, 1.2)]),
+        ("symiirorder2", [(0.3, 0.5), (0.2, 0.0), (0.2, np.pi), (0.6, 1.2), (1.1, 0.2)]),
+    ],
+)
+def test_recurrences_in_both_directions(name, cases):
+    traced, signals = jit(getattr(signal, name)), np.random.default_rng(0).normal(size=100)
+    for n in (0, 1, 2, 5, 40, 100):
+        for case in cases:
+            try:
+                expected = getattr(scipy.signal, name)(signals[:n], *case)
+            except (ValueError, IndexError) as error:
+                with pytest.raises(type(error)):
+                    traced(signals[:n], *case)
+                continue
+            np.testing.assert_allclose(traced(signals[:n], *case), expected, 1e-11, 1e-12, err_msg=f"{n}, {case}")
+    assert traced.cache_info().traces == 1
+    short = signals[:40].astype(np.float32)
+    assert traced(short, *cases[0]).dtype == np.float32
+    check_grads(getattr(signal, name), (signals[:40], *cases[0]), order=1)

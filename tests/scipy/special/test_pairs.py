@@ -74,3 +74,27 @@ def test_signs_and_logarithms_of_gamma():
     np.testing.assert_array_equal(grad(lambda x: special.gammasgn(x).sum())(x), np.zeros(4))
     np.testing.assert_allclose(jit(special.loggamma)(x), scipy.special.loggamma(x), 1e-14)
     check_grads(special.loggamma, (x[2:],), order=2)
+
+
+@pytest.mark.skipif(not hasattr(scipy.special, "legendre_p"), reason="SciPy has it since 1.15")
+def test_legendre_polynomials_with_derivatives():
+    z = np.array([-0.99, 0.0, 0.3, 1.0, 1.5])
+    one = jit(lambda n, z: special.legendre_p(n, z, diff_n=2))
+    for n in (0, 1, 2, 30):
+        for x in (z, z[:0], z[2]):
+            np.testing.assert_allclose(one(n, x), scipy.special.legendre_p(n, x, diff_n=2), 1e-11, 1e-13)
+    for x in (z, z.astype(np.float32)):
+        actual = jit(lambda z: special.legendre_p_all(4, z, diff_n=1))(x)
+        expected = scipy.special.legendre_p_all(4, x, diff_n=1)
+        assert actual.dtype == expected.dtype
+        np.testing.assert_allclose(actual, expected, 1e-6 if x.dtype == np.float32 else 1e-12, 1e-14)
+    np.testing.assert_allclose(grad(lambda z: special.legendre_p(3, z)[0])(0.3), one(3, 0.3)[1], 1e-14)
+    with pytest.raises(TypeError, match="integers"):
+        jit(special.legendre_p)(1.5, z)
+
+
+def test_bessel_functions_of_all_orders_under_jaxs_name():
+    z = np.array([0.3, 20.0])
+    expected = [scipy.special.jv(order, z) for order in range(4)]
+    for function in (special.bessel_jn, jit(lambda z, v: special.bessel_jn(z, v=v), static_argnames="v")):
+        np.testing.assert_allclose(function(z, v=3), expected, 1e-14)
