@@ -29,7 +29,7 @@ import shown
 
 import anyshape
 from anyshape import value_and_grad
-from anyshape.graph.prover import scope
+from anyshape.graph.prover import user_stack
 from anyshape.tracing import log_config
 
 DOCS = Path(__file__).resolve().parent
@@ -137,7 +137,7 @@ def printed():
 
 def output(code):
     """Run an example and return its output; times differ from run to run and are left out."""
-    scope._warn_about_fixed_size.cache_clear()  # each example is warned of its lines, which have the numbers of others
+    user_stack._REGISTRIES.clear()  # each example is warned of its lines, which have the numbers of others
     linecache.cache["example.py"] = len(code), None, code.splitlines(True), "example.py"
     with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said), logging_as_it_was():
         exec(compile(code, "example.py", "exec"), {"__name__": "example"})

@@ -1,6 +1,7 @@
 """Decisions of Python on sizes that depend on data, and on `len`: each call gets what NumPy gives."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -191,3 +192,29 @@ def test_a_length_kept_in_a_variable_is_said_once_with_what_to_write(caplog):
     for n in (2, 3, 4):
         once(np.ones(n))
     assert once.cache_info().traces == 1
+
+
+def counted(x):
+    for _ in range(x.shape[0]):
+        x = x * 2
+    return x
+
+
+def test_the_notice_of_a_fixed_size_is_a_warning_at_its_line():
+    line = counted.__code__.co_firstlineno + 1
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        made = jit(counted)
+        for n in (2, 3, 4):
+            made(np.ones(n))
+    assert [(w.filename, w.lineno, w.category) for w in caught] == [(__file__, line, UserWarning)]
+    assert "Python needs the value of the size x.shape[0]" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="each value is traced separately") as raised:
+            jit(counted)(np.ones(2))
+    assert raised.traceback[-1].path.name == "test_size_decisions.py" and raised.traceback[-1].lineno + 1 == line
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Python needs the value")
+        warnings.simplefilter("error", RuntimeWarning)
+        assert jit(counted)(np.ones(2)).tolist() == [4, 4]

@@ -132,7 +132,8 @@ def _is_foreign(entry: TracebackType) -> bool:
 def _note_if_unplanned(error: BaseException, last: TracebackType) -> None:
     """Tell how to see the frames of an error in the library that is neither raised on purpose nor in a user's call."""
     frame = last.tb_frame
-    on_purpose = frame.f_code.co_code[last.tb_lasti] == _RAISE and not isinstance(error, AssertionError)
+    raises = isinstance(error, Warning) or frame.f_code.co_code[last.tb_lasti] == _RAISE
+    on_purpose = raises and not isinstance(error, AssertionError)
     if on_purpose or not _is_library(last) or is_caller_of_user(frame) or getattr(error, "__notes__", None):
         return
     error.add_note(_UNPLANNED)

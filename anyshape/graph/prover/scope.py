@@ -8,11 +8,9 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import logging
 import numbers
-import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -26,12 +24,12 @@ from anyshape.errors import (
     ShapeError,
     SpecializationError,
 )
-from anyshape.errors.messages import at, line_text, operation
+from anyshape.errors.messages import at, operation
 from anyshape.errors.size_errors import DIVISIONS
 from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.claim_text import RELATIONS, OperandAxes, SizeNames
 from anyshape.graph.prover.constraints import CHECK, NO, UNKNOWN, YES, Claim, Condition, SourceLine, Verdict, equal
-from anyshape.graph.prover.user_stack import with_callers
+from anyshape.graph.prover.user_stack import tell_of_fixed_size, with_callers
 from anyshape.graph.prover.verdict_tables import FinalVerdicts
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size, from_atom, variables
@@ -396,7 +394,7 @@ class Scope:
             raise self._inconclusive(claim, f"the value of {size}", where, str(size))
         number = evaluate(size, values_from(self.hints))
         self._refine(Condition("guard", equal(size, number), "python", f"int({size})", where))
-        _warn_about_fixed_size(self.size_names.size(size), where)
+        tell_of_fixed_size(self.size_names.size(size), where)
         return number
 
     def runtime_size(self, name: str, upper: Bound | Size, primitive: str, where: SourceLine | None) -> DimVar:
@@ -465,17 +463,6 @@ def _restore(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:
     scope = Scope(*arguments)
     scope.uid, scope.closed = uid, closed
     return scope
-
-
-@functools.lru_cache(maxsize=1024)
-def _warn_about_fixed_size(size: str, where: SourceLine | None) -> None:
-    """Warn once per line that each value of the size will have a trace of its own."""
-    advice = "functions of `import anyshape.numpy as np` take sizes as they are, as in np.zeros(x.shape)"
-    asked = re.fullmatch(r"len\((\w[\w.]*)\)", "" if where is None else where.expression)
-    if asked is not None and f"range({asked[0]}" not in line_text(where):
-        advice = f"Python's len gives an int: write {asked[1]}.shape[0], which may be any size"
-    text = "%s: Python needs the value of the size %s, so each value is traced separately (%s)"
-    _LOG.warning(text, where, size, advice)
 
 
 class SymbolicSize:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
+import re
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
@@ -13,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
+from anyshape.errors.messages import line_text
 from anyshape.graph.prover.constraints import SourceLine
 
 _LOG = logging.getLogger("anyshape.trace")
@@ -166,6 +170,34 @@ def with_callers(where: SourceLine | None) -> SourceLine | None:
         frame = frame.f_back
     is_innermost = where is not None and traced > 1 and lines[0] == where
     return where.called_from(lines[1:traced]) if is_innermost and where is not None else where
+
+
+# -- sizes that Python asks for ----------------------------------------------------------------------------------
+
+_REGISTRIES: dict[str, dict[Any, Any]] = {}  # of the warnings about sizes that were given, by file
+_FIXED = logging.getLogger("anyshape.guards")
+
+
+def tell_of_fixed_size(size: str, where: SourceLine | None) -> None:
+    """Warn that each value of a size will have a trace of its own, and log it once per line.
+
+    Python's filters decide about the warning. Without a handler for the log, the warning alone is shown.
+    """
+    advice = "functions of `import anyshape.numpy as np` take sizes as they are, as in np.zeros(x.shape)"
+    asked = re.fullmatch(r"len\((\w[\w.]*)\)", "" if where is None else where.expression)
+    if asked is not None and f"range({asked[0]}" not in line_text(where):
+        advice = f"Python's len gives an int: write {asked[1]}.shape[0], which may be any size"
+    text = f"Python needs the value of the size {size}, so each value is traced separately ({advice})"
+    if where is not None:
+        registry = _REGISTRIES.setdefault(where.file, {})
+        warnings.warn_explicit(text, UserWarning, where.file, where.line, module_of(where.file), registry)
+    _log_fixed_size(text, where)
+
+
+@functools.lru_cache(maxsize=1024)
+def _log_fixed_size(text: str, where: SourceLine | None) -> None:
+    if where is None or _FIXED.hasHandlers():
+        _FIXED.warning("%s: %s", where, text)
 
 
 # -- repeated lines ----------------------------------------------------------------------------------------------

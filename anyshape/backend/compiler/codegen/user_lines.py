@@ -53,6 +53,13 @@ class UserLines:
         lines = [_line_in(file, step.where) for step in self.steps]
         first = next((line for line in lines if line is not None), 1)
         self.lines: list[int] = [first if line is None else line for line in (first, *lines)]
+        self.first: int = self._first_line_of_function(first)
+
+    def _first_line_of_function(self, line: int) -> int:
+        """Return the first line of the user's function that a line stands in, or the line itself."""
+        of_steps = [step.where for step in self.steps if step.where is not None]
+        codes = [w.code for where in of_steps for w in (*where.path, where) if (w.file, w.line) == (self.file, line)]
+        return next((code.co_firstlineno for code in codes if code is not None), line)
 
     def names(self) -> dict[str, Any]:
         """Return what generated code has in its scope for Python's warnings."""
@@ -66,7 +73,8 @@ class UserLines:
         code = _moved(code, shift)
         if self.file is None:
             return code
-        placed = _with_lines(code, self.file, title, lambda line: self.lines[bisect_right(self.starts, line)])
+        lines, starts = self.lines, self.starts
+        placed = _with_lines(code, self.file, title, self.first, lambda line: lines[bisect_right(starts, line)])
         self._remember(placed, code)
         return placed
 
@@ -197,14 +205,18 @@ def _moved(code: CodeType, lines: int) -> CodeType:
     return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=constants)
 
 
-def _with_lines(code: CodeType, file: str, title: str, line_of: Callable[[int], int]) -> CodeType:
+def _with_lines(code: CodeType, file: str, title: str, first: int, line_of: Callable[[int], int]) -> CodeType:
     """Return code with another file and other lines: `line_of` gives a new line for one that it has."""
-    constants = [_with_lines(c, file, title, line_of) if isinstance(c, CodeType) else c for c in code.co_consts]
-    first = line_of(code.co_firstlineno)
+    constants = [_with_lines(c, file, title, first, line_of) if isinstance(c, CodeType) else c for c in code.co_consts]
     lines = [(end - start >> 1, None if line is None else line_of(line)) for start, end, line in code.co_lines()]
     table, name = _line_table(lines, first), title or "plan"
     return code.replace(
-        co_filename=file, co_firstlineno=first, co_linetable=table, co_consts=tuple(constants), co_name=name
+        co_filename=file,
+        co_firstlineno=first,
+        co_linetable=table,
+        co_consts=tuple(constants),
+        co_name=name,
+        co_qualname=name,
     )
 
 
