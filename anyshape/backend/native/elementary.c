@@ -67,6 +67,19 @@ AS_INLINE double as_pick(int64_t mask, double x, double y) {
     return as_double((as_bits(x) & mask) | (as_bits(y) & ~mask));
 }
 
+AS_INLINE float as_pickf(int32_t mask, float x, float y) {
+    return as_float((as_bitsf(x) & mask) | (as_bitsf(y) & ~mask));
+}
+
+/* A choice of bits: compilers move operations over a choice of floats, and 1 / 0 of one not chosen would set a flag. */
+AS_INLINE double as_choice(int64_t condition, double x, double y) {
+    return as_pick(AS_MASK(condition != 0), x, y);
+}
+
+AS_INLINE float as_choicef(int32_t condition, float x, float y) {
+    return as_pickf(-(int32_t)(condition != 0), x, y);
+}
+
 AS_INLINE double as_with_sign(double x, double sign) {
     return as_double((as_bits(x) & AS_ABS) | (as_bits(sign) & AS_SIGN));
 }

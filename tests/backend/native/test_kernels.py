@@ -300,6 +300,24 @@ def test_warnings_and_errors_are_those_of_numpy(function, bad, kind):
     assert states(ours) == ["compiled"]
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_quotients_that_are_not_chosen_set_no_flag(dtype):
+    """A call that set one would run twice: with the kernel, and with NumPy."""
+
+    def energy(x, number):
+        itself, apart = number[:, None] == number[None, :], x[:, None, :] - x[None, :, :]
+        square = np.where(itself, 1.0, np.sum(apart * apart, axis=2))
+        inverse = 1 / (square * square * square)
+        return np.sum(np.where(itself, 0.0, 4 * (inverse * inverse - inverse))) / 2
+
+    ours = compiled(anyshape.value_and_grad(energy))
+    theirs = anyshape.jit(anyshape.value_and_grad(energy), optimize="now")
+    x, number = operand(["n", "k"], 27, dtype=dtype) + 9 * numpy.arange(27, dtype=dtype)[:, None], numpy.arange(27)
+    with launched() as returned, numpy.errstate(divide="raise", invalid="raise"):
+        assert_near(ours(x, number), theirs(x, number), 1e-3)
+    assert returned and None not in returned
+
+
 def test_nan_is_no_warning():
     x = numpy.linspace(-1, 1, 900)
     x[::7] = numpy.nan

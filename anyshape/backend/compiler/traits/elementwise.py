@@ -191,7 +191,7 @@ declare(ELEMENTWISE, ew.complex_op, ew.narrow_op)
 declare(_in_c(convert, _simplified(identities.same_dtype)), ew.convert_op)
 CHOICE = "({0} ? {1} : {2})"
 SELECT = _simplified(identities.equal_choices, identities.known_choice)._replace(scratch=scratch.bit_masks)
-declare(_in_c(by_kind(CHOICE, CHOICE, CHOICE), SELECT), ew.select_op)
+declare(_in_c(by_kind("as_choice{f}({0}, {1}, {2})", CHOICE, CHOICE), SELECT), ew.select_op)
 
 # -- ops of plans
 
