@@ -153,7 +153,7 @@ class Body(PlanWriter):
         self.bound: set[DimVar] = self.variables
         self.written_steps = 0
         self.marks: list[tuple[int, Step]] = []
-        self.functions, self.user_file = outer.functions, outer.user_file
+        self.functions, self.placed = outer.functions, outer.placed
         self.ahead: list[str] | None = None  # lines before the first trip, of the body of a loop
         self.changing: set[DimVar] = set()  # sizes that differ between trips
 

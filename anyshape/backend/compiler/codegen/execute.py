@@ -32,7 +32,7 @@ from anyshape.backend.compiler.codegen.timers import (
     end_line,
     shares_argument,
 )
-from anyshape.backend.compiler.codegen.user_lines import UserLines, file_of_steps
+from anyshape.backend.compiler.codegen.user_lines import PlacedKernels, UserLines, file_of_steps
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.peak_memory import Budget, scratch_bytes
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
@@ -106,7 +106,7 @@ def compile_plan(
     texts = writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {next(_NUMBERS)}>"
-    lines = UserLines(writer.first_lines(), writer.user_file)
+    lines = UserLines(writer.first_lines(), writer.placed.file)
     if lines.file is None:
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     generated = Generated(file, lines, plan.name)
@@ -157,7 +157,7 @@ class _PlanSource(StepSource):
     ) -> None:
         self.kernels, self.counts_bytes = kernels, counts_bytes
         self.plan, self.budget, self.entry_guards, self.timers = plan, budget, entry_guards, timers
-        self.threads, self.meter, self.user_file = threads, meter, file_of_steps(plan)
+        self.threads, self.meter, self.placed = threads, meter, PlacedKernels(file_of_steps(plan))
         self.largest: list[Size] = [] if meter is None else meters.largest_arrays(plan)
         self.prologue: Prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]

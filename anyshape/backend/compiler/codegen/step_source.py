@@ -12,7 +12,7 @@ import numpy as np
 
 from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen.plain_ints import COMPARISONS, INT, compares
-from anyshape.backend.compiler.codegen.user_lines import at_user_line
+from anyshape.backend.compiler.codegen.user_lines import PlacedKernels
 from anyshape.backend.compiler.plan import Literal, Slot, Step
 from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
 from anyshape.graph.ir.op_local import has_local
@@ -43,7 +43,7 @@ class StepSource:
     - `sources`: the slots that unnamed sizes of the current step are read from.
     - `prefix`: begins the names of the locals.
     - `ints`: slots that hold Python ints.
-    - `user_file`: the file of the user that the code stands in.
+    - `placed`: the kernels of the plan, at lines of the user.
     """
 
     size_locals: Mapping[DimVar, str]
@@ -51,7 +51,7 @@ class StepSource:
 
     prefix = ""
     ints: Collection[Slot] = ()
-    user_file: str | None = None
+    placed: PlacedKernels
 
     def __init__(self, size_locals: Mapping[DimVar, str], names: dict[str, Any]) -> None:
         self.size_locals, self.names = size_locals, names
@@ -120,7 +120,7 @@ class StepSource:
         def bind(thing: Any) -> str:
             if not callable(thing):
                 return self.bind("p", thing)
-            return self.bind(f"k_{step.op.name}_", at_user_line(thing, step.where, self.user_file))
+            return self.bind(f"k_{step.op.name}_", self.placed.at(thing, step.where))
 
         site = CallSite(target, tuple(operands), dict(step.params), step.metas, result, step.reuse, self._param, bind)
         if result == INT:
@@ -155,10 +155,10 @@ class StepSource:
         if not any(has_local(p) for p in params.values()):
             special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
             if special is not None:
-                return self.bind("k_", at_user_line(special, step.where, self.user_file)), []
+                return self.bind("k_", self.placed.at(special, step.where)), []
             run = functools.partial(kernel.run, **params) if params else kernel.run
-            return self.bind(f"k_{step.op.name}_", at_user_line(run, step.where, self.user_file)), []
-        run = at_user_line(kernel.run, step.where, self.user_file)
+            return self.bind(f"k_{step.op.name}_", self.placed.at(run, step.where)), []
+        run = self.placed.at(kernel.run, step.where)
         return self.bind(f"k_{step.op.name}_", run), [f"{k}={self._param(p)}" for k, p in params.items()]
 
     def _split_if_large(self, step: Step, function: str) -> str:
@@ -168,7 +168,7 @@ class StepSource:
             return function
         shared, axes = share(dict(step.params), step.metas)
         products = " * ".join([f"{step.inputs[0]}.size", *[f"{step.inputs[1]}.shape[{axis}]" for axis in axes]])
-        name = self.bind("shared", at_user_line(shared, step.where, self.user_file))
+        name = self.bind("shared", self.placed.at(shared, step.where))
         return f"({name} if {products} >= {MIN_PRODUCTS} else {function})"
 
     # -- operands, params and sizes

@@ -100,16 +100,34 @@ def _line_in(file: str | None, where: SourceLine | None) -> int | None:
     return next((line.line for line in reversed(lines) if line.file == file), None)
 
 
-def at_user_line(function: Any, where: SourceLine | None, file: str | None) -> Any:
-    """Return a kernel whose warnings name a line, in a plan whose code stands at lines of `file`."""
-    if where is None:
-        return function
-    if isinstance(function, functools.partial):
-        placed = at_user_line(function.func, where, file)
-        return function if placed is function.func else functools.partial(placed, *function.args, **function.keywords)
-    if isinstance(function, FunctionType):
-        return _Copies(where).of(function) if _may_warn(function) else function
-    return function if where.file == file else _Copies(where).forwarding(function)
+class PlacedKernels:
+    """Kernels of a plan whose warnings name lines of the user; steps of the same line share them.
+
+    `file` is the file that the code of the plan stands in.
+    """
+
+    def __init__(self, file: str | None) -> None:
+        self.file = file
+        self.copies: dict[tuple[str, int, str], _Copies] = {}
+
+    def at(self, function: Any, where: SourceLine | None) -> Any:
+        """Return a kernel whose warnings name a line."""
+        if where is None:
+            return function
+        if isinstance(function, functools.partial):
+            placed = self.at(function.func, where)
+            same = placed is function.func
+            return function if same else functools.partial(placed, *function.args, **function.keywords)
+        if isinstance(function, FunctionType):
+            return self._copies(where).of(function) if _may_warn(function) else function
+        return function if where.file == self.file else self._copies(where).forwarding(function)
+
+    def _copies(self, where: SourceLine) -> _Copies:
+        key = where.file, where.line, where.function
+        copies = self.copies.get(key)
+        if copies is None:
+            copies = self.copies[key] = _Copies(where)
+        return copies
 
 
 def _may_warn(function: FunctionType) -> bool:
@@ -136,16 +154,17 @@ class _Copies:
         """Return the copy of a function."""
         copy = self.copies.get(function)
         if copy is None:
-            names = dict(_names_read(function))
+            names = _names_read(function)
+            kernels = [name for name, value in names.items() if _is_copied(value)]
             copy = self.copies[function] = self._copy(function, names)
-            for name in _kernels_among(function):
+            for name in kernels:
                 names[name] = self._value(names[name])
         return copy
 
     def forwarding(self, function: Any) -> FunctionType:
         """Return a function that calls another one."""
         forward: Any = _forwarding(function)
-        return self._copy(forward, dict(_names_read(forward)))
+        return self._copy(forward, _names_read(forward))
 
     def _copy(self, function: FunctionType, names: dict[str, Any]) -> FunctionType:
         """Return the function with other globals, and the line of the user as its line."""
@@ -180,16 +199,12 @@ def _names_read_by(code: CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(*map(_names_read_by, _inner(code)))
 
 
-def _names_read(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the globals that a function reads."""
+def _names_read(function: FunctionType) -> dict[str, Any]:
+    """Return the globals that a function reads."""
     names = function.__globals__
-    yield "__builtins__", names["__builtins__"]
-    yield from [(name, names[name]) for name in _names_read_by(function.__code__) if name in names]
-
-
-def _kernels_among(function: FunctionType) -> list[str]:
-    """Return the names of the globals of a function that are copied with it."""
-    return [name for name, value in _names_read(function) if _is_copied(value)]
+    read = {name: names[name] for name in _names_read_by(function.__code__) if name in names}
+    read["__builtins__"] = names["__builtins__"]
+    return read
 
 
 # -- code objects ------------------------------------------------------------------------------------------------
@@ -208,8 +223,7 @@ def _moved(code: CodeType, lines: int) -> CodeType:
 def _with_lines(code: CodeType, file: str, title: str, first: int, line_of: Callable[[int], int]) -> CodeType:
     """Return code with another file and other lines: `line_of` gives a new line for one that it has."""
     constants = [_with_lines(c, file, title, first, line_of) if isinstance(c, CodeType) else c for c in code.co_consts]
-    lines = [(end - start >> 1, None if line is None else line_of(line)) for start, end, line in code.co_lines()]
-    table, name = _line_table(lines, first), title or "plan"
+    table, name = _line_table(_ranges(code, line_of), first), title or "plan"
     return code.replace(
         co_filename=file,
         co_firstlineno=first,
@@ -218,6 +232,19 @@ def _with_lines(code: CodeType, file: str, title: str, first: int, line_of: Call
         co_name=name,
         co_qualname=name,
     )
+
+
+def _ranges(code: CodeType, line_of: Callable[[int], int]) -> Iterator[tuple[int, int | None]]:
+    """Yield numbers of code units, each with their new line; neighbours of the same line are one range."""
+    units, latest = 0, None
+    for start, end, line in code.co_lines():
+        new = None if line is None else line_of(line)
+        if new != latest and units:
+            yield units, latest
+            units = 0
+        units, latest = units + (end - start >> 1), new
+    if units:
+        yield units, latest
 
 
 @functools.cache
@@ -248,6 +275,7 @@ def _line_table(ranges: Iterable[tuple[int, int | None]], first: int) -> bytes:
     return bytes(table)
 
 
+@functools.lru_cache(1 << 10)
 def _signed(number: int) -> bytes:
     """Return a signed number in groups of six bits, the lowest first."""
     rest = -number << 1 | 1 if number < 0 else number << 1
