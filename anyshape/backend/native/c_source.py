@@ -29,6 +29,7 @@ BLOCK = 1024  # elements whose sum has one accumulator of vectors; sums of block
 MAX_SHORT = 24  # elements along the last axis of a short row; where it is longer, loops in rows take less time
 MIN_ROWS = 8  # that are computed at once, where rows are short
 MAX_ROWS = 64
+MAX_ROW = 1 << 16  # elements of a short row
 ROWS_ELEMENTS = 1 << 15  # of these rows: buffers of them have to fit a cache
 
 
@@ -181,7 +182,7 @@ class _KernelSource:
             return self._in_rows()
         across = _KernelSource(self.group, across_rows=True)._in_rows()
         last, row = f"m{self.nests.loops[-1].number}", " * ".join([f"m{loop.number}" for loop in self.nests.loops])
-        is_short = f"{last} <= {MAX_SHORT} && {row} <= {ROWS_ELEMENTS // MIN_ROWS}"
+        is_short = f"{last} <= {MAX_SHORT} && {row} <= {MAX_ROW}"
         head = f"if (hi - lo >= {MIN_ROWS} && {is_short}) {{"
         return [head, *indented(across), "} else {", *indented(self._in_rows()), "}"]
 
@@ -217,7 +218,7 @@ class _KernelSource:
         if not self.nests.across_rows:
             return []
         row = " * ".join([f"m{loop.number}" for loop in self.nests.loops if loop.axes])
-        some = f"{ROWS_ELEMENTS} / ({row}) / {MIN_ROWS} * {MIN_ROWS}"
+        some = f"{row} > {ROWS_ELEMENTS // MIN_ROWS} ? {MIN_ROWS} : {ROWS_ELEMENTS} / ({row}) / {MIN_ROWS} * {MIN_ROWS}"
         return [f"const int64_t mr = {row} <= {ROWS_ELEMENTS // MAX_ROWS} ? {MAX_ROWS} : {some};"]
 
     def _over_rows(self) -> list[str]:

@@ -124,11 +124,11 @@ def test_axes_of_several_operands():
         (normalised, lambda n: [(n, 7), (7,), (7,)]),
         (normalised, lambda n: [(n, 4, 7), (7,), (7,)]),
         (distances, lambda n: [(n, 3), (5, 3)]),
-        (anyshape.grad(likelihood, argnums=(1, 2)), lambda n: [(n, 3), (400, 3), (400, 3)]),
+        (anyshape.grad(likelihood, argnums=(1, 2)), lambda n: [(n, 3), (5 * n, 3), (5 * n, 3)]),
         (anyshape.grad(likelihood, argnums=(1, 2)), lambda n: [(n, 40), (9, 40), (9, 40)]),
     ):
         ours, theirs = compiled(function), anyshape.jit(function, optimize="now")
-        for n in (1, 2, 5, 300):
+        for n in (1, 2, 5, 80, 300):
             arrays = [numpy.random.default_rng(i).normal(size=s) for i, s in enumerate(shapes(n))]
             assert_near(ours(*arrays), theirs(*arrays), 1e-11)
         assert set(states(ours)) == {"compiled"}
