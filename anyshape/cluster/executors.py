@@ -261,8 +261,12 @@ def with_results(task: Task) -> Task:
 
 @contextlib.contextmanager
 def pickled(files: Files, job: Job, tasks: Sequence[Task]) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Yield the pickles of a job and of its tasks. Large arguments are in a file meanwhile, which workers map."""
+    """Yield the pickles of a job and of its tasks. Large arguments are in a file meanwhile, which workers map.
+
+    Where waiting for the tasks ends by an exception, they stop after the chunk that they work on.
+    """
     inodes: dict[str, int] = {}
+    stop = files.new_path()
 
     def sent(x: Any) -> Any:
         return by_reference(fetched(x), inodes)
@@ -272,8 +276,13 @@ def pickled(files: Files, job: Job, tasks: Sequence[Task]) -> Iterator[tuple[byt
     lent: contextlib.AbstractContextManager[list[Any]] = files.lent(large) if large else contextlib.nullcontext([])
     with lent as references:
         args, kwargs = mapped_leaves(in_turn(_is_large, references), shared)
-        data = dumped(job._replace(args=args, kwargs=kwargs))
-        yield data, [dumped(t._replace(chunks=mapped_leaves(sent, t.chunks))) for t in tasks]
+        data = dumped(job._replace(args=args, kwargs=kwargs, stop=str(stop)))
+        pickles = [dumped(t._replace(chunks=mapped_leaves(sent, t.chunks))) for t in tasks]
+        try:
+            yield data, pickles
+        except BaseException:
+            stop.touch()
+            raise
 
 
 def _is_large(x: Any) -> bool:

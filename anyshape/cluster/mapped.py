@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import tempfile
@@ -80,22 +81,21 @@ class Files:
 
     def __init__(self) -> None:
         self._folder: Path | None = None
-        self._count = 0
+        self._numbers = itertools.count(1)  # which threads do not share
         self._free: list[Path] = []
         self._remove: Callable[[], Any] = lambda: None
 
-    def _next(self) -> Path:
-        """Return the path of a new file."""
+    def new_path(self) -> Path:
+        """Return a path where no file is yet."""
         if self._folder is None:
             folder = tempfile.TemporaryDirectory(prefix="anyshape_", ignore_cleanup_errors=True)
             self._folder = Path(folder.name)
             self._remove = weakref.finalize(self, folder.cleanup)
-        self._count += 1
-        return self._folder / str(self._count)
+        return self._folder / str(next(self._numbers))
 
     def put(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """Return arrays in a new file, read-only."""
-        path = self._next()
+        path = self.new_path()
         with path.open("wb") as file:
             places = [_written(file, x) for x in arrays]
         whole = np.memmap(path, np.uint8, "r")
@@ -110,7 +110,7 @@ class Files:
         try:
             path = self._free.pop()
         except IndexError:
-            path = self._next()
+            path = self.new_path()
             path.touch()
         try:
             with path.open("r+b") as file:  # without an end to what workers have mapped

@@ -47,6 +47,7 @@ class Job(NamedTuple):
     weighted: bool
     threads: int | None
     client: int  # its process, which keeps its own memory settings
+    stop: str = ""  # a file that is there once nobody waits for the pass
 
 
 class Task(NamedTuple):
@@ -185,6 +186,8 @@ def _run(job: Job, task: Task) -> Outcome:
     except Exception as error:
         return failed(failure_of(error, -1, (), "load"))
     for number, parts in zip(task.numbers, task.chunks):
+        if job.stop and os.path.exists(job.stop):
+            return failed(Failure(number, (), "cancelled", "nobody waits for it", None, worker_name(), ""))
         chunk: Any = None
         try:
             chunk = [resolved(tree) for tree in parts]

@@ -320,6 +320,7 @@ def test_collections_futures_and_delayed_values(rng, client, tmp_path):
 def test_put_on_dask_gives_few_values_that_meet(rng, client):
     (x, y), w = data(rng, [*SIZES, *range(40)]), rng.normal(size=4)
     executor = Dask(client)
+    client.wait_for_workers(2)  # another test ends one
     rows = executor.put([{"x": a, "y": b} for a, b in zip(x, y)])
     assert len({part.future.key for row in rows for part in (row["x"], row["y"])}) == 8
     f = chunked_sum(lambda w, rows: functions.loss(w, rows["x"], rows["y"]), over="rows", executor=client)
@@ -328,11 +329,11 @@ def test_put_on_dask_gives_few_values_that_meet(rng, client):
     assert f.report.rows == (*SIZES, *range(40)) and f.report.traces == 0
     step = chunked_sum(functions.step, over=OVER, executor=client)
     there = executor.put(x), executor.put(y)
+    where = [client.who_has([part.future])[part.future.key] for column in there for part in column]
+    assert where[: len(x)] == where[len(x) :] and len({*where}) == 2
     result = step(w, *there)
     np.testing.assert_allclose(result[0], expected)
     assert_same_bits(step(w, *there), result)
-    where = [client.who_has([part.future])[part.future.key] for column in there for part in column]
-    assert where[: len(x)] == where[len(x) :] and len({*where}) == 2
     np.testing.assert_allclose(chunked_sum(functions.step, over=OVER, executor=Serial())(w, *there)[0], expected)
 
 
