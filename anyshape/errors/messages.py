@@ -319,3 +319,10 @@ def specialised(size: str, sizes: Mapping[str, int], constant: int | None, why: 
     narrowed = f"{size} was declared dynamic, and a decision depends on it"
     advice = "write the code for every size, or declare the size AUTO or STATIC to have a program for each case"
     return f"{written(where)}{narrowed if constant is None else inferred} {reason}\n  {advice}"
+
+
+def leaves_advice(count: int, wanted: int) -> str:
+    """Return the advice for a tree of leaves that does not match another one."""
+    if count == wanted:
+        return "give the leaves in the same containers, with the same keys"
+    return f"give {wanted} {'leaf' if wanted == 1 else 'leaves'}, not {count}"

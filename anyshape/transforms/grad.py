@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from anyshape.errors import ArgumentError, DTypeError
+from anyshape.errors import ArgumentError, DTypeError, messages
 from anyshape.graph.ir.builder import Builder, active, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -331,8 +331,9 @@ def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any) -> li
     tree = flatten(like)[1]
     leaves = flatten_as(tangents, tree)
     if leaves is None:
-        problem = f"has the structure {structure_text(flatten(tangents)[1])}, not {structure_text(tree)}"
-        raise ArgumentError(name, "tangents", problem, "give one leaf for each leaf")
+        others, structure = flatten(tangents)
+        problem = f"has the structure {structure_text(structure)}, not {structure_text(tree)}"
+        raise ArgumentError(name, "tangents", problem, messages.leaves_advice(len(others), len(xs)))
     matched = []
     for i, (x, t) in enumerate(zip(xs, leaves, strict=True)):
         t = as_value(t, x.dtype if not is_traced(t) and not hasattr(t, "dtype") else None)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, messages
 from anyshape.graph.ir.builder import Builder, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
@@ -250,8 +250,9 @@ class LinearizedFunction:
         """
         leaves = flatten_as(argument, tree)
         if leaves is None:
-            problem = f"has the structure {structure_text(flatten(argument)[1])}, not {structure_text(tree)}"
-            raise ArgumentError(self.shape.name, path, problem, "give one leaf for each leaf")
+            others, structure = flatten(argument)
+            problem = f"has the structure {structure_text(structure)}, not {structure_text(tree)}"
+            raise ArgumentError(self.shape.name, path, problem, messages.leaves_advice(len(others), len(metas)))
         return [self._leaf(x, m, f"{path}[{i}]") for i, (x, m) in enumerate(zip(leaves, metas, strict=True))]
 
     def _leaf(self, x: Any, meta: TensorMeta, path: str) -> Any:

@@ -193,7 +193,7 @@ def reshape_with_minus_one():
 
 @mistake(
     """x.reshape(2, 2): cannot reshape (3,) to (2, 2) at model.py
-  change the operands so that NumPy would accept them"""
+  pass a shape of 3 elements: (2, 2) has 4"""
 )
 def reshape_of_a_fixed_shape():
     trace(lambda x: x.reshape(2, 2))(ShapeDtypeStruct("3"))

@@ -454,7 +454,7 @@ def cotangent_of_another_length():
 
 @mistake(
     """linearize(<lambda>): tangents has the structure (*, *), not (*,)
-  give one leaf for each leaf"""
+  give 1 leaf, not 2"""
 )
 def tangents_that_are_too_many():
     _, push = linearize(lambda x: x * 2, ones(3))

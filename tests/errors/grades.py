@@ -33,7 +33,8 @@ GOOD = frozenset((
     "method_that_scipy_has_not", "negative_size", "number_of_trips_for_rows", "object_of_a_class_as_an_argument",
     "objective_of_an_array", "option_of_pytorch", "part_that_is_too_short", "permutation_of_the_global_generator",
     "plot_in_a_trace", "points_and_values_of_other_lengths", "policy_that_is_none", "pytree", "quadrature_of_scipy",
-    "question_about_a_size_from_data", "rank_of_an_argument", "reshape", "reshape_to_a_float",
+    "question_about_a_size_from_data", "rank_of_an_argument", "reshape", "reshape_of_a_fixed_shape",
+    "reshape_to_a_float",
     "reshape_with_minus_one", "result_into_an_array_of_numpy", "result_of_an_object", "rows_of_other_lengths",
     "rule_that_gives_no_tuple", "rule_that_is_missing", "rule_without_a_tangent", "rule_without_residuals",
     "saved_program_at_a_call", "set_as_a_result", "setting_that_compile_has_not", "shape_of_a_callback",
@@ -42,6 +43,7 @@ GOOD = frozenset((
     "sorted_by_the_builtin", "spec_syntax", "split", "squeeze", "stack", "static_argument_that_does_not_hash",
     "static_list", "static_name_that_is_none", "take_out_of_range_at_run_time", "tangent_shape",
     "tangents_of_another_length", "tensordot", "text_file_in_a_trace", "text_in_place_of_a_function",
+    "tangents_that_are_too_many",
     "too_many_indices", "trees_of_other_keys", "trip_without_a_result", "type_of_a_constraint", "update",
     "update_that_is_not_ended", "use_of_a_leaked_attribute", "values_for_branches", "vmap_axes", "vmap_of_a_number",
     "vmap_sizes", "where", "write_to_an_array_of_numpy",
@@ -49,7 +51,5 @@ GOOD = frozenset((
 # with what a reader would have to look up
 MIDDLING = {
     "values_for_a_mask": "`count` is the number of true elements, which it does not say",
-    "tangents_that_are_too_many": "`one leaf for each leaf` leaves the reader to count",
-    "reshape_of_a_fixed_shape": "the advice says no more than that NumPy would refuse it, too",
     "minimiser_of_scipy": "f64[1] is no shape of the program, but of a row that SciPy makes",
 }

@@ -65,8 +65,12 @@ def infer_reshape(ctx: ShapeGuardContext, old: Sizes, new: Sizes) -> Sizes:
     for size in new:
         ctx.require_at_least(size, 0, "a size cannot be negative")
     total = numel(old)
-    if not ctx.same(total, numel(new)):
-        ctx.require(equal(total, numel(new)), f"cannot reshape {shape_text(old)} to {shape_text(new)}")
+    if not ctx.same(total, wanted := numel(new)):
+        problem = f"cannot reshape {shape_text(old)} to {shape_text(new)}"
+        if isinstance(total, int) and isinstance(wanted, int):
+            elements = "1 element" if total == 1 else f"{total} elements"
+            raise ctx.fail(problem, f"pass a shape of {elements}: {shape_text(new)} has {wanted}")
+        ctx.require(equal(total, wanted), problem)
     return new
 
 
