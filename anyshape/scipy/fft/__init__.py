@@ -31,13 +31,14 @@ from anyshape.scipy.fft.complex_transforms import (
     rfftfreq,
     rfftn,
 )
+from anyshape.scipy.fft.hankel import fht, fhtoffset, ifht
 from anyshape.scipy.fft.real_transforms import dct, dctn, dst, dstn, idct, idctn, idst, idstn
 from anyshape.support.packages import scipy_fft
 
 __all__ = [
-    "dct", "dctn", "dst", "dstn", "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "idct",
-    "idctn", "idst", "idstn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2",
-    "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+    "dct", "dctn", "dst", "dstn", "fft", "fft2", "fftfreq", "fftn", "fftshift", "fht", "fhtoffset", "hfft", "hfft2",
+    "hfftn", "idct", "idctn", "idst", "idstn", "ifft", "ifft2", "ifftn", "ifftshift", "ifht", "ihfft", "ihfft2",
+    "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_fft, "scipy.fft")

@@ -5,10 +5,7 @@ Written by tools/make_stubs.py for SciPy 1.17.
 
 from typing import Any
 
-from scipy.fft import fht as fht
-from scipy.fft import fhtoffset as fhtoffset
 from scipy.fft import get_workers as get_workers
-from scipy.fft import ifht as ifht
 from scipy.fft import next_fast_len as next_fast_len
 from scipy.fft import prev_fast_len as prev_fast_len
 from scipy.fft import register_backend as register_backend
@@ -21,6 +18,9 @@ from anyshape.scipy.fft.complex_transforms import fftfreq as fftfreq
 from anyshape.scipy.fft.complex_transforms import fftshift as fftshift
 from anyshape.scipy.fft.complex_transforms import ifftshift as ifftshift
 from anyshape.scipy.fft.complex_transforms import rfftfreq as rfftfreq
+from anyshape.scipy.fft.hankel import fht as fht
+from anyshape.scipy.fft.hankel import fhtoffset as fhtoffset
+from anyshape.scipy.fft.hankel import ifht as ifht
 
 def dct(
     x: Any,

@@ -1,5 +1,7 @@
 """Compare anyshape.scipy.fft with SciPy at several sizes from one trace, and derivatives with differences."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.fft
@@ -103,8 +105,8 @@ def test_further_names_are_scipys_and_refuse_traced_arrays():
     assert set(dir(fft)) >= set(scipy.fft.__all__)
     assert all(hasattr(fft, name) for name in scipy.fft.__all__)
     assert fft.next_fast_len(13) == scipy.fft.next_fast_len(13)
-    with pytest.raises(UnsupportedFunctionError, match="fht"):
-        jit(lambda x: fft.fht(x, 0.1, 0.0))(np.ones(4))
+    with pytest.raises(UnsupportedFunctionError, match="next_fast_len"):
+        jit(lambda x: fft.next_fast_len(x))(13)
 
 
 def test_one_element_along_the_last_axis_gives_one_number():
@@ -116,3 +118,33 @@ def test_one_element_along_the_last_axis_gives_one_number():
         with pytest.raises(ValueError):
             traced(x[:, :0])
         assert traced.cache_info().traces == 1
+
+
+@pytest.mark.parametrize(
+    ("mu", "offset", "bias"), [(0.5, 0.0, 0.0), (2.0, 0.3, 0.4), (0.0, 0.2, 1.0), (-1.0, 0.0, 0.0)]
+)
+def test_hankel_transforms(mu, offset, bias):
+    samples = np.random.default_rng(0).normal(size=(2, 9))
+    for name in ("fht", "ifht"):
+        function = getattr(fft, name)
+        traced, theirs = jit(lambda a, f=function: f(a, 0.1, mu, offset, bias)), getattr(scipy.fft, name)
+        for n in (1, 2, 8, 9):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # SciPy warns of singular transforms
+                expected = theirs(samples[:, :n], 0.1, mu, offset, bias)
+            np.testing.assert_allclose(traced(samples[:, :n]), expected, 1e-11, 1e-11)
+        assert traced.cache_info().traces == 1
+        with pytest.raises(ValueError):
+            traced(samples[:, :0])
+    assert jit(lambda a: fft.fht(a, 0.1, mu))(samples.astype(np.float32)).dtype == np.float32
+    best = jit(fft.fhtoffset)(0.1, mu, offset, bias)
+    np.testing.assert_allclose(best, scipy.fft.fhtoffset(0.1, mu, offset, bias), 1e-13)
+
+
+def test_hankel_transforms_have_derivatives_by_all_numbers():
+    a = np.random.default_rng(1).normal(size=8)
+    anyshape.check_grads(lambda a, mu, offset: fft.fht(a, 0.1, mu, offset, 0.3), (a, 1.2, 0.1), order=1)
+    weights = np.arange(8.0)
+    loss = lambda dln, bias: (fft.ifht(fft.fht(a, dln, 1.2, 0.1, bias), dln, 1.2, 0.1, bias) * weights).sum()
+    for slope in grad(loss, argnums=(0, 1))(0.3, 0.2):  # the inverse gives the samples back for all of them
+        np.testing.assert_allclose(slope, 0.0, atol=1e-10)
