@@ -143,8 +143,6 @@ def _partial_of_inverse(partials, position, sign, ends, is_unbounded):
         return x
 
     def derivative(*xs_and_out):
-        if not is_unbounded:
-            return finite(*xs_and_out)
         *xs, out = xs_and_out
         is_infinite = ew.isinf(out)
         value, large = finite(*xs, ew.select(is_infinite, 1, out)), ew.log(ew.select(is_infinite, out, 1))
@@ -157,7 +155,7 @@ def _partial_of_inverse(partials, position, sign, ends, is_unbounded):
         by = partials(*parameters, at_ends(out, 0.5, out))
         return at_ends(out, 0, -by[position]() / by[-1]())
 
-    return derivative
+    return derivative if is_unbounded else finite
 
 
 def _with_partials(
@@ -484,27 +482,16 @@ pointwise(sp.sinc_op, lambda x, out, *, order: sp.sinc(x, order + 1))
 # -- shifts of operands
 
 no_shift(sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op, sp.ndtr_op)
-no_shift(
-    sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op
-)
-no_shift(sp.gammainc_derivative_op, sp.betainc_derivative_op)
+no_shift(sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op)
+no_shift(sp.beta_op, sp.gammainc_derivative_op, sp.betainc_derivative_op)
 no_shift(sp.betaln_op, sp.zeta_op, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.expit_op, sp.logit_op)
 no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op)
-no_shift(
-    sp.student_derivative_op, sp.betaincc_op, sp.gammaincinv_op, sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op
-)
+no_shift(sp.student_derivative_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op)
+no_shift(sp.gammaincinv_op, sp.gammainccinv_op)
 no_shift(sp.stdtr_op, sp.stdtrit_op, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.exprel_op, sp.spence_op, sp.expn_op)
 no_shift(sp.hyp0f1_op, sp.hyp1f1_op, sp.hyp2f1_op, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op)
-no_shift(
-    sp.pdtr_op,
-    sp.pdtrc_op,
-    sp.chdtr_op,
-    sp.chdtrc_op,
-    sp.boxcox_op,
-    sp.boxcox1p_op,
-    sp.inv_boxcox_op,
-    sp.inv_boxcox1p_op,
-)
+no_shift(sp.pdtr_op, sp.pdtrc_op, sp.chdtr_op, sp.chdtrc_op)
+no_shift(sp.boxcox_op, sp.boxcox1p_op, sp.inv_boxcox_op, sp.inv_boxcox1p_op)
 no_shift(sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op, sp.gdtr_op, sp.gdtrc_op, sp.fdtr_op, sp.fdtrc_op)
 no_shift(sp.ellipk_op, sp.ellipkm1_op, sp.ellipe_op, sp.ellipkinc_op, sp.ellipeinc_op, sp.elliprc_op, sp.elliprf_op)
 no_shift(sp.elliprd_op, sp.sinint_op, sp.cosint_op, sp.sinhint_op, sp.coshint_op, sp.fresnels_op, sp.fresnelc_op)

@@ -107,12 +107,8 @@ def _near_and_far(is_near, x, near, far):
 
 def _by_series(coefficients, far, odd=False):
     """Return a derivative that is a series of even powers, or of odd ones, up to 1/2 and `far` beyond."""
-
-    def derivative(x, out):
-        near = lambda x: _series(x, coefficients) * (x if odd else 1)
-        return _near_and_far(ew.lt(ew.absolute(x), ew.lift(0.5, x)), x, near, far)
-
-    return derivative
+    near = lambda x: _series(x, coefficients) * (x if odd else 1)
+    return lambda x, out: _near_and_far(ew.lt(ew.absolute(x), ew.lift(0.5, x)), x, near, far)
 
 
 def _struve(name, sign):
@@ -163,11 +159,6 @@ def _kelvin(function, partner, sign, ratio):
     return {(function, 0): (lambda x, out: _of(function + "p", x),), (function + "p", 0): (slope,)}
 
 
-def _ratio(name):
-    """Return the derivative of ker or kei over x; for kei, 0 at 0 leaves the infinite ker."""
-    return lambda x, out: out / (x if name == "ker" else ew.select(ew.eq(x, ew.lift(0, x)), 1, x))
-
-
 _BER = [0.0 if i % 2 == 0 else (-1) ** (i // 2 + 1) * (i + 1) / (2 * 4**i * factorial(i + 1) ** 2) for i in range(12)]
 _BEI = [0.0 if i % 2 else (-1) ** (i // 2) * (i + 1) / (2 * 4**i * factorial(i + 1) ** 2) for i in range(12)]
 BESSEL: dict[Any, Any] = {
@@ -190,8 +181,8 @@ BESSEL: dict[Any, Any] = {
     ),
     **_kelvin("ber", "bei", -1, _by_series(_BER, lambda x: _of("berp", x) / x)),
     **_kelvin("bei", "ber", 1, _by_series(_BEI, lambda x: _of("beip", x) / x)),
-    **_kelvin("ker", "kei", -1, _ratio("ker")),
-    **_kelvin("kei", "ker", 1, _ratio("kei")),
+    **_kelvin("ker", "kei", -1, lambda x, out: out / x),
+    **_kelvin("kei", "ker", 1, lambda x, out: out / ew.select(ew.eq(x, ew.lift(0, x)), 1, x)),  # at 0 ker is infinite
     ("airy", 0): (lambda x, out: _of("airy", x, result=1),),
     ("airy", 1): (lambda x, out: x * _of("airy", x, result=0),),
     ("airy", 2): (lambda x, out: _of("airy", x, result=3),),
