@@ -78,7 +78,12 @@ def chain(*transformations: GradientTransformation) -> GradientTransformation:
 
 
 def scale(factor: float) -> GradientTransformation:
-    """Return the transformation that multiplies gradients by a number."""
+    """Return the transformation that multiplies gradients by a number.
+
+    >>> halve = scale(0.5)
+    >>> halve.update(np.array([2.0, -4.0]), ())[0]
+    array([ 1., -2.])
+    """
     return _stateless(lambda g: g * factor)
 
 
@@ -86,6 +91,10 @@ def scale_by_learning_rate(learning_rate: Rate) -> GradientTransformation:
     """Return the transformation that multiplies gradients by `-learning_rate`, a number or a schedule.
 
     A schedule is called with the number of updates before this one. The state is that number.
+
+    >>> step = scale_by_learning_rate(0.5)
+    >>> step.update(np.array([2.0, -4.0]), step.init(np.zeros(2)))[0]
+    array([-1.,  2.])
     """
     if not callable(learning_rate):
         return scale(-learning_rate)
@@ -98,7 +107,11 @@ def scale_by_learning_rate(learning_rate: Rate) -> GradientTransformation:
 
 
 def clip(max_delta: float) -> GradientTransformation:
-    """Return the transformation that clips each element of gradients to `[-max_delta, max_delta]`."""
+    """Return the transformation that clips each element of gradients to `[-max_delta, max_delta]`.
+
+    >>> clip(1.0).update(np.array([0.5, -3.0]), ())[0]
+    array([ 0.5, -1. ])
+    """
     return _stateless(lambda g: np.clip(g, -max_delta, max_delta))
 
 
@@ -106,6 +119,9 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
     """Return the transformation that scales gradients down so that their `global_norm` is at most `max_norm`.
 
     Source: Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks" (2013).
+
+    >>> clip_by_global_norm(1.0).update(np.array([3.0, 4.0]), ())[0].round(3)
+    array([0.6, 0.8])
     """
 
     def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
@@ -129,7 +145,11 @@ def global_norm(tree: Any) -> Any:
 
 
 def add_decayed_weights(weight_decay: float) -> GradientTransformation:
-    """Return the transformation that adds `weight_decay` times the parameters to gradients."""
+    """Return the transformation that adds `weight_decay` times the parameters to gradients.
+
+    >>> add_decayed_weights(0.1).update(np.zeros(2), (), np.array([1.0, 2.0]))[0]
+    array([0.1, 0.2])
+    """
 
     def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
         if params is None:
@@ -143,6 +163,11 @@ def trace_momentum(decay: float, nesterov: bool = False) -> GradientTransformati
     """Return the transformation that adds `decay` times its last result to gradients: heavy-ball momentum.
 
     With `nesterov`, a step looks ahead: Sutskever et al., "On the importance of initialization and momentum" (2013).
+
+    >>> heavy = trace_momentum(0.5)
+    >>> first, state = heavy.update(np.ones(2), heavy.init(np.zeros(2)))
+    >>> heavy.update(np.ones(2), state)[0]
+    array([1.5, 1.5])
     """
 
     def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
@@ -224,6 +249,10 @@ def adamw(
     """Return Adam with decoupled weight decay, whose `update` needs the parameters.
 
     Source: Loshchilov and Hutter, "Decoupled weight decay regularization" (2019).
+
+    >>> optimiser, params = adamw(0.1, weight_decay=0.5), np.array([1.0, -2.0])
+    >>> optimiser.update(np.array([3.0, 0.0]), optimiser.init(params), params)[0].round(3)
+    array([-0.15,  0.1 ])
     """
     decay = add_decayed_weights(weight_decay)
     return chain(scale_by_adam(b1, b2, eps), decay, scale_by_learning_rate(learning_rate))

@@ -189,6 +189,9 @@ def minimize_scalar(
     """Return a minimum of fun(x, *args) for a number x by a minimiser of SciPy, as `result.x`.
 
     Inside of a trace the minimum has the derivative of its condition. A bracket has none.
+
+    >>> float(minimize_scalar(lambda x: (x - 1.0) ** 2).x.round(6))
+    1.0
     """
     if active() is None:
         return scipy_optimize.minimize_scalar(fun, bracket, bounds, args, method, tol, options)

@@ -54,6 +54,9 @@ def newton(
     """Return a root of func near x0, a number, by Newton's method with the exact slope, or by secants from x0 and x1.
 
     Inside of a trace the root has the derivative of the equation.
+
+    >>> float(newton(lambda x: x * x - 2.0, 1.0))
+    1.414213562373095
     """
     if active() is None:
         return scipy_optimize.newton(func, x0, fprime, args, tol, maxiter, fprime2, x1, **options)
@@ -64,7 +67,12 @@ def newton(
 
 
 def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any) -> Any:
-    """Return a root of a function of a vector near x0; see `root`, which says whether it has converged."""
+    """Return a root of a function of a vector near x0; see `root`, which says whether it has converged.
+
+    >>> import numpy as np
+    >>> fsolve(lambda x: x * x - np.array([1.0, 4.0]), np.ones(2)).round(6)
+    array([1., 2.])
+    """
     if active() is None:
         return scipy_optimize.fsolve(func, x0, args, fprime, full_output, **options)
     if full_output:
@@ -80,6 +88,10 @@ def fixed_point(
     """Return x with func(x, *args) = x near x0, a number or an array.
 
     Inside of a trace it is the root of the difference, by `root`, with the derivative of the equation.
+
+    >>> import numpy as np
+    >>> float(fixed_point(lambda x: np.cos(x), 1.0).round(6))
+    0.739085
     """
     if active() is None:
         return scipy_optimize.fixed_point(func, x0, args, xtol, maxiter, method)
@@ -88,7 +100,12 @@ def fixed_point(
 
 
 def rosen(x: Any) -> Any:
-    """Return Rosenbrock's function of a vector, or along the first axis."""
+    """Return Rosenbrock's function of a vector, or along the first axis.
+
+    >>> import numpy as np
+    >>> float(rosen(np.array([1.0, 2.0])))
+    100.0
+    """
     if not is_traced(x):
         return scipy_optimize.rosen(x)
     x = xp.asarray(x)
@@ -96,7 +113,12 @@ def rosen(x: Any) -> Any:
 
 
 def rosen_der(x: Any) -> Any:
-    """Return the gradient of Rosenbrock's function of a vector."""
+    """Return the gradient of Rosenbrock's function of a vector.
+
+    >>> import numpy as np
+    >>> rosen_der(np.array([1.0, 2.0]))
+    array([-400.,  200.])
+    """
     if not is_traced(x):
         return scipy_optimize.rosen_der(x)
     x = xp.asarray(x)
@@ -130,7 +152,11 @@ def rosen_hess_prod(x: Any, p: Any) -> Any:
 def fminbound(
     func: Function, x1: Any, x2: Any, args: Any = (), xtol: Any = 1e-5, maxfun: int = 500, **options: Any
 ) -> Any:
-    """Return a minimum of a function of a number between bounds; see `minimize_scalar`, which says more of it."""
+    """Return a minimum of a function of a number between bounds; see `minimize_scalar`, which says more of it.
+
+    >>> float(fminbound(lambda x: (x - 1.0) ** 2, 0.0, 3.0).round(6))
+    1.0
+    """
     if active() is None:
         return scipy_optimize.fminbound(func, x1, x2, args, xtol, maxfun, **options)
     if options.get("full_output"):

@@ -95,6 +95,9 @@ def root_scalar(
 
     "newton" and "halley" take exact derivatives where `fprime` and `fprime2` are None. Inside of a trace the solution
     has the derivative of the equation, of any order. The bracket and the starts have none.
+
+    >>> round(float(root_scalar(lambda x: x * x - 2.0, bracket=(0.0, 2.0)).root), 6)
+    1.414214
     """
     check_callable("root_scalar", f)
     if active() is None:
