@@ -62,6 +62,8 @@ def newton(
         return scipy_optimize.newton(func, x0, fprime, args, tol, maxiter, fprime2, x1, **options)
     if any(options.values()):
         raise refuse(f"scipy.optimize.newton with {next(iter(options))}")
+    if is_traced(x0) and xp.ndim(x0):
+        raise ArgumentError("newton", "x0", f"has {xp.ndim(x0)} axes", "use vmap over a number, or `root`")
     method = "secant" if x1 is not None else "newton" if fprime2 is None else "halley"
     return root_scalar(func, args, method, x0=x0, x1=x1, xtol=tol, maxiter=maxiter).root
 

@@ -81,6 +81,13 @@ def test_older_functions_for_roots():
     np.testing.assert_allclose(grad(lambda a: optimize.fsolve(cubic, np.ones(2), args=(a,))[0])(2.0), -0.2, 1e-9)
 
 
+def test_newtons_method_is_for_numbers():
+    with pytest.raises(TypeError, match="use vmap"):
+        jit(lambda x: optimize.newton(lambda y: y**2 - 2, x))(np.ones(2))
+    roots = vmap(lambda x: optimize.newton(lambda y: y**2 - 2, x))(np.array([1.0, -2.0]))
+    np.testing.assert_allclose(roots, [2**0.5, -(2**0.5)], 1e-9)
+
+
 def test_rosenbrocks_function():
     traced = jit(lambda x: (optimize.rosen(x), optimize.rosen_der(x)))
     for n in (2, 5):
