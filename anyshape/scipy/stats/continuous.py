@@ -24,6 +24,7 @@ def _unit_interval(*shapes: Any) -> tuple[Any, Any]:
 
 
 NORM = Form(
+    closed_quantiles=True,
     log_density=lambda z: -0.5 * xp.square(z) - LOG_ROOT_2PI,
     cdf=sc.ndtr,
     sf=lambda z: sc.ndtr(-z),
@@ -37,6 +38,7 @@ NORM = Form(
 )
 
 UNIFORM = Form(
+    closed_quantiles=True,
     support=_unit_interval,
     log_density=lambda z: 0.0 * z,
     cdf=lambda z: z,
@@ -77,8 +79,16 @@ def _cauchy_quantile(q: Any) -> Any:
     return by_half(q, 0.5, lambda q: -below(q), lambda q: below(1 - q))
 
 
+def _cauchy_log_density(z: Any) -> Any:
+    distance = xp.abs(z)
+    is_far = distance > 1e100  # whose square would overflow
+    near = xp.log1p(xp.square(xp.where(is_far, 1.0, z)))
+    return -xp.where(is_far, 2 * xp.log(xp.where(is_far, distance, 1.0)), near) - log(pi)
+
+
 CAUCHY = Form(
-    log_density=lambda z: -xp.log1p(xp.square(z)) - log(pi),
+    closed_quantiles=True,
+    log_density=_cauchy_log_density,
     **_symmetric(_cauchy_cdf),
     ppf=_cauchy_quantile,
     isf=lambda q: -_cauchy_quantile(q),
@@ -101,6 +111,7 @@ def _laplace_quantile(q: Any) -> Any:
 
 
 LAPLACE = Form(
+    closed_quantiles=True,
     log_density=lambda z: -xp.abs(z) - log(2),
     cdf=_laplace_cdf,
     logcdf=_laplace_logcdf,
@@ -115,6 +126,7 @@ LAPLACE = Form(
 
 
 LOGISTIC = Form(
+    closed_quantiles=True,
     log_density=lambda z: sc.log_expit(z) + sc.log_expit(-z),
     cdf=sc.expit,
     sf=lambda z: sc.expit(-z),
@@ -423,12 +435,17 @@ TRUNCNORM = Form(
 )
 
 
+def _log_i0_less(kappa: Any) -> Any:
+    """Return log(i0(kappa)) - kappa for kappa >= 0; exp(-|kappa|) of i0e has a kink at 0, which |kappa| undoes."""
+    return xp.log(sc.i0e(kappa)) + (xp.abs(kappa) - kappa)
+
+
 VONMISES = Form(
     shapes="kappa",
     valid=lambda kappa: kappa >= 0,
-    log_density=lambda z, kappa: -2 * kappa * xp.square(xp.sin(0.5 * z)) - log(2 * pi) - xp.log(sc.i0e(kappa)),
+    log_density=lambda z, kappa: -2 * kappa * xp.square(xp.sin(0.5 * z)) - log(2 * pi) - _log_i0_less(kappa),
     mean=constant(0.0),
-    entropy=lambda kappa: -kappa * sc.i1e(kappa) / sc.i0e(kappa) + log(2 * pi) + xp.log(sc.i0e(kappa)) + kappa,
+    entropy=lambda kappa: -kappa * sc.i1e(kappa) / sc.i0e(kappa) + log(2 * pi) + _log_i0_less(kappa) + kappa,
 )
 
 WRAPCAUCHY = Form(

@@ -46,6 +46,7 @@ class Form:
     - `log_density`: logarithm of the density, or of the probability of an integer for a discrete family.
     - `support`: bounds of the support by the shape parameters; `open_ends` excludes them from the density.
     - `valid`: whether shape parameters are admissible.
+    - `closed_quantiles`: `ppf` and `isf` also hold at the probabilities 0 and 1, with their derivatives.
     """
 
     log_density: Function
@@ -56,6 +57,7 @@ class Form:
     valid: Function = _positive
     safe: float = 1.0  # admissible value of every shape parameter, computed with where one is not
     discrete: bool = False
+    closed_quantiles: bool = False
     cdf: Function | None = None
     sf: Function | None = None
     logcdf: Function | None = None
@@ -102,6 +104,18 @@ _DERIVATIONS: dict[str, tuple[tuple[str, Function], ...]] = {
     "logcdf": (("cdf", xp.log), ("sf", lambda p: xp.log1p(-p))),
     "logsf": (("sf", xp.log), ("cdf", lambda p: xp.log1p(-p))),
 }
+_COMPLEMENTS = {"logcdf": ("cdf", "sf"), "logsf": ("sf", "cdf")}
+
+
+def _log_by_complement(probability: Function, complement: Function) -> Function:
+    """Return the logarithm of a probability; where it is near 1 the complement has the digits."""
+
+    def function(*xs: Any) -> Any:
+        p, rest = probability(*xs), complement(*xs)
+        is_small = p < 0.5
+        return xp.where(is_small, xp.log(xp.where(is_small, p, 0.5)), xp.log1p(-xp.where(is_small, 0.5, rest)))
+
+    return function
 
 
 class Family:
@@ -225,11 +239,19 @@ class Family:
         function = getattr(self._form, name, None)
         if function is not None:
             return function
+        pair = [f for other in _COMPLEMENTS.get(name, ()) if (f := self._without_cancellation(other)) is not None]
+        if len(pair) == 2:
+            return _log_by_complement(*pair)
         for other, finish in _DERIVATIONS.get(name, ()):
             source = getattr(self._form, other, None)
             if source is not None:
                 return lambda *xs: finish(source(*xs))
         raise refuse(f"scipy.stats.{self.name}.{method}")
+
+    def _without_cancellation(self, name: str) -> Function | None:
+        """Return a probability that is not 1 minus another one, or None."""
+        function, logarithm = getattr(self._form, name), getattr(self._form, f"log{name}")
+        return function or (logarithm and (lambda *xs: xp.exp(logarithm(*xs))))
 
     def _call_scipy(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
         return getattr(getattr(scipy_stats, self.name), method)(*args, **parameters)
@@ -263,7 +285,10 @@ class Family:
         if not is_traced(x, *args, *parameters.values()):
             return self._call_scipy(method, (x, *args), parameters)
         function = self._function(method, method)
-        z, p = self._standardised(x, args, parameters)
+        x = real_floats(x)
+        finite = ~xp.isinf(x)  # an infinite quotient has an infinite derivative by its divisor, which times 0 is NaN
+        z, p = self._standardised(where(finite, x, 0.0), args, parameters)
+        z = where(finite, z, x)
         low, high = self._form.support(*p.shapes)
         is_below = z < low if self._form.discrete else z <= low
         inside = ~is_below & (z < high)
@@ -287,7 +312,7 @@ class Family:
         low, high = self._form.support(*p.shapes)
         if self._form.discrete:
             low = low - 1
-        inside = (q > 0) & (q < 1)
+        inside = (q >= 0) & (q <= 1) if self._form.closed_quantiles else (q > 0) & (q < 1)
         value = function(xp.where(inside, q, 0.5), *p.shapes)
         at_zero, at_one = (low, high) if method == "ppf" else (high, low)
         value = xp.where(inside, value, xp.where(q == 0, at_zero, xp.where(q == 1, at_one, np.nan)))

@@ -29,6 +29,7 @@ def _beyond(limit: float, shape: Any, value: Any, otherwise: float = INF) -> Any
 
 
 EXPON = Form(
+    closed_quantiles=True,
     support=_positive_reals,
     log_density=lambda z: -z,
     cdf=lambda z: -xp.expm1(-z),
@@ -129,6 +130,7 @@ MAXWELL = Form(
 )
 
 HALFNORM = Form(
+    closed_quantiles=True,
     support=_positive_reals,
     log_density=lambda z: 0.5 * log(2 / pi) - 0.5 * xp.square(z),
     cdf=lambda z: sc.erf(sqrt(0.5) * z),
@@ -154,6 +156,7 @@ HALFCAUCHY = Form(
 )
 
 HALFLOGISTIC = Form(
+    closed_quantiles=True,
     support=_positive_reals,
     log_density=lambda z: log(2) - z - 2 * xp.log1p(xp.exp(-z)),
     cdf=lambda z: xp.tanh(0.5 * z),

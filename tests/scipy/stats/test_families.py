@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from anyshape import grad, jit, vmap
+from anyshape import grad, jacfwd, jit, vmap
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.scipy import stats
 from anyshape.scipy.stats import FORMS
@@ -157,3 +157,51 @@ def test_what_is_not_here_is_scipys_own():
 def test_what_has_no_counterpart_is_refused_by_name(call, name):
     with pytest.raises(UnsupportedFunctionError, match=name):
         jit(call)(np.ones(3))
+
+
+def test_a_von_mises_distribution_has_derivatives_at_concentration_0():
+    x = np.array([0.7, 2.5, -4.0])
+    slopes = jacfwd(lambda kappa: stats.vonmises.logpdf(x, kappa))
+    np.testing.assert_allclose(slopes(0.0), np.cos(x), 1e-12)
+    np.testing.assert_allclose(jacfwd(slopes)(0.0), -0.5, 1e-12)
+    entropy = grad(stats.vonmises.entropy)
+    np.testing.assert_allclose([entropy(0.0), grad(entropy)(0.0)], [0.0, -0.5], 1e-12)
+
+
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
+def test_infinite_points_have_derivatives_0_of_probabilities(method):
+    x = np.array([-np.inf, np.inf, 0.7])
+    slopes = jacfwd(lambda loc, scale: getattr(stats.norm, method)(x, loc, scale), (0, 1))(0.2, 1.4)
+    assert [np.flatnonzero(slope).tolist() for slope in slopes] == [[2], [2]]
+    backward = grad(lambda scale: getattr(stats.norm, method)(x, 0.2, scale)[:2] @ np.ones(2))(1.4)
+    assert backward == 0.0
+
+
+@pytest.mark.parametrize("name", [name for name, form in FORMS.items() if form.closed_quantiles])
+def test_quantiles_have_derivatives_at_0_and_1(name):
+    family, q = getattr(stats, name), np.array([0.0, 0.4, 1.0])
+    density = getattr(scipy.stats, name).pdf
+    with np.errstate(divide="ignore"):
+        for method, sign in (("ppf", 1), ("isf", -1)):
+            x = jit(getattr(family, method))(q)
+            np.testing.assert_allclose(x, getattr(getattr(scipy.stats, name), method)(q), 1e-12)
+            slope = grad(lambda q, method=method: getattr(family, method)(q).sum())(q)
+            np.testing.assert_allclose(slope, sign / density(x), 1e-12)
+
+
+@pytest.mark.parametrize("name", ["gamma", "chi2", "beta", "expon", "weibull_min"])
+def test_logarithms_of_probabilities_near_1_have_all_digits(name):
+    family, theirs, shapes = getattr(stats, name), getattr(scipy.stats, name), SHAPES.get(name, ())
+    tails = np.array([1e-13, 1e-9, 0.4])
+    x, y = theirs.isf(tails, *shapes), theirs.ppf(tails, *shapes)
+    np.testing.assert_allclose(jit(family.logcdf)(x, *shapes), np.log1p(-tails), 1e-9)
+    np.testing.assert_allclose(jit(family.logsf)(y, *shapes), np.log1p(-tails), 1e-9)
+    slope = grad(lambda x: family.logcdf(x, *shapes).sum())(x)
+    np.testing.assert_allclose(slope, theirs.pdf(x, *shapes) / (1 - tails), 1e-9)
+
+
+def test_a_cauchy_density_has_logarithms_far_out():
+    x = np.array([1e99, 1e101, -1e200, 0.3])
+    np.testing.assert_allclose(jit(stats.cauchy.logpdf)(x), scipy.stats.cauchy.logpdf(x), 1e-13)
+    slope = grad(lambda x: stats.cauchy.logpdf(x).sum())(x)
+    np.testing.assert_allclose(slope, -2 / (x + 1 / x), 1e-13)
