@@ -1,7 +1,8 @@
 """Report which of SciPy's own functions take traced arrays, where SciPy dispatches by namespace.
 
 `python -m tests.external.scipy_namespaces [MODULE ...]` calls SciPy itself with `SCIPY_ARRAY_API=1`, as the rows of the
-survey say, under jit and grad. It prints a table of counts, then the functions that are right or give wrong numbers.
+survey say, under jit and grad. It prints a table of counts, and the functions that take traced arrays. With `--write`
+they go into `docs/other_suites.md`.
 """
 
 import os
@@ -11,10 +12,16 @@ os.environ["SCIPY_ARRAY_API"] = "1"  # SciPy reads it when it is imported
 import argparse
 import logging
 import sys
-from collections import defaultdict
+from pathlib import Path
+
+import numpy
+import scipy
 
 from tests.survey import modules, survey
 
+PAGE = Path(__file__).parents[2] / "docs" / "other_suites.md"
+MARKERS = ("<!-- written by `python -m tests.external.scipy_namespaces --write` -->", "<!-- end -->")
+KINDS = ("traced, differentiable", "traced", "refused", "wrong", "without a row")
 DISPATCHING = (
     "scipy.special",
     "scipy.linalg",
@@ -45,26 +52,49 @@ def outcome_of(module, name):
     return ("traced" if findings.derivative == "no" else "traced, differentiable"), findings.reason
 
 
+def page_section(named):
+    """Return the part of the page: a table of counts, and the functions that take traced arrays."""
+    lines = [f"| module | {' | '.join(KINDS)} |", f"| --- {'| --- ' * len(KINDS)}|"]
+    for module, names in named.items():
+        lines.append(f"| `{module}` | {' | '.join(str(len(names[kind])) for kind in KINDS)} |")
+    lines += ["", "| module | takes traced arrays | functions |", "| --- | --- | --- |"]
+    for module, names in named.items():
+        for kind in KINDS[:2]:
+            if names[kind]:
+                lines.append(f"| `{module}` | {kind} | {', '.join(f'`{name}`' for name in names[kind])} |")
+    return "\n".join(lines)
+
+
+def write_page(named):
+    """Write the part of the page that this program makes."""
+    head, tail = (PAGE.read_text().split(marker) for marker in MARKERS)
+    versions = f"Written with NumPy {numpy.__version__} and SciPy {scipy.__version__}.\n\n"
+    PAGE.write_text(f"{head[0]}{MARKERS[0]}\n\n{versions}{page_section(named)}\n\n{MARKERS[1]}{tail[1]}")
+
+
+def outcomes_of(module):
+    """Return the functions of a module by the kind of outcome; print what is wrong."""
+    names = {kind: [] for kind in KINDS}
+    for name in modules.functions(module):
+        kind, said = outcome_of(module, name)
+        names[kind].append(name)
+        if kind == "wrong":
+            print(f"{module}.{name}: {said[:100]}", flush=True)
+    return names
+
+
 def main(arguments=None):
-    """Print the table, and return 1 if a function gives wrong numbers."""
+    """Print the table, or write it, and return 1 if a function gives wrong numbers."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("modules", nargs="*", default=DISPATCHING, metavar="MODULE", help="modules of SciPy")
+    parser.add_argument("--write", action="store_true", help="write docs/other_suites.md")
     options = parser.parse_args(arguments)
     logging.getLogger("anyshape").setLevel(logging.ERROR)
-    kinds = ("traced, differentiable", "traced", "refused", "wrong", "without a row")
-    print(f"| module | {' | '.join(kinds)} |\n| --- {'| --- ' * len(kinds)}|")
-    named = defaultdict(list)
-    for module in options.modules:
-        counts = dict.fromkeys(kinds, 0)
-        for name in modules.functions(module):
-            kind, said = outcome_of(module, name)
-            counts[kind] += 1
-            named[module, kind].append(f"{name} ({said[:100]})" if kind == "wrong" else name)
-        print(f"| `{module}` | {' | '.join(map(str, counts.values()))} |", flush=True)
-    for (module, kind), names in named.items():
-        if kind in ("traced, differentiable", "traced", "wrong"):
-            print(f"{module}, {kind}: {', '.join(names)}")
-    return int(any(kind == "wrong" for _, kind in named))
+    named = {module: outcomes_of(module) for module in options.modules}
+    print(page_section(named))
+    if options.write:
+        write_page(named)
+    return int(any(names["wrong"] for names in named.values()))
 
 
 if __name__ == "__main__":
