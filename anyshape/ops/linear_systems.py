@@ -35,7 +35,7 @@ def _row_order_type(ctx: ShapeGuardContext, pivots: TensorMeta) -> TensorMeta:
 
 
 def _banded_type(
-    ctx: ShapeGuardContext, ab: TensorMeta, b: TensorMeta, *, lower: int, upper: int, transposed: bool
+    ctx: ShapeGuardContext, ab: TensorMeta, b: TensorMeta, *, lower: int, upper: int, transposed: bool, positive: bool
 ) -> TensorMeta:
     diagonals, size = require_matrices(ctx, ab)
     if ab.dtype != b.dtype:
@@ -72,7 +72,7 @@ row_order_op: Op = define(
 banded_solve_op: Op = define(
     "banded_solve",
     _banded_type,
-    params={"lower": kinds.count, "upper": kinds.count, "transposed": kinds.flag},
+    params={"lower": kinds.count, "upper": kinds.count, "transposed": kinds.flag, "positive": kinds.flag},
     cost=OpCost(_banded_elimination),
     probe=None,
     **_COMMON,
@@ -91,6 +91,11 @@ def row_order(pivots: Operand) -> Any:
     return apply(row_order_op, pivots)
 
 
-def banded_solve(ab: Operand, b: Operand, *, lower: int, upper: int, transposed: bool = False) -> Any:
-    """Return x with a x = b for matrices a with so many diagonals below and above the main one, or with a^T."""
-    return apply(banded_solve_op, ab, b, lower=lower, upper=upper, transposed=transposed)
+def banded_solve(
+    ab: Operand, b: Operand, *, lower: int, upper: int, transposed: bool = False, positive: bool = False
+) -> Any:
+    """Return x with a x = b for matrices a with so many diagonals below and above the main one, or with a^T.
+
+    If `positive`, a matrix that is not Hermitian positive definite is NumPy's LinAlgError when the program runs.
+    """
+    return apply(banded_solve_op, ab, b, lower=lower, upper=upper, transposed=transposed, positive=positive)

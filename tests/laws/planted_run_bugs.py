@@ -216,8 +216,8 @@ RUN_BUGS = (
     Bug(
         "steps with one message warn once",
         "anyshape/backend/runtime/fp_warnings.py",
-        "frame.f_code, frame.f_lineno, message",
-        "frame.f_code, 1, message",
+        "where.line, text, frame.f_lasti, id(frame.f_globals)",
+        "1, text, 1, 1",
         ("tests/backend/runtime/test_thread_pool.py", "-k", "warn_once"),
     ),
     Bug(

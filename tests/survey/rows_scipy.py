@@ -9,7 +9,7 @@ SPECIAL = {
     **rows_like(
         "F(2, x)", "jn kn yn eval_hermite eval_hermitenorm spherical_jn spherical_yn spherical_in spherical_kn"
     ),
-    **rows_like("F(2, x)", "eval_legendre eval_chebyt eval_chebyu eval_laguerre polygamma expn jvp yvp ivp kvp"),
+    **rows_like("F(2, x)", "eval_legendre legendre_p legendre_p_all eval_chebyt eval_chebyu eval_laguerre polygamma expn jvp yvp ivp kvp"),
     **rows_like("F(1.5, x)", "jv yv iv kv ive kve jve yve hankel1 hankel2 hankel1e hankel2e struve modstruve"),
     **rows_like("F(k + 3, k)", "comb perm"),
     **rows_like("F(k, k + 4, x)", "bdtr bdtrc nbdtr nbdtrc"),
@@ -178,6 +178,8 @@ SIGNAL = {
     "envelope": "F(x)",
     "gauss_spline": "F(x, 3)",
     "sweep_poly": "F(x, v)",
+    "symiirorder1": "F(x, 0.5, 0.3)",
+    "symiirorder2": "F(x, 0.3, 0.7)",
     "medfilt": "F(x, 3)",
     "wiener": "F(x, 3)",
     "argrelextrema": "F(x, np.greater)",
@@ -257,6 +259,9 @@ INTERPOLATE = {
     "griddata": "F(X, y, 0.9 * X, 'nearest')",
     "NearestNDInterpolator": "F(X, y)(0.9 * X)",
     "splrep": "F(t, y)[1]",
+    "splprep": "F([t, y], s=0)[1]",
+    "make_splrep": "F(t, y, s=0)(0.2 + 0.5 * x)",
+    "make_splprep": "F([t, y], s=0)[0](0.2 + 0.5 * x)",
     "splev": "F(x, ([0.0, 0, 0, 0.5, 1, 1, 1], v[[0, 1, 2, 0, 0, 0, 0]], 2))",
     "splder": "F((np.array([0.0, 0, 0, 0.5, 1, 1, 1]), v[[0, 1, 2, 0, 0, 0, 0]], 2))[1]",
     "splantider": "F((np.array([0.0, 0, 0, 0.5, 1, 1, 1]), v[[0, 1, 2, 0, 0, 0, 0]], 2))[1]",

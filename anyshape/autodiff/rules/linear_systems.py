@@ -84,7 +84,7 @@ def _banded_product(ctx, ab, x, *, lower, upper, transposed):
     return total
 
 
-def _banded_jvp(ctx, tangents, out, ab, b, *, lower, upper, transposed):
+def _banded_jvp(ctx, tangents, out, ab, b, *, lower, upper, transposed, positive):  # `out` has been checked
     of_matrix, change = tangents
     if of_matrix is not None:
         moved = _banded_product(ctx, of_matrix, out, lower=lower, upper=upper, transposed=transposed)
@@ -92,8 +92,8 @@ def _banded_jvp(ctx, tangents, out, ab, b, *, lower, upper, transposed):
     return ls.banded_solve(ab, change, lower=lower, upper=upper, transposed=transposed)
 
 
-def _banded_back(ctx, ct, ab, b, *, lower, upper, transposed):
-    return None, ls.banded_solve(ab, ct, lower=lower, upper=upper, transposed=not transposed)
+def _banded_back(ctx, ct, ab, b, *, lower, upper, transposed, positive):
+    return None, ls.banded_solve(ab, ct, lower=lower, upper=upper, transposed=not transposed, positive=positive)
 
 
 JVPS[ls.lu_op] = _lu_jvp

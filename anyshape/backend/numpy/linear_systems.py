@@ -28,13 +28,15 @@ def _row_order(pivots):
     return order
 
 
-def _banded_solve(ab, b, *, lower, upper, transposed):
+def _banded_solve(ab, b, *, lower, upper, transposed, positive=False):
     out = np.empty(b.shape, b.dtype)
     if not b.size:
         return out
     gbtrf, gbtrs = routine("gbtrf", ab), routine("gbtrs", ab)
     room = np.zeros((2 * lower + upper + 1, ab.shape[-1]), ab.dtype)  # elimination fills in diagonals above
     for index in np.ndindex(b.shape[:-2]):
+        if positive and (minor := routine("pbtrf", ab)(ab[index][: upper + 1])[1]) > 0:
+            raise np.linalg.LinAlgError(f"{minor}th leading minor not positive definite")
         room[lower:] = ab[index]
         factors, pivots, info = gbtrf(room, lower, upper)
         if info > 0:

@@ -34,12 +34,17 @@ def solve_banded(
     lower, upper = (static_int(count, "solve_banded", "l_and_u") for count in l_and_u)
     if min(lower, upper) < 0:
         raise ArgumentError("solve_banded", f"l_and_u={l_and_u}", "is negative", "give numbers of diagonals")
-    band, right = in_one_dtype("solve_banded", as_matrices("solve_banded", ab), b)
+    return _solution("solve_banded", lower, upper, ab, b, positive=False)
+
+
+def _solution(name: str, lower: int, upper: int, ab: Any, b: Any, *, positive: bool) -> Any:
+    """Return x with a x = b for a banded matrix, which is to be Hermitian positive definite if `positive`."""
+    band, right = in_one_dtype(name, as_matrices(name, ab), b)
     is_vector = right.ndim == 1
     right = right[:, None] if is_vector else right
     batch = xp.broadcast_shapes(band.shape[:-2], right.shape[:-2])
     band, right = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (band, right))
-    x = ls.banded_solve(band, right, lower=lower, upper=upper)
+    x = ls.banded_solve(band, right, lower=lower, upper=upper, positive=positive)
     return x[..., 0] if is_vector else x
 
 
@@ -54,7 +59,8 @@ def solveh_banded(
     """Return x with a x = b for the Hermitian positive definite banded matrix that has the side ab.
 
     The u + 1 rows of ab are the diagonals from the outermost to the main one, or the other way round if `lower`. Their
-    number must be known when the function is traced. That the matrix is positive definite is not checked.
+    number must be known when the function is traced. A matrix that is not positive definite is NumPy's LinAlgError when
+    the program runs.
     """
     if not is_traced(ab, b):
         return scipy_linalg.solveh_banded(ab, b, overwrite_ab, overwrite_b, lower, check_finite)
@@ -65,7 +71,8 @@ def solveh_banded(
     above = [xp.conj(row) if lower else row for row in above]
     below = [_shifted(xp.conj(above[width - d]), -d, size) for d in range(1, width + 1)]
     main = xp.real(above[-1]).astype(band.dtype)
-    return solve_banded((width, width), xp.stack([*above[:-1], main, *below], axis=-2), b)
+    whole = xp.stack([*above[:-1], main, *below], axis=-2)
+    return _solution("solveh_banded", width, width, whole, b, positive=True)
 
 
 def _rows(band: Any, width: int) -> Any:

@@ -294,6 +294,8 @@ def test_bands_of_stacks_of_singular_and_of_complex_matrices():
     np.testing.assert_allclose(jit(lambda ab: linalg.solveh_banded(ab, np.ones(5), lower=True))(hermitian), expected)
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
         jit(lambda ab: linalg.solve_banded((1, 1), ab, np.ones(5)))(np.zeros((3, 5)))
+    with pytest.raises(np.linalg.LinAlgError, match="2th leading minor not positive definite"):
+        jit(lambda ab: linalg.solveh_banded(ab, np.ones(5)))(np.array([[2.0] * 5, [1.0] * 5]))
 
 
 def test_sizes_of_constant_matrices_may_be_symbolic():
