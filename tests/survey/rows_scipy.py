@@ -9,7 +9,8 @@ SPECIAL = {
     **rows_like(
         "F(2, x)", "jn kn yn eval_hermite eval_hermitenorm spherical_jn spherical_yn spherical_in spherical_kn"
     ),
-    **rows_like("F(2, x)", "eval_legendre legendre_p legendre_p_all eval_chebyt eval_chebyu eval_laguerre polygamma expn jvp yvp ivp kvp"),
+    **rows_like("F(2, x)", "eval_legendre eval_chebyt eval_chebyu eval_laguerre polygamma expn jvp yvp ivp kvp"),
+    **rows_like("F(2, x)", "legendre_p legendre_p_all"),
     **rows_like("F(1.5, x)", "jv yv iv kv ive kve jve yve hankel1 hankel2 hankel1e hankel2e struve modstruve"),
     **rows_like("F(k + 3, k)", "comb perm"),
     **rows_like("F(k, k + 4, x)", "bdtr bdtrc nbdtr nbdtrc"),
