@@ -126,7 +126,7 @@ COUNTED = {
     "mirror": lambda a, lower, conjugate: a.size,
     "pair_distances": lambda a, b, power, root: 3 * a.size * b.shape[-2],
     "row_order": lambda pivots: pivots.size,
-    "banded_solve": lambda ab, b, lower, upper, transposed: 2 * lower * ab.size + 2 * (2 * lower + upper + 1) * b.size,
+    "banded_solve": lambda ab, b, *, lower, upper, **_: 2 * lower * ab.size + 2 * (2 * lower + upper + 1) * b.size,
     "matrix_function": lambda a, function: 25 * a.size * a.shape[-1],
     "matrix_function_derivative": lambda a, e, function: 200 * a.size * a.shape[-1],
     "sylvester": lambda a, b, q: (
