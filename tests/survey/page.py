@@ -12,8 +12,9 @@ HEAD = """# Functions
 <!-- written by `python -m tests.survey` -->
 
 The functions of NumPy and SciPy that take arrays, under the same names in `anyshape.numpy` and `anyshape.scipy`.
-NumPy {numpy} and SciPy {scipy} were called, and the names of JAX {jax} read. The tests also pass with the oldest
-versions that pip may choose, NumPy 2.2 and SciPy 1.16: rows that need a newer one are in `tests/newer_releases.py`.
+NumPy {numpy} and SciPy {scipy} were called, and the names of JAX {jax} read. The tests of these
+functions also ran with the oldest versions that pip may choose, NumPy 2.2.0 and SciPy 1.16.3. Rows that need a newer
+one are in `tests/newer_releases.py`.
 
 - **traced**: a traced call gives the values, dtypes and shapes of NumPy or SciPy.
 - **derivative**: the gradient agrees with differences, and has a derivative itself; `zero` where it is zero everywhere.
