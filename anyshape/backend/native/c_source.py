@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from anyshape.backend.native.c_arrays import DECLINED, CArray
 from anyshape.backend.native.c_loops import NestSource, accumulated, starts_of
+from anyshape.backend.native.elementary import UNDERFLOWS
 from anyshape.backend.native.loop_nests import Loop, loop_nests
 from anyshape.backend.native.statements import Axis, Gather, Map, Reduce, Statements, Total
 from anyshape.backend.native.strips import SLOT_BYTES
@@ -110,7 +111,7 @@ class _KernelSource:
     def _variants(self) -> list[str]:
         """Return the body: one loop over all elements where arrays lie in C order, and else loops in rows."""
         begin = ["int64_t declined = 0;", "feclearexcept(FE_ALL_EXCEPT);"]
-        end = [f"return declined ? {DECLINED} : as_flags();"]
+        end = [f"return declined ? {DECLINED} : as_flags(){self._silent_flags()};"]
         in_order = " & ".join([array.is_in_order() for array in self.rowed]) or "1"
         if not self.nests.loops:
             return ["int64_t stride;", f"if (!({in_order})) return {DECLINED};", *begin, *self._flat("lo", "hi"), *end]
@@ -120,6 +121,11 @@ class _KernelSource:
         rows = [*strides, *begin, *self._in_rows(), *end]
         flat = indented([*begin, *self._flat("lo * m0", "hi * m0"), *end])
         return ["int64_t stride;", f"if ({in_order}) {{", *flat, "}", *rows]
+
+    def _silent_flags(self) -> str:
+        """Return what adds the flag of underflow, if a function returns 0 without raising it."""
+        texts = [s.text.value for s in self.group.statements if isinstance(s, Map)]
+        return " | AS_UNDERFLOW" if any(name in text for name in UNDERFLOWS for text in texts) else ""
 
     def _is_flat(self) -> bool:
         """Return whether one loop over rows and all axes computes the group."""

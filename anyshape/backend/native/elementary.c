@@ -5,10 +5,10 @@
  * functions are vectorised by GCC and clang, from AVX2 and NEON on.
  *
  * Floating-point flags are those that NumPy warns of: overflow, invalid and divide by zero are raised for such
- * alone. NaN raises nothing. Inexact and underflow mean nothing. Compilers take flags for unobservable: they emit
- * signalling comparisons, and move operations over selections of floats. For this reason operands are compared,
- * limited and selected as integers wherever an operation could raise a flag, and NaN and infinity reach the result
- * by arithmetic.
+ * alone. NaN raises nothing. Inexact and underflow mean nothing: a kernel of a function that returns 0 without raising
+ * underflow always reports it. Compilers take flags for unobservable: they emit signalling comparisons, and move
+ * operations over selections of floats. For this reason operands are compared, limited and selected as integers
+ * wherever an operation could raise a flag, and NaN and infinity reach the result by arithmetic.
  *
  * Functions of float compute in double and round once, except exp, log and tanh.
  *
@@ -127,12 +127,13 @@ AS_INLINE double as_power_of_two(double sum) {
     return as_double((int64_t)((uint64_t)as_bits(sum) << 52) + AS_ONE);
 }
 
-/* Return 2^k p for the low bits of a sum with AS_ROUND and |k| < 2000, rounded once where it is subnormal. Bits of NaN
- * and infinity in `fixed` reach the first factor, and so the result. */
+/* Return 2^k p for the low bits of a sum with AS_ROUND, |k| < 2000 and p < 8, rounded once where it is subnormal. Bits of
+ * NaN and infinity in `fixed` reach the first factor, and so the result. The last factor is 0 where the result is: a
+ * product that underflows takes some processors ten times as long. */
 AS_INLINE double as_scale(double p, double sum, int64_t fixed) {
-    uint64_t k = (uint64_t)as_bits(sum), half = k >> 1;
-    double first = as_double(((int64_t)(half << 52) + AS_ONE) | fixed);
-    return p * first * as_double((int64_t)((k - half) << 52) + AS_ONE);
+    int64_t k = as_bits(sum), half = (uint64_t)k >> 1, positive = AS_MASK(k > as_bits(AS_ROUND - 1080.0));
+    double first = as_double(((int64_t)((uint64_t)half << 52) + AS_ONE) | fixed);
+    return p * first * as_double(((int64_t)((uint64_t)(k - half) << 52) + AS_ONE) & positive);
 }
 
 /* Return the bits of x where it is NaN or infinity, else 0. Log and exp of such operands are the operands. */
@@ -202,12 +203,15 @@ AS_INLINE float as_limitf(float x, float most) {
     return as_float((a < as_bitsf(most) ? a : as_bitsf(most)) | (as_bitsf(x) ^ a));
 }
 
+/* The last factor is 0 where the result is, as in as_scale. */
 AS_INLINE float as_expf(float x) {
-    float v = as_limitf(x, 104.0f), k = v * AS_LOG2EF + AS_ROUNDF, n = k - AS_ROUNDF;
+    float v = as_limitf(x, 110.0f), k = v * AS_LOG2EF + AS_ROUNDF, n = k - AS_ROUNDF;
     float hi = v - n * AS_LN2_HIF, lo = n * AS_LN2_LOF, r = hi - lo;
     uint32_t bits = (uint32_t)as_bitsf(k), half = bits >> 1;
+    int32_t positive = -(int32_t)(as_bitsf(k) > as_bitsf(AS_ROUNDF - 154.0f));
     float first = as_float(((int32_t)(half << 23) + AS_ONEF) | as_fixedf(x));
-    return (1.0f + (hi + (r * r * as_exp_halff(r) - lo))) * first * as_float((int32_t)((bits - half) << 23) + AS_ONEF);
+    float second = as_float(((int32_t)((bits - half) << 23) + AS_ONEF) & positive);
+    return (1.0f + (hi + (r * r * as_exp_halff(r) - lo))) * first * second;
 }
 
 /* expm1: 2^k (1 + p) - 1 = (2^k - 1) + 2^k p, or twice the half of it, as 2^1024 is no double. */

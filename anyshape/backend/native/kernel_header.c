@@ -13,7 +13,7 @@ typedef struct {
     int flags;
 } as_array;
 
-enum { AS_ALIGNED = 0x0100 };
+enum { AS_ALIGNED = 0x0100, AS_UNDERFLOW = 16 };
 
 /* The array at a position of a tuple, whose first item is the class of arrays; NULL if it is of another class. */
 static inline const as_array *as_item(const char *tuple, int position, int ndim) {
@@ -41,7 +41,7 @@ static inline int as_axes(const as_array *array, int first, int last, int64_t it
 static inline int64_t as_flags(void) {
     const int flags = fetestexcept(FE_ALL_EXCEPT);
     return (flags & FE_INVALID ? 2 : 0) | (flags & FE_DIVBYZERO ? 4 : 0) | (flags & FE_OVERFLOW ? 8 : 0) |
-           (flags & FE_UNDERFLOW ? 16 : 0);
+           (flags & FE_UNDERFLOW ? AS_UNDERFLOW : 0);
 }
 
 static inline double as_masked_d(double x, int64_t bits, int64_t rest) {

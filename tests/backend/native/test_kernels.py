@@ -278,6 +278,8 @@ def test_integers_and_bools():
         (lambda x: np.log(x) * 2 + 1, 0.0, "divide by zero"),
         (lambda x: np.log(x) * 2 + 1, -1.0, "invalid value"),
         (lambda x: np.exp(x) * 2 + 1, 1000.0, "overflow"),
+        (lambda x: np.exp(x) * 2 + 1, -1000.0, "underflow"),
+        (lambda x: 2 / (1 + np.exp2(-x)) ** x, 2000.0, "underflow"),
         (lambda x: 1 / x + 2 * x, 0.0, "divide by zero"),
         (lambda x: np.sqrt(x) + 2 * x, -1.0, "invalid value"),
         (lambda x: (x - x * 2) * 3, numpy.inf, "invalid value"),
