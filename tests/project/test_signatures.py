@@ -17,18 +17,9 @@ PACKAGES = (
     ),
     "scipy.sparse.linalg", "scipy.special", "scipy.stats",
 )  # fmt: skip
-_OF_DECORATOR = {"axis", "nan_policy", "keepdims"}  # which SciPy's decorator adds to tests; concrete calls take them
 LEFT_OUT = {
     "scipy.signal.lombscargle": {"precenter"},  # SciPy deprecates it
-    **{
-        f"scipy.stats.{name}": _OF_DECORATOR
-        for name in (
-            "bartlett", "chisquare", "combine_pvalues", "f_oneway", "jarque_bera", "kurtosistest", "levene",
-            "linregress", "normaltest", "pointbiserialr", "power_divergence", "siegelslopes", "skewtest",
-            "theilslopes", "ttest_1samp", "ttest_ind", "ttest_rel",
-        )
-    },
-}  # fmt: skip
+}
 
 
 def functions(package: str) -> Iterator[tuple[str, Any, Any]]:

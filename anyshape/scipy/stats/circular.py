@@ -10,26 +10,32 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.scipy.stats.sampling import sampled
 from anyshape.scipy.stats.summaries import count_of, floats
 from anyshape.support.packages import scipy_stats
 
 _stats = falls_through(scipy_stats)
 
 
-def _direction(name: str, samples: Any, period: Any, axis: Any, nan_policy: str, keepdims: Any) -> tuple[Any, Any]:
+def _direction(samples: Any, period: Any, axis: Any) -> tuple[Any, Any]:
     """Return the means of the sine and the cosine of angles."""
-    x = floats(name, samples, nan_policy) * (2.0 * pi / period)
-    return tuple(xp.mean(f(x), axis=axis, keepdims=keepdims) for f in (xp.sin, xp.cos))
+    x = floats(samples) * (2.0 * pi / period)
+    return tuple(xp.mean(f(x), axis=axis) for f in (xp.sin, xp.cos))
 
 
-@_stats
+@sampled("samples", axis=None)
 def circmean(
-    samples: Any, high: Any = 2 * pi, low: Any = 0, axis: Any = None, nan_policy: str = "propagate", *,
+    samples: Any,
+    high: Any = 2 * pi,
+    low: Any = 0,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    *,
     keepdims: Any = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return the mean direction of angles of a period, between its ends."""
     period = high - low
-    sine, cosine = _direction("circmean", samples, period, axis, nan_policy, keepdims)
+    sine, cosine = _direction(samples, period, axis)
     return xp.mod(xp.arctan2(sine, cosine) * (period / (2.0 * pi)) - low, period) + low
 
 
@@ -38,22 +44,33 @@ def _length(sine: Any, cosine: Any) -> Any:
     return xp.minimum(xp.sqrt(sine**2 + cosine**2), 1.0)
 
 
-@_stats
+@sampled("samples", axis=None)
 def circvar(
-    samples: Any, high: Any = 2 * pi, low: Any = 0, axis: Any = None, nan_policy: str = "propagate", *,
+    samples: Any,
+    high: Any = 2 * pi,
+    low: Any = 0,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    *,
     keepdims: Any = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return the circular variance of angles: 1 less the length of their mean direction."""
-    return 1.0 - _length(*_direction("circvar", samples, high - low, axis, nan_policy, keepdims))
+    return 1.0 - _length(*_direction(samples, high - low, axis))
 
 
-@_stats
+@sampled("samples", axis=None)
 def circstd(
-    samples: Any, high: Any = 2 * pi, low: Any = 0, axis: Any = None, nan_policy: str = "propagate", *,
-    normalize: bool = False, keepdims: Any = False,
-) -> Any:  # fmt: skip
+    samples: Any,
+    high: Any = 2 * pi,
+    low: Any = 0,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    *,
+    normalize: bool = False,
+    keepdims: Any = False,
+) -> Any:
     """Return the circular standard deviation of angles, in radians if `normalize`."""
-    length = _length(*_direction("circstd", samples, high - low, axis, nan_policy, keepdims))
+    length = _length(*_direction(samples, high - low, axis))
     deviation = xp.sqrt(-2 * xp.log(length))
     return deviation if normalize else deviation * ((high - low) / (2.0 * pi))
 
@@ -74,13 +91,20 @@ def boxcox(x: Any, lmbda: Any = None, alpha: Any = None, optimizer: Any = None) 
     return xp.special.boxcox(x, lmbda)
 
 
-@_stats
-def boxcox_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: Any = False, nan_policy: str = "propagate") -> Any:
+@sampled("data")
+def boxcox_llf(
+    lmb: Any,
+    data: Any,
+    *,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> Any:
     """Return the logarithm of the likelihood of a number for the Box-Cox transform of samples."""
-    x = floats("boxcox_llf", data, nan_policy)
+    x = floats(data)
     logarithm = xp.log(x)
-    variance = xp.var(xp.special.boxcox(x, lmb), axis=axis, keepdims=keepdims)
-    total = (lmb - 1) * xp.sum(logarithm, axis=axis, keepdims=keepdims)
+    variance = xp.var(xp.special.boxcox(x, lmb), axis=axis)
+    total = (lmb - 1) * xp.sum(logarithm, axis=axis)
     return (total - count_of(x, axis) / 2 * xp.log(variance)).astype(x.dtype)
 
 
@@ -96,15 +120,22 @@ def _yeojohnson(x: Any, power: Any) -> Any:
 def yeojohnson(x: Any, lmbda: Any = None) -> Any:
     """Return the Yeo-Johnson transform of samples by a number, which a traced call needs."""
     _refuse_search("yeojohnson", lmbda)
-    return _yeojohnson(floats("yeojohnson", x), lmbda)
+    return _yeojohnson(floats(x), lmbda)
 
 
-@_stats
-def yeojohnson_llf(lmb: Any, data: Any, *, axis: Any = 0, nan_policy: str = "propagate", keepdims: Any = False) -> Any:
+@sampled("data")
+def yeojohnson_llf(
+    lmb: Any,
+    data: Any,
+    *,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> Any:
     """Return the logarithm of the likelihood of a number for the Yeo-Johnson transform of samples."""
-    x = floats("yeojohnson_llf", data, nan_policy)
-    variance = xp.var(_yeojohnson(x, lmb), axis=axis, keepdims=keepdims)
+    x = floats(data)
+    variance = xp.var(_yeojohnson(x, lmb), axis=axis)
     is_constant = variance < np.finfo(x.dtype).smallest_normal
     logarithm = xp.where(is_constant, -np.inf, xp.log(xp.where(is_constant, 1.0, variance)))
-    total = xp.sum(xp.sign(x) * xp.log1p(xp.abs(x)), axis=axis, keepdims=keepdims)
+    total = xp.sum(xp.sign(x) * xp.log1p(xp.abs(x)), axis=axis)
     return (-count_of(x, axis) / 2 * logarithm + (lmb - 1) * total).astype(x.dtype)

@@ -17,7 +17,8 @@ from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.stats.ranks import rankdata
-from anyshape.scipy.stats.summaries import count_of, filled_up, floats
+from anyshape.scipy.stats.sampling import filled_up, sampled
+from anyshape.scipy.stats.summaries import count_of, floats
 from anyshape.support.packages import scipy_stats
 
 _stats = falls_through(scipy_stats)
@@ -51,7 +52,7 @@ def _paired(function: str, x: Any, y: Any, alternative: str) -> tuple[Any, Any]:
     if alternative != "two-sided":
         problem = "is not available for a traced array"
         raise ArgumentError(function, f"alternative={alternative!r}", problem, "pass alternative='two-sided'")
-    x, y = floats(function, x), floats(function, y)
+    x, y = floats(x), floats(y)
     if x.ndim != y.ndim:
         raise ArgumentError(function, "y", f"has {y.ndim} axes, and x {x.ndim}", "pass samples of equal shapes")
     return x, y
@@ -89,14 +90,13 @@ def pearsonr(
     return SignificanceResult(r, known.astype(r.dtype))
 
 
-@_stats
+@sampled("a", "b", paired=True, least=0, vectors=True)
 def spearmanr(
     a: Any, b: Any = None, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
 ) -> SignificanceResult:
     """Return the correlation of the ranks of two vectors, and the probability of one as large by Student's t."""
     if b is None or xp.ndim(a) != 1 or xp.ndim(b) != 1:
         raise ArgumentError("spearmanr", "a", "is not one of two vectors", "pass two vectors")
-    floats("spearmanr", a, nan_policy)
     x, y = _paired("spearmanr", a, b, alternative)
     context_of("spearmanr", x, y).require_equal(sizes(x)[0], sizes(y)[0], "a and b have equal lengths")
     r = _correlation(rankdata(x), rankdata(y), 0)
@@ -110,8 +110,22 @@ def _two_sided(t: Any, freedom: Any) -> Any:
     return 2 * xp.special.stdtr(freedom, -xp.abs(t))
 
 
-@_stats
-def linregress(x: Any, y: Any, alternative: str = "two-sided") -> LinregressResult:
+def _line(results: tuple[Any, ...]) -> LinregressResult:
+    line = LinregressResult(*results[:5])
+    line.intercept_stderr = results[5]
+    return line
+
+
+@sampled("x", "y", paired=True, least=2, finish=_line, vectors=True)
+def linregress(
+    x: Any,
+    y: Any,
+    alternative: str = "two-sided",
+    *,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> Any:
     """Return the line of least squares through points with coordinates x and y, vectors of at least two elements."""
     x, y = _paired("linregress", x, y, alternative)
     if x.ndim != 1:
@@ -132,6 +146,4 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> LinregressResu
     t = r * xp.sqrt(some / ((1.0 - r + tiny) * (1.0 + r + tiny)))
     pvalue = xp.where(freedom > 0, _two_sided(t, some), xp.where(yy == 0, 1.0, 0.0))
     pvalue, error = (xp.where(xp.isnan(slope), np.nan, v) for v in (pvalue, error))
-    line = LinregressResult(slope, mean_y - slope * mean_x, r, pvalue, error)
-    line.intercept_stderr = error * xp.sqrt(xx + mean_x**2)
-    return line
+    return slope, mean_y - slope * mean_x, r, pvalue, error, error * xp.sqrt(xx + mean_x**2)

@@ -1,6 +1,6 @@
 """Define the tests of `scipy.stats` whose statistics are smooth functions of the samples, with SciPy's formulas.
 
-Samples lie along `axis`, and NaN propagates. A result unpacks to the statistic and its probability.
+Samples lie along `axis`, and `sampling` says what may stand for it. A result unpacks to statistic and probability.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.scipy.stats import tails
 from anyshape.scipy.stats.correlation import SignificanceResult, pearsonr
-from anyshape.scipy.stats.summaries import count_of, filled_up, floats, kurtosis, skew
+from anyshape.scipy.stats.sampling import filled_up, sampled
+from anyshape.scipy.stats.summaries import count_of, floats, kurtosis, skew
 from anyshape.scipy.stats.trimmed import trim_mean
 from anyshape.support.packages import scipy_stats
 from anyshape.transforms.control import check
@@ -34,12 +35,17 @@ def _variance(x: Any) -> Any:
 # -- tests of means
 
 
-@_stats
+@sampled("a", "popmean")
 def ttest_1samp(
-    a: Any, popmean: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+    a: Any,
+    popmean: Any,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    alternative: str = "two-sided",
+    *,
+    keepdims: Any = False,
 ) -> SignificanceResult:
     """Return Student's t of the mean of samples against a number, and its probability."""
-    floats("ttest_1samp", a, nan_policy)
     (x,) = tails.along_last("ttest_1samp", [a], axis, 1)
     n = _count(x)
     expected = xp.asarray(popmean)
@@ -48,13 +54,19 @@ def ttest_1samp(
     return SignificanceResult(t, tails.student("ttest_1samp", t, n - 1, alternative))
 
 
-@_stats
+@sampled("a", "b", paired=True)
 def ttest_rel(
-    a: Any, b: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+    a: Any,
+    b: Any,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    alternative: str = "two-sided",
+    *,
+    keepdims: Any = False,
 ) -> SignificanceResult:
     """Return Student's t of the mean of the differences of two related samples, and its probability."""
-    difference = floats("ttest_rel", a, nan_policy) - floats("ttest_rel", b, nan_policy)
-    return ttest_1samp(difference, 0.0, axis, nan_policy, alternative)
+    difference = floats(a) - floats(b)
+    return ttest_1samp(difference, 0.0, axis, alternative=alternative)
 
 
 def _two_means(
@@ -75,7 +87,7 @@ def _two_means(
     return SignificanceResult(t, tails.student(name, t, freedom, alternative))
 
 
-@_stats
+@sampled("a", "b")
 def ttest_ind(
     a: Any,
     b: Any,
@@ -86,11 +98,11 @@ def ttest_ind(
     alternative: str = "two-sided",
     trim: Any = 0,
     method: Any = None,
+    keepdims: Any = False,
 ) -> SignificanceResult:
     """Return Student's t of the means of two samples, or Welch's without `equal_var`, and its probability."""
     if method is not None or is_traced(trim) or trim:
         raise ArgumentError("ttest_ind", "trim or method", "is not available for traced arrays", "leave it out")
-    floats("ttest_ind", a, nan_policy)
     samples = tails.along_last("ttest_ind", [a, b], axis)
     means = [xp.mean(x, axis=-1) for x in samples]
     return _two_means("ttest_ind", means, map(_variance, samples), [_count(x) for x in samples], equal_var, alternative)
@@ -115,8 +127,14 @@ def ttest_ind_from_stats(
     return _two_means("ttest_ind_from_stats", means, variances, counts, equal_var, alternative)
 
 
-@_stats
-def f_oneway(*samples: Any, axis: Any = 0, equal_var: bool = True) -> SignificanceResult:
+@sampled()
+def f_oneway(
+    *samples: Any,
+    axis: Any = 0,
+    equal_var: bool = True,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> SignificanceResult:
     """Return the F statistic of the means of several samples, and its probability; `equal_var=False` is refused."""
     if not equal_var:
         raise ArgumentError("f_oneway", "equal_var=False", "is not available for traced arrays", "leave it out")
@@ -138,8 +156,13 @@ def f_oneway(*samples: Any, axis: Any = 0, equal_var: bool = True) -> Significan
 # -- tests of variances
 
 
-@_stats
-def bartlett(*samples: Any, axis: Any = 0) -> SignificanceResult:
+@sampled()
+def bartlett(
+    *samples: Any,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> SignificanceResult:
     """Return Bartlett's statistic of equal variances, and its probability."""
     groups = tails.along_last("bartlett", samples, axis)
     k = len(groups)
@@ -152,8 +175,15 @@ def bartlett(*samples: Any, axis: Any = 0) -> SignificanceResult:
     return SignificanceResult(xp.maximum(t, 0.0), tails.chi_squared(t, k - 1.0))
 
 
-@_stats
-def levene(*samples: Any, center: str = "median", proportiontocut: Any = 0.05, axis: Any = 0) -> SignificanceResult:
+@sampled()
+def levene(
+    *samples: Any,
+    center: str = "median",
+    proportiontocut: Any = 0.05,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> SignificanceResult:
     """Return Levene's statistic of equal variances, by distances from medians, means or trimmed means."""
     choice_of("levene", "center", center, ("median", "mean", "trimmed"))
     middle = {
@@ -200,37 +230,56 @@ def _tested_kurtosis(x: Any) -> Any:
     return (1 - 2 / (9.0 * a) - root) / xp.sqrt(2 / (9.0 * a))
 
 
-@_stats
+@sampled("a")
 def skewtest(
-    a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+    a: Any,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    alternative: str = "two-sided",
+    *,
+    keepdims: Any = False,
 ) -> SignificanceResult:
     """Return a standard normal statistic of the skewness, and its probability; it needs 8 samples."""
-    floats("skewtest", a, nan_policy)
     z = _tested_skewness(tails.along_last("skewtest", [a], axis, 1)[0])
     return SignificanceResult(z, tails.normal("skewtest", z, alternative))
 
 
-@_stats
+@sampled("a")
 def kurtosistest(
-    a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+    a: Any,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    alternative: str = "two-sided",
+    *,
+    keepdims: Any = False,
 ) -> SignificanceResult:
     """Return a standard normal statistic of the kurtosis, and its probability; it needs 5 samples."""
-    floats("kurtosistest", a, nan_policy)
     z = _tested_kurtosis(tails.along_last("kurtosistest", [a], axis, 1)[0])
     return SignificanceResult(z, tails.normal("kurtosistest", z, alternative))
 
 
-@_stats
-def normaltest(a: Any, axis: Any = 0, nan_policy: str = "propagate") -> SignificanceResult:
+@sampled("a")
+def normaltest(
+    a: Any,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: Any = False,
+) -> SignificanceResult:
     """Return the sum of the squares of the statistics of skewness and kurtosis, and its probability."""
-    floats("normaltest", a, nan_policy)
     (x,) = tails.along_last("normaltest", [a], axis, 1)
     statistic = _tested_skewness(x) ** 2 + _tested_kurtosis(x) ** 2
     return SignificanceResult(statistic, tails.chi_squared(statistic, 2.0))
 
 
-@_stats
-def jarque_bera(x: Any, *, axis: Any = None) -> SignificanceResult:
+@sampled("x", axis=None)
+def jarque_bera(
+    x: Any,
+    *,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> SignificanceResult:
     """Return the statistic of Jarque and Bera of skewness and kurtosis, and its probability."""
     (sample,) = tails.along_last("jarque_bera", [x], axis, 1)
     centred = sample - xp.mean(sample, axis=-1, keepdims=True)
@@ -246,9 +295,16 @@ _POWERS = {
 }  # fmt: skip
 
 
-@_stats
+@sampled("f_obs", "f_exp", paired=True, least=0)
 def power_divergence(
-    f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, lambda_: Any = None
+    f_obs: Any,
+    f_exp: Any = None,
+    ddof: Any = 0,
+    axis: Any = 0,
+    lambda_: Any = None,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
 ) -> SignificanceResult:
     """Return the power divergence of frequencies from expected ones, by default their mean, and its probability.
 
@@ -260,13 +316,11 @@ def power_divergence(
     if isinstance(power, str):
         problem = "is not known"
         raise ArgumentError("power_divergence", f"lambda_={power!r}", problem, f"pass one of {', '.join(_POWERS)}")
-    observed = floats("power_divergence", f_obs)
-    if axis is None:
-        observed, f_exp, axis = xp.ravel(observed), None if f_exp is None else xp.ravel(f_exp), 0
+    observed = floats(f_obs)
     if f_exp is None:
         expected = xp.mean(observed, axis=axis, keepdims=True)
     else:
-        observed, expected = xp.broadcast_arrays(observed, floats("power_divergence", f_exp))
+        observed, expected = xp.broadcast_arrays(observed, floats(f_exp))
         totals = [xp.sum(x, axis=axis) for x in (observed, expected)]
         tolerance = np.finfo(np.result_type(observed.dtype, expected.dtype)).eps ** 0.5
         off = xp.abs(totals[0] - totals[1]) / xp.minimum(*totals) > tolerance
@@ -283,9 +337,16 @@ def power_divergence(
     return SignificanceResult(statistic, tails.chi_squared(statistic, count_of(terms, axis) - 1 - ddof))
 
 
-@_stats
+@sampled("f_obs", "f_exp", paired=True, least=0)
 def chisquare(
-    f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, *, sum_check: bool = True
+    f_obs: Any,
+    f_exp: Any = None,
+    ddof: Any = 0,
+    axis: Any = 0,
+    *,
+    sum_check: bool = True,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
 ) -> SignificanceResult:
     """Return Pearson's chi-squared of frequencies against expected ones, by default their mean; see above."""
     if not sum_check:
@@ -293,23 +354,36 @@ def chisquare(
     return power_divergence(f_obs, f_exp, ddof, axis, "pearson")
 
 
-@_stats
-def pointbiserialr(x: Any, y: Any) -> SignificanceResult:
+@sampled("x", "y", paired=True, least=2, vectors=True)
+def pointbiserialr(
+    x: Any,
+    y: Any,
+    *,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> SignificanceResult:
     """Return the correlation of truth values and numbers, and the probability of one as large."""
-    first, second = (filled_up(floats("pointbiserialr", v), 0, 2) for v in (xp.asarray(x).astype(np.float64), y))
+    first, second = (filled_up(floats(v), 0, 2) for v in (xp.asarray(x).astype(np.float64), y))
     return pearsonr(first, second)
 
 
 # -- several probabilities
 
 
-@_stats
-def combine_pvalues(pvalues: Any, method: str = "fisher", weights: Any = None, *, axis: Any = 0) -> SignificanceResult:
+@sampled("pvalues", "weights", paired=True)
+def combine_pvalues(
+    pvalues: Any,
+    method: str = "fisher",
+    weights: Any = None,
+    *,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> SignificanceResult:
     """Return the statistic of probabilities of independent tests, and its own probability, by a method of SciPy."""
     choice_of("combine_pvalues", "method", method, tuple(_COMBINED))
-    p, w = xp.broadcast_arrays(floats("combine_pvalues", pvalues), 1.0 if weights is None else weights)
-    if axis is None:
-        p, w, axis = xp.ravel(p), xp.ravel(w), 0
+    p, w = xp.broadcast_arrays(floats(pvalues), 1.0 if weights is None else weights)
     n = count_of(p, axis).astype(p.dtype)
     results = _COMBINED[method](p, w.astype(p.dtype), axis, n)
     return SignificanceResult(*(xp.where(n == 0, np.nan, x) for x in results))
@@ -355,7 +429,7 @@ _COMBINED = {
 def false_discovery_control(ps: Any, *, axis: Any = 0, method: str = "bh") -> Any:
     """Return probabilities adjusted for the false discovery rate, by Benjamini and Hochberg ("bh") or Yekutieli."""
     choice_of("false_discovery_control", "method", method, ("bh", "by"))
-    p = floats("false_discovery_control", ps)
+    p = floats(ps)
     check(xp.all(p == xp.clip(p, 0.0, 1.0)), "false_discovery_control: ps must be between 0 and 1")
     if axis is None:
         p, axis = xp.ravel(p), 0

@@ -19,29 +19,31 @@ from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.stats.correlation import SignificanceResult
-from anyshape.scipy.stats.summaries import count_of, filled_up, floats
+from anyshape.scipy.stats.sampling import filled_up, sampled, vectors_along
+from anyshape.scipy.stats.summaries import count_of, floats
 from anyshape.support.packages import scipy_stats
 from anyshape.tracing.callback import pure_callback
+from anyshape.tracing.pytrees import tree_map
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.transforms.control import stop_gradient
 
 _stats = falls_through(scipy_stats)
-# name: the number of samples (None: any), and what `axis` is by default
-RANKED: dict[str, tuple[int | None, int | None]] = {
-    "ansari": (2, 0),
-    "brunnermunzel": (2, 0),
-    "chatterjeexi": (2, 0),
-    "cramervonmises_2samp": (2, 0),
-    "fligner": (None, 0),
-    "friedmanchisquare": (None, 0),
-    "kendalltau": (2, None),
-    "kruskal": (None, 0),
-    "ks_2samp": (2, 0),
-    "mannwhitneyu": (2, 0),
-    "mood": (2, 0),
-    "ranksums": (2, 0),
-    "weightedtau": (2, None),
-    "wilcoxon": (None, 0),
+# name: the number of samples (None: any), what `axis` is by default, and whether samples are paired
+RANKED: dict[str, tuple[int | None, int | None, bool]] = {
+    "ansari": (2, 0, False),
+    "brunnermunzel": (2, 0, False),
+    "chatterjeexi": (2, 0, True),
+    "cramervonmises_2samp": (2, 0, False),
+    "fligner": (None, 0, False),
+    "friedmanchisquare": (None, 0, True),
+    "kendalltau": (2, None, True),
+    "kruskal": (None, 0, False),
+    "ks_2samp": (2, 0, False),
+    "mannwhitneyu": (2, 0, False),
+    "mood": (2, 0, False),
+    "ranksums": (2, 0, False),
+    "weightedtau": (2, None, True),
+    "wilcoxon": (None, 0, True),
 }
 
 
@@ -74,12 +76,16 @@ def _dtypes(name: str, kinds: tuple[np.dtype, ...]) -> list[np.dtype]:
         return [np.asarray(v).dtype for v in _both(getattr(scipy_stats, name)(*small))]
 
 
-def ranked(name: str, count: int | None, default_axis: int | None) -> Callable[..., Any]:
+def ranked(name: str, count: int | None, default_axis: int | None, paired: bool) -> Callable[..., Any]:
     """Return the function that calls a test of ranks when the program runs."""
 
     def function(*samples: Any, axis: Any = default_axis, **options: Any) -> Any:
         if is_traced(*samples, *options.values()):
-            return _at_run_time(name, count, samples, axis, options)
+            keepdims = options.pop("keepdims", False)
+            _check_call(name, count, samples, options)
+            vectors, axes = vectors_along([floats(x) for x in samples], axis, paired=paired)
+            result = _at_run_time(name, vectors, options)
+            return tree_map(lambda x: xp.expand_dims(x, axes), result) if keepdims else result
         keywords = options if axis == default_axis else {**options, "axis": axis}
         return getattr(scipy_stats, name)(*samples, **keywords)
 
@@ -96,14 +102,11 @@ def _check_call(name: str, count: int | None, samples: Any, options: Any) -> Non
         raise ArgumentError(name, "an option", "is traced", "pass Python values for options")
 
 
-def _at_run_time(name: str, count: int | None, samples: Any, axis: Any, options: Any) -> SignificanceResult:
-    """Return the results of a callback, for all other axes."""
-    _check_call(name, count, samples, options)
-    arrays = [stop_gradient(floats(name, x, options.get("nan_policy", "propagate"))) for x in samples]
-    arrays = [xp.ravel(x) for x in arrays] if axis is None else arrays
-    along = axis or 0
-    batch = xp.broadcast_shapes(*(xp.moveaxis(x, along, -1).shape[:-1] for x in arrays))
-    keywords = {**options, "axis": along} if batch else options
+def _at_run_time(name: str, vectors: Any, options: Any) -> SignificanceResult:
+    """Return the results of a callback along the last axis."""
+    arrays = [stop_gradient(x) for x in vectors]
+    batch = arrays[0].shape[:-1]
+    keywords = {**options, "axis": -1} if batch else options
     kinds = _dtypes(name, tuple(x.dtype for x in arrays))
 
     def run(*xs: Any) -> tuple[Any, ...]:
@@ -128,8 +131,8 @@ def tiecorrect(rankvals: Any) -> Any:
 
 
 def _points(name: str, y: Any, x: Any) -> tuple[Any, Any]:
-    y = xp.ravel(floats(name, y)).astype(np.float64)
-    x = xp.arange(y.shape[0]) * 1.0 if x is None else xp.ravel(floats(name, x)).astype(np.float64)
+    y = xp.ravel(floats(y)).astype(np.float64)
+    x = xp.arange(y.shape[0]) * 1.0 if x is None else xp.ravel(floats(x)).astype(np.float64)
     return y, x
 
 
@@ -139,8 +142,17 @@ def _ties(x: Any) -> Any:
     return xp.sum((k - 1.0) * (2 * k + 5.0))
 
 
-@_stats
-def theilslopes(y: Any, x: Any = None, alpha: Any = 0.95, method: str = "separate") -> TheilslopesResult:
+@sampled("y", "x", axis=None, paired=True, least=2, vectors=True)
+def theilslopes(
+    y: Any,
+    x: Any = None,
+    alpha: Any = 0.95,
+    method: str = "separate",
+    *,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> TheilslopesResult:
     """Return the median of the slopes between points, an intercept, and limits of the slope for a confidence.
 
     For vectors y and x, by default 0, 1 and so on. `method` "joint" takes the median of the intercepts of points.
@@ -162,13 +174,21 @@ def theilslopes(y: Any, x: Any = None, alpha: Any = 0.95, method: str = "separat
     reach = xp.special.ndtri(level / 2.0) * xp.sqrt(variance)
     upper = xp.minimum(xp.rint((total - reach) / 2.0), total - 1)
     lower = xp.maximum(xp.rint((total + reach) / 2.0) - 1, 0.0)
-    known = variance >= 0
+    known = (variance >= 0) & ~xp.isnan(slope)
     low, high = (slopes[xp.where(known, position, 0.0).astype(np.int64)] for position in (lower, upper))
     return TheilslopesResult(slope, intercept, xp.where(known, low, np.nan), xp.where(known, high, np.nan))
 
 
-@_stats
-def siegelslopes(y: Any, x: Any = None, method: str = "hierarchical") -> SiegelslopesResult:
+@sampled("y", "x", axis=None, paired=True, least=2, vectors=True)
+def siegelslopes(
+    y: Any,
+    x: Any = None,
+    method: str = "hierarchical",
+    *,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> SiegelslopesResult:
     """Return the repeated median of the slopes between points, and of the intercepts; see `theilslopes`."""
     choice_of("siegelslopes", "method", method, ("hierarchical", "separate"))
     y, x = (filled_up(v, 0) for v in _points("siegelslopes", y, x))
@@ -187,7 +207,7 @@ def siegelslopes(y: Any, x: Any = None, method: str = "hierarchical") -> Siegels
 
 def _cdf_distance(name: str, p: int, values: Any, weights: Any) -> Any:
     """Return the p-norm of the difference of two distribution functions of samples with weights."""
-    u, v = (floats(name, x).astype(np.float64) for x in values)
+    u, v = (floats(x).astype(np.float64) for x in values)
     for x in (u, v):
         context_of(name, x).require(at_least(sizes(x)[0], 1), "samples are needed")
     points = xp.sort(xp.concatenate([u, v]))

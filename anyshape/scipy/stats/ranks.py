@@ -9,7 +9,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.scipy.stats.summaries import filled_up, floats
+from anyshape.scipy.stats.sampling import filled_up, sampled, without_nan
 from anyshape.support.packages import scipy_stats
 
 _stats = falls_through(scipy_stats)
@@ -54,16 +54,14 @@ def _runs(x: Any) -> Runs:
 def rankdata(a: Any, method: str = "average", *, axis: Any = None, nan_policy: str = "propagate") -> Any:
     """Return ranks from 1 along an axis, or of all elements; ties have the rank that the method says.
 
-    Where a sample is NaN, all ranks along the axis are; so ranks of floats are float64 by each method. Ranks are
-    piecewise constant: derivatives are 0.
+    Where a sample is NaN, all ranks along the axis are, or with "omit" its own; so ranks of floats are float64 by each
+    method. Ranks are piecewise constant: derivatives are 0.
     """
     if method not in METHODS:
         raise ArgumentError("rankdata", f"method={method!r}", "is not known", f"pass one of {', '.join(METHODS)}")
-    if nan_policy != "propagate":
-        floats("rankdata", a, nan_policy)
-    x = xp.asarray(a)
+    x = without_nan("rankdata", xp.asarray(a), nan_policy)
     if axis is None:
-        return rankdata(xp.ravel(x), method, axis=0)
+        return rankdata(xp.ravel(x), method, axis=0, nan_policy=nan_policy)
     x = xp.moveaxis(x, axis, -1)
     runs = _runs(x)
     ranks = {
@@ -76,25 +74,18 @@ def rankdata(a: Any, method: str = "average", *, axis: Any = None, nan_policy: s
     back = xp.argsort(runs.order, axis=-1)
     ranked = xp.take_along_axis(ranks, back, -1)
     if x.dtype.kind == "f":
-        ranked = xp.where(xp.any(xp.isnan(x), axis=-1, keepdims=True), np.nan, ranked)
+        is_nan = xp.isnan(x)  # which is behind all numbers in order
+        ranked = xp.where(is_nan if nan_policy == "omit" else xp.any(is_nan, axis=-1, keepdims=True), np.nan, ranked)
     return xp.moveaxis(ranked, -1, axis)
 
 
-@_stats
+@sampled("a", least=0)
 def mode(a: Any, axis: Any = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """Return the most frequent values along an axis, the least of equally frequent ones, and their counts."""
-    if nan_policy != "propagate":
-        floats("mode", a, nan_policy)
     x = xp.asarray(a)
-    x, along = (xp.ravel(x), 0) if axis is None else (x, axis)
-    rank = x.ndim
-    x = xp.moveaxis(x, along, -1)
+    x = xp.moveaxis(x, axis, -1)
     runs = _runs(filled_up(x, -1) if x.dtype.kind in "fc" else x)
     counts = runs.last - runs.first + 1
     counts = xp.where(xp.asarray(x.shape[-1]) == 0, 0, counts)
     best = xp.argmax(counts, axis=-1, keepdims=True)
-    value, count = (xp.take_along_axis(v, best, -1) for v in (runs.samples, counts))
-    if keepdims and axis is None:
-        return ModeResult(*(xp.reshape(v, (1,) * xp.ndim(a)) for v in (value, count)))
-    shaped = (xp.moveaxis(v, -1, along) for v in (value, count))
-    return ModeResult(*(v if keepdims else xp.squeeze(v, along % rank) for v in shaped))
+    return ModeResult(*(xp.take_along_axis(v, best, -1)[..., 0] for v in (runs.samples, counts)))

@@ -1,7 +1,6 @@
 """Define the functions of `scipy.stats` that summarise samples: means, moments, scores and spreads.
 
-Samples lie along `axis`, which may be None for all elements. NaN propagates; other policies are refused for traced
-arrays. Formulas and corrections for bias are SciPy's.
+Samples lie along `axis`, and `sampling` says what may stand for it. Formulas and corrections for bias are SciPy's.
 """
 
 from __future__ import annotations
@@ -12,8 +11,11 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.numpy.operands.promotion import result_type
+from anyshape.numpy.operands.promotion import result_type, sizes
+from anyshape.ops.core.apply import context_of
+from anyshape.scipy.stats.sampling import filled_up, sampled, without_nan
 from anyshape.support.packages import scipy_stats
 
 _stats = falls_through(scipy_stats)
@@ -30,11 +32,8 @@ class DescribeResult(NamedTuple):
     kurtosis: Any
 
 
-def floats(function: str, x: Any, nan_policy: str = "propagate") -> Any:
-    """Return samples as floats; refuse a policy for NaN other than propagation."""
-    if nan_policy != "propagate":
-        problem = "is not available for a traced array"
-        raise ArgumentError(function, f"nan_policy={nan_policy!r}", problem, "select the samples first")
+def floats(x: Any) -> Any:
+    """Return samples as floats."""
     x = xp.asarray(x)
     return x if x.dtype.kind in "fc" else x.astype(result_type(x, 1.0))
 
@@ -49,48 +48,52 @@ def count_of(x: Any, axis: Any) -> Any:
     return xp.asarray(total, dtype=np.float64)
 
 
-def filled_up(x: Any, axis: Any, least: int = 1) -> Any:
-    """Return samples with NaN behind fewer than so many, which make the result NaN, as SciPy's is."""
-    if axis is None:
-        return filled_up(xp.ravel(x), 0, least)
-    after = [(0, 0)] * x.ndim
-    after[axis] = (0, xp.maximum(least - x.shape[axis], 0))
-    return xp.pad(x, after, constant_values=np.nan)
-
-
-def _central(x: Any, order: int, axis: Any, keepdims: Any = False) -> Any:
+def _central(x: Any, order: int, axis: Any) -> Any:
     """Return a central moment; the first is exactly 0, and the one of order 0 exactly 1."""
     if order < 2:
-        is_nan = xp.any(xp.isnan(x), axis=axis, keepdims=keepdims)
+        is_nan = xp.any(xp.isnan(x), axis=axis) | (count_of(x, axis) == 0)
         return xp.where(is_nan, np.nan, 1.0 - order).astype(x.dtype)
-    return xp.mean((x - xp.mean(x, axis=axis, keepdims=True)) ** order, axis=axis, keepdims=keepdims)
+    return xp.mean((x - xp.mean(x, axis=axis, keepdims=True)) ** order, axis=axis)
 
 
-@_stats
+@sampled("a")
 def moment(
-    a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: Any = False
+    a: Any,
+    order: Any = 1,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    *,
+    center: Any = None,
+    keepdims: Any = False,
 ) -> Any:
     """Return moments of an order, or of each of a list of orders, about the mean or about a center."""
-    x = floats("moment", a, nan_policy)
+    x = floats(a)
     if np.ndim(order):
-        return xp.stack([moment(x, k, axis, center=center, keepdims=keepdims) for k in order])
+        return xp.stack([moment(x, k, axis, center=center) for k in order])
     if center is None:
-        return _central(x, order, axis, keepdims)
-    return xp.mean((x - center) ** order, axis=axis, keepdims=keepdims)
+        return _central(x, order, axis)
+    return xp.mean((x - center) ** order, axis=axis)
 
 
-def _is_constant(x: Any, second: Any, axis: Any, keepdims: Any) -> Any:
+def _is_constant(x: Any, second: Any, axis: Any) -> Any:
     """Return whether samples are equal up to rounding, where standardised moments are not defined."""
-    mean = xp.mean(x, axis=axis, keepdims=keepdims)
+    mean = xp.mean(x, axis=axis)
     return second <= (np.finfo(x.dtype).resolution * mean) ** 2
 
 
-@_stats
-def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate", *, keepdims: Any = False) -> Any:
+@sampled("a")
+def skew(
+    a: Any,
+    axis: Any = 0,
+    bias: bool = True,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: Any = False,
+) -> Any:
     """Return the skewness, NaN for constant samples; `bias=False` corrects it for more than two samples."""
-    x = floats("skew", a, nan_policy)
-    second, third = (_central(x, k, axis, keepdims) for k in (2, 3))
-    constant = _is_constant(x, second, axis, keepdims)
+    x = floats(a)
+    second, third = (_central(x, k, axis) for k in (2, 3))
+    constant = _is_constant(x, second, axis)
     value = third / xp.where(constant, 1.0, second) ** 1.5
     if not bias:
         n = count_of(x, axis)
@@ -99,7 +102,7 @@ def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate"
     return xp.where(constant, np.nan, value)
 
 
-@_stats
+@sampled("a")
 def kurtosis(
     a: Any,
     axis: Any = 0,
@@ -110,9 +113,9 @@ def kurtosis(
     keepdims: Any = False,
 ) -> Any:
     """Return the kurtosis, NaN for constant samples; by Fisher's definition that of a normal distribution is 0."""
-    x = floats("kurtosis", a, nan_policy)
-    second, fourth = (_central(x, k, axis, keepdims) for k in (2, 4))
-    constant = _is_constant(x, second, axis, keepdims)
+    x = floats(a)
+    second, fourth = (_central(x, k, axis) for k in (2, 4))
+    constant = _is_constant(x, second, axis)
     value = fourth / xp.where(constant, 1.0, second) ** 2
     if not bias:
         n = count_of(x, axis)
@@ -124,33 +127,43 @@ def kurtosis(
 
 @_stats
 def describe(a: Any, axis: Any = 0, ddof: int = 1, bias: bool = True, nan_policy: str = "propagate") -> DescribeResult:
-    """Return number, least and greatest sample, mean, variance, skewness and kurtosis."""
-    x = floats("describe", a, nan_policy)
-    flat, along = (xp.ravel(x), 0) if axis is None else (x, axis)
+    """Return number, least and greatest sample, mean, variance, skewness and kurtosis; NaN is not omitted."""
+    if nan_policy == "omit":
+        problem = "is not available for a traced array"
+        raise ArgumentError("describe", "nan_policy='omit'", problem, "select the samples first")
+    x = without_nan("describe", floats(a), nan_policy)
+    x, axis = (xp.ravel(x), 0) if axis is None else (x, axis)
+    context_of("describe", x).require(at_least(sizes(x)[axis], 1), "samples are needed")
     return DescribeResult(
-        xp.asarray(xp.shape(flat)[along]),
-        (xp.min(flat, axis=along), xp.max(flat, axis=along)),
-        xp.mean(flat, axis=along),
-        xp.var(flat, axis=along, ddof=ddof),
-        skew(flat, along, bias),
-        kurtosis(flat, along, bias=bias),
+        xp.asarray(xp.shape(x)[axis]),
+        (xp.min(x, axis=axis), xp.max(x, axis=axis)),
+        xp.mean(x, axis=axis),
+        xp.var(x, axis=axis, ddof=ddof),
+        skew(x, axis, bias),
+        kurtosis(x, axis, bias=bias),
     )
+
+
+def _mean_and_deviation(name: str, x: Any, axis: Any, ddof: int, nan_policy: str) -> tuple[Any, Any]:
+    """Return mean and standard deviation along an axis that stays; those without NaN for the policy "omit"."""
+    x = without_nan(name, x, nan_policy)
+    mean, deviation = (xp.nanmean, xp.nanstd) if nan_policy == "omit" else (xp.mean, xp.std)
+    return mean(x, axis=axis, keepdims=True), deviation(x, axis=axis, ddof=ddof, keepdims=True)
 
 
 @_stats
 def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """Return scores less the mean of `compare`, over its standard deviation."""
-    x, y = floats("zmap", scores), floats("zmap", compare, nan_policy)
-    mean = xp.mean(y, axis=axis, keepdims=True)
-    return (x - mean) / xp.std(y, axis=axis, ddof=ddof, keepdims=True)
+    x, y = floats(scores), floats(compare)
+    mean, deviation = _mean_and_deviation("zmap", y, axis, ddof, nan_policy)
+    return (x - mean) / deviation
 
 
 @_stats
 def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """Return samples less their mean, over their standard deviation; NaN where they are constant."""
-    x = floats("zscore", a, nan_policy)
-    mean = xp.mean(x, axis=axis, keepdims=True)
-    deviation = xp.std(x, axis=axis, ddof=ddof, keepdims=True)
+    x = floats(a)
+    mean, deviation = _mean_and_deviation("zscore", x, axis, ddof, nan_policy)
     constant = deviation <= np.finfo(x.dtype).eps * xp.abs(mean)
     return xp.where(constant, np.nan, (x - mean) / xp.where(constant, 1.0, deviation))
 
@@ -158,36 +171,57 @@ def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") 
 @_stats
 def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """Return standard scores of the logarithms of samples."""
-    return zscore(xp.log(floats("gzscore", a)), axis, ddof, nan_policy)
+    return zscore(xp.log(floats(a)), axis, ddof, nan_policy)
 
 
-@_stats
-def gstd(a: Any, axis: Any = 0, ddof: int = 1, *, keepdims: Any = False, nan_policy: str = "propagate") -> Any:
+@sampled("a")
+def gstd(
+    a: Any,
+    axis: Any = 0,
+    ddof: int = 1,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> Any:
     """Return the geometric standard deviation, NaN where a sample is negative."""
-    return xp.exp(xp.std(xp.log(floats("gstd", a, nan_policy)), axis=axis, ddof=ddof, keepdims=keepdims))
+    return xp.exp(xp.std(xp.log(floats(a)), axis=axis, ddof=ddof))
 
 
-@_stats
-def sem(a: Any, axis: Any = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: Any = False) -> Any:
+@sampled("a")
+def sem(
+    a: Any,
+    axis: Any = 0,
+    ddof: int = 1,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: Any = False,
+) -> Any:
     """Return the standard error of the mean."""
-    x = floats("sem", a, nan_policy)
-    return xp.std(x, axis=axis, ddof=ddof, keepdims=keepdims) / xp.sqrt(count_of(x, axis)).astype(x.dtype)
+    x = floats(a)
+    return xp.std(x, axis=axis, ddof=ddof) / xp.sqrt(count_of(x, axis)).astype(x.dtype)
 
 
-@_stats
-def variation(a: Any, axis: Any = 0, nan_policy: str = "propagate", ddof: int = 0, *, keepdims: Any = False) -> Any:
+@sampled("a")
+def variation(
+    a: Any,
+    axis: Any = 0,
+    nan_policy: str = "propagate",
+    ddof: int = 0,
+    *,
+    keepdims: Any = False,
+) -> Any:
     """Return the standard deviation over the mean."""
-    x = floats("variation", a, nan_policy)
-    return xp.std(x, axis=axis, ddof=ddof, keepdims=keepdims) / xp.mean(x, axis=axis, keepdims=keepdims)
+    x = floats(a)
+    return xp.std(x, axis=axis, ddof=ddof) / xp.mean(x, axis=axis)
 
 
-def _averaged(x: Any, axis: Any, weights: Any, keepdims: Any) -> Any:
+def _averaged(x: Any, axis: Any, weights: Any) -> Any:
     if weights is None:
-        return xp.mean(x, axis=axis, keepdims=keepdims)
-    return xp.average(x, axis=axis, weights=weights, keepdims=keepdims)
+        return xp.mean(x, axis=axis)
+    return xp.average(x, axis=axis, weights=weights)
 
 
-@_stats
+@sampled("a", "weights", paired=True)
 def gmean(
     a: Any,
     axis: Any = 0,
@@ -198,11 +232,11 @@ def gmean(
     keepdims: Any = False,
 ) -> Any:
     """Return the geometric mean, which may be weighted."""
-    x = floats("gmean", a if dtype is None else xp.asarray(a, dtype), nan_policy)
-    return xp.exp(_averaged(xp.log(x), axis, weights, keepdims))
+    x = floats(a if dtype is None else xp.asarray(a, dtype))
+    return xp.exp(_averaged(xp.log(x), axis, weights))
 
 
-@_stats
+@sampled("a", "weights", paired=True)
 def hmean(
     a: Any,
     axis: Any = 0,
@@ -213,12 +247,12 @@ def hmean(
     keepdims: Any = False,
 ) -> Any:
     """Return the harmonic mean, which may be weighted; NaN with a negative sample, 0 with a sample 0."""
-    x = floats("hmean", a if dtype is None else xp.asarray(a, dtype), nan_policy)
+    x = floats(a if dtype is None else xp.asarray(a, dtype))
     x = xp.where(x < 0, np.nan, x)
-    return 1.0 / _averaged(1.0 / x, axis, weights, keepdims)
+    return 1.0 / _averaged(1.0 / x, axis, weights)
 
 
-@_stats
+@sampled("a", "weights", paired=True)
 def pmean(
     a: Any,
     p: Any,
@@ -233,13 +267,13 @@ def pmean(
     if np.ndim(p) or not isinstance(p, int | float | np.number):
         raise ArgumentError("pmean", "p", "is not a real number", "pass an int or a float")
     if p == 0:
-        return gmean(a, axis, dtype, weights, nan_policy=nan_policy, keepdims=keepdims)
-    x = floats("pmean", a if dtype is None else xp.asarray(a, dtype), nan_policy)
+        return gmean(a, axis, dtype, weights)
+    x = floats(a if dtype is None else xp.asarray(a, dtype))
     x = xp.where(x < 0, np.nan, x)
-    return _averaged(x ** float(p), axis, weights, keepdims) ** (1.0 / p)
+    return _averaged(x ** float(p), axis, weights) ** (1.0 / p)
 
 
-@_stats
+@sampled("x", axis=None)
 def iqr(
     x: Any,
     axis: Any = None,
@@ -250,12 +284,8 @@ def iqr(
     keepdims: Any = False,
 ) -> Any:
     """Return the distance of two percentiles, by default the interquartile range."""
-    x = floats("iqr", x, nan_policy)
-    rank = x.ndim
-    x, along = filled_up(x, axis), 0 if axis is None else axis
-    low, high = xp.percentile(x, rng, axis=along, method=interpolation, keepdims=keepdims)
-    if keepdims and axis is None:
-        low, high = (xp.reshape(v, (1,) * rank) for v in (low, high))
+    x = floats(x)
+    low, high = xp.percentile(filled_up(x, axis), rng, axis=axis, method=interpolation)
     return ((high - low) / _scale(scale, 1.3489795003921634)).astype(x.dtype)
 
 
@@ -264,7 +294,7 @@ def _scale(scale: Any, normal: float) -> Any:
     return normal if isinstance(scale, str) and scale == "normal" else scale
 
 
-@_stats
+@sampled("x")
 def median_abs_deviation(
     x: Any,
     axis: Any = 0,
@@ -275,23 +305,29 @@ def median_abs_deviation(
     keepdims: Any = False,
 ) -> Any:
     """Return the median of the distances from the center of the samples."""
-    x = floats("median_abs_deviation", x, nan_policy)
+    x = floats(x)
     middle = xp.expand_dims(center(x, axis=axis), axis) if axis is not None else center(x)
-    deviation = xp.median(xp.abs(x - middle), axis=axis, keepdims=keepdims)
+    deviation = xp.median(xp.abs(x - middle), axis=axis)
     return deviation / _scale(scale, 0.6744897501960817)
 
 
-@_stats
+@sampled("pk", "qk", paired=True, least=0)
 def entropy(
-    pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_policy: str = "propagate", keepdims: Any = False
+    pk: Any,
+    qk: Any = None,
+    base: Any = None,
+    axis: Any = 0,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
 ) -> Any:
     """Return the entropy of probabilities, or their relative entropy to others; both are normalised first."""
-    p = floats("entropy", pk, nan_policy)
+    p = floats(pk)
     p = p / xp.sum(p, axis=axis, keepdims=True)
     if qk is None:
         terms = xp.special.entr(p)
     else:
-        q = floats("entropy", qk)
+        q = floats(qk)
         terms = xp.special.rel_entr(p, q / xp.sum(q, axis=axis, keepdims=True))
-    total = xp.sum(terms, axis=axis, keepdims=keepdims)
+    total = xp.sum(terms, axis=axis)
     return total if base is None else total / float(np.log(base))

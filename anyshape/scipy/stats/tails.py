@@ -38,7 +38,7 @@ def along_last(name: str, samples: Sequence[Any], axis: Any, least: int = 2) -> 
     """Return samples as floats of one dtype along the last axis; other axes broadcast."""
     if len(samples) < least:
         raise ArgumentError(name, "the call", f"has {len(samples)} samples", f"pass {least} samples or more")
-    arrays = [floats(name, x) for x in samples]
+    arrays = [floats(x) for x in samples]
     dtype = result_type(*arrays)
     moved = [xp.ravel(x) if axis is None else xp.moveaxis(x, axis, -1) for x in arrays]
     batch = xp.broadcast_shapes(*(x.shape[:-1] for x in moved))

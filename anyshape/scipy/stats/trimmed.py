@@ -10,7 +10,8 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import choice_of, static_int
-from anyshape.scipy.stats.summaries import count_of, filled_up, floats
+from anyshape.scipy.stats.sampling import filled_up, sampled, without_nan
+from anyshape.scipy.stats.summaries import count_of, floats
 from anyshape.support.packages import scipy_stats
 from anyshape.transforms.control import check
 from anyshape.transforms.control_flow.loops import while_loop
@@ -39,20 +40,18 @@ def _within(x: Any, limits: Any, inclusive: Any) -> Any:
     return inside
 
 
-def _moments(x: Any, inside: Any, axis: Any, keepdims: Any) -> tuple[Any, Any, Any]:
+def _moments(x: Any, inside: Any, axis: Any) -> tuple[Any, Any, Any]:
     """Return number, mean and sum of squared distances of the samples inside."""
     n = xp.sum(inside, axis=axis, keepdims=True).astype(x.dtype)
     some = xp.where(n == 0, 1.0, n)
     mean = xp.where(n == 0, np.nan, xp.sum(xp.where(inside, x, 0.0), axis=axis, keepdims=True) / some)
     mean = xp.where(xp.any(xp.isnan(x), axis=axis, keepdims=True), np.nan, mean)
     squares = xp.sum(xp.where(inside, x - mean, 0.0) ** 2, axis=axis, keepdims=True)
-    if keepdims:
-        return n, mean, squares
     n, mean, squares = (xp.squeeze(v, axis) for v in (n, mean, squares))
     return n, mean, squares
 
 
-@_stats
+@sampled("a", axis=None)
 def tmean(
     a: Any,
     limits: Any = None,
@@ -63,11 +62,11 @@ def tmean(
     keepdims: Any = False,
 ) -> Any:
     """Return the mean of the samples within limits, NaN without any."""
-    x = floats("tmean", a, nan_policy)
-    return _moments(x, _within(x, limits, inclusive), axis, keepdims)[1]
+    x = floats(a)
+    return _moments(x, _within(x, limits, inclusive), axis)[1]
 
 
-@_stats
+@sampled("a")
 def tvar(
     a: Any,
     limits: Any = None,
@@ -79,40 +78,54 @@ def tvar(
     keepdims: Any = False,
 ) -> Any:
     """Return the variance of the samples within limits, NaN for `ddof` or fewer."""
-    x = floats("tvar", a, nan_policy)
-    n, mean, squares = _moments(x, _within(x, limits, inclusive), axis, keepdims)
+    x = floats(a)
+    n, mean, squares = _moments(x, _within(x, limits, inclusive), axis)
     known = (n > ddof) & ~xp.isnan(mean)
     return xp.where(known, squares / xp.where(known, n - ddof, 1.0), np.nan)
 
 
-@_stats
+@sampled("a")
 def tstd(
-    a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: Any = 1, **options: Any
+    a: Any,
+    limits: Any = None,
+    inclusive: Any = (True, True),
+    axis: Any = 0,
+    ddof: Any = 1,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
 ) -> Any:
     """Return the standard deviation of the samples within limits; see `tvar`."""
-    return xp.sqrt(tvar(a, limits, inclusive, axis, ddof, **options))
+    return xp.sqrt(tvar(a, limits, inclusive, axis, ddof))
 
 
-@_stats
+@sampled("a")
 def tsem(
-    a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: Any = 1, **options: Any
+    a: Any,
+    limits: Any = None,
+    inclusive: Any = (True, True),
+    axis: Any = 0,
+    ddof: Any = 1,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
 ) -> Any:
     """Return the standard error of the mean of the samples within limits; see `tvar`."""
-    x = floats("tsem", a)
+    x = floats(a)
     inside = _within(x, limits, inclusive)
-    n = xp.sum(inside, axis=axis, keepdims=options.get("keepdims", False)).astype(x.dtype)
-    return tstd(x, limits, inclusive, axis, ddof, **options) / xp.sqrt(n)
+    n = xp.sum(inside, axis=axis).astype(x.dtype)
+    return tstd(x, limits, inclusive, axis, ddof) / xp.sqrt(n)
 
 
-def _extreme(x: Any, inside: Any, axis: Any, keepdims: Any, sign: int) -> Any:
+def _extreme(x: Any, inside: Any, axis: Any, sign: int) -> Any:
     """Return the least sample inside, or the greatest one for the sign -1; NaN without any, or with NaN."""
     values = xp.where(inside | xp.isnan(x), x, sign * np.inf)
     reduce = xp.min if sign > 0 else xp.max
-    result = reduce(values, axis=axis, keepdims=keepdims, initial=sign * np.inf)
-    return xp.where(xp.any(inside, axis=axis, keepdims=keepdims), result, np.nan)
+    result = reduce(values, axis=axis, initial=sign * np.inf)
+    return xp.where(xp.any(inside, axis=axis), result, np.nan)
 
 
-@_stats
+@sampled("a")
 def tmin(
     a: Any,
     lowerlimit: Any = None,
@@ -123,11 +136,11 @@ def tmin(
     keepdims: Any = False,
 ) -> Any:
     """Return the least sample not below a limit, NaN without any; of integers as a float."""
-    x = floats("tmin", a, nan_policy)
-    return _extreme(x, _within(x, (lowerlimit, None), (inclusive, True)), axis, keepdims, 1)
+    x = floats(a)
+    return _extreme(x, _within(x, (lowerlimit, None), (inclusive, True)), axis, 1)
 
 
-@_stats
+@sampled("a")
 def tmax(
     a: Any,
     upperlimit: Any = None,
@@ -138,17 +151,22 @@ def tmax(
     keepdims: Any = False,
 ) -> Any:
     """Return the greatest sample not above a limit, NaN without any; of integers as a float."""
-    x = floats("tmax", a, nan_policy)
-    return _extreme(x, _within(x, (None, upperlimit), (True, inclusive)), axis, keepdims, -1)
+    x = floats(a)
+    return _extreme(x, _within(x, (None, upperlimit), (True, inclusive)), axis, -1)
 
 
-@_stats
+@sampled("a")
 def trim_mean(
-    a: Any, proportiontocut: Any, axis: Any = 0, *, nan_policy: str = "propagate", keepdims: Any = False
+    a: Any,
+    proportiontocut: Any,
+    axis: Any = 0,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
 ) -> Any:
     """Return the mean without a share of the least and of the greatest samples; the share is rounded down."""
-    x = floats("trim_mean", a, nan_policy)
-    flat = xp.ravel(x) if axis is None else xp.moveaxis(x, axis, -1)
+    x = floats(a)
+    flat = xp.moveaxis(x, axis, -1)
     n = count_of(flat, -1)
     cut = xp.trunc(proportiontocut * n)
     check(2 * cut <= n, "trim_mean: proportiontocut is too big")
@@ -156,10 +174,7 @@ def trim_mean(
     inside = (position >= cut) & (position < n - cut)
     total = xp.sum(xp.where(inside, xp.sort(flat, axis=-1), 0.0), axis=-1)
     mean = (total / (n - 2 * cut)).astype(flat.dtype)
-    mean = xp.where(xp.any(xp.isnan(flat), axis=-1), np.nan, mean)
-    if not keepdims:
-        return mean
-    return xp.reshape(mean, (1,) * x.ndim) if axis is None else xp.expand_dims(mean, axis)
+    return xp.where(xp.any(xp.isnan(flat), axis=-1), np.nan, mean)
 
 
 @_stats
@@ -168,10 +183,10 @@ def sigmaclip(a: Any, low: Any = 4.0, high: Any = 4.0) -> SigmaclipResult:
 
     Their number is a run-time size. The limits are the last ones, and have derivatives.
     """
-    x = xp.ravel(floats("sigmaclip", a))
+    x = xp.ravel(floats(a))
 
     def limits(inside: Any) -> tuple[Any, Any]:
-        n, mean, squares = _moments(x, inside, 0, False)
+        n, mean, squares = _moments(x, inside, 0)
         deviation = xp.sqrt(squares / n)
         return mean - low * deviation, mean + high * deviation
 
@@ -193,7 +208,7 @@ def scoreatpercentile(
     """Return percentiles of samples within a pair of limits: between two samples, or the lower or higher of these."""
     methods = {"fraction": "linear", "lower": "lower", "higher": "higher"}
     method = methods[choice_of("scoreatpercentile", "interpolation_method", interpolation_method, tuple(methods))]
-    x = floats("scoreatpercentile", a)
+    x = floats(a)
     if limit:
         x = x[(limit[0] <= x) & (x <= limit[1])]
     return xp.percentile(filled_up(x, axis), per, axis=axis or 0, method=method)
@@ -203,29 +218,37 @@ def scoreatpercentile(
 def percentileofscore(a: Any, score: Any, kind: str = "rank", nan_policy: str = "propagate") -> Any:
     """Return the percentage of samples of a vector below scores; ties count as `kind` says. Derivatives are 0."""
     choice_of("percentileofscore", "kind", kind, ("rank", "strict", "weak", "mean"))
-    x = floats("percentileofscore", a, nan_policy)
+    x = without_nan("percentileofscore", floats(a), nan_policy)
     if x.ndim != 1:
         raise ArgumentError("percentileofscore", "a", f"has {x.ndim} axes", "pass a vector")
     scores = xp.asarray(score)[..., None]
     below, up_to = (xp.sum(compared, axis=-1) for compared in (x < scores, x <= scores))
     counts = {"strict": 2 * below, "weak": 2 * up_to, "mean": below + up_to}
     count = counts[kind] if kind in counts else below + up_to + (below < up_to)
-    unknown = xp.any(xp.isnan(x)) | xp.isnan(scores[..., 0] * 1.0)
-    return xp.where(unknown, np.nan, count * (50.0 / count_of(x, 0)))
+    numbers = xp.sum(~xp.isnan(x))
+    unknown = (numbers == 0 if nan_policy == "omit" else xp.any(xp.isnan(x))) | xp.isnan(scores[..., 0] * 1.0)
+    return xp.where(unknown, np.nan, count * (50.0 / (numbers if nan_policy == "omit" else count_of(x, 0))))
 
 
 # -- moments without bias, entropies, linear combinations of ordered samples
 
 
-@_stats
-def kstat(data: Any, n: Any = 2, *, axis: Any = None, nan_policy: str = "propagate", keepdims: Any = False) -> Any:
+@sampled("data", axis=None)
+def kstat(
+    data: Any,
+    n: Any = 2,
+    *,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> Any:
     """Return the unbiased estimate of a cumulant of order 1 to 4."""
     order = static_int(n, "kstat", "n")
     if not 1 <= order <= 4:
         raise ArgumentError("kstat", f"n={order}", "is not in 1 to 4", "pass an order of 1, 2, 3 or 4")
-    x = floats("kstat", data, nan_policy)
+    x = floats(data)
     m = count_of(x, axis).astype(x.dtype)
-    s = [xp.sum(x**k, axis=axis, keepdims=keepdims) for k in range(1, order + 1)]
+    s = [xp.sum(x**k, axis=axis) for k in range(1, order + 1)]
     if order == 1:
         return s[0] / m
     if order == 2:
@@ -237,21 +260,28 @@ def kstat(data: Any, n: Any = 2, *, axis: Any = None, nan_policy: str = "propaga
     return above / (m * (m - 1.0) * (m - 2.0) * (m - 3.0))
 
 
-@_stats
-def kstatvar(data: Any, n: Any = 2, *, axis: Any = None, nan_policy: str = "propagate", keepdims: Any = False) -> Any:
+@sampled("data", axis=None)
+def kstatvar(
+    data: Any,
+    n: Any = 2,
+    *,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> Any:
     """Return the unbiased estimate of the variance of `kstat` of order 1 or 2."""
     order = static_int(n, "kstatvar", "n")
     if order not in (1, 2):
         raise ArgumentError("kstatvar", f"n={order}", "is not 1 or 2", "pass an order of 1 or 2")
-    x = floats("kstatvar", data, nan_policy)
+    x = floats(data)
     m = count_of(x, axis).astype(x.dtype)
-    second = kstat(x, 2, axis=axis, keepdims=keepdims)
+    second = kstat(x, 2, axis=axis)
     if order == 1:
         return second / m
-    return (2 * m * second**2 + (m - 1) * kstat(x, 4, axis=axis, keepdims=keepdims)) / (m * (m + 1))
+    return (2 * m * second**2 + (m - 1) * kstat(x, 4, axis=axis)) / (m * (m + 1))
 
 
-@_stats
+@sampled("values")
 def differential_entropy(
     values: Any,
     *,
@@ -267,7 +297,7 @@ def differential_entropy(
     By default the window has about the root of the number of samples. NaN unless these are more than twice as many.
     """
     choice_of("differential_entropy", "method", method, ("auto", "vasicek", "van es", "ebrahimi"))
-    x = xp.sort(xp.moveaxis(floats("differential_entropy", values, nan_policy), axis, -1), axis=-1)
+    x = xp.sort(xp.moveaxis(floats(values), axis, -1), axis=-1)
     n = count_of(x, -1)
     m = xp.floor(xp.sqrt(n) + 0.5) if window_length is None else xp.asarray(window_length, np.float64)
     fits = (m >= 1) & (2 * m < n)
@@ -277,8 +307,7 @@ def differential_entropy(
         of_many = xp.where(n <= 1000, entropies["ebrahimi"], entropies["vasicek"])
         entropies["auto"] = xp.where(n <= 10, entropies["van es"], of_many)
     entropy = entropies[method] if base is None else entropies[method] / float(np.log(base))
-    result = xp.where(fits, entropy, np.nan).astype(x.dtype)
-    return xp.expand_dims(result, axis) if keepdims else result
+    return xp.where(fits, entropy, np.nan).astype(x.dtype)
 
 
 def _spacings(x: Any, before: Any, after: Any) -> Any:
@@ -311,14 +340,20 @@ def _van_es(x: Any, n: Any, m: Any) -> Any:
 _ENTROPIES = {"vasicek": _vasicek, "van es": _van_es, "ebrahimi": _ebrahimi}
 
 
-@_stats
+@sampled("sample")
 def lmoment(
-    sample: Any, order: Any = None, *, axis: Any = 0, sorted: bool = False, standardize: bool = True,
-    nan_policy: str = "propagate", keepdims: Any = False,
-) -> Any:  # fmt: skip
+    sample: Any,
+    order: Any = None,
+    *,
+    axis: Any = 0,
+    sorted: bool = False,
+    standardize: bool = True,
+    nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> Any:
     """Return L-moments of an order, or of each of a list of orders; by default 1 to 4, and ratios from 3 on."""
     orders = [1, 2, 3, 4] if order is None else order
-    x = xp.moveaxis(floats("lmoment", sample, nan_policy), axis, -1)
+    x = xp.moveaxis(floats(sample), axis, -1)
     x = x if sorted else xp.sort(x, axis=-1)
     n = count_of(x, -1)
     most = int(np.max(orders))
@@ -332,8 +367,7 @@ def lmoment(
         moments = xp.concatenate([moments[:2], moments[2:] / moments[1]])
     known = xp.reshape(xp.asarray(k) < n, (most, *[1] * (moments.ndim - 1)))
     moments = xp.where(known, moments, np.nan).astype(x.dtype)
-    chosen = moments[np.asarray(orders) - 1]
-    return xp.expand_dims(chosen, axis + np.ndim(orders) if axis >= 0 else axis) if keepdims else chosen
+    return moments[np.asarray(orders) - 1]
 
 
 def _binomials(most: int) -> Any:
