@@ -286,17 +286,24 @@ class UnhashableError(AnyshapeError, TypeError):
 
 
 class LeakedTracerError(AnyshapeError, RuntimeError):
-    """Raised for a traced array that outlives its trace through a global, an attribute or a closure."""
+    """Raised for a traced array that outlives its trace through a global, an attribute or a closure.
+
+    `elsewhere` is True for one that another thread uses while its trace goes on.
+    """
 
     value: str
     origin: object
     where: object
+    elsewhere: bool
 
-    def __init__(self, value: str, origin: object = None, where: object = None) -> None:
-        self.value, self.origin, self.where = value, origin, where
+    def __init__(self, value: str, origin: object = None, where: object = None, elsewhere: bool = False) -> None:
+        self.value, self.origin, self.where, self.elsewhere = value, origin, where, elsewhere
         made = f"the traced {value}{f', made{messages.quoted(origin)} at {origin},' if origin else ''}"
         advice = "return it from the traced function instead of storing it"
-        first = f"{messages.written(where)}{made} was used after its trace had ended{messages.at(where)}"
+        used = "after its trace had ended"
+        if elsewhere:
+            used, advice = "in another thread than its trace", "compute in the thread that calls the traced function"
+        first = f"{messages.written(where)}{made} was used {used}{messages.at(where)}"
         super().__init__(f"{first}\n  {advice}")
 
 

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.ir.builder import Traced
+from anyshape.errors import LeakedTracerError
+from anyshape.graph.ir.builder import Traced, active_builders
 from anyshape.graph.ir.graph import Node, Op, ShapeRule
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -126,9 +127,22 @@ def broadcast_operands(name: str, *operands: Any, dtype: Any = None) -> list[Any
     sizes = [meta_of(x).sizes for x in arrays]
     if sizes[0] is not None and sizes.count(sizes[0]) == len(operands):
         return arrays  # the usual case; the op itself relies on it
+    try:
+        return _stretched(name, arrays, operands, arrays[0].dtype if dtype is None else dtype)
+    except LeakedTracerError as error:
+        raise _leaked(arrays, error) from None
+
+
+def _leaked(arrays: list[Any], error: LeakedTracerError) -> LeakedTracerError:
+    """Return the error for an array of another trace, or the error as it is if there is none."""
+    others = [x for x in arrays if isinstance(x, Traced) and x.builder not in active_builders()]
+    return others[0].leaked() if others else error
+
+
+def _stretched(name: str, arrays: list[Any], operands: tuple[Any, ...], dtype: Any) -> list[Any]:
+    """Return operands broadcast to the common shape of the arrays among them."""
     ctx = context_of(name, *arrays)
     shape = broadcast_sizes(ctx, [ctx.shape(meta) for meta in ctx.metas])
-    dtype = arrays[0].dtype if dtype is None else dtype
     lifted = [x if has_type(x, (Traced, np.ndarray)) else full(shape, x, dtype) for x in operands]
     return [broadcast_to(x, shape) for x in lifted]
 

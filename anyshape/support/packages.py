@@ -56,7 +56,7 @@ class Package:
             package = self._name.partition(".")[0]
             if self._extra is None or (error.name or "").partition(".")[0] != package:
                 raise
-            raise MissingPackageError(package, self._extra) from error
+            raise MissingPackageError(package, self._extra) from None
         self._call_waiting()
         return module
 

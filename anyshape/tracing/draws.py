@@ -16,7 +16,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from types import FrameType
+from types import FrameType, GeneratorType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -160,6 +160,26 @@ def _enumeration_stream(label: str, thing: Any) -> Stream:
     return Stream(label, lambda: thing.__reduce__()[1][1], lambda state: None, is_random=False)
 
 
+def _generator_stream(label: str, thing: GeneratorType[Any, Any, Any]) -> Stream:
+    """Return the stream of a generator of Python, which is known by where it stands and what its names hold.
+
+    It cannot be restored.
+    """
+    return Stream(label, lambda: _position(thing, set()), lambda state: None, is_random=False)
+
+
+def _position(thing: GeneratorType[Any, Any, Any], seen: set[int]) -> Any:
+    """Return where a generator stands: it and the iterators that it reads, which move where its names do not."""
+    frame = thing.gi_frame
+    if frame is None or id(thing) in seen:
+        return None
+    seen.add(id(thing))
+    parts = [*frame.f_locals.values(), thing.gi_yieldfrom]
+    generators = [_position(x, seen) for x in parts if has_type(x, GeneratorType)]
+    iterators = streams(("", x) for x in parts if not has_type(x, GeneratorType))[_GLOBAL:]
+    return frame.f_lasti, [id(x) for x in parts], generators, [s.read() for s in iterators if not s.is_random]
+
+
 _KEYED: tuple[Any, ...] = ({}, {}.values(), {}.items(), set())
 _STREAMS: tuple[tuple[tuple[type, ...], Callable[[str, Any], Stream]], ...] = (
     ((np.random.Generator,), lambda label, thing: _bit_stream(label, thing.bit_generator)),
@@ -171,6 +191,7 @@ _STREAMS: tuple[tuple[tuple[type, ...], Callable[[str, Any], Stream]], ...] = (
     (tuple({type(iter(x)) for x in _KEYED}), _iterator_stream),
     ((itertools.count, itertools.repeat), _counter_stream),
     ((enumerate,), _enumeration_stream),
+    ((GeneratorType,), _generator_stream),
 )
 _JOINED = set(map(id, (zip, map, filter)))  # iterators that keep nothing beside the iterators that they read
 _MAKERS: dict[int, Callable[[str, Any], Stream] | None] = {}  # by the id of a class, which need not have a hash

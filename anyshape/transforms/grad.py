@@ -124,6 +124,7 @@ def grad(
 def derivative(transformed: Callable[..., Any], name: str, recipe: tuple[Any, ...], declared: Declared) -> Jitted:
     """Return a derivative jitted; its recipe is the transform, the function, argnums and others."""
     _, function, argnums, *_ = recipe
+    _entries(name, argnums)
     options = declared.options(function, name, "all")
     if options.static:
         options.static.require_other(argnums)
@@ -190,14 +191,23 @@ def _refuse_settings(name: str, function: Callable[..., Any], chosen: dict[int, 
 
 def _normalise_argnums(name: str, argnums: Argnums, count: int) -> tuple[int, ...]:
     """Return argnums as a tuple counted from 0; raise ArgumentError if one is out of range."""
-    raw = (argnums,) if has_type(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
-    if not raw or not all(has_type(a, int) for a in raw):
-        raise ArgumentError(name, "argnums", f"is {argnums!r}", "give an int, or a tuple of ints")
-    for a in raw:
+    entries = _entries(name, argnums)
+    for a in entries:
         if not -count <= a < count:
             problem = f"is out of range for {count} arguments by position"
             raise ArgumentError(name, f"argnums {a}", problem, "pass that argument by position, or change argnums")
-    return tuple(a % count for a in raw)
+    return tuple(a % count for a in entries)
+
+
+def _entries(name: str, argnums: Any) -> tuple[int, ...]:
+    """Return argnums as a tuple of ints; raise ArgumentError if it is of another type."""
+    entries = (argnums,) if has_type(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
+    if not entries or not all(has_type(a, int) for a in entries):
+        transform = name.partition("(")[0]
+        at_once = isinstance(argnums, (float, dict)) or hasattr(argnums, "dtype")
+        call = f"write {transform}(f)(...): the arguments go to the function that {transform} returns"
+        raise ArgumentError(name, "argnums", f"is {argnums!r}", call if at_once else "give an int, or a tuple of ints")
+    return entries
 
 
 def _argument_paths(position: int, argument: Any, names: Sequence[str]) -> list[str]:

@@ -401,6 +401,7 @@ class Jitted:
         method, instance = self._bound_from
         return method.__get__(copy.deepcopy(instance, memo))
 
+    @short_traceback
     def __reduce__(self) -> Any:
         """Pickle by name where a module has it, else by a digest and what makes it again.
 

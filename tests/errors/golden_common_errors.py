@@ -171,7 +171,7 @@ def carry_that_grows():
 
 
 @mistake(
-    """scan: the result of f is of type Array, not a pair
+    """scan: the result of f is one array, not a pair
   return the carry and the result of the trip"""
 )
 def trip_without_a_result():

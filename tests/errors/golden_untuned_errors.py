@@ -155,7 +155,7 @@ def convolution_of_scipy():
 
 
 @mistake(
-    """scipy.optimize.minimize(...): a NumPy array needs the value of a traced array f64[1], which is not known while tracing at model.py
+    """scipy.optimize.minimize(...): a NumPy array needs the value of a traced array, which is not known while tracing at model.py
   write from anyshape.scipy import optimize, or call it outside the traced function"""
 )
 def minimiser_of_scipy():
@@ -230,8 +230,8 @@ def matrix_that_is_singular():
 
 
 @mistake(
-    """y[mask] = ...: 5 must be 1 or equal count (3) at model.py
-  call it with sizes that satisfy this"""
+    """y[mask] = ...: 5 must be 1 or equal count (3, the number of true elements) at model.py
+  make the axis of 5 elements 3 or 1 long"""
 )
 def values_for_a_mask():
     def fill(x, mask):

@@ -47,9 +47,10 @@ GOOD = frozenset((
     "too_many_indices", "trees_of_other_keys", "trip_without_a_result", "type_of_a_constraint", "update",
     "update_that_is_not_ended", "use_of_a_leaked_attribute", "values_for_branches", "vmap_axes", "vmap_of_a_number",
     "vmap_sizes", "where", "write_to_an_array_of_numpy",
+    "argument_in_the_call_of_trace", "argument_in_the_call_of_grad", "leak_into_another_trace",
+    "operation_in_another_thread", "generator_that_is_closed_over", "product_with_a_sparse_matrix",
+    "values_for_a_part_of_a_row", "number_in_a_format", "values_for_a_mask",
+    "minimiser_of_scipy",
 ))  # fmt: skip
 # with what a reader would have to look up
-MIDDLING = {
-    "values_for_a_mask": "`count` is the number of true elements, which it does not say",
-    "minimiser_of_scipy": "f64[1] is no shape of the program, but of a row that SciPy makes",
-}
+MIDDLING: dict[str, str] = {}

@@ -15,7 +15,13 @@ from types import CodeType
 from tests.errors.grades import GOOD, MIDDLING
 from tests.errors.mistakes import MISTAKES, Mistake
 
-TABLES = ("golden_errors", "golden_python_errors", "golden_common_errors", "golden_untuned_errors")
+TABLES = (
+    "golden_errors",
+    "golden_python_errors",
+    "golden_common_errors",
+    "golden_untuned_errors",
+    "golden_later_errors",
+)
 for _table in TABLES:
     importlib.import_module(f"tests.errors.{_table}")
 

@@ -69,6 +69,18 @@ CASES = {
     "RandomState": (closure(frozenset([np.random.RandomState(0)]), IN_A_SET), "next(iter(rngs)).normal()"),
     **{name: (closure(frozenset([new(name)]), IN_A_SET), "next(iter(rngs)).normal()") for name in BIT_GENERATORS},
 }
+
+
+def halves(x):
+    while True:
+        yield x
+        x = x / 2
+
+
+def delegated(x):
+    yield from halves(x)
+
+
 ITERATORS = {
     "list": lambda: iter([1.0, 2.0]),
     "tuple": lambda: iter((1.0, 2.0)),
@@ -82,6 +94,11 @@ ITERATORS = {
     "set": lambda: iter({1.0, 2.0}),
     "enumerate": lambda: enumerate([1.0, 2.0]),
     "count": lambda: itertools.count(1),
+    "expression": lambda: (float(i) for i in range(1, 3)),
+    "generator": lambda: halves(1.0),
+    "delegating": lambda: delegated(1.0),
+    "of a generator": lambda: (x for x in halves(1.0)),
+    "zip of a generator": lambda: zip(halves(1.0), halves(2.0)),
 }
 RESTORED = ["list", "tuple", "range", "long range", "reversed", "zip", "map", "filter"]
 every_case = pytest.mark.parametrize("name", CASES)

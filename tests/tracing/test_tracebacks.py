@@ -1,7 +1,9 @@
 """Short tracebacks: errors show the lines of the user, and the frames of anyshape only where asked for."""
 
 import importlib
+import pickle
 import statistics
+import sys
 import traceback
 import warnings
 from collections.abc import Callable
@@ -13,6 +15,7 @@ import scipy.optimize
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, errors, grad, jit, jvp, pure_callback, trace, vjp, vmap
 from anyshape.backend.runtime.config import config
+from anyshape.support.packages import Package
 from tests.errors.mistakes import MISTAKES
 from tests.errors.rubric import TABLES
 
@@ -145,6 +148,34 @@ def test_wrong_arguments_of_the_function_are_not_taken_for_a_defect():
     error = caught(lambda: jit(lambda x, y: x + y)(np.ones(2)))
     assert isinstance(error, TypeError)
     assert not hasattr(error, "__notes__")
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: grad(), lambda: trace(model, 1.0), lambda: vjp(lambda x: x), lambda: jvp(model)(1.0)]
+)
+def test_wrong_arguments_of_a_transform_are_not_taken_for_a_defect(call):
+    error = caught(call)
+    assert isinstance(error, TypeError)
+    assert not any("config.traceback" in note for note in getattr(error, "__notes__", ()))
+    assert names_of_frames(error) == ["<lambda>"]
+
+
+def test_a_recursion_of_the_user_is_not_taken_for_a_defect():
+    def endless(x):
+        return endless(x + 1)
+
+    error = caught(lambda: jit(endless)(1.0))
+    assert isinstance(error, RecursionError)
+    assert not hasattr(error, "__notes__") and set(names_of_frames(error)) == {"<lambda>", "endless"}
+
+
+def test_a_pickle_that_lacks_a_package_ends_at_the_call(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    monkeypatch.setattr("anyshape.transforms.function_pickle.cloudpickle", Package("cloudpickle", extra="cluster"))
+    error = caught(lambda: pickle.dumps(jit(lambda x: x)))
+    assert isinstance(error, errors.MissingPackageError)
+    assert "".join(traceback.format_exception(error)).count("Traceback") == 1
+    assert names_of_frames(error) == ["<lambda>"]
 
 
 def test_an_error_that_the_library_did_not_mean_says_how_to_see_where(monkeypatch):

@@ -91,9 +91,9 @@ class Traced(Handle):
     def leaked(self) -> LeakedTracerError:
         """Return the error for a use of this value outside of its trace."""
         origin = next((n.where for n in self.builder.nodes if self.value in n.outputs), None)
-        return LeakedTracerError(
-            f"array {self.builder.scope.size_names.text(str(self.value.meta))}", origin, user_line()
-        )
+        scope = self.builder.scope
+        elsewhere = active() is None and not scope.closed
+        return LeakedTracerError(f"array {scope.size_names.text(str(self.value.meta))}", origin, user_line(), elsewhere)
 
     def __repr__(self) -> str:
         return f"Traced<{self.value.meta}>"

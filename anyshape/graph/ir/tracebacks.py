@@ -7,6 +7,7 @@ traceback of an error and raises it again. The line above the remaining ones is 
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from opcode import opmap
 from types import FunctionType, TracebackType
@@ -25,6 +26,7 @@ from anyshape.graph.prover.user_stack import (
 F = TypeVar("F", bound=Callable[..., Any])
 _RAISE = opmap["RAISE_VARARGS"]
 _UNPLANNED = 'raised inside of anyshape; anyshape.config.traceback = "full" shows where'
+_OF_FUNCTIONS = frozenset(("checkpoint", "explain", "export", "jit", "profile", "trace"))  # take a function alone
 
 
 class Shown:
@@ -33,7 +35,13 @@ class Shown:
     form: str = "short"
 
 
-shown = Shown()
+class _Latest(threading.local):
+    """Error that was last looked at in a thread: functions that users call also call each other."""
+
+    identity: int = 0
+
+
+shown, _LATEST = Shown(), _Latest()
 
 
 def short_traceback(function: F) -> F:
@@ -41,13 +49,15 @@ def short_traceback(function: F) -> F:
 
     The result has the globals of the function, by which doctest finds it in its module.
     """
-    shorten = shorten_traceback
+    shorten, note = shorten_traceback, _note_if_called_at_once
 
     def shortening(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception as error:
             shorten(error)
+            if isinstance(error, TypeError) and len(args) > 1:
+                note(error, function.__name__, args)
             raise
 
     result: Any = FunctionType(
@@ -66,8 +76,8 @@ def shorten_traceback(error: Exception) -> None:
     if shown.form == "full" or active() is not None:
         return
     planned = isinstance(error, AnyshapeError)
-    if not planned and error.__traceback__ is not None:
-        _note_if_unplanned(error, list(_entries(error.__traceback__))[-1])
+    if not planned:
+        _note_once(error)
     for one in _chain(error):
         hidden = _is_foreign if planned or isinstance(one, AnyshapeError) else _is_library
         entries = [*_entries(one.__traceback__)]
@@ -129,11 +139,29 @@ def _is_foreign(entry: TracebackType) -> bool:
     return not is_user_frame(entry.tb_frame)
 
 
+def _note_once(error: BaseException) -> None:
+    """Look once at an error: when it is met again, its traceback ends at a call of anyshape in anyshape."""
+    if error.__traceback__ is not None and _LATEST.identity != id(error):
+        _LATEST.identity = id(error)
+        _note_if_unplanned(error, list(_entries(error.__traceback__))[-1])
+
+
 def _note_if_unplanned(error: BaseException, last: TracebackType) -> None:
     """Tell how to see the frames of an error in the library that is neither raised on purpose nor in a user's call."""
     frame = last.tb_frame
     raises = isinstance(error, Warning) or frame.f_code.co_code[last.tb_lasti] == _RAISE
-    on_purpose = raises and not isinstance(error, AssertionError)
-    if on_purpose or not _is_library(last) or is_caller_of_user(frame) or getattr(error, "__notes__", None):
+    on_purpose = (raises and not isinstance(error, AssertionError)) or isinstance(error, RecursionError)
+    is_call_of_user = is_caller_of_user(frame) or frame.f_code is _SHORTENING  # with arguments that do not fit
+    if on_purpose or not _is_library(last) or is_call_of_user or getattr(error, "__notes__", None):
         return
     error.add_note(_UNPLANNED)
+
+
+def _note_if_called_at_once(error: TypeError, name: str, args: tuple[Any, ...]) -> None:
+    """Tell how to call a transform that got the arguments of the function along with the function."""
+    is_at_once = name in _OF_FUNCTIONS and callable(args[0]) and str(error).startswith(f"{name}() takes ")
+    if is_at_once and not getattr(error, "__notes__", None):
+        error.add_note(f"  write {name}(f)(...): it returns a function, and that one takes the arguments")
+
+
+_SHORTENING = short_traceback(shorten_traceback).__code__

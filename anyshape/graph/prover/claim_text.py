@@ -87,6 +87,8 @@ class SizeNames:
         alone = expr.as_atom(size)
         notes = [str(number)] if number is not None else []
         for variable in expr.variables(size):
+            if variable not in self.sources and str(variable) in _OF_DATA:
+                notes.append(_OF_DATA[str(variable)])
             if self.origin(variable):
                 notes.append(f"{'' if alone is variable else f'{variable} '}from {self.origin(variable)}")
         text = shortened(self.size(size), _LONGEST)
@@ -121,6 +123,7 @@ def _number(size: Size, values: Values) -> int | None:
         return None
 
 
+_OF_DATA = {"count": "the number of true elements"}  # sizes that operations give, by their names
 RELATIONS = {"broadcasts": "broadcasts with", "stretches": "is 1 or equals"}  # that Python has no operator for
 _DEMAND = {
     "==": "{0} must equal {1}",
@@ -198,12 +201,20 @@ class ClaimText:
             self.names.solve(size, number, axis) for size, number, axis in zip(self.sides, (right, left), self.axes)
         ]
         choices = [choice for choice in reversed(solved) if choice is not None]
-        if not choices or len(choices) > len({axis for axis, _ in choices}):
+        if not choices:
+            return self._make_stretchable(left, right)
+        if len(choices) > len({axis for axis, _ in choices}):
             return self._change()
         if self.relation == "==":
             return "make " + ", or ".join([f"{axis} {n}" for axis, n in choices])
         axis, n = choices[0]
         return f"make {axis} {n}{' or 1' if n != 1 else ''}"
+
+    def _make_stretchable(self, left: int, right: int) -> str:
+        """Return the advice to change an axis of the values of an assignment, where they have a fixed size."""
+        if self.relation != "stretches" or not isinstance(self.sides[0], int):
+            return self._change()
+        return f"make the axis of {left} elements {right}{' or 1' if right != 1 else ''} long"
 
     def _change(self) -> str:
         """Return the advice to change the axes that the claim depends on."""

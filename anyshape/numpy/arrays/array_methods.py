@@ -167,7 +167,10 @@ def valueless(request: str, instead: str = "") -> Callable[..., Any]:
         if self.builder.closed:
             raise self.leaked()
         advice = python_slips.advice() or instead
-        error = record_concretized(ConcretizationError(request, describe(self), user_line(), advice))
+        sizes = self.value.meta.sizes or (None,)
+        is_made = advice.startswith(python_slips.FROM_SCIPY) and all(has_type(n, int) for n in sizes)
+        value = "" if is_made else describe(self)  # an array that SciPy made is not one of the user's
+        error = record_concretized(ConcretizationError(request, value, user_line(), advice))
         raise error if request in _OF_ONE_ELEMENT and _has_other_size(self) else unhidden(error)
 
     return method

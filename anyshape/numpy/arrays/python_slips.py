@@ -11,6 +11,7 @@ import ast
 import builtins
 import cmath
 import math
+import os
 import re
 import statistics
 import sys
@@ -35,7 +36,10 @@ _CALLBACK = "call it outside the traced function, or through anyshape.pure_callb
 _IMPORT = "write import anyshape.numpy as np, whose {name} takes traced values"
 _NO_COUNTERPART = "write it with other NumPy functions, or call it outside the traced function"
 _FLOATS = "compute with the array itself: it has +, *, comparisons and the functions of NumPy"
-_SCIPY = "write from anyshape.scipy import {module}, or call it outside the traced function"
+FROM_SCIPY = "write from anyshape.scipy"
+_SCIPY = FROM_SCIPY + " import {module}, or call it outside the traced function"
+_SPARSE = "write anyshape.scipy.sparse.csr_array(matrix), whose products take traced values"
+_FORMAT = "return the array, and format it outside the traced function"
 _SCIPY_MODULES = (  # whose functions of functions and of arrays anyshape.scipy has
     "special", "linalg", "stats", "fft", "integrate", "interpolate", "optimize", "signal", "ndimage",
 )  # fmt: skip
@@ -79,6 +83,7 @@ _ADVICE = {
     "numpy.nditer": "write it with array operations, or for v in x.ravel()",
     "numpy.ndenumerate": "write it with array operations, or for i, v in enumerate(x)",
 }
+_SPARSE_FOLDER = os.path.join("scipy", "sparse", "")
 _NAMES_TRACED = re.compile(r"\b(ND)?Array\b")
 
 
@@ -92,8 +97,17 @@ def advice(of_numpy: bool = True) -> str:
     node = expression_at(frame.f_code, frame.f_lasti)
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
         return "write np.isin(x, values)"
+    if isinstance(node, ast.BinOp):
+        return _advice_for_operator(node, called)
     function, name = _callee(node, frame)
     return _advice_for(function, name) if of_numpy or not _path(function)[0].startswith("numpy") else ""
+
+
+def _advice_for_operator(node: ast.BinOp, called: FrameType | None) -> str:
+    """Return what to write instead of an operator whose other operand is a text or a sparse array."""
+    if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
+        return _FORMAT
+    return _SPARSE if called is not None and _SPARSE_FOLDER in called.f_code.co_filename else ""
 
 
 def fills_array(frame: FrameType) -> bool:

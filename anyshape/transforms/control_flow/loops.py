@@ -273,7 +273,7 @@ def _pair(result: Any) -> tuple[Any, Any]:
     """Return what the function of a scan gives: a carry and a result."""
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         problem = (
-            f"is of type {type(result).__name__}, not a pair"
+            f"is {'one array' if isinstance(result, Traced) else f'of type {type(result).__name__}'}, not a pair"
             if not isinstance(result, (tuple, list))
             else (f"has {len(result)} entries, not two")
         )

@@ -11,6 +11,7 @@ from typing import Any
 from anyshape.errors import ArgumentError, CustomRuleError
 from anyshape.graph.ir.builder import active_builders, user_line
 from anyshape.graph.ir.graph import Op
+from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.ops.custom_rules import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_vjp_op
 from anyshape.ops.elementwise import add
 from anyshape.support.packages import argument_containers, optree
@@ -286,6 +287,7 @@ class _JVPRule(_CallRule):
         return self._checked(giver, ys, ys, outputs)[0], slopes
 
 
+@short_traceback
 def custom_jvp(function: Callable[..., Any] | None = None, nondiff_argnums: Sequence[int] | int = ()) -> Any:
     """Return `function` with a derivative rule of its own, which `defjvp` or `defjvps` adds. It serves every transform.
 
@@ -455,6 +457,7 @@ def _with_none(tree: Any, like: Any) -> list[Any] | None:
     return leaves
 
 
+@short_traceback
 def custom_vjp(function: Callable[..., Any] | None = None, nondiff_argnums: Sequence[int] | int = ()) -> Any:
     """Return `function` with a rule for reverse mode, which `defvjp` adds: a forward and a backward function.
 
