@@ -91,6 +91,13 @@ def test_random_programs(smooth):
 
 
 @needs_compiler
+def test_a_kernel_is_kept_where_results_are_nothing_but_rounding():
+    """In both programs a value is centred, and then summed."""
+    count, wrong = differences([1030, 1035], smooth=True)
+    assert count and not wrong
+
+
+@needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize("smooth", [False, True], ids=["values", "gradients"])
 @pytest.mark.parametrize("start", range(0, 1600, 40))
