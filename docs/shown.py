@@ -3,7 +3,7 @@
 import numpy as np
 
 import anyshape
-from anyshape import ShapeDtypeStruct, cluster, errors
+from anyshape import ShapeDtypeStruct, cluster, errors, scipy
 from anyshape.backend.compiler.codegen.failures import error_translator
 from anyshape.backend.compiler.codegen.user_lines import UserLines
 from anyshape.backend.compiler.plan import Step
@@ -106,6 +106,8 @@ MISTAKES = {
     "RunMemoryError": lambda: anyshape.jit(lambda x: anyshape.numpy.arange(x.shape[0] * 10**14) * x[0])(X),
     "GradientCheckError": lambda: anyshape.check_grads(lambda x: x * anyshape.stop_gradient(x), (X,)),
     "ZeroDivisorError": lambda: anyshape.trace(lambda x: x * (6 // x.shape[0]))(ShapeDtypeStruct("n"))(np.ones(0)),
+    "MatrixSizeError": lambda: anyshape.jit(np.linalg.inv)(np.zeros((2, 3))),
+    "TransformSizeError": lambda: anyshape.jit(lambda x: scipy.fft.dct(x, 1))(np.zeros(1)),
     "UnhashableError": lambda: anyshape.jit(lambda x: {x: 1})(X),
     "RunLinAlgError": lambda: anyshape.jit(np.linalg.inv)(np.zeros((2, 2))),
     "CustomRuleError": lambda: anyshape.grad(lambda x: np.sum(with_wrong_rule()(x)))(X),

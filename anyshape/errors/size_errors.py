@@ -15,7 +15,14 @@ DIVISIONS = {
     "average: the weights sum to zero",
     "cov: the weights sum to zero",
     "the average of no elements divides by zero",
+    "the frequencies of no points divide by zero",
 }
+# Beginnings of the reasons, up to a comma, for which NumPy raises LinAlgError.
+MATRICES = {
+    "matrices must be square",
+    "the condition number of an empty matrix is not defined",
+}
+NO_TRANSFORM = "a cosine transform of type 1 needs two points"  # where SciPy raises RuntimeError
 
 
 class ShapeError(AnyshapeError, ValueError, IndexError):
@@ -204,6 +211,23 @@ class InputSizeError(SizeMismatchError):
 
 class ZeroDivisorError(SizeMismatchError, ZeroDivisionError):
     """Raised where Python or NumPy divides by a size that is 0 at this call."""
+
+
+class MatrixSizeError(SizeMismatchError, np.linalg.LinAlgError):
+    """Raised where an operand is not a matrix, not square, or without elements, and NumPy raises LinAlgError."""
+
+
+class TransformSizeError(SizeMismatchError, RuntimeError):
+    """Raised where a cosine transform of type 1 has one point, and SciPy raises RuntimeError."""
+
+
+def kind_of_reason(why: str) -> type[SizeMismatchError] | None:
+    """Return the class of error for a condition with this reason; None where it is the one of all conditions."""
+    if why in DIVISIONS:
+        return ZeroDivisorError
+    if why.partition(",")[0] in MATRICES:
+        return MatrixSizeError
+    return TransformSizeError if why == NO_TRANSFORM else None
 
 
 class SpecError(AnyshapeError, ValueError):

@@ -320,7 +320,7 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
 def _frequencies(name: str, n: Any, d: Any, count: Callable[[Size], Size]) -> Any:
     """Return the first frequencies of n points that are d apart; those beyond the half are negative."""
     points = size_of(n)
-    context_of(name).require(at_least(points, 1), f"the number of points is {points}, and must be 1 or more")
+    context_of(name).require(at_least(points, 1), "the frequencies of no points divide by zero")
     length = count(points)
     spacing = as_traced(d, np.result_type(as_traced(d).dtype, _FLOAT))
     whole = cr.size_value(points)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.errors.size_errors import NO_TRANSFORM
 from anyshape.graph.ir.graph import Op, ShapeRule
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
@@ -79,7 +80,9 @@ def _trigonometric_type(least: Callable[[int], int]) -> ShapeRule:
         ctx: ShapeGuardContext, x: TensorMeta, *, type: int, axis: int, norm: str, orthogonal: bool
     ) -> TensorMeta:
         count = _points(ctx, x, axis, COMPLEX + REAL)
-        ctx.require(at_least(count, least(type)), f"the number of points is {count}, and must be {least(type)} or more")
+        _require_points(ctx, count)
+        if least(type) > 1:
+            ctx.require(at_least(count, least(type)), NO_TRANSFORM)
         return x
 
     return infer

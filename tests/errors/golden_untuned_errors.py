@@ -214,7 +214,7 @@ def points_and_values_of_other_lengths():
 
 
 @mistake(
-    """np.linalg.inv(x): the operand is not a matrix at model.py
+    """np.linalg.inv(x): 1-dimensional array given. Array must be at least two-dimensional at model.py
   pass an array of two axes or more"""
 )
 def inverse_of_a_vector():

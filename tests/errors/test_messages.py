@@ -722,6 +722,8 @@ INSTANCES = [
     errors.SizeMismatchError("add", "n == m", {"n": 3, "m": 4}, "sizes differ; truly", AT, {"n": "x.shape[0]"}),
     errors.InputSizeError("f", "x", 1, "n + m", 7, [("n", 3, "y.shape[0]")], "", "make it 5", 2),
     errors.ZeroDivisorError("floordiv", "n != 0", {"n": 0}, "integer division or modulo by zero", AT),
+    errors.MatrixSizeError("inv", "n == m", {"n": 2, "m": 3}, "matrices must be square", AT),
+    errors.TransformSizeError("dct", "n >= 2", {"n": 1}, "a cosine transform of type 1 needs two points", AT),
     errors.IndexRangeError("gather", 7, 0, 5, 2, AT),
     errors.RaggedBatchError("unique_each", {(0, 0): (2, 3), (0, 1): (3, 3)}, AT),
     errors.ViewError(["m", "n"], [1, "m"], ["m*n"], "contiguity", (0, 1), "axes 0 and 1 are not contiguous"),

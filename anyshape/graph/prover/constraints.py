@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from anyshape.errors import AnyshapeError, CheckError, SizeMismatchError, ZeroDivisorError
 from anyshape.errors.messages import numpy_name
-from anyshape.errors.size_errors import DIVISIONS
+from anyshape.errors.size_errors import kind_of_reason
 from anyshape.errors.source_text import expression_at, file_label, operand_texts, show_expression
 from anyshape.graph.prover.claim_text import RELATIONS, ClaimText, OperandAxes, SizeNames
 from anyshape.graph.sizes import expr
@@ -232,8 +232,7 @@ class Condition:
         if claim.relation == "!=" and self.primitive in ("divide", "floordiv"):
             kind, divisor = ZeroDivisorError, names.size(claim.left)
             advice = f"call it with another size, or divide by max_dim({divisor}, 1)"
-        if self.why in DIVISIONS:
-            kind = ZeroDivisorError
+        kind = kind_of_reason(self.why) or kind
         demand = text.demand() if text.is_spoken else ""
         return kind(self.primitive, text.claim(), sizes, self.why, self.where, sources, demand, advice)
 

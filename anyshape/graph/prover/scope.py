@@ -25,7 +25,7 @@ from anyshape.errors import (
     SpecializationError,
 )
 from anyshape.errors.messages import at, operation
-from anyshape.errors.size_errors import DIVISIONS
+from anyshape.errors.size_errors import kind_of_reason
 from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.claim_text import RELATIONS, OperandAxes, SizeNames
 from anyshape.graph.prover.constraints import CHECK, NO, UNKNOWN, YES, Claim, Condition, SourceLine, Verdict, equal
@@ -276,7 +276,7 @@ class Scope:
     def _refuted(self, condition: Condition, operands: Sequence[object]) -> AnyshapeError:
         """Return the error for a condition that no sizes satisfy."""
         values, names = self.hints or {}, self.size_names
-        if condition.primitive == CHECK or condition.why in DIVISIONS:
+        if condition.primitive == CHECK or kind_of_reason(condition.why) is not None:
             return condition.error(values, names)
         text = condition.spoken(values, names)
         if text.is_spoken:

@@ -10,7 +10,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, ShapeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.contraction import dot, matmul
-from anyshape.numpy.linalg.solving import inv
+from anyshape.numpy.linalg.solving import inv, require_two_axes
 from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import asarray, is_traced, sizes, static_int
 from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype, refuse_out
@@ -62,13 +62,12 @@ def matrix_power(a: Any, n: Any) -> Any:
     if not is_traced(a):
         return np.linalg.matrix_power(a, n)
     x, power = asarray(a), static_int(n, "matrix_power", "the power")
-    if x.ndim < 2:
-        raise ShapeError("matrix_power", "the operand is not a matrix", (meta_of(x),), user_line())
+    require_two_axes("matrix_power", x.ndim)
     if power < 0:
         x, power = inv(x), -power
     shape = sizes(x)
     ctx = context_of("matrix_power", x)
-    ctx.require_equal(shape[-2], shape[-1], f"the matrices are {shape[-2]} by {shape[-1]}")
+    ctx.require_equal(shape[-2], shape[-1], f"matrices must be square, and these are {shape[-2]} by {shape[-1]}")
     if power == 0:
         return broadcast_to(identity_like(x), shape)
     result = None

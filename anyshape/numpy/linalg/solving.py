@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.linalg._linalg import SlogdetResult
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, MatrixSizeError
+from anyshape.graph.ir.builder import user_line
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
@@ -34,19 +35,24 @@ def in_one_dtype(name: str, *xs: Any) -> list[Any]:
 def as_matrices(name: str, a: Any) -> Any:
     """Return matrices in the dtype of numpy.linalg. As in NumPy, axes are checked before the dtype."""
     x = as_traced(asarray(a))
-    if x.meta.rank < 2:
-        raise context_of(name, x).fail("the operand is not a matrix", "pass an array of two axes or more")
+    require_two_axes(name, x.meta.rank)
     return in_one_dtype(name, x)[0]
+
+
+def require_two_axes(name: str, rank: int) -> None:
+    """Require an operand of two axes or more, as NumPy does with LinAlgError."""
+    if rank < 2:
+        problem = f"{rank}-dimensional array given. Array must be at least two-dimensional"
+        advice = "pass an array of two axes or more"
+        raise MatrixSizeError(name, "", {}, problem, user_line(), demand=problem, advice=advice)
 
 
 def as_squares(name: str, a: Any) -> Any:
     """Return square matrices in the dtype of numpy.linalg. As in NumPy, axes are checked before the dtype."""
     x = as_traced(asarray(a))
-    ctx = context_of(name, x)
-    if x.meta.rank < 2:
-        raise ctx.fail("the operand is not a matrix", "pass an array of two axes or more")
+    require_two_axes(name, x.meta.rank)
     rows, columns = sizes(x)[-2:]
-    ctx.require_equal(rows, columns, f"matrices must be square, and these are {rows} by {columns}")
+    context_of(name, x).require_equal(rows, columns, f"matrices must be square, and these are {rows} by {columns}")
     return in_one_dtype(name, x)[0]
 
 

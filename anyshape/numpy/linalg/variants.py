@@ -13,6 +13,7 @@ import numpy as np
 from anyshape.errors import ShapeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy import contraction, indexing
+from anyshape.numpy.linalg.solving import require_two_axes
 from anyshape.numpy.operands.promotion import as_traced, is_traced
 from anyshape.ops.core.apply import meta_of
 
@@ -20,8 +21,7 @@ from anyshape.ops.core.apply import meta_of
 def _matrices(name: str, x: Any) -> Any:
     """Return a stack of matrices."""
     stack = as_traced(x)
-    if stack.ndim < 2:
-        raise ShapeError(name, "the operand is not a matrix", (meta_of(stack),), user_line())
+    require_two_axes(name, stack.ndim)
     return stack
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import falls_through, refuse
@@ -59,6 +61,7 @@ def splrep(
     odd = {"xb": xb is not None, "xe": xe is not None, "full_output": full_output, "per": per, "task=1": task == 1}
     for option in (name for name, holds in odd.items() if holds):
         raise refuse(f"scipy.interpolate.splrep with {option}")
+    y = xp.asarray(y).astype(np.float64)  # as FITPACK does, which warns of imaginary parts
     if task == -1:
         x = real_floats(x)
         ends = [xp.broadcast_to(x[i], (k + 1,)) for i in (0, -1)]

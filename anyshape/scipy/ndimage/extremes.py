@@ -62,9 +62,7 @@ def _positions(name: str, input: Any, labels: Any, index: Any, sign: int) -> Any
     axes = xp.unravel_index(first, xp.asarray(input).shape)
     if not shape:
         return tuple([axis[0] for axis in axes])
-    if len(shape) > 1:
-        raise ArgumentError(name, "index", f"has {len(shape)} axes", "pass a label or a vector of labels")
-    count = static_int(shape[0], name, "the number of labels")
+    count = static_int(first.shape[0], name, "the number of labels")
     return [tuple([axis[i] for axis in axes]) for i in range(count)]
 
 

@@ -119,7 +119,7 @@ def maximum(input: Any, labels: Any = None, index: Any = None) -> Any:
 
 @_ndimage
 def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
-    """Return the means of positions weighted by the elements of parts: one for each axis, or rows of them."""
+    """Return the means of positions weighted by the elements of parts: a tuple, or a list for several labels."""
     x = _floats(xp.asarray(input))
     grids = xp.meshgrid(*[xp.arange(n) for n in x.shape], indexing="ij")
     weight, inside, shape = parts_of(x, labels, index)
@@ -127,9 +127,9 @@ def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
     middles = [_totals(weight * xp.ravel(grid), inside) / total for grid in grids]
     if not shape:
         return tuple(m[0] for m in middles)
-    if len(shape) > 1:
-        raise ArgumentError("center_of_mass", "index", f"has {len(shape)} axes", "pass a label or a vector of labels")
-    return xp.stack(middles, axis=-1)
+    rows = xp.stack([xp.reshape(m, shape) for m in middles]).T
+    count, width = (static_int(size, "center_of_mass", "the number of labels") for size in rows.shape[:2])
+    return [tuple([rows[i, k] for k in range(width)]) for i in range(count)]
 
 
 # -- filters of Fourier transforms

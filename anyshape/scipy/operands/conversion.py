@@ -10,6 +10,7 @@ from anyshape import numpy as xp
 from anyshape.errors import DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import context_of
 
@@ -27,17 +28,26 @@ def is_empty(name: str, *operands: Any) -> bool:
 
     Sizes that no call decides, and those that were declared to stay dynamic, are required to be at least 1.
     """
-    for x in operands:
-        ctx = context_of(name, x)
-        for size in sizes(x):
-            claim, scope = at_least(size, 1), ctx.scope
-            variables = set(claim.variables())
-            is_open = scope.hints is None or scope.is_of_run(claim) or not variables.isdisjoint(scope.dynamic_sizes)
-            if is_open and scope.known(claim, user_line) is None:
-                ctx.require(claim, "an array has an element")
-            elif not scope.branch_on(claim, user_line()):
-                return True
-    return False
+    return not all(_is_at_least(name, x, size, 1, "an array has an element") for x in operands for size in sizes(x))
+
+
+def _is_at_least(name: str, x: Any, size: Size, least: int, why: str) -> bool:
+    """Return whether a size of x is at least so large, which decides on it; one that stays open is required to be."""
+    ctx, claim = context_of(name, x), at_least(size, least)
+    scope, variables = ctx.scope, set(claim.variables())
+    is_open = scope.hints is None or scope.is_of_run(claim) or not variables.isdisjoint(scope.dynamic_sizes)
+    if is_open and scope.known(claim, user_line) is None:
+        ctx.require(claim, why)
+        return True
+    return scope.branch_on(claim, user_line())
+
+
+def squeezed(name: str, x: Any) -> Any:
+    """Return a vector, or its element where it has one alone, which decides on its size.
+
+    A size that no call decides, or that was declared to stay dynamic, is required to be at least 2.
+    """
+    return x if _is_at_least(name, x, sizes(x)[0], 2, "the result keeps its axis for two elements or more") else x[0]
 
 
 def require_elements(name: str, x: Any) -> None:

@@ -38,9 +38,11 @@ def _operands(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
     return x, w
 
 
-def _require_elements(name: str, x: Any, w: Any, mode: str) -> None:
+def _require_elements(name: str, x: Any, w: Any, mode: str, method: str) -> None:
     """Require elements where SciPy needs them for sums of products: mode="same" has as many results as x."""
     ctx = context_of(name, x, w)
+    if name == "convolve" and method == "fft":
+        mode = "full"  # SciPy looks at the first element of the result of transforms
     if mode == "valid" and x.ndim > 1:
         return
     for size in (*(() if mode == "same" else sizes(x)), *sizes(w)):
@@ -104,7 +106,7 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> An
         return scipy_signal.convolve(in1, in2, mode, method)
     choice_of("convolve", "mode", mode, _MODES)
     x, w = _operands("convolve", in1, in2)
-    _require_elements("convolve", x, w, mode)
+    _require_elements("convolve", x, w, mode, method)
     how = _method("convolve", method, x.dtype)
     if not x.ndim:
         return x * w
@@ -117,7 +119,7 @@ def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> A
         return scipy_signal.correlate(in1, in2, mode, method)
     choice_of("correlate", "mode", mode, _MODES)
     x, w = _operands("correlate", in1, in2)
-    _require_elements("correlate", x, w, mode)
+    _require_elements("correlate", x, w, mode, method)
     how = _method("correlate", method, x.dtype)
     w = ew.conj(w) if w.dtype.kind == "c" else w
     return _moved("correlate", x, w, mode, how) if x.ndim else x * w

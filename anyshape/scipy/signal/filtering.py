@@ -120,6 +120,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     array = as_traced(x, dtype)
     along = axis_of(axis, array.ndim, "lfilter")
     lines = xp.moveaxis(array, along, -1)
+    recursive_or_some = at_least(expr.add(sizes(a)[0], sizes(lines)[-1]), 2)
+    context_of("lfilter", lines, a).require(recursive_or_some, "x has an element, or a has two coefficients or more")
     if zi is None:
         return xp.moveaxis(_filtered(b, a, lines, None)[0], -1, along)
     order = expr.sub(expr.maximum(sizes(a)[0], sizes(b)[0]), 1)

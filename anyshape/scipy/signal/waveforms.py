@@ -10,9 +10,11 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.numpy.operands.promotion import choice_of, is_traced
-from anyshape.scipy.operands.conversion import require_elements
+from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
+from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import require_elements, squeezed
 from anyshape.support.packages import scipy_signal
+from anyshape.transforms.control import check
 
 _signal = falls_through(scipy_signal)
 _CHIRPS = {
@@ -127,13 +129,29 @@ def lombscargle(
 ) -> Any:
     """Return the periodogram of samples y at uneven times x, by weighted least squares at each angular frequency."""
     kind = choice_of("lombscargle", "normalize", normalize, (False, True, "power", "normalize", "amplitude"))
-    x, y, freqs = (_real(v) for v in (x, y, freqs))
-    for v in (x, y, freqs):
-        require_elements("lombscargle", v)
-    w = xp.ones_like(y) if weights is None else _real(weights)
+    x, y, freqs = (_vector("lombscargle", v, role) for v, role in ((x, "x"), (y, "y"), (freqs, "freqs")))
+    w = xp.ones_like(y) if weights is None else _vector("lombscargle", weights, "weights")
+    context_of("lombscargle", x, y).require_equal(sizes(x)[0], sizes(y)[0], "x and y have as many samples")
+    context_of("lombscargle", w, y).require_equal(sizes(w)[0], sizes(y)[0], "weights and y have as many samples")
+    check(w >= 0, "lombscargle: weights must not be below 0")
+    check(xp.sum(w) > 0, "lombscargle: the sum of weights must be above 0")
     w = w / xp.sum(w)
     angle = x[:, None] * freqs
     mean = w @ y if floating_mean else 0.0
+    return squeezed("lombscargle", _periodogram(kind, angle, w, y, mean, floating_mean))
+
+
+def _vector(name: str, x: Any, role: str) -> Any:
+    """Return samples in float64 as a vector with an element."""
+    v = _real(x)
+    if v.ndim != 1:
+        raise ArgumentError(name, role, f"has {v.ndim} axes", "pass a vector")
+    require_elements(name, v)
+    return v
+
+
+def _periodogram(kind: Any, angle: Any, w: Any, y: Any, mean: Any, floating_mean: bool) -> Any:
+    """Return the periodogram at the frequencies of angles, which have a row for each sample."""
 
     def sums(angle: Any) -> tuple[Any, Any, Any, Any]:
         cosine, sine = xp.cos(angle), xp.sin(angle)
@@ -155,7 +173,7 @@ def lombscargle(
         return (a + 1j * b) * xp.exp(1j * tau)
     power = 2.0 * (a * yc + b * ys)
     if kind in (False, "power"):
-        return power * (xp.asarray(x.shape[0]) / 4.0)
+        return power * (xp.asarray(y.shape[0]) / 4.0)
     return power * (0.5 / ((w * y) @ y - mean**2))
 
 

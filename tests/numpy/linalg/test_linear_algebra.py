@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape.errors import AnyshapeError, DTypeError, RunLinAlgError, ShapeError, SizeMismatchError
+from anyshape.errors import AnyshapeError, DTypeError, RunLinAlgError, SizeMismatchError
 
 RNG = np.random.default_rng(4)
 
@@ -89,8 +89,12 @@ def test_a_matrix_that_is_not_positive_definite_is_numpys_error():
 def test_operands_that_are_no_square_matrices_are_refused(function):
     with pytest.raises(SizeMismatchError, match=r"a.shape\[0\] \(2\) must equal a.shape\[1\] \(3\)"):
         anyshape.jit(lambda a: function(a))(np.ones((2, 3)))
-    with pytest.raises(ShapeError, match="not a matrix"):
-        anyshape.jit(function)(np.ones(3))
+    for shape in ((2, 3), (3,), ()):
+        of_numpy, ours = ("square", "must equal") if len(shape) == 2 else ("at least two-dimensional",) * 2
+        with pytest.raises(np.linalg.LinAlgError, match=of_numpy):
+            function(np.ones(shape))
+        with pytest.raises(np.linalg.LinAlgError, match=ours):
+            anyshape.jit(function)(np.ones(shape))
 
 
 def test_right_hand_sides_that_do_not_fit_are_refused():

@@ -27,7 +27,9 @@ GREY = {
     "mean": lambda s, x: s.mean(x) + s.mean(x, LABELS[: x.shape[0], : x.shape[1]], 2),
     "variance": lambda s, x: s.variance(x, LABELS[: x.shape[0], : x.shape[1]], [[1, 2]]) + s.standard_deviation(x),
     "extremes": lambda s, x: s.minimum(x, LABELS[: x.shape[0], : x.shape[1]], [1, 2]) - s.maximum(x),
-    "center_of_mass": lambda s, x: np.stack(s.center_of_mass(x, LABELS[: x.shape[0], : x.shape[1]], [1, 2])),
+    "center_of_mass": lambda s, x: np.stack(
+        [np.stack(c) for c in s.center_of_mass(x, LABELS[: x.shape[0], : x.shape[1]], [1, 2])]
+    ),
     "fourier_gaussian": lambda s, x: s.fourier_gaussian(x, [0.7, 1.2]) + s.fourier_uniform(x, 3, n=13),
     "fourier_shift": lambda s, x: np.real(s.fourier_shift(x, 1.3)),
     "generic_laplace": lambda s, x: s.generic_laplace(x, s.sobel, mode="wrap"),
