@@ -153,7 +153,7 @@ def _power_case(params, metas):
 
 
 kernel(ew.power_by_op, _power_by, specialise=_power_case)
-kernel(ew.round_op, lambda x, *, decimals: np.round(x, decimals))
+kernel(ew.round_op, lambda x, *, decimals: x.round(decimals))
 kernel(ew.frexp_op, np.frexp)
 
 # -- complex parts, choice and conversion

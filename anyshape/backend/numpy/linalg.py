@@ -8,6 +8,7 @@ from anyshape.ops import linalg as la
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import lapack
 
+_det, _slogdet = np.linalg.det, np.linalg.slogdet  # by names of this module, their warnings have lines of users
 _TRANS = {form: i for i, form in enumerate(la.FORMS)}
 _TRIANGLES = {True: "L", False: "U"}
 _PREFIXES = dict(zip(la.LAPACK, "sdcz", strict=True))  # of routines, by character of the dtype
@@ -130,8 +131,8 @@ def _adjugate(a):
     is_finite = np.isfinite(a).all((-1, -2), keepdims=True)
     u, s, vh = np.linalg.svd(np.where(is_finite, a, 0))
     n = a.shape[-1]
-    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
-    phase = np.linalg.det(u) * np.linalg.det(vh)
+    others = np.multiply.reduce(np.where(np.eye(n, dtype=bool), 1, s[..., None, :]), -1)
+    phase = _det(u) * _det(vh)
     rows = np.swapaxes(vh.conj(), -1, -2) * others[..., None, :]
     products = phase[..., None, None] * (rows @ np.swapaxes(u.conj(), -1, -2))
     return np.where(is_finite, products, np.nan).astype(a.dtype, copy=False)
@@ -170,9 +171,9 @@ kernel(la.cholesky_op, np.linalg.cholesky)
 kernel(la.cholesky_tangent_op, _cholesky_tangent)
 kernel(la.cholesky_cotangent_op, _cholesky_cotangent)
 kernel(la.inv_op, np.linalg.inv)
-kernel(la.det_op, np.linalg.det)
+kernel(la.det_op, _det)
 kernel(la.adjugate_op, _adjugate)
-kernel(la.slogdet_op, lambda a: tuple(np.linalg.slogdet(a)))
+kernel(la.slogdet_op, lambda a: tuple(_slogdet(a)))
 kernel(la.lu_factor_op, _lu_factor)
 kernel(la.solve_op, lambda a, b, *, form: np.linalg.solve(_form(a, form), b))
 kernel(la.lu_solve_op, _lu_solve)

@@ -185,6 +185,9 @@ def bessel(op: Any, general: Any, *special: Any) -> Any:
 SERIES_UP_TO, TERMS = 3.0, 30
 
 
+_sinc_of_numpy = np.sinc
+
+
 def _sinc_series(z, order):
     """Return the derivative of sin(z) / z of this order, by its Taylor series; for |z| up to 3."""
     total, square, first = np.zeros_like(z), np.square(z), order % 2
@@ -204,7 +207,7 @@ def _sinc_recurrence(z, order):
 
 def _sinc(x, *, order):
     if order == 0:
-        return np.sinc(x)
+        return _sinc_of_numpy(x)
     z = np.multiply(x, math.pi, dtype=np.result_type(x, np.float64))
     small = np.abs(z) <= SERIES_UP_TO
     series = _sinc_series(np.where(small, z, 0), order)

@@ -1,5 +1,6 @@
 """Warnings of NumPy in a run name the line of the user, and follow filters and NumPy's error modes."""
 
+import ast
 import inspect
 import io
 import subprocess
@@ -8,11 +9,14 @@ import threading
 import traceback
 import types
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import anyshape
 from anyshape import cond, config, grad, hessian, jit, scan, vmap, while_loop
+from anyshape.backend.compiler.codegen.user_lines import _HELPERS
 from anyshape.backend.native import toolchain
 from tests.backend.native.compiled import needs_compiler
 
@@ -80,6 +84,22 @@ def averaged(x):
     return x[x > 5].mean()  # warns
 
 
+def determinant(x):
+    return np.linalg.det(x)  # warns
+
+
+def signed_determinant(x):
+    return np.linalg.slogdet(x)[1]  # warns
+
+
+def cardinal_sine(x):
+    return np.sinc(x)  # warns
+
+
+def rounded(x):
+    return np.round(x, 2)  # warns
+
+
 def of_two_files(x):
     return np.sqrt(x) + OTHER.logs(x) + np.exp(x)
 
@@ -96,6 +116,16 @@ CASES = {
     "vmap": (vmap(rooted), rooted, -np.ones((2, 3)), "invalid value encountered in sqrt"),
     "kernel in Python": (jit(cast), cast, ZEROS, "invalid value encountered in cast"),
     "product": (jit(multiplied), multiplied, HUGE, "overflow encountered in"),
+    "determinant in Python of NumPy": (
+        jit(determinant),
+        determinant,
+        HUGE * np.nan,
+        "invalid value encountered in det",
+    ),
+    "adjugate": (grad(determinant), determinant, np.diag(np.full(3, 1e300)), "overflow encountered in"),
+    "pair in Python of NumPy": (jit(signed_determinant), signed_determinant, HUGE * np.nan, "in slogdet"),
+    "sinc in Python of NumPy": (jit(cardinal_sine), cardinal_sine, ZEROS + np.inf, "invalid value encountered in sin"),
+    "method of an array": (jit(rounded), rounded, ZEROS + 1e308, "overflow encountered in multiply"),
     "no elements": (jit(averaged), averaged, ZEROS, "Mean of empty slice"),
 }
 
@@ -229,3 +259,15 @@ def test_a_script_shows_its_own_lines(tmp_path):
     assert warned.stderr == (f"{script}:7: RuntimeWarning: divide by zero encountered in log\n  return np.log(x) + y\n")
     assert failed.returncode == 1 and f'File "{script}", line 7, in f\n    return np.log(x) + y\n' in failed.stderr
     assert "anyshape/" not in failed.stderr.replace(str(tmp_path), "")
+
+
+def test_no_kernel_that_is_copied_reads_a_global_that_changes():
+    """A copy has the globals of its module as they are when a plan is compiled."""
+    package = Path(anyshape.__file__).parent
+    copied = [
+        *(package / "backend/numpy").glob("*.py"),
+        *(package / f"{name[9:].replace('.', '/')}.py" for name in _HELPERS),
+    ]
+    for file in copied:
+        changes = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Global)]
+        assert not changes, f"{file.name}: {[ast.unparse(node) for node in changes]}"

@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from anyshape.backend.compiler.plan import Plan, Step
 from anyshape.backend.runtime.fp_warnings import registry_of
@@ -29,6 +31,9 @@ _SILENT = frozenset(  # modules of kernels that warn of nothing, or run function
         "loops", "movement", "random", "reruns", "sorting",
     )
 )  # fmt: skip
+# functions of NumPy in Python, where warnings have lines of NumPy
+_OF_NUMPY: frozenset[Any] = frozenset((np.linalg.det, np.linalg.slogdet, np.sinc))
+_WRITTEN = frozenset(f._implementation for f in _OF_NUMPY)
 
 
 def file_of_steps(plan: Plan) -> str | None:
@@ -118,6 +123,7 @@ class PlacedKernels:
             placed = self.at(function.func, where)
             same = placed is function.func
             return function if same else functools.partial(placed, *function.args, **function.keywords)
+        function = _written(function)
         if isinstance(function, FunctionType):
             return self._copies(where).of(function) if _may_warn(function) else function
         return function if where.file == self.file else self._copies(where).forwarding(function)
@@ -130,8 +136,16 @@ class PlacedKernels:
         return copies
 
 
+def _written(function: Any) -> Any:
+    """Return the function in Python that a function of NumPy calls, where that one warns; others as they are."""
+    warns = isinstance(function, Hashable) and function in _OF_NUMPY
+    return getattr(function, "_implementation", function) if warns else function
+
+
 def _may_warn(function: FunctionType) -> bool:
     """Return whether a function is of a kernel that may warn."""
+    if function in _WRITTEN:
+        return True
     module = function.__module__
     return module in _HELPERS or (module.startswith(_KERNELS) and module not in _SILENT)
 
@@ -181,6 +195,7 @@ class _Copies:
         """Return the copy of a function, or of the functions of a module of helpers; others as they are."""
         if not _is_copied(value):
             return value
+        value = _written(value)
         if isinstance(value, FunctionType):
             return self.of(value)
         return SimpleNamespace(**{name: self._value(v) for name, v in vars(value).items()})
@@ -188,6 +203,7 @@ class _Copies:
 
 def _is_copied(value: Any) -> bool:
     """Return whether a global of a kernel is copied with it."""
+    value = _written(value)
     if isinstance(value, FunctionType):
         return _may_warn(value)
     return isinstance(value, ModuleType) and value.__name__ in _HELPERS
