@@ -18,6 +18,10 @@ class PassPlan(NamedTuple):
     """Parts of the time of a pass in seconds, the bytes that it moves, and the part that binds.
 
     `broadcast`, `schedule`, `compute` and `sums` add up to `seconds`.
+
+    >>> plan = Capacity(rows=10**8, seconds_per_row=1e-6, parameter_bytes=8e6, result_bytes=8e6).on_paper(100)
+    >>> plan.workers, round(plan.compute, 3), plan.seconds > plan.compute
+    (100, 1.0, True)
     """
 
     workers: int

@@ -28,7 +28,14 @@ _EXAMPLE = 2  # rows of an example of a chunk whose rows only a worker knows
 
 
 class WorkerReport(NamedTuple):
-    """Totals of one process in a pass. `loads` counts since the process began, and `threads` are of one task."""
+    """Totals of one process in a pass. `loads` counts since the process began, and `threads` are of one task.
+
+    >>> import numpy as np
+    >>> total = chunked_sum(lambda x: np.sum(x), over="x", tasks=1)
+    >>> value = total([np.ones(3), np.ones(5)])
+    >>> [(w.chunks, w.rows, w.tasks) for w in total.report.workers]
+    [(2, 8, 1)]
+    """
 
     worker: str
     loads: int
@@ -44,6 +51,12 @@ class PassReport(NamedTuple):
     """Report of a pass over all chunks: each worker, the rows of each chunk, and the seconds of the whole.
 
     `payload` is the number of bytes of the function with its programs.
+
+    >>> import numpy as np
+    >>> total = chunked_sum(lambda x: np.sum(x), over="x")
+    >>> value = total([np.ones(3), np.ones(5)])
+    >>> total.report.rows, total.report.traces <= 1
+    ((3, 5), True)
     """
 
     workers: tuple[WorkerReport, ...]
@@ -92,7 +105,13 @@ def chunked_sum(
 
 
 class ChunkedSum:
-    """Function that adds up another one over chunks. `report` has the numbers of the last pass, None before one."""
+    """Function that adds up another one over chunks. `report` has the numbers of the last pass, None before one.
+
+    >>> import numpy as np
+    >>> total = chunked_sum(lambda x, w: np.sum(x * w), over=("x", "w"))
+    >>> type(total).__name__, total.over, total.report
+    ('ChunkedSum', ('x', 'w'), None)
+    """
 
     over: tuple[Any, ...]
     reduce: str

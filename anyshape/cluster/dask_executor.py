@@ -27,6 +27,9 @@ class Dask:
     - `threads` is the number of threads of BLAS and of anyshape in each task. Workers run a task in each of their
       threads, so that the default of 1 uses what `nthreads` says.
     - `retries` is how often a task runs again after its worker was lost, beside those that Dask allows.
+
+    >>> executor = Dask("tcp://10.0.0.5:8786", threads=2)  # doctest: +SKIP
+    >>> step = chunked_sum(f, over=("x", "y"), executor=executor)  # doctest: +SKIP
     """
 
     retries: int

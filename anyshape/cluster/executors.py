@@ -28,6 +28,10 @@ class Executor(Protocol):
 
     - `workers` is how many tasks run at once, and `travels` whether functions are pickled for them.
     - `threads` is the number of threads of a task, None where the process decides.
+
+    >>> executor: Executor = Threads(2)
+    >>> executor.workers, executor.travels, executor.threads
+    (2, False, 1)
     """
 
     travels: bool
@@ -97,6 +101,11 @@ class Threads(Serial):
 
     - `workers` is the number of threads, by default one for each core.
     - `threads` is the number of threads of BLAS and of anyshape in each of them.
+
+    >>> import numpy as np
+    >>> from anyshape.cluster import chunked_sum
+    >>> float(chunked_sum(lambda x: np.sum(x), over="x", executor=Threads(2))([np.ones(3), np.ones(4)]))
+    7.0
     """
 
     workers: int
@@ -122,6 +131,10 @@ class Processes(Serial):
 
     Chunks travel with their task. `put` writes them to a file once, which all processes map. Large arrays among the
     other arguments are written to a file once for each call.
+
+    >>> with Processes(workers=2) as executor:  # no process starts before the first pass
+    ...     executor.workers, executor.travels
+    (2, True)
     """
 
     workers: int
@@ -183,6 +196,10 @@ class Joblib(Serial):
 
     - `workers` is the number of processes, by default one for each core.
     - `threads` is the number of threads of BLAS and of anyshape in each.
+
+    >>> with Joblib(workers=2, backend="loky") as executor:  # no process starts before the first pass
+    ...     executor.workers, executor.backend
+    (2, 'loky')
     """
 
     workers: int

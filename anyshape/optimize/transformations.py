@@ -25,6 +25,10 @@ class GradientTransformation(NamedTuple):
     - `init(params)` returns the first state.
     - `update(grads, state, params=None, **values)` returns the updates and the next state. `values` are for a part that
       asks for them, as `lbfgs` does.
+
+    >>> halve = GradientTransformation(lambda params: (), lambda grads, state, params=None: (grads / 2, state))
+    >>> halve.update(np.ones(2), halve.init(np.zeros(2)))[0].tolist()
+    [0.5, 0.5]
     """
 
     init: Callable[[Any], Any]
@@ -189,6 +193,11 @@ def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Grad
     """Return the transformation that divides means of gradients by roots of means of their squares.
 
     Source: Kingma and Ba, "Adam: a method for stochastic optimization" (2015), algorithm 1.
+
+    >>> scaled = scale_by_adam()
+    >>> updates, state = scaled.update(np.array([0.1, -10.0]), scaled.init(np.zeros(2)))
+    >>> updates.round(4).tolist()
+    [1.0, -1.0]
     """
 
     def init(params: Any) -> AdamState:

@@ -14,8 +14,10 @@ import pytest
 import scipy.special
 
 import anyshape
+import anyshape.cluster
 import anyshape.errors
 import anyshape.numpy as anp
+import anyshape.optimize
 from anyshape.tracing import log_config
 from docs import sessions
 
@@ -88,6 +90,14 @@ def test_a_traced_array_has_the_attributes_of_an_ndarray():
 def test_every_public_name_is_documented(name):
     text = inspect.getdoc(getattr(anyshape, name))
     assert text and len(text.split()) > 3, f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("package", [anyshape, anyshape.cluster, anyshape.optimize], ids=lambda p: p.__name__)
+def test_every_public_name_has_an_example(package):
+    """The examples are doctests of the modules that define the names."""
+    members = {name: getattr(package, name) for name in package.__all__ if name not in anyshape.errors.__all__}
+    lacking = [n for n, x in members.items() if callable(x) and ">>> " not in (inspect.getdoc(x) or "")]
+    assert len(members) > 10 and lacking == []
 
 
 def functions_of(module):

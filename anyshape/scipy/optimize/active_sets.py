@@ -72,6 +72,9 @@ def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), method: str = "t
 
     Bounds are a pair of numbers or vectors, which may be traced. `fun` has the residuals and `cost` half of their
     squared norm.
+
+    >>> lsq_linear(np.eye(2), np.array([0.5, 3.0]), (0.0, 1.0)).x.round(4).tolist()
+    [0.5, 1.0]
     """
     low, high = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
     if not is_traced(A, b, low, high):
@@ -95,6 +98,9 @@ def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True)
     """Return the vector in order that is nearest to y in weighted least squares, as `result.x`.
 
     It is constant in blocks, whose values are the means of y.
+
+    >>> isotonic_regression(np.array([1.0, 3.0, 2.0, 4.0])).x.tolist()
+    [1.0, 2.5, 2.5, 4.0]
     """
     if not is_traced(y, weights):
         return scipy_optimize.isotonic_regression(y, weights=weights, increasing=increasing)

@@ -28,7 +28,12 @@ _NEAR = 1e-3  # slack, relative to the unknowns, above which a constraint has no
 
 
 class Bounds:
-    """Bounds lb <= x <= ub, of arrays that may be traced; SciPy's own for concrete ones."""
+    """Bounds lb <= x <= ub, of arrays that may be traced; SciPy's own for concrete ones.
+
+    >>> from anyshape.optimize import minimize
+    >>> minimize(lambda x: np.sum((x - 3.0) ** 2), np.zeros(2), bounds=Bounds(0.0, [1.0, 5.0])).x.round(4).tolist()
+    [1.0, 3.0]
+    """
 
     lb: Any
     ub: Any
@@ -43,7 +48,13 @@ class Bounds:
 
 
 class LinearConstraint:
-    """Linear constraint lb <= A x <= ub, of arrays that may be traced; SciPy's own for concrete ones."""
+    """Linear constraint lb <= A x <= ub, of arrays that may be traced; SciPy's own for concrete ones.
+
+    >>> from anyshape.optimize import minimize
+    >>> sums_to_one = LinearConstraint(np.ones((1, 2)), 1.0, 1.0)
+    >>> minimize(lambda x: np.sum(x**2), np.zeros(2), constraints=sums_to_one).x.round(4).tolist()
+    [0.5, 0.5]
+    """
 
     A: Any
     lb: Any

@@ -63,6 +63,11 @@ def least_squares(
     - Without `jac` the Jacobian is exact; "2-point" and others are SciPy's differences.
     - Inside of a trace the minimum has the derivative of its conditions, of any order: by `args`, by bounds, and by
       what `fun` closes over. The start has none. `jac` is not called there.
+
+    >>> t = np.arange(3.0)
+    >>> fit = least_squares(lambda p: p["a"] * np.exp(p["k"] * t) - [1.0, 2.0, 4.0], {"a": 1.0, "k": 0.5})
+    >>> {name: float(x.round(4)) for name, x in fit.x.items()}
+    {'a': 1.0, 'k': 0.6931}
     """
     check_callable("least_squares", fun)
     values = {"loss": loss, "f_scale": f_scale, "args": args, "kwargs": kwargs, **options}
@@ -128,6 +133,11 @@ def curve_fit(
 
     Without `jac` the Jacobian is exact. Inside of a trace both results have derivatives by the data, by `sigma`, and by
     what `f` closes over. There, parameters are 1 at the start unless `p0` says otherwise.
+
+    >>> t = np.arange(4.0)
+    >>> p, covariance = curve_fit(lambda t, a, k: a * np.exp(k * t), t, 3 * np.exp(-0.5 * t))
+    >>> p.round(4).tolist(), covariance.shape
+    ([3.0, -0.5], (2, 2))
     """
     if active() is None:
         if jac is None:

@@ -62,14 +62,16 @@ def _between_bounds(name: str) -> Function:
         count = static_int(limits[0].shape[0], name, "the number of bounds")
         return _traced(name, func, xp.zeros(count), limits, args, options)
 
-    search.__name__ = search.__qualname__ = name
+    search.__module__, search.__name__, search.__qualname__ = __name__, name, name
     search.__doc__ = (
         f"Return a global minimum of func(x, *args) between bounds by SciPy's {name}, as `result.x`.\n\n"
-        "Inside of a trace it has the derivative of its conditions; options are given by name."
+        "Inside of a trace it has the derivative of its conditions; options are given by name.\n\n"
+        f">>> {name}(lambda x: np.sum((x - 1.0) ** 2), [(-2.0, 3.0)]{_OPTIONS[name]}).x.round(2).tolist()\n[1.0]"
     )
     return search
 
 
+_OPTIONS = {"differential_evolution": ", rng=0", "dual_annealing": ", rng=0, maxiter=20", "shgo": "", "direct": ""}
 differential_evolution: Function = _between_bounds("differential_evolution")
 dual_annealing: Function = _between_bounds("dual_annealing")
 shgo: Function = _between_bounds("shgo")
@@ -80,6 +82,9 @@ def basinhopping(func: Function, x0: Any, *positional: Any, **options: Any) -> A
     """Return the least of several minima of func(x) by SciPy's basinhopping, as `result.x`.
 
     Inside of a trace it has the derivative of its conditions; options are given by name.
+
+    >>> basinhopping(lambda x: np.sum(np.cos(3 * x) + x * x), np.zeros(1), niter=5, rng=0).fun.round(4)
+    np.float64(-0.1076)
     """
     if active() is None:
         return scipy_optimize.basinhopping(func, x0, *positional, **options)

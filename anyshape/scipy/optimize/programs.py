@@ -21,6 +21,10 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[Any
     """Return the rows and columns of the assignment with the least sum of costs.
 
     The positions have no derivative. So `cost[rows, columns].sum()` has the one of the chosen costs.
+
+    >>> rows, columns = linear_sum_assignment(np.array([[4.0, 1.0], [2.0, 3.0]]))
+    >>> rows.tolist(), columns.tolist()
+    ([0, 1], [1, 0])
     """
     if not is_traced(cost_matrix):
         return scipy_optimize.linear_sum_assignment(cost_matrix, maximize)
@@ -52,6 +56,9 @@ def linprog(
     """Return the minimum of c @ x under linear constraints, as `result.x`.
 
     Inside of a trace a callback solves it. Derivatives raise UnsupportedFunctionError. Bounds are numbers.
+
+    >>> linprog([-1.0, -2.0], A_ub=[[1.0, 1.0]], b_ub=[4.0], bounds=(0, 3)).x.tolist()
+    [1.0, 3.0]
     """
     arrays = {"c": c, "A_ub": A_ub, "b_ub": b_ub, "A_eq": A_eq, "b_eq": b_eq}
     fixed = {"bounds": bounds, "method": method, "options": options, "x0": x0, "integrality": integrality}

@@ -36,7 +36,11 @@ def _bracketed(method: str) -> Function:
         return root_scalar(f, args, method, (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter).root
 
     solver.__name__ = solver.__qualname__ = method
-    solver.__doc__ = f"Return a root of f between a and b by SciPy's {method}, with the derivative of the equation."
+    solver.__doc__ = (
+        f"Return a root of f between a and b by SciPy's {method}, with the derivative of the equation.\n\n"
+        f">>> round(float({method}(lambda x: x * x - 2.0, 0.0, 2.0)), 6)\n1.414214"
+    )
+    solver.__module__ = __name__
     return solver
 
 
@@ -132,7 +136,11 @@ def rosen_der(x: Any) -> Any:
 
 
 def rosen_hess(x: Any) -> Any:
-    """Return the matrix of second derivatives of Rosenbrock's function of a vector of two numbers or more."""
+    """Return the matrix of second derivatives of Rosenbrock's function of a vector of two numbers or more.
+
+    >>> rosen_hess([1.0, 1.0]).tolist()
+    [[802.0, -400.0], [-400.0, 200.0]]
+    """
     if not is_traced(x):
         return scipy_optimize.rosen_hess(x)
     x = xp.atleast_1d(xp.asarray(x) * 1.0)
@@ -145,7 +153,11 @@ def rosen_hess(x: Any) -> Any:
 
 
 def rosen_hess_prod(x: Any, p: Any) -> Any:
-    """Return the product of the second derivatives of Rosenbrock's function and a vector."""
+    """Return the product of the second derivatives of Rosenbrock's function and a vector.
+
+    >>> rosen_hess_prod([1.0, 1.0], [1.0, 2.0]).tolist()
+    [2.0, 0.0]
+    """
     if not is_traced(x, p):
         return scipy_optimize.rosen_hess_prod(x, p)
     return rosen_hess(xp.asarray(x)) @ xp.asarray(p) if is_traced(x) else xp.asarray(rosen_hess(x)) @ p
@@ -170,7 +182,11 @@ def fminbound(
 def brent(
     func: Function, args: Any = (), brack: Any = None, tol: Any = 1.48e-8, full_output: Any = 0, maxiter: int = 500
 ) -> Any:
-    """Return a minimum of a function of a number by Brent's method; see `minimize_scalar`."""
+    """Return a minimum of a function of a number by Brent's method; see `minimize_scalar`.
+
+    >>> float(brent(lambda x: (x - 1.0) ** 2).round(6))
+    1.0
+    """
     if active() is None:
         return scipy_optimize.brent(func, args, brack, tol, full_output, maxiter)
     if full_output:
@@ -181,7 +197,11 @@ def brent(
 def golden(
     func: Function, args: Any = (), brack: Any = None, tol: Any = 2**-26, full_output: Any = 0, maxiter: int = 5000
 ) -> Any:
-    """Return a minimum of a function of a number by golden sections; see `minimize_scalar`."""
+    """Return a minimum of a function of a number by golden sections; see `minimize_scalar`.
+
+    >>> float(round(golden(lambda x: (x - 1.0) ** 2), 6))
+    1.0
+    """
     if active() is None:
         return scipy_optimize.golden(func, args, brack, tol, full_output, maxiter)
     if full_output:

@@ -124,6 +124,12 @@ class Family:
     Points, probabilities and parameters broadcast, and results are float64. Parameters that are not valid give NaN, and
     points outside of the support a density of 0. Derivatives exist by points and by parameters. Those by the
     exponent of a zeta function and by the order of a Bessel function raise UnsupportedFunctionError.
+
+    >>> from anyshape import grad
+    >>> from anyshape.scipy.stats import gamma
+    >>> fit = grad(lambda a, scale: np.sum(gamma.logpdf(np.array([1.0, 2.5, 4.0]), a, scale=scale)), argnums=(0, 1))
+    >>> [float(slope.round(4)) for slope in fit(2.0, 1.25)]
+    [0.3648, 0.0]
     """
 
     name: str
@@ -138,6 +144,8 @@ class Family:
         self._signature = inspect.Signature([inspect.Parameter(n, either, default=value) for n, value in pairs])
         point = inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)
         self._point_signature = self._signature.replace(parameters=[point, *self._signature.parameters.values()])
+        density = f"{name}.{'pmf' if form.discrete else 'pdf'}{self._point_signature}"
+        self.__doc__ = f"{density}\n\n{inspect.cleandoc(type(self).__doc__ or '')}"
 
     def __repr__(self) -> str:
         return f"<family of distributions anyshape.scipy.stats.{self.name}>"
