@@ -9,6 +9,19 @@ from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.signal import windows
 from anyshape.scipy.signal.convolving import convolve, convolve2d, correlate, correlate2d, fftconvolve, oaconvolve
 from anyshape.scipy.signal.design import envelope, firwin, firwin2, freqs, freqs_zpk, group_delay
+from anyshape.scipy.signal.digital_filters import (
+    bessel,
+    bilinear,
+    butter,
+    cheby1,
+    cheby2,
+    cont2discrete,
+    ellip,
+    iirfilter,
+    iirnotch,
+    iirpeak,
+    zpk2sos,
+)
 from anyshape.scipy.signal.filtering import (
     detrend,
     filtfilt,
@@ -69,15 +82,16 @@ from anyshape.scipy.signal.windows import get_window
 from anyshape.support.packages import scipy_signal
 
 __all__ = [
-    "argrelextrema", "argrelmax", "argrelmin", "bilinear_zpk", "chirp", "coherence", "convolve", "convolve2d",
-    "correlate", "correlate2d", "correlation_lags", "csd", "czt", "decimate", "deconvolve", "detrend", "envelope",
-    "fftconvolve", "filtfilt", "find_peaks", "firwin", "firwin2", "freqs", "freqs_zpk", "freqz", "freqz_sos",
-    "freqz_zpk", "gauss_spline", "gausspulse", "get_window", "group_delay", "hilbert", "istft", "lfilter",
-    "lfilter_zi", "lfiltic", "lombscargle", "lp2bp_zpk", "lp2bs_zpk", "lp2hp_zpk", "lp2lp_zpk", "medfilt",
-    "medfilt2d", "oaconvolve", "order_filter", "periodogram", "resample", "resample_poly", "savgol_filter",
-    "sawtooth", "sos2tf", "sos2zpk", "sosfilt", "sosfilt_zi", "sosfiltfilt", "sosfreqz", "spectrogram", "square",
-    "stft", "sweep_poly", "symiirorder1", "symiirorder2", "tf2zpk", "upfirdn", "vectorstrength", "welch",
-    "wiener", "windows", "zoom_fft", "zpk2tf",
+    "argrelextrema", "argrelmax", "argrelmin", "bessel", "bilinear", "bilinear_zpk", "butter", "cheby1", "cheby2",
+    "chirp", "coherence", "cont2discrete", "convolve", "convolve2d", "correlate", "correlate2d", "correlation_lags",
+    "csd", "czt", "decimate", "deconvolve", "detrend", "ellip", "envelope", "fftconvolve", "filtfilt", "find_peaks",
+    "firwin", "firwin2", "freqs", "freqs_zpk", "freqz", "freqz_sos", "freqz_zpk", "gauss_spline", "gausspulse",
+    "get_window", "group_delay", "hilbert", "iirfilter", "iirnotch", "iirpeak", "istft", "lfilter", "lfilter_zi",
+    "lfiltic", "lombscargle", "lp2bp_zpk", "lp2bs_zpk", "lp2hp_zpk", "lp2lp_zpk", "medfilt", "medfilt2d",
+    "oaconvolve", "order_filter", "periodogram", "resample", "resample_poly", "savgol_filter", "sawtooth", "sos2tf",
+    "sos2zpk", "sosfilt", "sosfilt_zi", "sosfiltfilt", "sosfreqz", "spectrogram", "square", "stft", "sweep_poly",
+    "symiirorder1", "symiirorder2", "tf2zpk", "upfirdn", "vectorstrength", "welch", "wiener", "windows",
+    "zoom_fft", "zpk2sos", "zpk2tf",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_signal, "scipy.signal")

@@ -38,6 +38,38 @@ CALLS = {
         np.array([0, 0.3, 1]), np.array([0, 1.0, 2.0]),
     ),
 }  # fmt: skip
+WIDTHS = {"low": np.array(0.3), "high": np.array(0.4), "band": np.array([0.2, 0.5]), "stop": np.array([0.2, 0.6])}
+KINDS = [
+    (order, band, analog, form) for order in range(4) for band in WIDTHS for analog in (0, 1) for form in ("ba", "sos")
+]
+SYSTEM = (
+    np.array([[-1.0, 0.3, 0.1], [0.2, -2.0, 0.4], [0.1, 0.1, -0.5]]), np.array([[1.0, 0], [0.5, 1], [0, 1]]),
+    np.array([[1.0, 0.2, 0.1]]), np.array([[0.1, 0.2]]),
+)  # fmt: skip
+DESIGNS = {
+    "butter": lambda m, w, *kind: m.butter(kind[0], w, *kind[1:]),
+    "cheby1": lambda m, w, *kind: m.cheby1(kind[0], 1.0 + 0 * w.ravel()[0] if m is signal else 1.0, w, *kind[1:]),
+    "cheby2": lambda m, w, *kind: m.cheby2(kind[0], 30 + 0 * w.ravel()[0] if m is signal else 30, w, *kind[1:]),
+    "ellip": lambda m, w, *kind: m.ellip(kind[0], 1.0, 30.0, w, *kind[1:]),
+    "bessel": lambda m, w, *kind: m.bessel(kind[0], w, *kind[1:]),
+}
+for k, (order, band, *rest) in enumerate(KINDS):
+    for j, (family, design) in enumerate(DESIGNS.items()):
+        if (k + 2 * j) % 9 == 0:  # each family takes turns with the kinds
+            CALLS[f"{family} {order} {band} {rest}"] = (
+                lambda m, w, d=design, o=order, b=band, r=rest: d(m, w, o, b, *r), WIDTHS[band],
+            )  # fmt: skip
+for method in ("zoh", "foh", "bilinear", "euler", "backward_diff", "impulse"):
+    CALLS[f"cont2discrete, {method}"] = (
+        lambda m, a, b, c, dt, k=method: m.cont2discrete((a, b, c, SYSTEM[3] * (k != "impulse")), dt, k)[:4],
+        *SYSTEM[:3], np.array(0.3),
+    )  # fmt: skip
+for pairing in ("nearest", "keep_odd", "minimal"):
+    CALLS[f"zpk2sos, {pairing}"] = (lambda m, k, p=pairing: m.zpk2sos(ZEROS, POLES, k, p), np.array(1.3))
+CALLS["iirnotch"] = (lambda m, w, q: m.iirnotch(w, q, 200.0), np.array(60.0), np.array(30.0))
+CALLS["iirpeak"] = (lambda m, w, q: m.iirpeak(w, q), np.array(0.3), np.array(5.0))
+CALLS["bilinear of polynomials"] = (lambda m, b, a: m.bilinear(b, a, 1.7), B[:2], A)
+SLOPES = ["cheby1 2 low [1, 'ba']", "cheby2 2 band [0, 'sos']", "ellip 3 band [0, 'sos']", "cont2discrete, foh"]
 
 
 def equal(ours, theirs):
@@ -53,7 +85,7 @@ def test_values_are_those_of_scipy(name):
     equal(jit(lambda *xs: function(signal, *xs))(*arguments), function(scipy.signal, *arguments))
 
 
-@pytest.mark.parametrize("name", ["lp2bs", "sos2tf", "group_delay", "lfiltic", "firwin", "freqs"])
+@pytest.mark.parametrize("name", ["lp2bs", "sos2tf", "group_delay", "lfiltic", "firwin", "freqs", *SLOPES, "iirnotch"])
 def test_derivatives(name):
     function, *arguments = CALLS[name]
     real = [np.real(x) if name != "lp2bs" else x for x in arguments]
@@ -92,6 +124,26 @@ def test_a_filter_of_any_length_from_one_trace():
         taps(np.ones(5), 1.3)
     with pytest.raises(ArgumentError, match="pass two or more"):
         jit(lambda c: signal.firwin(5, c, pass_zero="bandpass"))(np.array([0.3]))
+
+
+def test_wrong_frequencies_are_refused():
+    for arguments in [
+        (3, 1.0),
+        (3, -0.2),
+        (3, np.array([0.1, 0.2])),
+        (3, np.array([0.4, 0.2]), "band"),
+        (3, 0.2, "no"),
+    ]:
+        order, w, *rest = arguments
+        with pytest.raises(ValueError):
+            scipy.signal.butter(order, w, *rest)
+        with pytest.raises(ValueError, match=r"Wn|frequencies|btype"):
+            jit(lambda w, order=order, rest=rest: signal.butter(order, w, *rest))(w)
+    filtered = jit(lambda x, w: signal.sosfilt(signal.butter(4, w, output="sos"), x))
+    for n in (1, 2, 5, 17):
+        x = RNG.normal(size=n)
+        np.testing.assert_allclose(filtered(x, 0.3), scipy.signal.sosfilt(SECTIONS, x), 1e-12, 1e-14)
+    assert filtered.cache_info().traces == 1
 
 
 BANDS = [(1, None), (None, None), (0, 2), (-2, 1), (1, 3)]

@@ -1,0 +1,342 @@
+"""Define designs of recursive filters by critical frequencies, their sections, and digital forms of analog systems.
+
+Orders and forms are known while tracing. Frequencies, ripples and system matrices may be traced.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
+from anyshape.numpy.arrays.fallthrough import falls_through, refuse
+from anyshape.numpy.operands.promotion import choice_of, is_traced, static_int
+from anyshape.scipy.linalg.functions import expm
+from anyshape.scipy.signal.representations import bilinear_zpk, lp2bp_zpk, lp2bs_zpk, lp2hp_zpk, lp2lp_zpk
+from anyshape.support.packages import scipy_signal
+from anyshape.tracing.callback import pure_callback
+from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.transforms.control import check, stop_gradient
+
+_signal = falls_through(scipy_signal)
+_BANDS = {
+    "band": "bandpass", "bandpass": "bandpass", "pass": "bandpass", "bp": "bandpass",
+    "bs": "bandstop", "bandstop": "bandstop", "bands": "bandstop", "stop": "bandstop",
+    "l": "lowpass", "low": "lowpass", "lowpass": "lowpass", "lp": "lowpass",
+    "high": "highpass", "highpass": "highpass", "h": "highpass", "hp": "highpass",
+}  # fmt: skip
+_FAMILIES = {
+    "butter": "butter", "butterworth": "butter", "cheby1": "cheby1", "chebyshev1": "cheby1", "chebyshevi": "cheby1",
+    "cheby2": "cheby2", "chebyshev2": "cheby2", "chebyshevii": "cheby2", "ellip": "ellip", "elliptic": "ellip",
+    "cauer": "ellip", "bessel": "phase", "bessel_phase": "phase", "bessel_delay": "delay", "bessel_mag": "mag",
+}  # fmt: skip
+_NEEDS = {"cheby1": (True, False), "cheby2": (False, True), "ellip": (True, True)}  # which of rp and rs
+
+
+def _prototype(family: str, order: int, rp: Any, rs: Any) -> tuple[Any, Any, Any]:
+    """Return zeros, poles and gain of the analog low-pass filter of frequency 1."""
+    needed = [x for x, used in zip((rp, rs), _NEEDS.get(family, (False, False)), strict=True) if used]
+    if any(x is None for x in needed):
+        raise ArgumentError("iirfilter", "rp or rs", f"is needed by the family {family}", "give the ripple in decibels")
+    if not is_traced(*needed):
+        options = {"norm": family} if family in ("phase", "delay", "mag") else {}
+        designs = {"butter": "buttap", "cheby1": "cheb1ap", "cheby2": "cheb2ap", "ellip": "ellipap"}
+        return getattr(scipy_signal, designs.get(family, "besselap"))(order, *needed, **options)
+    if family == "ellip":
+        raise refuse("scipy.signal.ellip with a traced rp or rs")
+    return _chebyshev(family, order, xp.asarray(needed[0]).astype(np.float64))
+
+
+def _chebyshev(family: str, order: int, decibels: Any) -> tuple[Any, Any, Any]:
+    """Return the prototype of Chebyshev: poles on an ellipse, or for the second kind their inverses, and zeros."""
+    check(decibels >= 0, "iirfilter: the ripple must not be below 0")
+    squared = xp.expm1(decibels * (np.log(10.0) / 10.0))
+    if not order:
+        gain = xp.exp(decibels * (-np.log(10.0) / 20.0)) if family == "cheby1" else 1.0
+        return np.zeros(0, float if family == "cheby1" else complex), np.zeros(0, complex), gain
+    steps = np.arange(1 - order, order, 2)
+    angles = 1j * np.pi / (2 * order) * steps
+    if family == "cheby1":
+        poles = -xp.sinh(xp.arcsinh(1 / xp.sqrt(squared)) / order + angles)
+        gain = xp.real(xp.prod(-poles))
+        return np.zeros(0), poles, gain if order % 2 else gain / xp.sqrt(1 + squared)
+    zeros = 1j / np.sin(np.pi / (2 * order) * steps[steps != 0])
+    poles = -1 / xp.sinh(xp.arcsinh(xp.sqrt(squared)) / order + angles)
+    return zeros, poles, xp.real(xp.prod(-poles)) / np.real(np.prod(-zeros))
+
+
+def _frequencies(Wn: Any, band: str, analog: bool, fs: Any) -> Any:
+    """Return the critical frequencies of the analog filter, a vector of one or two."""
+    if fs is not None and analog:
+        raise ArgumentError("iirfilter", "fs", "is given for an analog filter", "leave it out")
+    values = xp.asarray(Wn).astype(np.float64)
+    values = values if fs is None else values / (xp.asarray(fs) / 2)
+    values = xp.ravel(values)
+    wanted = 2 if band.startswith("band") else 1
+    if static_int(values.shape[0], "iirfilter", "the number of frequencies") != wanted:
+        advice = f"give {('one', 'two')[wanted - 1]} for the band {band!r}"
+        raise ArgumentError("iirfilter", "Wn", f"has {values.shape[0]} frequencies", advice)
+    check(values > 0, "iirfilter: critical frequencies must be above 0")
+    if wanted == 2:
+        check(values[0] < values[1], "iirfilter: Wn[0] must be less than Wn[1]")
+    if analog:
+        return values
+    check(values < 1, "iirfilter: critical frequencies must be below half the sampling rate")
+    return 4.0 * xp.tan(np.pi / 2 * values)
+
+
+def _in_band(prototype: Any, band: str, at: Any) -> tuple[Any, Any, Any]:
+    """Return the filter of a band by the prototype of a low-pass filter."""
+    z, p, k = prototype
+    if band == "lowpass":
+        return lp2lp_zpk(z, p, k, at[0])
+    if band == "highpass":
+        return lp2hp_zpk(z, p, k, at[0])
+    turn = lp2bp_zpk if band == "bandpass" else lp2bs_zpk
+    return turn(z, p, k, xp.sqrt(at[0] * at[1]), at[1] - at[0])
+
+
+@_signal
+def iirfilter(
+    N: int, Wn: Any, rp: Any = None, rs: Any = None, btype: str = "band", analog: bool = False, ftype: str = "butter",
+    output: str = "ba", fs: Any = None,
+) -> Any:  # fmt: skip
+    """Return the filter of order N and critical frequencies `Wn`, which may be traced, in SciPy's forms.
+
+    `output` is "ba", "zpk" or "sos". Ripples may be traced for the families of Chebyshev. Sections are
+    paired as by SciPy, and their derivatives keep the pairs.
+    """
+    band = _BANDS[choice_of("iirfilter", "btype", btype.lower(), tuple(_BANDS))]
+    family = _FAMILIES[choice_of("iirfilter", "ftype", ftype.lower(), tuple(_FAMILIES))]
+    form = choice_of("iirfilter", "output", output.lower(), ("ba", "zpk", "sos"))
+    at = _frequencies(Wn, band, analog, fs)
+    z, p, k = _in_band(_prototype(family, static_int(N, "iirfilter", "N"), rp, rs), band, at)
+    if not analog:
+        z, p, k = bilinear_zpk(z, p, k, 2.0)
+    if form == "zpk":
+        return z, p, k
+    if form == "sos":
+        return zpk2sos(z, p, k, analog=analog)
+    return k * xp.real(xp.poly(z)), xp.real(xp.poly(p))
+
+
+@_signal
+def butter(N: int, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None) -> Any:
+    """Return a filter of Butterworth; see `iirfilter`.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> from anyshape.scipy import signal
+    >>> print(grad(lambda w: np.sum(signal.butter(1, w)[0]))(0.5).round(6))
+    1.570796
+    """
+    return iirfilter(N, Wn, None, None, btype, analog, "butter", output, fs)
+
+
+@_signal
+def cheby1(
+    N: int, rp: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
+) -> Any:
+    """Return a filter of Chebyshev of the first kind with `rp` decibels of ripple in the pass band; see `iirfilter`."""
+    return iirfilter(N, Wn, rp, None, btype, analog, "cheby1", output, fs)
+
+
+@_signal
+def cheby2(
+    N: int, rs: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
+) -> Any:
+    """Return a filter of Chebyshev of the second kind with `rs` decibels less in the stop band; see `iirfilter`."""
+    return iirfilter(N, Wn, None, rs, btype, analog, "cheby2", output, fs)
+
+
+@_signal
+def ellip(
+    N: int, rp: Any, rs: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
+) -> Any:
+    """Return an elliptic filter of concrete ripples `rp` and `rs`; see `iirfilter`."""
+    return iirfilter(N, Wn, rp, rs, btype, analog, "ellip", output, fs)
+
+
+@_signal
+def bessel(
+    N: int, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", norm: str = "phase", fs: Any = None
+) -> Any:
+    """Return a filter of Bessel and Thomson; see `iirfilter`."""
+    return iirfilter(N, Wn, None, None, btype, analog, f"bessel_{norm}", output, fs)
+
+
+# -- sections of second order ------------------------------------------------------------------------------------
+
+
+def _roots_of_sections(sos: np.ndarray, roots: np.ndarray, first: int) -> np.ndarray:
+    """Return for each section the positions of its two roots among these, -1 for one that it has not."""
+    free, rows = list(range(len(roots))), np.full((len(sos), 2), -1)
+    for section, row in zip(sos, rows, strict=True):
+        for column, root in enumerate(np.roots(section[first : first + 3])):
+            nearest = min(free, key=lambda i: abs(roots[i] - root))
+            free.remove(nearest)
+            row[column] = nearest
+    return rows
+
+
+def _quadratic(roots: Any, at: Any) -> Any:
+    """Return the coefficients of the polynomials with the roots at pairs of positions, lower degrees behind zeros."""
+    chosen = xp.where(at < 0, 0.0, roots[xp.maximum(at, 0)])
+    count = xp.sum(at >= 0, axis=-1)[:, None]
+    total, product = xp.real(chosen[:, 0] + chosen[:, 1]), xp.real(chosen[:, 0] * chosen[:, 1])
+    one, none = xp.ones_like(total), xp.zeros_like(total)
+    forms = [xp.stack(row, axis=-1) for row in ((none, none, one), (none, one, -total), (one, -total, product))]
+    return xp.where(count == 2, forms[2], xp.where(count == 1, forms[1], forms[0]))
+
+
+@_signal
+def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False) -> Any:
+    """Return sections of second order of a filter of zeros z, poles p and gain k, paired as by SciPy.
+
+    SciPy pairs the roots when the program runs. The derivatives keep the pairs.
+    """
+    zeros, poles = (xp.atleast_1d(xp.asarray(v)).astype(np.complex128) for v in (z, p))
+    check(xp.imag(xp.asarray(k)) == 0, "zpk2sos: k must be real")
+    gain = xp.real(xp.asarray(k)).astype(np.float64)
+    counts = [static_int(v.shape[0], "zpk2sos", "the number of roots") for v in (zeros, poles)]
+    most = max(counts) if pairing != "minimal" and not analog else counts[1]
+    sections = max((most + 1) // 2, 1)
+
+    def run(z: Any, p: Any, k: Any) -> Any:
+        sos = np.asarray(scipy_signal.zpk2sos(z, p, k, pairing, analog=analog), np.float64)
+
+        padded = (np.concatenate([v, np.zeros(2 * sections)]) for v in (z, p))
+        above, below = (_roots_of_sections(sos, v, first) for v, first in zip(padded, (0, 3), strict=True))
+        return sos, above, below
+
+    pairs = ShapeDtypeStruct((sections, 2), np.int64)
+    spec = ShapeDtypeStruct((sections, 6), np.float64), pairs, pairs
+    of_scipy, above, below = pure_callback(run, spec, *stop_gradient((zeros, poles, gain)))
+    more = xp.zeros(2 * sections, np.complex128)
+    top, bottom = (_quadratic(xp.concatenate([v, more]), at) for v, at in ((zeros, above), (poles, below)))
+    scale = xp.where(xp.arange(sections)[:, None] == 0, gain, 1.0)
+    sos = xp.concatenate([top * scale, bottom], axis=1)
+    return of_scipy + (sos - stop_gradient(sos))
+
+
+# -- single frequencies ------------------------------------------------------------------------------------------
+
+
+def _resonance(name: str, w0: Any, Q: Any, fs: Any) -> tuple[Any, Any]:
+    """Return the cosine of the frequency, and the gain of the band around it that ends 3 decibels lower."""
+    at = 2.0 * xp.asarray(w0).astype(np.float64) / fs
+    check((at > 0) & (at < 1), f"{name}: w0 must be between 0 and half the sampling rate")
+    return xp.cos(np.pi * at), 1.0 / (1.0 + xp.tan(np.pi * at / Q / 2.0))
+
+
+def _denominator(cosine: Any, gain: Any) -> Any:
+    return xp.stack([xp.ones_like(gain), -2.0 * gain * cosine, 2.0 * gain - 1.0])
+
+
+@_signal
+def iirnotch(w0: Any, Q: Any, fs: Any = 2.0) -> tuple[Any, Any]:
+    """Return the filter of second order that removes the frequency w0, with the quality Q."""
+    cosine, gain = _resonance("iirnotch", w0, Q, fs)
+    return gain * xp.stack([xp.ones_like(gain), -2.0 * cosine + 0.0 * gain, xp.ones_like(gain)]), _denominator(
+        cosine, gain
+    )
+
+
+@_signal
+def iirpeak(w0: Any, Q: Any, fs: Any = 2.0) -> tuple[Any, Any]:
+    """Return the filter of second order that keeps the frequency w0, with the quality Q."""
+    cosine, gain = _resonance("iirpeak", w0, Q, fs)
+    rest = 1.0 - gain
+    return xp.stack([rest, 0.0 * rest, -rest]), _denominator(cosine, gain)
+
+
+# -- digital forms of analog systems -----------------------------------------------------------------------------
+
+
+@_signal
+def bilinear(b: Any, a: Any, fs: Any = 1.0) -> tuple[Any, Any]:
+    """Return the digital filter of an analog one by Tustin's transform, with 1 as the first coefficient below.
+
+    First coefficients that are 0 count for the order of traced filters; SciPy leaves them out.
+    """
+    above, below = (xp.atleast_1d(xp.asarray(v)) for v in (b, a))
+    counts = [static_int(v.shape[0], "bilinear", "the number of coefficients") for v in (above, below)]
+    order = max(counts) - 1
+    rows = [np.polymul(np.poly([-1.0] * (order - q)), np.poly([1.0] * q)) for q in range(order + 1)]
+    powers = (2.0 * xp.asarray(fs)) ** np.arange(order + 1)
+    turned = [
+        (row[::-1] * powers[:count]) @ np.stack(rows)[:count] for row, count in zip((above, below), counts, strict=True)
+    ]
+    return turned[0] / turned[1][0], turned[1] / turned[1][0]
+
+
+def _blend(system: Any, dt: Any, alpha: Any) -> tuple[Any, ...]:
+    """Return the system by the generalised bilinear transform."""
+    a, b, c, d = system
+    one = xp.eye(a.shape[0])
+    implicit = one - alpha * dt * a
+    input_matrix = xp.linalg.solve(implicit, dt * b)
+    state = xp.linalg.solve(implicit, one + (1.0 - alpha) * dt * a)
+    return state, input_matrix, xp.linalg.solve(implicit.T, c.T).T, d + alpha * (c @ input_matrix)
+
+
+def _held(system: Any, dt: Any) -> tuple[Any, ...]:
+    """Return the system whose input stays between samples."""
+    a, b, c, d = system
+    states, inputs = b.shape
+    above = xp.concatenate([a, b], axis=1) * dt
+    whole = expm(xp.concatenate([above, xp.zeros((inputs, states + inputs))], axis=0))
+    return whole[:states, :states], whole[:states, states:], c, d
+
+
+def _interpolated(system: Any, dt: Any) -> tuple[Any, ...]:
+    """Return the system whose input is linear between samples."""
+    a, b, c, d = system
+    states, inputs = b.shape
+    rows = [
+        xp.concatenate([a * dt, b * dt, xp.zeros((states, inputs))], axis=1),
+        xp.concatenate([xp.zeros((inputs, states + inputs)), xp.eye(inputs)], axis=1),
+        xp.zeros((inputs, states + 2 * inputs)),
+    ]
+    whole = expm(xp.concatenate(rows, axis=0))[:states]
+    state, first, second = whole[:, :states], whole[:, states : states + inputs], whole[:, states + inputs :]
+    return state, first - second + state @ second, c, d + c @ second
+
+
+def _by_impulse(system: Any, dt: Any) -> tuple[Any, ...]:
+    """Return the system with the same response to an impulse."""
+    a, b, c, d = system
+    check(xp.abs(d) <= 1e-8, "cont2discrete: method='impulse' needs a system without feedthrough")
+    state = expm(a * dt)
+    return state, state @ b * dt, c, c @ b * dt
+
+
+_BLENDS = {
+    "bilinear": 0.5, "tustin": 0.5, "euler": 0.0, "forward_diff": 0.0, "backward_diff": 1.0,
+}  # fmt: skip
+_DIGITAL = {"zoh": _held, "foh": _interpolated, "impulse": _by_impulse}
+
+
+def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) -> Any:
+    """Return the digital form of a system in continuous time, sampled every dt, and dt.
+
+    A traced one is (a, b, c, d), the matrices of its states. `method` is "gbt", "bilinear", "euler", "backward_diff",
+    "zoh", "foh" or "impulse".
+    """
+    parts = system if isinstance(system, (tuple, list)) else ()
+    if not is_traced(*parts, dt, alpha):
+        return scipy_signal.cont2discrete(system, dt, method, alpha)
+    if len(parts) != 4:
+        raise ArgumentError("cont2discrete", "system", f"has {len(parts)} parts", "pass (a, b, c, d)")
+    choice_of("cont2discrete", "method", method, ("gbt", *_BLENDS, *_DIGITAL))
+    matrices = tuple([xp.asarray(part) for part in parts])
+    if method in _DIGITAL:
+        return (*_DIGITAL[method](matrices, dt), dt)
+    if method == "gbt" and alpha is None:
+        raise ArgumentError("cont2discrete", "alpha", "is needed by method='gbt'", "give a number from 0 to 1")
+    share = alpha if method == "gbt" else _BLENDS[method]
+    if method == "gbt":
+        check((xp.asarray(share) >= 0) & (xp.asarray(share) <= 1), "cont2discrete: alpha must be from 0 to 1")
+    return (*_blend(matrices, dt, share), dt)
