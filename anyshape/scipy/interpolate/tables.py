@@ -99,12 +99,13 @@ class interp1d(FixedAttributes):
         count = x.shape[0]
         if self.kind in _ORDERS:
             return make_interp_spline(x, y, _ORDERS[self.kind]).value(v, 0, True)
+        if self.kind == "linear" and y.ndim == 1 and y.dtype == np.float64 and not _extrapolates(self.fill_value):
+            return xp.interp(v, x, y)  # as SciPy does, which differs where points repeat
         if self.kind == "linear":
             after = xp.minimum(xp.clip(xp.searchsorted(x, v), 1, max_dim(count - 1, 1)), count - 1)
             before = xp.maximum(after - 1, 0)
             column = lambda a: xp.reshape(a, (-1, *[1] * (y.ndim - 1)))
-            width = x[after] - x[before]
-            slope = (y[after] - y[before]) / column(xp.where(width == 0, 1.0, width))
+            slope = (y[after] - y[before]) / column(x[after] - x[before])
             return slope * column(v - x[before]) + y[before]
         if self.kind in ("nearest", "nearest-up"):
             middles = x[1:] / 2.0 + x[:-1] / 2.0

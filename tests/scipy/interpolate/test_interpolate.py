@@ -162,6 +162,17 @@ def test_interp1d(kind):
         assert traced.cache_info().traces == 1
 
 
+@pytest.mark.filterwarnings("ignore:invalid value|divide by zero")
+def test_interp1d_where_points_repeat():
+    v = np.array([-0.5, 0.0, 0.2, 1.0, 1.5])
+    for fill in (np.nan, "extrapolate"):
+        call = lambda m, x, y, f=fill: m.interp1d(x, y, axis=0, fill_value=f, bounds_error=False)(v)
+        traced = jit(lambda x, y, call=call: call(interpolate, x, y))
+        for x in ([0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]):
+            for y in (3.0 + np.arange(len(x)), 3.0 + np.arange(2.0 * len(x)).reshape(-1, 2)):
+                np.testing.assert_allclose(traced(np.array(x), y), call(scipy.interpolate, x, y), 1e-14)
+
+
 def test_interp1d_of_concrete_data_and_its_bounds():
     x, y = table(5, 1)
     line = interpolate.interp1d(x, y[:, 0])
