@@ -11,7 +11,17 @@ from anyshape.cluster.chunks import Held, Slot, future_of, groups_of, known_rows
 from anyshape.cluster.executors import dumped, in_turn, leaves_that
 from anyshape.cluster.mapped import has_rows
 from anyshape.cluster.sums import PAIRS
-from anyshape.cluster.worker import Job, Outcome, Task, add_outcomes, failed, failure_of, loaded_job, run_task
+from anyshape.cluster.worker import (
+    Job,
+    Outcome,
+    Task,
+    add_outcomes,
+    failed,
+    failure_of,
+    loaded_job,
+    run_task,
+    stop_pass,
+)
 from anyshape.errors import ClusterError
 from anyshape.support.packages import distributed
 
@@ -96,11 +106,10 @@ class Dask:
     def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
         """Run tasks on the workers that have their chunks: all in one graph, whose size is by the number of tasks."""
         waiting: list[Any] = []
-        with self._lost(waiting):
-            shared, run_id = self._shared(job), uuid.uuid4().hex[:12]
-            ends = self._mapped(
-                waiting, f"{job.name}-{run_id}", _run_parts, [shared] * len(tasks), *zip(*map(_packed, tasks))
-            )
+        run_id = uuid.uuid4().hex[:12]
+        with self._lost(waiting, run_id):
+            columns = [run_id] * len(tasks), [self._shared(job)] * len(tasks), *zip(*map(_packed, tasks))
+            ends = self._mapped(waiting, f"{job.name}-{run_id}", _run_parts, *columns)
             while len(ends) > _FEW:
                 runs = [ends[i : i + PAIRS] for i in range(0, len(ends), PAIRS)]
                 name = f"{job.name}-sum-{run_id}-{len(ends)}"
@@ -119,8 +128,8 @@ class Dask:
         data = dumped(job)
         return data if len(data) < _INLINE else self.client.scatter([data], broadcast=True, hash=False)[0]
 
-    def _lost(self, waiting: Sequence[Any] = ()) -> _Lost:
-        return _Lost(self, waiting)
+    def _lost(self, waiting: Sequence[Any] = (), run_id: str = "") -> _Lost:
+        return _Lost(self, waiting, run_id)
 
     def close(self) -> None:
         """Close the client, if the executor has made it."""
@@ -135,10 +144,13 @@ class Dask:
 
 
 class _Lost:
-    """Context that cancels tasks where waiting for them ends early, and names what the cluster has lost."""
+    """Context that cancels tasks where waiting for them ends early, and names what the cluster has lost.
 
-    def __init__(self, executor: Dask, waiting: Sequence[Any]) -> None:
-        self.executor, self.waiting = executor, waiting
+    Dask cancels only tasks that have not begun. The others are stopped after the chunk that they work on.
+    """
+
+    def __init__(self, executor: Dask, waiting: Sequence[Any], run_id: str) -> None:
+        self.executor, self.waiting, self.run_id = executor, waiting, run_id
 
     def __enter__(self) -> None:
         return None
@@ -150,6 +162,7 @@ class _Lost:
         is_closed = _is_closed(client)
         if self.waiting and not is_closed:
             client.cancel(list(self.waiting), force=True)
+            client.run(stop_pass, self.run_id, on_error="ignore")  # by the loops of the workers, beside their tasks
         row = next((row for name, row in _PROBLEMS.items() if _is_named(error, name)), None)
         if is_closed and isinstance(error, Exception):
             row = _SCHEDULER
@@ -218,14 +231,14 @@ def _packed(task: Task) -> tuple[bytes, list[Any]]:
     return dumped(task._replace(chunks=mapped_leaves(slot, task.chunks))), futures
 
 
-def _run_parts(shared: bytes, data: bytes, values: list[Any]) -> Outcome:
+def _run_parts(run_id: str, shared: bytes, data: bytes, values: list[Any]) -> Outcome:
     """Run a task on a worker, which has put values in place of futures."""
     try:
         job, task = loaded_job(shared), pickle.loads(data)
     except Exception as error:
         return failed(failure_of(error, -1, (), "load"))
     filled = mapped_leaves(lambda x: x.value(values) if isinstance(x, Slot) else x, task.chunks)
-    return run_task(job, task._replace(chunks=filled))
+    return run_task(job._replace(stop=run_id), task._replace(chunks=filled))
 
 
 def active_client() -> Any:

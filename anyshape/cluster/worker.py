@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -47,7 +47,7 @@ class Job(NamedTuple):
     weighted: bool
     threads: int | None
     client: int  # its process, which keeps its own memory settings
-    stop: str = ""  # a file that is there once nobody waits for the pass
+    stop: str = ""  # of a pass that may be stopped: the path of a file, or the number of a pass of Dask
 
 
 class Task(NamedTuple):
@@ -141,6 +141,21 @@ def worker_name() -> str:
     return f"{os.uname().nodename if hasattr(os, 'uname') else ''}:{os.getpid()}"
 
 
+# -- passes that nobody waits for
+
+_STOPPED: deque[str] = deque(maxlen=256)  # numbers of passes of Dask
+
+
+def stop_pass(number: str) -> None:
+    """Stop the tasks of a pass in this process after the chunk that they work on, and those that begin later."""
+    _STOPPED.append(number)
+
+
+def is_stopped(stop: str) -> bool:
+    """Return whether nobody waits for a pass: its file is there, or `stop_pass` has its number."""
+    return stop in _STOPPED or (os.path.isabs(stop) and os.path.exists(stop))
+
+
 # -- one task
 
 
@@ -186,7 +201,7 @@ def _run(job: Job, task: Task) -> Outcome:
     except Exception as error:
         return failed(failure_of(error, -1, (), "load"))
     for number, parts in zip(task.numbers, task.chunks):
-        if job.stop and os.path.exists(job.stop):
+        if is_stopped(job.stop):
             return failed(Failure(number, (), "cancelled", "nobody waits for it", None, worker_name(), ""))
         chunk: Any = None
         try:
