@@ -14,6 +14,9 @@ from anyshape.backend.native.strips import InnerLoop, Line, function_of, inner_l
 
 _NAMED_REDUCTIONS: dict[np.ufunc, str] = {np.maximum: "as_larger", np.minimum: "as_smaller"}  # in kernel_header.c
 
+AHEAD, FETCHED = 8, 512  # how many rows ahead one at an index is fetched, and the most bytes of it
+LINE = 64  # bytes that are fetched at once
+
 Arrays = Mapping[tuple[str, str], CArray]
 
 
@@ -157,6 +160,7 @@ class NestSource:
         outer = [f"j{loop.number} * {array.local}_{loop.number}" for loop in array.loops[1:-1]]
         self.before.setdefault(len(self.loops) - 1, []).extend(
             [
+                *self._prefetch(statement, array),
                 f"int64_t {row} = (int64_t)({index});",
                 f"{row} += {row} < 0 ? {size} : 0;",
                 f"declined |= ({row} < 0) | ({row} >= {size});",
@@ -167,6 +171,26 @@ class NestSource:
         element = f"p_{target.name}[j{self.loops[-1].number}]"
         self.lines.append(Line(f"const {array.kind} {target.name} = {element};", (), target.name, array.kind))
         self._computed(target)
+
+    def _prefetch(self, statement: Gather, array: CArray) -> list[str]:
+        """Write a hint to fetch the row of a later index: processors cannot guess where rows at an index begin.
+
+        It reads nothing, so an index out of range does no harm.
+        """
+        operand = statement.operand
+        if not isinstance(operand, Value) or not operand.slot or len(array.loops) != 2 or len(self.loops) != 1:
+            return []
+        index = self.arrays["a", operand.slot]
+        if index.loops or not index.has_rows:
+            return []
+        row, position = f"f_{statement.target.name}", f"(i + {AHEAD} < hi ? i + {AHEAD} : i) * {index.local}_r"
+        later = f"(uintptr_t)*({index.const}{index.kind} *)({index.local}_d + {position})"
+        size = f"m{array.loops[1].number} * {array.value.dtype.itemsize}"
+        return [
+            f"const uintptr_t {row} = (uintptr_t){array.local}_d + {later} * {array.local}_{array.loops[0].number};",
+            f"const int64_t {row}_end = {size} < {FETCHED} ? {size} : {FETCHED};",
+            f"for (int64_t k = 0; k < {row}_end; k += {LINE}) __builtin_prefetch((const void *)({row} + k));",
+        ]
 
     def _reduce(self, statement: Reduce) -> None:
         """Write a reduction in a row: into a local where the innermost loops are reduced, else into a buffer."""
@@ -213,7 +237,8 @@ class NestSource:
 
     def innermost(self, index: str, first: str, end: str) -> list[str]:
         """Return the innermost loop."""
-        loop: InnerLoop = inner_loop(self.lines, index, first, end)
+        in_row = not self.is_flat and self.loops[-1] is not ROWS
+        loop: InnerLoop = inner_loop(self.lines, index, first, end, in_row=in_row)
         self.slots = loop.slots
         return loop.text
 

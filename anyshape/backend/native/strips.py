@@ -1,8 +1,9 @@
-"""Innermost loops in C: one loop over the lines, or several over strips where many elementary functions are called.
+"""Innermost loops in C: one loop over the lines, or several over strips where that takes less time.
 
-A compiler runs out of registers in a long loop, and takes long to compile it. So such a loop is cut into strips of
-elements that fit the nearest cache. On a strip, each elementary function runs in a loop of its own, and loops between
-them compute the rest. Values that several of these loops mention go through slots, which are used again.
+A compiler runs out of registers in a loop with many elementary functions, and takes long to compile it. So such a loop
+is cut into strips of elements that fit the nearest cache. On a strip, each elementary function runs in a loop of its
+own, and loops between them compute the rest. Values that several of these loops mention go through slots, which are
+used again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from anyshape.backend.native.elementary import ELEMENTARY
+from anyshape.backend.native.elementary import ELEMENTARY, LANES
 
 STRIP = 256  # elements
 SLOT_BYTES = 8 * STRIP
@@ -50,10 +51,15 @@ class InnerLoop:
     slots: int = 0
 
 
-def inner_loop(lines: Sequence[Line], index: str, first: str, end: str) -> InnerLoop:
-    """Return the loop over an index, in strips where its lines call many elementary functions."""
-    if sum([line.calls for line in lines]) > MAX_INLINE:
-        return _Strips(lines, index).loop(first, end)
+def inner_loop(lines: Sequence[Line], index: str, first: str, end: str, *, in_row: bool = False) -> InnerLoop:
+    """Return the loop over an index, in strips where its lines call many elementary functions.
+
+    In a row, strips pay with one call beside a sum. A compiler takes the elements after the last whole vector of such a
+    loop one by one. A strip is padded to whole vectors.
+    """
+    calls = sum([line.calls for line in lines])
+    if calls > MAX_INLINE or (in_row and calls and any(line.clause for line in lines)):
+        return _Strips(lines, index).loop(first, end, even=in_row)
     return InnerLoop(_simd(lines, [f"for (int64_t {index} = {first}; {index} < {end}; {index}++) {{"]))
 
 
@@ -93,16 +99,18 @@ class _Strips:
         self.free: list[int] = []
         self.count = 0
 
-    def loop(self, first: str, end: str) -> InnerLoop:
-        """Return the loop over the strips."""
+    def loop(self, first: str, end: str, *, even: bool) -> InnerLoop:
+        """Return the loop over the strips; if they are to be `even`, none has a few elements that others could take."""
         body = [text for i, loop in enumerate(self.loops) for text in self._on_strip(i, loop)]
+        step = "step" if even else str(STRIP)
         text = [
-            f"for (int64_t strip = {first}; strip < {end}; strip += {STRIP}) {{",
-            f"    const int64_t length = {end} - strip < {STRIP} ? {end} - strip : {STRIP};",
+            *(_even_step(f"({end} - {first})") if even else []),
+            f"for (int64_t strip = {first}; strip < {end}; strip += {step}) {{",
+            f"    const int64_t length = {end} - strip < {step} ? {end} - strip : {step};",
             *["    " + line for line in body],
             "}",
         ]
-        return InnerLoop(text, self.count)
+        return InnerLoop(["{", *text, "}"] if even else text, self.count)
 
     def _on_strip(self, i: int, loop: list[Line]) -> list[str]:
         """Return the lines of a loop; values that only earlier loops read leave their slots."""
@@ -139,6 +147,15 @@ class _Strips:
         ]
         body = _simd(loop, head, [f"w_{name}[k] = {name};" for name in writes])
         return ["{", *["    " + line for line in [*declared, *body]], "}"]
+
+
+def _even_step(elements: str) -> list[str]:
+    """Return the lines that compute the elements of strips of about one length, in whole vectors."""
+    step = f"(({elements} + cuts - 1) / cuts + {LANES - 1}) / {LANES} * {LANES}"
+    return [
+        f"const int64_t cuts = ({elements} + {STRIP - 1}) / {STRIP};",
+        f"const int64_t step = cuts ? {step} : {STRIP};",
+    ]
 
 
 def function_of(text: str, operands: Sequence[str]) -> str:
