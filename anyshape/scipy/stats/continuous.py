@@ -154,30 +154,6 @@ HYPSECANT = Form(
     entropy=constant(log(2 * pi)),
 )
 
-GUMBEL_R = Form(
-    log_density=lambda z: -z - xp.exp(-z),
-    cdf=lambda z: xp.exp(-xp.exp(-z)),
-    logcdf=lambda z: -xp.exp(-z),
-    sf=lambda z: -xp.expm1(-xp.exp(-z)),
-    ppf=lambda q: -xp.log(-xp.log(q)),
-    isf=lambda q: -xp.log(-xp.log1p(-q)),
-    mean=constant(EULER),
-    var=constant(pi**2 / 6),
-    entropy=constant(EULER + 1),
-)
-
-GUMBEL_L = Form(
-    log_density=lambda z: z - xp.exp(z),
-    cdf=lambda z: -xp.expm1(-xp.exp(z)),
-    sf=lambda z: xp.exp(-xp.exp(z)),
-    logsf=lambda z: -xp.exp(z),
-    ppf=lambda q: xp.log(-xp.log1p(-q)),
-    isf=lambda q: xp.log(-xp.log(q)),
-    mean=constant(-EULER),
-    var=constant(pi**2 / 6),
-    entropy=constant(EULER + 1),
-)
-
 
 def _student_log_density(z: Any, df: Any) -> Any:
     is_normal = xp.isinf(df)
@@ -220,8 +196,9 @@ def _power_of_size(z: Any, beta: Any) -> Any:
     at_zero = z == 0
     fixed = xp.where(at_zero, stop_gradient(beta), beta)  # the power of 0 is 0 for all of them
     is_plain = at_zero & ((fixed % 2 == 0) | ((fixed > 1) & (fixed < 2)))
-    plain, absolute = xp.where(is_plain, z, 1.0), xp.abs(xp.where(is_plain, 1.0, z))
-    return xp.where(is_plain, plain**fixed, absolute**fixed)
+    is_peak = at_zero & (fixed < 1)  # both sides have infinite derivatives, and these are opposite
+    plain, absolute = xp.where(is_plain, z, 1.0), xp.abs(xp.where(is_plain | is_peak, 1.0, z))
+    return xp.where(is_peak, 0.0, xp.where(is_plain, plain**fixed, absolute**fixed))
 
 
 def _is_cusp(z: Any, beta: Any) -> Any:
@@ -252,6 +229,11 @@ def _gennorm_series(power: Any, beta: Any) -> Any:
     return total
 
 
+def _gennorm_end(beta: Any) -> Any:
+    """Return a point beyond which the density is exactly 0."""
+    return stop_gradient(1000.0 ** (1 / beta))
+
+
 def _gennorm_excess(z: Any, beta: Any) -> Any:
     """Return cdf(z) - 1/2, which is a smooth function of beta at 0."""
     power = _gennorm_power(z, beta)
@@ -263,6 +245,8 @@ def _gennorm_excess(z: Any, beta: Any) -> Any:
 
 def _gennorm_cdf(z: Any, beta: Any) -> Any:
     """Return the probability up to z, accurate where it is small."""
+    end = _gennorm_end(beta)
+    z = xp.clip(z, -end, end)
     is_far = z < -1
     far = 0.5 * sc.gammaincc(1 / beta, xp.where(is_far, -z, 1.0) ** beta)
     return xp.where(is_far, far, 0.5 + _gennorm_excess(xp.where(is_far, 0.0, z), beta))
@@ -281,9 +265,20 @@ def _gennorm_quantile(q: Any, beta: Any) -> Any:
     return xp.where(is_near, near, xp.sign(q - 0.5) * sc.gammainccinv(1 / beta, 2 * tail) ** (1 / beta))
 
 
+def _gennorm_log_density(z: Any, beta: Any) -> Any:
+    return xp.log(0.5 * beta) - sc.gammaln(1 / beta) - _power_of_size(z, beta)
+
+
+def _gennorm_density(z: Any, beta: Any) -> Any:
+    """Return the density, which is exactly 0 beyond an end and has derivatives 0 there."""
+    end = _gennorm_end(beta)
+    return xp.exp(_gennorm_log_density(xp.clip(z, -end, end), beta))
+
+
 GENNORM = Form(
     shapes="beta",
-    log_density=lambda z, beta: xp.log(0.5 * beta) - sc.gammaln(1 / beta) - _power_of_size(z, beta),
+    log_density=_gennorm_log_density,
+    density=_gennorm_density,
     **_symmetric(_gennorm_cdf),
     ppf=_gennorm_quantile,
     isf=lambda q, beta: -_gennorm_quantile(q, beta),
@@ -467,8 +462,6 @@ FORMS = {
     "laplace": LAPLACE,
     "logistic": LOGISTIC,
     "hypsecant": HYPSECANT,
-    "gumbel_r": GUMBEL_R,
-    "gumbel_l": GUMBEL_L,
     "t": T,
     "gennorm": GENNORM,
     "skewnorm": SKEWNORM,

@@ -11,7 +11,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Form
+from anyshape.scipy.stats.distribution import Form, Function
 
 INF = np.inf
 
@@ -33,6 +33,31 @@ def _log_choose(n: Any, k: Any) -> Any:
     return -xp.log(n + 1) - sc.betaln(n - k + 1, k + 1)
 
 
+MANY = 1e300  # failures that stand for infinitely many, whose logarithm has no derivative
+
+
+def _of_trials(rest: Function, successes: Function, failures: Function) -> dict[str, Function]:
+    """Return densities of families whose last parameter p is the probability of a success in each trial.
+
+    They are exp(rest) p**successes (1 - p)**failures. Powers of 0 have derivatives that their logarithms lose.
+    """
+
+    def log_density(k: Any, *shapes: Any) -> Any:
+        p = shapes[-1]
+        return rest(k, *shapes) + sc.xlogy(successes(k, *shapes), p) + sc.xlog1py(failures(k, *shapes), -p)
+
+    def density(k: Any, *shapes: Any) -> Any:
+        p, s, f = shapes[-1], successes(k, *shapes), xp.minimum(failures(k, *shapes), MANY)
+        never, always = p == 0, p == 1
+        powers = xp.where(never, p, 1.0) ** xp.where(never, s, 1.0)
+        powers = powers * xp.where(always, 1 - p, 1.0) ** xp.where(always, f, 1.0)
+        others = sc.xlogy(xp.where(never, 0.0, s), xp.where(never, 1.0, p))
+        others = others + sc.xlog1py(xp.where(always, 0.0, f), -xp.where(always, 0.0, p))
+        return powers * xp.exp(rest(k, *shapes) + others)
+
+    return {"log_density": log_density, "density": density}
+
+
 def _first_integer(x: Any, reaches: Any) -> Any:
     """Return the least integer from x on, or the one before where that reaches a probability too."""
     k = xp.ceil(x)
@@ -44,7 +69,7 @@ BERNOULLI = Form(
     discrete=True,
     support=lambda p: (0.0, 1.0),
     valid=_is_probability,
-    log_density=lambda k, p: sc.xlogy(k, p) + sc.xlog1py(1 - k, -p),
+    **_of_trials(lambda k, p: 0.0, lambda k, p: k, lambda k, p: 1 - k),
     cdf=lambda k, p: 1 - p,
     sf=lambda k, p: p,
     ppf=lambda q, p: xp.where(q > 1 - p, 1.0, 0.0),
@@ -58,7 +83,7 @@ BINOM = Form(
     discrete=True,
     support=lambda n, p: (0.0, n),
     valid=lambda n, p: _is_count(n) & _is_probability(p),
-    log_density=lambda k, n, p: _log_choose(n, k) + sc.xlogy(k, p) + sc.xlog1py(n - k, -p),
+    **_of_trials(lambda k, n, p: _log_choose(n, k), lambda k, n, p: k, lambda k, n, p: n - k),
     cdf=lambda k, n, p: sc.betaincc(k + 1, n - k, p),
     sf=lambda k, n, p: sc.betainc(k + 1, n - k, p),
     mean=lambda n, p: n * p,
@@ -82,7 +107,7 @@ GEOM = Form(
     discrete=True,
     support=lambda p: (1.0, INF),
     valid=lambda p: (p > 0) & (p <= 1),
-    log_density=lambda k, p: sc.xlog1py(k - 1, -p) + xp.log(p),
+    **_of_trials(lambda k, p: 0.0, lambda k, p: 1.0, lambda k, p: k - 1),
     cdf=lambda k, p: -xp.expm1(sc.xlog1py(k, -p)),
     sf=lambda k, p: xp.exp(sc.xlog1py(k, -p)),
     logsf=lambda k, p: sc.xlog1py(k, -p),
@@ -99,8 +124,8 @@ NBINOM = Form(
     discrete=True,
     support=_counts,
     valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
-    log_density=lambda k, n, p: (
-        sc.gammaln(n + k) - sc.gammaln(k + 1) - sc.gammaln(n) + n * xp.log(p) + sc.xlog1py(k, -p)
+    **_of_trials(
+        lambda k, n, p: sc.gammaln(n + k) - sc.gammaln(k + 1) - sc.gammaln(n), lambda k, n, p: n, lambda k, n, p: k
     ),
     cdf=lambda k, n, p: sc.betainc(n, k + 1, p),
     sf=lambda k, n, p: sc.betaincc(n, k + 1, p),

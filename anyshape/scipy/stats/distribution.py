@@ -18,6 +18,7 @@ from anyshape.numpy.arrays.fallthrough import guarded, refuse
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_stats
+from anyshape.transforms.control import stop_gradient
 
 Function = Callable[..., Any]
 INF = np.inf
@@ -44,12 +45,14 @@ class Form:
 
     - `shapes`: names of the shape parameters, in SciPy's order; `defaults` belong to the last ones.
     - `log_density`: logarithm of the density, or of the probability of an integer for a discrete family.
+    - `density`: its exponential, where it has derivatives at a density of 0 that the logarithm loses.
     - `support`: bounds of the support by the shape parameters; `open_ends` excludes them from the density.
     - `valid`: whether shape parameters are admissible.
     - `closed_quantiles`: `ppf` and `isf` also hold at the probabilities 0 and 1, with their derivatives.
     """
 
     log_density: Function
+    density: Function | None = None
     shapes: str = ""
     defaults: tuple[float, ...] = ()
     support: Function = _all_reals
@@ -265,9 +268,14 @@ class Family:
         return getattr(getattr(scipy_stats, self.name), method)(*args, **parameters)
 
     def _standardised(self, x: Any, args: tuple[Any, ...], parameters: dict[str, Any]) -> tuple[Any, Parameters]:
-        """Return the standardised point and the parameters of a call."""
+        """Return the standardised point and the parameters of a call; infinite points have no derivative by these.
+
+        An infinite quotient has an infinite derivative by its divisor, and this times 0 is NaN.
+        """
         p = self._parameters(self._point_signature.bind(x, *args, **parameters))
-        return (real_floats(x) - p.loc) / p.scale, p
+        x = real_floats(x)
+        finite = ~xp.isinf(x)
+        return where(finite, (where(finite, x, 0.0) - p.loc) / p.scale, x), p
 
     def _density(
         self, method: str, name: str, x: Any, args: tuple[Any, ...], parameters: dict[str, Any], outside: float
@@ -293,10 +301,7 @@ class Family:
         if not is_traced(x, *args, *parameters.values()):
             return self._call_scipy(method, (x, *args), parameters)
         function = self._function(method, method)
-        x = real_floats(x)
-        finite = ~xp.isinf(x)  # an infinite quotient has an infinite derivative by its divisor, which times 0 is NaN
-        z, p = self._standardised(where(finite, x, 0.0), args, parameters)
-        z = where(finite, z, x)
+        z, p = self._standardised(x, args, parameters)
         low, high = self._form.support(*p.shapes)
         is_below = z < low if self._form.discrete else z <= low
         inside = ~is_below & (z < high)
@@ -322,9 +327,24 @@ class Family:
             low = low - 1
         inside = (q >= 0) & (q <= 1) if self._form.closed_quantiles else (q > 0) & (q < 1)
         value = function(xp.where(inside, q, 0.5), *p.shapes)
-        at_zero, at_one = (low, high) if method == "ppf" else (high, low)
-        value = xp.where(inside, value, xp.where(q == 0, at_zero, xp.where(q == 1, at_one, np.nan)))
+        ends = [low, high] if method == "ppf" else [high, low]
+        if not (self._form.discrete or self._form.closed_quantiles):
+            step = q - stop_gradient(q) if method == "ppf" else stop_gradient(q) - q
+            ends = [self._end(x, q == k, step, p.shapes) for k, x in enumerate(ends)]
+        value = xp.where(inside, value, xp.where(q == 0, ends[0], xp.where(q == 1, ends[1], np.nan)))
         return where(p.valid, value * p.scale + p.loc, np.nan)
+
+    def _end(self, end: Any, is_there: Any, step: Any, shapes: tuple[Any, ...]) -> Any:
+        """Return an end of the support for a step of 0 from its probability; the slope is the limit of 1 / density."""
+        end = real_floats(end)
+        finite = ~xp.isinf(end)
+        low, high = self._form.support(*shapes)
+        point = where(finite, end, _interior(low, high))
+        with np.errstate(all="ignore"):  # an end that is known may be a pole of a formula
+            density = stop_gradient(self._function("density", "pdf")(point, *shapes))
+        is_steep = is_there & ~(finite & (density > 0))  # the density vanishes, or is the limit 0 that a formula lacks
+        slope = step / xp.where(density > 0, density, 1.0)
+        return end + xp.where(is_steep, xp.cbrt(xp.where(is_steep, step, 1.0)), slope)
 
     def _moment(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any], finish: Function) -> Any:
         if not is_traced(*args, *parameters.values()):

@@ -15,7 +15,7 @@ from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
 from anyshape.scipy.stats.distribution import Form, Function, constant
 
-INF = np.inf
+INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
 
 def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
@@ -262,7 +262,50 @@ TRUNCEXPON = Form(
     ppf=lambda q, b: -xp.log1p(q * xp.expm1(-b)),
 )
 
+GUMBEL_END = 10.0  # where exp(-exp(z)) is exactly 0, which has derivatives 0 from there on
+
+
+def _twice_exponential(z: Any, tail: Function) -> Any:
+    """Return a function of exp(z) that is constant where exp(-exp(z)) is 0."""
+    return tail(xp.exp(xp.minimum(z, GUMBEL_END)))
+
+
+def _gumbel_density(z: Any) -> Any:
+    is_far = z > GUMBEL_END
+    near = xp.where(is_far, 0.0, z)
+    return xp.where(z == INF, NAN, xp.where(is_far, 0.0, xp.exp(near - xp.exp(near))))
+
+
+GUMBEL_R = Form(
+    log_density=lambda z: -z - xp.exp(-z),
+    density=lambda z: _gumbel_density(-z),
+    cdf=lambda z: _twice_exponential(-z, lambda x: xp.exp(-x)),
+    logcdf=lambda z: -xp.exp(-z),
+    sf=lambda z: _twice_exponential(-z, lambda x: -xp.expm1(-x)),
+    ppf=lambda q: -xp.log(-xp.log(q)),
+    isf=lambda q: -xp.log(-xp.log1p(-q)),
+    mean=constant(EULER),
+    var=constant(pi**2 / 6),
+    entropy=constant(EULER + 1),
+)
+
+GUMBEL_L = Form(
+    log_density=lambda z: z - xp.exp(z),
+    density=_gumbel_density,
+    cdf=lambda z: _twice_exponential(z, lambda x: -xp.expm1(-x)),
+    sf=lambda z: _twice_exponential(z, lambda x: xp.exp(-x)),
+    logsf=lambda z: -xp.exp(z),
+    ppf=lambda q: xp.log(-xp.log1p(-q)),
+    isf=lambda q: xp.log(-xp.log(q)),
+    mean=constant(-EULER),
+    var=constant(pi**2 / 6),
+    entropy=constant(EULER + 1),
+)
+
+
 FORMS = {
+    "gumbel_r": GUMBEL_R,
+    "gumbel_l": GUMBEL_L,
     "alpha": ALPHA,
     "anglit": ANGLIT,
     "betaprime": BETAPRIME,

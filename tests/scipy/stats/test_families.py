@@ -205,3 +205,48 @@ def test_a_cauchy_density_has_logarithms_far_out():
     np.testing.assert_allclose(jit(stats.cauchy.logpdf)(x), scipy.stats.cauchy.logpdf(x), 1e-13)
     slope = grad(lambda x: stats.cauchy.logpdf(x).sum())(x)
     np.testing.assert_allclose(slope, -2 / (x + 1 / x), 1e-13)
+
+
+ENDS = [name for name, form in FORMS.items() if form.ppf and not form.discrete and not form.closed_quantiles]
+
+
+@pytest.mark.parametrize("turn", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 5))])
+def test_quantiles_of_further_families_have_slopes_at_0_and_1(turn):
+    """They are the limits of 1 / density: infinite at infinite ends, and where the density vanishes."""
+    wrong = []
+    for name in ENDS[turn::5]:
+        shapes, q = SHAPES.get(name, ()), np.array([0.0, 1.0])
+        theirs, ours = getattr(scipy.stats, name), getattr(stats, name)
+        with np.errstate(all="ignore"):
+            ends = theirs.ppf(q, *shapes)
+            density = np.where(np.isinf(ends), 0.0, theirs.pdf(ends, *shapes))
+            slopes = 1 / density
+        mine = grad(lambda q, s=shapes, f=ours: f.ppf(q, *s).sum())(q)
+        wrong += [] if np.allclose(mine, slopes, 1e-9) else [f"{name}: {mine}, not {slopes}"]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_slopes_at_ends_by_shapes_and_of_isf():
+    for q, expected in ((0.0, (1.0, 0.0)), (1.0, (0.0, 1.0))):
+        assert grad(lambda a, b, q=q: stats.truncnorm.ppf(q, a, b), (0, 1))(-0.7, 1.9) == expected
+    q = np.array([0.0, 0.3, 1.0])
+    slopes = jacfwd(lambda q: stats.pareto.isf(q, 4.2))(q)
+    np.testing.assert_allclose(np.diag(slopes), -1 / scipy.stats.pareto.pdf(scipy.stats.pareto.isf(q, 4.2), 4.2))
+
+
+def test_probabilities_of_trials_have_slopes_where_p_is_0_or_1():
+    k = np.arange(4.0)
+    binom = jacfwd(lambda p: stats.binom.pmf(k, 3, p))
+    np.testing.assert_allclose(binom(0.0), [-3, 3, 0, 0])
+    np.testing.assert_allclose(binom(1.0), [0, 0, -3, 3])
+    np.testing.assert_allclose(jacfwd(binom)(0.0), [6, -12, 6, 0])
+    np.testing.assert_allclose(jacfwd(lambda p: stats.geom.pmf(k, p))(1.0), [0, 1, -1, 0])
+    np.testing.assert_allclose(jacfwd(lambda p: stats.nbinom.pmf(k, 2, p))(1.0), [2, -2, 0, 0])
+
+
+def test_far_points_of_gumbel_distributions_have_slopes_0():
+    x = np.array([-1e200, -20.0, 0.3])
+    for method in ("pdf", "cdf", "sf", "logsf"):
+        slopes = grad(lambda x, m=method: getattr(stats.gumbel_r, m)(x).sum())(x)
+        assert np.isfinite(slopes).all()
+        assert slopes[0] == 0.0
