@@ -22,9 +22,14 @@ _BYTES_PER_INSTRUCTION = 2
 STORE_ELEMENT = opmap["STORE_SUBSCR"]
 
 
+def is_cell(file: str) -> bool:
+    """Return whether a file is a cell of a notebook, or of IPython."""
+    return "ipykernel_" in file or file.startswith("<ipython-input")
+
+
 def file_label(file: str) -> str:
     """Return a file as messages name it: without its folders, and a cell of a notebook by its number, as `In[3]`."""
-    if "ipykernel_" in file or file.startswith("<ipython-input"):
+    if is_cell(file):
         shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
         named = getattr(getattr(shell, "compile", None), "format_code_name", lambda file: None)(file)
         if named is not None:

@@ -98,6 +98,6 @@ def _items(facts: Sequence[Fact]) -> Iterator[str]:
     if facts:
         yield f'<ul style="{_LIST}">'
         for fact in facts:
-            remark = f' <span style="color: #888"># {escape(fact.remark)}</span>' if fact.remark else ""
+            remark = f' <span style="opacity: .7"># {escape(fact.remark)}</span>' if fact.remark else ""
             yield f'<li style="white-space: pre-wrap">{escape(fact.text)}{remark}</li>'
         yield "</ul>"

@@ -149,6 +149,7 @@ class TestJax:
         close(2 * X, ours(X))
 
 
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node:UserWarning")  # PyTorch of its own tracer
 class TestTorch:
     """Rows and statements of pytorch.md."""
 

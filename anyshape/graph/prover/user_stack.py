@@ -17,6 +17,7 @@ import numpy as np
 import scipy
 
 from anyshape.errors.messages import line_text
+from anyshape.errors.source_text import is_cell
 from anyshape.graph.prover.constraints import SourceLine
 
 _LOG = logging.getLogger("anyshape.trace")
@@ -187,7 +188,8 @@ def tell_of_fixed_size(size: str, where: SourceLine | None) -> None:
     asked = re.fullmatch(r"len\((\w[\w.]*)\)", "" if where is None else where.expression)
     if asked is not None and f"range({asked[0]}" not in line_text(where):
         advice = f"Python's len gives an int: write {asked[1]}.shape[0], which may be any size"
-    text = f"Python needs the value of the size {size}, so each value is traced separately ({advice})"
+    cell = f" at {where}" if where is not None and is_cell(where.file) else ""  # Python names the file of a cell
+    text = f"Python needs the value of the size {size}{cell}, so each value is traced separately ({advice})"
     if where is not None:
         registry = _REGISTRIES.setdefault(where.file, {})
         warnings.warn_explicit(text, UserWarning, where.file, where.line, module_of(where.file), registry)
