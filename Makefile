@@ -15,7 +15,7 @@ help:
 	@echo "make docs    the documentation site, in build/site"
 	@echo "make bench   the benchmarks, beside the limits they are held to"
 	@echo "make bench-docs   the same, and write their numbers into the pages"
-	@echo "make bench-peers   install what they are compared with: autograd, jax, torch, pytensor"
+	@echo "make bench-peers   install what they are compared with: autograd, jax, torch, pytensor, distributed"
 	@echo "make wheel   build the wheel, and try it in an empty environment"
 	@echo "make clean   remove what the other targets made"
 
@@ -56,7 +56,7 @@ bench-docs: $(READY)
 	$(BIN)/python -m benchmarks.tables benchmarks/results.json
 
 # What the benchmarks compare with, for the CPU, apart from what the project needs. What cannot be installed is left out.
-PEERS := autograd jax torch pytensor
+PEERS := autograd jax torch pytensor distributed
 TORCH_FOR_CPU := https://download.pytorch.org/whl/cpu
 
 bench-peers:

@@ -15,7 +15,18 @@ from anyshape.cluster.chunks import chunks_of, future_of, groups_of, known_rows,
 from anyshape.cluster.dask_executor import TASKS, Dask
 from anyshape.cluster.executors import Executor, Processes, Serial, Threads
 from anyshape.cluster.sums import finished
-from anyshape.cluster.worker import VERSIONS, Job, Outcome, Task, Work, add_outcomes, called, raise_failure
+from anyshape.cluster.worker import (
+    VERSIONS,
+    Job,
+    Outcome,
+    Task,
+    Work,
+    add_outcomes,
+    called,
+    failure_of,
+    raise_failure,
+    shapes_of,
+)
 from anyshape.errors import ArgumentError
 from anyshape.program.program import Program
 from anyshape.support.lazy_namedtuple import NamedTuple
@@ -142,7 +153,7 @@ class ChunkedSum:
         executor = self._place_to_run(chunks)
         rows = [known_rows(chunk, i, self.paths, self.name) for i, chunk in enumerate(chunks)]
         job = self._job(executor, args, kwargs)
-        job = self._packed_job(executor, job, chunks)
+        job = self._packed_job(executor, job, chunks, rows)
         workers = executor.workers
         groups = groups_of(rows, executor.owners(chunks), self.tasks or TASKS * workers, workers)
         tasks = [Task(tuple(group), [chunks[i] for i in group]) for group in groups]
@@ -197,12 +208,14 @@ class ChunkedSum:
             self.name, VERSIONS, "", b"", function, places, args, kwargs, weighted, executor.threads, client
         )  # fmt: skip
 
-    def _packed_job(self, executor: Executor, job: Job, chunks: Sequence[Sequence[Any]]) -> Job:
+    def _packed_job(
+        self, executor: Executor, job: Job, chunks: Sequence[Sequence[Any]], rows: Sequence[int | None]
+    ) -> Job:
         """Return the job with the pickle of the function, which has a program for every chunk of known kind."""
         if not executor.travels:
             return job
         if isinstance(self.function, Jitted):
-            self._trace_for(executor, job, chunks)
+            self._trace_for(executor, job, chunks, rows)
         programs = tuple(self.function.programs()) if isinstance(self.function, Jitted) else (self.function,)
         if self._packed is None or self._packed[0] != programs:
             sent = self.function.with_programs() if isinstance(self.function, Jitted) else self.function
@@ -211,22 +224,33 @@ class ChunkedSum:
         _, digest, payload = self._packed
         return job._replace(digest=digest, payload=payload)
 
-    def _trace_for(self, executor: Executor, job: Job, chunks: Sequence[Sequence[Any]]) -> None:
-        """Trace the programs that chunks need, with examples for arrays that workers have."""
+    def _trace_for(
+        self, executor: Executor, job: Job, chunks: Sequence[Sequence[Any]], rows: Sequence[int | None]
+    ) -> None:
+        """Trace the programs that chunks need, with examples for arrays that workers have.
+
+        A chunk without rows counts only where no chunk has rows.
+        """
         seen: set[Any] = set()
-        for chunk in chunks:
+        for number, chunk in enumerate(chunks):
             kinds = tuple([_kind(x) for x in _leaves(chunk)])
-            if kinds in seen:
+            if kinds in seen or (rows[number] == 0 and any(r != 0 for r in rows)):
                 continue
             seen.add(kinds)
             if None in kinds:
-                self._trace_unknown(executor, job, chunk)
+                self._trace_unknown(executor, job, number, chunk)
                 return  # chunks of one list are of one kind
-            example = mapped_leaves(_example, chunk)
-            if not called(self.function.prepare, job, example):
+            if not self._prepared(job, number, mapped_leaves(_example, chunk)):
                 return
 
-    def _trace_unknown(self, executor: Executor, job: Job, chunk: Sequence[Any]) -> None:
+    def _prepared(self, job: Job, number: int, example: Any) -> Any:
+        """Trace for an example of a chunk; raise what a worker would raise, with the number of the chunk."""
+        try:
+            return called(self.function.prepare, job, example)
+        except Exception as error:
+            raise_failure(job.name, failure_of(error, number, shapes_of(example)), error)
+
+    def _trace_unknown(self, executor: Executor, job: Job, number: int, chunk: Sequence[Any]) -> None:
         """Trace for chunks whose dtypes and shapes only workers know: a task asks for the first one's."""
         if self._packed is not None and self.function.programs():
             return
@@ -236,13 +260,13 @@ class ChunkedSum:
             name=f"kinds of {self.name}", digest="describe", payload=pickle.dumps(describe), args=args, kwargs={},
             places=places, weighted=False,
         )  # fmt: skip
-        outcome = self._run(executor, ask, [Task((0,), [list(chunk)], True)])
+        outcome = self._run(executor, ask, [Task((number,), [list(chunk)], True)])
         assert outcome.partial is not None
         leaves, structure = flatten(outcome.partial.tree)
         example = [
             np.broadcast_to(np.zeros((), t), (_EXAMPLE, *x.shape[1:])) for x, t in zip(leaves, outcome.partial.dtypes)
         ]
-        called(self.function.prepare, job, unflatten(structure, example))
+        self._prepared(job, number, unflatten(structure, example))
 
     # -- outcomes
 

@@ -253,6 +253,20 @@ def test_functions_with_several_programs_are_traced_for_the_sizes_of_all_chunks(
     assert f.report.traces == 0 and f.function.cache_info().traces == 2
 
 
+def test_the_client_names_the_chunk_and_the_line_where_it_traces(pool):
+    def wrong(w, x):
+        if x.shape[1] == 3:
+            raise KeyError("three")
+        return np.sum(x * w)
+
+    chunks = [np.ones((2, 2)), np.ones((0, 3)), np.ones((4, 3))]
+    line = wrong.__code__.co_firstlineno + 2
+    for executor in (pool, Serial()):
+        with pytest.raises(ChunkError, match=rf"chunk 2 \(float64\[4, 3\]\) .*test_chunked_sum.py:{line}") as caught:
+            chunked_sum(wrong, over="x", executor=executor)(2.0, chunks)
+        assert type(caught.value.__cause__) is KeyError
+
+
 def test_a_chunk_that_raises_is_named(pool):
     chunks = [np.ones(3), np.full(2, 3.0), np.full(4, 101.0)]
     for executor in (Serial(), pool):
