@@ -381,7 +381,9 @@ def _log_normal_mass(a: Any, b: Any) -> Any:
     """Return the logarithm of the probability of a standard normal between a and b, computed on the smaller tail."""
     right = a > 0
     low, high = xp.where(right, -b, a), xp.where(right, -a, b)
-    far, near = sc.log_ndtr(low), sc.log_ndtr(high)
+    is_open = xp.isinf(low)  # whose infinite derivative would meet a probability of 0
+    far = xp.where(is_open, -INF, sc.log_ndtr(xp.where(is_open, 0.0, low)))
+    near = sc.log_ndtr(high)
     return near + xp.log1p(-xp.exp(far - near))
 
 
@@ -395,8 +397,9 @@ def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
 def _truncation(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
     """Return the densities of a truncated normal at its ends, and the ends times their densities."""
     mass = _log_normal_mass(a, b)
-    at_a, at_b = xp.exp(NORM.log_density(a) - mass), xp.exp(NORM.log_density(b) - mass)
     finite_a, finite_b = xp.where(xp.isinf(a), 0.0, a), xp.where(xp.isinf(b), 0.0, b)
+    at_a = xp.where(xp.isinf(a), 0.0, xp.exp(NORM.log_density(finite_a) - mass))
+    at_b = xp.where(xp.isinf(b), 0.0, xp.exp(NORM.log_density(finite_b) - mass))
     return at_a, at_b, finite_a * at_a, finite_b * at_b
 
 

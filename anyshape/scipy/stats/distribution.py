@@ -286,6 +286,8 @@ class Family:
             return self._call_scipy(method, (x, *args), parameters)
         function = self._function(name, method)
         z, p = self._standardised(x, args, parameters)
+        if name == "density":
+            z = xp.where(xp.isinf(z), stop_gradient(z), z)  # flat there, where logarithms are not
         low, high = self._form.support(*p.shapes)
         inside = (low < z) & (z < high) if self._form.open_ends else (low <= z) & (z <= high)
         if self._form.discrete:

@@ -170,6 +170,7 @@ def test_a_von_mises_distribution_has_derivatives_at_concentration_0():
 
 @pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
 def test_infinite_points_have_derivatives_0_of_probabilities(method):
+    assert grad(lambda x: stats.norm.pdf(x, 0.2, 1.4).sum())(np.array([-np.inf, np.inf])).tolist() == [0.0, 0.0]
     x = np.array([-np.inf, np.inf, 0.7])
     slopes = jacfwd(lambda loc, scale: getattr(stats.norm, method)(x, loc, scale), (0, 1))(0.2, 1.4)
     assert [np.flatnonzero(slope).tolist() for slope in slopes] == [[2], [2]]
@@ -250,3 +251,18 @@ def test_far_points_of_gumbel_distributions_have_slopes_0():
         slopes = grad(lambda x, m=method: getattr(stats.gumbel_r, m)(x).sum())(x)
         assert np.isfinite(slopes).all()
         assert slopes[0] == 0.0
+
+
+@pytest.mark.parametrize("method", ["logpdf", "cdf", "sf", "ppf"])
+def test_a_truncated_normal_that_is_open_on_one_side_has_derivatives(method):
+    for a, b in ((-np.inf, 0.5), (-0.3, np.inf)):
+        function = lambda a, b: getattr(stats.truncnorm, method)(0.2, a, b)
+        known = getattr(scipy.stats.truncnorm, method)
+        step = 1e-6
+        expected = [
+            0.0 if np.isinf(a) else (known(0.2, a + step, b) - known(0.2, a - step, b)) / (2 * step),
+            0.0 if np.isinf(b) else (known(0.2, a, b + step) - known(0.2, a, b - step)) / (2 * step),
+        ]
+        np.testing.assert_allclose(grad(function, (0, 1))(a, b), expected, 1e-6, 1e-9)
+    for moment in (stats.truncnorm.mean, stats.truncnorm.var, stats.truncnorm.entropy):
+        assert np.isfinite(grad(moment, (0, 1))(-np.inf, 0.5)).all()
