@@ -534,3 +534,9 @@ def test_sizes_that_depend_on_data_are_explained():
     console.print(explanation)
     assert "count" in console.export_text()
     assert chosen(np.ones(3), np.ones(4)[:3]) == 3
+
+
+def test_a_condition_is_told_by_the_name_that_numpy_has():
+    f = jit(lambda x: np.max(x) * np.sum(x))
+    f(np.ones(3))
+    assert "max: axis 0 of size" in str(f.explain()) and "reduce_max" not in str(f.explain())

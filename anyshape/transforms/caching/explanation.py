@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from anyshape.errors.messages import numpy_name
 from anyshape.graph.ir.graph import Graph, asked, decisions_of
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
@@ -108,7 +109,7 @@ def _condition(condition: Condition, names: DisplayNames) -> ConditionInfo:
     negation = names.negated(condition.claim) if condition.kind == "guard" else ""
     reason = names.text(condition.why)
     return ConditionInfo(
-        condition.kind, names.claim(condition.claim), negation, condition.primitive, reason, where, code
+        condition.kind, names.claim(condition.claim), negation, numpy_name(condition.primitive), reason, where, code
     )
 
 
