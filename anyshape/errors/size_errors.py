@@ -21,6 +21,7 @@ DIVISIONS = {
 MATRICES = {
     "matrices must be square",
     "the condition number of an empty matrix is not defined",
+    "incompatible dimensions",
 }
 NO_TRANSFORM = "a cosine transform of type 1 needs two points"  # where SciPy raises RuntimeError
 

@@ -87,10 +87,10 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, at_nan: float
     """
     (count,) = sizes(xp)
     first, last = (_scalar_like(mv.reshape(mv.strided(xp, (i,), (1,)), ()), x) for i in (0, count - 1))
-    between = ew.logical_and(ew.ge(x, first), ew.le(x, last))
+    beyond = ew.logical_or(ew.logical_or(ew.lt(x, first), ew.gt(x, last)), ew.isnan(x))
     lower, upper = _neighbours(x, xp, count)
     x0, x1, y0, y1 = ix.take(xp, lower), ix.take(xp, upper), ix.take(fp, lower), ix.take(fp, upper)
-    result = _on_segment(ew.select(between, x, x0), x0, x1, y0, y1)
+    result = _on_segment(ew.select(beyond, x0, x), x0, x1, y0, y1)
     is_nan, several = ew.isnan(x), ew.gt(size_value(count), ew.lift(1, size_value(count)))
     nan = x if at_nan is None else ew.lift(at_nan, x)
     result = ew.select(ew.logical_and(is_nan, _scalar_like(several, x)), nan, result)

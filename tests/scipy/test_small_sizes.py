@@ -121,6 +121,30 @@ def test_underdetermined_equations_have_a_solution_and_no_derivative():
     assert np.all(np.isnan(grad(lambda b: solve(b)[0])(X[:2])))
 
 
+def test_what_scipy_refuses_at_run_time_is_an_error():
+    for message, function, argument in (
+        ("converge", lambda m, c: m.optimize.bisect(lambda t: t**3 - c, 0, 9, maxiter=3), 1.2),
+        ("converge", lambda m, c: m.optimize.newton(lambda t: t * t + c, 0.3, maxiter=3), 1.2),
+        ("first coefficient", lambda m, a: m.signal.lfilter([1.0], a, X), np.zeros(2)),
+    ):
+        with pytest.raises((ValueError, RuntimeError)):
+            function(scipy, argument)
+        with pytest.raises(ValueError, match=message):
+            jit(lambda c, function=function: function(anyshape.scipy, c))(argument)
+    unfinished = lambda m, c: m.bisect(lambda t: t**3 - c, 0, 9, maxiter=3, disp=False)
+    assert jit(lambda c: unfinished(optimize, c))(1.2) == unfinished(scipy.optimize, 1.2)
+    whole = np.arange(20)
+    filtered = jit(lambda x: signal.filtfilt([1, 2], [2, 1], x))(whole)
+    np.testing.assert_allclose(filtered, scipy.signal.filtfilt([1, 2], [2, 1], whole), 1e-12)
+
+
+def test_numbers_that_are_not_finite_stay_so():
+    matrix, x = np.array([[1.0, np.nan], [0.0, 2.0]]), np.array([0.0, 1.0, 3.0, np.nan])
+    assert np.all(np.isnan(jit(anyshape.scipy.linalg.sinm)(matrix)))
+    at, y = np.array([0.5, 1.5, 9.0, -1.0, np.nan]), np.array([0.0, 2.0, 3.0, 5.0])
+    np.testing.assert_array_equal(jit(anyshape.numpy.interp)(at, x, y), np.interp(at, x, y))
+
+
 def test_the_extreme_of_no_elements_is_an_error():
     traced = jit(lambda x, labels: ndimage.maximum(x, labels))
     assert traced(X, np.arange(5)) == 0.9

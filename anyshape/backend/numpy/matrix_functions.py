@@ -8,6 +8,8 @@ from anyshape.ops import matrix_functions as mf
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import scipy_linalg
 
+_NAN = complex(np.nan, np.nan)
+
 
 def each(function: Any, results: Any, *operands: Any) -> Any:
     """Fill arrays with the results of a function of single matrices, or with NaN where one is not finite."""
@@ -16,7 +18,7 @@ def each(function: Any, results: Any, *operands: Any) -> Any:
     for index in np.ndindex(operands[0].shape[:-2]):
         matrices = [x[index] for x in operands]
         is_finite = all(np.isfinite(x).all() for x in matrices)
-        values = function(*matrices) if is_finite else [np.nan] * len(results)
+        values = function(*matrices) if is_finite else [_NAN if x.dtype.kind == "c" else np.nan for x in results]
         for result, value in zip(results, values, strict=True):
             result[index] = value
     return results

@@ -231,7 +231,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         raise ctx.fail("stacks of problems have no solution here", "pass one matrix, and a vector or a matrix")
     equations, unknowns = sizes(matrix)
     count = sizes(right)[0]
-    ctx.require_equal(equations, count, f"{equations} equations have {count} right-hand sides")
+    ctx.require_equal(equations, count, f"incompatible dimensions, {equations} equations have {count} right-hand sides")
     columns = right if right.meta.rank == 2 else mv.expand(right, (1,))
     values, cutoff = la.svdvals(matrix), _tolerance(matrix, rcond)
     rank = count_above(ew.convert(values, np.float64), ew.mul(cutoff, largest(ew.convert(values, np.float64))))

@@ -16,6 +16,7 @@ from anyshape.scipy.operands.conversion import is_empty
 from anyshape.scipy.optimize.minima import minimize_scalar
 from anyshape.scipy.optimize.roots import root, root_scalar
 from anyshape.support.packages import scipy_optimize
+from anyshape.transforms.control import check
 
 Function = Callable[..., Any]
 
@@ -31,9 +32,10 @@ def _bracketed(method: str) -> Function:
             present = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
             named = {k: v for k, v in present.items() if v is not None}
             return getattr(scipy_optimize, method)(f, a, b, args, **named, **options)
+        raises = options.pop("disp", True)
         if any(options.values()):
             raise refuse(f"scipy.optimize.{method} with {next(iter(options))}")
-        return root_scalar(f, args, method, (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter).root
+        return _root_of(method, root_scalar(f, args, method, (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter), raises)
 
     solver.__name__ = solver.__qualname__ = method
     solver.__doc__ = (
@@ -42,6 +44,13 @@ def _bracketed(method: str) -> Function:
     )
     solver.__module__ = __name__
     return solver
+
+
+def _root_of(name: str, result: Any, raises: bool) -> Any:
+    """Return the root of a result; without convergence it is an error of the run, unless `disp` is False."""
+    if raises:
+        check(result.converged, f"{name}: failed to converge")
+    return result.root
 
 
 bisect: Function = _bracketed("bisect")
@@ -64,12 +73,13 @@ def newton(
     """
     if active() is None:
         return scipy_optimize.newton(func, x0, fprime, args, tol, maxiter, fprime2, x1, **options)
+    raises = options.pop("disp", True)
     if any(options.values()):
         raise refuse(f"scipy.optimize.newton with {next(iter(options))}")
     if is_traced(x0) and xp.ndim(x0):
         raise ArgumentError("newton", "x0", f"has {xp.ndim(x0)} axes", "use vmap over a number, or `root`")
     method = "secant" if x1 is not None else "newton" if fprime2 is None else "halley"
-    return root_scalar(func, args, method, x0=x0, x1=x1, xtol=tol, maxiter=maxiter).root
+    return _root_of("newton", root_scalar(func, args, method, x0=x0, x1=x1, xtol=tol, maxiter=maxiter), raises)
 
 
 def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any) -> Any:

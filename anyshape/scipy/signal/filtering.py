@@ -36,6 +36,7 @@ from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements
 from anyshape.support.packages import scipy_signal
+from anyshape.transforms.control import check
 
 
 def _dtype(name: str, *operands: Any) -> np.dtype:
@@ -89,6 +90,7 @@ def _filtered(b: Any, a: Any, x: Any, zi: Any) -> tuple[Any, Any]:
 def _normalised(name: str, b: Any, a: Any, dtype: np.dtype) -> tuple[Any, Any]:
     """Return the coefficients divided by the first one of the denominator."""
     b, a = _vector(name, b, dtype, "b"), _vector(name, a, dtype, "a")
+    check(a[0] != 0, f"{name}: the first coefficient of a must not be 0")
     return b / a[0], a / a[0]
 
 
@@ -204,7 +206,8 @@ def filtfilt(
         return scipy_signal.filtfilt(b, a, x, axis, padtype, padlen, method, irlen)
     if choice_of("filtfilt", "method", method, ("pad", "gust")) == "gust":
         raise UnsupportedFunctionError("filtfilt", "method='gust' of traced arrays", "write method='pad'", user_line())
-    dtype = _dtype("filtfilt", b, a, x)
+    dtype = result_type(b, a, x)
+    dtype = dtype if dtype.kind in "fc" else np.dtype(float)
     b, a = _normalised("filtfilt", b, a, dtype)
     array = as_traced(x, dtype)
     along = axis_of(axis, array.ndim, "filtfilt")
