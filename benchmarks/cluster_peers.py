@@ -73,7 +73,7 @@ def timed(call: Callable[[], tuple[Any, Tree]]) -> dict[str, float]:
 
 def on_dask(client: Any, function: Callable[..., Any], x: list[Any], y: list[Any]) -> dict[str, float]:
     """A task for each chunk that workers have, and their sum."""
-    w, there = parameters(), list(zip(client.scatter(x), client.scatter(y), strict=True))
+    w, there = parameters(), list(zip(client.scatter(x, hash=False), client.scatter(y, hash=False), strict=True))
 
     def one_pass() -> Any:
         shared = client.scatter([w], broadcast=True, hash=False)[0]
