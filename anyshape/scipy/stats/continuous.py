@@ -382,9 +382,9 @@ def _log_normal_mass(a: Any, b: Any) -> Any:
     right = a > 0
     low, high = xp.where(right, -b, a), xp.where(right, -a, b)
     is_open = xp.isinf(low)  # whose infinite derivative would meet a probability of 0
-    far = xp.where(is_open, -INF, sc.log_ndtr(xp.where(is_open, 0.0, low)))
-    near = sc.log_ndtr(high)
-    return near + xp.log1p(-xp.exp(far - near))
+    far, near = sc.log_ndtr(xp.where(is_open, -1.0, low)), sc.log_ndtr(high)
+    share = xp.exp(far - xp.where(is_open, 0.0, near))
+    return near + xp.log1p(-xp.where(is_open, 0.0, share))
 
 
 def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:

@@ -264,5 +264,8 @@ def test_a_truncated_normal_that_is_open_on_one_side_has_derivatives(method):
             0.0 if np.isinf(b) else (known(0.2, a, b + step) - known(0.2, a, b - step)) / (2 * step),
         ]
         np.testing.assert_allclose(grad(function, (0, 1))(a, b), expected, 1e-6, 1e-9)
+    far = np.array([-1e200, -30.0])
+    expected = scipy.stats.truncnorm.cdf(far, -np.inf, 0.5)
+    np.testing.assert_allclose(jit(stats.truncnorm.cdf)(far, -np.inf, 0.5), expected)
     for moment in (stats.truncnorm.mean, stats.truncnorm.var, stats.truncnorm.entropy):
         assert np.isfinite(grad(moment, (0, 1))(-np.inf, 0.5)).all()
