@@ -131,6 +131,9 @@ def test_what_scipy_refuses_at_run_time_is_an_error():
             function(scipy, argument)
         with pytest.raises(ValueError, match=message):
             jit(lambda c, function=function: function(anyshape.scipy, c))(argument)
+    for median in (scipy.ndimage.median_filter, jit(lambda x, size: ndimage.median_filter(x, 3))):
+        with pytest.raises(TypeError):
+            median(1j * X, 3)
     unfinished = lambda m, c: m.bisect(lambda t: t**3 - c, 0, 9, maxiter=3, disp=False)
     assert jit(lambda c: unfinished(optimize, c))(1.2) == unfinished(scipy.optimize, 1.2)
     whole = np.arange(20)

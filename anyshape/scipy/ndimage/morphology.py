@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, DTypeError
+from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
 from anyshape.ops import elementwise as ew
@@ -57,6 +58,8 @@ def _around(name: str, x: Any, mask: np.ndarray, mode: Any, cval: Any, *, mirror
 
 def _by_rank(name: str, input: Any, mask: np.ndarray, rank: int, output: Any, mode: Any, cval: Any) -> Any:
     dtype, x = ext.output_dtype(name, input, output), as_traced(input)
+    if x.dtype.kind == "c":
+        raise DTypeError(name, f"the image is {x.dtype}", "pass its real part", user_line())
     return ew.convert(as_traced(ranked(_around(name, x, mask, mode, cval), mask, rank, x.shape)), dtype)
 
 
