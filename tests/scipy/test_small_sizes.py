@@ -144,6 +144,10 @@ def test_what_scipy_refuses_at_run_time_is_an_error():
 def test_numbers_that_are_not_finite_stay_so():
     matrix, x = np.array([[1.0, np.nan], [0.0, 2.0]]), np.array([0.0, 1.0, 3.0, np.nan])
     assert np.all(np.isnan(jit(anyshape.scipy.linalg.sinm)(matrix)))
+    for value in (np.nan, np.inf):
+        wide = np.array([[1.0, value], [0.0, 2.0]])
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(jit(lambda x: np.linalg.cond(x, 1))(wide), np.linalg.cond(wide, 1))
     at, y = np.array([0.5, 1.5, 9.0, -1.0, np.nan]), np.array([0.0, 2.0, 3.0, 5.0])
     np.testing.assert_array_equal(jit(anyshape.numpy.interp)(at, x, y), np.interp(at, x, y))
 

@@ -147,14 +147,22 @@ def cond(x: Any, p: Any = None) -> Any:
     for size in sizes(as_traced(x))[-2:]:
         ctx.require_at_least(size, 1, "the condition number of an empty matrix is not defined")
     if p not in (None, 2, -2):
-        return _condition_by_norms(x, p)
+        return _infinite_unless_nan(x, _condition_by_norms(x, p))
     values = la.svdvals(as_matrices("cond", x))
     axis = values.meta.rank - 1
     extremes = rd.reduce_max(values, (axis,)), rd.reduce_min(values, (axis,))
     over, under = extremes[::-1] if p == -2 else extremes
     is_zero = ew.eq(under, ew.lift(0, under))
     ratio = ew.div(over, ew.select(is_zero, ew.lift(1, under), under))
-    return ew.select(is_zero, ew.lift(np.inf, ratio), ratio)
+    return _infinite_unless_nan(x, ew.select(is_zero, ew.lift(np.inf, ratio), ratio))
+
+
+def _infinite_unless_nan(x: Any, number: Any) -> Any:
+    """Return condition numbers, infinite instead of NaN for matrices without NaN, as in NumPy."""
+    numbers = ew.logical_not(ew.isnan(_inexact(x)))
+    rank = numbers.meta.rank
+    caused = ew.logical_and(ew.isnan(number), rd.reduce_and(numbers, (rank - 2, rank - 1)))
+    return ew.select(caused, ew.lift(np.inf, number), number)
 
 
 def _condition_by_norms(x: Any, p: Any) -> Any:
