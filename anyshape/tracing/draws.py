@@ -15,6 +15,7 @@ import random
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType, GeneratorType
 from typing import Any, TypeVar
@@ -36,6 +37,7 @@ _REENTRANT = type(threading.RLock())
 _OF_THREADS = {"threading", "concurrent", "queue", "multiprocessing", "asyncio", "joblib"}
 _LOOKUPS = {"current_thread", "main_thread", "active_count", "enumerate", "get_ident", "name", "daemon"}
 _REPEATS = 4  # further traces that must draw too, where other threads may have drawn
+_SHORTEST_SLEEP, _LONGEST_SLEEP = 0.02, 0.2  # seconds, after each of these
 _INSTRUCTIONS = 20_000  # that are compared one by one
 _HEADER = object.__basicsize__  # bytes of an object that count references to it
 _WORDS = struct.Struct("624Ii")  # state of a Mersenne twister as NumPy has it: key, position
@@ -46,7 +48,7 @@ class Stream(NamedTuple):
     """Source of numbers or items that moves on when it is read.
 
     `read()` returns its state, in about a microsecond, and `restore(state)` sets it.
-    A thread that holds the `lock` is the only one that moves it.
+    A thread that holds the `lock` is the only one that moves it. `owner` has no lock, and methods in C that move it.
     """
 
     label: str
@@ -54,6 +56,7 @@ class Stream(NamedTuple):
     restore: Callable[[Any], None]
     is_random: bool = True
     lock: Any = None
+    owner: Any = None
 
 
 # -- states --------------------------------------------------------------------------------------------------------
@@ -134,7 +137,8 @@ def _python_stream(label: str, thing: random.Random) -> Stream:
         position, *key = _PYTHON_WORDS.unpack_from(memory)
         thing.setstate((3, (*key, position), gauss))
 
-    return Stream(label, lambda: (_memory(thing)[: _PYTHON_WORDS.size], vars(thing)["gauss_next"]), restore)
+    read = lambda: (_memory(thing)[: _PYTHON_WORDS.size], vars(thing)["gauss_next"])
+    return Stream(label, read, restore, owner=thing)
 
 
 def _iterator_stream(label: str, thing: Any) -> Stream:
@@ -292,8 +296,9 @@ def _found_beside_threads(
 ) -> tuple[Stream, SourceLine] | None:
     """Return the stream that a trace moves, and the line, while no other thread draws.
 
-    Generators of NumPy are locked meanwhile. Other streams have no lock: a trace that draws does so each time.
-    A function that waits for threads would wait forever, as these may wait for a lock.
+    Generators of NumPy are locked meanwhile. Other streams have no lock: a trace that draws does so each time. One that
+    calls a method of the generator draws. If it calls none, and the generator moves while this thread sleeps, another
+    thread draws. A function that waits for threads would wait forever, as these may wait for a lock.
     """
     waits = _waits_for_threads(trace)
     rewind()
@@ -302,13 +307,22 @@ def _found_beside_threads(
     with contextlib.ExitStack() as held:
         for lock in [s.lock for s in watched if s.lock is not None]:
             held.enter_context(lock)
-        cause = _Search(watched).run(trace)
-        for _ in range(_REPEATS):
-            if cause is None or cause[0].lock is not None:
+        for _ in range(1 + _REPEATS):
+            search, start = _Search(watched), time.perf_counter()
+            cause = search.run(trace)
+            if cause is None or cause[0].lock is not None or search.is_called:
                 break
+            if _moves_alone(cause[0], time.perf_counter() - start):
+                return None
             rewind()
-            cause = _Search(watched).run(trace)
     return cause
+
+
+def _moves_alone(stream: Stream, seconds: float) -> bool:
+    """Return whether other threads move a stream while this one sleeps, for more than the time of a search."""
+    state = stream.read()
+    time.sleep(min(max(2 * seconds, _SHORTEST_SLEEP), _LONGEST_SLEEP))
+    return bool(stream.read() != state)
 
 
 def _moved(watched: Sequence[Stream], before: Sequence[Any]) -> list[Stream]:
@@ -344,11 +358,13 @@ def _waits_for_threads(trace: Callable[[], Any]) -> bool:
 class _Search:
     """Search for the line that moves a stream: states are compared at each line of the user that runs.
 
-    The first instructions are compared one by one, which gives the expression.
+    The first instructions are compared one by one, which gives the expression. `is_called` is set where the trace calls
+    a method of a generator.
     """
 
     def __init__(self, watched: Sequence[Stream]) -> None:
-        self.watched = watched
+        self.watched, self.is_called = watched, False
+        self.owners = {id(s.owner): s for s in watched if s.owner is not None}
         self.states = [s.read() for s in watched]
         self.last: SourceLine | None = None
         self.cause: tuple[Stream, SourceLine] | None = None
@@ -356,14 +372,23 @@ class _Search:
 
     def run(self, trace: Callable[[], Any]) -> tuple[Stream, SourceLine] | None:
         """Return the first stream that a trace moves, and the line; None if it moves none."""
-        before = sys.gettrace()
+        before = sys.gettrace(), sys.getprofile()
         try:
             sys.settrace(self._enter)
+            sys.setprofile(self._call)
             with contextlib.suppress(Exception):  # it may find other states than the first trace
                 trace()
         finally:
-            sys.settrace(before)
+            sys.settrace(before[0])
+            sys.setprofile(before[1])
         return self.cause
+
+    def _call(self, frame: FrameType, event: str, arg: Any) -> None:
+        """Note a call of a method in C of a generator, and its line, whatever other threads have moved before."""
+        stream = self.owners.get(id(getattr(arg, "__self__", None))) if event == "c_call" else None
+        if stream is not None and not self.is_called:
+            line = _line_of(frame) or self.last
+            self.cause, self.is_called = (stream, line) if line is not None else self.cause, True
 
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
         return self._step(frame, event, arg) if is_user_frame(frame) else None
@@ -377,10 +402,15 @@ class _Search:
         if self.cause is not None:
             sys.settrace(None)
             return None
-        back: FrameType | None = frame.f_back if event == "return" else frame
-        while back is not None and not is_user_frame(back):
-            back = back.f_back
-        if back is not None:
-            code = back.f_code
-            self.last = SourceLine(code.co_filename, back.f_lineno, code.co_name, code, back.f_lasti)
+        self.last = _line_of(frame.f_back if event == "return" else frame) or self.last
         return self._step
+
+
+def _line_of(frame: FrameType | None) -> SourceLine | None:
+    """Return the line of the innermost frame of the user, from a frame on; None if there is none."""
+    while frame is not None and not is_user_frame(frame):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    code = frame.f_code
+    return SourceLine(code.co_filename, frame.f_lineno, code.co_name, code, frame.f_lasti)

@@ -204,7 +204,7 @@ def _entries(name: str, argnums: Any) -> tuple[int, ...]:
     entries = (argnums,) if has_type(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
     if not entries or not all(has_type(a, int) for a in entries):
         transform = name.partition("(")[0]
-        at_once = isinstance(argnums, (float, dict)) or hasattr(argnums, "dtype")
+        at_once = has_type(argnums, (float, dict)) or hasattr(argnums, "dtype")
         call = f"write {transform}(f)(...): the arguments go to the function that {transform} returns"
         raise ArgumentError(name, "argnums", f"is {argnums!r}", call if at_once else "give an int, or a tuple of ints")
     return entries

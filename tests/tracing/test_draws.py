@@ -315,6 +315,31 @@ def test_functions_that_draw_nothing_are_traced_beside_a_thread_that_draws():
             np.testing.assert_allclose(function(X), np.sum(np.sin(X) * n))
 
 
+@pytest.mark.parametrize("pause", [0.0, 0.001])
+def test_the_generator_of_python_may_be_drawn_from_by_other_threads(pause):
+    """It has no lock: that it moves in each search proves nothing."""
+    stop = threading.Event()
+
+    def draw():
+        while not stop.is_set():
+            random.random()
+            time.sleep(pause)
+
+    threads = [threading.Thread(target=draw) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for n in range(8):
+            np.testing.assert_allclose(jit(lambda x, n=n: np.sum(x @ x) * n)(X[:4]), np.sum(X[:4] @ X[:4]) * n)
+        for draw_one in (random.random, lambda: random.gauss(0, 1), lambda: random.choice([1, 2])):
+            with pytest.raises(FrozenDrawError):
+                jit(lambda x, draw_one=draw_one: x + draw_one())(X)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
 @pytest.mark.parametrize("draw", [
     lambda rngs: np.random.normal(), lambda rngs: random.random(), lambda rngs: next(iter(rngs)).normal(),
     lambda rngs: futures.ThreadPoolExecutor(1).submit(np.random.normal).result(),
