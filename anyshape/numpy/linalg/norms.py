@@ -146,22 +146,38 @@ def cond(x: Any, p: Any = None) -> Any:
     ctx = context_of("cond", x)
     for size in sizes(as_traced(x))[-2:]:
         ctx.require_at_least(size, 1, "the condition number of an empty matrix is not defined")
+    infinite = _is_infinite(x)
+    x = _unless(infinite, x)
     if p not in (None, 2, -2):
-        return _infinite_unless_nan(x, _condition_by_norms(x, p))
+        return _infinite_unless_nan(x, infinite, _condition_by_norms(x, p))
     values = la.svdvals(as_matrices("cond", x))
     axis = values.meta.rank - 1
     extremes = rd.reduce_max(values, (axis,)), rd.reduce_min(values, (axis,))
     over, under = extremes[::-1] if p == -2 else extremes
     is_zero = ew.eq(under, ew.lift(0, under))
     ratio = ew.div(over, ew.select(is_zero, ew.lift(1, under), under))
-    return _infinite_unless_nan(x, ew.select(is_zero, ew.lift(np.inf, ratio), ratio))
+    return _infinite_unless_nan(x, infinite, ew.select(is_zero, ew.lift(np.inf, ratio), ratio))
 
 
-def _infinite_unless_nan(x: Any, number: Any) -> Any:
+def _is_infinite(x: Any) -> Any:
+    """Return for each matrix whether it has infinite elements and no NaN."""
+    x = _inexact(x)
+    axes = (x.meta.rank - 2, x.meta.rank - 1)
+    return ew.logical_and(rd.reduce_or(ew.isinf(x), axes), ew.logical_not(rd.reduce_or(ew.isnan(x), axes)))
+
+
+def _unless(infinite: Any, x: Any) -> Any:
+    """Return matrices with zeros in place of those that are infinite: they get no derivative, not NaN."""
+    x = _inexact(x)
+    across = mv.broadcast_in_dim(infinite, sizes(x), tuple(range(infinite.meta.rank)))
+    return ew.select(across, ew.lift(0, x), x)
+
+
+def _infinite_unless_nan(x: Any, infinite: Any, number: Any) -> Any:
     """Return condition numbers, infinite instead of NaN for matrices without NaN, as in NumPy."""
-    numbers = ew.logical_not(ew.isnan(_inexact(x)))
-    rank = numbers.meta.rank
-    caused = ew.logical_and(ew.isnan(number), rd.reduce_and(numbers, (rank - 2, rank - 1)))
+    rank = x.meta.rank
+    missing = rd.reduce_or(ew.isnan(x), (rank - 2, rank - 1))
+    caused = ew.logical_or(infinite, ew.logical_and(ew.isnan(number), ew.logical_not(missing)))
     return ew.select(caused, ew.lift(np.inf, number), number)
 
 

@@ -236,20 +236,22 @@ def _denominator(cosine: Any, gain: Any) -> Any:
 
 
 @_signal
-def iirnotch(w0: Any, Q: Any, fs: Any = 2.0) -> tuple[Any, Any]:
+def iirnotch(w0: Any, Q: Any, fs: Any = 2.0, *, xp: Any = None, device: Any = None) -> tuple[Any, Any]:
     """Return the filter of second order that removes the frequency w0, with the quality Q."""
     cosine, gain = _resonance("iirnotch", w0, Q, fs)
-    return gain * xp.stack([xp.ones_like(gain), -2.0 * cosine + 0.0 * gain, xp.ones_like(gain)]), _denominator(
-        cosine, gain
-    )
+    return gain * _numerator(1.0 + 0.0 * gain, -2.0 * cosine + 0.0 * gain, 1.0 + 0.0 * gain), _denominator(cosine, gain)
 
 
 @_signal
-def iirpeak(w0: Any, Q: Any, fs: Any = 2.0) -> tuple[Any, Any]:
+def iirpeak(w0: Any, Q: Any, fs: Any = 2.0, *, xp: Any = None, device: Any = None) -> tuple[Any, Any]:
     """Return the filter of second order that keeps the frequency w0, with the quality Q."""
     cosine, gain = _resonance("iirpeak", w0, Q, fs)
-    rest = 1.0 - gain
-    return xp.stack([rest, 0.0 * rest, -rest]), _denominator(cosine, gain)
+    return _numerator(1.0 - gain, 0.0 * gain, gain - 1.0), _denominator(cosine, gain)
+
+
+def _numerator(*coefficients: Any) -> Any:
+    """Return coefficients along the first axis."""
+    return xp.stack(coefficients)
 
 
 # -- digital forms of analog systems -----------------------------------------------------------------------------

@@ -271,14 +271,14 @@ def _while_plainly(cond_fun: Function, body_fun: Function, val: Any) -> Any:
 
 def _pair(result: Any) -> tuple[Any, Any]:
     """Return what the function of a scan gives: a carry and a result."""
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        problem = (
-            f"is {'one array' if isinstance(result, Traced) else f'of type {type(result).__name__}'}, not a pair"
-            if not isinstance(result, (tuple, list))
-            else (f"has {len(result)} entries, not two")
-        )
-        raise ArgumentError("scan", "the result of f", problem, "return the carry and the result of the trip")
-    return result[0], result[1]
+    if not isinstance(result, (tuple, list)):
+        kind = "one array" if isinstance(result, Traced) else f"of type {type(result).__name__}"
+        problem = f"is {kind}, not a pair"
+    elif len(result) != 2:
+        problem = f"has {len(result)} entries, not two"
+    else:
+        return tuple(result)
+    raise ArgumentError("scan", "the result of f", problem, "return the carry and the result of the trip")
 
 
 def _test(cond_fun: Function) -> Function:

@@ -394,7 +394,7 @@ BAD = {
     "complex": (lambda x: while_loop(lambda c: 1j * c[0], lambda c: c + 1, x), ONE_BOOLEAN),
     "no pair": (
         lambda x: scan(lambda c, v: c + v, 0.0, x),
-        "the result of f is of type .*, not a pair.*\n  return the",
+        "the result of f is one array, not a pair.*\n  return the",
     ),
     "three": (lambda x: scan(lambda c, v: (c, v, v), 0.0, x), "the result of f has 3 entries, not two"),
     "no length": (lambda x: scan(lambda c, v: (c, v), x), "length is None, and there are no xs.*\n  pass xs or"),
