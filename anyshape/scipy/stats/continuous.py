@@ -387,6 +387,15 @@ def _log_normal_mass(a: Any, b: Any) -> Any:
     return near + xp.log1p(-xp.where(is_open, 0.0, share))
 
 
+def _truncated_logcdf(z: Any, a: Any, b: Any) -> Any:
+    """Return the logarithm of the probability up to z, close to 0 by that of the rest, which has no cancellation."""
+    whole = _log_normal_mass(a, b)
+    direct = _log_normal_mass(a, z) - whole
+    is_near = (direct > -0.1) & (z < b)
+    rest = _log_normal_mass(xp.where(is_near, z, a), b) - whole
+    return xp.where(is_near, xp.log1p(-xp.exp(xp.where(is_near, rest, -1.0))), direct)
+
+
 def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
     """Return the quantile of a truncated normal, on the side where probabilities are small."""
     left = sc.ndtri(sc.ndtr(a) + q * (sc.ndtr(b) - sc.ndtr(a)))
@@ -423,8 +432,8 @@ TRUNCNORM = Form(
     support=lambda a, b: (a, b),
     valid=lambda a, b: a < b,
     log_density=lambda z, a, b: NORM.log_density(z) - _log_normal_mass(a, b),
-    logcdf=lambda z, a, b: _log_normal_mass(a, z) - _log_normal_mass(a, b),
-    logsf=lambda z, a, b: _log_normal_mass(z, b) - _log_normal_mass(a, b),
+    logcdf=_truncated_logcdf,
+    logsf=lambda z, a, b: _truncated_logcdf(-z, -b, -a),
     ppf=_truncated_quantile,
     isf=lambda q, a, b: -_truncated_quantile(q, -b, -a),
     mean=_truncated_mean,

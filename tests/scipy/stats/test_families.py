@@ -269,3 +269,16 @@ def test_a_truncated_normal_that_is_open_on_one_side_has_derivatives(method):
     np.testing.assert_allclose(jit(stats.truncnorm.cdf)(far, -np.inf, 0.5), expected)
     for moment in (stats.truncnorm.mean, stats.truncnorm.var, stats.truncnorm.entropy):
         assert np.isfinite(grad(moment, (0, 1))(-np.inf, 0.5)).all()
+
+
+@pytest.mark.parametrize(("a", "b"), [(3.0, 5.0), (-5.0, -3.0), (-2.0, 1.0), (-np.inf, 1.0)])
+def test_logarithms_near_0_of_a_truncated_normal_are_those_of_the_rest(a, b):
+    """A difference of logarithms is rounding there, and so are its derivatives."""
+    x = np.array([-4.999, -4.9, -1.99, 0.99, -3.01, 3.01, 4.99])
+    x = x[(a < x) & (x < b)]
+    for name in ("logcdf", "logsf"):
+        log_of = jit(lambda x, a, b, name=name: getattr(stats.truncnorm, name)(x, a, b))
+        np.testing.assert_allclose(log_of(x, a, b), getattr(scipy.stats.truncnorm, name)(x, a, b), rtol=1e-11)
+        slopes = jit(vmap(grad(log_of), in_axes=(0, None, None)))(x, a, b)
+        shares = np.exp(scipy.stats.truncnorm.logpdf(x, a, b) - getattr(scipy.stats.truncnorm, name)(x, a, b))
+        np.testing.assert_allclose(slopes, shares if name == "logcdf" else -shares, rtol=1e-8)
