@@ -11,7 +11,7 @@ from anyshape.errors import ArgumentError
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
 
-_TASKS, _FEW = 4, 2 * PAIRS  # tasks of a worker, and outcomes that the client adds up, as `Dask` has them
+_TASKS, _FEW = 2, 2 * PAIRS  # tasks of a worker, and outcomes that the client adds up, as `Dask` has them
 
 
 class PassPlan(NamedTuple):

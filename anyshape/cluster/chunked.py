@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.cluster.chunks import chunks_of, future_of, groups_of, known_rows, mapped_leaves, root_of, same_chunks
-from anyshape.cluster.dask_executor import TASKS, Dask
+from anyshape.cluster.dask_executor import PLACED, Dask
 from anyshape.cluster.executors import Executor, Processes, Serial, Threads
 from anyshape.cluster.sums import finished
 from anyshape.cluster.worker import (
@@ -35,6 +35,7 @@ from anyshape.tracing.pytrees import check_callable, flatten, function_name, par
 from anyshape.transforms.jit import jit
 from anyshape.transforms.jitted import Jitted
 
+TASKS = 4  # of a worker: it has the next one while others are late, and so unequal chunks end together
 _EXAMPLE = 2  # rows of an example of a chunk whose rows only a worker knows
 
 
@@ -98,7 +99,7 @@ def chunked_sum(
     - `reduce="mean"` is for functions that are means over rows: each chunk counts by its rows.
     - `executor` is `Serial`, `Threads`, `Processes`, `Joblib` or `Dask`, a pool of `concurrent.futures`, or a client
       of Dask or its address. None is the active client of Dask for data that Dask has, and this process for others.
-    - `tasks` is the number of tasks of a pass, by default four for each worker.
+    - `tasks` is the number of tasks of a pass, by default four for each worker, two where workers have all chunks.
 
     Chunks without rows do not count. Partial sums add up in an order that depends on the rows, the workers that have
     chunks, and `tasks` alone. For the same of these, and the same threads, results have the same bits on all executors.
@@ -155,7 +156,9 @@ class ChunkedSum:
         job = self._job(executor, args, kwargs)
         job = self._packed_job(executor, job, chunks, rows)
         workers = executor.workers
-        groups = groups_of(rows, executor.owners(chunks), self.tasks or TASKS * workers, workers)
+        owners = executor.owners(chunks)
+        of_worker = TASKS if None in owners else PLACED
+        groups = groups_of(rows, owners, self.tasks or of_worker * workers, workers)
         tasks = [Task(tuple(group), [chunks[i] for i in group]) for group in groups]
         outcome = self._run(executor, job, tasks)
         if outcome.partial is None or outcome.partial.tree is None:  # every chunk is empty

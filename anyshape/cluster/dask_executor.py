@@ -26,7 +26,7 @@ from anyshape.errors import ClusterError
 from anyshape.support.packages import distributed
 
 _INLINE = 1 << 16  # bytes of a job that go with each task; a larger one is sent to each worker once
-TASKS = 4  # of a worker: it has the next one while others are late, and so unequal chunks end together
+PLACED = 2  # tasks of a worker whose chunks it has: it has the next one at hand, and each costs the scheduler 1 to 2 ms
 _FEW = 2 * PAIRS  # outcomes that the client adds up itself
 
 
@@ -70,7 +70,7 @@ class Dask:
         Chunks of equal rows go to the same workers in each call: so the chunks of several arguments meet.
         """
         rows = [known_rows([chunk], i, ("chunks",), "put") for i, chunk in enumerate(chunks)]
-        groups = groups_of(rows, [None] * len(rows), TASKS * self.workers, self.workers)
+        groups = groups_of(rows, [None] * len(rows), PLACED * self.workers, self.workers)
         placed: list[Any] = list(chunks)
         with self._lost():
             names = sorted(self.client.nthreads())

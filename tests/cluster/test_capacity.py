@@ -24,6 +24,6 @@ def test_what_binds():
     assert HEAVY.on_paper(100).seconds < HEAVY.on_paper(10).seconds / 8
     assert HEAVY.simulated(100, unequal=0.5) > HEAVY.simulated(100, unequal=0.0)
     few, many = HEAVY.on_paper(4), HEAVY.on_paper(64)
-    assert few.bytes_moved == 4 * 1e4 + 16 * 1e4 and many.bytes_moved == 64 * 1e4 + (256 + 32 + 4) * 1e4
+    assert few.bytes_moved == 4 * 1e4 + 8 * 1e4 and many.bytes_moved == 64 * 1e4 + (128 + 16) * 1e4
     with pytest.raises(ArgumentError, match="workers is 0"):
         HEAVY.on_paper(0)
