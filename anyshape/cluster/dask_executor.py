@@ -62,8 +62,10 @@ class Dask:
     def workers(self) -> int:
         """Number of threads of all workers, as of a second ago or less: each runs a task."""
         then, threads = self._counted
-        if time.monotonic() - then < _FRESH:
-            return threads
+        return threads if time.monotonic() - then < _FRESH else self._count()
+
+    def _count(self) -> int:
+        """Ask for the number of threads; raise ClusterError if there is none."""
         with self._lost():
             threads = sum(self.client.nthreads().values())
         if threads:
@@ -118,6 +120,7 @@ class Dask:
         with self._lost(waiting, run_id):
             columns = [run_id] * len(tasks), [self._shared(job)] * len(tasks), *zip(*map(_packed, tasks))
             ends = self._mapped(waiting, f"{job.name}-{run_id}", _run_parts, *columns)
+            self._count()  # while they run: without workers they would wait forever
             while len(ends) > _FEW:
                 runs = [ends[i : i + PAIRS] for i in range(0, len(ends), PAIRS)]
                 name = f"{job.name}-sum-{run_id}-{len(ends)}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anyshape.cluster import Serial, chunked_sum, minimize
+from anyshape.cluster import Dask, Serial, chunked_sum, minimize
 from anyshape.errors import ClusterError
 from tests.cluster import functions
 from tests.cluster.conftest import local_cluster
@@ -64,3 +64,15 @@ def test_a_scheduler_that_goes_away_leaves_the_last_iterate(tmp_path, rng):
     again = minimize(serial, np.zeros(4), (x, y), file=tmp_path / "run.npz")
     np.testing.assert_array_equal(again.x, minimize(serial, np.zeros(4), (x, y)).x)
     assert again.success and again.nit > 2
+
+
+def test_a_pass_right_after_all_workers_have_left_is_an_error():
+    """The number of threads is known from the pass before: without asking again, tasks would wait forever."""
+    cluster, Client = local_cluster(1, processes=False)
+    with cluster, Client(cluster) as client:
+        executor = Dask(client)
+        total = chunked_sum(np.sum, over=0, executor=executor)
+        assert total([np.ones(3), np.ones(4)]) == 7
+        client.retire_workers(list(client.nthreads()), close_workers=True)
+        with pytest.raises(ClusterError, match="has no workers"):
+            total([np.ones(3)])
