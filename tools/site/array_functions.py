@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import anyshape
-from tests.survey import modules
 from tools.site.doctests import fenced
 from tools.site.examples import example, imports
 
-SPECIAL = "anyshape.numpy.special"
+NUMPYS = re.compile(r"^(Parameters|Returns|See Also)\n-{4,}$", re.MULTILINE)
+SIGNATURE = re.compile(r"\w+\(.*\)$")
+NOTES = (
+    "The last line of an example has the shapes of its program. There `f64[x_0]` is a vector of float64 with any size",
+    "in place of `x.shape[0]`, and `<=` stands before the bound of a size that the run decides. Shapes that do not fit",
+    "raise [`SizeMismatchError`](../errors.md), at the line of the call. Dtypes that a function does not take raise",
+    "`DTypeError`, and options without a meaning in a program `UnsupportedFunctionError`.",
+)
 WIDTH = 88  # characters of a signature on one line
 INDENT: dict[str, Any] = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 
@@ -27,19 +33,24 @@ class Listed(NamedTuple):
     modules: tuple[str, ...]
 
 
+_SCIPY = (
+    ("special",), ("cluster.vq",), ("fft",), ("integrate",), ("interpolate",), ("linalg",), ("ndimage",), ("optimize",),
+    ("signal", "signal.windows"), ("sparse", "sparse.linalg"), ("spatial.distance", "spatial.transform"), ("stats",),
+)  # fmt: skip
 PAGES = (
     Listed("numpy", "numpy", ("anyshape.numpy",)),
     Listed("numpy_linalg", "numpy.linalg and numpy.fft", ("anyshape.numpy.linalg", "anyshape.numpy.fft")),
-    Listed("special", "scipy.special", (SPECIAL,)),
+    Listed("numpy_random", "numpy.random", ("anyshape.numpy.random",)),
     *(
-        Listed(f"scipy_{name.replace('.', '_')}", f"scipy.{name}", (f"anyshape.scipy.{name}",))
-        for name in (
-            "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial.distance",
-            "stats",
+        Listed(
+            f"scipy_{names[0].replace('.', '_')}",
+            " and ".join(f"scipy.{name}" for name in names),
+            tuple(f"anyshape.scipy.{name}" for name in names),
         )
+        for names in _SCIPY
     ),
     Listed("ops", "Primitives", ("anyshape.ops",)),
-)  # fmt: skip
+)
 
 
 def pages() -> dict[str, str]:
@@ -51,28 +62,22 @@ def page(listed: Listed) -> str:
     """Return the text of one page."""
     parts = [f"# {listed.title}", ""]
     for name in listed.modules:
-        module = loaded(name)
+        module = importlib.import_module(name)
         summary = fenced(inspect.getdoc(module) or "")
         own = list(functions(module))
-        source = "scipy.special" if name == SPECIAL else name.removeprefix("anyshape.")
+        source = name.removeprefix("anyshape.")
         parts += [f"`{name}`: {len(own)} names of its own.", "", summary, ""]
-        if source in modules.MODULES:
-            parts += ["Examples begin with:", "", f"```python\n{imports(source)}\n```", ""]
+        parts += ["Examples begin with:", "", f"```python\n{imports(source)}\n```", "", *NOTES, ""]
         for key, value in own:
             parts += [f"## `{key}` {{#{name}.{key}}}", "", *described(key, value), example(source, key), ""]
     return "\n".join(parts)
-
-
-def loaded(name: str) -> Any:
-    """Return a module by its name: one of SciPy's that `anyshape.numpy` has too is an attribute there."""
-    return anyshape.numpy.special if name == SPECIAL else importlib.import_module(name)
 
 
 def links() -> dict[str, dict[str, str]]:
     """Return where each function is described, by the name of the module and its own."""
     return {
         name.removeprefix("anyshape."): {
-            key: f"reference/{p.page}.md#{name}.{key}" for key, _ in functions(loaded(name))
+            key: f"reference/{p.page}.md#{name}.{key}" for key, _ in functions(importlib.import_module(name))
         }
         for p in PAGES
         for name in p.modules
@@ -81,8 +86,8 @@ def links() -> dict[str, dict[str, str]]:
 
 def functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
     """Yield the public names that anyshape defines itself, in order, with what they are."""
-    names = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
-    for name in sorted(names, key=str.lower):
+    names = {*getattr(module, "__all__", ()), *(name for name in dir(module) if not name.startswith("_"))}
+    for name in sorted(names, key=lambda name: (name.lower(), name)):
         value = getattr(module, name)
         home = getattr(value, "__module__", None) or type(value).__module__
         if callable(value) and (home.startswith("anyshape") or type(value).__module__.startswith("anyshape")):
@@ -91,7 +96,16 @@ def functions(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 def described(name: str, value: Any) -> list[str]:
     """Return the signature and the docstring of a function."""
-    return [f"```python\n{name}{signature(value)}\n```", "", fenced(inspect.getdoc(value) or ""), ""]
+    return [f"```python\n{name}{signature(value)}\n```", "", fenced(own_text(value)), ""]
+
+
+def own_text(value: Any) -> str:
+    """Return the docstring of a function; the summary alone where it is NumPy's, whose markup is another."""
+    text = inspect.getdoc(value) or ""
+    if not NUMPYS.search(text):
+        return text
+    paragraphs = [part for part in text.split("\n\n") if not SIGNATURE.match(part)]
+    return f"{paragraphs[0]} Parameters and results are NumPy's."
 
 
 def signature(value: Any) -> str:

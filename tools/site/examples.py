@@ -1,43 +1,53 @@
-"""Examples of functions of arrays for the reference: the calls by which the survey compares them with NumPy and SciPy.
+"""Examples of functions of arrays for the reference: the calls of the survey, and further ones.
 
-`tests/survey` runs each call traced, and compares it with the function that it stands for. A page shows the call at few
-elements, with the result of that function.
+`tests/survey` compares each of its calls with the function of NumPy or SciPy. A page shows the call at few elements. It
+runs the code that it shows, and shows the result and the shapes of the program.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
+import importlib
+import logging
 import warnings
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from tests.survey import modules
 from tests.survey.operands import OPERANDS, axes_of, shorten
-from tests.survey.survey import Row
+from tools.site import example_calls
 
 FEW = (3, 4, 6)  # elements along the common axis of the operands: the first number that a function takes
-LONGEST = 700  # characters of an example with its result
-ALIASES = {"numpy": "np", "numpy.linalg": "np.linalg", "numpy.fft": "np.fft"}
+LONGEST = 900  # characters of an example with its result
+START = {"numpy.random": ("np.random.seed(0)",)}  # of examples whose result depends on what ran before
+ALIASES = {"numpy": "np", "numpy.linalg": "np.linalg", "numpy.fft": "np.fft", "numpy.random": "np.random"}
 OPTIONS: Any = {"precision": 4, "suppress": True, "threshold": 40, "linewidth": 88}
 
 
+@functools.cache
 def example(module: str, name: str) -> str:
-    """Return the example of a function as a block of code; empty where the survey has no call that shows it."""
-    if module not in modules.MODULES or name not in modules.functions(module):
+    """Return the example of a function as a block of code; empty where no call shows it."""
+    function = getattr(importlib.import_module(f"anyshape.{module}"), name)
+    expression = example_calls.call(module, name, function)
+    if expression is None:
         return ""
-    expression = modules.expression_for(module, name)
-    if expression is None or "written(" in expression:
-        return ""
-    row = Row(expression, None, modules.pair(module, name)[1])
-    for count in FEW:
-        values = {operand: _few(operand, count) for operand in row.operands}
-        result = _result(row.theirs, values)
-        if result is not None:
-            text = "\n".join(_lines(f"{alias(module)}.{name}", expression, values, result))
-            return f"```python\n{text}\n```" if len(text) <= LONGEST else ""
-    return ""
+    tree = _Named(f"{alias(module)}.{name}").visit(ast.parse(expression, mode="eval"))
+    words = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    operands = [operand for operand in OPERANDS if operand in words]
+    traced = name not in example_calls.UNTRACED
+    texts = (_at_few(module, ast.unparse(tree), operands, count, traced) for count in FEW)
+    return next((f"```python\n{text}\n```" for text in texts if text and len(text) <= LONGEST), "")
+
+
+def _at_few(module: str, call: str, operands: list[str], count: int, traced: bool) -> str:
+    """Return a call at so many elements as code, below what it needs and above what it prints."""
+    arguments = ", ".join(operands)
+    program = f"jit(lambda {arguments}: {call})".replace("lambda :", "lambda:") if traced else ""
+    before = [*START.get(module, ()), *(_assignment(operand, count) for operand in operands)]
+    printed = _printed("\n".join([imports(module), *before]), program, arguments if traced else call)
+    shown_call = f"{program}({arguments})" if traced else call
+    return "\n".join([*before, shown_call, *(f"# {line}" for line in printed)]) if printed else ""
 
 
 def alias(module: str) -> str:
@@ -61,26 +71,41 @@ def _few(operand: str, count: int) -> Any:
     return np.round(few, OPTIONS["precision"]) if few.dtype.kind in "fc" else few
 
 
-def _result(function: Callable[..., Any], values: dict[str, Any]) -> Any:
-    """Return the result of a call, and None where the function refuses operands of this size, or gives NaN."""
+def _assignment(operand: str, count: int) -> str:
+    """Return the line that sets an operand to few elements."""
+    value, start = _few(operand, count), f"{operand} = np."
+    return start + (shown(value) if value.ndim else f"array({value})").replace("\n", "\n" + " " * len(start))
+
+
+def _printed(before: str, program: str, call: str) -> list[str]:
+    """Return the lines that show a result, and the shapes of its program if there is one.
+
+    There are none where the function refuses operands of this size, or gives NaN.
+    """
+    scope: dict[str, Any] = {}
+    exec(before, scope)
+    logging.disable(logging.WARNING)  # about sizes that Python needs
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("error")
-            result = function(*values.values())
+            warnings.simplefilter("ignore")
+            function = eval(program, scope) if program else None
+            result = eval(call if function is None else f"function({call})", scope | {"function": function})
     except Exception:  # functions of SciPy refuse too few elements by errors of many classes
-        return None
+        return []
+    finally:
+        logging.disable(logging.NOTSET)
     is_number = isinstance(result, np.ndarray | np.generic) and result.dtype.kind in "fc"
-    return None if is_number and not np.all(np.isfinite(result)) else result
+    if is_number and not np.all(np.isfinite(result)):
+        return []
+    return shown(result).splitlines() + ([] if function is None else [_shapes(function)])
 
 
-def _lines(name: str, expression: str, values: dict[str, Any], result: Any) -> Iterator[str]:
-    """Yield the lines of an example: its operands, the traced call, and its result as a comment."""
-    for operand, value in values.items():
-        start = f"{operand} = np."
-        yield start + (shown(value) if value.ndim else f"array({value})").replace("\n", "\n" + " " * len(start))
-    tree = _Named(name).visit(ast.parse(expression, mode="eval"))
-    yield f"jit(lambda {', '.join(values)}: {ast.unparse(tree)})({', '.join(values)})"
-    yield from [f"# {line}" for line in shown(result).splitlines()]
+def _shapes(function: Any) -> str:
+    """Return the operands and results of the program of a call, and what it demands of their sizes."""
+    graph = function.programs()[-1].graph
+    header = str(graph).splitlines()[0].replace("%", "")
+    demands = [str(condition.claim) for condition in graph.conditions if condition.kind == "assertion"]
+    return f"shapes: {header[header.index('(') :]}{', where ' * bool(demands)}{' and '.join(demands)}"
 
 
 def shown(value: Any) -> str:

@@ -95,7 +95,7 @@ def linked(text: str, targets: dict[str, dict[str, str]]) -> str:
     module, lines = "", []
     for line in text.splitlines():
         if line.startswith("## "):
-            module = line[3:].replace("scipy.special", "numpy.special")
+            module = line[3:]
         target = targets.get(module, {}).get(line.split("`")[1]) if line.startswith("| `") else None
         lines.append(re.sub(r"^\| (`\w+`)", rf"| [\1]({target})", line) if target else line)
     return "\n".join(lines)

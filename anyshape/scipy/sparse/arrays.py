@@ -186,12 +186,28 @@ def csr_array(arg1: Any, shape: Any = None) -> SparseMatrix:
 
 
 def csc_array(arg1: Any, shape: Any = None) -> SparseMatrix:
-    """Return a sparse matrix of (data, indices, indptr) by columns; see `csr_array`."""
+    """Return a sparse matrix of (data, indices, indptr) by columns; see `csr_array`.
+
+    >>> import numpy as np
+    >>> from anyshape import jit
+    >>> from anyshape.scipy import sparse
+    >>> product = jit(lambda data, x: sparse.csc_array((data, [0, 0, 1], [0, 1, 3]), shape=(2, 2)) @ x)
+    >>> print(product(np.array([1.0, 2.0, 3.0]), np.ones(2)))
+    [3. 3.]
+    """
     return _compressed("csc", arg1, shape)
 
 
 def coo_array(arg1: Any, shape: Any = None) -> SparseMatrix:
-    """Return a sparse matrix of (data, (rows, columns)); see `csr_array`."""
+    """Return a sparse matrix of (data, (rows, columns)); see `csr_array`.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> from anyshape.scipy import sparse
+    >>> product = lambda data, x: np.sum(sparse.coo_array((data, ([0, 1, 1], [1, 0, 1])), shape=(2, 2)) @ x)
+    >>> print(grad(product)(np.ones(3), np.array([1.0, 2.0])))
+    [2. 1. 2.]
+    """
     if isinstance(arg1, SparseMatrix):
         return SparseMatrix("coo", *arg1.parts(), arg1.shape)
     if not (isinstance(arg1, tuple) and len(arg1) == 2 and is_traced(arg1[0], *np.atleast_1d(arg1[1]))):

@@ -235,6 +235,13 @@ class Slerp:
     """Interpolant of rotations at times, which turns about one axis at constant speed between two of them.
 
     Times are a vector in ascending order. A time outside of them raises CheckError when the program runs.
+
+    >>> import numpy as np
+    >>> from anyshape import jit
+    >>> from anyshape.scipy.spatial.transform import Rotation, Slerp
+    >>> turned = jit(lambda turns, t: Slerp([0, 1], Rotation.from_rotvec(turns))(t).as_rotvec())
+    >>> print(turned(np.array([[0.0, 0, 0], [0, 0, 1.2]]), 0.25).round(6))
+    [0.  0.  0.3]
     """
 
     rotations: Rotation
