@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError
-from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import dynamic, joining, movement, reduction
@@ -26,6 +27,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops import sorting as so
 from anyshape.ops.control import check
 from anyshape.ops.core.apply import context_of
+from anyshape.ops.subgraph_call import maps_over_rows
 from anyshape.support.true_types import has_type
 
 _POSITION = np.dtype(np.int64)
@@ -212,23 +214,40 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 def apply_along_axis(func1d: Callable[..., Any], axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the results of a function of vectors for each vector along an axis, in place of that axis.
 
-    Python calls the function for each vector, so a program is made for each shape of the other axes; `vmap` makes one
-    for all.
+    The function is traced once for all vectors. Each of them decides on its own values: `if v[0] > 0` has two branches.
+    Python calls the function for each vector where it goes on by values, as in a `while`.
     """
-    if not is_traced(arr, *args, *kwargs.values()):
+    if active() is None:
+        return np.apply_along_axis(func1d, axis, arr, *args, **kwargs)
+    if not is_traced(arr, *args, *kwargs.values()) and not _gives_traced(func1d, axis, arr, args, kwargs):
         return np.apply_along_axis(func1d, axis, arr, *args, **kwargs)
     x = as_traced(arr)
     along = axis_of(axis, x.ndim, "apply_along_axis")
-    rows = movement.moveaxis(x, along, -1)
-    counts = [int(n) for n in rows.shape[:-1]]
-    if 0 in counts:
-        raise ArgumentError("apply_along_axis", "arr", "has no vectors", "pass an array with a vector or more")
-    results = [as_traced(func1d(rows[index], *args, **kwargs)) for index in np.ndindex(*counts)]
-    result = joining.stack(results)
-    result = movement.reshape(result, (*counts, *result.shape[1:]))
-    rank, others = result.ndim, len(counts)
+    vectors = movement.moveaxis(x, along, -1)
+    *counts, length = sizes(vectors)
+    count = numel(counts)
+    context_of("apply_along_axis", x).require(at_least(count, 1), "the array has no vectors")
+    rows = mv.reshape(vectors, (count, length))
+    call = lambda row: [func1d(row, *args, **kwargs)]
+    mapped = maps_over_rows().map_rows(call, (func1d, args, kwargs), "apply_along_axis", [rows], count)
+    result = joining.stack([as_traced(y) for y in _for_each(call, vectors)]) if mapped is None else mapped[0]
+    result = mv.reshape(result, (*counts, *sizes(result)[1:]))
+    rank, others = len(sizes(result)), len(counts)
     moved = [*range(along), *range(others, rank), *range(along, others)]
-    return mv.transpose(result, moved)
+    return mv.transpose(result, moved).as_ndarray()
+
+
+def _gives_traced(func1d: Callable[..., Any], axis: Any, arr: Any, args: Any, kwargs: Any) -> bool:
+    """Return whether a function of a vector that is known while tracing reads traced values."""
+    vectors = np.moveaxis(np.asanyarray(arr), axis, -1)
+    if not vectors.size:
+        return False
+    return is_traced(func1d(vectors[(0,) * (vectors.ndim - 1)], *args, **kwargs))
+
+
+def _for_each(call: Callable[..., Any], vectors: Any) -> list[Any]:
+    """Return the results of a function for each vector; their number is one of the path of the program."""
+    return [call(vectors[index])[0] for index in np.ndindex(*[int(n) for n in vectors.shape[:-1]])]
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:

@@ -19,6 +19,26 @@ from anyshape.ops.creation import full
 from anyshape.ops.movement import broadcast_in_dim
 
 Body = Callable[..., Sequence[Traced]]
+
+
+class Provided:
+    """Functions that a folder above provides at its import, by a function that loads their module."""
+
+    def __init__(self) -> None:
+        self._load: Callable[[], Any] | None = None
+
+    def provide_by(self, load: Callable[[], Any]) -> None:
+        """Let a function return the module of the functions, at their first use."""
+        self._load = load
+
+    def __call__(self) -> Any:
+        """Return the module of the functions."""
+        if self._load is None:
+            raise AnyshapeError("no folder provides maps over rows\n  import anyshape.tracing")
+        return self._load()
+
+
+maps_over_rows: Provided = Provided()  # `map_rows` and `row_dtypes`
 Results = Sequence[Sequence[Traced]]
 
 

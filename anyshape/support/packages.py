@@ -178,6 +178,7 @@ if TYPE_CHECKING:
     from anyshape.tracing import argument_containers as argument_containers
     from anyshape.tracing import decisions as value_decisions
     from anyshape.tracing import foreign_arrays as foreign_arrays
+    from anyshape.tracing import row_maps as mapped_rows
     from anyshape.tracing.captured import closed_generators as closed_generators
     from anyshape.transforms import less_memory as less_memory
     from anyshape.transforms import profiler as profiler
@@ -208,6 +209,7 @@ else:
     python_slips = Package("anyshape.numpy.arrays.python_slips")  # of code that wants values
     python_values = Package("anyshape.numpy.sizes.python_values")  # of sizes, and len
     foreign_arrays = Package("anyshape.tracing.foreign_arrays")  # arguments of other libraries
+    mapped_rows = Package("anyshape.tracing.row_maps")  # np.apply_along_axis and np.vectorize
     closed_generators = Package("anyshape.tracing.captured.closed_generators")
     closed_over_generators = Package("anyshape.numpy.random.closed_over")  # and what stands for them in a trace
     traced_generators = Package("anyshape.numpy.random.random_state")  # of functions that draw random numbers

@@ -1,13 +1,14 @@
 """Trace functions to graphs.
 
 Importing this package tells the tables of rules, kernels and traits where their rows come from. The lookup of a missing
-row imports the module of the op's family.
+row imports the module of the op's family. Maps of functions over rows come from here too.
 """
 
 from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.ops.core.apply import KERNELS
-from anyshape.support.packages import batching_rules, derivative_rules, kernels, traits
+from anyshape.ops.subgraph_call import maps_over_rows
+from anyshape.support.packages import batching_rules, derivative_rules, kernels, mapped_rows, traits
 from anyshape.tracing import log_config as log_config
 
 for _table, _folder in (
@@ -19,5 +20,6 @@ for _table, _folder in (
     (TRAITS, traits),
 ):
     _table.fill_by(_folder.load)
+maps_over_rows.provide_by(lambda: mapped_rows)
 
 __all__ = ["log_config"]

@@ -17,6 +17,7 @@ OBJECTS: Mapping[str, Any] = {
     **index_tricks.OBJECTS,
     **elements.OBJECTS,
     **rearranging.OBJECTS,
+    "apply_along_axis": editing.apply_along_axis,  # whose function may read traced values where no argument is traced
 }  # that NumPy's protocol does not reach
 
 METHODS = folds.METHODS  # of ufuncs

@@ -1,0 +1,233 @@
+"""Maps of a function of Python over rows: traced once for all rows, at any number of them.
+
+`np.apply_along_axis` and `np.vectorize` are such maps. The function is traced on one row and its graph is batched. A
+scan takes its place where rows make arrays of different sizes, or draw random numbers in turn.
+
+Python may decide on values of a row. Both answers are traced, as branches of a conditional that each row chooses. So
+the number of answers must be small: `map_rows` returns None for loops of Python that go on by a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from anyshape.errors import MutationError, ShapeError
+from anyshape.graph.ir.builder import Builder, Traced, active, active_builders, user_line
+from anyshape.graph.ir.graph import Value, walk
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.operands.memory import written_inputs
+from anyshape.numpy.operands.promotion import as_traced, sizes
+from anyshape.ops import control_flow as cf
+from anyshape.ops import loops as lp
+from anyshape.ops.callback import name_sizes
+from anyshape.ops.elementwise import convert
+from anyshape.ops.movement import broadcast_in_dim
+from anyshape.ops.subgraph_call import trace_subgraphs
+from anyshape.support.packages import graph_vmap
+from anyshape.tracing.run_effects import effects_undone
+from anyshape.tracing.trace import InnerTrace, kind_of, standing_for, trace_inner
+
+Answer: TypeAlias = tuple[bool, object]  # to a decision, and its line
+RowFunction: TypeAlias = Callable[..., Sequence[Any]]  # of handles of one row of each array
+_MOST_ANSWERS = 8  # on one path
+_MOST_RUNS = 64  # of the function in one trace
+
+
+class _UnmappedError(BaseException):
+    """Raised where no map can be made; code of the user that handles exceptions does not see it."""
+
+
+class _MixedDtypesError(_UnmappedError):
+    """Raised where answers of Python lead to results of different dtypes."""
+
+
+class _UndecidedError(BaseException):
+    """Raised where Python decides on a value without an answer yet, on a line."""
+
+    def __init__(self, value: Traced, line: object) -> None:
+        super().__init__()
+        self.value, self.line = value, line
+
+
+def map_rows(
+    function: RowFunction, called: Any, name: str, rows: Sequence[Any], size: Size,
+    dtypes: Sequence[np.dtype] | None = None,
+) -> list[Any] | None:  # fmt: skip
+    """Return the results of a function for each row of arrays, stacked; None where its values ask for many programs.
+
+    `called` is the function of the user that it calls, and `size` the number of rows. Without `dtypes`, the first row
+    decides on them where its values do, as in NumPy.
+    """
+    with _attempt(called, name) as attempt:
+        try:
+            attempt.result = _map(_Paths(function, name, dtypes), rows, size)
+        except _MixedDtypesError:
+            first = [as_traced(y) for y in function(*[x[0] for x in rows])]
+            attempt.result = _map(_Paths(function, name, [y.dtype for y in first]), rows, size)
+    return attempt.result
+
+
+def row_dtypes(function: RowFunction, called: Any, name: str, rows: Sequence[Any]) -> list[np.dtype] | None:
+    """Return the dtypes of the results for the first row; None as `map_rows` does."""
+    with _attempt(called, name) as attempt:
+        try:
+            attempt.result = [y.meta.dtype for y in _trace(_Paths(function, name, None), rows).graph.outputs]
+        except _MixedDtypesError:
+            attempt.result = [as_traced(y).dtype for y in function(*[x[0] for x in rows])]
+    return attempt.result
+
+
+class _Attempt:
+    """Attempt at a map, with its result; None where there is no map."""
+
+    result: Any = None
+
+
+@contextmanager
+def _attempt(called: Any, name: str) -> Iterator[_Attempt]:
+    """Forget the result of an attempt that fails, with the errors that it recorded, and its effects."""
+    before = [(b, b.hidden_error, b.concretized, b.refused) for b in active_builders()]
+    attempt = _Attempt()
+    with effects_undone(called, name) as effects:
+        try:
+            yield attempt
+        except (_UnmappedError, MutationError):
+            for builder, hidden, concretized, refused in before:
+                builder.hidden_error, builder.concretized, builder.refused = hidden, concretized, refused
+    if effects:  # Python would have had them for each row
+        attempt.result = None
+
+
+def _map(paths: _Paths, rows: Sequence[Any], size: Size) -> list[Any]:
+    inner = _trace(paths, rows)
+    if any(node.op.makes_sizes or node.op.draws for node in walk(inner.graph)):
+        return _scan(paths, rows, size)
+    builder = _builder()
+    flags = [True] * len(rows) + [False] * len(inner.captured)
+    outputs = graph_vmap.batch(builder, inner.graph, [*rows, *inner.captured], flags, size)
+    return [y if batched else _repeated(y, size) for y, batched in outputs]
+
+
+def _trace(paths: _Paths, rows: Sequence[Any]) -> InnerTrace:
+    """Return the trace of one row."""
+    metas = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in rows]
+    run = lambda handles: (paths.results(handles, ()), None)
+    options = {"whole": True, "is_batched": True, "at_like": True, "writable": True}
+    inner = trace_inner(_builder(), run, paths.name, [x.unshared() for x in rows], metas, **options)
+    if inner.written:
+        raise _UnmappedError
+    return inner
+
+
+def _repeated(y: Any, size: Size) -> Any:
+    """Return a result that is the same for all rows, once for each."""
+    return broadcast_in_dim(y, (size, *sizes(y)), range(1, y.meta.rank + 1))
+
+
+def _scan(paths: _Paths, rows: Sequence[Any], size: Size) -> list[Any]:
+    """Return the stacked results of one row after the other."""
+    kinds = [None if x.meta.rank > 1 else np.generic for x in rows]
+    metas = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in rows]
+
+    def body(*inputs: Traced) -> list[Any]:
+        return paths.results([standing_for(x, k) for x, k in zip(inputs, kinds, strict=True)], ())
+
+    (graph,), further = trace_subgraphs([body], metas, [paths.name])
+    try:
+        return [*lp.scan_of_length(graph, lp.Layout(0, len(rows)), size, *rows, *further)]
+    except ShapeError:  # results of different sizes
+        raise _UnmappedError from None
+
+
+class _Paths:
+    """Paths that a function takes by its decisions on values of a row, as a tree of conditionals."""
+
+    def __init__(self, function: RowFunction, name: str, dtypes: Sequence[np.dtype] | None) -> None:
+        self.function, self.name, self.dtypes = function, name, dtypes
+        self.runs = 0
+        self.answers: _Answers | None = None  # of the run that is traced
+
+    def results(self, handles: Sequence[Any], answers: Sequence[Answer]) -> list[Any]:
+        """Return what the function gives after these answers: a conditional where it decides further."""
+        self.runs += 1
+        if self.runs > _MOST_RUNS or len(answers) > _MOST_ANSWERS:
+            raise _UnmappedError
+        builder = _builder()
+        inputs = [x.value for x in handles]
+        outer, self.answers = self.answers, _Answers(builder, answers)
+        builder.answer = self.answer
+        try:
+            return self._ends(self.function(*handles))
+        except _UndecidedError as undecided:
+            if written_inputs(handles, inputs):  # a further run would write again
+                raise _UnmappedError from None
+            predicate, line = undecided.value, undecided.line
+        except Exception:
+            if answers:  # a path that may raise is followed by the values of a call
+                raise _UnmappedError from None
+            raise
+        finally:
+            self.answers = outer
+        both = [(*answers, (answer, line)) for answer in (False, True)]
+        bodies = [lambda path=path: self.results(handles, path) for path in both]
+        graphs, further = trace_subgraphs(bodies, [], [self.name] * 2, unify=_unified)
+        return [standing_for(name_sizes(y), kind_of(y)) for y in cf.cond(predicate, graphs, *further)]
+
+    def answer(self, x: Traced, asked: str) -> bool | int:
+        """Return the answer to a decision in the run that is traced."""
+        assert self.answers is not None  # Python decides while a run is traced
+        return self.answers(x, asked)
+
+    def _ends(self, results: Sequence[Any]) -> list[Any]:
+        """Return results as values, in the dtypes that are set."""
+        values = [as_traced(y).unshared() for y in results]
+        if self.dtypes is None:
+            return values
+        if len(values) != len(self.dtypes):
+            raise ValueError(f"{self.name}: the function gives {len(values)} results, not {len(self.dtypes)}")
+        return [convert(y, dtype) for y, dtype in zip(values, self.dtypes, strict=True)]
+
+
+class _Answers:
+    """Answers to the decisions of one run of a function, in their order."""
+
+    def __init__(self, builder: Builder, answers: Sequence[Answer]) -> None:
+        self.builder, self.answers = builder, answers
+        self.known: dict[Value, bool] = {}
+
+    def __call__(self, x: Traced, asked: str) -> bool | int:
+        """Return the answer to a decision; values of a row are decided for both answers."""
+        if x.dtype.kind != "b" or x.builder.depth > self.builder.depth:  # an integer; of a derivative, or of a loop
+            raise _UnmappedError
+        value = self.builder.adopt(x)
+        if value not in self.known:
+            where = user_line()
+            line = where and (where.file, where.line)
+            if len(self.known) == len(self.answers):
+                raise _UndecidedError(x, line)
+            self.known[value], expected = self.answers[len(self.known)]
+            if line != expected:  # the function does not repeat itself
+                raise _UnmappedError
+        return self.known[value]
+
+
+def _unified(columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    """Return the results of two branches, which have one type but for their sizes."""
+    first, second = columns
+    if [y.meta.rank for y in first] != [y.meta.rank for y in second]:
+        raise _UnmappedError
+    if [y.dtype for y in first] != [y.dtype for y in second]:
+        raise _MixedDtypesError
+    return columns
+
+
+def _builder() -> Builder:
+    """Return the builder of the active trace."""
+    builder = active()
+    assert builder is not None  # rows are traced in a trace
+    return builder
