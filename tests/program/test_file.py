@@ -280,6 +280,7 @@ CHANGES = {
     "slice before the start": (2, lambda p: _set(_node(p, "slice")["params"], "starts", [-1, 0]), "leave its operand"),
     "lost condition": (0, lambda p: _set(p["graph"], "conditions", []), "relies on|refuses"),
     "structure": (0, lambda p: _set(p, "arguments", {"tuple": [{"tuple": ["leaf"]}, {"dict": []}]}), "structures"),
+    "line number": (0, lambda p: _set(p["graph"]["lines"][0], 1, 2**31), "a line number is not an integer"),
     "no digest": (0, lambda p: p["digests"].append("0"), "members"),
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ import scipy
 import scipy.stats
 
 import anyshape.scipy.stats
-from tests.survey import distributions, jax_names, modules, survey
+from tests.survey import distributions, jax_names, modules, reasons, survey
 
 HEAD = """# Functions
 
@@ -23,7 +23,8 @@ one are in `tests/newer_releases.py`.
 - **JAX**: JAX has a function of this name.
 
 A dash says that a question has no meaning for a function, as derivatives of integers. The reason for a "no" is in the
-last column. All other names of these modules stand for NumPy's and SciPy's own functions and types.
+last column; a function with four times "no" is SciPy's own, for concrete arrays. All other names of these modules
+stand for NumPy's and SciPy's own functions and types.
 Random numbers have [a page of their own](randomness.md).
 """
 COLUMNS = ("traced", "derivative", "batched", "run-time sizes")
@@ -50,7 +51,7 @@ def findings_of(module, name):
     """Return the findings for one function."""
     expression = modules.expression_for(module, name)
     if expression is None:
-        return survey.Findings("no", "no", "no", "no", "concrete arrays only")
+        return survey.Findings("no", "no", "no", "no", reasons.reason_for(module, name))
     return survey.find(expression, *modules.pair(module, name), modules.TOLERANCES.get(module, 1e-9))
 
 
@@ -107,6 +108,6 @@ def table_of_distributions(families):
     for name, methods in families.items():
         without = [method for method, findings in methods.items() if findings.derivative == "no"]
         jax = "yes" if f"scipy.stats.{name}" in jax_names.NAMES else ""
-        listed = ", ".join(methods) or "concrete arrays only"
+        listed = ", ".join(methods) or f"concrete arrays only: {reasons.reason_for('distributions', name)}"
         lines.append(line((f"`{name}`", listed, ", ".join(without), jax)))
     return "\n".join([*lines, ""])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy
 
-from tests.survey import distributions, modules, page, survey
+from tests.survey import distributions, modules, page, reasons, survey
 from tests.survey.__main__ import PAGE
 
 LINES = [*PAGE.read_text().splitlines(), ""]
@@ -29,6 +29,13 @@ def test_every_function_is_listed(module):
 
 def test_every_distribution_is_listed():
     assert list(rows_of("Distributions of scipy.stats")) == distributions.names()
+
+
+def test_every_function_of_concrete_arrays_has_one_reason():
+    without = {(m, name) for m, name in FUNCTIONS if modules.expression_for(m, name) is None}
+    without |= {("distributions", name) for name in distributions.names() if not list(distributions.methods(name))}
+    written = [(m, n) for m, rows in reasons.REASONS.items() for names in rows for n in names.split()]
+    assert sorted(written) == sorted(without)
 
 
 def check(module, name):

@@ -35,6 +35,7 @@ MOST = {
     "variables": 20_000,
     "sizes": 200_000,
     "lines": 200_000,
+    "lines of a file": 10**9,  # code objects hold a C int
     "entries of a param": 10_000,
     "graphs": 10_000,
     "graphs within graphs": 40,
@@ -283,7 +284,7 @@ class _Decoder:
 
     def where(self, x: Any) -> SourceLine:
         file, line, function = items(x, "a line", 3, 3)
-        number = integer(line, "a line", 0, 2**31)
+        number = integer(line, "a line number", 0, MOST["lines of a file"])
         return SourceLine(text(file, "a file name"), number, text(function, "a function name"))
 
     def line(self, x: Any) -> SourceLine | None:

@@ -7,24 +7,29 @@ from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.stats import (
+    bounded,
     circular,
     continuous,
     correlation,
     density,
     discrete,
+    extremes,
     further,
     hypotheses,
+    lifetimes,
     multivariate,
     ordered,
     positive,
     ranks,
+    skewed,
     summaries,
     trimmed,
 )
 from anyshape.scipy.stats.distribution import Family
 from anyshape.support.packages import scipy_stats
 
-FORMS = {**continuous.FORMS, **positive.FORMS, **further.FORMS, **discrete.FORMS}
+_BY_FILE = (continuous, positive, further, extremes, skewed, lifetimes, bounded, discrete)
+FORMS = {name: form for file in _BY_FILE for name, form in file.FORMS.items()}
 FAMILIES = {name: Family(name, form) for name, form in FORMS.items()} | multivariate.DISTRIBUTIONS
 FUNCTIONS = {
     name: member

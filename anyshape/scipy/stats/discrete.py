@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.numpy import special as sc
+from anyshape.scipy import special as sc
 from anyshape.scipy.stats.distribution import Form, Function
+from anyshape.scipy.stats.positive import beyond
 
 INF = np.inf
 
@@ -218,7 +219,74 @@ PLANCK = Form(
     entropy=lambda lambda_: -lambda_ * xp.exp(-lambda_) / xp.expm1(-lambda_) - xp.log(-xp.expm1(-lambda_)),
 )
 
+BOLTZMANN = Form(
+    shapes="lambda_ N",
+    discrete=True,
+    support=lambda lambda_, n: (0.0, n - 1),
+    valid=lambda lambda_, n: (lambda_ > 0) & (n > 0) & (xp.floor(n) == n),
+    log_density=lambda k, lambda_, n: xp.log(xp.expm1(-lambda_) / xp.expm1(-lambda_ * n)) - lambda_ * k,
+    cdf=lambda k, lambda_, n: xp.expm1(-lambda_ * (k + 1)) / xp.expm1(-lambda_ * n),
+    mean=lambda lambda_, n: 1 / xp.expm1(lambda_) - n / xp.expm1(lambda_ * n),
+    var=lambda lambda_, n: (
+        0.25 / xp.square(xp.sinh(0.5 * lambda_))
+        - xp.square(n) * xp.exp(-lambda_ * n) / xp.square(xp.expm1(-lambda_ * n))
+    ),
+)
+
+
+def _nhypergeom_log_density(k: Any, total: Any, n: Any, r: Any) -> Any:
+    """Return log of C(k + r - 1, k) C(total - r - k, n - k) / C(total, n); with r = 0 only k = 0 has a probability."""
+    none = r == 0
+    r = xp.where(none, 1.0, r)
+    value = _log_choose(k + r - 1, k) + _log_choose(total - r - k, n - k) - _log_choose(total, n)
+    return xp.where(none, xp.where(k == 0, 0.0, -INF), value)
+
+
+NHYPERGEOM = Form(
+    shapes="M n r",
+    discrete=True,
+    support=lambda total, n, r: (0.0, n),
+    valid=lambda total, n, r: _is_count(total) & _is_count(n) & _is_count(r) & (n <= total) & (r <= total - n),
+    log_density=_nhypergeom_log_density,
+    mean=lambda total, n, r: r * n / (total - n + 1),
+    var=lambda total, n, r: r * (total + 1) * n / ((total - n + 1) * (total - n + 2)) * (1 - r / (total - n + 1)),
+)
+BETANBINOM = Form(
+    shapes="n a b",
+    discrete=True,
+    support=_counts,
+    valid=lambda n, a, b: _is_count(n) & (a > 0) & (b > 0),
+    log_density=lambda k, n, a, b: -xp.log(n + k) - sc.betaln(n, k + 1) + sc.betaln(a + n, b + k) - sc.betaln(a, b),
+    mean=lambda n, a, b: beyond(1, a, lambda a: n * b / (a - 1)),
+    var=lambda n, a, b: beyond(2, a, lambda a: n * b * (n + a - 1) * (a + b - 1) / ((a - 2) * xp.square(a - 1))),
+)
+
+
+def _skellam_cdf(k: Any, mu1: Any, mu2: Any) -> Any:
+    """Return the share up to k by distribution functions of noncentral chi-squared, each of points of its own side."""
+    is_low = k < 0
+    low = sc.chndtr(2 * mu2, -2 * xp.where(is_low, k, -1.0), 2 * mu1)
+    return xp.where(is_low, low, 1 - sc.chndtr(2 * mu1, 2 * (xp.where(is_low, 0.0, k) + 1), 2 * mu2))
+
+
+SKELLAM = Form(
+    shapes="mu1 mu2",
+    discrete=True,
+    log_density=lambda k, mu1, mu2: (
+        0.5 * k * xp.log(mu1 / mu2)
+        - xp.square(xp.sqrt(mu1) - xp.sqrt(mu2))
+        + xp.log(sc.ive(xp.abs(k), 2 * xp.sqrt(mu1 * mu2)))
+    ),
+    cdf=_skellam_cdf,
+    mean=lambda mu1, mu2: mu1 - mu2,
+    var=lambda mu1, mu2: mu1 + mu2,
+)
+
 FORMS = {
+    "betanbinom": BETANBINOM,
+    "boltzmann": BOLTZMANN,
+    "nhypergeom": NHYPERGEOM,
+    "skellam": SKELLAM,
     "bernoulli": BERNOULLI,
     "binom": BINOM,
     "poisson": POISSON,

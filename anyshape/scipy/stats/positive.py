@@ -22,7 +22,7 @@ def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
     return 0.0, INF
 
 
-def _beyond(limit: float, shape: Any, value: Any, otherwise: float = INF) -> Any:
+def beyond(limit: float, shape: Any, value: Any, otherwise: float = INF) -> Any:
     """Return `value(shape)` where a shape parameter exceeds a limit: a moment that exists from there on."""
     exists = shape > limit
     return xp.where(exists, value(xp.where(exists, shape, limit + 1)), otherwise)
@@ -97,8 +97,8 @@ INVGAMMA = Form(
     sf=lambda z, a: sc.gammainc(a, 1 / z),
     ppf=lambda q, a: 1 / sc.gammainccinv(a, q),
     isf=lambda q, a: 1 / sc.gammaincinv(a, q),
-    mean=lambda a: _beyond(1, a, lambda a: 1 / (a - 1)),
-    var=lambda a: _beyond(2, a, lambda a: 1 / (xp.square(a - 1) * (a - 2))),
+    mean=lambda a: beyond(1, a, lambda a: 1 / (a - 1)),
+    var=lambda a: beyond(2, a, lambda a: 1 / (xp.square(a - 1) * (a - 2))),
     entropy=lambda a: a - (a + 1) * sc.digamma(a) + sc.gammaln(a),
 )
 
@@ -232,8 +232,8 @@ PARETO = Form(
     logsf=lambda z, b: -b * xp.log(z),
     ppf=lambda q, b: xp.exp(-xp.log1p(-q) / b),
     isf=lambda q, b: q ** (-1 / b),
-    mean=lambda b: _beyond(1, b, lambda b: b / (b - 1)),
-    var=lambda b: _beyond(2, b, lambda b: b / ((b - 2) * xp.square(b - 1))),
+    mean=lambda b: beyond(1, b, lambda b: b / (b - 1)),
+    var=lambda b: beyond(2, b, lambda b: b / ((b - 2) * xp.square(b - 1))),
     entropy=lambda b: 1 + 1 / b - xp.log(b),
 )
 
@@ -246,8 +246,8 @@ LOMAX = Form(
     logsf=lambda z, c: -c * xp.log1p(z),
     ppf=lambda q, c: xp.expm1(-xp.log1p(-q) / c),
     isf=lambda q, c: xp.expm1(-xp.log(q) / c),
-    mean=lambda c: _beyond(1, c, lambda c: 1 / (c - 1)),
-    var=lambda c: _beyond(2, c, lambda c: c / ((c - 2) * xp.square(c - 1)), INF),
+    mean=lambda c: beyond(1, c, lambda c: 1 / (c - 1)),
+    var=lambda c: beyond(2, c, lambda c: c / ((c - 2) * xp.square(c - 1)), INF),
     entropy=lambda c: 1 + 1 / c - xp.log(c),
 )
 
@@ -265,8 +265,8 @@ FISK = Form(
     sf=lambda z, c: 1 / (1 + z**c),
     ppf=lambda q, c: (q / (1 - q)) ** (1 / c),
     isf=lambda q, c: ((1 - q) / q) ** (1 / c),
-    mean=lambda c: _beyond(1, c, _circle),
-    var=lambda c: _beyond(2, c, lambda c: _circle(0.5 * c) - xp.square(_circle(c))),
+    mean=lambda c: beyond(1, c, _circle),
+    var=lambda c: beyond(2, c, lambda c: _circle(0.5 * c) - xp.square(_circle(c))),
     entropy=lambda c: 2 - xp.log(c),
 )
 
@@ -341,8 +341,8 @@ F = Form(
     sf=lambda z, dfn, dfd: sc.betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * z)),
     ppf=lambda q, dfn, dfd: _f_quantile(sc.betainccinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd),
     isf=lambda q, dfn, dfd: _f_quantile(sc.betaincinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd),
-    mean=lambda dfn, dfd: _beyond(2, dfd, lambda d: d / (d - 2)),
-    var=lambda dfn, dfd: _beyond(
+    mean=lambda dfn, dfd: beyond(2, dfd, lambda d: d / (d - 2)),
+    var=lambda dfn, dfd: beyond(
         4, dfd, lambda d: 2 * xp.square(d) * (dfn + d - 2) / (dfn * xp.square(d - 2) * (d - 4))
     ),
 )

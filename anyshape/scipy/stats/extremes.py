@@ -1,0 +1,171 @@
+"""Define families of extreme values and of logistic ones by their standard forms.
+
+Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
+"""
+
+from __future__ import annotations
+
+from math import log, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.numpy import special as sc
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
+from anyshape.scipy.stats.distribution import Form, constant
+
+INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
+
+
+def _finite(c: Any) -> Any:
+    return xp.isfinite(c)
+
+
+def _choose(condition: Any, value: Any, shape: Any, otherwise: float) -> Any:
+    """Return `value(shape)` where a condition holds; elsewhere it is computed with 1, and not used."""
+    return xp.where(condition, value(xp.where(condition, shape, 1.0)), otherwise)
+
+
+def _series(x: Any, *coefficients: float) -> Any:
+    """Return the polynomial with these coefficients, of the constant first."""
+    total: Any = 0.0
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
+
+
+def _log1p_ratio(x: Any, c: Any) -> Any:
+    """Return log(1 + c x) / c, which is x for c = 0; by its series where c x is small."""
+    product = c * x
+    is_small = xp.abs(product) < 0.01
+    near = x * _series(xp.where(is_small, product, 0.0), *((-1) ** k / (k + 1) for k in range(10)))
+    far = xp.log1p(xp.where(is_small, 0.0, product)) / xp.where(is_small, 1.0, c)
+    return xp.where(is_small, near, far)
+
+
+def expm1_ratio(x: Any, c: Any) -> Any:
+    """Return (exp(c x) - 1) / c, which is x for c = 0."""
+    return x * sc.exprel(c * x)
+
+
+ZETA = (1.6449340668482264, 1.2020569031595942, 1.0823232337111382, 1.03692775514337, 1.0173430619844492)
+
+
+def _log_gamma_ratio(c: Any) -> Any:
+    """Return log(gamma(1 + c)) / c."""
+    is_small = xp.abs(c) < 1e-3
+    near = _series(xp.where(is_small, c, 0.0), -EULER, *((-1) ** k * z / k for k, z in enumerate(ZETA, 2)))
+    far = xp.where(is_small, 1.0, c)
+    return xp.where(is_small, near, sc.gammaln(1 + far) / far)
+
+
+def _log_gamma_curve(c: Any) -> Any:
+    """Return (log(gamma(1 + 2 c)) - 2 log(gamma(1 + c))) / c**2."""
+    is_small = xp.abs(c) < 1e-3
+    near = _series(xp.where(is_small, c, 0.0), *((-1) ** k * z * (2**k - 2) / k for k, z in enumerate(ZETA, 2)))
+    far = xp.where(is_small, 1.0, c)
+    return xp.where(is_small, near, (sc.gammaln(1 + 2 * far) - 2 * sc.gammaln(1 + far)) / xp.square(far))
+
+
+def _extreme_mean(c: Any) -> Any:
+    ratio = _log_gamma_ratio(c)
+    return -ratio * sc.exprel(c * ratio)
+
+
+def _extreme_var(c: Any) -> Any:
+    curve = _log_gamma_curve(c)
+    return xp.square(sc.gamma(1 + c)) * curve * sc.exprel(xp.square(c) * curve)
+
+
+def _extreme_support(c: Any) -> tuple[Any, Any]:
+    return _choose(c < 0, lambda c: 1 / c, c, -INF), _choose(c > 0, lambda c: 1 / c, c, INF)
+
+
+def _reduced(z: Any, c: Any) -> Any:
+    """Return -log(-log(cdf)) of the generalised extreme value distribution."""
+    return _log1p_ratio(z, -c)
+
+
+GENEXTREME = Form(
+    shapes="c",
+    valid=_finite,
+    support=_extreme_support,
+    open_ends=True,
+    log_density=lambda z, c: -xp.exp(-_reduced(z, c)) - (1 - c) * _reduced(z, c),
+    cdf=lambda z, c: xp.exp(-xp.exp(-_reduced(z, c))),
+    logcdf=lambda z, c: -xp.exp(-_reduced(z, c)),
+    sf=lambda z, c: -xp.expm1(-xp.exp(-_reduced(z, c))),
+    ppf=lambda q, c: expm1_ratio(-xp.log(-xp.log(q)), -c),
+    isf=lambda q, c: expm1_ratio(-xp.log(-xp.log1p(-q)), -c),
+    mean=lambda c: _choose(c > -1, _extreme_mean, c, NAN),
+    var=lambda c: _choose(c > -0.5, _extreme_var, c, NAN),
+    entropy=lambda c: EULER * (1 - c) + 1,
+)
+GENPARETO = Form(
+    shapes="c",
+    valid=_finite,
+    support=lambda c: (0.0, _choose(c < 0, lambda c: -1 / c, c, INF)),
+    log_density=lambda z, c: -(c + 1) * _log1p_ratio(z, c),
+    cdf=lambda z, c: -xp.expm1(-_log1p_ratio(z, c)),
+    sf=lambda z, c: xp.exp(-_log1p_ratio(z, c)),
+    logsf=lambda z, c: -_log1p_ratio(z, c),
+    ppf=lambda q, c: expm1_ratio(-xp.log1p(-q), c),
+    isf=lambda q, c: expm1_ratio(-xp.log(q), c),
+    mean=lambda c: xp.where(c < 1, 1 / (1 - xp.where(c < 1, c, 0.0)), INF),
+    var=lambda c: _choose(c < 0.5, lambda c: 1 / (xp.square(1 - c) * (1 - 2 * c)), xp.where(c < 0.5, c, 0.0), NAN),
+    entropy=lambda c: 1 + c,
+)
+GENLOGISTIC = Form(
+    shapes="c",
+    log_density=lambda z, c: xp.log(c) - z - (c + 1) * xp.logaddexp(0.0, -z),
+    cdf=lambda z, c: xp.exp(-c * xp.logaddexp(0.0, -z)),
+    logcdf=lambda z, c: -c * xp.logaddexp(0.0, -z),
+    sf=lambda z, c: -xp.expm1(-c * xp.logaddexp(0.0, -z)),
+    ppf=lambda q, c: -xp.log(xp.expm1(-xp.log(q) / c)),
+    isf=lambda q, c: -xp.log(xp.expm1(-xp.log1p(-q) / c)),
+    mean=lambda c: EULER + sc.digamma(c),
+    var=lambda c: pi * pi / 6 + sc.polygamma(1, c),
+    entropy=lambda c: -xp.log(c) + sc.digamma(c + 1) + EULER + 1,
+)
+GENHALFLOGISTIC = Form(
+    shapes="c",
+    support=lambda c: (0.0, 1 / c),
+    log_density=lambda z, c: log(2) + sc.xlog1py(1 / c - 1, -c * z) - 2 * xp.log1p(xp.exp(-_log1p_ratio(z, -c))),
+    cdf=lambda z, c: xp.tanh(0.5 * _log1p_ratio(z, -c)),
+    sf=lambda z, c: 2 * sc.expit(-_log1p_ratio(z, -c)),
+    ppf=lambda q, c: expm1_ratio(2 * xp.arctanh(q), -c),
+    isf=lambda q, c: expm1_ratio(xp.log(2 - q) - xp.log(q), -c),
+    entropy=lambda c: 2 - (2 * c + 1) * log(2),
+)
+
+MOYAL_END = -14.0  # where exp(-exp(-z) / 2) is exactly 0, which has derivatives 0 from there on
+
+
+def _moyal_root(z: Any) -> Any:
+    return xp.exp(-0.5 * xp.maximum(z, MOYAL_END)) / sqrt(2)
+
+
+def _moyal_density(z: Any) -> Any:
+    near = xp.maximum(z, MOYAL_END)
+    return xp.where(z == -INF, NAN, xp.exp(-0.5 * (near + xp.exp(-near)) - LOG_ROOT_2PI))
+
+
+MOYAL = Form(
+    log_density=lambda z: -0.5 * (z + xp.exp(-z)) - LOG_ROOT_2PI,
+    density=_moyal_density,
+    cdf=lambda z: sc.erfc(_moyal_root(z)),
+    sf=lambda z: sc.erf(_moyal_root(z)),
+    ppf=lambda q: -xp.log(2 * xp.square(sc.erfcinv(q))),
+    isf=lambda q: -xp.log(2 * xp.square(sc.erfinv(q))),
+    mean=constant(log(2) + EULER),
+    var=constant(pi * pi / 2),
+)
+
+FORMS = {
+    "genextreme": GENEXTREME,
+    "genhalflogistic": GENHALFLOGISTIC,
+    "genlogistic": GENLOGISTIC,
+    "genpareto": GENPARETO,
+    "moyal": MOYAL,
+}

@@ -1,0 +1,144 @@
+"""Define further families of positive values by their standard forms.
+
+Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
+"""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.scipy import special as sc
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
+from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.scipy.stats.positive import GAMMA, INVGAUSS
+
+INF = np.inf
+
+
+def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
+    return 0.0, INF
+
+
+LEVY_L = Form(
+    support=lambda: (-INF, 0.0),
+    open_ends=True,
+    log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(-z) + 0.5 / z,
+    cdf=lambda z: sc.erf(1 / xp.sqrt(-2 * z)),
+    sf=lambda z: sc.erfc(1 / xp.sqrt(-2 * z)),
+    ppf=lambda q: -0.5 / xp.square(sc.erfinv(q)),
+    isf=lambda q: -0.5 / xp.square(sc.erfcinv(q)),
+    mean=constant(INF),
+    var=constant(INF),
+)
+KAPPA3 = Form(
+    shapes="a",
+    support=_positive_reals,
+    log_density=lambda z, a: xp.log(a) - (1 / a + 1) * xp.log(a + z**a),
+    cdf=lambda z, a: z * (a + z**a) ** (-1 / a),
+    sf=lambda z, a: -xp.expm1(-xp.log1p(a * z**-a) / a),
+    ppf=lambda q, a: (a / xp.expm1(-a * xp.log(q))) ** (1 / a),
+    isf=lambda q, a: (a / xp.expm1(-a * xp.log1p(-q))) ** (1 / a),
+)
+MIELKE = Form(
+    shapes="k s",
+    support=_positive_reals,
+    log_density=lambda z, k, s: xp.log(k) + sc.xlogy(k - 1, z) - (1 + k / s) * xp.log1p(z**s),
+    cdf=lambda z, k, s: xp.exp(-k / s * xp.log1p(z**-s)),
+    sf=lambda z, k, s: -xp.expm1(-k / s * xp.log1p(z**-s)),
+    ppf=lambda q, k, s: xp.expm1(-s / k * xp.log(q)) ** (-1 / s),
+    isf=lambda q, k, s: xp.expm1(-s / k * xp.log1p(-q)) ** (-1 / s),
+)
+POWERLOGNORM = Form(
+    shapes="c s",
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z, c, s: (
+        xp.log(c / (z * s)) - LOG_ROOT_2PI - 0.5 * xp.square(xp.log(z) / s) + (c - 1) * sc.log_ndtr(-xp.log(z) / s)
+    ),
+    cdf=lambda z, c, s: -xp.expm1(c * sc.log_ndtr(-xp.log(z) / s)),
+    sf=lambda z, c, s: xp.exp(c * sc.log_ndtr(-xp.log(z) / s)),
+    logsf=lambda z, c, s: c * sc.log_ndtr(-xp.log(z) / s),
+    ppf=lambda q, c, s: xp.exp(-s * sc.ndtri((1 - q) ** (1 / c))),
+    isf=lambda q, c, s: xp.exp(-s * sc.ndtri(q ** (1 / c))),
+)
+
+
+def _rice_mean(b: Any) -> Any:
+    half = 0.25 * xp.square(b)
+    return sqrt(pi / 2) * ((1 + 2 * half) * sc.i0e(half) + 2 * half * sc.i1e(half))
+
+
+RICE = Form(
+    shapes="b",
+    valid=lambda b: b >= 0,
+    support=_positive_reals,
+    log_density=lambda z, b: xp.log(z) - 0.5 * xp.square(z - b) + xp.log(sc.i0e(z * b)),
+    density=lambda z, b: z * xp.exp(-0.5 * xp.square(z - b)) * sc.i0e(z * b),
+    cdf=lambda z, b: sc.chndtr(xp.square(z), 2.0, xp.square(b)),
+    ppf=lambda q, b: xp.sqrt(sc.chndtrix(q, 2.0, xp.square(b))),
+    mean=_rice_mean,
+    var=lambda b: 2 + xp.square(b) - xp.square(_rice_mean(b)),
+)
+
+
+def _reciprocal_tail(z: Any, mu: Any) -> Any:
+    return xp.exp(2 / mu + sc.log_ndtr(-(1 / mu + z) / xp.sqrt(z)))
+
+
+RECIPINVGAUSS = Form(
+    shapes="mu",
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z, mu: -xp.square(1 / mu - z) / (2 * z) - 0.5 * xp.log(z) - LOG_ROOT_2PI,
+    cdf=lambda z, mu: sc.ndtr((z - 1 / mu) / xp.sqrt(z)) - _reciprocal_tail(z, mu),
+    sf=lambda z, mu: sc.ndtr((1 / mu - z) / xp.sqrt(z)) + _reciprocal_tail(z, mu),
+    mean=lambda mu: 1 / mu + 1,
+    var=lambda mu: 1 / mu + 2,
+)
+WALD = Form(
+    support=_positive_reals,
+    open_ends=True,
+    log_density=lambda z: INVGAUSS.log_density(z, 1.0),
+    cdf=lambda z: INVGAUSS.cdf(z, 1.0),  # type: ignore[misc]
+    sf=lambda z: INVGAUSS.sf(z, 1.0),  # type: ignore[misc]
+    mean=constant(1.0),
+    var=constant(1.0),
+)
+
+
+def _genexpon_log_sf(z: Any, a: Any, b: Any, c: Any) -> Any:
+    return -(a + b) * z - b * xp.expm1(-c * z) / c
+
+
+def _genexpon_quantile(log_rest: Any, a: Any, b: Any, c: Any) -> Any:
+    """Return the point beyond which a share lies, by the logarithm of that share and Lambert's function."""
+    start = (b - c * log_rest) / (a + b)
+    return (start + xp.real(sc.lambertw(-b / (a + b) * xp.exp(-start)))) / c
+
+
+GENEXPON = Form(
+    shapes="a b c",
+    support=_positive_reals,
+    log_density=lambda z, a, b, c: xp.log(a - b * xp.expm1(-c * z)) + _genexpon_log_sf(z, a, b, c),
+    cdf=lambda z, a, b, c: -xp.expm1(_genexpon_log_sf(z, a, b, c)),
+    sf=lambda z, a, b, c: xp.exp(_genexpon_log_sf(z, a, b, c)),
+    logsf=_genexpon_log_sf,
+    ppf=lambda q, a, b, c: _genexpon_quantile(xp.log1p(-q), a, b, c),
+    isf=lambda q, a, b, c: _genexpon_quantile(xp.log(q), a, b, c),
+)
+
+FORMS = {
+    "genexpon": GENEXPON,
+    "kappa3": KAPPA3,
+    "levy_l": LEVY_L,
+    "mielke": MIELKE,
+    "powerlognorm": POWERLOGNORM,
+    "recipinvgauss": RECIPINVGAUSS,
+    "rice": RICE,
+    "wald": WALD,
+    "erlang": GAMMA,
+}

@@ -1,0 +1,189 @@
+"""Define families of skewed values on all reals by their standard forms.
+
+Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
+"""
+
+from __future__ import annotations
+
+from math import log, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.numpy import special as sc
+from anyshape.scipy.stats.continuous import by_half
+from anyshape.scipy.stats.distribution import Form, constant
+
+NAN = np.nan
+
+
+def _exponnorm_tail(z: Any, k: Any) -> Any:
+    return xp.exp((0.5 / k - z) / k + sc.log_ndtr(z - 1 / k))
+
+
+EXPONNORM = Form(
+    shapes="K",
+    log_density=lambda z, k: (0.5 / k - z) / k + sc.log_ndtr(z - 1 / k) - xp.log(k),
+    cdf=lambda z, k: sc.ndtr(z) - _exponnorm_tail(z, k),
+    sf=lambda z, k: sc.ndtr(-z) + _exponnorm_tail(z, k),
+    mean=lambda k: k,
+    var=lambda k: 1 + xp.square(k),
+)
+LAPLACE_ASYMMETRIC = Form(
+    shapes="kappa",
+    log_density=lambda z, k: z * xp.where(z >= 0, -k, 1 / k) - xp.log(k + 1 / k),
+    cdf=lambda z, k: by_half(
+        z, 0.0, lambda z: xp.exp(z / k) * k / (k + 1 / k), lambda z: 1 - xp.exp(-z * k) / (k * k + 1)
+    ),
+    sf=lambda z, k: by_half(
+        z, 0.0, lambda z: 1 - xp.exp(z / k) * k / (k + 1 / k), lambda z: xp.exp(-z * k) / (k * k + 1)
+    ),
+    ppf=lambda q, k: xp.where(
+        q < k / (k + 1 / k), xp.log(q * (1 + 1 / xp.square(k))) * k, -xp.log((1 - q) * (xp.square(k) + 1)) / k
+    ),
+    isf=lambda q, k: xp.where(
+        q > 1 / (xp.square(k) + 1),
+        xp.log((1 - q) * (1 + 1 / xp.square(k))) * k,
+        -xp.log(q * (xp.square(k) + 1)) / k,
+    ),
+    mean=lambda k: 1 / k - k,
+    var=lambda k: 1 / xp.square(k) + xp.square(k),
+    entropy=lambda k: 1 + xp.log(k + 1 / k),
+)
+
+
+def _skewcauchy_below(q: Any, width: Any) -> Any:
+    """Return the distance from 0 beyond which the side of this width has the share q."""
+    angle = pi * q / width
+    return width * xp.cos(angle) / xp.sin(angle)
+
+
+def _skewcauchy_quantile(q: Any, a: Any) -> Any:
+    middle = 0.5 * (1 - a)
+    is_below = q < middle
+    low = -_skewcauchy_below(xp.where(is_below, q, middle), 1 - a)
+    return xp.where(is_below, low, _skewcauchy_below(xp.where(is_below, 1 - middle, 1 - q), 1 + a))
+
+
+def _skewcauchy_cdf(z: Any, a: Any) -> Any:
+    return by_half(
+        z,
+        0.0,
+        lambda z: (1 - a) / pi * xp.arctan2(1.0, -z / (1 - a)),
+        lambda z: 1 - (1 + a) / pi * xp.arctan2(1.0, z / (1 + a)),
+    )
+
+
+SKEWCAUCHY = Form(
+    shapes="a",
+    valid=lambda a: xp.abs(a) < 1,
+    safe=0.5,
+    log_density=lambda z, a: -log(pi) - xp.log1p(xp.square(z / xp.where(z < 0, 1 - a, 1 + a))),
+    cdf=_skewcauchy_cdf,
+    sf=lambda z, a: _skewcauchy_cdf(-z, -a),
+    ppf=_skewcauchy_quantile,
+    isf=lambda q, a: -_skewcauchy_quantile(q, -a),
+    mean=constant(NAN),
+    var=constant(NAN),
+)
+
+
+def _skew_t_share(z: Any, a: Any, b: Any) -> Any:
+    """Return the point of a beta distribution that z stands for."""
+    return 0.5 * (1 + z / xp.sqrt(a + b + xp.square(z)))
+
+
+def _skew_t_log_density(z: Any, a: Any, b: Any) -> Any:
+    root = xp.sqrt(a + b + xp.square(z))
+    lower = lambda z: (a + b) / (root * (root + xp.abs(z)))  # 1 - |z| / root, without cancellation
+    up = xp.where(z < 0, lower(z), 1 + z / root)
+    down = xp.where(z < 0, 1 - z / root, lower(z))
+    constant_part = (a + b - 1) * log(2) + sc.betaln(a, b) + 0.5 * xp.log(a + b)
+    return (a + 0.5) * xp.log(up) + (b + 0.5) * xp.log(down) - constant_part
+
+
+def _skew_t_quantile(share: Any, rest: Any, a: Any, b: Any) -> Any:
+    return (share - rest) * xp.sqrt(a + b) / (2 * xp.sqrt(share * rest))
+
+
+JF_SKEW_T = Form(
+    shapes="a b",
+    log_density=_skew_t_log_density,
+    cdf=lambda z, a, b: sc.betainc(a, b, _skew_t_share(z, a, b)),
+    sf=lambda z, a, b: sc.betainc(b, a, _skew_t_share(-z, a, b)),
+    ppf=lambda q, a, b: _skew_t_quantile(sc.betaincinv(a, b, q), sc.betainccinv(b, a, q), a, b),
+    isf=lambda q, a, b: _skew_t_quantile(sc.betainccinv(a, b, q), sc.betaincinv(b, a, q), a, b),
+)
+
+
+def _ball_tail(beta: Any, m: Any) -> Any:
+    """Return the weight of the tail, where the normal density has the weight sqrt(2 pi) ndtr(beta)."""
+    return m / beta / (m - 1) * xp.exp(-0.5 * xp.square(beta))
+
+
+def _ball_weight(beta: Any, m: Any) -> Any:
+    return _ball_tail(beta, m) + sqrt(2 * pi) * sc.ndtr(beta)
+
+
+def _ball_log_density(z: Any, beta: Any, m: Any) -> Any:
+    is_tail = z <= -beta
+    near, far = xp.where(is_tail, 0.0, z), xp.where(is_tail, z, -beta)
+    tail = -0.5 * xp.square(beta) - m * xp.log1p(-(far + beta) * beta / m)
+    return xp.where(is_tail, tail, -0.5 * xp.square(near)) - xp.log(_ball_weight(beta, m))
+
+
+def _ball_cdf(z: Any, beta: Any, m: Any) -> Any:
+    is_tail = z <= -beta
+    near, far = xp.where(is_tail, 0.0, z), xp.where(is_tail, z, -beta)
+    tail = _ball_tail(beta, m)
+    below = tail * xp.exp((1 - m) * xp.log1p(-(far + beta) * beta / m))
+    return xp.where(is_tail, below, tail + sqrt(2 * pi) * (sc.ndtr(near) - sc.ndtr(-beta))) / _ball_weight(beta, m)
+
+
+def _ball_sf(z: Any, beta: Any, m: Any) -> Any:
+    near = sqrt(2 * pi) * sc.ndtr(-xp.maximum(z, -beta)) / _ball_weight(beta, m)
+    return xp.where(z <= -beta, 1 - _ball_cdf(z, beta, m), near)
+
+
+def _ball_quantile(q: Any, beta: Any, m: Any) -> Any:
+    weight, tail = _ball_weight(beta, m), _ball_tail(beta, m)
+    is_tail = q * weight < tail
+    below = -beta - m / beta * xp.expm1(xp.log(xp.where(is_tail, q * weight / tail, 1.0)) / (1 - m))
+    share = xp.where(is_tail, 0.5, sc.ndtr(-beta) + (q * weight - tail) / sqrt(2 * pi))
+    return xp.where(is_tail, below, sc.ndtri(share))
+
+
+CRYSTALBALL = Form(
+    shapes="beta m",
+    valid=lambda beta, m: (beta > 0) & (m > 1),
+    safe=2.0,
+    log_density=_ball_log_density,
+    cdf=_ball_cdf,
+    sf=_ball_sf,
+    ppf=_ball_quantile,
+)
+
+
+def _normal_inverse_gauss(z: Any, a: Any, b: Any) -> Any:
+    root = xp.sqrt(1 + xp.square(z))
+    exponent = b * z - a * root + xp.sqrt(xp.square(a) - xp.square(b))
+    return xp.log(a / pi) + xp.log(sc.k1e(a * root)) + exponent - xp.log(root)
+
+
+NORMINVGAUSS = Form(
+    shapes="a b",
+    valid=lambda a, b: (a > 0) & (xp.abs(b) < a),
+    log_density=_normal_inverse_gauss,
+    mean=lambda a, b: b / xp.sqrt(xp.square(a) - xp.square(b)),
+    var=lambda a, b: xp.square(a) * (xp.square(a) - xp.square(b)) ** -1.5,
+)
+
+FORMS = {
+    "crystalball": CRYSTALBALL,
+    "exponnorm": EXPONNORM,
+    "jf_skew_t": JF_SKEW_T,
+    "laplace_asymmetric": LAPLACE_ASYMMETRIC,
+    "norminvgauss": NORMINVGAUSS,
+    "skewcauchy": SKEWCAUCHY,
+}
