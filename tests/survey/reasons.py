@@ -41,7 +41,7 @@ REASONS = {
         " pbdv_seq pbvv_seq riccati_jn riccati_yn": ORDER,
         "ellip_harm ellip_harm_2 ellip_normal": SERIES,
         "mathieu_even_coef mathieu_odd_coef obl_cv_seq pro_cv_seq": ORDER,
-        "modfresnelm modfresnelp": SERIES,
+        "modfresnelm modfresnelp": "compiled code with two complex results, without a rule",
     },
     "scipy.sparse.linalg": {
         "bicg cgs gcrotmk lgmres lsmr lsqr minres qmr tfqmr": SOLVER,

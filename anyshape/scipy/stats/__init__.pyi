@@ -22,16 +22,13 @@ from scipy.stats import alexandergovern as alexandergovern
 from scipy.stats import anderson as anderson
 from scipy.stats import anderson_ksamp as anderson_ksamp
 from scipy.stats import ansari as ansari
-from scipy.stats import argus as argus
 from scipy.stats import barnard_exact as barnard_exact
 from scipy.stats import bayes_mvs as bayes_mvs
-from scipy.stats import betanbinom as betanbinom
 from scipy.stats import biasedurn as biasedurn
 from scipy.stats import binned_statistic as binned_statistic
 from scipy.stats import binned_statistic_2d as binned_statistic_2d
 from scipy.stats import binned_statistic_dd as binned_statistic_dd
 from scipy.stats import binomtest as binomtest
-from scipy.stats import boltzmann as boltzmann
 from scipy.stats import bootstrap as bootstrap
 from scipy.stats import boschloo_exact as boschloo_exact
 from scipy.stats import boxcox_normmax as boxcox_normmax
@@ -43,7 +40,6 @@ from scipy.stats import chi2_contingency as chi2_contingency
 from scipy.stats import contingency as contingency
 from scipy.stats import cramervonmises as cramervonmises
 from scipy.stats import cramervonmises_2samp as cramervonmises_2samp
-from scipy.stats import crystalball as crystalball
 from scipy.stats import cumfreq as cumfreq
 from scipy.stats import directional_stats as directional_stats
 from scipy.stats import dirichlet_multinomial as dirichlet_multinomial
@@ -52,28 +48,18 @@ from scipy.stats import dpareto_lognorm as dpareto_lognorm
 from scipy.stats import dunnett as dunnett
 from scipy.stats import ecdf as ecdf
 from scipy.stats import epps_singleton_2samp as epps_singleton_2samp
-from scipy.stats import erlang as erlang
 from scipy.stats import exp as exp
 from scipy.stats import expectile as expectile
-from scipy.stats import exponnorm as exponnorm
 from scipy.stats import fisher_exact as fisher_exact
 from scipy.stats import fit as fit
 from scipy.stats import fligner as fligner
 from scipy.stats import friedmanchisquare as friedmanchisquare
 from scipy.stats import gausshyper as gausshyper
-from scipy.stats import genexpon as genexpon
-from scipy.stats import genextreme as genextreme
-from scipy.stats import genhalflogistic as genhalflogistic
 from scipy.stats import genhyperbolic as genhyperbolic
 from scipy.stats import geninvgauss as geninvgauss
-from scipy.stats import genlogistic as genlogistic
-from scipy.stats import genpareto as genpareto
 from scipy.stats import goodness_of_fit as goodness_of_fit
 from scipy.stats import invwishart as invwishart
 from scipy.stats import irwinhall as irwinhall
-from scipy.stats import jf_skew_t as jf_skew_t
-from scipy.stats import johnsonsb as johnsonsb
-from scipy.stats import kappa3 as kappa3
 from scipy.stats import kappa4 as kappa4
 from scipy.stats import kde as kde
 from scipy.stats import kendalltau as kendalltau
@@ -85,22 +71,17 @@ from scipy.stats import kstest as kstest
 from scipy.stats import kstwo as kstwo
 from scipy.stats import kstwobign as kstwobign
 from scipy.stats import landau as landau
-from scipy.stats import laplace_asymmetric as laplace_asymmetric
-from scipy.stats import levy_l as levy_l
 from scipy.stats import levy_stable as levy_stable
 from scipy.stats import log as log
 from scipy.stats import logrank as logrank
-from scipy.stats import loguniform as loguniform
 from scipy.stats import make_distribution as make_distribution
 from scipy.stats import mannwhitneyu as mannwhitneyu
 from scipy.stats import matrix_normal as matrix_normal
 from scipy.stats import matrix_t as matrix_t
 from scipy.stats import median_test as median_test
-from scipy.stats import mielke as mielke
 from scipy.stats import monte_carlo_test as monte_carlo_test
 from scipy.stats import mood as mood
 from scipy.stats import morestats as morestats
-from scipy.stats import moyal as moyal
 from scipy.stats import mstats as mstats
 from scipy.stats import mstats_basic as mstats_basic
 from scipy.stats import mstats_extras as mstats_extras
@@ -113,9 +94,7 @@ from scipy.stats import nchypergeom_fisher as nchypergeom_fisher
 from scipy.stats import nchypergeom_wallenius as nchypergeom_wallenius
 from scipy.stats import nct as nct
 from scipy.stats import ncx2 as ncx2
-from scipy.stats import nhypergeom as nhypergeom
 from scipy.stats import normal_inverse_gamma as normal_inverse_gamma
-from scipy.stats import norminvgauss as norminvgauss
 from scipy.stats import obrientransform as obrientransform
 from scipy.stats import order_statistic as order_statistic
 from scipy.stats import ortho_group as ortho_group
@@ -125,7 +104,6 @@ from scipy.stats import permutation_test as permutation_test
 from scipy.stats import poisson_binom as poisson_binom
 from scipy.stats import poisson_means_test as poisson_means_test
 from scipy.stats import power as power
-from scipy.stats import powerlognorm as powerlognorm
 from scipy.stats import ppcc_max as ppcc_max
 from scipy.stats import ppcc_plot as ppcc_plot
 from scipy.stats import probplot as probplot
@@ -135,37 +113,27 @@ from scipy.stats import quantile_test as quantile_test
 from scipy.stats import random_correlation as random_correlation
 from scipy.stats import random_table as random_table
 from scipy.stats import ranksums as ranksums
-from scipy.stats import rdist as rdist
-from scipy.stats import recipinvgauss as recipinvgauss
-from scipy.stats import reciprocal as reciprocal
 from scipy.stats import rel_breitwigner as rel_breitwigner
 from scipy.stats import relfreq as relfreq
-from scipy.stats import rice as rice
 from scipy.stats import rv_continuous as rv_continuous
 from scipy.stats import rv_discrete as rv_discrete
 from scipy.stats import rv_histogram as rv_histogram
 from scipy.stats import shapiro as shapiro
-from scipy.stats import skellam as skellam
-from scipy.stats import skewcauchy as skewcauchy
 from scipy.stats import sobol_indices as sobol_indices
 from scipy.stats import somersd as somersd
 from scipy.stats import spearmanrho as spearmanrho
 from scipy.stats import special_ortho_group as special_ortho_group
 from scipy.stats import stats as stats
 from scipy.stats import studentized_range as studentized_range
-from scipy.stats import trapezoid as trapezoid
 from scipy.stats import trim1 as trim1
 from scipy.stats import trimboth as trimboth
 from scipy.stats import truncate as truncate
-from scipy.stats import truncpareto as truncpareto
-from scipy.stats import truncweibull_min as truncweibull_min
 from scipy.stats import tukey_hsd as tukey_hsd
 from scipy.stats import tukeylambda as tukeylambda
 from scipy.stats import uniform_direction as uniform_direction
 from scipy.stats import unitary_group as unitary_group
 from scipy.stats import vonmises_fisher as vonmises_fisher
 from scipy.stats import vonmises_line as vonmises_line
-from scipy.stats import wald as wald
 from scipy.stats import wasserstein_distance_nd as wasserstein_distance_nd
 from scipy.stats import weightedtau as weightedtau
 from scipy.stats import wilcoxon as wilcoxon
@@ -248,11 +216,14 @@ from anyshape.scipy.stats.trimmed import tvar as tvar
 alpha: _Family
 anglit: _Family
 arcsine: _Family
+argus: _Family
 bernoulli: _Family
 beta: _Family
 betabinom: _Family
+betanbinom: _Family
 betaprime: _Family
 binom: _Family
+boltzmann: _Family
 bradford: _Family
 burr: _Family
 burr12: _Family
@@ -260,11 +231,14 @@ cauchy: _Family
 chi: _Family
 chi2: _Family
 cosine: _Family
+crystalball: _Family
 dgamma: _Family
 dirichlet: _Dirichlet
 dlaplace: _Family
 dweibull: _Family
+erlang: _Family
 expon: _Family
+exponnorm: _Family
 exponpow: _Family
 exponweib: _Family
 f: _Family
@@ -273,8 +247,13 @@ fisk: _Family
 foldcauchy: _Family
 foldnorm: _Family
 gamma: _Family
+genexpon: _Family
+genextreme: _Family
 gengamma: _Family
+genhalflogistic: _Family
+genlogistic: _Family
 gennorm: _Family
+genpareto: _Family
 geom: _Family
 gibrat: _Family
 gompertz: _Family
@@ -289,37 +268,58 @@ hypsecant: _Family
 invgamma: _Family
 invgauss: _Family
 invweibull: _Family
+jf_skew_t: _Family
+johnsonsb: _Family
 johnsonsu: _Family
+kappa3: _Family
 laplace: _Family
+laplace_asymmetric: _Family
 levy: _Family
+levy_l: _Family
 loggamma: _Family
 logistic: _Family
 loglaplace: _Family
 lognorm: _Family
 logser: _Family
+loguniform: _Family
 lomax: _Family
 maxwell: _Family
+mielke: _Family
+moyal: _Family
 multinomial: _Multinomial
 multivariate_normal: _MultivariateNormal
 multivariate_t: _MultivariateT
 nakagami: _Family
 nbinom: _Family
+nhypergeom: _Family
 norm: _Family
+norminvgauss: _Family
 pareto: _Family
 planck: _Family
 poisson: _Family
 powerlaw: _Family
+powerlognorm: _Family
 powernorm: _Family
 randint: _Family
 rayleigh: _Family
+rdist: _Family
+recipinvgauss: _Family
+reciprocal: _Family
+rice: _Family
 semicircular: _Family
+skellam: _Family
+skewcauchy: _Family
 skewnorm: _Family
 t: _Family
+trapezoid: _Family
 triang: _Family
 truncexpon: _Family
 truncnorm: _Family
+truncpareto: _Family
+truncweibull_min: _Family
 uniform: _Family
 vonmises: _Family
+wald: _Family
 weibull_max: _Family
 weibull_min: _Family
 wishart: _Wishart
