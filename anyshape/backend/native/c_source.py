@@ -16,12 +16,13 @@ each, so that it has enough elements for vectors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anyshape.backend.native.c_arrays import DECLINED, CArray
 from anyshape.backend.native.c_loops import NestSource, accumulated, starts_of
 from anyshape.backend.native.elementary import UNDERFLOWS
 from anyshape.backend.native.loop_nests import Loop, loop_nests
+from anyshape.backend.native.shared_exponentials import with_shared_exponentials
 from anyshape.backend.native.statements import Axis, Gather, Map, Reduce, Statements, Total
 from anyshape.backend.native.strips import SLOT_BYTES
 from anyshape.graph.sizes.expr import Size
@@ -53,7 +54,7 @@ class KernelText:
 
 def kernel_text(group: Statements) -> KernelText:
     """Return the text of a group. Raises NotExpressible."""
-    return _KernelSource(group).write()
+    return _KernelSource(replace(group, statements=with_shared_exponentials(group.statements))).write()
 
 
 class _KernelSource:

@@ -10,7 +10,7 @@
  * operations over selections of floats. For this reason operands are compared, limited and selected as integers
  * wherever an operation could raise a flag, and NaN and infinity reach the result by arithmetic.
  *
- * Functions of float compute in double and round once, except exp, log and tanh.
+ * Functions of float compute in double and round once, except exp, log, tanh and erf.
  *
  * Sources: arguments are reduced after Cody and Waite (Software Manual for the Elementary Functions, 1980). Sums of two
  * parts are those of Dekker (1971) and Knuth (TAOCP 2, 4.2.2). Polynomials are minimax, by fpminimax of Sollya.
@@ -156,11 +156,22 @@ AS_INLINE double as_exp_half(double r) {
     return a + r4 * (b + r4 * (0x1.2891c3b32a8e4p-22 + 0x1.aeabcfb5467ffp-26 * r));
 }
 
-/* The rounded r enters the square alone: hi - lo is r before rounding. */
+/* Return exp(v) / 2^k, and k in the low bits of *k. The rounded r enters the square alone: hi - lo is r before rounding. */
+AS_INLINE double as_exp_part(double v, double *k) {
+    double t = v * AS_LOG2E + AS_ROUND, n = t - AS_ROUND, hi = v - n * AS_LN2_HI, lo = n * AS_LN2_LO, r = hi - lo;
+    *k = t;
+    return 1.0 + (hi + (r * r * as_exp_half(r) - lo));
+}
+
 AS_INLINE double as_exp(double x) {
-    double v = as_limit(x, 1000.0), k = v * AS_LOG2E + AS_ROUND, n = k - AS_ROUND;
-    double hi = v - n * AS_LN2_HI, lo = n * AS_LN2_LO, r = hi - lo;
-    return as_scale(1.0 + (hi + (r * r * as_exp_half(r) - lo)), k, as_fixed(x));
+    double k, y = as_exp_part(as_limit(x, 1000.0), &k);
+    return as_scale(y, k, as_fixed(x));
+}
+
+/* Return the bits of as_exp for |x| < 700. */
+AS_INLINE double as_exp_normal(double x) {
+    double k, y = as_exp_part(x, &k);
+    return y * as_power_of_two(k);
 }
 
 /* Return exp(r) - 1 with a relative error of 2^-30. */
@@ -203,15 +214,25 @@ AS_INLINE float as_limitf(float x, float most) {
     return as_float((a < as_bitsf(most) ? a : as_bitsf(most)) | (as_bitsf(x) ^ a));
 }
 
+AS_INLINE float as_exp_partf(float v, float *k) {
+    float t = v * AS_LOG2EF + AS_ROUNDF, n = t - AS_ROUNDF, hi = v - n * AS_LN2_HIF, lo = n * AS_LN2_LOF, r = hi - lo;
+    *k = t;
+    return 1.0f + (hi + (r * r * as_exp_halff(r) - lo));
+}
+
 /* The last factor is 0 where the result is, as in as_scale. */
 AS_INLINE float as_expf(float x) {
-    float v = as_limitf(x, 110.0f), k = v * AS_LOG2EF + AS_ROUNDF, n = k - AS_ROUNDF;
-    float hi = v - n * AS_LN2_HIF, lo = n * AS_LN2_LOF, r = hi - lo;
+    float k, y = as_exp_partf(as_limitf(x, 110.0f), &k);
     uint32_t bits = (uint32_t)as_bitsf(k), half = bits >> 1;
     int32_t positive = -(int32_t)(as_bitsf(k) > as_bitsf(AS_ROUNDF - 154.0f));
     float first = as_float(((int32_t)(half << 23) + AS_ONEF) | as_fixedf(x));
-    float second = as_float(((int32_t)((bits - half) << 23) + AS_ONEF) & positive);
-    return (1.0f + (hi + (r * r * as_exp_halff(r) - lo))) * first * second;
+    return y * first * as_float(((int32_t)((bits - half) << 23) + AS_ONEF) & positive);
+}
+
+/* Return the bits of as_expf for |x| < 80. */
+AS_INLINE float as_exp_normalf(float x) {
+    float k, y = as_exp_partf(x, &k);
+    return y * as_float((int32_t)((uint32_t)as_bitsf(k) << 23) + AS_ONEF);
 }
 
 /* expm1: 2^k (1 + p) - 1 = (2^k - 1) + 2^k p, or twice the half of it, as 2^1024 is no double. */
@@ -291,14 +312,14 @@ AS_INLINE double as_log_single(double x, int64_t ordinary) {
 
 /* The steps of as_log in single precision. */
 AS_INLINE float as_logf(float x) {
-    int32_t i = as_bitsf(x), ordinary = -(int32_t)(i > 0) & -(int32_t)(i < AS_INFF), fixed = as_fixedf(x);
-    int32_t shift = -(int32_t)(i < 0x00800000) & 25, zero = -(int32_t)((i & AS_ABSF) == 0);
+    int32_t i = as_bitsf(x), rest = AS_INFF - (i & AS_ABSF), fixed = as_fixedf(x);
+    int32_t ordinary = -(int32_t)((i < rest ? i : rest) > 0), shift = -(int32_t)(i < 0x00800000) & 25, zero = -(int32_t)((i & AS_ABSF) == 0);
     float v = as_float((i & ordinary) | (AS_ONEF & ~ordinary)) * as_float(AS_ONEF + (shift << 23));
     int32_t j = as_bitsf(v) + (AS_ONEF - 0x3f3504f3);
     float k = as_float(as_bitsf(AS_ROUNDF) + (int32_t)((uint32_t)j >> 23) - shift) - (AS_ROUNDF + 127.0f);
     float f = as_float((j & 0x007fffff) + 0x3f3504f3) - 1.0f;
     int32_t above = fixed | (as_bitsf(-1.0f) & zero) | (as_bitsf(f) & ordinary);
-    int32_t below = (AS_ONEF & -(int32_t)(fixed != 0)) | (as_bitsf(2.0f + f) & ordinary);
+    int32_t below = (fixed != 0 ? AS_ONEF : 0) | (as_bitsf(2.0f + f) & ordinary);
     float s = as_float(above) / as_float(below), z = s * s, square = 0.5f * f * f;
     float tail = s * (square + z * (0x1.55555cp-1f + z * (0x1.997b9ep-2f + z * 0x1.2ef64cp-2f))) - square;
     float hi = k * AS_LN2_HIF, sum = hi + f;
@@ -471,8 +492,12 @@ AS_INLINE float as_tanhf(float x) {
     return as_float(as_bitsf(y) | (as_bitsf(x) ^ i));
 }
 
-/* erf: x + x P(x^2 - 1/2) for |x| < 1, else 1 - exp(-x^2) G(|x|). The square is split in an exact one and a rest. G is a
- * polynomial in |x| - 3 for exp(x^2) erfc(x), whose error is minimax in erfc. Beyond 6 erf rounds to 1. */
+/* erf: x + x P(x^2 - 1/2) for |x| < 1, else 1 - exp(-x^2) G(|x|). G is a polynomial for exp(x^2) erfc(x), whose error is
+ * minimax in erfc: it interpolates at nodes between which errors are equal. Its derivative has the same exponential, so
+ * a kernel of both computes that once. The exponential is taken of the rounded square, and G has what this lacks. */
+#define AS_ERF_MAX 5.93 /* beyond it erf rounds to 1 */
+#define AS_ERF_MAXF 3.93f
+
 AS_INLINE double as_erf_near(double t) {
     double t2 = t * t, t4 = t2 * t2;
     double a = (0x1.454368017b053p-4 + -0x1.2b902b7b2f446p-6 * t) + t2 * (0x1.c82aa249d9604p-9 + -0x1.263991b7b8bd8p-11 * t);
@@ -481,50 +506,60 @@ AS_INLINE double as_erf_near(double t) {
     return -0x1.1ae14dc34815ap-5 + t * (-0x1.1fd16292151fdp-2 + t * (a + t4 * (b + t4 * c)));
 }
 
-AS_INLINE double as_erfc_factor(double t) {
-    double t2 = t * t, t4 = t2 * t2;
-    double a = (0x1.6e9827d229d89p-3 + -0x1.bd6ae4d14bbcfp-5 * t) + t2 * (0x1.043fe1a971e58p-6 + -0x1.259061bb69181p-8 * t);
-    double b = (0x1.409cc2fd61a01p-10 + -0x1.53dec8c1d0ee9p-12 * t) + t2 * (0x1.5e73948f53cc4p-14 + -0x1.60254aa1253c2p-16 * t);
-    double c = (0x1.595db36e399ddp-18 + -0x1.4b12c15f1837ap-20 * t) + t2 * (0x1.36c28e3d65bf6p-22 + -0x1.1d116117d4a2ap-24 * t);
-    double d = (0x1.0008f612081fap-26 + -0x1.d76a5d68393cep-29 * t) + t2 * (0x1.7f0ff29d2ffbep-31 + -0x1.eae35d2cf2f5dp-34 * t);
-    double e = (0x1.06c8112b1866cp-34 + -0x1.0a53fbad04eacp-37 * t) + t2 * (-0x1.5fa7428e2c037p-38 + -0x1.31d41ad870c25p-39 * t);
-    double f = (0x1.4f5858135fa0fp-42 + 0x1.e611041efe4cbp-43 * t) + t2 * 0x1.5901347dcd939p-45;
-    return a + t4 * (b + t4 * (c + t4 * (d + t4 * (e + t4 * f))));
+/* Return G(1 + u) - G(1) for 0 <= u < 5. */
+#define AS_ERFC_FACTOR 0x1.b5d8780f956b2p-2 /* G(1) */
+AS_INLINE double as_erfc_factor(double u) {
+    double u2 = u * u, u4 = u2 * u2;
+    double a = (-0x1.17c4e3f17c021p-2 + 0x1.3c27283c31188p-3 * u) + u2 * (-0x1.44837f88a3ddep-4 + 0x1.33cad0e39b349p-5 * u);
+    double b = (-0x1.10fcf0dd86782p-6 + 0x1.c8cb8126632aep-8 * u) + u2 * (-0x1.6af1b8d411415p-9 + 0x1.134e3d3fe0f8cp-10 * u);
+    double c = (-0x1.905bd917de45cp-12 + 0x1.17c8306916a30p-13 * u) + u2 * (-0x1.77c4c18d0e132p-15 + 0x1.e23fdeece8d0dp-17 * u);
+    double d = (-0x1.236fb14bfe8fbp-18 + 0x1.437c43973b397p-20 * u) + u2 * (-0x1.3e868794949ffp-22 + 0x1.0b06f615033aep-24 * u);
+    double f = (-0x1.6be4a6ae06ff5p-27 + 0x1.7d8946734af81p-30 * u) + u2 * (-0x1.1dbbca4ba62ecp-33 + 0x1.0e072f5a3b427p-37 * u);
+    return u * (a + u4 * (b + u4 * (c + u4 * (d + u4 * (f + u4 * -0x1.e144111894a4fp-43)))));
 }
 
-AS_INLINE double as_erf(double x) {
+/* Return erf(x), where e is exp(-x * x) for a rounded square. Its rest corrects G. */
+AS_INLINE double as_erf_given(double x, double e) {
     int64_t i = as_bits(x) & AS_ABS;
-    double a = as_limit(as_double(i), 6.0), z = a * a;
-    double head = as_double(as_bits(a) & ~0x7ffffffLL), tail = (a - head) * (a + head);
-    double error, low, k, first = as_exp_reduce(-head * head, &error, &k), r = first - tail;
-    double e = as_exp_near(r, error + ((first - r) - tail), &low), factor = as_power_of_two(k) * as_erfc_factor(a - 3.0);
-    double high = e * factor, far = 1.0 - high;
-    far += ((1.0 - far) - high) - low * factor;
+    double a = as_limit(as_double(i), AS_ERF_MAX), z = a * a, head = as_double(as_bits(a) & ~0x7ffffffLL);
+    double rest = (head * head - z) + (a - head) * (a + head), g = as_erfc_factor(a - 1.0);
+    double far = 1.0 - e * (AS_ERFC_FACTOR + (g - rest * (AS_ERFC_FACTOR + g)));
     double y = a < 1.0 ? a + a * as_erf_near(z - 0.5) : far;
     return as_with_sign(y + as_double(i & AS_MASK(i > AS_INF)), x);
 }
 
-AS_INLINE double as_erf_nearf(double z) {
-    double z2 = z * z, z4 = z2 * z2;
-    double a = (0x1.06eba7d8aa037p-3 + -0x1.81273c6191cd5p-2 * z) + z2 * (0x1.ce2cefa85ad37p-4 + -0x1.b7fb938020f88p-6 * z);
-    double b = (0x1.542ab96253fb1p-8 + -0x1.a55f89707a50bp-11 * z) + z2 * 0x1.4dfb6956f0a3bp-14;
-    return a + z4 * b;
+AS_INLINE double as_erf(double x) {
+    double a = as_limit(x, AS_ERF_MAX);
+    return as_erf_given(x, as_exp_normal(-(a * a)));
 }
 
-/* Beyond 4 erf rounds to 1 in single precision. The polynomial is in |x| - 2. */
-AS_INLINE double as_erfc_factorf(double t) {
-    double t2 = t * t, t4 = t2 * t2;
-    double a = (0x1.05866cb3711f9p-2 + -0x1.b57198a891001p-4 * t) + t2 * (0x1.56703ddd40f2cp-5 + -0x1.fa095b01e348dp-7 * t);
-    double b = (0x1.66d860d2d328bp-8 + -0x1.e6e84e523daf3p-10 * t) + t2 * (0x1.07fae4b8c76d6p-11 + -0x1.a8460e065b4b6p-13 * t);
-    double c = 0x1.c0227ee2f333bp-14;
-    return a + t4 * (b + t4 * c);
+/* The steps of as_erf in single precision. */
+AS_INLINE float as_erf_near_single(float t) {
+    float t2 = t * t, a = 0x1.454368p-4f + -0x1.2b8df4p-6f * t;
+    float b = (0x1.c828b2p-9f + -0x1.287056p-11f * t) + t2 * 0x1.4a5690p-14f;
+    return -0x1.1ae14ep-5f + t * (-0x1.1fd164p-2f + t * (a + t2 * b));
+}
+
+#define AS_ERFC_FACTORF 0x1.b5d878p-2f
+AS_INLINE float as_erfc_factorf(float u) {
+    float u2 = u * u, u4 = u2 * u2;
+    float a = (-0x1.17c4d6p-2f + 0x1.3c2472p-3f * u) + u2 * (-0x1.444f4ap-4f + 0x1.31dc14p-5f * u);
+    float b = (-0x1.06aa3ap-6f + 0x1.85b8f0p-8f * u) + u2 * (-0x1.bfbe8ap-10f + 0x1.4eca0ap-12f * u);
+    return u * (a + u4 * (b + u4 * -0x1.d388cap-16f));
+}
+
+AS_INLINE float as_erf_givenf(float x, float e) {
+    int32_t i = as_bitsf(x) & AS_ABSF;
+    float a = as_limitf(as_float(i), AS_ERF_MAXF), z = a * a, head = as_float(as_bitsf(a) & ~0xfff);
+    float rest = (head * head - z) + (a - head) * (a + head), g = as_erfc_factorf(a - 1.0f);
+    float far = 1.0f - e * (AS_ERFC_FACTORF + (g - rest * (AS_ERFC_FACTORF + g)));
+    float y = (a < 1.0f ? a + a * as_erf_near_single(z - 0.5f) : far) + as_float(i & -(int32_t)(i > AS_INFF));
+    return as_float(as_bitsf(y) | (as_bitsf(x) ^ i));
 }
 
 AS_INLINE float as_erff(float x) {
-    int64_t i = as_bits(x) & AS_ABS;
-    double a = as_limit(as_double(i), 4.0), z = a * a, far = 1.0 - as_exp_single(-z) * as_erfc_factorf(a - 2.0);
-    double y = (a < 1.0 ? a + a * as_erf_nearf(z) : far) + as_double(i & AS_MASK(i > AS_INF));
-    return (float)as_with_sign(y, x);
+    float a = as_limitf(x, AS_ERF_MAXF);
+    return as_erf_givenf(x, as_exp_normalf(-(a * a)));
 }
 
 /* pow: 2^(y log2|x|). log2(1 + f) = s (1 + s^2 / 3 + ...) 2 / ln 2 and its product with y are sums of two doubles. Their

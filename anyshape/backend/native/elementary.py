@@ -13,16 +13,18 @@ FILES = ("elementary.c", "elementary_further.c")
 OPERANDS = dict.fromkeys(_UNARY, 1) | dict.fromkeys(("pow", "arctan2", "hypot"), 2)
 UNDERFLOWS = ("as_exp(", "as_expf(", "as_exp2(", "as_expit(", "as_erfc(", "as_pow(")  # without raising the flag
 LANES = 16  # the most elements of a vector
-ELEMENTARY = tuple([name + suffix for name in OPERANDS for suffix in ("", "f")])
+GIVEN = {"erf_given": 2}  # functions that take a part of their computation from another function
+ELEMENTARY = tuple([name + suffix for name in (*OPERANDS, *GIVEN) for suffix in ("", "f")])
 
 
 def strip_functions() -> str:
     """Return functions that compute a strip of elements from other strips, which they pad to whole vectors."""
-    return "\n".join([_strip_function(name, suffix) for name in OPERANDS for suffix in ("", "f")])
+    counts = OPERANDS | GIVEN
+    return "\n".join([_strip_function(name, suffix, "xy"[:n]) for name, n in counts.items() for suffix in ("", "f")])
 
 
-def _strip_function(name: str, suffix: str) -> str:
-    kind, operands = "float" if suffix else "double", "xy"[: OPERANDS[name]]
+def _strip_function(name: str, suffix: str, operands: str) -> str:
+    kind = "float" if suffix else "double"
     read = "".join([f", char *{x}_" for x in operands])
     pointers = " ".join([f"{kind} *restrict {x} = ({kind} *){x}_;" for x in operands])
     padding = " ".join([f"{x}[k] = {x}[length - 1];" for x in operands])

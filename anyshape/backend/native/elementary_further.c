@@ -281,6 +281,14 @@ AS_INLINE float as_hypotf(float x, float y) {
     return (float)__builtin_sqrt(as_pick(infinite, __builtin_inf(), sum));
 }
 
+/* Return erf(x) / x - 1 for z = x^2 and |x| < 1, for a float x. */
+AS_INLINE double as_erf_nearf(double z) {
+    double z2 = z * z, z4 = z2 * z2;
+    double a = (0x1.06eba7d8aa037p-3 + -0x1.81273c6191cd5p-2 * z) + z2 * (0x1.ce2cefa85ad37p-4 + -0x1.b7fb938020f88p-6 * z);
+    double b = (0x1.542ab96253fb1p-8 + -0x1.a55f89707a50bp-11 * z) + z2 * 0x1.4dfb6956f0a3bp-14;
+    return a + z4 * b;
+}
+
 /* erfc: 1 - erf(x) for |x| < 1/2; else exp(-a^2) P(t) / (1 + 2 a) for t = (a - 3.75) / (a + 3.75), or 2 less that
  * (Shepherd and Laframboise, Chebyshev approximation of (1 + 2 x) exp(x^2) erfc x, 1981). */
 /* Return P(t) less the constant of its double, which is AS_ERFC_FIRST. */

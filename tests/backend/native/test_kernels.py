@@ -227,6 +227,24 @@ def test_exponentials_are_shared_between_softmax_and_logsumexp(monkeypatch):
     assert [re.findall(r"as_(\w*exp)\(", text) for text in texts] == [["exp", "strip_exp"]]  # across rows, and in rows
 
 
+@pytest.mark.parametrize("dtype", ["d", "f"])
+def test_an_error_function_has_the_bits_that_it_has_without_its_derivative(dtype, monkeypatch):
+    texts = []
+    monkeypatch.setattr(native, "build", lambda text, build=native.build: texts.append(text) or build(text))
+    x = numpy.concatenate([numpy.linspace(-7, 7, 40_001), [0.0, -0.0, 1e-30, 1e15, numpy.inf, -numpy.inf, numpy.nan]])
+    x = x.astype(dtype)
+    both = [
+        lambda x: anyshape.jvp(special.erf, (x,), (x,)),
+        lambda x: (special.erf(3 * x), np.exp(-((3 * x) ** 2)) * x),
+        lambda x: (special.erf(x - 1), many(np.exp(-np.square(x - 1)))),
+    ]
+    alone = [special.erf, lambda x: special.erf(3 * x), lambda x: special.erf(x - 1)]
+    for function, expected in zip(both, alone, strict=True):
+        assert_bits(compiled(function)(x)[0], compiled(expected)(x))
+    counts = [len(re.findall(r"as_(?:strip_)?erf_given", text)) for text in texts]
+    assert [count > 0 for count in counts] == [True, False] * 3
+
+
 def test_logsumexp_of_infinite_elements():
     x = numpy.array([[1, 2, numpy.inf], [1, -numpy.inf, 2], [-numpy.inf] * 3, [numpy.inf, numpy.inf, 1]])
     x = numpy.concatenate([x, [[numpy.nan, 1, numpy.inf], [numpy.inf, -numpy.inf, 0], [numpy.nan, -numpy.inf, 0]]])
