@@ -36,7 +36,16 @@ class CText(NamedTuple):
 CExpression: TypeAlias = "Callable[[CSite], CText | None]"
 
 _TYPES = {"b": "int8_t", "h": "int16_t", "i": "int32_t", "l": "int64_t", "q": "int64_t", "f": "float", "d": "double"}
-_TYPES |= {"?": "uint8_t", "B": "uint8_t", "H": "uint16_t", "I": "uint32_t", "L": "uint64_t", "Q": "uint64_t"}
+_TYPES |= {
+    "F": "as_complexf",
+    "D": "as_complex",
+    "?": "uint8_t",
+    "B": "uint8_t",
+    "H": "uint16_t",
+    "I": "uint32_t",
+    "L": "uint64_t",
+    "Q": "uint64_t",
+}
 
 
 def c_type(dtype: np.dtype) -> str | None:
@@ -46,12 +55,15 @@ def c_type(dtype: np.dtype) -> str | None:
 
 def suffix(dtype: np.dtype) -> str:
     """Return the suffix of functions of C for a dtype."""
-    return "f" if dtype.char == "f" else ""
+    return "f" if dtype.char in "fF" else ""
 
 
 def c_literal(value: Any, dtype: np.dtype) -> str:
     """Return a number as a constant of its dtype in C."""
     number = dtype.type(value)
+    if dtype.kind == "c":
+        parts = [c_literal(part, part.dtype) for part in (number.real, number.imag)]
+        return f"as_pair{suffix(dtype)}({', '.join(parts)})"
     if dtype.kind != "f":
         return f"(({c_type(dtype)})({int(number)}{'ull' if dtype.kind == 'u' else 'll'}))"
     if np.isnan(number):
@@ -63,17 +75,25 @@ def c_literal(value: Any, dtype: np.dtype) -> str:
     return f"(({c_type(dtype)})({text}))"
 
 
-def by_kind(floats: str | None = None, integers: str | None = None, bools: str | None = None) -> CExpression:
+def by_kind(
+    floats: str | None = None,
+    integers: str | None = None,
+    bools: str | None = None,
+    complexes: str | None = None,
+    declines: str = "",
+) -> CExpression:
     """Return the rule of an op with a text for each kind of its last operand; None where there is none.
 
-    In texts for floats, `{f}` is the suffix of the functions of C for single precision.
+    In texts for floats and complex numbers, `{f}` is the suffix of the functions of C for single precision. Complex
+    operands have a condition `declines`.
     """
-    texts = {"f": floats, "i": integers, "u": integers, "b": bools}
+    texts = {"f": floats, "i": integers, "u": integers, "b": bools, "c": complexes}
 
     def rule(site: CSite) -> CText | None:
         dtype = site.operands[-1]
         text = texts.get(dtype.kind)
-        return None if text is None else CText(text.replace("{f}", suffix(dtype)))
+        condition = declines if dtype.kind == "c" else ""
+        return None if text is None else CText(*[part.replace("{f}", suffix(dtype)) for part in (text, condition)])
 
     return rule
 
@@ -84,16 +104,18 @@ class Elementary:
 
     - `ulp`: the largest error of a result, in units of its last place.
     - `largest`: a constant in C; kernels decline calls with a larger operand. "": there is none.
+    - `complexes`: the rule for complex numbers.
     """
 
     name: str
     ulp: float
     largest: str = ""
+    complexes: CExpression = lambda site: None
 
     def __call__(self, site: CSite) -> CText | None:
         """Return the text of a call."""
         if site.result.char not in "fd":
-            return None
+            return self.complexes(site)
         f, operands = suffix(site.result), ", ".join(f"{{{i}}}" for i in range(len(site.operands)))
         beyond = f"__builtin_isgreater(__builtin_fabs{f}({{0}}), {self.largest})" if self.largest else ""
         return CText(f"as_{self.name}{f}({operands})", beyond)
@@ -109,6 +131,8 @@ def comparison(function: str, sign: str) -> CExpression:
 
     def rule(site: CSite) -> CText | None:
         x, y = site.operands
+        if x.kind == "c" and sign not in ("==", "!="):
+            return None
         if x.kind == "f":
             return CText(f"{function}({{0}}, {{1}})")
         if x.kind == y.kind:
@@ -120,10 +144,15 @@ def comparison(function: str, sign: str) -> CExpression:
 
 
 def convert(site: CSite) -> CText | None:
-    """Give the text of a conversion: anything but 0 is True. Kernels decline floats that an integer cannot hold."""
+    """Give the text of a conversion: anything but 0 is True. Kernels decline floats that an integer cannot hold.
+
+    A float is the real part of a complex number.
+    """
     source, result = site.operands[0], site.result
-    if source.kind not in "fiub" or result.kind not in "fiub":
+    if source.kind not in "fiubc" or result.kind not in "fiubc" or (source.kind == "c" and result.kind in "iu"):
         return None
+    if source.kind == "c" and result.kind == "f":
+        return CText("__real__ {0}")
     if source.kind != "f" or result.kind not in "iu":
         return CText("({0} != 0)" if result.kind == "b" else "{0}")
     info = np.iinfo(result)

@@ -241,7 +241,11 @@ class _KernelSource:
     def _buffers(self, slots: int) -> list[str]:
         """Return the lines that allocate a row of each value that other nests read, and slots of strips."""
         rows = [
-            (v.name, kind, " * ".join(["8", *[f"m{loop.number}" for loop in self.nests.loops_of(v)]]))
+            (
+                v.name,
+                kind,
+                " * ".join([f"(int64_t)sizeof({kind})", *[f"m{loop.number}" for loop in self.nests.loops_of(v)]]),
+            )
             for v, kind in self.nests.buffers()
         ]
         return _allocated(rows, slots)

@@ -264,15 +264,24 @@ AS_INLINE float as_cbrtf(float x) {
 }
 
 /* hypot: the root of a^2 + b^2, whose rest is kept, of operands scaled away from overflow. */
-AS_INLINE double as_hypot(double x, double y) {
+/* Return the larger of |x| and |y| and the smaller one, both times 2^600 or 2^-600 where their squares need it, or 0 beside
+ * NaN and infinity, which are in *special. The power of two that undoes it is in *back. */
+AS_INLINE double as_scaled(double x, double y, double *smaller, double *back, double *special) {
     int64_t i = as_bits(x) & AS_ABS, j = as_bits(y) & AS_ABS, most = i < j ? j : i, least = i < j ? i : j;
-    int64_t infinite = AS_MASK(i == AS_INF) | AS_MASK(j == AS_INF), special = infinite | AS_MASK(most > AS_INF);
-    double a = as_double(most & ~special), b = as_double(least & ~special);
+    int64_t infinite = AS_MASK(i == AS_INF) | AS_MASK(j == AS_INF), others = infinite | AS_MASK(most > AS_INF);
     int64_t large = AS_MASK(most > as_bits(0x1p500)), tiny = AS_MASK(most < as_bits(0x1p-450));
-    double scale = as_pick(large, 0x1p-600, as_pick(tiny, 0x1p600, 1.0)), back = as_pick(large, 0x1p600, as_pick(tiny, 0x1p-600, 1.0));
-    double a_rest, b_rest, root_rest, a2 = as_square(a * scale, &a_rest), b2 = as_square(b * scale, &b_rest), sum = a2 + b2;
+    double scale = as_pick(large, 0x1p-600, as_pick(tiny, 0x1p600, 1.0));
+    *back = as_pick(large, 0x1p600, as_pick(tiny, 0x1p-600, 1.0));
+    *special = as_double((AS_INF & infinite) | (most & others & ~infinite));
+    *smaller = as_double(least & ~others) * scale;
+    return as_double(most & ~others) * scale;
+}
+
+AS_INLINE double as_hypot(double x, double y) {
+    double b, back, special, a = as_scaled(x, y, &b, &back, &special);
+    double a_rest, b_rest, root_rest, a2 = as_square(a, &a_rest), b2 = as_square(b, &b_rest), sum = a2 + b2;
     double root = as_root(sum, (b2 - (sum - a2)) + (a_rest + b_rest), &root_rest);
-    return (root + root_rest) * back + as_double((AS_INF & infinite) | (most & special & ~infinite));
+    return (root + root_rest) * back + special;
 }
 
 AS_INLINE float as_hypotf(float x, float y) {
@@ -326,3 +335,43 @@ AS_INLINE float as_erfcf(float x) {
     double y = as_pick(AS_MASK(i > as_bits(0.5)), far, near);
     return (float)(as_pick(AS_MASK(as_bits(v) < 0), 2.0 - y, y) + as_double(nan));
 }
+
+/* Absolute values of complex numbers, within 2 ulp. */
+AS_INLINE double as_modulus(double re, double im) {
+    double b, back, special, a = as_scaled(re, im, &b, &back, &special);
+    return __builtin_sqrt(a * a + b * b) * back + special;
+}
+
+AS_INLINE float as_modulusf(float re, float im) {
+    return as_hypotf(re, im);
+}
+
+/* Complex numbers. Products and quotients have NumPy's steps, the quotient those of Smith (Algorithm 116, 1962). Its
+ * operands are exchanged where the imaginary part of the divisor is the larger. */
+#define AS_COMPLEX(T, f, I, MOST) \
+    AS_INLINE T _Complex as_pair##f(T re, T im) { \
+        return __builtin_complex(re, im); \
+    } \
+    AS_INLINE T _Complex as_product##f(T _Complex x, T _Complex y) { \
+        const T a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y; \
+        return as_pair##f(a * c - b * d, a * d + b * c); \
+    } \
+    AS_INLINE T _Complex as_quotient##f(T _Complex x, T _Complex y) { \
+        const T a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y; \
+        const I first = __builtin_isgreaterequal(__builtin_fabs##f(c), __builtin_fabs##f(d)); \
+        const T u = as_choice##f(first, a, b), v = as_choice##f(first, b, a); \
+        const T p = as_choice##f(first, c, d), q = as_choice##f(first, d, c); \
+        const T ratio = q / p, scale = 1 / (p + q * ratio), im = (v - u * ratio) * scale; \
+        return as_pair##f((u + v * ratio) * scale, as_choice##f(first, im, -im)); \
+    } \
+    /* Return whether exp has neither a special case nor an angle out of range. */ \
+    AS_INLINE int as_has_exp##f(T _Complex x) { \
+        const T re = __builtin_fabs##f(__real__ x), im = __builtin_fabs##f(__imag__ x); \
+        return __builtin_isless(re, (T)MOST) & __builtin_islessequal(im, (T)AS_TRIG_MAX); \
+    } \
+    AS_INLINE T _Complex as_exp_complex##f(T _Complex x) { \
+        const T e = as_exp##f(__real__ x), im = __imag__ x; \
+        return as_pair##f(e * as_cos##f(im), e * as_sin##f(im)); \
+    }
+AS_COMPLEX(double, , int64_t, 700.0)
+AS_COMPLEX(float, f, int32_t, 80.0f)

@@ -44,6 +44,9 @@ static inline int64_t as_flags(void) {
            (flags & FE_UNDERFLOW ? AS_UNDERFLOW : 0);
 }
 
+typedef double _Complex as_complex;
+typedef float _Complex as_complexf;
+
 static inline double as_masked_d(double x, int64_t bits, int64_t rest) {
     union { double number; int64_t bits; } value = {x};
     value.bits = (value.bits & bits) | rest;

@@ -94,8 +94,9 @@ def loop_nests(group: Statements, *, across_rows: bool = False) -> LoopNests:
 
 
 def _bool_type(values: Iterable[Value]) -> str:
-    """Return the type of computed bools: an integer as wide as the widest float."""
-    width = max([value.dtype.itemsize for value in values if value.dtype.kind == "f"], default=1)
+    """Return the type of computed bools: an integer as wide as the widest float, or part of a complex number."""
+    widths = [value.dtype.itemsize // (1 + (value.dtype.kind == "c")) for value in values if value.dtype.kind in "fc"]
+    width = max(widths, default=1)
     return {1: "uint8_t", 4: "int32_t", 8: "int64_t"}[width]
 
 

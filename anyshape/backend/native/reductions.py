@@ -50,14 +50,14 @@ def _extreme(combine: str, sign: str, ufunc: np.ufunc) -> Callable[[np.dtype], R
 
 def _sum(start: str, sign: str, ufunc: np.ufunc) -> Callable[[np.dtype], Reduction]:
     """Return the rule of sums or products; float32 is accumulated as double, and bools as wider integers."""
-    own = lambda dtype: {"f": "double", "b": "int32_t"}.get(dtype.kind) or c_type(dtype) or ""
+    own = lambda dtype: {"f": "double", "b": "int32_t", "c": "as_complex"}.get(dtype.kind) or c_type(dtype) or ""
     return lambda dtype: Reduction(start, f"({{0}} {sign} {{1}})", sign, own(dtype), ufunc)
 
 
 _ADD = _sum("0", "+", np.add)
 _RULES: dict[Op, tuple[str, Callable[[np.dtype], Reduction]]] = {  # the kinds of dtypes, and the rule
-    rd.reduce_sum_op: ("fiu", _ADD),
-    rd.sum_to_op: ("fiu", _ADD),
+    rd.reduce_sum_op: ("fiuc", _ADD),
+    rd.sum_to_op: ("fiuc", _ADD),
     rd.reduce_prod_op: ("fiu", _sum("1", "*", np.multiply)),
     rd.reduce_max_op: ("fiu", _extreme("({0} > {1} ? {0} : {1})", ">", np.maximum)),
     rd.reduce_min_op: ("fiu", _extreme("({0} < {1} ? {0} : {1})", "<", np.minimum)),

@@ -30,12 +30,12 @@ _TRIALS = (
     (1100, 60, 0),
 )  # the size of the rows, the next one, and the step to each further one
 MAX_ELEMENTS = 1 << 20  # of an array of a trial: sizes may be products and powers of variables
-_TOLERANCE = {"f": 1e-4, "d": 1e-9}
+_TOLERANCE = {"f": 1e-4, "F": 1e-4, "d": 1e-9, "D": 1e-9}
 
 
 def disagreement(group: Group, writer: GroupSource, launcher: Callable[..., Any]) -> str:
     """Return how the results of a kernel differ from NumPy's, "" if they do not."""
-    tested, single = 0, any(m.dtype.char == "f" for step in group.steps for m in (*step.metas, *step.results))
+    tested, single = 0, any(m.dtype.char in "fF" for step in group.steps for m in (*step.metas, *step.results))
     for sizes, positive in itertools.product(_assignments(group, writer), (False, True)):
         arrays = operand_arrays(group, sizes, positive)
         with np.errstate(all="ignore"):
@@ -145,8 +145,9 @@ def _random(
     rng: np.random.Generator, meta: TensorMeta, sizes: Mapping[DimVar, int], positive: bool = False
 ) -> np.ndarray:
     shape = shape_of(meta, sizes)
-    if meta.dtype.kind == "f":
-        return (rng.uniform(0.1, 0.9, shape) if positive else rng.normal(size=shape)).astype(meta.dtype)
+    if meta.dtype.kind in "fc":
+        draw = lambda: rng.uniform(0.1, 0.9, shape) if positive else rng.normal(size=shape)
+        return np.asarray(draw() + 1j * draw() if meta.dtype.kind == "c" else draw()).astype(meta.dtype)
     if meta.dtype.kind == "b":
         return np.asarray(rng.integers(0, 2, shape), bool)
     least = 1 if positive else -3 if meta.dtype.kind == "i" else 0
@@ -187,7 +188,7 @@ def _magnifies_rounding(
 
     def rounded(x: Any) -> Any:
         x = np.asarray(x)
-        return (x * (1 + factor * rng.uniform(-1, 1, x.shape))).astype(x.dtype) if x.dtype.kind == "f" else x
+        return (x * (1 + factor * rng.uniform(-1, 1, x.shape))).astype(x.dtype) if x.dtype.kind in "fc" else x
 
     with np.errstate(all="ignore"):
         results = _by_numpy(group, arrays, sizes, rounded)
@@ -208,7 +209,8 @@ def _agree(result: Any, expected: Any, single: bool) -> bool:
     result, expected = np.asarray(result), np.asarray(expected)
     if result.shape != expected.shape or result.dtype != expected.dtype:
         return False
-    tolerance = _TOLERANCE.get("f" if single and result.dtype.kind == "f" else result.dtype.char, 0.0)
-    finite = expected[np.isfinite(expected)] if result.dtype.kind == "f" else expected
+    char = {"f": "f", "c": "F"}.get(result.dtype.kind, "") if single else ""
+    tolerance = _TOLERANCE.get(char or result.dtype.char, 0.0)
+    finite = expected[np.isfinite(expected)] if result.dtype.kind in "fc" else expected
     scale = float(np.max(np.abs(finite))) if tolerance and finite.size else 0.0
     return bool(np.allclose(result, expected, rtol=tolerance, atol=tolerance * scale, equal_nan=tolerance > 0))

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.backend.compiler.c_expressions import CSite, CText, c_literal, c_type
+from anyshape.backend.compiler.c_expressions import CSite, CText, c_literal, c_type, suffix
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Group, Literal, Slot, Step
 from anyshape.backend.native.reductions import (
@@ -264,7 +264,12 @@ class _Translation:
             raise NotExpressible(f"{step.op} along an axis that was stretched")
 
     def _reduced(self, step: Step, dtype: np.dtype, value: Value, axes: Sequence[Axis | None]) -> Value:
-        return self.reduce(self._reduction(step, dtype), value, axes)
+        if dtype.kind != "c":
+            return self.reduce(self._reduction(step, dtype), value, axes)
+        part = value.dtype.type().real.dtype
+        parts = [self.map(f"{name} {{0}}", part, [value]) for name in ("__real__", "__imag__")]
+        sums = [self.reduce(self._reduction(step, part), x, axes) for x in parts]
+        return self.map(f"as_pair{suffix(dtype)}({{0}}, {{1}})", dtype, sums)
 
     def _reduction(self, step: Step, dtype: np.dtype) -> Reduction:
         reduction = reduction_of(step.op, dtype)

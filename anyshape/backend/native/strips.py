@@ -16,6 +16,7 @@ from anyshape.backend.native.elementary import ELEMENTARY, LANES
 
 STRIP = 256  # elements
 SLOT_BYTES = 8 * STRIP
+WIDE = ("as_complex", "as_complexf")  # types without slots
 MAX_INLINE = 5  # calls of elementary functions in a loop that is not cut; one with more takes longer than strips
 _CALL = re.compile(r"\bas_(" + "|".join(sorted(ELEMENTARY, key=len, reverse=True)) + r")\(")
 
@@ -57,7 +58,7 @@ def inner_loop(lines: Sequence[Line], index: str, first: str, end: str, *, in_ro
     In a row, strips pay with one call beside a sum. A compiler takes the elements after the last whole vector of such a
     loop one by one. A strip is padded to whole vectors.
     """
-    calls = sum([line.calls for line in lines])
+    calls = 0 if any(line.kind in WIDE for line in lines) else sum([line.calls for line in lines])
     if calls > MAX_INLINE or (in_row and calls and any(line.clause for line in lines)):
         return _Strips(lines, index).loop(first, end, even=in_row)
     return InnerLoop(_simd(lines, [f"for (int64_t {index} = {first}; {index} < {end}; {index}++) {{"]))

@@ -53,6 +53,8 @@ def values(dtype):
 def result_dtype(op, chars, params):
     if "dtype" in params:
         return params["dtype"]
+    if op.name == "complex":
+        return np.result_type(chars[-1], np.complex64)
     return np.dtype(bool) if op.name in COMPARED else np.dtype(chars[-1])
 
 
@@ -159,4 +161,5 @@ def assert_close(ours, theirs, ulps):
 
 def test_every_dtype_of_c_has_a_test():
     known = {np.dtype(char).char for char in np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?"}
-    assert {char for char in known if c_type(np.dtype(char)) is not None} - set("qQL") <= set(CHARS)
+    elsewhere = set("FD")  # in test_kernels: NumPy rounds products by their positions in the array
+    assert {char for char in known if c_type(np.dtype(char)) is not None} - set("qQL") - elsewhere <= set(CHARS)

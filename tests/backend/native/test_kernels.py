@@ -304,6 +304,68 @@ def test_results_do_not_depend_on_the_number_of_threads():
             assert_bits(ours, theirs)
 
 
+COMPLEX = {
+    "arithmetic": lambda z, w: (z * w + z.conj() * 2 - w, -z / w + 1 / w, np.square(z)),
+    "parts": lambda z, w: (abs(z), z.real * w.imag, z.imag + 1j * w.real),
+    "exponentials": lambda z, w: np.exp(1j * z.real) * w + np.exp(z),
+    "choice": lambda z, w: (np.where((z == w) | np.isnan(w), z, w), z != w),
+    "sums": lambda z, w: (np.sum(z * w), np.sum(abs(z) ** 2)),
+    "gradient": lambda z, w: anyshape.grad(lambda x: np.sum(abs(np.exp(1j * x) * w + z) ** 2))(z.real),
+}
+
+
+@pytest.mark.parametrize("dtype", ["D", "F"])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers(name, dtype):
+    ours, theirs = compiled(COMPLEX[name]), anyshape.jit(COMPLEX[name], optimize="now")
+    rng = numpy.random.default_rng(0)
+    for n in SIZES:
+        z, w = (rng.normal(size=(2, n)) + 1j * rng.normal(size=(2, n))).astype(dtype)
+        assert_near(ours(z, w), theirs(z, w), 1e-12 if dtype == "D" else 1e-5)
+    assert set(states(ours)) == {"compiled"}
+
+
+def test_sums_of_complex_rows():
+    functions = (lambda z: (z - z.mean(axis=1, keepdims=True)) * 2, lambda z: (z * z).sum(axis=0))
+    rng = numpy.random.default_rng(0)
+    for function in functions:
+        ours = compiled(function)
+        for shape in ((0, 3), (1, 1), (3, 4), (300, 5), (50, 333)):
+            z = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+            assert_near(ours(z), anyshape.jit(function, optimize="now")(z), 1e-12)
+        assert states(ours) == ["compiled"]
+
+
+@pytest.mark.parametrize("dtype", ["D", "F"])
+def test_complex_numbers_at_the_edges_are_those_of_numpy(dtype):
+    some = [0.0, -0.0, 1.0, -2.0, 1e-30, 3e38, -1e30, 200.0, -800.0, numpy.inf, -numpy.inf, numpy.nan]
+    z = numpy.array([complex(x, y) for x in some for y in some]).astype(dtype)
+    functions = (abs, np.exp, lambda z: 1 / z, lambda z: (z + 1) / (z - 1), lambda z: np.where(z == 1, z, -z), np.isnan)
+    for function in functions:
+        ours = compiled(function)
+        ours(numpy.ones(3, dtype) * 0.5)
+        for value in z:
+            with numpy.errstate(all="ignore"):
+                operand = numpy.full(19, value)
+                result, expected = ours(operand), function(operand)
+            for part in ("real", "imag"):
+                numpy.testing.assert_allclose(
+                    getattr(result, part), getattr(expected, part), rtol=1e-6, err_msg=f"{value}"
+                )
+            for kind in ("over", "divide", "invalid"):
+                assert raises(ours, operand, kind) == raises(function, operand, kind), (value, kind)
+
+
+def raises(function, operand, kind):
+    """Return whether a call has an operation that NumPy warns of."""
+    try:
+        with numpy.errstate(**(dict.fromkeys(("over", "divide", "invalid", "under"), "ignore") | {kind: "raise"})):
+            function(operand)
+    except FloatingPointError:
+        return True
+    return False
+
+
 def test_integers_and_bools():
     def function(x, y):
         return (x * y + 3 - abs(x)) & 7, (x > y) | (x == 2), np.where(x > y, x, y).sum()

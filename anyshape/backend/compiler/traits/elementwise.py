@@ -57,9 +57,9 @@ def _in_c(expression: CExpression, traits: Traits = ELEMENTWISE) -> Traits:
     return traits._replace(c_expression=expression)
 
 
-def _arithmetic(text: str, bools: str | None = None) -> CExpression:
+def _arithmetic(text: str, bools: str | None = None, complexes: str | None = None) -> CExpression:
     """Return the rule of an operator of C that computes what NumPy does; overflows of integers wrap around."""
-    return by_kind(text, text, bools)
+    return by_kind(text, text, bools, complexes)
 
 
 def _simplified(*applied: identities.Identity, commutative: bool = False, silent: bool = False) -> Traits:
@@ -69,10 +69,12 @@ def _simplified(*applied: identities.Identity, commutative: bool = False, silent
 
 # -- arithmetic
 
-declare(_in_c(_arithmetic("(-{0})"), _simplified(identities.twice(ew.neg_op), silent=True)), ew.neg_op)
-ADD = _arithmetic("({0} + {1})", "({0} | {1})")
+declare(
+    _in_c(_arithmetic("(-{0})", complexes="(-{0})"), _simplified(identities.twice(ew.neg_op), silent=True)), ew.neg_op
+)
+ADD = _arithmetic("({0} + {1})", "({0} | {1})", "({0} + {1})")
 declare(_in_c(ADD, _simplified(identities.add_negated, commutative=True)), ew.add_op)
-SUB = _arithmetic("({0} - {1})")
+SUB = _arithmetic("({0} - {1})", complexes="({0} - {1})")
 declare(_in_c(SUB, _simplified(identities.minus_zero, identities.sub_negated)), ew.sub_op)
 MUL = _simplified(
     identities.times_one,
@@ -81,9 +83,10 @@ MUL = _simplified(
     identities.negation_outwards("iuf"),
     commutative=True,
 )
-declare(_in_c(_arithmetic("({0} * {1})", "({0} & {1})"), MUL), ew.mul_op)
+declare(_in_c(_arithmetic("({0} * {1})", "({0} & {1})", "as_product{f}({0}, {1})"), MUL), ew.mul_op)
 DIV = _simplified(identities.over_one, identities.negation_outwards("iuf"))
-declare(_in_c(by_kind("({0} / {1})"), DIV), ew.div_op)
+DIVISIBLE = by_kind("({0} / {1})", complexes="as_quotient{f}({0}, {1})", declines="({1} == 0)")
+declare(_in_c(DIVISIBLE, DIV), ew.div_op)
 # the same infinity twice, and 0 / 0, give 0 without the flag of an invalid operation
 SAME = "(({0} == {1}) & (__builtin_fabs{f}({0}) == __builtin_inf{f}()))"
 GAP = by_kind(f"(({SAME} ? 0 : {{0}}) - ({SAME} ? 0 : {{1}}))")
@@ -92,8 +95,9 @@ ZEROS = "(({0} == 0) & ({1} == 0))"
 declare(_in_c(by_kind(f"(({ZEROS} ? 0 : {{0}}) / ({ZEROS} ? 1 : {{1}}))")), ew.ratio_op)
 UNEQUAL = '(__builtin_isless({0}, {1}) ? 0 : {0} == {1} ? .5{f} : __builtin_nan{f}(""))'
 declare(_in_c(by_kind(f"(__builtin_isgreater({{0}}, {{1}}) ? 1 : {UNEQUAL})")), ew.share_op)
-declare(_in_c(_arithmetic("({0} * {0})")), ew.square_op)
-declare(_in_c(by_kind("(1 / {0})")), ew.reciprocal_op)
+declare(_in_c(_arithmetic("({0} * {0})", complexes="as_product{f}({0}, {0})")), ew.square_op)
+INVERSE = by_kind("(1 / {0})", complexes="as_quotient{f}(as_pair{f}(1, 0), {0})", declines="({0} == 0)")
+declare(_in_c(INVERSE), ew.reciprocal_op)
 declare(_in_c(by_kind("__builtin_sqrt{f}({0})")), ew.sqrt_op, ew.length_op)
 declare(_in_c(Elementary("cbrt", 1)), ew.cbrt_op)
 for _op in (ew.floor_divide_op, ew.remainder_op, ew.fmod_op):
@@ -123,7 +127,6 @@ declare(ELEMENTWISE._replace(tiling=None), ew.fmax_op, ew.fmin_op)
 # -- exponentials, logarithms, trigonometry
 
 for _op, _ulp in (
-    (ew.exp_op, 1),
     (ew.exp2_op, 2),
     (ew.expm1_op, 1),
     (ew.log_op, 1),
@@ -132,6 +135,8 @@ for _op, _ulp in (
     (ew.log1p_op, 1),
 ):
     declare(_in_c(Elementary(_op.name, _ulp), _timed(1.2, 0.6)), _op)
+COMPLEX_EXP = by_kind(complexes="as_exp_complex{f}({0})", declines="!as_has_exp{f}({0})")
+declare(_in_c(Elementary("exp", 1, complexes=COMPLEX_EXP), _timed(1.2, 0.6)), ew.exp_op)
 declare(_in_c(log_of_sum("exp", math.log(2)), _timed(20.0, 0.7)), ew.logaddexp_op)
 declare(_in_c(log_of_sum("exp2", 1.0, math.log2(math.e)), ELEMENTWISE), ew.logaddexp2_op)
 for _op in (ew.sin_op, ew.cos_op):
@@ -151,7 +156,7 @@ for _op in (ew.arctan2_op, ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op):
 
 # -- rounding and the parts of a float
 
-ABS = by_kind("__builtin_fabs{f}({0})", "({0} < 0 ? -{0} : {0})", "{0}")
+ABS = by_kind("__builtin_fabs{f}({0})", "({0} < 0 ? -{0} : {0})", "{0}", "as_modulus{f}(__real__ {0}, __imag__ {0})")
 declare(_in_c(ABS, SILENT), ew.abs_op)
 SIGN = "(__builtin_isgreater({0}, 0) ? 1 : __builtin_isless({0}, 0) ? -1 : {0} == 0 ? 0 : {0})"
 declare(_in_c(by_kind(SIGN, "(({0} > 0) - ({0} < 0))"), SILENT), ew.sign_op)
@@ -168,7 +173,7 @@ declare(_in_c(comparison("__builtin_isless", "<")), ew.lt_op)
 declare(_in_c(comparison("__builtin_islessequal", "<=")), ew.le_op)
 declare(_in_c(comparison("__builtin_isgreater", ">")), ew.gt_op)
 declare(_in_c(comparison("__builtin_isgreaterequal", ">=")), ew.ge_op)
-declare(_in_c(by_kind("({0} != {0})"), SILENT), ew.isnan_op)
+declare(_in_c(by_kind("({0} != {0})", complexes="({0} != {0})"), SILENT), ew.isnan_op)
 declare(_in_c(by_kind("(__builtin_fabs{f}({0}) == __builtin_inf{f}())"), SILENT), ew.isinf_op)
 declare(_in_c(by_kind("__builtin_isless(__builtin_fabs{f}({0}), __builtin_inf{f}())"), SILENT), ew.isfinite_op)
 declare(_in_c(by_kind("({0} == 0)", "({0} == 0)", "({0} == 0)"), SILENT), ew.logical_not_op)
@@ -185,13 +190,17 @@ declare(ELEMENTWISE, ew.bitwise_count_op)
 
 # -- complex parts, choice and conversion
 
-declare(SILENT._replace(alias=Alias.VIEW), ew.real_op, ew.imag_op)
-declare(SILENT, ew.conj_op)
-declare(ELEMENTWISE, ew.complex_op, ew.narrow_op)
+for _op, _part in ((ew.real_op, "__real__ {0}"), (ew.imag_op, "__imag__ {0}")):
+    declare(_in_c(by_kind(complexes=_part), SILENT._replace(alias=Alias.VIEW)), _op)
+declare(_in_c(by_kind(complexes="(~{0})"), SILENT), ew.conj_op)
+declare(_in_c(by_kind("as_pair{f}({0}, {1})")), ew.complex_op)
+declare(ELEMENTWISE, ew.narrow_op)
 declare(_in_c(convert, _simplified(identities.same_dtype)), ew.convert_op)
 CHOICE = "({0} ? {1} : {2})"
 SELECT = _simplified(identities.equal_choices, identities.known_choice)._replace(scratch=scratch.bit_masks)
-declare(_in_c(by_kind("as_choice{f}({0}, {1}, {2})", CHOICE, CHOICE), SELECT), ew.select_op)
+PARTS = [f"as_choice{{f}}({{0}}, {part} {{1}}, {part} {{2}})" for part in ("__real__", "__imag__")]
+CHOICES = by_kind("as_choice{f}({0}, {1}, {2})", CHOICE, CHOICE, f"as_pair{{f}}({PARTS[0]}, {PARTS[1]})")
+declare(_in_c(CHOICES, SELECT), ew.select_op)
 
 # -- ops of plans
 
