@@ -96,7 +96,7 @@ def test_the_site_builds_without_warnings_and_loads_nothing_from_the_network(tmp
     pytest.importorskip("mkdocs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=300)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     pages = sorted(tmp_path.rglob("*.html"))
     assert len(pages) > 50
