@@ -361,8 +361,15 @@ AS_INLINE float as_modulusf(float re, float im) {
         const I first = __builtin_isgreaterequal(__builtin_fabs##f(c), __builtin_fabs##f(d)); \
         const T u = as_choice##f(first, a, b), v = as_choice##f(first, b, a); \
         const T p = as_choice##f(first, c, d), q = as_choice##f(first, d, c); \
-        const T ratio = q / p, scale = 1 / (p + q * ratio), im = (v - u * ratio) * scale; \
-        return as_pair##f((u + v * ratio) * scale, as_choice##f(first, im, -im)); \
+        const T ratio = q / p, scale = 1 / (p + q * ratio), t = u * ratio; \
+        const T im = as_choice##f(first, v, t) - as_choice##f(first, t, v); \
+        return as_pair##f((u + v * ratio) * scale, im * scale); \
+    } \
+    AS_INLINE T _Complex as_inverse##f(T _Complex x) { \
+        const T a = __real__ x, b = __imag__ x; \
+        const I first = __builtin_islessequal(__builtin_fabs##f(b), __builtin_fabs##f(a)); \
+        const T p = as_choice##f(first, a, b), q = as_choice##f(first, b, a), ratio = q / p, d = p + q * ratio; \
+        return as_pair##f(as_choice##f(first, 1, ratio) / d, -as_choice##f(first, ratio, 1) / d); \
     } \
     /* Return whether exp has neither a special case nor an angle out of range. */ \
     AS_INLINE int as_has_exp##f(T _Complex x) { \

@@ -336,31 +336,49 @@ def test_sums_of_complex_rows():
         assert states(ours) == ["compiled"]
 
 
-@pytest.mark.parametrize("dtype", ["D", "F"])
-def test_complex_numbers_at_the_edges_are_those_of_numpy(dtype):
-    some = [0.0, -0.0, 1.0, -2.0, 1e-30, 3e38, -1e30, 200.0, -800.0, numpy.inf, -numpy.inf, numpy.nan]
-    z = numpy.array([complex(x, y) for x in some for y in some]).astype(dtype)
-    functions = (abs, np.exp, lambda z: 1 / z, lambda z: (z + 1) / (z - 1), lambda z: np.where(z == 1, z, -z), np.isnan)
-    for function in functions:
-        ours = compiled(function)
-        ours(numpy.ones(3, dtype) * 0.5)
-        for value in z:
-            with numpy.errstate(all="ignore"):
-                operand = numpy.full(19, value)
-                result, expected = ours(operand), function(operand)
-            for part in ("real", "imag"):
-                numpy.testing.assert_allclose(
-                    getattr(result, part), getattr(expected, part), rtol=1e-6, err_msg=f"{value}"
-                )
-            for kind in ("over", "divide", "invalid"):
-                assert raises(ours, operand, kind) == raises(function, operand, kind), (value, kind)
+EDGES = {  # two steps each, so that there is a group
+    "sums": lambda z, w: ((z + w).conj(), -(z - w).conj()),
+    "quotient": lambda z, w: ((z / w).conj(),),
+    "inverse": lambda z, w: ((1 / z).conj(),),
+    "modulus": lambda z, w: (-abs(z),),
+    "exponential": lambda z, w: (np.exp(z).conj(),),
+    "choice": lambda z, w: (np.where(z == w, -z, w), ~np.isnan(z)),
+}
 
 
-def raises(function, operand, kind):
+@pytest.mark.parametrize("name", EDGES)
+def test_complex_numbers_at_the_edges_are_those_of_numpy(name):
+    function, ours = EDGES[name], compiled(EDGES[name])
+    some = numpy.array([0.0, -0.0, 1.0, -2.0, 5e-324, 1e160, 1e308, numpy.inf, -numpy.inf, numpy.nan])
+    every = (some[:, None] + 1j * numpy.ones(len(some))).ravel()
+    every.imag = numpy.tile(some, len(some))
+    pairs = [(z, w) for z in every for w in every[:: 7 if name in ("quotient", "sums") else 37]]
+    with numpy.errstate(all="ignore"):
+        for z, w in pairs:
+            operands = numpy.full(2, z), numpy.full(2, w)
+            for result, expected in zip(ours(*operands), function(*operands), strict=True):
+                for part in ("real", "imag"):
+                    assert_near_bits(getattr(result, part), getattr(expected, part), f"{z} {w}")
+    assert states(ours) == ["compiled"]
+    for z, w in pairs[::5]:
+        operands = numpy.full(2, z), numpy.full(2, w)
+        for kind in ("over", "divide", "invalid"):
+            assert raises(ours, operands, kind) == raises(function, operands, kind), (z, w, kind)
+
+
+def assert_near_bits(result, expected, note):
+    """Assert that two arrays are NaN at the same elements, and else have one sign and differ by 2 ulp at most."""
+    numpy.testing.assert_array_equal(numpy.isnan(result), numpy.isnan(expected), note)
+    ours, theirs = result[~numpy.isnan(result)], expected[~numpy.isnan(expected)]
+    numpy.testing.assert_allclose(ours, theirs, rtol=5e-16, err_msg=note)
+    numpy.testing.assert_array_equal(numpy.signbit(ours), numpy.signbit(theirs), note)
+
+
+def raises(function, operands, kind):
     """Return whether a call has an operation that NumPy warns of."""
     try:
         with numpy.errstate(**(dict.fromkeys(("over", "divide", "invalid", "under"), "ignore") | {kind: "raise"})):
-            function(operand)
+            function(*operands)
     except FloatingPointError:
         return True
     return False

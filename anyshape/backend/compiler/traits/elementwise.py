@@ -96,7 +96,7 @@ declare(_in_c(by_kind(f"(({ZEROS} ? 0 : {{0}}) / ({ZEROS} ? 1 : {{1}}))")), ew.r
 UNEQUAL = '(__builtin_isless({0}, {1}) ? 0 : {0} == {1} ? .5{f} : __builtin_nan{f}(""))'
 declare(_in_c(by_kind(f"(__builtin_isgreater({{0}}, {{1}}) ? 1 : {UNEQUAL})")), ew.share_op)
 declare(_in_c(_arithmetic("({0} * {0})", complexes="as_product{f}({0}, {0})")), ew.square_op)
-INVERSE = by_kind("(1 / {0})", complexes="as_quotient{f}(as_pair{f}(1, 0), {0})", declines="({0} == 0)")
+INVERSE = by_kind("(1 / {0})", complexes="as_inverse{f}({0})", declines="({0} == 0)")
 declare(_in_c(INVERSE), ew.reciprocal_op)
 declare(_in_c(by_kind("__builtin_sqrt{f}({0})")), ew.sqrt_op, ew.length_op)
 declare(_in_c(Elementary("cbrt", 1)), ew.cbrt_op)
