@@ -223,7 +223,7 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     digits = static_int(decimals, "round", "the number of decimals")
     x = asarray(a, function="round")
     if x.dtype.kind in "iu":
-        return x if digits >= 0 else ew.round(x, digits)
+        return ew.round(x, min(digits, 0))
     return rint(x) if digits == 0 else ew.round(refuse_kinds("round", x, "b"), digits)
 
 

@@ -141,8 +141,10 @@ def _advice_for(leaf: Any) -> str:
     """Return what to write instead of a result that is not an array."""
     if has_type(leaf, DRAWING):
         return "leave it out: the generator of the caller is the one that draws"
-    if has_type(leaf, types.GeneratorType):
+    if has_type(leaf, (types.GeneratorType, map, filter, zip)):
         return "return a list or a tuple"
+    if has_type(leaf, types.CoroutineType):
+        return "write def in place of async def"
     if type(leaf).__name__ == "Indexed":
         return "end it with .set(v), .add(v), .get() or the like"
     return "return arrays, numbers, or trees of them"

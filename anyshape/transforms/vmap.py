@@ -158,7 +158,8 @@ def _axes(in_axes: Any, args: tuple[Any, ...], leaves: Sequence[Any], name: str)
 
 def _axis(axis: Any, rank: int, name: str, path: str) -> int:
     if has_type(axis, bool) or not has_type(axis, int) or not -rank <= axis < rank:
-        raise ArgumentError(name, path, f"has no axis {axis} (it has {rank})", "change in_axes or out_axes")
+        advice = "change in_axes or out_axes" if rank else "give it None in in_axes: all examples share it"
+        raise ArgumentError(name, path, f"has no axis {axis} (it has {rank})", advice)
     return axis % rank
 
 

@@ -100,7 +100,7 @@ def in_axes_for_fewer_arguments():
 
 @mistake(
     """vmap(<lambda>): x has no axis 0 (it has 0)
-  change in_axes or out_axes"""
+  give it None in in_axes: all examples share it"""
 )
 def vmap_of_a_number():
     vmap(lambda x: x)(1.0)

@@ -21,14 +21,15 @@ TABLES = (
     "golden_common_errors",
     "golden_untuned_errors",
     "golden_later_errors",
+    "golden_helper_errors",
 )
 for _table in TABLES:
     importlib.import_module(f"tests.errors.{_table}")
 
 VERBS = frozenset((
     "add", "allow", "build", "call", "change", "check", "choose", "close", "compute", "convert", "create",
-    "declare", "draw", "drop", "end", "give", "keep", "leave", "make", "mask", "name", "pass", "reduce", "return",
-    "save", "select", "sum", "swap", "take", "trace", "use", "write",
+    "declare", "draw", "drop", "end", "give", "index", "keep", "leave", "make", "map", "mask", "name", "pass", "reduce",
+    "return", "save", "select", "sum", "swap", "take", "trace", "use", "write",
 ))  # fmt: skip
 _CONDITIONS = ("an int is needed here", "an integer is needed here")
 LONGEST_TRACEBACK = 12
@@ -75,12 +76,13 @@ def lacks(row: Mistake, error: Exception) -> list[str]:
 
 def names_expression(first: str, row: Mistake) -> bool:
     """Return whether the first line names an expression, a function or an argument of the mistake's source."""
-    source = _plain(inspect.getsource(row.make))
+    written = inspect.getsource(row.make)
+    source = _plain(written)
     head = first.split(": ", maxsplit=1)[0] if ": " in first else first
     if _plain(head.removesuffix(" = ...")) in source:
         return True
     words = [word for word in re.findall(r"[A-Za-z_]\w*", head) if word not in ("lambda", "NDArray", "object")]
-    return any(re.search(rf"\b{word}\b", source) for word in words) or _names_argument(first, source)
+    return any(re.search(rf"\b{word}\b", written) for word in words) or _names_argument(first, source)
 
 
 def _names_argument(first: str, source: str) -> bool:

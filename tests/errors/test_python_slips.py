@@ -258,3 +258,25 @@ def test_integer_functions_of_math_decide():
         function, more = getattr(math, name), () if name == "factorial" else (2,)
         assert jit(lambda k, function=function, more=more: k * function(k, *more))(6) == 6 * function(6, *more)
     assert inspect.isbuiltin(math.gcd)
+
+
+def test_a_format_takes_what_sizes_decide_and_plain_texts():
+    texts = []
+
+    def describe(x):
+        texts.extend((f"{np.asarray(x.shape[0]) / 4:.2f}", f"{x}", f"{x.sum()}"))
+        return x
+
+    jit(describe)(np.ones(3))
+    assert texts[0] == "0.75" and texts[1].startswith("Array<f64[") and texts[2] == "Array<f64[]>"
+
+
+def test_a_text_is_repeated_by_a_traced_integer_and_foreign_classes_take_arrays():
+    class Unit:
+        __array_ufunc__ = None  # as NumPy asks of such classes
+
+        def __radd__(self, other):
+            return other * 2
+
+    assert jit(lambda x, n: x * len("ab" * n))(1.5, 2) == 6.0
+    assert jit(lambda x: x + Unit())(1.5) == 3.0

@@ -202,13 +202,19 @@ class ClaimText:
         ]
         choices = [choice for choice in reversed(solved) if choice is not None]
         if not choices:
-            return self._make_stretchable(left, right)
+            return self._make_alike() or self._make_stretchable(left, right)
         if len(choices) > len({axis for axis, _ in choices}):
-            return self._change()
+            return self._make_alike() or self._change()
         if self.relation == "==":
             return "make " + ", or ".join([f"{axis} {n}" for axis, n in choices])
         axis, n = choices[0]
         return f"make {axis} {n}{' or 1' if n != 1 else ''}"
+
+    def _make_alike(self) -> str:
+        """Return the advice for two sizes that follow one axis and differ, as of slices that are off by one."""
+        left, right = (set(expr.variables(side)) for side in self.sides)
+        source = self.names.sources.get(next(iter(left)), "") if len(left) == 1 and left == right else ""
+        return f"make both the same function of {source}" if source else ""
 
     def _make_stretchable(self, left: int, right: int) -> str:
         """Return the advice to change an axis of the values of an assignment, where they have a fixed size."""

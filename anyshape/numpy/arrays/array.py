@@ -40,6 +40,7 @@ from anyshape.numpy.arrays.array_methods import (
     axes_or_sizes,
     binary,
     decided,
+    formatted,
     further_method,
     item,
     method,
@@ -155,8 +156,7 @@ class Array(MemoryAttributes, Traced):
     def __repr__(self) -> str:
         return f"Array<{self.meta}>"
 
-    def __format__(self, spec: str) -> str:
-        return repr(self)  # a format needs digits, and there are none yet
+    __format__ = formatted
 
     # -- properties known while tracing
 

@@ -31,6 +31,14 @@ _EXACT = ("divide", *_COMPARISONS)
 _CHOICE_ADVICE = "write the choice with np.where or anyshape.cond, and the loop with anyshape.while_loop"
 _FLOAT_ADVICE = "compute with the array itself: a Python float would be a constant of every derivative"
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
+_FORMAT_ADVICE = "return the array, and format it outside the traced function"
+_OPERAND_ADVICE = {
+    type(None): "pass an array: a default or a missing return gives None",
+    str: "convert it, as with float(text)",
+    bytes: "convert it, as with np.frombuffer(data)",
+    dict: "use anyshape.tree_map, or its values one by one",
+    set: "pass a list or an array: a set has no order",
+}
 
 
 def weakly(result: Any, *operands: Any) -> Any:
@@ -56,8 +64,18 @@ def _without_numbers(name: str, x: Any, other: Any) -> Any:
     if getattr(other, "__array_ufunc__", True) is None:
         return NotImplemented  # a class that takes arrays itself, such as a polynomial
     if isinstance(other, _NO_OPERANDS) or (name in _COMPARISONS and is_foreign(other)):
+        _refuse_operand(name, other)
         return NotImplemented if x.weak else compared(name, x, other)
     return None
+
+
+def _refuse_operand(name: str, other: Any) -> None:
+    """Raise ArgumentError for an operand that no operator of numbers takes; a text may be repeated."""
+    advice = _OPERAND_ADVICE.get(type(other))
+    if advice is None or name in ("equal", "not_equal") or (name == "multiply" and has_type(other, (str, bytes))):
+        return
+    problem = "is None" if other is None else f"is of type {type(other).__name__}, not an array"
+    raise ArgumentError(name, "an operand", problem, advice)
 
 
 def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -79,6 +97,7 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     @short_traceback
     def backward(self: Any, other: Any) -> Any:
         if isinstance(other, _NO_OPERANDS):
+            _refuse_operand(name, other)
             return NotImplemented
         result = compute(other, self)
         if self.exact is not None and name == "divide":
@@ -186,6 +205,14 @@ def number(request: str, convert: Callable[..., Any], instead: str = "") -> Call
         return refuse(self) if value is None else convert(value, *args, **kwargs)
 
     return method
+
+
+_formatted = number("a format", format, _FORMAT_ADVICE)
+
+
+def formatted(self: Any, spec: str) -> str:
+    """Return the text of the array in an f-string. A specification of digits needs the value."""
+    return _formatted(self, spec) if spec else repr(self)
 
 
 _refuse_view = valueless("view()", "convert it with astype, or take the view outside the traced function")

@@ -27,7 +27,7 @@ from anyshape.errors import ConcretizationError
 from anyshape.errors.source_text import expression_at
 from anyshape.graph.ir.builder import active
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.prover.user_stack import calling_frames, is_of_other_package, is_user_frame
+from anyshape.graph.prover.user_stack import calling_frames, is_of_other_package, is_user_frame, traced_frames
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.support.true_types import has_type
 
@@ -94,6 +94,8 @@ def advice(of_numpy: bool = True) -> str:
         return ""
     if called is not None and is_of_other_package(called):
         return _CALLBACK
+    if _is_in_vectorize(sys._getframe(1)):
+        return _IMPORT.format(name="vectorize")
     node = expression_at(frame.f_code, frame.f_lasti)
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
         return "write np.isin(x, values)"
@@ -101,6 +103,11 @@ def advice(of_numpy: bool = True) -> str:
         return _advice_for_operator(node, called)
     function, name = _callee(node, frame)
     return _advice_for(function, name) if of_numpy or not _path(function)[0].startswith("numpy") else ""
+
+
+def _is_in_vectorize(frame: FrameType | None) -> bool:
+    """Return whether the function that is traced is one that `np.vectorize` made."""
+    return any(has_type(f.f_locals.get("self"), np.vectorize) for f in traced_frames(frame))
 
 
 def _advice_for_operator(node: ast.BinOp, called: FrameType | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import UnsupportedFunctionError
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
@@ -399,6 +399,9 @@ def _index_array(item: Any) -> Any:
         return item
     if has_type(item, (bool, np.bool_)):
         return np.asarray(item)
+    if has_type(item, (str, bytes)):
+        advice = "index by position, and pass fields as a dict of arrays"
+        raise ArgumentError("getitem", "the key", f"is {item!r:.20}, not an index", advice)
     array = asarray(item)
     is_empty_list = isinstance(item, list) and not isinstance(array, Traced) and array.shape == (0,)
     return array.astype(np.intp) if is_empty_list and array.dtype.kind == "f" else array

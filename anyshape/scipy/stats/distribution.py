@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import guarded, refuse
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.scipy.operands.conversion import real_floats
@@ -155,7 +156,7 @@ class Family:
 
     def __call__(self, *args: Any, **parameters: Any) -> Frozen:
         """Return the distribution with these parameters."""
-        self._signature.bind(*args, **parameters)
+        self._bound(self._signature, *args, **parameters)
         return Frozen(self, args, parameters)
 
     def __getattr__(self, method: str) -> Any:
@@ -264,6 +265,14 @@ class Family:
         function, logarithm = getattr(self._form, name), getattr(self._form, f"log{name}")
         return function or (logarithm and (lambda *xs: xp.exp(logarithm(*xs))))
 
+    def _bound(self, signature: inspect.Signature, *args: Any, **parameters: Any) -> inspect.BoundArguments:
+        """Return the arguments by name; raise ArgumentError where the distribution has no such parameters."""
+        try:
+            return signature.bind(*args, **parameters)
+        except TypeError as error:
+            advice = f"give its parameters: {', '.join(signature.parameters)}"
+            raise ArgumentError(self.name, "the call", str(error), advice) from None
+
     def _call_scipy(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
         return getattr(getattr(scipy_stats, self.name), method)(*args, **parameters)
 
@@ -272,7 +281,7 @@ class Family:
 
         An infinite quotient has an infinite derivative by its divisor, and this times 0 is NaN.
         """
-        p = self._parameters(self._point_signature.bind(x, *args, **parameters))
+        p = self._parameters(self._bound(self._point_signature, x, *args, **parameters))
         x = real_floats(x)
         finite = ~xp.isinf(x)
         return where(finite, (where(finite, x, 0.0) - p.loc) / p.scale, x), p
@@ -322,7 +331,7 @@ class Family:
             function = lambda q, *shapes: lower(1 - q, *shapes)
         if function is None:
             raise refuse(f"scipy.stats.{self.name}.{method}")
-        p = self._parameters(self._point_signature.bind(q, *args, **parameters))
+        p = self._parameters(self._bound(self._point_signature, q, *args, **parameters))
         q = real_floats(q)
         low, high = self._form.support(*p.shapes)
         if self._form.discrete:
@@ -352,7 +361,7 @@ class Family:
         if not is_traced(*args, *parameters.values()):
             return self._call_scipy(method, args, parameters)
         function = self._function(method, method)
-        p = self._parameters(self._signature.bind(*args, **parameters))
+        p = self._parameters(self._bound(self._signature, *args, **parameters))
         return where(p.valid, finish(function(*p.shapes), p), np.nan)
 
 

@@ -66,3 +66,10 @@ def test_squares_of_bools(x):
 @pytest.mark.parametrize("x", [True, 5, 2.5, 2**63])
 def test_rounded_python_numbers(x):
     assert jit(round)(x) == round(x)
+
+
+@pytest.mark.parametrize("decimals", [-1, 0, 2])
+def test_rounded_integers_are_scalars_as_in_numpy(decimals):
+    for x in (13, np.int32(17), np.array(25), np.arange(3)):
+        expected, result = np.round(x, decimals), jit(lambda x: np.round(x, decimals))(x)
+        assert type(result) is type(expected) and result.dtype == expected.dtype and np.array_equal(result, expected)
