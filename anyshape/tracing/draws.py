@@ -48,7 +48,7 @@ class Stream(NamedTuple):
     """Source of numbers or items that moves on when it is read.
 
     `read()` returns its state, in about a microsecond, and `restore(state)` sets it.
-    A thread that holds the `lock` is the only one that moves it. `owner` has no lock, and methods in C that move it.
+    A thread that holds the `lock` is the only one that moves it. `owner` is what moves, where that has no lock.
     """
 
     label: str
@@ -142,15 +142,20 @@ def _python_stream(label: str, thing: random.Random) -> Stream:
 
 
 def _iterator_stream(label: str, thing: Any) -> Stream:
-    """Return the stream of an iterator that tells how many items are left; a used up one cannot be restored."""
+    """Return the stream of an iterator that tells how many items are left; a used up one cannot be restored.
+
+    From Python 3.12 on, one of a range has no position but a shorter range. It cannot be restored either.
+    """
 
     def restore(state: Any) -> None:
         if isinstance(state, tuple) and hasattr(thing, "__setstate__"):
             thing.__setstate__(*state)
 
     def read() -> Any:
-        position: tuple[Any, ...] = thing.__reduce__()[2:]
-        return position or operator.length_hint(thing, -1)
+        _, rest, *position = thing.__reduce__()
+        if position and position[0] is None:
+            return rest[0]
+        return tuple(position) or operator.length_hint(thing, -1)
 
     return Stream(label, read, restore, is_random=False)
 
@@ -169,7 +174,7 @@ def _generator_stream(label: str, thing: GeneratorType[Any, Any, Any]) -> Stream
 
     It cannot be restored.
     """
-    return Stream(label, lambda: _position(thing, set()), lambda state: None, is_random=False)
+    return Stream(label, lambda: _position(thing, set()), lambda state: None, is_random=False, owner=thing)
 
 
 def _position(thing: GeneratorType[Any, Any, Any], seen: set[int]) -> Any:
@@ -364,7 +369,8 @@ class _Search:
 
     def __init__(self, watched: Sequence[Stream]) -> None:
         self.watched, self.is_called = watched, False
-        self.owners = {id(s.owner): s for s in watched if s.owner is not None}
+        self.owners = {id(s.owner): s for s in watched if s.owner is not None and s.is_random}
+        self.resumed = [s.owner.gi_frame for s in watched if has_type(s.owner, GeneratorType)]
         self.states = [s.read() for s in watched]
         self.last: SourceLine | None = None
         self.cause: tuple[Stream, SourceLine] | None = None
@@ -391,7 +397,13 @@ class _Search:
             self.cause, self.is_called = (stream, line) if line is not None else self.cause, True
 
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
-        return self._step(frame, event, arg) if is_user_frame(frame) else None
+        return self._step(frame, event, arg) if is_user_frame(frame) and not self._is_resumed(frame) else None
+
+    def _is_resumed(self, frame: FrameType | None) -> bool:
+        """Return whether a watched generator of Python runs: the line that takes an item of it is meant."""
+        while frame is not None and not any(frame is watched for watched in self.resumed):
+            frame = frame.f_back
+        return frame is not None
 
     def _step(self, frame: FrameType, event: str, arg: Any) -> Any:
         self.events += 1

@@ -100,7 +100,9 @@ ITERATORS = {
     "of a generator": lambda: (x for x in halves(1.0)),
     "zip of a generator": lambda: zip(halves(1.0), halves(2.0)),
 }
-RESTORED = ["list", "tuple", "range", "long range", "reversed", "zip", "map", "filter"]
+RESTORED = ["list", "tuple", "reversed", "zip", "map", "filter"]
+if sys.version_info < (3, 12):  # later ones only go forward
+    RESTORED += ["range", "long range"]
 every_case = pytest.mark.parametrize("name", CASES)
 
 

@@ -16,7 +16,7 @@ from anyshape.support.true_types import has_type
 
 _NUMBERS = (int, float, complex, np.generic, np.ndarray, Traced, SymbolicSize)
 _UNLIKE_NUMBERS: tuple[Any, ...] = tuple(
-    [t.__eq__ for t in (object, str, bytes, type, dict, set, frozenset, list, tuple)]
+    [t.__eq__ for t in (object, str, bytes, type, type(None), dict, set, frozenset, list, tuple)]
 )
 
 

@@ -5,6 +5,7 @@ import inspect
 import operator
 import pickle
 import pydoc
+import re
 
 import numpy as np
 import pytest
@@ -116,9 +117,9 @@ def test_functions_are_objects_as_ufuncs_are(name):
     ours = operator.attrgetter(name)(anp)
     assert isinstance(ours, Ufunc) and repr(ours) == f"<ufunc {ours.__name__!r}>"
     assert pickle.loads(pickle.dumps(ours)) is copy.deepcopy(ours) is ours
-    assert not inspect.isfunction(ours) and f"{ours.__name__}{inspect.signature(ours)}" in pydoc.plain(
-        pydoc.render_doc(ours)
-    )
+    shown = pydoc.plain(pydoc.render_doc(ours))  # Python 3.13 writes long signatures on several lines
+    assert not inspect.isfunction(ours)
+    assert re.sub(r"\s", "", f"{ours.__name__}{inspect.signature(ours)}") in re.sub(r"\s", "", shown)
     for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
         assert next(iter(inspect.signature(getattr(ours, method)).parameters)) in "array A a"
         assert getattr(ours, method).__doc__
