@@ -45,6 +45,11 @@ tklmbda: F(x, 0.5)
 factorial2: F(k)
 diric: F(x, 3)
 sph_harm_y: F(2, 1, x, y)
+assoc_legendre_p: F(3, 2, 0.7 * x)
+assoc_legendre_p_all: F(2, 2, 0.7 * x)
+sph_legendre_p: F(3, 2, x)
+sph_legendre_p_all: F(2, 2, x)
+sph_harm_y_all: np.real(F(2, 1, x, y))
 binom: F(b + 3, a)
 elliprj: F(x, y, a, b)
 pdtr: F(k, a)
@@ -73,6 +78,9 @@ dft: F(x.shape[0])
 hilbert: F(x.shape[0])
 leslie: F(x, y[:-1])
 qr_multiply: np.abs(F(A, B)[0])
+qr_delete: F(np.eye(3), np.triu(A), 1)[1]
+qr_insert: F(np.eye(3), np.triu(A), v, 1)[1]
+qr_update: F(np.eye(3), np.triu(A), v, v)[1]
 rsf2csf: np.abs(F(np.triu(A), np.eye(A.shape[0]))[0])
 hessenberg: F(A)[0]
 expm_cond: F(A)
@@ -286,6 +294,8 @@ INTERPOLATE = {
     "insert": "F(0.3, (np.array([0.0, 0, 0, 0.5, 1, 1, 1]), v[[0, 1, 2, 0, 0, 0, 0]], 2))[1][:5]",
     "spalde": "np.asarray(F(x, ([0.0, 0, 0, 0.5, 1, 1, 1], v[[0, 1, 2, 0, 0, 0, 0]], 2)))",
     "sproot": "F((np.array([0.0, 0, 0, 0, 1, 1, 1, 1]), np.append(np.append(v, s) - 0.6, np.zeros(4)), 3))",
+    "bisplrep": "F(np.array([0.0, 0, 1, 1]), np.array([0.0, 1, 0, 1]), np.append(v, s), kx=1, ky=1, task=-1, "
+    "tx=np.array([0.0, 0, 1, 1]), ty=np.array([0.0, 0, 1, 1]))[2]",
     "bisplev": "F(t, t, [np.array([0.0, 0, 1, 1]), np.array([0.0, 0, 1, 1]), np.append(v, s), 1, 1])",
 }
 OPTIMIZE = {

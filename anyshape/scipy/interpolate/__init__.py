@@ -35,7 +35,7 @@ from anyshape.scipy.interpolate.scattered import (
     RBFInterpolator,
     griddata,
 )
-from anyshape.scipy.interpolate.smoothing import bisplev, insert, make_smoothing_spline, spalde, sproot
+from anyshape.scipy.interpolate.smoothing import bisplev, bisplrep, insert, make_smoothing_spline, spalde, sproot
 from anyshape.scipy.interpolate.tables import RegularGridInterpolator, interp1d, interpn
 from anyshape.support.packages import scipy_interpolate
 
@@ -43,7 +43,7 @@ __all__ = [
     "Akima1DInterpolator", "BPoly", "BSpline", "BarycentricInterpolator", "CubicHermiteSpline", "CubicSpline",
     "InterpolatedUnivariateSpline", "KroghInterpolator", "LinearNDInterpolator", "NearestNDInterpolator", "PPoly",
     "PchipInterpolator", "RBFInterpolator", "RegularGridInterpolator", "UnivariateSpline",
-    "barycentric_interpolate", "bisplev", "griddata", "insert", "interp1d", "interpn", "krogh_interpolate",
+    "barycentric_interpolate", "bisplev", "bisplrep", "griddata", "insert", "interp1d", "interpn", "krogh_interpolate",
     "make_interp_spline", "make_lsq_spline", "make_smoothing_spline", "make_splprep", "make_splrep",
     "pchip_interpolate", "spalde", "splantider", "splder", "splev", "splint", "splprep", "splrep", "sproot",
 ]  # fmt: skip

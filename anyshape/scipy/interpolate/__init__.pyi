@@ -18,7 +18,6 @@ from scipy.interpolate import RectSphereBivariateSpline as RectSphereBivariateSp
 from scipy.interpolate import SmoothBivariateSpline as SmoothBivariateSpline
 from scipy.interpolate import SmoothSphereBivariateSpline as SmoothSphereBivariateSpline
 from scipy.interpolate import approximate_taylor_polynomial as approximate_taylor_polynomial
-from scipy.interpolate import bisplrep as bisplrep
 from scipy.interpolate import fitpack2 as fitpack2
 from scipy.interpolate import generate_knots as generate_knots
 from scipy.interpolate import interp2d as interp2d
@@ -60,6 +59,7 @@ from anyshape.scipy.interpolate.scattered import NearestNDInterpolator as Neares
 from anyshape.scipy.interpolate.scattered import RBFInterpolator as RBFInterpolator
 from anyshape.scipy.interpolate.scattered import griddata as griddata
 from anyshape.scipy.interpolate.smoothing import bisplev as bisplev
+from anyshape.scipy.interpolate.smoothing import bisplrep as bisplrep
 from anyshape.scipy.interpolate.smoothing import insert as insert
 from anyshape.scipy.interpolate.smoothing import make_smoothing_spline as make_smoothing_spline
 from anyshape.scipy.interpolate.smoothing import spalde as spalde

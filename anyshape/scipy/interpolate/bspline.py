@@ -145,7 +145,6 @@ def make_interp_spline(
     """Return the spline of degree k through points, with SciPy's knots and conditions at both ends.
 
     `bc_type` is "not-a-knot", "clamped", "natural", "periodic", or a pair of these and of lists of (order, value).
-    Periodic splines of traced data are solved with the whole matrix.
     """
     if not is_traced(x, y, t):
         made = object.__new__(BSpline)
@@ -193,13 +192,41 @@ def _periodic(x: Any, y: Any, k: int, axis: int) -> BSpline:
     widths = at[1:] - at[:-1]
     before, after = x[0] - xp.cumsum(widths[n - 2 - turn])[::-1], x[-1] + xp.cumsum(widths[turn])
     t = xp.concatenate([before, at, after])
-    span, row = _span(t, x[:-1], k), xp.arange(n - 1)
-    matrix = xp.zeros((n - 1, n - 1))
-    for j, values in enumerate(_basis(t, x[:-1], k, span)):
-        matrix = matrix.at[row, (span - k + j) % (n - 1)].add(values)
-    c = xp.linalg.solve(matrix.astype(y.dtype), xp.reshape(y[:-1], (n - 1, _size(y.shape[1:]))))
-    whole = c[xp.arange(n + k - 1) % (n - 1)]
+    basis = _basis(t, x[:-1], k, _span(t, x[:-1], k))
+    c = _cyclic(basis, k, xp.reshape(y[:-1], (n - 1, _size(y.shape[1:]))))
+    whole = c[(xp.arange(n + k - 1) - k // 2) % (n - 1)]
     return BSpline.made_of(t, xp.reshape(whole, (n + k - 1, *y.shape[1:])), k, "periodic", along)
+
+
+def _cyclic(basis: list[Any], k: int, y: Any) -> Any:
+    """Return the solution of a cyclic system of k + 1 diagonals, where `basis[j]` is of column row + j - k // 2.
+
+    The entries beyond the ends are a change of rank k: the formula of Woodbury.
+    """
+    count, before = y.shape[0], k // 2
+    row, none = xp.arange(count), xp.zeros((k, count))
+    bands, corner, units = xp.zeros((k + 1, count)), none, none.T
+    for j, values in enumerate(basis):
+        column = row + (j - before)
+        inside = (column >= 0) & (column < count)
+        bands = bands.at[k - j, xp.clip(column, 0, count - 1)].add(xp.where(inside, values, 0.0))
+        for term in range(k):  # of the first rows, then of the last ones
+            at = term if term < before else count - 1 - (term - before)
+            reaches = j < before - term if term < before else j > term
+            if reaches:
+                corner = corner.at[term, (at + j - before) % count].add(_element(values, at, count))
+    for term in range(k):
+        at = term if term < before else count - 1 - (term - before)
+        units = units.at[:, term].add(xp.where(row == at, 1.0, 0.0))
+    solved = solve_banded((before, k - before), bands, xp.concatenate([y, units.astype(y.dtype)], axis=1))
+    y, units = solved[:, : y.shape[1]], solved[:, y.shape[1] :]
+    return y - units @ xp.linalg.solve(np.eye(k) + corner @ units, corner @ y)
+
+
+def _element(values: Any, position: Any, count: Any) -> Any:
+    """Return an element of a vector, 0 for a position that it does not have."""
+    inside = (xp.arange(count) == position).astype(float)
+    return xp.sum(inside * values)
 
 
 def make_lsq_spline(

@@ -8,43 +8,64 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import refuse
-from anyshape.numpy.operands.promotion import is_traced, static_int
+from anyshape.numpy.operands.promotion import is_traced, sizes, static_int
+from anyshape.ops.core.apply import context_of
 from anyshape.scipy.interpolate.bspline import BSpline, make_interp_spline
 from anyshape.scipy.interpolate.fitpack import is_traced_spline, spline_of, tuple_of
 from anyshape.scipy.interpolate.piecewise import data
 from anyshape.scipy.linalg.banded import solve_banded
 from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.optimize.minima import minimize_scalar
 from anyshape.support.packages import scipy_interpolate
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.tracing.trace import as_value
 from anyshape.transforms.control import check, stop_gradient
 from anyshape.transforms.custom.implicit_solves import custom_root
+from anyshape.transforms.vmap import vmap
 
 
 def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, *, axis: int = 0) -> BSpline:
     """Return the natural cubic spline with the least sum of squares and of `lam` times its squared bend.
 
-    Traced data need `lam`, a number. Source: P. Green, B. Silverman, Nonparametric Regression, 1994, section 2.3.
+    Without `lam` it is the minimum of generalised cross-validation, one for each column of y, with its derivative by
+    the data. Traced data take a matrix of n x n for it. SciPy's search ends within 1e-5 of the minimum.
+    Source: P. Green, B. Silverman, Nonparametric Regression, 1994, sections 2.3 and 3.2.
     """
     if not is_traced(x, y, w, lam):
         made = object.__new__(BSpline)
         options = {} if axis == 0 else {"axis": axis}
         made.take(scipy_interpolate.make_smoothing_spline(x, y, w, lam, **options))
         return made
-    if lam is None:
-        raise ArgumentError("make_smoothing_spline", "lam", "is needed for traced data", "choose the penalty")
     x, y, along = data("make_smoothing_spline", x, y, axis, 5)
     check(x[1:] > x[:-1], "make_smoothing_spline: x must increase")
     weights = xp.ones_like(x) if w is None else real_floats(w)
     check(weights > 0, "make_smoothing_spline: weights must be above 0")
-    lam = real_floats(lam).reshape(())
-    check(lam >= 0, "make_smoothing_spline: lam must not be below 0")
     flat = xp.reshape(y, (x.shape[0], -1)) if y.ndim > 1 else y[:, None]
-    smooth = xp.reshape(_smoothed(x, flat, 1 / weights, lam), y.shape)
+    if lam is None:
+        smooth = vmap(lambda column: _cross_validated(x, column, 1 / weights), in_axes=1, out_axes=1)(flat)
+    else:
+        lam = real_floats(lam).reshape(())
+        check(lam >= 0, "make_smoothing_spline: lam must not be below 0")
+        smooth = _smoothed(x, flat, 1 / weights, lam)
+    smooth = xp.reshape(smooth, y.shape)
     made = make_interp_spline(x, smooth, 3, bc_type="natural")
     return BSpline.made_of(made.t, made.c, 3, True, along)
+
+
+def _cross_validated(x: Any, y: Any, spreads: Any) -> Any:
+    """Return the values at the points of the smoothing spline whose penalty has the least error of validation."""
+    n = x.shape[0]
+    columns = xp.concatenate([y[:, None], xp.eye(n)], axis=1)
+
+    def error(lam: Any) -> Any:
+        smooth = _smoothed(x, columns, spreads, lam)
+        return xp.mean((y - smooth[:, 0]) ** 2) / (1 - xp.trace(smooth[:, 1:]) / n) ** 2
+
+    lam = minimize_scalar(error, bounds=(0.0, n), method="bounded").x
+    return _smoothed(x, y[:, None], spreads, lam)[:, 0]
 
 
 def _smoothed(x: Any, y: Any, spreads: Any, lam: Any) -> Any:
@@ -133,6 +154,48 @@ def sproot(tck: Any, mest: int = 10) -> Any:
     roots = pure_callback(run, spec, *ends)
     equation = lambda r: spline.value(r, 0, True)
     return custom_root(equation, roots, lambda f, guess: roots, lambda linear, y: y / linear(xp.ones_like(y)))
+
+
+def bisplrep(
+    x: Any, y: Any, z: Any, w: Any = None, xb: Any = None, xe: Any = None, yb: Any = None, ye: Any = None, kx: int = 3,
+    ky: int = 3, task: int = 0, s: Any = None, eps: Any = 1e-16, tx: Any = None, ty: Any = None, full_output: int = 0,
+    nxest: Any = None, nyest: Any = None, quiet: int = 1,
+) -> list[Any]:  # fmt: skip
+    """Return the surface of splines that is nearest to scattered points, as `bisplev` takes it, for `task` -1.
+
+    `tx` and `ty` are the knots. The kx + 1 and ky + 1 at both ends are set to the rectangle of the points. It has the
+    derivative of weighted least squares. FITPACK chooses knots for concrete data alone.
+    """
+    if not is_traced(x, y, z, w, xb, xe, yb, ye, tx, ty):
+        options = {"full_output": full_output, "nxest": nxest, "nyest": nyest, "quiet": quiet}
+        return scipy_interpolate.bisplrep(x, y, z, w, xb, xe, yb, ye, kx, ky, task, s, eps, tx, ty, **options)
+    if task != -1 or full_output:
+        raise refuse("scipy.interpolate.bisplrep with full_output" if full_output else "bisplrep without task=-1")
+    if tx is None or ty is None:
+        raise ArgumentError("bisplrep", "tx or ty", "is missing", "pass the knots along x and y for task=-1")
+    x, y, z = (xp.ravel(real_floats(v)) for v in (x, y, z))
+    context = context_of("bisplrep", x, y, z)
+    for other in (y, z):
+        context.require_equal(sizes(x)[0], sizes(other)[0], "x, y and z must have one length")
+    context.require(at_least(sizes(x)[0], (kx + 1) * (ky + 1)), "the points are fewer than (kx + 1) * (ky + 1)")
+    weights = xp.ones_like(x) if w is None else real_floats(w)
+    tx, ty = _with_ends(tx, kx, x, xb, xe), _with_ends(ty, ky, y, yb, ye)
+    first, second = _design(tx, kx, x), _design(ty, ky, y)
+    design = xp.reshape(first[:, :, None] * second[:, None, :], (x.shape[0], first.shape[1] * second.shape[1]))
+    c = xp.linalg.lstsq(design * weights[:, None], z * weights)[0]
+    return [tx, ty, c, kx, ky]
+
+
+def _with_ends(t: Any, k: int, x: Any, low: Any, high: Any) -> Any:
+    """Return knots whose first and last k + 1 are the ends of an interval, by default that of the points."""
+    ends = [xp.min(x) if low is None else real_floats(low), xp.max(x) if high is None else real_floats(high)]
+    first, last = (xp.broadcast_to(end, (k + 1,)) for end in ends)
+    return xp.concatenate([first, real_floats(t)[k + 1 : -k - 1], last])
+
+
+def _design(t: Any, k: int, x: Any) -> Any:
+    """Return the values of all B-splines at points, in rows."""
+    return BSpline.made_of(t, xp.eye(t.shape[0] - k - 1), k).value(x, 0, True)
 
 
 def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:

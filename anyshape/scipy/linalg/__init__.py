@@ -68,6 +68,7 @@ from anyshape.scipy.linalg.structured import (
 )
 from anyshape.scipy.linalg.subspaces import eig, null_space, orth, orthogonal_procrustes, pinv, pinvh, subspace_angles
 from anyshape.scipy.linalg.triangular_forms import hessenberg, lu, lu_factor, lu_solve, qr_multiply, rq, rsf2csf, schur
+from anyshape.scipy.linalg.updates import qr_delete, qr_insert, qr_update
 from anyshape.support.packages import scipy_linalg
 
 __all__ = [
@@ -78,10 +79,11 @@ __all__ = [
     "fractional_matrix_power", "funm", "hadamard", "hankel", "helmert", "hessenberg", "hilbert", "inv", "invhilbert",
     "invpascal", "ishermitian", "issymmetric", "khatri_rao", "ldl", "leslie", "logm", "lstsq", "lu", "lu_factor",
     "lu_solve", "matmul_toeplitz", "matrix_balance", "norm", "null_space", "ordqz", "orth", "orthogonal_procrustes",
-    "pascal", "pinv", "pinvh", "polar", "qr", "qr_multiply", "qz", "rq", "rsf2csf", "schur", "signm", "sinhm", "sinm",
-    "solve", "solve_banded", "solve_circulant", "solve_continuous_are", "solve_continuous_lyapunov",
-    "solve_discrete_are", "solve_discrete_lyapunov", "solve_lyapunov", "solve_sylvester", "solve_toeplitz",
-    "solve_triangular", "solveh_banded", "sqrtm", "subspace_angles", "svd", "svdvals", "tanhm", "tanm", "toeplitz",
+    "pascal", "pinv", "pinvh", "polar", "qr", "qr_delete", "qr_insert", "qr_multiply", "qr_update", "qz", "rq",
+    "rsf2csf", "schur", "signm", "sinhm", "sinm", "solve", "solve_banded", "solve_circulant",
+    "solve_continuous_are", "solve_continuous_lyapunov", "solve_discrete_are", "solve_discrete_lyapunov",
+    "solve_lyapunov", "solve_sylvester", "solve_toeplitz", "solve_triangular", "solveh_banded", "sqrtm",
+    "subspace_angles", "svd", "svdvals", "tanhm", "tanm", "toeplitz",
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_linalg, "scipy.linalg")

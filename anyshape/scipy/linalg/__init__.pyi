@@ -24,9 +24,6 @@ from scipy.linalg import get_lapack_funcs as get_lapack_funcs
 from scipy.linalg import lapack as lapack
 from scipy.linalg import matfuncs as matfuncs
 from scipy.linalg import misc as misc
-from scipy.linalg import qr_delete as qr_delete
-from scipy.linalg import qr_insert as qr_insert
-from scipy.linalg import qr_update as qr_update
 from scipy.linalg import special_matrices as special_matrices
 
 from anyshape.scipy.linalg.banded import eigh_tridiagonal as eigh_tridiagonal
@@ -117,6 +114,9 @@ from anyshape.scipy.linalg.triangular_forms import qr_multiply as qr_multiply
 from anyshape.scipy.linalg.triangular_forms import rq as rq
 from anyshape.scipy.linalg.triangular_forms import rsf2csf as rsf2csf
 from anyshape.scipy.linalg.triangular_forms import schur as schur
+from anyshape.scipy.linalg.updates import qr_delete as qr_delete
+from anyshape.scipy.linalg.updates import qr_insert as qr_insert
+from anyshape.scipy.linalg.updates import qr_update as qr_update
 
 def solve_lyapunov(a: Any, q: Any) -> Any:
     """Return x with a x + x a^H = q."""

@@ -8,12 +8,9 @@ from typing import Any
 from scipy.special import SpecialFunctionError as SpecialFunctionError
 from scipy.special import SpecialFunctionWarning as SpecialFunctionWarning
 from scipy.special import ai_zeros as ai_zeros
-from scipy.special import assoc_legendre_p as assoc_legendre_p
-from scipy.special import assoc_legendre_p_all as assoc_legendre_p_all
 from scipy.special import bei_zeros as bei_zeros
 from scipy.special import beip_zeros as beip_zeros
 from scipy.special import ber_zeros as ber_zeros
-from scipy.special import bernoulli as bernoulli
 from scipy.special import berp_zeros as berp_zeros
 from scipy.special import bi_zeros as bi_zeros
 from scipy.special import c_roots as c_roots
@@ -27,7 +24,6 @@ from scipy.special import ellip_harm_2 as ellip_harm_2
 from scipy.special import ellip_normal as ellip_normal
 from scipy.special import erf_zeros as erf_zeros
 from scipy.special import errstate as errstate
-from scipy.special import euler as euler
 from scipy.special import factorialk as factorialk
 from scipy.special import fresnel_zeros as fresnel_zeros
 from scipy.special import fresnelc_zeros as fresnelc_zeros
@@ -92,9 +88,6 @@ from scipy.special import sh_chebyt as sh_chebyt
 from scipy.special import sh_chebyu as sh_chebyu
 from scipy.special import sh_jacobi as sh_jacobi
 from scipy.special import sh_legendre as sh_legendre
-from scipy.special import sph_harm_y_all as sph_harm_y_all
-from scipy.special import sph_legendre_p as sph_legendre_p
-from scipy.special import sph_legendre_p_all as sph_legendre_p_all
 from scipy.special import stirling2 as stirling2
 from scipy.special import t_roots as t_roots
 from scipy.special import ts_roots as ts_roots
@@ -112,7 +105,14 @@ from anyshape.numpy.reduction import softmax as softmax
 from anyshape.numpy.special import polygamma as polygamma
 from anyshape.numpy.special import sinc as sinc
 from anyshape.numpy.special import zeta as zeta
+from anyshape.scipy.special.associated import assoc_legendre_p as assoc_legendre_p
+from anyshape.scipy.special.associated import assoc_legendre_p_all as assoc_legendre_p_all
+from anyshape.scipy.special.associated import sph_harm_y_all as sph_harm_y_all
+from anyshape.scipy.special.associated import sph_legendre_p as sph_legendre_p
+from anyshape.scipy.special.associated import sph_legendre_p_all as sph_legendre_p_all
+from anyshape.scipy.special.counting import bernoulli as bernoulli
 from anyshape.scipy.special.counting import comb as comb
+from anyshape.scipy.special.counting import euler as euler
 from anyshape.scipy.special.counting import factorial as factorial
 from anyshape.scipy.special.counting import multigammaln as multigammaln
 from anyshape.scipy.special.counting import perm as perm

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import scipy.interpolate
+import scipy.optimize
 
-from anyshape import grad, jacrev, jit
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape import grad, jacrev, jit, vmap
+from anyshape.errors import UnsupportedFunctionError
 from anyshape.scipy import interpolate
 
 X = np.array([0.0, 0.4, 0.9, 1.3, 1.7, 2.4, 2.9, 3.3])
@@ -25,8 +26,6 @@ def test_smoothing_splines_at_any_size():
     assert traced.cache_info().traces == 1
     with pytest.raises(ValueError):
         traced(X[:4], Y[:4], X[:4] + 1, 0.1)
-    with pytest.raises(ArgumentError, match="choose the penalty"):
-        jit(lambda y: interpolate.make_smoothing_spline(X, y)(1.0))(Y)
     both = np.stack([Y, Y**2], 1)
     values = jit(lambda y: interpolate.make_smoothing_spline(X, y, lam=0.2)(POINTS))(both)
     np.testing.assert_allclose(values, scipy.interpolate.make_smoothing_spline(X, both, lam=0.2)(POINTS), 1e-9, 1e-11)
@@ -34,6 +33,61 @@ def test_smoothing_splines_at_any_size():
     slopes = grad(lambda y, lam: value(interpolate, y, lam), argnums=(0, 1))(Y, 0.3)
     ahead, behind = (value(scipy.interpolate, Y + s * X, 0.3 + s) for s in (1e-5, -1e-5))
     np.testing.assert_allclose(slopes[0] @ X + slopes[1], (ahead - behind) / 2e-5, 1e-6)
+
+
+def validated_penalty(y):
+    """The penalty with the least error of cross-validation, to more digits than SciPy's search has."""
+    spline = scipy.interpolate.make_smoothing_spline
+    matrix = lambda lam: np.stack([spline(X, e, lam=lam)(X) for e in np.eye(len(X))], 1)
+
+    def error(lam):
+        smooth = matrix(lam)
+        return np.mean((y - smooth @ y) ** 2) / (1 - np.trace(smooth) / len(X)) ** 2
+
+    lam = scipy.optimize.minimize_scalar(error, bounds=(0, len(X)), method="bounded").x
+    for _ in range(4):
+        h = 1e-3 * lam
+        lam -= (error(lam + h) - error(lam - h)) * h / 2 / (error(lam + h) - 2 * error(lam) + error(lam - h))
+    return lam
+
+
+def test_cross_validation_chooses_the_penalty():
+    noisy = np.sin(X) + 0.2 * np.cos(7 * X)
+    value = lambda m, x, y, w: m.make_smoothing_spline(x, y, w)(POINTS)
+    traced = jit(lambda x, y, w: value(interpolate, x, y, w))
+    for n in (5, 6, 8):
+        data = X[:n], noisy[:n], 1 + X[:n]
+        np.testing.assert_allclose(traced(*data), value(scipy.interpolate, *data), 1e-7, 1e-9)
+    assert traced.cache_info().traces == 1
+    loss = lambda m, y, lam: np.sum(m.make_smoothing_spline(X, y, lam=lam)(POINTS) ** 2)
+    slopes = grad(lambda y: loss(interpolate, y, None))(noisy)
+    for step in 1e-4 * np.eye(8):
+        ends = [loss(scipy.interpolate, y, validated_penalty(y)) for y in (noisy + step, noisy - step)]
+        np.testing.assert_allclose(slopes @ step, (ends[0] - ends[1]) / 2, 2e-4, 1e-9)
+    line = lambda y: interpolate.make_smoothing_spline(X, y)(POINTS)  # whose penalty is the largest one
+    np.testing.assert_allclose(jit(vmap(line))(np.stack([noisy, Y])), np.stack([line(noisy), line(Y)]), 1e-7, 1e-9)
+
+
+@pytest.mark.parametrize(("kx", "ky"), [(1, 1), (2, 3)])
+def test_surfaces_of_given_knots(kx, ky):
+    x, y = np.random.default_rng(1).uniform(size=(2, 40))
+    knots = {"tx": np.r_[[0] * (kx + 1), 0.5, [1] * (kx + 1)], "ty": np.r_[[0] * (ky + 1), [1] * (ky + 1)]}
+    fit = lambda m, x, y, z, w: m.bisplrep(x, y, z, w, kx=kx, ky=ky, task=-1, **knots)
+    traced = jit(lambda x, y, z, w: fit(interpolate, x, y, z, w)[:3])
+    for n in (40, 35):
+        data = x[:n], y[:n], np.sin(3 * x + y)[:n], 1 + x[:n]
+        for ours, theirs in zip(traced(*data), fit(scipy.interpolate, *data), strict=False):
+            np.testing.assert_allclose(ours, theirs, 1e-8, 1e-9)
+    assert traced.cache_info().traces == 1
+    value = lambda m, x, z: m.bisplev(0.4, 0.6, fit(m, x, y, z, np.ones(40)))
+    slopes = grad(lambda x, z: value(interpolate, x, z), argnums=(0, 1))(x, x * y)
+    inner = (x > x.min()) & (x < x.max())
+    ahead, behind = (value(scipy.interpolate, x + s * inner * y, x * y + s * x) for s in (1e-6, -1e-6))
+    np.testing.assert_allclose(slopes[0] @ (inner * y) + slopes[1] @ x, (ahead - behind) / 2e-6, 1e-5, 1e-7)
+    with pytest.raises(ValueError):
+        traced(x[:3], y[:3], y[:3], y[:3])
+    with pytest.raises(UnsupportedFunctionError):
+        jit(lambda z: interpolate.bisplrep(x, y, z))(y)
 
 
 @pytest.mark.parametrize("x", [0.0, 0.5, 0.9, 3.3])
