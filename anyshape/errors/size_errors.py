@@ -26,8 +26,11 @@ MATRICES = {
 NO_TRANSFORM = "a cosine transform of type 1 needs two points"  # where SciPy raises RuntimeError
 
 
-class ShapeError(AnyshapeError, ValueError, IndexError):
-    """Raised where the sizes of operands do not fit each other."""
+class ShapeError(AnyshapeError, ValueError, IndexError, TypeError):
+    """Raised where the sizes of operands do not fit each other.
+
+    NumPy raises ValueError for most, IndexError for some, and `polyfit` and `splrep` raise TypeError, so this is all.
+    """
 
     primitive: str
     why: str

@@ -26,8 +26,11 @@ class CustomRuleError(AnyshapeError, TypeError, ValueError):
         super().__init__(f"{function}: {problem}{messages.at(where)}\n  {advice}")
 
 
-class DTypeError(AnyshapeError, TypeError):
-    """Raised for a dtype that a primitive or a transform does not accept."""
+class DTypeError(AnyshapeError, TypeError, NotImplementedError):
+    """Raised for a dtype that a primitive or a transform does not accept.
+
+    NumPy raises TypeError, and `scipy.signal` NotImplementedError, so this is both.
+    """
 
     primitive: str
     why: str
@@ -39,10 +42,11 @@ class DTypeError(AnyshapeError, TypeError):
         super().__init__(f"{messages.operation(primitive, where)}: {why}{messages.at(where)}\n  {advice}")
 
 
-class ArgumentError(AnyshapeError, TypeError, ValueError):
+class ArgumentError(AnyshapeError, TypeError, ValueError, RuntimeError):
     """Raised for an argument, named by its path, or a result that a transform does not accept.
 
-    NumPy raises TypeError for one and ValueError for another, so this is both. `where` is the line of traced code.
+    NumPy raises TypeError or ValueError, and `scipy.ndimage` RuntimeError, so this is all of them. `where` is the
+    line of traced code.
     """
 
     function: str
@@ -123,8 +127,11 @@ class FrozenDrawError(AnyshapeError, RuntimeError):
         super().__init__(f"{text}: {problem}{messages.at(where)}\n  {advice}")
 
 
-class CheckError(AnyshapeError, ValueError):
-    """Raised where a check fails: `observed` describes the values that are false, `sizes` the sizes of a claim."""
+class CheckError(AnyshapeError, ValueError, RuntimeError):
+    """Raised where a check fails: `observed` describes the values that are false, `sizes` the sizes of a claim.
+
+    It is a RuntimeError too, as SciPy raises where iterations do not converge.
+    """
 
     sizes: dict[Any, Any]
     observed: str

@@ -61,6 +61,8 @@ def splrep(
     odd = {"xb": xb is not None, "xe": xe is not None, "full_output": full_output, "per": per, "task=1": task == 1}
     for option in (name for name, holds in odd.items() if holds):
         raise refuse(f"scipy.interpolate.splrep with {option}")
+    if not 1 <= k <= 5:
+        raise ArgumentError("splrep", f"k={k}", "is not between 1 and 5", "choose such a degree")
     y = xp.asarray(y).astype(np.float64)  # as FITPACK does, which warns of imaginary parts
     if task == -1:
         x = real_floats(x)

@@ -12,8 +12,11 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.shapes.shape_rules import numel
 from anyshape.numpy.arrays.fallthrough import refuse
-from anyshape.numpy.operands.promotion import choice_of
+from anyshape.numpy.operands.promotion import as_traced, choice_of, sizes
+from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.at_run_time import solved
 from anyshape.scipy.optimize.constraints import bounds_of
@@ -150,13 +153,18 @@ def curve_fit(
         raise refuse(f"scipy.optimize.curve_fit with {used[0]}")
     start = _start_of(f, p0)
     count = int(start.shape[0])
-    y = real_floats(ydata)
+    y = as_traced(real_floats(ydata))
+    method = method or ("lm" if bounds is _NO_BOUNDS else "trf")
+    context = context_of("curve_fit", y)
+    context.require(at_least(numel(sizes(y)), 1), "ydata must not be empty")
+    if method == "lm":
+        context.require(at_least(numel(sizes(y)), count), f"there are fewer points than the {count} parameters")
     whitened = _whitening(sigma)
 
     def residuals(p: Any) -> Any:
         return whitened(xp.ravel(xp.asarray(f(xdata, *[p[i] for i in range(count)])) - y))
 
-    named = {"method": method or ("lm" if bounds is _NO_BOUNDS else "trf"), "bounds": bounds}
+    named = {"method": method, "bounds": bounds}
     fit = least_squares(residuals, start, **named, **kwargs)
     covariance = xp.linalg.pinv(fit.jac.T @ fit.jac)
     if not absolute_sigma:
