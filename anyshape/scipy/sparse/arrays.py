@@ -155,12 +155,29 @@ def _compressed(kind: str, arg: Any, shape: Any) -> SparseMatrix:
     """Return a matrix of (values, positions along rows or columns, bounds of these), or of what SciPy takes."""
     if isinstance(arg, SparseMatrix):
         return SparseMatrix(kind, *arg.parts(), arg.shape)
+    if isinstance(arg, tuple) and len(arg) == 2 and isinstance(arg[1], (tuple, list)) and is_traced(*arg):
+        data, (row, col) = arg
+        return _of_triplets(kind, data, row, col, shape)
     if not (isinstance(arg, tuple) and len(arg) == 3 and is_traced(*arg)):
         return _concrete(kind, getattr(scipy_sparse, f"{kind}_array")(arg, shape=shape))
     data, minor, bounds = (xp.asarray(x) for x in arg)
     if shape is None:
         raise ArgumentError(f"{kind}_array", "shape", "is needed for traced arrays", "pass shape=(rows, columns)")
     major = xp.searchsorted(bounds[1:], xp.arange(data.shape[0]), "right")
+    row, col = (major, minor) if kind == "csr" else (minor, major)
+    return SparseMatrix(kind, data, row, col, shape)
+
+
+def _of_triplets(kind: str, data: Any, row: Any, col: Any, shape: Any) -> SparseMatrix:
+    """Return a matrix of values at rows and columns. At known positions they are in SciPy's order, and one at each."""
+    if shape is None:
+        raise ArgumentError(f"{kind}_array", "shape", "is needed for traced arrays", "pass shape=(rows, columns)")
+    data = xp.asarray(data)
+    if is_traced(row, col):
+        return SparseMatrix(kind, data, xp.asarray(row), xp.asarray(col), shape)
+    pair = np.stack([row, col] if kind == "csr" else [col, row])
+    (major, minor), places = np.unique(pair, axis=1, return_inverse=True)
+    data = xp.zeros(major.size, data.dtype).at[places.ravel()].add(data)
     row, col = (major, minor) if kind == "csr" else (minor, major)
     return SparseMatrix(kind, data, row, col, shape)
 
@@ -173,7 +190,7 @@ def _concrete(kind: str, matrix: Any) -> SparseMatrix:
 
 
 def csr_array(arg1: Any, shape: Any = None) -> SparseMatrix:
-    """Return a sparse matrix of (data, indices, indptr), of a matrix of SciPy, or of what SciPy takes for one.
+    """Return a sparse matrix of (data, indices, indptr), of (data, (rows, columns)), or of what SciPy takes for one.
 
     >>> import numpy as np
     >>> from anyshape import grad

@@ -70,3 +70,17 @@ def test_what_is_refused():
         jit(lambda d: sparse.csr_array((d, [0], [0, 1])))(np.ones(1))
     with pytest.raises(UnsupportedFunctionError, match="tocsc"):
         jit(lambda d: sparse.csr_array((d, [0], [0, 1]), shape=(1, 1)).tocsc())(np.ones(1))
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_compressed_matrices_of_triplets(kind):
+    row, col, x = np.array([2, 0, 0, 2, 1]), np.array([1, 2, 0, 1, 1]), np.array([1.0, -2.0, 3.0])
+    make = lambda m, data, *positions: getattr(m, f"{kind}_array")((data, positions or (row, col)), shape=(3, 3))
+    data = np.arange(1.0, 6.0)
+    theirs = make(scipy.sparse, data)
+    np.testing.assert_allclose(jit(lambda d: make(sparse, d).data)(data), theirs.data)
+    np.testing.assert_allclose(jit(lambda d: make(sparse, d) @ x)(data), theirs @ x)
+    np.testing.assert_allclose(jit(lambda d, r, c: make(sparse, d, r, c) @ x)(data, row, col), theirs @ x)
+    np.testing.assert_allclose(grad(lambda d: np.sum(make(sparse, d) @ x))(data), x[col])
+    with pytest.raises(ValueError):
+        jit(lambda d: getattr(sparse, f"{kind}_array")((d, (row, col))).data)(data)
