@@ -50,6 +50,7 @@ assoc_legendre_p_all: F(2, 2, 0.7 * x)
 sph_legendre_p: F(3, 2, x)
 sph_legendre_p_all: F(2, 2, x)
 sph_harm_y_all: np.real(F(2, 1, x, y))
+euler: F(x.shape[0])[-1] * x
 binom: F(b + 3, a)
 elliprj: F(x, y, a, b)
 pdtr: F(k, a)
@@ -78,9 +79,9 @@ dft: F(x.shape[0])
 hilbert: F(x.shape[0])
 leslie: F(x, y[:-1])
 qr_multiply: np.abs(F(A, B)[0])
-qr_delete: F(np.eye(3), np.triu(A), 1)[1]
-qr_insert: F(np.eye(3), np.triu(A), v, 1)[1]
-qr_update: F(np.eye(3), np.triu(A), v, v)[1]
+qr_delete: F(*np.linalg.qr(A), 0)[1]
+qr_insert: F(*np.linalg.qr(A), x, 0)[1]
+qr_update: F(*np.linalg.qr(A), x, y)[1]
 rsf2csf: np.abs(F(np.triu(A), np.eye(A.shape[0]))[0])
 hessenberg: F(A)[0]
 expm_cond: F(A)
