@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import collections
 import types
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from anyshape.errors import FrozenDrawError
+import numpy as np
+
+from anyshape.errors import FrozenDrawError, MutationError
 from anyshape.graph.prover.user_stack import user_line
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.holders import UNBOUND, Holder, Roots
 from anyshape.tracing.captured.watch import Watch, watch
 from anyshape.tracing.draws import Stream, streams
-from anyshape.tracing.reachable import restored_arrays
+
+_LARGE = 1 << 20  # bytes of an array that is compared without a copy
 
 
 @contextmanager
@@ -30,15 +34,44 @@ def effects_undone(called: Any, name: str) -> Iterator[list[str]]:
     state = watch(Roots({"": called}) if has_type(called, tuple) else called)
     sources = streams((path, x) for path, x in state.things if not hasattr(x, "traced"))  # those draw when a run does
     before = [s.read() for s in sources]
+    arrays = [_Content(path, x) for path, x in state.things if type(x) is np.ndarray and _may_change(x)]
     effects: list[str] = []
-    with restored_arrays(state.things) as arrays:
-        try:
-            yield effects
-        finally:
-            effects += _rewound(sources, before, name)
-    effects += arrays
+    try:
+        yield effects
+    finally:
+        effects += _rewound(sources, before, name)
+        effects += [content.path for content in arrays if content.undone(name)]
     if not state.is_unchanged():
         effects += _restored(state)
+
+
+def _may_change(x: np.ndarray) -> bool:
+    return x.flags.writeable and not x.dtype.hasobject
+
+
+class _Content:
+    """Elements of an array: a copy, or the checksum of a large array."""
+
+    def __init__(self, path: str, array: np.ndarray) -> None:
+        self.path, self.array = path, array
+        self.copy = array.copy() if array.nbytes <= _LARGE else None
+        self.before = self._now()
+
+    def _now(self) -> Any:
+        if self.copy is not None:
+            return self.array.tobytes()
+        whole = self.array if self.array.flags.c_contiguous else np.ascontiguousarray(self.array)
+        return zlib.crc32(whole.view(np.uint8).data)
+
+    def undone(self, name: str) -> bool:
+        """Return whether the elements changed, and restore them; raise MutationError for a large array."""
+        if self._now() == self.before:
+            return False
+        if self.copy is None:
+            problem = f"{self.path} is a large array of NumPy, which the function changes"
+            raise MutationError(name, problem, "return the new values", user_line())
+        self.array[...] = self.copy
+        return True
 
 
 def _rewound(sources: Sequence[Stream], before: Sequence[Any], name: str) -> Iterator[str]:

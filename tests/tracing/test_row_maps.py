@@ -7,7 +7,7 @@ import pytest
 
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, grad, hessian, jit, symbolic_shape, trace, vmap
-from anyshape.errors import FrozenDrawError
+from anyshape.errors import FrozenDrawError, MutationError
 
 W = np.array([0.7, -1.2, 0.4])
 rows = np.multiply.outer  # of numbers and W
@@ -199,6 +199,18 @@ def test_items_of_an_iterator_are_not_taken_unnoticed():
         jit(counted)(points(2))
     with pytest.raises(ValueError, match="too large"):
         jit(lambda x: raising(anp, x))(1e3 * points(2))
+
+
+def test_large_arrays_are_not_changed_unnoticed():
+    table = np.zeros(200_000)
+
+    def f(a):
+        table[0] += 1
+        return a * table[0]
+
+    with pytest.raises(MutationError, match="table is a large array of NumPy, which the function changes"):
+        jit(lambda x: anp.vectorize(f)(x))(points(2))
+    np.testing.assert_allclose(jit(lambda x: anp.vectorize(lambda a: a + table[1])(x))(points(2)), points(2))
 
 
 def test_signatures_are_checked_as_in_numpy():
