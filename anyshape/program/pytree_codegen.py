@@ -93,7 +93,7 @@ class _Reader:
         self, args: Any, kwargs: Any, parameters: str = "args, kwargs", then: Sequence[str] = ()
     ) -> Callable[..., Any]:
         """Return the function, which returns the leaves or goes on with the lines `then`."""
-        self._inside("args", args, 0, "" if kwargs.num_children else "kwargs")
+        self._arguments(args, "" if kwargs.num_children else "kwargs")
         if self.order is Order.ALL:
             self._in_order("kwargs", kwargs, args.num_leaves)
         elif kwargs.num_children:
@@ -109,6 +109,14 @@ class _Reader:
         source = "\n    ".join([f"def match({parameters}):", *body])
         exec(compile(source, "<anyshape arguments>", "exec"), self.names)
         return self.names["match"]
+
+    def _arguments(self, args: Any, also: str) -> None:
+        """Write the lines for positional arguments: unpacking them counts them. `also` rejects too."""
+        if not args.num_children:
+            self._inside("args", args, 0, also)
+            return
+        self._reject_if(also)
+        self._unpack("args", args.children(), 0)
 
     def _leaves(self, args: Any, kwargs: Any) -> str:
         """Return the source of the tuple of leaves: that of the arguments where it is the same."""

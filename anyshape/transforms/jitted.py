@@ -104,14 +104,19 @@ class Jitted:
         try:
             if tracing_threads:
                 return self._call_while_tracing(args, kwargs)
-            for serve, _ in self._cache.fast_paths:
-                result = serve(self, args, kwargs)
-                if result is not NO_MATCH:
-                    return result
-            return self._call_general(args, kwargs)
+            result = self._cache.first_path(self, args, kwargs)
+            return result if result is not NO_MATCH else self._call_other(args, kwargs)
         except Exception as error:
             shorten_traceback(error)
             raise
+
+    def _call_other(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Serve a call that the first fast path does not."""
+        for serve, _ in self._cache.fast_paths[1:]:
+            result = serve(self, args, kwargs)
+            if result is not NO_MATCH:
+                return result
+        return self._call_general(args, kwargs)
 
     def _call_while_tracing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function itself, so that it becomes part of the active trace; call it where another thread traces."""

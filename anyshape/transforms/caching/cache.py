@@ -15,7 +15,7 @@ from anyshape.graph.ir.graph import asked, decisions_of
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explain.data import CacheInfo, Reason
-from anyshape.program.pytree_codegen import matcher
+from anyshape.program.pytree_codegen import NO_MATCH, matcher
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.packages import value_decisions
 from anyshape.tracing.captured.state import CapturedState
@@ -92,8 +92,8 @@ class CacheEntry:
     reasons: tuple[Reason, ...]
 
     __slots__ = (
-        "_names", "calls", "detours", "guards_hold", "hits", "key", "made_for", "number", "path", "program", "reasons",
-        "reliance_log", "result", "sizes", "state", "static_state", "used", "visible",
+        "_names", "calls", "detours", "guards_hold", "hits", "is_one_array", "key", "made_for", "number", "path",
+        "program", "reasons", "reliance_log", "result", "sizes", "state", "static_state", "used", "visible",
     )  # fmt: skip
 
     def __init__(
@@ -113,6 +113,7 @@ class CacheEntry:
         self.detours: Any = None  # to other paths that share a beginning with this one
         self.calls: int = 0  # which took this path, if it has decisions
         self.result: Callable[[Any], Any] = self._counted(program.result) if self.path else program.result
+        self.is_one_array: bool = not self.path and program.trace.out_tree.is_leaf()  # which needs no structure
         self.guards_hold = program.accepts if program.needs_guard_check else None
         self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)
         self.made_for: Arguments = Arguments(made_for.key, (), made_for.static, made_for.names)  # references no array
@@ -248,9 +249,14 @@ for entry in entries:
             return owner.after_error((args, kwargs), entry, [{leaves}], error)
         if outputs is not GUARD_FAILED:
             entry.hits += 1
-            return entry.result(outputs)
+            return outputs[0] if entry.is_one_array else entry.result(outputs)
 return NO_MATCH
 """  # `owner` is the jitted function
+
+
+def _no_path(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Serve no call."""
+    return NO_MATCH
 
 
 class Cache:
@@ -270,6 +276,7 @@ class Cache:
         self.limit = limit
         self.by_key: dict[Key, list[CacheEntry]] = {}
         self.fast_paths: tuple[FastPath, ...] = ()
+        self.first_path: Callable[..., Any] = _no_path  # the first of these
         self.paths: dict[Key, FastPath | None] = {}  # also those that had to leave `fast_paths`
         self.state: CapturedState | None = None
         self.state_holds: Callable[[], bool] | None = None
@@ -342,7 +349,11 @@ class Cache:
             self.paths[key] = None if serve is None else FastPath(serve, entries)
         path = self.paths[key]
         if path is not None:
-            self.fast_paths = (path, *self.fast_paths[: MAX_FAST_PATHS - 1])
+            self._take_fast_paths((path, *self.fast_paths[: MAX_FAST_PATHS - 1]))
+
+    def _take_fast_paths(self, paths: tuple[FastPath, ...]) -> None:
+        self.fast_paths = paths
+        self.first_path = paths[0].serve if paths else _no_path
 
     def add(self, entry: CacheEntry, traced: bool = True) -> None:
         """Add an entry, and evict entries beyond the limit."""
@@ -416,7 +427,7 @@ class Cache:
         entries.remove(entry)
         if not entries:
             del self.by_key[entry.key]
-            self.fast_paths = tuple([path for path in self.fast_paths if path.entries is not entries])
+            self._take_fast_paths(tuple([path for path in self.fast_paths if path.entries is not entries]))
             self.paths.pop(entry.key, None)
         for other in (entry, *self.entries()):
             self._collect_hits(other)
