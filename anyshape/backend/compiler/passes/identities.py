@@ -309,3 +309,14 @@ def known_choice(s: Simplifier, node: Node) -> Replacement:
     mask, x, y = node.inputs
     literal = s.literal(mask)
     return None if literal is None else x if literal else y
+
+
+def nested_choice(s: Simplifier, node: Node) -> Replacement:
+    """select(mask, select(mask, x, _), y) = select(mask, x, y), and so for the other operand."""
+    mask, *choices = node.inputs
+    for i, choice in enumerate(choices):
+        inner = s.made_by(choice, ew.select_op)
+        if inner is not None and inner.inputs[0] is mask:
+            choices[i] = inner.inputs[1 + i]
+            return _instead(node, ew.select_op, mask, *choices)
+    return None

@@ -32,6 +32,9 @@ FUNCTIONS = {
     "a product that overflows": lambda x: np.finfo(x.dtype).max.item() * (2.0 * x),
     "a factor of none": lambda x: 2.0 * (1.0 * x) * -1.0,
     "a negation that is read twice": lambda x: np.stack([-x + x[::-1], x[::-1] + -x, x[::-1] - -x, -x]),
+    "a choice within a choice": lambda x: np.where(x > 1, np.where(x > 1, x, 3.0), np.where(x > 1, 5.0, -x)),
+    "a choice within that of another mask": lambda x: np.where(x > 1, np.where(x < 2, x, 3.0), np.where(x < 0, 5.0, x)),
+    "a finite number for infinities, and back": lambda x: np.where(np.isinf(x), x, np.where(np.isinf(x), 0.0, x)) * 2.0,
     "a number moved about": lambda x: np.broadcast_to(first(x) * 2, (3, x.shape[0], 1)).reshape(3, x.shape[0]) * x,
     "a number turned round": lambda x: np.broadcast_to(first(x), (x.shape[0], 3)).T + x,
     "a number stretched twice": lambda x: (
@@ -118,3 +121,14 @@ def test_a_sum_with_a_negation_is_a_difference_even_if_others_read_the_negation(
     np.testing.assert_array_equal(f(x, y), (-x + y) * np.exp(-x) + (y - -x))
     (program,) = f.programs()
     assert sorted(s.op.name for s in program.plan_for(x, y).steps) == ["add", "add", "exp", "mul", "neg", "sub"]
+
+
+def test_choices_by_one_mask_are_one_choice():
+    def finite(x):
+        is_finite = np.isfinite(x)
+        return np.where(is_finite, np.where(is_finite, x, 0.0), x) + np.where(is_finite, np.where(is_finite, x, 0.0), 2)
+
+    f = jit(finite)
+    f(np.ones(3))
+    names = [node.op.name for node in f.programs()[0].graph.nodes]
+    assert names.count("select") == 1
