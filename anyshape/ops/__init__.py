@@ -158,6 +158,7 @@ from anyshape.ops.reduction import (
     reduce_or,
     reduce_prod,
     reduce_sum,
+    safe_softmax,
     softmax,
     sum_to,
 )
@@ -355,6 +356,7 @@ __all__ = [
     "rint",
     "round",
     "row_order",
+    "safe_softmax",
     "scaled_bessel_i",
     "scaled_bessel_k",
     "scatter",

@@ -75,6 +75,11 @@ def _softmax_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...
     return x
 
 
+def _safe_softmax_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]) -> TensorMeta:
+    _require_float(ctx, x)
+    return x
+
+
 def _cumulative_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, reverse: bool, exclusive: bool) -> TensorMeta:
     return x
 
@@ -231,6 +236,11 @@ argmin: Function = _to_position(argmin_op, "Return the index of the first minimu
 
 softmax_op: Op = _reduction("softmax", _softmax_type, per_operand(5))
 softmax: Function = _over_axes(softmax_op, "Return exp(x) divided by its sum over the axes, without overflow.")
+safe_softmax_op: Op = _reduction("safe_softmax", _safe_softmax_type, per_operand(5))
+safe_softmax: Function = _over_axes(
+    safe_softmax_op,
+    "Return exp(x) divided by its sum over the axes, and 0 where that is 0: the derivative of logsumexp.",
+)
 
 cumsum_op: Op = _cumulative("cumsum")
 cumsum: Function = _along_axis(cumsum_op, "Return the sum of the elements up to each one.")

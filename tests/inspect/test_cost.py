@@ -94,7 +94,7 @@ COUNTED = {
         ),
     ),
     "reduce_logsumexp": lambda x, axes: 4 * x.size + 2 * math.prod(n for i, n in enumerate(x.shape) if i not in axes),
-    "softmax": lambda x, axes: 5 * x.size,
+    **dict.fromkeys(("softmax", "safe_softmax"), lambda x, axes: 5 * x.size),
     "recurrence": lambda a, b, axis, reverse: 2 * b.size,
     "autoregression": lambda x, a: 2 * x.size * a.shape[-1],
     "slice_add": lambda x, part, starts, steps: part.size,

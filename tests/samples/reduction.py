@@ -481,6 +481,17 @@ METHODS = [
     Sample("multiply.outer with a number", lambda np, x: numpy.multiply.outer(2.0, x), ("n, 2",), ("mul",), FLOAT),
 ]
 
+
+def safe_softmax(np, x):
+    """Return the op along rows, and for NumPy its definition."""
+    if np is not numpy or type(x) is not numpy.ndarray:
+        return ops.safe_softmax(x, (1,))
+    top = x.max(axis=1, keepdims=True, initial=-numpy.inf)
+    powers = numpy.exp(x - numpy.where(numpy.isfinite(top), top, 0))
+    total = powers.sum(axis=1, keepdims=True)
+    return powers / numpy.where(total == 0, 1, total)
+
+
 EXPONENTIALS = [
     Sample("logsumexp", lambda np, x: reduction.logsumexp(x), ("n, m",), ("reduce_logsumexp",), FLOAT, smallest=1),
     Sample(
@@ -533,6 +544,16 @@ EXPONENTIALS = [
         ("softmax",),
         make=infinities,
         grad=None,
+    ),
+    Sample("safe_softmax", safe_softmax, ("n, m",), ("safe_softmax",), FLOAT, order=3),
+    Sample("safe_softmax at -inf", safe_softmax, ("n, m",), ("safe_softmax",), make=infinities, grad=None),
+    Sample(
+        "logsumexp with exponentials of its derivative",
+        lambda np, x: reduction.logsumexp(x, axis=1, keepdims=True) * safe_softmax(np, x),
+        ("n, m",),
+        ("reduce_logsumexp", "safe_softmax"),
+        FLOAT,
+        smallest=1,
     ),
     Sample("log_softmax", lambda np, x: reduction.log_softmax(x, axis=0), ("n, m",), ("reduce_logsumexp",), FLOAT),
 ]

@@ -30,6 +30,7 @@ for _op in (
     rd.reduce_or_op,
     rd.reduce_logsumexp_op,
     rd.softmax_op,
+    rd.safe_softmax_op,
 ):
     _along_axes(_op)
 

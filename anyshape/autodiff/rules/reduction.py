@@ -54,8 +54,7 @@ def _extreme(misses):
 
 
 def _logsumexp_jvp(ctx, tangents, out, x, *, axes):
-    finite = _without_least(out)
-    return rd.reduce_sum(tangents[0] * ew.exp(x - repeat_along(ctx, finite, x, axes)), axes)
+    return rd.reduce_sum(tangents[0] * rd.safe_softmax(x, axes), axes)
 
 
 def _without_least(y):
@@ -71,7 +70,7 @@ def _softmax_jvp(ctx, tangents, out, x, *, axes):
 JVPS[rd.reduce_prod_op] = _prod_jvp
 JVPS[rd.reduce_max_op], JVPS[rd.reduce_min_op] = _extreme(BELOW_MAX), _extreme(ABOVE_MIN)
 JVPS[rd.reduce_logsumexp_op] = _logsumexp_jvp
-JVPS[rd.softmax_op] = _softmax_jvp
+JVPS[rd.softmax_op] = JVPS[rd.safe_softmax_op] = _softmax_jvp
 zero(rd.reduce_and_op)
 zero(rd.reduce_or_op)
 zero(rd.argmax_op)
@@ -169,6 +168,7 @@ shift(rd.reduce_max_op, shifts.reduction((True, False)))
 shift(rd.reduce_min_op, shifts.reduction((True, False)))
 shift(rd.reduce_logsumexp_op, shifts.reduction((False,)))
 shift(rd.softmax_op, shifts.softmax)
+shift(rd.safe_softmax_op, shifts.softmax)
 no_shift(rd.reduce_prod_op, rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op)
 no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recurrence_op, rd.autoregression_op)
 no_shift(rd.sum_to_op)

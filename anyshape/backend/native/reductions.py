@@ -84,10 +84,10 @@ def logsumexp_statements(writer: Any, x: Any, dtype: np.dtype, remaining: Sequen
     return writer.map(f"({finite} ? as_log{f}({{0}} == 0 ? 1 : {{0}}) + {{1}} : {{1}})", dtype, [total, top])
 
 
-def softmax_statements(writer: Any, x: Any, dtype: np.dtype, remaining: Sequence[Any]) -> Any:
-    """Add the statements of exp(x) / sum(exp(x)), and return its value."""
+def softmax_statements(writer: Any, x: Any, dtype: np.dtype, remaining: Sequence[Any], *, safe: bool) -> Any:
+    """Add the statements of exp(x) / sum(exp(x)), and return its value; if `safe`, it is 0 where the sum is."""
     _, powers, total = _powers(writer, x, dtype, remaining)
-    return writer.map("({0} / {1})", dtype, [powers, total])
+    return writer.map("({0} / ({1} == 0 ? 1 : {1}))" if safe else "({0} / {1})", dtype, [powers, total])
 
 
 def _powers(writer: Any, x: Any, dtype: np.dtype, remaining: Sequence[Any]) -> tuple[Any, Any, Any]:

@@ -308,7 +308,8 @@ class _Translation:
         value, reduced = self._reduced_axes(step, x)
         if -1 in reduced:
             raise NotExpressible("softmax along the rows")
-        return softmax_statements(self, value, dtype, [None if i in reduced else a for i, a in enumerate(value.axes)])
+        remaining = [None if i in reduced else a for i, a in enumerate(value.axes)]
+        return softmax_statements(self, value, dtype, remaining, safe=step.op is rd.safe_softmax_op)
 
     def _broadcast(self, step: Step, dtype: np.dtype, x: Operand) -> Operand:
         """Return the operand with the axes of the result: a stretched axis is none of its loops."""
@@ -434,6 +435,7 @@ _RULES: dict[Any, _Rule] = {
     rd.sum_to_op: _Translation._sum_to,
     rd.reduce_logsumexp_op: _Translation._logsumexp,
     rd.softmax_op: _Translation._softmax,
+    rd.safe_softmax_op: _Translation._softmax,
     ix.take_op: _Translation._take,
     mv.broadcast_in_dim_op: _Translation._broadcast,
     mv.reshape_op: _Translation._reshape,

@@ -114,7 +114,8 @@ def _keeping_axes(ufunc, x, axes):
     return ufunc.reduce(x, axis=axes, keepdims=True)
 
 
-def _logsumexp(x, *, axes):
+def _powers(x, axes):
+    """Return the finite maxima with 0 for others, the exponentials of elements less these, and their sums."""
     top = (
         _keeping_axes(np.maximum, x, axes)
         if x.size
@@ -123,14 +124,25 @@ def _logsumexp(x, *, axes):
     top = np.where(np.isfinite(top), top, x.dtype.type(0))
     powers = np.subtract(x, top)
     powers = np.exp(powers, out=powers if powers.ndim else None)
+    return top, powers, _keeping_axes(np.add, powers, axes)
+
+
+def _logsumexp(x, *, axes):
+    top, _, total = _powers(x, axes)
     with np.errstate(divide="ignore"):
-        return np.log(np.squeeze(_keeping_axes(np.add, powers, axes), axis=axes)) + np.squeeze(top, axis=axes)
+        return np.log(np.squeeze(total, axis=axes)) + np.squeeze(top, axis=axes)
 
 
 def _softmax(x, *, axes):
     powers = np.subtract(x, _keeping_axes(np.maximum, x, axes))
     np.exp(powers, out=powers)
     return np.divide(powers, _keeping_axes(np.add, powers, axes), out=powers)
+
+
+def _safe_softmax(x, *, axes):
+    _, powers, total = _powers(x, axes)
+    total[total == 0] = 1
+    return np.divide(powers, total, out=powers)
 
 
 def _cumulative(ufunc, identity):
@@ -203,6 +215,7 @@ kernel(rd.reduce_logsumexp_op, _logsumexp)
 kernel(rd.argmax_op, lambda x, *, axis: np.argmax(x, axis=axis))
 kernel(rd.argmin_op, lambda x, *, axis: np.argmin(x, axis=axis))
 kernel(rd.softmax_op, _softmax)
+kernel(rd.safe_softmax_op, _safe_softmax)
 kernel(rd.cumsum_op, _cumulative(np.add, lambda dtype: 0))
 kernel(rd.cumprod_op, _cumulative(np.multiply, lambda dtype: 1))
 kernel(rd.cummax_op, _cumulative(np.maximum, least_value))

@@ -154,9 +154,7 @@ def flat_if_no_axis(name: str, x: Any, axis: Any) -> tuple[Any, int]:
 
 def finite_or_zero(x: Any) -> Any:
     """Return x with 0 in place of elements that are not finite."""
-    infinity = ew.lift(float("inf"), x)
-    below = ew.select(ew.gt(infinity, x), x, ew.lift(0, x))
-    return ew.select(ew.gt(below, ew.neg(infinity)), below, ew.lift(0, x))
+    return ew.select(ew.isfinite(x), x, ew.lift(0, x))
 
 
 def as_operands(name: str, *xs: Any) -> list[Any]:

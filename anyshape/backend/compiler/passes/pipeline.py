@@ -19,6 +19,7 @@ from anyshape.backend.compiler.passes.hoist_shape_only import hoist_shape_only
 from anyshape.backend.compiler.passes.loop_masks import without_masks
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.prune_branches import prune_branches
+from anyshape.backend.compiler.passes.share_exponentials import share_exponentials
 from anyshape.backend.compiler.passes.simplify import simplify
 from anyshape.backend.compiler.passes.single_elements import read_and_write_elements
 from anyshape.backend.compiler.passes.sink import sink
@@ -88,7 +89,8 @@ def prepare_to_run(graph: Graph) -> Graph:
     """
     plain = _without_custom_rules(graph)
     pairs = to_pairs(_without(plain if plain is graph else optimize(plain), (stop_gradient_op,)))
-    whole = _without(pairs if pairs is graph else optimize(pairs), (enter_checkpoint_op, leave_checkpoint_op))
+    shared = share_exponentials(pairs if pairs is graph else optimize(pairs))
+    whole = _without(shared, (enter_checkpoint_op, leave_checkpoint_op))
     final = without_masks(whole)
     if final is not whole:
         final = optimize(final)

@@ -25,7 +25,7 @@ declare(OPAQUE._replace(tiling=_combined(np.minimum)), rd.reduce_min_op)
 declare(OPAQUE._replace(tiling=_combined(np.logical_and)), rd.reduce_and_op)
 declare(OPAQUE._replace(tiling=_combined(np.logical_or)), rd.reduce_or_op)
 declare(OPAQUE._replace(tiling=NOT_COMBINED, scratch=scratch.like_first_operand(2)), rd.reduce_logsumexp_op)
-declare(OPAQUE._replace(tiling=NOT_COMBINED, scratch=scratch.like_first_operand(2)), rd.softmax_op)
+declare(OPAQUE._replace(tiling=NOT_COMBINED, scratch=scratch.like_first_operand(2)), rd.softmax_op, rd.safe_softmax_op)
 
 declare(ALONG_ONE_AXIS._replace(scratch=scratch.like_first_operand(1)), rd.argmax_op, rd.argmin_op)
 declare(ALONG_ONE_AXIS, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op)
