@@ -13,6 +13,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.distribution import Form, Function, constant
+from anyshape.scipy.stats.powers import is_cusp, of_powers, power_of_size
 from anyshape.transforms.control import stop_gradient
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
@@ -191,34 +192,19 @@ T = Form(
 GENNORM_NEAR = 1e-2  # values of abs(z)**beta at which the series serves: 8 terms of it are exact there
 
 
-def _power_of_size(z: Any, beta: Any) -> Any:
-    """Return abs(z)**beta. At 0 it is differentiated as z**beta, if beta is even or the second derivative infinite."""
-    at_zero = z == 0
-    fixed = xp.where(at_zero, stop_gradient(beta), beta)  # the power of 0 is 0 for all of them
-    is_plain = at_zero & ((fixed % 2 == 0) | ((fixed > 1) & (fixed < 2)))
-    is_peak = at_zero & (fixed < 1)  # both sides have infinite derivatives, and these are opposite
-    plain, absolute = xp.where(is_plain, z, 1.0), xp.abs(xp.where(is_plain | is_peak, 1.0, z))
-    return xp.where(is_peak, 0.0, xp.where(is_plain, plain**fixed, absolute**fixed))
-
-
-def _is_cusp(z: Any, beta: Any) -> Any:
-    """Return where abs(z)**beta has no finite second derivative."""
-    return (z == 0) & (beta < 2)
-
-
 def _gennorm_power(z: Any, beta: Any) -> Any:
     """Return abs(z)**beta. At 0 it is constant for exponents below 2, which have no second derivative there.
 
     So the first two derivatives of the distribution function and of the quantile are right at the median.
     """
-    is_cusp = _is_cusp(z, beta)
-    return xp.where(is_cusp, 0.0, _power_of_size(xp.where(is_cusp, 1.0, z), beta))
+    at_cusp = is_cusp(z, beta)
+    return xp.where(at_cusp, 0.0, power_of_size(xp.where(at_cusp, 1.0, z), beta))
 
 
 def _third_derivative(z: Any, beta: Any) -> Any:
     """Return zeros whose third derivative by z is infinite where the density has no finite second one."""
-    is_cusp = _is_cusp(z, beta)
-    return xp.where(is_cusp, xp.where(is_cusp, z, 1.0) ** 2.5, 0.0)
+    at_cusp = is_cusp(z, beta)
+    return xp.where(at_cusp, xp.where(at_cusp, z, 1.0) ** 2.5, 0.0)
 
 
 def _gennorm_series(power: Any, beta: Any) -> Any:
@@ -266,7 +252,7 @@ def _gennorm_quantile(q: Any, beta: Any) -> Any:
 
 
 def _gennorm_log_density(z: Any, beta: Any) -> Any:
-    return xp.log(0.5 * beta) - sc.gammaln(1 / beta) - _power_of_size(z, beta)
+    return xp.log(0.5 * beta) - sc.gammaln(1 / beta) - power_of_size(z, beta)
 
 
 def _gennorm_density(z: Any, beta: Any) -> Any:
@@ -314,7 +300,7 @@ JOHNSONSU = Form(
 BETA = Form(
     shapes="a b",
     support=_unit_interval,
-    log_density=lambda z, a, b: sc.xlog1py(b - 1, -z) + sc.xlogy(a - 1, z) - sc.betaln(a, b),
+    **of_powers(lambda z, a, b: -sc.betaln(a, b), lambda a, b: a - 1, lambda a, b: b - 1),
     cdf=lambda z, a, b: sc.betainc(a, b, z),
     sf=lambda z, a, b: sc.betaincc(a, b, z),
     ppf=lambda q, a, b: sc.betaincinv(a, b, q),
@@ -328,7 +314,7 @@ BETA = Form(
 
 ARCSINE = Form(
     support=_unit_interval,
-    log_density=lambda z: -log(pi) - 0.5 * xp.log(z) - 0.5 * xp.log1p(-z),
+    **of_powers(lambda z: -log(pi), constant(-0.5), constant(-0.5)),
     cdf=lambda z: 2 / pi * xp.arcsin(xp.sqrt(z)),
     ppf=lambda q: xp.square(xp.sin(0.5 * pi * q)),
     mean=constant(0.5),
@@ -339,8 +325,10 @@ ARCSINE = Form(
 POWERLAW = Form(
     shapes="a",
     support=_unit_interval,
-    log_density=lambda z, a: xp.log(a) + sc.xlogy(a - 1, z),
+    **of_powers(lambda z, a: xp.log(a), lambda a: a - 1),
     cdf=lambda z, a: z**a,
+    logcdf=lambda z, a: a * xp.log(z),
+    sf=lambda z, a: -xp.expm1(a * xp.log(z)),
     ppf=lambda q, a: q ** (1 / a),
     mean=lambda a: a / (a + 1),
     var=lambda a: a / ((a + 2) * xp.square(a + 1)),
@@ -360,7 +348,12 @@ def _triang_pdf(z: Any, c: Any) -> Any:
 
 def _triang_cdf(z: Any, c: Any) -> Any:
     up, down = xp.where(c > 0, c, 1.0), xp.where(c < 1, 1 - c, 1.0)
-    return xp.where(_rises(z, c), xp.square(z) / up, 1 - xp.square(1 - z) / down)
+    return xp.where(_rises(z, c), xp.square(z) / up, (z * (2 - z) - c) / down)
+
+
+def _triang_sf(z: Any, c: Any) -> Any:
+    up, down = xp.where(c > 0, c, 1.0), xp.where(c < 1, 1 - c, 1.0)
+    return xp.where(_rises(z, c), 1 - xp.square(z) / up, xp.square(1 - z) / down)
 
 
 TRIANG = Form(
@@ -369,7 +362,10 @@ TRIANG = Form(
     valid=lambda c: (c >= 0) & (c <= 1),
     safe=0.5,
     log_density=lambda z, c: xp.log(_triang_pdf(z, c)),
+    density=_triang_pdf,
+    exponent=lambda c: xp.where(c > 0, 1.0, 0.0),
     cdf=_triang_cdf,
+    sf=_triang_sf,
     ppf=lambda q, c: xp.where(q < c, xp.sqrt(c * xp.minimum(q, c)), 1 - xp.sqrt((1 - c) * xp.minimum(1 - q, 1 - c))),
     mean=lambda c: (c + 1) / 3,
     var=lambda c: (1 - c + xp.square(c)) / 18,
@@ -449,6 +445,7 @@ def _log_i0_less(kappa: Any) -> Any:
 
 VONMISES = Form(
     shapes="kappa",
+    vanishes=False,
     valid=lambda kappa: kappa >= 0,
     log_density=lambda z, kappa: -2 * kappa * xp.square(xp.sin(0.5 * z)) - log(2 * pi) - _log_i0_less(kappa),
     mean=constant(0.0),

@@ -47,6 +47,8 @@ class Form:
     - `shapes`: names of the shape parameters, in SciPy's order; `defaults` belong to the last ones.
     - `log_density`: logarithm of the density, or of the probability of an integer for a discrete family.
     - `density`: its exponential, where it has derivatives at a density of 0 that the logarithm loses.
+    - `exponent`: power of the point by which the density vanishes or grows at an end 0 of the support.
+    - `vanishes`: whether the density is 0 at infinite points.
     - `support`: bounds of the support by the shape parameters; `open_ends` excludes them from the density.
     - `valid`: whether shape parameters are admissible.
     - `closed_quantiles`: `ppf` and `isf` also hold at the probabilities 0 and 1, with their derivatives.
@@ -54,6 +56,8 @@ class Form:
 
     log_density: Function
     density: Function | None = None
+    exponent: Function | None = None
+    vanishes: bool = True
     shapes: str = ""
     defaults: tuple[float, ...] = ()
     support: Function = _all_reals
@@ -97,7 +101,7 @@ def where(condition: Any, value: Any, otherwise: Any) -> Any:
 def _interior(low: Any, high: Any) -> Any:
     """Return a point inside of the support."""
     middle = xp.where(xp.isinf(high), low + 1, 0.5 * (low + high))
-    return xp.where(xp.isinf(low), xp.where(xp.isinf(high), 0.0, high - 1), middle)
+    return xp.where(xp.isinf(low), xp.where(xp.isinf(high), 1.0, high - 1), middle)
 
 
 # for each function of a form the others that it follows from, best first
@@ -295,16 +299,33 @@ class Family:
             return self._call_scipy(method, (x, *args), parameters)
         function = self._function(name, method)
         z, p = self._standardised(x, args, parameters)
-        if name == "density":
-            z = xp.where(xp.isinf(z), stop_gradient(z), z)  # flat there, where logarithms are not
+        z, exponent = self._at_end(x, z, p, 1.0 if name == "density" else INF)
         low, high = self._form.support(*p.shapes)
         inside = (low < z) & (z < high) if self._form.open_ends else (low <= z) & (z <= high)
         if self._form.discrete:
             inside = inside & (xp.floor(z) == z)
+        if name == "density" and self._form.vanishes:
+            inside = inside & ~xp.isinf(z)  # flat there, where logarithms are not
         value = function(xp.where(inside, z, _interior_of(self._form, low, high)), *p.shapes)
-        value = value - xp.log(p.scale) if name == "log_density" else value / p.scale
+        if name == "log_density":
+            log_scale = xp.log(p.scale)
+            value = value - log_scale - exponent * (log_scale - stop_gradient(log_scale))
+        else:
+            value = value / p.scale
         value = xp.where(inside, value, xp.where(xp.isnan(z), z, outside))
         return where(p.valid, value, np.nan)
+
+    def _at_end(self, x: Any, z: Any, p: Parameters, steep: float) -> tuple[Any, Any]:
+        """Return the point, and the exponent of the density where it is an end 0 with an infinite slope; 0 elsewhere.
+
+        The point does not depend on the scale there: its derivative by this is 0, and 0 times infinity is NaN.
+        """
+        if self._form.exponent is None or not is_traced(p.scale):
+            return z, 0.0
+        exponent = self._form.exponent(*p.shapes)
+        is_end = (z == 0) & (exponent < steep) & (exponent != 0)
+        fixed = (xp.where(is_end, real_floats(x), 0.0) - xp.where(is_end, p.loc, 0.0)) / stop_gradient(p.scale)
+        return xp.where(is_end, fixed, z), xp.where(is_end, exponent, 0.0)
 
     def _cumulative(
         self, method: str, x: Any, args: tuple[Any, ...], parameters: dict[str, Any], below: float, above: float

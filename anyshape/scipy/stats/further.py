@@ -14,8 +14,10 @@ from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
 from anyshape.scipy.stats.distribution import Form, Function, constant
+from anyshape.scipy.stats.powers import of_powers, of_powers_of_size
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
+PI_REST = 1.2246467991473532e-16  # of pi beyond its float
 
 
 def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
@@ -65,6 +67,17 @@ def _power_minus_1(q: Any, exponent: Any) -> Any:
     return xp.expm1(exponent * xp.log(q))
 
 
+def _cosine_cdf(z: Any) -> Any:
+    """Return (t - sin(t)) / (2 pi) for t = pi + z, by a series where the difference cancels."""
+    t = (z + pi) + PI_REST
+    is_near = t < 0.5
+    near = xp.where(is_near, t, 0.5)
+    series = 1.0
+    for k in (13, 11, 9, 7, 5):
+        series = 1 - xp.square(near) / (k * (k - 1)) * series
+    return xp.where(is_near, near**3 / 6 * series, pi + z + xp.sin(z)) / (2 * pi)
+
+
 ALPHA = Form(
     shapes="a",
     support=_positive_reals,
@@ -76,6 +89,7 @@ ALPHA = Form(
 ANGLIT = Form(
     support=lambda: (-pi / 4, pi / 4),
     log_density=lambda z: xp.log(xp.cos(2 * z)),
+    density=lambda z: xp.cos(2 * z),
     cdf=lambda z: xp.square(xp.sin(z + pi / 4)),
     sf=lambda z: xp.square(xp.cos(z + pi / 4)),
     ppf=lambda q: xp.arcsin(xp.sqrt(q)) - pi / 4,
@@ -85,13 +99,16 @@ ANGLIT = Form(
 COSINE = Form(
     support=lambda: (-pi, pi),
     log_density=lambda z: xp.log1p(xp.cos(z)) - log(2 * pi),
-    cdf=lambda z: (pi + z + xp.sin(z)) / (2 * pi),
+    density=lambda z: (1 + xp.cos(z)) / (2 * pi),
+    cdf=_cosine_cdf,
+    sf=lambda z: _cosine_cdf(-z),
     mean=constant(0.0),
     var=constant(pi * pi / 3 - 2.0),
 )
 SEMICIRCULAR = Form(
     support=lambda: (-1.0, 1.0),
     log_density=lambda z: log(2 / pi) + 0.5 * xp.log1p(-z * z),
+    density=lambda z: 2 / pi * xp.sqrt(1 - z * z),
     cdf=lambda z: 0.5 + (z * xp.sqrt(1 - z * z) + xp.arcsin(z)) / pi,
     ppf=_semicircular_quantile,
     isf=lambda q: -_semicircular_quantile(q),
@@ -112,7 +129,11 @@ GIBRAT = Form(
 BETAPRIME = Form(
     shapes="a b",
     support=_positive_reals,
-    log_density=lambda z, a, b: sc.xlogy(a - 1, z) - (a + b) * xp.log1p(z) - sc.betaln(a, b),
+    **of_powers(
+        lambda z, a, b: -(a + b) * xp.log1p(z) - sc.betaln(a, b),
+        lambda a, b: a - 1,
+        far=lambda z, a, b: -(b + 1) * xp.log(z) - (a + b) * xp.log1p(1 / z) - sc.betaln(a, b),
+    ),
     cdf=lambda z, a, b: sc.betainc(a, b, z / (1 + z)),
     sf=lambda z, a, b: sc.betainc(b, a, 1 / (1 + z)),
     ppf=lambda q, a, b: sc.betaincinv(a, b, q) / sc.betainccinv(b, a, q),
@@ -137,14 +158,14 @@ BURR = Form(
 )
 DGAMMA = Form(
     shapes="a",
-    log_density=lambda z, a: sc.xlogy(a - 1, xp.abs(z)) - xp.abs(z) - sc.gammaln(a) - log(2),
+    **of_powers_of_size(lambda z, a: -z - sc.gammaln(a) - log(2), lambda a: a - 1),
     **_two_sided(lambda z, a: sc.gammaincc(a, z), lambda q, a: sc.gammainccinv(a, q)),
     mean=constant(0.0),
     var=lambda a: a * (a + 1),
 )
 DWEIBULL = Form(
     shapes="c",
-    log_density=lambda z, c: xp.log(0.5 * c) + sc.xlogy(c - 1, xp.abs(z)) - xp.abs(z) ** c,
+    **of_powers_of_size(lambda z, c: xp.log(0.5 * c) - z**c, lambda c: c - 1),
     **_two_sided(lambda z, c: xp.exp(-(z**c)), lambda q, c: (-xp.log(q)) ** (1 / c)),
     mean=constant(0.0),
     var=lambda c: sc.gamma(1 + 2 / c),
@@ -152,7 +173,7 @@ DWEIBULL = Form(
 EXPONPOW = Form(
     shapes="b",
     support=_positive_reals,
-    log_density=lambda z, b: 1 + xp.log(b) + sc.xlogy(b - 1, z) + z**b - xp.exp(z**b),
+    **of_powers(lambda z, b: 1 + xp.log(b) + z**b - xp.exp(z**b), lambda b: b - 1),
     cdf=lambda z, b: -xp.expm1(-xp.expm1(z**b)),
     sf=lambda z, b: xp.exp(-xp.expm1(z**b)),
     ppf=lambda q, b: xp.log1p(-xp.log1p(-q)) ** (1 / b),
@@ -194,6 +215,7 @@ FOLDCAUCHY = Form(
 FOLDNORM = Form(
     shapes="c",
     support=_positive_reals,
+    valid=lambda c: c >= 0,
     log_density=lambda z, c: xp.logaddexp(-0.5 * xp.square(z - c), -0.5 * xp.square(z + c)) - LOG_ROOT_2PI,
     cdf=lambda z, c: 0.5 * (sc.erf((z - c) / sqrt(2)) + sc.erf((z + c) / sqrt(2))),
     sf=lambda z, c: sc.ndtr(c - z) + sc.ndtr(-c - z),
@@ -201,7 +223,7 @@ FOLDNORM = Form(
 GENGAMMA = Form(
     shapes="a c",
     support=_positive_reals,
-    log_density=lambda z, a, c: xp.log(c) + sc.xlogy(c * a - 1, z) - z**c - sc.gammaln(a),
+    **of_powers(lambda z, a, c: xp.log(c) - z**c - sc.gammaln(a), lambda a, c: c * a - 1),
     cdf=lambda z, a, c: sc.gammainc(a, z**c),
     sf=lambda z, a, c: sc.gammaincc(a, z**c),
     ppf=lambda q, a, c: sc.gammaincinv(a, q) ** (1 / c),
@@ -259,6 +281,7 @@ TRUNCEXPON = Form(
     support=lambda b: (0.0, b),
     log_density=lambda z, b: -z - xp.log(-xp.expm1(-b)),
     cdf=lambda z, b: xp.expm1(-z) / xp.expm1(-b),
+    sf=lambda z, b: xp.exp(-z) * xp.expm1(z - b) / xp.expm1(-b),
     ppf=lambda q, b: -xp.log1p(q * xp.expm1(-b)),
 )
 
@@ -273,7 +296,7 @@ def _twice_exponential(z: Any, tail: Function) -> Any:
 def _gumbel_density(z: Any) -> Any:
     is_far = z > GUMBEL_END
     near = xp.where(is_far, 0.0, z)
-    return xp.where(z == INF, NAN, xp.where(is_far, 0.0, xp.exp(near - xp.exp(near))))
+    return xp.where(is_far, 0.0, xp.exp(near - xp.exp(near)))
 
 
 GUMBEL_R = Form(

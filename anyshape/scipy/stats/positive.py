@@ -12,8 +12,9 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
 from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.scipy.stats.powers import of_powers
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
@@ -45,7 +46,7 @@ EXPON = Form(
 GAMMA = Form(
     shapes="a",
     support=_positive_reals,
-    log_density=lambda z, a: sc.xlogy(a - 1, z) - z - sc.gammaln(a),
+    **of_powers(lambda z, a: -z - sc.gammaln(a), lambda a: a - 1),
     cdf=lambda z, a: sc.gammainc(a, z),
     sf=lambda z, a: sc.gammaincc(a, z),
     ppf=lambda q, a: sc.gammaincinv(a, q),
@@ -58,7 +59,7 @@ GAMMA = Form(
 CHI2 = Form(
     shapes="df",
     support=_positive_reals,
-    log_density=lambda z, df: sc.xlogy(0.5 * df - 1, z) - 0.5 * z - sc.gammaln(0.5 * df) - 0.5 * log(2) * df,
+    **of_powers(lambda z, df: -0.5 * z - sc.gammaln(0.5 * df) - 0.5 * log(2) * df, lambda df: 0.5 * df - 1),
     cdf=lambda z, df: sc.gammainc(0.5 * df, 0.5 * z),
     sf=lambda z, df: sc.gammaincc(0.5 * df, 0.5 * z),
     ppf=lambda q, df: 2 * sc.gammaincinv(0.5 * df, q),
@@ -76,8 +77,8 @@ def _chi_mean(df: Any) -> Any:
 CHI = Form(
     shapes="df",
     support=_positive_reals,
-    log_density=lambda z, df: (
-        log(2) - 0.5 * log(2) * df - sc.gammaln(0.5 * df) + sc.xlogy(df - 1, z) - 0.5 * xp.square(z)
+    **of_powers(
+        lambda z, df: log(2) - 0.5 * log(2) * df - sc.gammaln(0.5 * df) - 0.5 * xp.square(z), lambda df: df - 1
     ),
     cdf=lambda z, df: sc.gammainc(0.5 * df, 0.5 * xp.square(z)),
     sf=lambda z, df: sc.gammaincc(0.5 * df, 0.5 * xp.square(z)),
@@ -135,7 +136,7 @@ HALFNORM = Form(
     log_density=lambda z: 0.5 * log(2 / pi) - 0.5 * xp.square(z),
     cdf=lambda z: sc.erf(sqrt(0.5) * z),
     sf=lambda z: 2 * sc.ndtr(-z),
-    logsf=lambda z: log(2) + sc.log_ndtr(-z),
+    logsf=lambda z: by_half(z, 0.5, lambda z: xp.log1p(-sc.erf(sqrt(0.5) * z)), lambda z: log(2) + sc.log_ndtr(-z)),
     ppf=lambda q: sc.ndtri(0.5 * (1 + q)),
     isf=lambda q: -sc.ndtri(0.5 * q),
     mean=constant(sqrt(2 / pi)),
@@ -195,10 +196,12 @@ INVGAUSS = Form(
     var=lambda mu: mu**3,
 )
 
+_WEIBULL = of_powers(lambda z, c: xp.log(c) - z**c, lambda c: c - 1)
+
 WEIBULL_MIN = Form(
     shapes="c",
     support=_positive_reals,
-    log_density=lambda z, c: xp.log(c) + sc.xlogy(c - 1, z) - z**c,
+    **_WEIBULL,
     cdf=lambda z, c: -xp.expm1(-(z**c)),
     sf=lambda z, c: xp.exp(-(z**c)),
     logsf=lambda z, c: -(z**c),
@@ -212,7 +215,9 @@ WEIBULL_MIN = Form(
 WEIBULL_MAX = Form(
     shapes="c",
     support=lambda c: (-INF, 0.0),
-    log_density=lambda z, c: WEIBULL_MIN.log_density(-z, c),
+    log_density=lambda z, c: _WEIBULL["log_density"](-z, c),
+    density=lambda z, c: _WEIBULL["density"](-z, c),
+    exponent=lambda c: c - 1,
     cdf=lambda z, c: xp.exp(-((-z) ** c)),
     logcdf=lambda z, c: -((-z) ** c),
     sf=lambda z, c: -xp.expm1(-((-z) ** c)),
@@ -257,12 +262,17 @@ def _circle(c: Any) -> Any:
     return (pi / c) / xp.sin(pi / c)
 
 
+def _fisk_far(z: Any, c: Any) -> Any:
+    """Return the logarithm of the density by powers that do not overflow."""
+    return xp.log(c) - (c + 1) * xp.log(z) - 2 * xp.log1p(z**-c)
+
+
 FISK = Form(
     shapes="c",
     support=_positive_reals,
-    log_density=lambda z, c: xp.log(c) + sc.xlogy(c - 1, z) - 2 * xp.log1p(z**c),
-    cdf=lambda z, c: z**c / (1 + z**c),
-    sf=lambda z, c: 1 / (1 + z**c),
+    **of_powers(lambda z, c: xp.log(c) - 2 * xp.log1p(z**c), lambda c: c - 1, far=_fisk_far),
+    cdf=lambda z, c: sc.expit(c * xp.log(z)),
+    sf=lambda z, c: sc.expit(-c * xp.log(z)),
     ppf=lambda q, c: (q / (1 - q)) ** (1 / c),
     isf=lambda q, c: ((1 - q) / q) ** (1 / c),
     mean=lambda c: beyond(1, c, _circle),
@@ -273,7 +283,7 @@ FISK = Form(
 BURR12 = Form(
     shapes="c d",
     support=_positive_reals,
-    log_density=lambda z, c, d: xp.log(c) + xp.log(d) + sc.xlogy(c - 1, z) - (d + 1) * xp.log1p(z**c),
+    **of_powers(lambda z, c, d: xp.log(c) + xp.log(d) - (d + 1) * xp.log1p(z**c), lambda c, d: c - 1),
     cdf=lambda z, c, d: -xp.expm1(-d * xp.log1p(z**c)),
     sf=lambda z, c, d: xp.exp(-d * xp.log1p(z**c)),
     logsf=lambda z, c, d: -d * xp.log1p(z**c),
@@ -300,7 +310,7 @@ def _nakagami_mean(nu: Any) -> Any:
 NAKAGAMI = Form(
     shapes="nu",
     support=_positive_reals,
-    log_density=lambda z, nu: log(2) + sc.xlogy(nu, nu) - sc.gammaln(nu) + sc.xlogy(2 * nu - 1, z) - nu * xp.square(z),
+    **of_powers(lambda z, nu: log(2) + sc.xlogy(nu, nu) - sc.gammaln(nu) - nu * xp.square(z), lambda nu: 2 * nu - 1),
     cdf=lambda z, nu: sc.gammainc(nu, nu * xp.square(z)),
     sf=lambda z, nu: sc.gammaincc(nu, nu * xp.square(z)),
     ppf=lambda q, nu: xp.sqrt(sc.gammaincinv(nu, q) / nu),
@@ -322,10 +332,10 @@ LEVY = Form(
 )
 
 
-def _f_log_density(z: Any, dfn: Any, dfd: Any) -> Any:
+def _f_rest(z: Any, dfn: Any, dfd: Any) -> Any:
     half, other = 0.5 * dfn, 0.5 * dfd
-    power = sc.xlogy(half - 1, z) - (half + other) * xp.log(dfd + dfn * z)
-    return half * xp.log(dfn) + other * xp.log(dfd) + power - sc.betaln(half, other)
+    power = (half + other) * xp.log(dfd + dfn * z)
+    return half * xp.log(dfn) + other * xp.log(dfd) - power - sc.betaln(half, other)
 
 
 def _f_quantile(share: Any, dfn: Any, dfd: Any) -> Any:
@@ -336,7 +346,7 @@ def _f_quantile(share: Any, dfn: Any, dfd: Any) -> Any:
 F = Form(
     shapes="dfn dfd",
     support=_positive_reals,
-    log_density=_f_log_density,
+    **of_powers(_f_rest, lambda dfn, dfd: 0.5 * dfn - 1),
     cdf=lambda z, dfn, dfd: sc.betainc(0.5 * dfn, 0.5 * dfd, dfn * z / (dfd + dfn * z)),
     sf=lambda z, dfn, dfd: sc.betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * z)),
     ppf=lambda q, dfn, dfd: _f_quantile(sc.betainccinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd),

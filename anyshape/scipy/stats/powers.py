@@ -1,0 +1,111 @@
+"""Densities that behave as a power of the point at an end of the support, with their slopes there.
+
+The logarithm of such a density is infinite at the end, and its exponential would have the slope 0 times infinity.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.numpy import special as sc
+from anyshape.scipy.stats.distribution import Function
+from anyshape.transforms.control import stop_gradient
+
+INF = np.inf
+
+
+def power_of_size(z: Any, beta: Any) -> Any:
+    """Return abs(z)**beta. At 0 it is differentiated as z**beta, if beta is even or the second derivative infinite."""
+    at_zero = z == 0
+    fixed = xp.where(at_zero, stop_gradient(beta), beta)  # the power of 0 is 0 for all of them
+    is_plain = at_zero & ((fixed % 2 == 0) | ((fixed > 1) & (fixed < 2)))
+    is_peak = at_zero & (fixed < 1)  # both sides have infinite derivatives, and these are opposite
+    plain, absolute = xp.where(is_plain, z, 1.0), xp.abs(xp.where(is_plain | is_peak, 1.0, z))
+    return xp.where(is_peak, 0.0, xp.where(is_plain, plain**fixed, absolute**fixed))
+
+
+def is_cusp(z: Any, beta: Any) -> Any:
+    """Return where abs(z)**beta has no finite second derivative."""
+    return (z == 0) & (beta < 2)
+
+
+TINY = np.finfo(np.float64).tiny
+HUGE = 1e308  # slope of the logarithm where a density is infinite
+LOG_HUGE = 600.0  # logarithm there: its exponential times the slope is infinite, and other slopes are not
+
+
+def _plain(x: Any, exponent: Any) -> Any:
+    return x**exponent
+
+
+def _times_powers(rest: Function, z: Any, powers: list[tuple[Any, Any, Function]], power: Function = _plain) -> Any:
+    """Return exp(rest(z)) times powers: each a base, an exponent, and a function for exponent times logarithm.
+
+    The power of a base 0 is not taken by its logarithm. Where its slope is infinite, the one of `rest` does not count.
+    An infinite value has the slopes of a huge one: their signs are right, where infinite slopes may cancel.
+    """
+    near, logarithm, cases = z, 0.0, []
+    for x, e, times_log in powers:
+        is_end, is_pole = (x == 0) & (e > 0), (x == 0) & (e < 0)
+        is_special = is_end | is_pole
+        near = xp.where(is_pole | (is_end & (e < 1)), TINY, near)
+        slope = HUGE * (stop_gradient(e) - e + stop_gradient(x) - x)
+        finite = times_log(xp.where(is_special, 0.0, e), xp.where(is_special, 0.5, z))
+        logarithm = logarithm + xp.where(is_pole, LOG_HUGE + slope, finite)
+        cases.append((is_end, is_pole, power(xp.where(is_end, x, 1.0), xp.where(is_end, e, 1.0))))
+    value = xp.exp(rest(near) + logarithm)
+    for is_end, is_pole, factor in cases:
+        value = xp.where(is_end, value * factor, xp.where(is_pole, value + INF, value))
+    return value
+
+
+def of_powers(
+    rest: Function, low: Function | None = None, high: Function | None = None, far: Function | None = None
+) -> dict[str, Function]:
+    """Return the densities exp(rest) z**low (1 - z)**high, where the exponents are functions of the shapes.
+
+    The logarithm of points above 1 is `far`, where `rest` and the power would overflow.
+    """
+
+    def log_density(z: Any, *shapes: Any) -> Any:
+        value = rest(z, *shapes)
+        if high is not None:
+            value = value + sc.xlog1py(high(*shapes), -z)
+        return value if low is None else value + sc.xlogy(low(*shapes), z)
+
+    def density(z: Any, *shapes: Any) -> Any:
+        ends = ((z, low, sc.xlogy), (1 - z, high, lambda e, z: sc.xlog1py(e, -z)))
+        powers = [(base, exponent(*shapes), log) for base, exponent, log in ends if exponent is not None]
+        return _times_powers(lambda z: rest(z, *shapes), z, powers)
+
+    def beyond(near: Function, finish: Function) -> Function:
+        return near if far is None else lambda z, *shapes: _by_one(z, shapes, near, lambda *xs: finish(far(*xs)))
+
+    densities = {"log_density": beyond(log_density, lambda value: value), "density": beyond(density, xp.exp)}
+    return densities if low is None else {**densities, "exponent": low}
+
+
+def _by_one(z: Any, shapes: tuple[Any, ...], near: Function, far: Function) -> Any:
+    """Return one function of points up to 1 and another one of points above."""
+    is_far = z > 1
+    return xp.where(is_far, far(xp.where(is_far, z, 1.0), *shapes), near(xp.where(is_far, 1.0, z), *shapes))
+
+
+def of_powers_of_size(rest: Function, exponent: Function) -> dict[str, Function]:
+    """Return the densities exp(rest) abs(z)**exponent, which are even; `rest` is a function of abs(z)."""
+
+    def log_density(z: Any, *shapes: Any) -> Any:
+        power = exponent(*shapes)
+        size = xp.abs(xp.where((z == 0) & (power != 0), stop_gradient(z), z))
+        return rest(size, *shapes) + sc.xlogy(power, size)
+
+    def density(z: Any, *shapes: Any) -> Any:
+        power = exponent(*shapes)
+        z = xp.where((z == 0) & (power < 0), stop_gradient(z), z)
+        powers = [(z, power, lambda e, z: sc.xlogy(e, xp.abs(z)))]
+        return _times_powers(lambda z: rest(xp.abs(z), *shapes), z, powers, power_of_size)
+
+    return {"log_density": log_density, "density": density, "exponent": exponent}
