@@ -7,6 +7,7 @@ from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.stats import (
+    angles,
     bounded,
     circular,
     continuous,
@@ -28,7 +29,7 @@ from anyshape.scipy.stats import (
 from anyshape.scipy.stats.distribution import Family
 from anyshape.support.packages import scipy_stats
 
-_BY_FILE = (continuous, positive, further, extremes, skewed, lifetimes, bounded, discrete)
+_BY_FILE = (continuous, positive, further, extremes, skewed, lifetimes, bounded, angles, discrete)
 FORMS = {name: form for file in _BY_FILE for name, form in file.FORMS.items()}
 FAMILIES = {name: Family(name, form) for name, form in FORMS.items()} | multivariate.DISTRIBUTIONS
 FUNCTIONS = {

@@ -438,32 +438,6 @@ TRUNCNORM = Form(
 )
 
 
-def _log_i0_less(kappa: Any) -> Any:
-    """Return log(i0(kappa)) - kappa for kappa >= 0; exp(-|kappa|) of i0e has a kink at 0, which |kappa| undoes."""
-    return xp.log(sc.i0e(kappa)) + (xp.abs(kappa) - kappa)
-
-
-VONMISES = Form(
-    shapes="kappa",
-    vanishes=False,
-    valid=lambda kappa: kappa >= 0,
-    log_density=lambda z, kappa: -2 * kappa * xp.square(xp.sin(0.5 * z)) - log(2 * pi) - _log_i0_less(kappa),
-    mean=constant(0.0),
-    entropy=lambda kappa: -kappa * sc.i1e(kappa) / sc.i0e(kappa) + log(2 * pi) + _log_i0_less(kappa) + kappa,
-)
-
-WRAPCAUCHY = Form(
-    shapes="c",
-    support=lambda c: (0.0, 2 * pi),
-    valid=lambda c: (c > 0) & (c < 1),
-    safe=0.5,
-    log_density=lambda z, c: xp.log1p(-xp.square(c)) - log(2 * pi) - xp.log(1 + xp.square(c) - 2 * c * xp.cos(z)),
-    cdf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (1 - c) * xp.cos(0.5 * z)) / pi,
-    sf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (c - 1) * xp.cos(0.5 * z)) / pi,
-    ppf=lambda q, c: 2 * xp.arctan2((1 - c) * xp.sin(pi * q), (1 + c) * xp.cos(pi * q)),
-    entropy=lambda c: log(2 * pi) + xp.log1p(-xp.square(c)),
-)
-
 FORMS = {
     "norm": NORM,
     "uniform": UNIFORM,
@@ -480,6 +454,4 @@ FORMS = {
     "powerlaw": POWERLAW,
     "triang": TRIANG,
     "truncnorm": TRUNCNORM,
-    "vonmises": VONMISES,
-    "wrapcauchy": WRAPCAUCHY,
 }

@@ -91,6 +91,25 @@ BINOM = Form(
     var=lambda n, p: n * p * (1 - p),
 )
 
+COUNTS = np.arange(161.0)  # of a mean below MANY_EVENTS, with all probability that a float can show
+MANY_EVENTS = 50.0
+# Gregory's coefficients times factorials: Watson's lemma for the mean of log(k!), from the power -1 of the mean on
+_SERIES = (1 / 12, 1 / 24, 19 / 360, 9 / 80, 863 / 2520, 1375 / 1008, 33953 / 5040, 8183 * 7 / 1440)
+
+
+def _poisson_entropy(mu: Any) -> Any:
+    """Return the sum over counts, and an asymptotic series where these are many."""
+    is_large = mu > MANY_EVENTS
+    few, many = xp.where((mu > 0) & ~is_large, mu, 1.0), xp.where(is_large, mu, MANY_EVENTS)
+    log_density = COUNTS * xp.log(few)[..., None] - few[..., None] - sc.gammaln(COUNTS + 1)
+    exact = -xp.sum(xp.exp(log_density) * log_density, axis=-1)
+    rest: Any = 0.0
+    for c in reversed(_SERIES):
+        rest = (rest + c) / many
+    value = xp.where(is_large, 0.5 * xp.log(2 * np.pi * np.e * many) - rest, exact)
+    return xp.where(mu == 0, sc.entr(xp.where(mu == 0, mu, 1.0)), value)
+
+
 POISSON = Form(
     shapes="mu",
     discrete=True,
@@ -99,6 +118,7 @@ POISSON = Form(
     log_density=lambda k, mu: sc.xlogy(k, mu) - sc.gammaln(k + 1) - mu,
     cdf=lambda k, mu: sc.gammaincc(k + 1, mu),
     sf=lambda k, mu: sc.gammainc(k + 1, mu),
+    entropy=_poisson_entropy,
     mean=lambda mu: mu,
     var=lambda mu: mu,
 )

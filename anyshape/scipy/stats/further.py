@@ -72,7 +72,7 @@ def _cosine_cdf(z: Any) -> Any:
     t = (z + pi) + PI_REST
     is_near = t < 0.5
     near = xp.where(is_near, t, 0.5)
-    series = 1.0
+    series: Any = 1.0
     for k in (13, 11, 9, 7, 5):
         series = 1 - xp.square(near) / (k * (k - 1)) * series
     return xp.where(is_near, near**3 / 6 * series, pi + z + xp.sin(z)) / (2 * pi)

@@ -342,3 +342,34 @@ def test_further_shapes_of_extremes_and_bounded_families(name, shapes):
         expected = getattr(theirs, method)(points, *shapes)
         actual = jit(getattr(ours, method))(points, *shapes)
         np.testing.assert_allclose(actual, expected, 1e-9, 1e-15, err_msg=method)
+
+
+def test_a_von_mises_distribution_has_probabilities_and_exact_slopes():
+    """SciPy takes an approximation from concentration 50 on; derivatives are the ones of the integral."""
+    x = np.array([-4.0, -3.0, -0.1, 0.0, 1.5, np.pi, 20.0, np.inf, -np.inf])
+    for kappa in (0.0, 1.2, 20.0, 49.0, 51.0, 1e4):
+        np.testing.assert_allclose(jit(stats.vonmises.cdf)(x, kappa), scipy.stats.vonmises.cdf(x, kappa), 1e-12, 1e-12)
+        slope = grad(lambda x, k=kappa: stats.vonmises.cdf(x, k).sum())(x[:-2])
+        np.testing.assert_allclose(slope, scipy.stats.vonmises.pdf(x[:-2], kappa), 1e-11, 1e-14)
+    step = 1e-5
+    for kappa in (0.7, 20.0):
+        ahead, behind = (scipy.stats.vonmises.cdf(1.5, kappa + sign * step) for sign in (1, -1))
+        slope = grad(lambda k: stats.vonmises.cdf(1.5, k))(kappa)
+        np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), 1e-7, 1e-7)
+    mixed = grad(lambda k: grad(lambda x: stats.vonmises.cdf(x, k))(1.5))(3.0)
+    np.testing.assert_allclose(mixed, grad(lambda k: stats.vonmises.pdf(1.5, k))(3.0), 1e-12)
+
+
+def test_a_poisson_distribution_has_an_entropy():
+    means = np.array([0.0, 1e-8, 0.3, 20.0, 49.9, 50.1, 1000.0])
+    np.testing.assert_allclose(jit(stats.poisson.entropy)(means), scipy.stats.poisson.entropy(means), 1e-10, 1e-10)
+    # of mpmath, by the sum with 40 digits
+    exact = [0.92763746749579737, 2.9125264001823181]
+    slopes = grad(lambda mu: stats.poisson.entropy(mu).sum())(np.array([0.0, 2.3, 50.0, 60.0]))
+    assert slopes[0] == np.inf
+    np.testing.assert_allclose(jit(stats.poisson.entropy)(np.array([0.5, 20.0])), exact, 1e-13)
+    k = np.arange(200.0)
+    for mu, slope in zip((2.3, 50.0, 60.0), slopes[1:], strict=True):
+        probability = scipy.stats.poisson.pmf(k, mu)
+        expected = np.sum(probability * np.log((k + 1) / mu))  # the difference of log(k!) over a step of the mean
+        np.testing.assert_allclose(slope, expected, 1e-10)

@@ -1,0 +1,66 @@
+"""Define families of angles by their standard forms.
+
+Source of the formulas: Mardia and Jupp, Directional Statistics, in the parameters of SciPy.
+"""
+
+from __future__ import annotations
+
+from math import log, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.numpy import special as sc
+from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.transforms.control import stop_gradient
+
+
+def _log_i0_less(kappa: Any) -> Any:
+    """Return log(i0(kappa)) - kappa for kappa >= 0; exp(-|kappa|) of i0e has a kink at 0, which |kappa| undoes."""
+    return xp.log(sc.i0e(kappa)) + (xp.abs(kappa) - kappa)
+
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
+NORMAL_FROM = 50.0  # concentration from which on SciPy takes a normal distribution of the sine of half the angle
+
+
+def _vonmises_cdf(z: Any, kappa: Any) -> Any:
+    """Return the integral of the density by Gauss's rule, with the value of SciPy's approximation where this has one.
+
+    Derivatives are the ones of the integral everywhere.
+    """
+    turns = xp.rint(z / (2 * pi))
+    angle = z - 2 * pi * turns
+    end = xp.minimum(12 / xp.sqrt(xp.maximum(stop_gradient(kappa), 1.0)), 4.0)  # the rest of the mass is below 1e-31
+    angle, shape = xp.clip(angle, -end, end)[..., None], xp.asarray(kappa)[..., None]
+    points = 0.5 * angle * (1 + NODES)
+    integral = xp.sum(WEIGHTS * xp.exp(VONMISES.log_density(points, shape)), axis=-1)
+    value = 0.5 + 0.5 * angle[..., 0] * integral
+    normal = sc.ndtr(sqrt(2 / pi) / sc.i0e(kappa) * xp.sin(0.5 * (z - 2 * pi * turns)))
+    return value + stop_gradient(xp.where(kappa >= NORMAL_FROM, normal - value, 0.0)) + turns
+
+
+VONMISES = Form(
+    shapes="kappa",
+    vanishes=False,
+    valid=lambda kappa: kappa >= 0,
+    log_density=lambda z, kappa: -2 * kappa * xp.square(xp.sin(0.5 * z)) - log(2 * pi) - _log_i0_less(kappa),
+    cdf=_vonmises_cdf,
+    mean=constant(0.0),
+    entropy=lambda kappa: -kappa * sc.i1e(kappa) / sc.i0e(kappa) + log(2 * pi) + _log_i0_less(kappa) + kappa,
+)
+
+WRAPCAUCHY = Form(
+    shapes="c",
+    support=lambda c: (0.0, 2 * pi),
+    valid=lambda c: (c > 0) & (c < 1),
+    safe=0.5,
+    log_density=lambda z, c: xp.log1p(-xp.square(c)) - log(2 * pi) - xp.log(1 + xp.square(c) - 2 * c * xp.cos(z)),
+    cdf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (1 - c) * xp.cos(0.5 * z)) / pi,
+    sf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (c - 1) * xp.cos(0.5 * z)) / pi,
+    ppf=lambda q, c: 2 * xp.arctan2((1 - c) * xp.sin(pi * q), (1 + c) * xp.cos(pi * q)),
+    entropy=lambda c: log(2 * pi) + xp.log1p(-xp.square(c)),
+)
+
+FORMS = {"vonmises": VONMISES, "wrapcauchy": WRAPCAUCHY}
