@@ -1,6 +1,6 @@
 """Derivatives of special functions. `x, y` are inputs, `out` the output."""
 
-from math import log, pi, sqrt
+from math import inf, log, pi, sqrt
 from typing import Any
 
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise, zero
@@ -252,9 +252,9 @@ def _by_divisor(v, out, numerator, *others):
 
 def _expn_derivative(n, x, out):
     """Return minus the integral of the order before; that of order 0 is exp(-x) / x."""
-    is_first = ew.eq(n, ew.lift(0, n))
-    before = sp.expn(ew.select(is_first, 1, n) - 1, x)
-    return ew.select(is_first, -ew.exp(-x) * (1 / x + 1 / ew.square(x)), -before)
+    is_first = ew.lt(n, ew.lift(1, n))  # an order is truncated to an integer
+    first = -ew.exp(-x) * (1 / x + 1 / ew.square(x))
+    return ew.select(is_first, first, -sp.expn(ew.select(is_first, 1, n) - 1, x))
 
 
 pointwise(sp.rgamma_op, _rgamma_derivative)
@@ -293,9 +293,7 @@ def _incomplete_by_parameter(of_whole, of_part):
         periods = ew.rint(phi / pi)
         sine, cosine = ew.sin(phi - pi * periods), ew.cos(phi)
         root = 1 - m * ew.square(sine)
-        has_whole = ew.ne(
-            periods, ew.lift(0, periods)
-        )  # without one, m may be beyond the range of the complete integral
+        has_whole = ew.ne(periods, ew.lift(0, periods))  # otherwise m may be too large for the complete integral
         whole = 2 * periods * of_whole(ew.select(has_whole, m, 0))
         return ew.select(has_whole, whole, 0) + sine * ew.square(sine) / 6 * of_part(ew.square(cosine), root)
 
@@ -415,7 +413,9 @@ _with_partials(gdtr_partials, 3, sp.gdtr_op, sp.gdtrc_op)
 
 def _boxcox_by_power(logarithm, power):
     """Return the derivative by the power of log(x) exprel(power log(x)), which is smooth at 0."""
-    return 0.5 * ew.square(logarithm) * sp.hyp1f1(2.0, 3.0, power * logarithm)
+    end = ew.eq(power * logarithm, ew.lift(-inf, logarithm))  # where the power vanishes, and its logarithm does not
+    z = ew.select(end, 0, logarithm)
+    return ew.select(end, 1 / ew.square(ew.select(end, power, 1)), 0.5 * ew.square(z) * sp.hyp1f1(2.0, 3.0, power * z))
 
 
 def _inv_boxcox_by_power(x, power):
