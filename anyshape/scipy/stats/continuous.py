@@ -80,16 +80,17 @@ def _cauchy_quantile(q: Any) -> Any:
     return by_half(q, 0.5, lambda q: -below(q), lambda q: below(1 - q))
 
 
-def _cauchy_log_density(z: Any) -> Any:
+def _log1p_square(z: Any, freedom: Any = 1.0) -> Any:
+    """Return log(1 + z**2 / freedom)."""
     distance = xp.abs(z)
     is_far = distance > 1e100  # whose square would overflow
-    near = xp.log1p(xp.square(xp.where(is_far, 1.0, z)))
-    return -xp.where(is_far, 2 * xp.log(xp.where(is_far, distance, 1.0)), near) - log(pi)
+    near = xp.log1p(xp.square(xp.where(is_far, 1.0, z)) / freedom)
+    return xp.where(is_far, 2 * xp.log(xp.where(is_far, distance, 1.0)) - xp.log(freedom), near)
 
 
 CAUCHY = Form(
     closed_quantiles=True,
-    log_density=_cauchy_log_density,
+    log_density=lambda z: -_log1p_square(z) - log(pi),
     **_symmetric(_cauchy_cdf),
     ppf=_cauchy_quantile,
     isf=lambda q: -_cauchy_quantile(q),
@@ -159,7 +160,7 @@ HYPSECANT = Form(
 def _student_log_density(z: Any, df: Any) -> Any:
     is_normal = xp.isinf(df)
     nu = xp.where(is_normal, 1.0, df)  # both choices are computed
-    value = -0.5 * (nu + 1) * xp.log1p(xp.square(z) / nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
+    value = -0.5 * (nu + 1) * _log1p_square(z, nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
     return xp.where(is_normal, NORM.log_density(z), value)
 
 

@@ -13,6 +13,7 @@ from anyshape import numpy as xp
 from anyshape.scipy import special as sc
 from anyshape.scipy.stats.distribution import Form, Function
 from anyshape.scipy.stats.positive import beyond
+from anyshape.scipy.stats.powers import times_powers
 
 INF = np.inf
 
@@ -116,6 +117,7 @@ POISSON = Form(
     support=_counts,
     valid=lambda mu: mu >= 0,
     log_density=lambda k, mu: sc.xlogy(k, mu) - sc.gammaln(k + 1) - mu,
+    density=lambda k, mu: times_powers(lambda mu: -sc.gammaln(k + 1) - mu, mu, [(mu, k, sc.xlogy)]),
     cdf=lambda k, mu: sc.gammaincc(k + 1, mu),
     sf=lambda k, mu: sc.gammainc(k + 1, mu),
     entropy=_poisson_entropy,

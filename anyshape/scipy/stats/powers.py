@@ -41,7 +41,7 @@ def _plain(x: Any, exponent: Any) -> Any:
     return x**exponent
 
 
-def _times_powers(rest: Function, z: Any, powers: list[tuple[Any, Any, Function]], power: Function = _plain) -> Any:
+def times_powers(rest: Function, z: Any, powers: list[tuple[Any, Any, Function]], power: Function = _plain) -> Any:
     """Return exp(rest(z)) times powers: each a base, an exponent, and a function for exponent times logarithm.
 
     The power of a base 0 is not taken by its logarithm. Where its slope is infinite, the one of `rest` does not count.
@@ -79,7 +79,7 @@ def of_powers(
     def density(z: Any, *shapes: Any) -> Any:
         ends = ((z, low, sc.xlogy), (1 - z, high, lambda e, z: sc.xlog1py(e, -z)))
         powers = [(base, exponent(*shapes), log) for base, exponent, log in ends if exponent is not None]
-        return _times_powers(lambda z: rest(z, *shapes), z, powers)
+        return times_powers(lambda z: rest(z, *shapes), z, powers)
 
     def beyond(near: Function, finish: Function) -> Function:
         return near if far is None else lambda z, *shapes: _by_one(z, shapes, near, lambda *xs: finish(far(*xs)))
@@ -106,6 +106,6 @@ def of_powers_of_size(rest: Function, exponent: Function) -> dict[str, Function]
         power = exponent(*shapes)
         z = xp.where((z == 0) & (power < 0), stop_gradient(z), z)
         powers = [(z, power, lambda e, z: sc.xlogy(e, xp.abs(z)))]
-        return _times_powers(lambda z: rest(xp.abs(z), *shapes), z, powers, power_of_size)
+        return times_powers(lambda z: rest(xp.abs(z), *shapes), z, powers, power_of_size)
 
     return {"log_density": log_density, "density": density, "exponent": exponent}

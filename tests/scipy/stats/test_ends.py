@@ -1,5 +1,7 @@
 """Check densities and probabilities at ends of supports: limits from inside, and digits where differences cancel."""
 
+from math import log, pi
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -104,3 +106,21 @@ def test_probabilities_near_ends_keep_their_digits():
 def test_a_folded_normal_may_be_folded_at_its_mean():
     x = np.array([-1.0, 0.0, 0.7])
     np.testing.assert_allclose(jit(lambda x: stats.foldnorm.pdf(x, 0.0))(x), scipy.stats.foldnorm.pdf(x, 0.0), 1e-13)
+
+
+def test_a_poisson_distribution_has_slopes_at_mean_0():
+    k = np.arange(4.0)
+    slopes = jacfwd(lambda mu: stats.poisson.pmf(k, mu))
+    np.testing.assert_allclose(slopes(0.0), [-1, 1, 0, 0])
+    np.testing.assert_allclose(jacfwd(slopes)(0.0), [1, -2, 1, 0])
+    assert grad(lambda mu: stats.poisson.pmf(1.0, mu))(0.0) == 1
+
+
+def test_far_points_of_students_distribution():
+    """The square of the point overflows."""
+    x, freedom = 1e200, 1.0
+    density = jit(stats.t.logpdf)(x, freedom)
+    np.testing.assert_allclose(density, -400 * log(10) - log(pi), 1e-14)
+    slopes = grad(stats.t.pdf, (0, 1))(x, 2.7)
+    assert not np.any(slopes)
+    np.testing.assert_allclose(grad(stats.t.logpdf)(x, freedom), -2 / x, 1e-14)
