@@ -14,6 +14,7 @@ from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
 from anyshape.scipy.stats.distribution import Form, Function, constant
+from anyshape.scipy.stats.positive import EXP_END
 from anyshape.scipy.stats.powers import of_powers, of_powers_of_size
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
@@ -174,8 +175,8 @@ EXPONPOW = Form(
     shapes="b",
     support=_positive_reals,
     **of_powers(lambda z, b: 1 + xp.log(b) + z**b - xp.exp(z**b), lambda b: b - 1),
-    cdf=lambda z, b: -xp.expm1(-xp.expm1(z**b)),
-    sf=lambda z, b: xp.exp(-xp.expm1(z**b)),
+    cdf=lambda z, b: -xp.expm1(-xp.expm1(xp.minimum(z**b, EXP_END))),
+    sf=lambda z, b: xp.exp(-xp.expm1(xp.minimum(z**b, EXP_END))),
     ppf=lambda q, b: xp.log1p(-xp.log1p(-q)) ** (1 / b),
     isf=lambda q, b: xp.log1p(-xp.log(q)) ** (1 / b),
 )

@@ -291,12 +291,20 @@ BURR12 = Form(
     isf=lambda q, c, d: xp.expm1(-xp.log(q) / d) ** (1 / c),
 )
 
+EXP_END = 709.0  # exponential of it is near the largest number, and the one of minus that is 0
+
+
+def _gompertz_log_density(z: Any, c: Any) -> Any:
+    return xp.log(c) + z - c * xp.expm1(z)
+
+
 GOMPERTZ = Form(
     shapes="c",
     support=_positive_reals,
-    log_density=lambda z, c: xp.log(c) + z - c * xp.expm1(z),
-    cdf=lambda z, c: -xp.expm1(-c * xp.expm1(z)),
-    sf=lambda z, c: xp.exp(-c * xp.expm1(z)),
+    log_density=_gompertz_log_density,
+    density=lambda z, c: xp.exp(_gompertz_log_density(xp.minimum(z, EXP_END), c)),
+    cdf=lambda z, c: -xp.expm1(-c * xp.expm1(xp.minimum(z, EXP_END))),
+    sf=lambda z, c: xp.exp(-c * xp.expm1(xp.minimum(z, EXP_END))),
     logsf=lambda z, c: -c * xp.expm1(z),
     ppf=lambda q, c: xp.log1p(-xp.log1p(-q) / c),
     isf=lambda q, c: xp.log1p(-xp.log(q) / c),

@@ -124,3 +124,14 @@ def test_far_points_of_students_distribution():
     slopes = grad(stats.t.pdf, (0, 1))(x, 2.7)
     assert not np.any(slopes)
     np.testing.assert_allclose(grad(stats.t.logpdf)(x, freedom), -2 / x, 1e-14)
+
+
+def test_far_points_of_families_of_double_exponentials_have_slopes_0():
+    """The exponential overflows, and its own exponential is 0."""
+    for name, x, shape, methods in (
+        ("gompertz", 800.0, 0.9, ("pdf", "cdf", "sf", "logcdf")),
+        ("exponpow", 97.0, 2.2, ("cdf", "sf", "logcdf")),
+    ):
+        for method in methods:
+            slopes = grad(getattr(getattr(stats, name), method), (0, 1, 2, 3))(x, shape, 0.1, 1.2)
+            assert not np.any(slopes), (name, method, slopes)
