@@ -26,7 +26,7 @@ def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
 LEVY_L = Form(
     support=lambda: (-INF, 0.0),
     open_ends=True,
-    log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(-z) + 0.5 / z,
+    log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(-z) - 0.5 / xp.abs(z),
     cdf=lambda z: sc.erf(1 / xp.sqrt(-2 * z)),
     sf=lambda z: sc.erfc(1 / xp.sqrt(-2 * z)),
     ppf=lambda q: -0.5 / xp.square(sc.erfinv(q)),
