@@ -51,7 +51,7 @@ def test_a_mistake_shows_few_lines():
         error = caught(row.make)
         text = "".join(traceback.format_exception(error))
         lines.append(text.count("\n") - 2)  # the frame of `caught` is not the user's
-    assert statistics.mean(lines) <= 8
+    assert statistics.mean(lines) <= (8 if sys.version_info < (3, 13) else 9)  # 3.13 marks parts of more lines
     assert max(lines) <= 12
 
 
