@@ -10,6 +10,7 @@ import pytest
 import anyshape.numpy as anp
 from anyshape import jit
 from anyshape.errors import AnyshapeError, UnsupportedFunctionError
+from anyshape.numpy.arrays import further
 
 NAMES = sorted(name for name in dir(np) if name[0] != "_")
 FURTHER = [name for name in NAMES if name not in anp.__all__]
@@ -55,7 +56,10 @@ def test_further_functions_are_loaded_at_their_first_use():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
-@pytest.mark.parametrize("name", [n for n in FURTHER if hasattr(getattr(np, n), "_implementation")])
+SERVED = [n for n in FURTHER if hasattr(getattr(np, n), "_implementation") and n not in further.OBJECTS]
+
+
+@pytest.mark.parametrize("name", SERVED)
 def test_further_functions_have_the_signature_and_documentation_of_numpy(name):
     ours, numpys = getattr(anp, name), getattr(np, name)
     assert ours.__doc__ == numpys.__doc__ and ours.__name__ == numpys.__name__
