@@ -42,6 +42,12 @@ WITHOUT_SHARES = (
 CONTINUOUS = [name for name in FAMILIES if not FORMS[name].discrete]
 
 
+def in_part(names, one_in):
+    """Return one in so many names as parameters of the gate; the rest is slow."""
+    marks = {True: (), False: pytest.mark.slow}
+    return [pytest.param(name, marks=marks[k % one_in == 0]) for k, name in enumerate(names)]
+
+
 def parameters(name):
     """Return the arguments of a family: its shape parameters, a location, and a scale if it has one."""
     return (*SHAPES.get(name, ()), *((2.0,) if FORMS[name].discrete else (0.5, 1.7)))
@@ -102,7 +108,7 @@ def test_invalid_parameters_give_nan(name):
         assert np.isnan(jit(lambda *xs: getattr(family, density)(*xs))(x, *arguments)).all(), arguments
 
 
-@pytest.mark.parametrize("name", CONTINUOUS)
+@pytest.mark.parametrize("name", in_part(CONTINUOUS, 2))
 def test_derivatives_of_the_density_agree_with_differences(name):
     x, arguments = inner_points(name), parameters(name)
     logpdf = getattr(scipy.stats, name).logpdf
@@ -114,7 +120,7 @@ def test_derivatives_of_the_density_agree_with_differences(name):
         np.testing.assert_allclose(np.sum(derivative), expected, 1e-5, 1e-6, err_msg=f"argument {i}")
 
 
-@pytest.mark.parametrize("name", [n for n in CONTINUOUS if n not in WITHOUT_SHARES])
+@pytest.mark.parametrize("name", in_part([n for n in CONTINUOUS if n not in WITHOUT_SHARES], 2))
 def test_the_density_is_the_derivative_of_the_distribution_function(name):
     family, x, arguments = getattr(stats, name), inner_points(name), parameters(name)
     density = jit(family.pdf)(x, *arguments)

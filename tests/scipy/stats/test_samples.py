@@ -10,6 +10,7 @@ from anyshape import check_grads, grad, jit, vmap
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.scipy import stats
 from anyshape.scipy.stats.ordered import RANKED
+from tests.scipy.stats.test_families import in_part
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -52,13 +53,6 @@ ONE = {
     "vasicek": lambda s, x, axis: s.differential_entropy(x, axis=axis or 0, method="vasicek", window_length=2, base=2),
     "ebrahimi": lambda s, x, axis: s.differential_entropy(x, axis=axis or 0, method="ebrahimi"),
 }
-
-
-def in_part(names, one_in):
-    """Return one in so many names as parameters of the gate; the rest is slow."""
-    marks = {True: (), False: pytest.mark.slow}
-    return [pytest.param(name, marks=marks[k % one_in == 0]) for k, name in enumerate(names)]
-
 
 COMBINED = ("fisher", "pearson", "mudholkar_george", "tippett", "stouffer")
 POWERS = (None, "log-likelihood", "neyman", -1, 2 / 3)
