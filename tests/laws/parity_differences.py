@@ -80,6 +80,11 @@ WANTED = (
         "orders of Bessel functions are literal integers",
     ),
     D(r"norm\(", "of a traced matrix|^error class", "these norms need a decomposition"),
+    D(
+        r"cov\(.*weights",
+        "^error class: SizeMismatchError",
+        "NumPy raises RuntimeError for these sizes, and ValueError elsewhere",
+    ),
     D("matrix_power", "a negative power|^error class", "an inverse needs a decomposition"),
     D("cross", "must equal 3|not 3", "NumPy deprecates vectors of two elements"),
     D("union1d", "^value|^special", "which NaN stands for all of them is not specified", case="complex"),

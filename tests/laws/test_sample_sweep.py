@@ -37,7 +37,7 @@ from tests.laws.sweep import (
 )
 
 WIDE = ("float64", "complex128")
-OTHER_DTYPES = 12  # one in so many, of the dtypes of a row behind its first one, is in the gate
+OTHER_DTYPES = 24  # one in so many, of the dtypes of a row behind its first one, is in the gate
 EVERY = cases()
 WIDE_CASES = [c for c in cases(WIDE) if c[1].grad is True]
 
@@ -98,7 +98,7 @@ def test_the_namespace_gives_what_numpy_gives(case):
     sweep_values(programs_of(case).value, row, dtype, -1)  # traced at other sizes than above
 
 
-@every(EVERY)
+@every(EVERY, one_in=2)
 def test_concrete_arrays_in_the_namespace_are_numpys_own(case):
     _, row, dtype = case
     for sizes in few_combinations(row)[:2]:
@@ -210,7 +210,7 @@ def test_what_is_declared_flat_has_no_derivative(case):
         assert all(not np.any(s) for s in derivatives), f"{row.name} at {sizes}: {derivatives}"
 
 
-@every([c for c in cases(("float32", "complex64")) if c[1].grad is True])
+@every([c for c in cases(("float32", "complex64")) if c[1].grad is True], one_in=2)
 def test_derivatives_in_single_precision_keep_the_dtype(case):
     """The same derivatives as in double precision, to single precision."""
     _, row, dtype = case
