@@ -303,7 +303,7 @@ class Family:
         low, high = self._form.support(*p.shapes)
         inside = (low < z) & (z < high) if self._form.open_ends else (low <= z) & (z <= high)
         if self._form.discrete:
-            inside = inside & (xp.floor(z) == z)
+            inside = inside & (xp.floor(z) == z) & ~xp.isinf(z)
         if name == "density" and self._form.vanishes:
             inside = inside & ~xp.isinf(z)  # flat there, where logarithms are not
         value = function(xp.where(inside, z, _interior_of(self._form, low, high)), *p.shapes)
@@ -335,7 +335,7 @@ class Family:
         function = self._function(method, method)
         z, p = self._standardised(x, args, parameters)
         low, high = self._form.support(*p.shapes)
-        is_below = z < low if self._form.discrete else z <= low
+        is_below = (z < low) | (z == -INF) if self._form.discrete else z <= low
         inside = ~is_below & (z < high)
         if self._form.discrete:
             z = xp.floor(z)

@@ -12,7 +12,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
 from anyshape.scipy.stats.distribution import Form, constant
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
@@ -118,7 +118,15 @@ GENPARETO = Form(
 )
 GENLOGISTIC = Form(
     shapes="c",
-    log_density=lambda z, c: xp.log(c) - z - (c + 1) * xp.logaddexp(0.0, -z),
+    log_density=lambda z, c: (
+        xp.log(c)
+        + by_half(
+            z,
+            0.0,
+            lambda z: c * z - (c + 1) * xp.log1p(xp.exp(z)),
+            lambda z: -z - (c + 1) * xp.log1p(xp.exp(-z)),
+        )
+    ),
     cdf=lambda z, c: xp.exp(-c * xp.logaddexp(0.0, -z)),
     logcdf=lambda z, c: -c * xp.logaddexp(0.0, -z),
     sf=lambda z, c: -xp.expm1(-c * xp.logaddexp(0.0, -z)),

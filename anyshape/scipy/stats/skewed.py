@@ -95,12 +95,13 @@ def _skew_t_share(z: Any, a: Any, b: Any) -> Any:
 
 
 def _skew_t_log_density(z: Any, a: Any, b: Any) -> Any:
-    root = xp.sqrt(a + b + xp.square(z))
-    lower = lambda z: (a + b) / (root * (root + xp.abs(z)))  # 1 - |z| / root, without cancellation
-    up = xp.where(z < 0, lower(z), 1 + z / root)
-    down = xp.where(z < 0, 1 - z / root, lower(z))
-    constant_part = (a + b - 1) * log(2) + sc.betaln(a, b) + 0.5 * xp.log(a + b)
-    return (a + 0.5) * xp.log(up) + (b + 0.5) * xp.log(down) - constant_part
+    def log_shares(z: Any, a: Any, b: Any) -> Any:
+        """Return the logarithm of (1 + z / root)**(a + 0.5) (1 - z / root)**(b + 0.5) for positive z."""
+        root = xp.sqrt(a + b + xp.square(z))
+        return (a + 0.5) * xp.log(1 + z / root) + (b + 0.5) * xp.log((a + b) / (root * (root + z)))
+
+    shares = by_half(z, 0.0, lambda z: log_shares(-z, b, a), lambda z: log_shares(z, a, b))
+    return shares - (a + b - 1) * log(2) - sc.betaln(a, b) - 0.5 * xp.log(a + b)
 
 
 def _skew_t_quantile(share: Any, rest: Any, a: Any, b: Any) -> Any:
@@ -167,7 +168,8 @@ CRYSTALBALL = Form(
 
 def _normal_inverse_gauss(z: Any, a: Any, b: Any) -> Any:
     root = xp.sqrt(1 + xp.square(z))
-    exponent = b * z - a * root + xp.sqrt(xp.square(a) - xp.square(b))
+    above = lambda z, b: -(a - b) * z - a / (root + z)  # b z - a root, without infinite terms of both signs
+    exponent = by_half(z, 0.0, lambda z: above(-z, -b), lambda z: above(z, b)) + xp.sqrt(xp.square(a) - xp.square(b))
     return xp.log(a / pi) + xp.log(sc.k1e(a * root)) + exponent - xp.log(root)
 
 

@@ -321,6 +321,24 @@ def test_extremes_have_all_derivatives_at_shape_0(name):
             np.testing.assert_allclose(grad(moment)(c), (moment(c + 1e-3) - moment(c - 1e-3)) / 2e-3, 1e-4)
 
 
+@pytest.mark.parametrize("name", ["genlogistic", "jf_skew_t", "norminvgauss", "exponnorm", "moyal", "crystalball"])
+def test_densities_of_two_halves_are_smooth_where_these_meet(name):
+    at = lambda z: getattr(stats, name).logpdf(z, *SHAPES.get(name, ()))
+    slope, h = grad(at), 1e-4
+    np.testing.assert_allclose(slope(0.0), (at(h) - at(-h)) / (2 * h), 1e-6, 1e-8)
+    np.testing.assert_allclose(grad(slope)(0.0), (slope(h) - slope(-h)) / (2 * h), 1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["genlogistic", "norminvgauss", "skellam", "dlaplace", "skewcauchy", "crystalball"])
+def test_infinite_points_lie_outside_of_all_values(name):
+    family, shapes, x = getattr(stats, name), SHAPES[name], np.array([-np.inf, np.inf])
+    logarithm = family.logpmf if FORMS[name].discrete else family.logpdf
+    assert jit(lambda x: logarithm(x, *shapes))(x).tolist() == [-np.inf, -np.inf]
+    if FORMS[name].cdf:
+        assert jit(lambda x: family.cdf(x, *shapes))(x).tolist() == [0.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("name", "shapes"),
     [
