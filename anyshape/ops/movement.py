@@ -14,7 +14,7 @@ from anyshape.graph.shapes.shape_rules import dilated_size, infer_reshape
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, Sized, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core.apply import Operand, Sized, apply, context_of, expressions, localise, meta_of, sizes_of
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import MOVES, PER_LAST_OPERAND, PICKS
 from anyshape.support.true_types import has_type
@@ -238,7 +238,7 @@ def broadcast_in_dim(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> 
 
 def broadcast_to(x: Operand, shape: Sequence[Size]) -> Any:
     """Return x broadcast to this shape, aligned at the last axis as in NumPy; x itself if it has that shape."""
-    shape = tuple(shape)
+    shape = expressions(tuple(shape))
     meta = meta_of(x)
     if meta.sizes == shape:
         return x
@@ -253,7 +253,7 @@ def reshape(x: Operand, shape: Sequence[Size]) -> Any:
     """Return the elements of x, in C order, in another shape; one size may be -1."""
     ctx = context_of("reshape", x)
     old = sizes_of(ctx, x)
-    new = infer_reshape(ctx, old, tuple(shape))
+    new = infer_reshape(ctx, old, expressions(tuple(shape)))
     if new == old:
         return x
     local, sources = localise(new, (x,))
@@ -345,7 +345,8 @@ def slice_add(x: Operand, part: Operand, starts: Sequence[Size], steps: Sequence
 def slice(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:
     """Return `size` elements start, start + step, ... along each axis; an element out of range is an error."""
     ctx = context_of("slice", x)
-    steps = (1,) * len(starts) if steps is None else tuple(steps)
+    starts, sizes = expressions(tuple(starts)), expressions(tuple(sizes))
+    steps = (1,) * len(starts) if steps is None else expressions(tuple(steps))
     for axis, (start, size, step) in enumerate(zip(starts, sizes, steps, strict=True)):
         whole = ctx.exact(Sized(x), axis, field="starts")
         ctx.require_at_least(start, 0, f"the start of axis {axis} is negative")
@@ -369,12 +370,12 @@ def pad(
     """Return x with a literal before and after each axis and between its elements; no amount may be negative."""
     ctx = context_of("pad", x)
     interior = (0,) * len(low) if interior is None else tuple(interior)
-    amounts = (tuple(low), tuple(high), interior)
+    amounts = tuple(map(expressions, (tuple(low), tuple(high), interior)))
     for amount in (a for group in amounts for a in group):
         ctx.require(at_least(amount, 0), f"a pad of {amount} is negative")
     if all(has_type(a, int) and a == 0 for group in amounts for a in group):
         return copied(x)
-    return pad_unchecked(x, *amounts, value=value)
+    return pad_unchecked(x, amounts[0], amounts[1], amounts[2], value)
 
 
 def pad_unchecked(

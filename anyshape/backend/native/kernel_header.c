@@ -1,6 +1,7 @@
 #include <fenv.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Fields of an ndarray behind the header of the object; the header of a tuple ends with its items. */
 typedef struct {

@@ -17,12 +17,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource
+from anyshape.backend.native import row_sums
 from anyshape.backend.native.c_source import KernelText, kernel_text
 from anyshape.backend.native.launch import LAUNCH_NAMES, launcher_source, limited
 from anyshape.backend.native.self_test import disagreement
 from anyshape.backend.native.statements import NotExpressible, statements_of
 from anyshape.backend.native.tier_times import most_elements
 from anyshape.backend.native.toolchain import BuildError, CompileError, build
+from anyshape.graph.ir.graph import Op
+from anyshape.ops.core.apply import KERNELS
+from anyshape.ops.indexing import put_add_op
 
 _LOG = logging.getLogger("anyshape.kernels")
 
@@ -56,6 +60,7 @@ class PlanKernels:
     mode: str
     states: dict[str, str] = field(default_factory=dict)
     _groups: list[_Group] = field(default_factory=list)
+    _steps: list[str] = field(default_factory=list)  # steps whose kernels have parts in machine code
 
     def add(self, name: str, writer: GroupSource) -> bool:
         """Write the kernel of a group under a name. Return False if no kernel can compute the group."""
@@ -68,9 +73,17 @@ class PlanKernels:
         self.states[name] = "waiting"
         return True
 
+    def step_function(self, op: Op, threads: int | None) -> Callable[..., Any] | None:
+        """Return the kernel of an op that sums rows with machine code once it is built; None for other ops."""
+        if op is not put_add_op:
+            return None
+        self._steps.append(f"{op.name} {len(self._steps)}")
+        self.states[self._steps[-1]] = "waiting"
+        return row_sums.step_function(KERNELS[op].run, threads)
+
     def build(self, namespace: dict[str, Any]) -> None:
         """Build the kernels now or in the background, and put them into the scope of the plan's function."""
-        if not self._groups:
+        if not self._groups and not self._steps:
             return
         if self.mode == "wait":
             self._build(namespace)
@@ -78,12 +91,27 @@ class PlanKernels:
             _BUILDS.put(lambda: self._build(namespace))
 
     def _build(self, namespace: dict[str, Any]) -> None:
+        if self._steps:
+            self.build_steps()
+        if self._groups:
+            self._build_groups(namespace)
+
+    def build_steps(self) -> None:
+        """Build what the kernels of steps share, and record its state."""
+        try:
+            row_sums.SUMS.load()
+        except (BuildError, OSError) as error:
+            self.states.update(dict.fromkeys(self._steps, f"NumPy: {error}"))
+        else:
+            self.states.update(dict.fromkeys(self._steps, "compiled"))
+
+    def _build_groups(self, namespace: dict[str, Any]) -> None:
         try:
             library = loaded(self.text("kernel"))
         except (BuildError, OSError) as error:
             if isinstance(error, (CompileError, OSError)) and len(self._groups) > 1:
                 for group in self._groups:
-                    PlanKernels(self.mode, self.states, [group])._build(namespace)
+                    PlanKernels(self.mode, self.states, [group])._build_groups(namespace)
             else:
                 self.states.update({group.name: f"NumPy: {error}" for group in self._groups})
                 _LOG.debug("kernels: %s", error)

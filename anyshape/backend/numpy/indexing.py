@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,8 +115,11 @@ def _flat(indices, axes, sizes):
         return position
 
 
-def _put_add(updates, *indices, axes, sizes):
-    """Add rows of updates to rows of zeros, by one flat position for all index arrays."""
+def _put_add(updates, *indices, axes, sizes, compiled=None):
+    """Add rows of updates to rows of zeros, by one flat position for all index arrays.
+
+    `compiled` is as for `summed_rows`.
+    """
     at, rank = ix.first_index_axis(axes), indices[0].ndim
     if at:
         window = range(at, at + rank)
@@ -124,7 +128,7 @@ def _put_add(updates, *indices, axes, sizes):
     position = _flat(indices, axes, sizes)
     rows = updates.reshape(position.size, math.prod(rest))
     try:
-        out = summed_rows(rows, position, math.prod(sizes)).reshape((*sizes, *rest))
+        out = summed_rows(rows, position, math.prod(sizes), compiled).reshape((*sizes, *rest))
     except IndexError:
         _wrapped(position, sizes[0], axes[0])  # the error would name a flat position
         raise
@@ -144,8 +148,14 @@ def _sums(rows, position, count):
     return scipy.sparse.csc_array((ones, position, ends), shape=(count, position.size)) @ rows
 
 
-def summed_rows(rows: Any, position: Any, count: Any) -> Any:
-    """Return zeros with rows[k] added at position[k]; a negative position counts from the end."""
+def summed_rows(rows: Any, position: Any, count: Any, compiled: Callable[..., Any] | None = None) -> Any:
+    """Return zeros with rows[k] added at position[k]; a negative position counts from the end.
+
+    `compiled` does so with machine code, and returns None for what it does not serve.
+    """
+    out = None if compiled is None else compiled(rows, position, count)
+    if out is not None:
+        return out
     if _many(rows):
         return _sums(rows, _wrapped(position, count), count)
     out = np.zeros((count, rows.shape[1]), rows.dtype)

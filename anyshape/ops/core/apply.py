@@ -16,7 +16,7 @@ from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.graph import Op, Value
 from anyshape.graph.ir.op_local import bind_local, over_axes
 from anyshape.graph.ir.op_table import OpTable
-from anyshape.graph.prover.scope import Scope
+from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -160,6 +160,7 @@ def localise(sizes: Any, operands: Sequence[Operand], apart: bool = False) -> tu
     """
     if not _is_symbolic(sizes):
         return sizes, []
+    sizes = expressions(sizes)
     localiser = _Localiser(operands, apart)
     return localiser.local(sizes), localiser.sources
 
@@ -213,7 +214,14 @@ class _Localiser:
 
 
 def _is_symbolic(sizes: Any) -> bool:
-    return any(map(_is_symbolic, sizes)) if isinstance(sizes, tuple) else isinstance(sizes, DimExpr)
+    return any(map(_is_symbolic, sizes)) if isinstance(sizes, tuple) else isinstance(sizes, (DimExpr, SymbolicSize))
+
+
+def expressions(sizes: Any) -> Any:
+    """Return sizes with the expressions of those that a user's code read off a shape."""
+    if isinstance(sizes, tuple):
+        return tuple([expressions(s) for s in sizes])
+    return sizes.expr if isinstance(sizes, SymbolicSize) else sizes
 
 
 def _named_axes(traced: Sequence[tuple[int, Traced]]) -> dict[DimExpr, DimExpr]:

@@ -82,4 +82,5 @@ def build_together(collected):
     library = loaded("\n".join(kernels.text(prefix) for prefix, kernels, _ in waiting)) if waiting else None
     for prefix, kernels, namespace in waiting:
         kernels.install(library, prefix, namespace)
+        kernels.build_steps()
     return [(name, state) for kernels, _ in collected for name, state in kernels.states.items()]

@@ -23,7 +23,7 @@ from anyshape.backend.compiler.codegen.chunks import chunked
 from anyshape.backend.compiler.codegen.failures import error_translator, verify
 from anyshape.backend.compiler.codegen.lazy_functions import Generated, compiled, define
 from anyshape.backend.compiler.codegen.loop_source import write_loop
-from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepSource
+from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepKernels, StepSource
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min_tiled_elements
 from anyshape.backend.compiler.codegen.timers import (
     Timers,
@@ -59,7 +59,7 @@ Run = Callable[..., Outputs]  # takes the input arrays
 _NUMBERS = itertools.count(1)  # of generated functions, in the names of their files
 
 
-class PlanKernels(Protocol):
+class PlanKernels(StepKernels, Protocol):
     """Collects the groups of a plan, and builds kernels of them."""
 
     def add(self, name: str, writer: GroupSource) -> bool:

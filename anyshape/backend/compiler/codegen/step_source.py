@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from anyshape.backend.compiler.codegen.plain_ints import COMPARISONS, INT, compa
 from anyshape.backend.compiler.codegen.user_lines import PlacedKernels
 from anyshape.backend.compiler.plan import Literal, Slot, Step
 from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.calls import Call
@@ -35,6 +36,13 @@ class FunctionSource:
     marks: tuple[tuple[int, Step], ...]
 
 
+class StepKernels(Protocol):
+    """Gives kernels of ops that have parts in machine code."""
+
+    def step_function(self, op: Op, threads: int | None) -> Callable[..., Any] | None:
+        """Return such a kernel of an op, for up to so many threads; None if there is none."""
+
+
 class StepSource:
     """Collects lines, and the objects that names in them are bound to.
 
@@ -44,6 +52,7 @@ class StepSource:
     - `prefix`: begins the names of the locals.
     - `ints`: slots that hold Python ints.
     - `placed`: the kernels of the plan, at lines of the user.
+    - `kernels`: those of a plan that is compiled to machine code; at most `threads` threads run them.
     """
 
     size_locals: Mapping[DimVar, str]
@@ -52,6 +61,8 @@ class StepSource:
     prefix = ""
     ints: Collection[Slot] = ()
     placed: PlacedKernels
+    kernels: StepKernels | None = None
+    threads: int | None = None
 
     def __init__(self, size_locals: Mapping[DimVar, str], names: dict[str, Any]) -> None:
         self.size_locals, self.names = size_locals, names
@@ -156,10 +167,16 @@ class StepSource:
             special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
             if special is not None:
                 return self.bind("k_", self.placed.at(special, step.where)), []
-            run = functools.partial(kernel.run, **params) if params else kernel.run
+            function = self.function_of(step.op)
+            run = functools.partial(function, **params) if params else function
             return self.bind(f"k_{step.op.name}_", self.placed.at(run, step.where)), []
-        run = self.placed.at(kernel.run, step.where)
+        run = self.placed.at(self.function_of(step.op), step.where)
         return self.bind(f"k_{step.op.name}_", run), [f"{k}={self._param(p)}" for k, p in params.items()]
+
+    def function_of(self, op: Op) -> Callable[..., Any]:
+        """Return the kernel of an op, with parts in machine code if the plan is compiled and there are any."""
+        compiled = None if self.kernels is None else self.kernels.step_function(op, self.threads)
+        return KERNELS[op].run if compiled is None else compiled
 
     def _split_if_large(self, step: Step, function: str) -> str:
         """Return the function, or a choice between it and one that several threads share, by the work of the call."""

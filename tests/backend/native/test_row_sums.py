@@ -1,0 +1,130 @@
+"""Sums of rows by position as machine code, against NumPy's."""
+
+import warnings
+
+import hypothesis.strategies as st
+import numpy
+import pytest
+from hypothesis import given, settings
+
+import anyshape
+import anyshape.numpy as np
+from anyshape import ops
+from anyshape.backend.native import row_sums
+from anyshape.backend.native.toolchain import BuildError
+from tests.backend.native.compiled import assert_bits, compiled, needs_compiler, states
+
+pytestmark = needs_compiler
+DTYPES = ("float64", "float32", "int64", "int32", "complex128", "complex64")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library():
+    row_sums.SUMS.load()
+
+
+def added(rows, position, count):
+    out = numpy.zeros((count, rows.shape[1]), rows.dtype)
+    numpy.add.at(out, position, rows)
+    return out
+
+
+def rows_of(dtype, length, width, seed=0):
+    rng = numpy.random.default_rng(seed)
+    rows = rng.normal(size=(length, width), scale=100)
+    return (rows + 1j * rng.normal(size=rows.shape) if dtype.startswith("complex") else rows).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
+def test_sums_have_the_bits_of_numpy_for_any_number_of_threads(dtype, threads, monkeypatch):
+    monkeypatch.setattr(row_sums, "PART_BYTES", 64)  # several parts for small arrays
+    monkeypatch.setattr(anyshape.config, "num_threads", threads)
+    for length, width, count in ((1, 1, 1), (2, 3, 5), (40, 1, 7), (64, 17, 3), (500, 8, 400)):
+        rows = rows_of(dtype, length, width)
+        position = numpy.random.default_rng(length).integers(-count, count, length)
+        result = row_sums.SUMS(rows, position, count)
+        assert result is not None
+        assert_bits(result, added(rows, position, count))
+
+
+@settings(deadline=None)
+@given(st.integers(1, 30), st.integers(1, 9), st.integers(1, 12), st.integers(0, 10**6), st.sampled_from(DTYPES))
+def test_rows_of_any_strides(length, width, count, seed, dtype):
+    rng = numpy.random.default_rng(seed)
+    whole = rows_of(dtype, 2 * length, 3 * width, seed)
+    every = [whole[:length, :width], whole[::2, :width], whole[:length, ::3], whole[length - 1 :: -1, :width]]
+    every += [numpy.broadcast_to(whole[:1, :width], (length, width)), whole.T[:length, :width]]
+    position = rng.integers(-count, count, 2 * length)[::2]
+    for rows in every:
+        at = position[: len(rows)]
+        assert_bits(row_sums.SUMS(rows, at, count), added(rows, at, count))
+
+
+def test_no_position_is_written_to_that_is_out_of_range():
+    rows, guarded = numpy.ones((3, 2)), numpy.zeros((8, 2))
+    for bad in (4, -5, 2**62, -(2**62)):
+        assert row_sums.SUMS(rows, numpy.array([0, bad, 1]), 4) is None
+    assert not guarded.any()
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "float16", "bool"])
+def test_a_compiled_program_sums_segments_as_numpy_does_at_every_size(dtype):
+    function = lambda rows, ids, like: ops.put_add(rows, ids, like.shape[0])
+    ours, theirs = compiled(function), anyshape.jit(function, optimize="now")
+    for length, width, count in ((0, 2, 3), (1, 2, 1), (2, 1, 5), (5, 4, 2), (3000, 9, 50)):
+        rows, ids = rows_of(dtype, length, width), numpy.random.default_rng(1).integers(-count, count, length)
+        assert_bits(ours(rows, ids, numpy.zeros(count)), theirs(rows, ids, numpy.zeros(count)))
+    assert states(ours) == ["compiled"] and ours.cache_info().traces == 1
+
+
+def test_the_gradient_of_rows_at_indices():
+    loss = lambda table, i, y: np.sum(np.sin(table[i]) * y)
+    ours, theirs = compiled(anyshape.value_and_grad(loss)), anyshape.jit(anyshape.value_and_grad(loss), optimize="now")
+    rng = numpy.random.default_rng(0)
+    for rows, count in ((1, 0), (1, 1), (7, 30), (5000, 3000)):
+        args = rng.normal(size=(rows, 11)), rng.integers(-rows, rows, count), rng.normal(size=(count, 11))
+        numpy.testing.assert_allclose(ours(*args)[1], theirs(*args)[1], rtol=1e-12, atol=1e-14)
+    assert "compiled" in states(ours)
+
+
+def test_an_index_out_of_range_is_the_error_of_numpy():
+    function = lambda rows, ids: ops.put_add(rows, ids, 4)
+    errors = []
+    for made in (compiled(function), anyshape.jit(function, optimize="now")):
+        with pytest.raises(IndexError) as caught:
+            made(numpy.ones((3, 2)), numpy.array([0, 4, 1]))
+        errors.append(str(caught.value).splitlines()[0])
+    assert errors[0] == errors[1] and "4" in errors[0]
+
+
+def test_an_overflow_warns_as_without_a_kernel():
+    function = lambda rows, ids: ops.put_add(rows, ids, 4)
+    rows, ids, counts = numpy.full((2, 3), 1e308), numpy.zeros(2, int), []
+    for made in (compiled(function), anyshape.jit(function, optimize="now")):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert numpy.isinf(made(rows, ids)[0]).all()
+        counts.append([str(w.message) for w in caught])
+    assert counts[0] == counts[1]
+
+
+def test_without_a_library_numpy_serves_and_explain_says_why(monkeypatch):
+    def fails():
+        raise BuildError("no compiler today")
+
+    sums = row_sums.RowSums()
+    monkeypatch.setattr(sums, "load", fails)
+    monkeypatch.setattr(row_sums, "SUMS", sums)
+    ours = compiled(lambda rows, ids: ops.put_add(rows, ids, 4))
+    rows, ids = numpy.ones((3, 2)), numpy.array([0, 3, 0])
+    assert_bits(ours(rows, ids), added(rows, ids, 4))
+    assert "1 of 1 groups: NumPy: no compiler today" in str(ours.explain())
+
+
+def test_a_kernel_that_disagrees_with_numpy_is_not_used(monkeypatch):
+    wrong = lambda kernel, rows, position, count, threads: added(rows, position, count) + 1
+    monkeypatch.setattr(row_sums, "_run", wrong)
+    sums = row_sums.RowSums()
+    sums.load()
+    assert sums(numpy.ones((3, 2)), numpy.array([0, 1, 0]), 4) is None
