@@ -55,7 +55,7 @@ class NestSource:
         self.nests, self.arrays, self.loops = nests, arrays, loops
         self.is_flat, self.number = is_flat, number
         self.lines: list[Line] = []  # of the innermost loop
-        self.slots = 0  # of its strips
+        self.slot_bytes = 0  # of its strips
         self.first: list[str] = []  # lines before the nest
         self.before: dict[int, list[str]] = {}  # lines before the loop at a depth
         self.after: dict[int, list[str]] = {}
@@ -239,7 +239,7 @@ class NestSource:
         """Return the innermost loop."""
         in_row = not self.is_flat and self.loops[-1] is not ROWS
         loop: InnerLoop = inner_loop(self.lines, index, first, end, in_row=in_row)
-        self.slots = loop.slots
+        self.slot_bytes = loop.slot_bytes
         return loop.text
 
     def nested(self) -> list[str]:

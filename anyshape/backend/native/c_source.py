@@ -24,7 +24,6 @@ from anyshape.backend.native.elementary import UNDERFLOWS
 from anyshape.backend.native.loop_nests import Loop, loop_nests
 from anyshape.backend.native.shared_exponentials import with_shared_exponentials
 from anyshape.backend.native.statements import Axis, Gather, Map, Reduce, Statements, Total
-from anyshape.backend.native.strips import SLOT_BYTES
 from anyshape.graph.sizes.expr import Size
 
 BLOCK = 1024  # elements whose sum has one accumulator of vectors; sums of blocks are added up
@@ -150,7 +149,7 @@ class _KernelSource:
             *self._sums(self.group.totals),
         ]
         return [
-            *_allocated([], inner.slots),
+            *_allocated([], inner.slot_bytes),
             *[array.number() for array in self.reads if not array.has_rows],
             *[array.pointer(array.local) for array in self.rowed],
             *self._starts("", self.group.totals),
@@ -159,7 +158,7 @@ class _KernelSource:
             *indented(block),
             "}",
             *self._results(self.group.totals),
-            *(["free(buffers);"] if inner.slots else []),
+            *(["free(buffers);"] if inner.slot_bytes else []),
         ]
 
     def _arrays(self) -> dict[tuple[str, str], CArray]:
@@ -199,14 +198,14 @@ class _KernelSource:
         numbers = [array for array in self.reads if not array.loops]
         body = [array.number(f"i * {array.local}_r") for array in numbers if array.has_rows]
         body += self._starts("q", totals)
-        slots = 0
+        slot_bytes = 0
         for number, nest in enumerate(self.nests.nests):
             source = NestSource(self.nests, self._arrays(), nest.loops, number=number)
             source.add(nest)
             body += source.nested()
-            slots = max(slots, source.slots)
+            slot_bytes = max(slot_bytes, source.slot_bytes)
         body += self._sums(totals)
-        allocated = self._buffers(slots)
+        allocated = self._buffers(slot_bytes)
         return [
             *self._rows_at_once(),
             *allocated,
@@ -238,7 +237,7 @@ class _KernelSource:
             "    const int64_t mr = hi - i < most ? hi - i : most;",
         ]
 
-    def _buffers(self, slots: int) -> list[str]:
+    def _buffers(self, slot_bytes: int) -> list[str]:
         """Return the lines that allocate a row of each value that other nests read, and slots of strips."""
         rows = [
             (
@@ -248,18 +247,18 @@ class _KernelSource:
             )
             for v, kind in self.nests.buffers()
         ]
-        return _allocated(rows, slots)
+        return _allocated(rows, slot_bytes)
 
 
-def _allocated(rows: Sequence[tuple[str, str, str]], slots: int) -> list[str]:
-    """Return the lines that allocate buffers of rows, each by a name, a type and bytes, and slots of strips."""
-    if not rows and not slots:
+def _allocated(rows: Sequence[tuple[str, str, str]], slot_bytes: int) -> list[str]:
+    """Return the lines that allocate buffers of rows, each by a name, a type and bytes, and the slots of strips."""
+    if not rows and not slot_bytes:
         return []
     whole = [f"({size} + 63) / 64 * 64" for *_, size in rows]
-    lines = [f"char *buffers = malloc({' + '.join([*whole, str(SLOT_BYTES * slots + 64)])});"]
+    lines = [f"char *buffers = malloc({' + '.join([*whole, str(slot_bytes + 64)])});"]
     lines.append(f"if (!buffers) return {DECLINED};")
     lines.append("char *strips = (char *)(((uintptr_t)buffers + 63) / 64 * 64);")
-    lines += [f"char *buffer = strips + {SLOT_BYTES * slots};"] if rows else []
+    lines += [f"char *buffer = strips + {slot_bytes};"] if rows else []
     for (name, kind, _), size in zip(rows, whole, strict=True):
         lines += [f"{kind} *restrict b_{name} = ({kind} *)buffer;", f"buffer += {size};"]
     return lines

@@ -1,8 +1,9 @@
 /* Elementary functions of generated kernels: inline, free of branches, made of IEEE operations alone.
  *
- * Every function has the same bits on every machine, as no step depends on a library or on a fused multiply-add.
- * Text that includes this file is compiled with -ffp-contract=off and without -ffast-math. Loops that call these
- * functions are vectorised by GCC and clang, from AVX2 and NEON on.
+ * Every function has the same bits on every machine, as no step depends on a library. Fused multiply-adds are written
+ * out: they round once wherever they run. A processor without them takes so long that NumPy serves its calls. Text that
+ * includes this file is compiled with -ffp-contract=off and without -ffast-math. Loops that call these functions are
+ * vectorised by GCC and clang, from AVX2 and NEON on.
  *
  * Floating-point flags are those that NumPy warns of: overflow, invalid and divide by zero are raised for such
  * alone. NaN raises nothing. Inexact and underflow mean nothing: a kernel of a function that returns 0 without raising
@@ -60,6 +61,9 @@ AS_INLINE float as_float(int32_t i) {
     return x;
 }
 
+/* x y + z, rounded once. */
+#define as_fma(x, y, z) _Generic((x) + (y) + (z), float: __builtin_fmaf, default: __builtin_fma)(x, y, z)
+
 /* All bits where the condition holds, else none. */
 #define AS_MASK(condition) (-(int64_t)(condition))
 
@@ -93,8 +97,8 @@ AS_INLINE double as_with_sign(double x, double sign) {
 
 /* Return r, its rounding error in *error, and k in the low bits of *k (and as a number, *k - AS_ROUND). */
 AS_INLINE double as_exp_reduce(double x, double *error, double *k) {
-    double t = x * AS_LOG2E + AS_ROUND, n = t - AS_ROUND;
-    double hi = x - n * AS_LN2_HI, lo = n * AS_LN2_LO, r = hi - lo;
+    double t = as_fma(x, AS_LOG2E, AS_ROUND), n = t - AS_ROUND;
+    double hi = as_fma(-n, AS_LN2_HI, x), lo = n * AS_LN2_LO, r = hi - lo;
     *error = (hi - r) - lo;
     *k = t;
     return r;
@@ -103,16 +107,16 @@ AS_INLINE double as_exp_reduce(double x, double *error, double *k) {
 /* Return (exp(r) - 1 - r - r^2 / 2) / r^3. */
 AS_INLINE double as_exp_tail(double r) {
     double r2 = r * r, r4 = r2 * r2;
-    double a = (0x1.5555555555556p-3 + 0x1.5555555555554p-5 * r) + r2 * (0x1.1111111110709p-7 + 0x1.6c16c16c179fep-10 * r);
-    double b = (0x1.a01a01a90438dp-13 + 0x1.a01a019c4e291p-16 * r) + r2 * (0x1.71de0a3401c11p-19 + 0x1.27e4f8293ccbbp-22 * r);
-    double c = (0x1.af3f1d1633858p-26 + 0x1.1f3e5ee3e8b99p-29 * r);
-    return a + r4 * (b + r4 * c);
+    double a = as_fma(r2, as_fma(0x1.6c16c16c179fep-10, r, 0x1.1111111110709p-7), as_fma(0x1.5555555555554p-5, r, 0x1.5555555555556p-3));
+    double b = as_fma(r2, as_fma(0x1.27e4f8293ccbbp-22, r, 0x1.71de0a3401c11p-19), as_fma(0x1.a01a019c4e291p-16, r, 0x1.a01a01a90438dp-13));
+    double c = as_fma(0x1.1f3e5ee3e8b99p-29, r, 0x1.af3f1d1633858p-26);
+    return as_fma(r4, as_fma(r4, c, b), a);
 }
 
 /* Return exp(r + error) - 1 - r: the largest term is added last. */
 AS_INLINE double as_exp_rest(double r, double error) {
     double square = r * r;
-    return 0.5 * square + (error + r * (error + square * as_exp_tail(r)));
+    return as_fma(0.5, square, as_fma(r, as_fma(square, as_exp_tail(r), error), error));
 }
 
 /* Return exp(r + error), and what it lacks in *rest. */
@@ -151,16 +155,16 @@ AS_INLINE double as_limit(double x, double most) {
 /* Return (exp(r) - 1 - r) / r^2 with an error of 2^-56. */
 AS_INLINE double as_exp_half(double r) {
     double r2 = r * r, r4 = r2 * r2;
-    double a = (0x1.0000000000001p-1 + 0x1.555555555554dp-3 * r) + r2 * (0x1.5555555553ce5p-5 + 0x1.11111111144cfp-7 * r);
-    double b = (0x1.6c16c178a6fd9p-10 + 0x1.a01a018c37243p-13 * r) + r2 * (0x1.a019b8c667f1bp-16 + 0x1.71de59f0ab925p-19 * r);
-    return a + r4 * (b + r4 * (0x1.2891c3b32a8e4p-22 + 0x1.aeabcfb5467ffp-26 * r));
+    double a = as_fma(r2, as_fma(0x1.11111111144cfp-7, r, 0x1.5555555553ce5p-5), as_fma(0x1.555555555554dp-3, r, 0x1.0000000000001p-1));
+    double b = as_fma(r2, as_fma(0x1.71de59f0ab925p-19, r, 0x1.a019b8c667f1bp-16), as_fma(0x1.a01a018c37243p-13, r, 0x1.6c16c178a6fd9p-10));
+    return as_fma(r4, as_fma(r4, as_fma(0x1.aeabcfb5467ffp-26, r, 0x1.2891c3b32a8e4p-22), b), a);
 }
 
 /* Return exp(v) / 2^k, and k in the low bits of *k. The rounded r enters the square alone: hi - lo is r before rounding. */
 AS_INLINE double as_exp_part(double v, double *k) {
-    double t = v * AS_LOG2E + AS_ROUND, n = t - AS_ROUND, hi = v - n * AS_LN2_HI, lo = n * AS_LN2_LO, r = hi - lo;
+    double t = as_fma(v, AS_LOG2E, AS_ROUND), n = t - AS_ROUND, hi = as_fma(-n, AS_LN2_HI, v), lo = n * AS_LN2_LO, r = hi - lo;
     *k = t;
-    return 1.0 + (hi + (r * r * as_exp_half(r) - lo));
+    return 1.0 + (hi + as_fma(r * r, as_exp_half(r), -lo));
 }
 
 AS_INLINE double as_exp(double x) {
@@ -177,19 +181,19 @@ AS_INLINE double as_exp_normal(double x) {
 /* Return exp(r) - 1 with a relative error of 2^-30. */
 AS_INLINE double as_exp_tail_short(double r) {
     double r2 = r * r, r4 = r2 * r2;
-    double a = (0x1.0000000b800bdp-1 + 0x1.5555552728da9p-3 * r) + r2 * (0x1.5554e94d6049cp-5 + 0x1.11114be42e423p-7 * r);
-    double b = (0x1.6d42da86c36c5p-10 + 0x1.a072c4de036fcp-13 * r);
-    return a + r4 * b;
+    double a = as_fma(r2, as_fma(0x1.11114be42e423p-7, r, 0x1.5554e94d6049cp-5), as_fma(0x1.5555552728da9p-3, r, 0x1.0000000b800bdp-1));
+    double b = as_fma(0x1.a072c4de036fcp-13, r, 0x1.6d42da86c36c5p-10);
+    return as_fma(r4, b, a);
 }
 
 AS_INLINE double as_expm1_short(double r) {
-    return r + r * r * as_exp_tail_short(r);
+    return as_fma(r * r, as_exp_tail_short(r), r);
 }
 
 /* Return exp(x) for |x| < 700 with a relative error of 2^-32. */
 AS_INLINE double as_exp_single(double x) {
-    double k = x * AS_LOG2E + AS_ROUND;
-    return (1.0 + as_expm1_short(x - (k - AS_ROUND) * AS_LN2)) * as_power_of_two(k);
+    double k = as_fma(x, AS_LOG2E, AS_ROUND);
+    return (1.0 + as_expm1_short(as_fma(-(k - AS_ROUND), AS_LN2, x))) * as_power_of_two(k);
 }
 
 /* The steps of as_exp in single precision: ln 2 has 15 bits in its first part, for |k| <= 150. */
@@ -199,8 +203,8 @@ AS_INLINE double as_exp_single(double x) {
 
 /* Return (exp(r) - 1 - r) / r^2. */
 AS_INLINE float as_exp_halff(float r) {
-    float r2 = r * r, a = 0x1.555502p-5f + 0x1.110ff4p-7f * r, b = 0x1.6d2e1ap-10f + 0x1.a262a8p-13f * r;
-    return 0.5f + 0x1.555556p-3f * r + r2 * (a + r2 * b);
+    float r2 = r * r, a = as_fma(0x1.110ff4p-7f, r, 0x1.555502p-5f), b = as_fma(0x1.a262a8p-13f, r, 0x1.6d2e1ap-10f);
+    return as_fma(r2, as_fma(r2, b, a), as_fma(0x1.555556p-3f, r, 0.5f));
 }
 
 /* Return the bits of x where it is NaN or infinity, else 0. */
@@ -215,9 +219,9 @@ AS_INLINE float as_limitf(float x, float most) {
 }
 
 AS_INLINE float as_exp_partf(float v, float *k) {
-    float t = v * AS_LOG2EF + AS_ROUNDF, n = t - AS_ROUNDF, hi = v - n * AS_LN2_HIF, lo = n * AS_LN2_LOF, r = hi - lo;
+    float t = as_fma(v, AS_LOG2EF, AS_ROUNDF), n = t - AS_ROUNDF, hi = as_fma(-n, AS_LN2_HIF, v), lo = n * AS_LN2_LOF, r = hi - lo;
     *k = t;
-    return 1.0f + (hi + (r * r * as_exp_halff(r) - lo));
+    return 1.0f + (hi + as_fma(r * r, as_exp_halff(r), -lo));
 }
 
 /* The last factor is 0 where the result is, as in as_scale. */
@@ -244,15 +248,15 @@ AS_INLINE double as_expm1(double x) {
     double scale = as_power_of_two(k - as_pick(large, 1.0, 0.0)), base = scale - as_pick(large, 0.5, 1.0);
     double first = scale * r, sum = base + first;
     double rest = (first - (sum - base)) + ((scale - base) - as_pick(large, 0.5, 1.0));
-    double y = (sum + (rest + scale * as_exp_rest(r, error))) * as_pick(large, 2.0, 1.0);
+    double y = (sum + as_fma(scale, as_exp_rest(r, error), rest)) * as_pick(large, 2.0, 1.0);
     return as_with_sign(y + as_double(fixed), x);
 }
 
 AS_INLINE float as_expm1f(float x) {
     int64_t fixed = as_fixed(x), negative = AS_MASK(as_bits(x) < 0);
     double v = as_limit(as_double(as_bits(x) ^ fixed), as_pick(negative, 50.0, 200.0));
-    double k = v * AS_LOG2E + AS_ROUND, scale = as_power_of_two(k);
-    double y = scale * as_expm1_short(v - (k - AS_ROUND) * AS_LN2) + (scale - 1.0);
+    double k = as_fma(v, AS_LOG2E, AS_ROUND), scale = as_power_of_two(k);
+    double y = as_fma(scale, as_expm1_short(as_fma(-(k - AS_ROUND), AS_LN2, v)), scale - 1.0);
     return (float)as_with_sign(y + as_double(fixed), x);
 }
 
@@ -271,24 +275,24 @@ AS_INLINE double as_log_reduce(double x, int64_t shift, double *k) {
 /* Return 2 atanh(s) - 2 s, divided by s^3, for z = s^2. */
 AS_INLINE double as_log_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (0x1.5555555555558p-1 + 0x1.999999999530bp-2 * z) + z2 * (0x1.2492492df1ed3p-2 + 0x1.c71c62e2379b3p-3 * z);
-    double b = (0x1.7462b5ef63d76p-3 + 0x1.39fe306939698p-3 * z) + z2 * 0x1.2b5ac544e9743p-3;
-    return a + z4 * b;
+    double a = as_fma(z2, as_fma(0x1.c71c62e2379b3p-3, z, 0x1.2492492df1ed3p-2), as_fma(0x1.999999999530bp-2, z, 0x1.5555555555558p-1));
+    double b = as_fma(z2, 0x1.2b5ac544e9743p-3, as_fma(0x1.39fe306939698p-3, z, 0x1.7462b5ef63d76p-3));
+    return as_fma(z4, b, a);
 }
 
 /* Return 2 atanh(s) / s for z = s^2, with a relative error of 2^-37. */
 AS_INLINE double as_log_short(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (0x1.0000000004a38p1 + 0x1.555554daaa158p-1 * z) + z2 * (0x1.999a9ccdbfeb4p-2 + 0x1.2432b0f92b723p-2 * z);
+    double a = as_fma(z2, as_fma(0x1.2432b0f92b723p-2, z, 0x1.999a9ccdbfeb4p-2), as_fma(0x1.555554daaa158p-1, z, 0x1.0000000004a38p1));
     double b = 0x1.e3b1f3ef7381ep-3;
-    return a + z4 * b;
+    return as_fma(z4, b, a);
 }
 
 /* Return log(2^k (1 + f)) + error for s = f / (2 + f). */
 AS_INLINE double as_log_sum(double k, double f, double s, double error) {
-    double square = 0.5 * f * f, z = s * s, tail = s * (square + z * as_log_tail(z)) - square;
+    double square = 0.5 * f * f, z = s * s, tail = as_fma(s, as_fma(z, as_log_tail(z), square), -square);
     double hi = k * AS_LN2_HI, sum = hi + f, rest = f - (sum - hi);
-    return sum + (rest + (tail + (k * AS_LN2_LO + error)));
+    return sum + (rest + (tail + as_fma(k, AS_LN2_LO, error)));
 }
 
 /* Return f / (2 + f) for an ordinary x, else log(x) with its flags: -1 / 0, 0 / 0, or x / 1 where log(x) is x. */
@@ -307,7 +311,7 @@ AS_INLINE double as_log(double x) {
 /* Return log(x) with a relative error of 2^-37, for an operand that is ordinary where the mask says so. */
 AS_INLINE double as_log_single(double x, int64_t ordinary) {
     double k, f = as_log_reduce(as_pick(ordinary, x, 1.0), 0, &k), s = as_log_quotient(x, ordinary, f);
-    return k * AS_LN2 + s * as_log_short(s * s);
+    return as_fma(s, as_log_short(s * s), k * AS_LN2);
 }
 
 /* The steps of as_log in single precision. */
@@ -321,9 +325,9 @@ AS_INLINE float as_logf(float x) {
     int32_t above = fixed | (as_bitsf(-1.0f) & zero) | (as_bitsf(f) & ordinary);
     int32_t below = (fixed != 0 ? AS_ONEF : 0) | (as_bitsf(2.0f + f) & ordinary);
     float s = as_float(above) / as_float(below), z = s * s, square = 0.5f * f * f;
-    float tail = s * (square + z * (0x1.55555cp-1f + z * (0x1.997b9ep-2f + z * 0x1.2ef64cp-2f))) - square;
+    float tail = as_fma(s, as_fma(z, as_fma(z, as_fma(z, 0x1.2ef64cp-2f, 0x1.997b9ep-2f), 0x1.55555cp-1f), square), -square);
     float hi = k * AS_LN2_HIF, sum = hi + f;
-    return sum + ((f - (sum - hi)) + (tail + k * AS_LN2_LOF));
+    return sum + (f - (sum - hi) + as_fma(k, AS_LN2_LOF, tail));
 }
 
 /* log1p: 1 + x = u + c for a rounded sum u and its error c, which adds c / u. Where u is near 1, f is x itself. */
@@ -331,14 +335,14 @@ AS_INLINE double as_log1p(double x) {
     int64_t ordinary = AS_MASK(as_bits(1.0 + x) > 0) & AS_MASK(as_bits(1.0 + x) < AS_INF);
     double v = as_double(as_bits(x) & ordinary), u = 1.0 + v, grown = u - 1.0;
     double c = (1.0 - (u - grown)) + (v - grown), k, f = as_log_reduce(u, 0, &k);
-    double scale = as_power_of_two(AS_ROUND - (k < 64.0 ? k : 64.0)), slope = 1.0 - f * (1.0 - f * (1.0 - f));
+    double scale = as_power_of_two(AS_ROUND - (k < 64.0 ? k : 64.0)), slope = as_fma(-f, as_fma(-f, 1.0 - f, 1.0), 1.0);
     f = k == 0.0 ? v : f;
     double y = as_log_sum(k, f, as_log_quotient(1.0 + x, ordinary, f), k == 0.0 ? 0.0 : c * scale * slope);
     return as_with_sign(y, x);
 }
 
 AS_INLINE float as_log1pf(float x) {
-    double v = x, u = 1.0 + v, near = v - v * v * (0.5 - v * 0x1.5555555555555p-2);
+    double v = x, u = 1.0 + v, near = as_fma(-(v * v), as_fma(-v, 0x1.5555555555555p-2, 0.5), v);
     double y = as_log_single(u, AS_MASK(as_bits(u) > 0) & AS_MASK(as_bits(u) < AS_INF));
     return (float)((as_bits(v) & AS_ABS) < as_bits(0x1p-12) ? near : y);
 }
@@ -351,8 +355,8 @@ AS_INLINE float as_log1pf(float x) {
 
 /* Return r, its rest in *rest, and k in the low bits of *k. */
 AS_INLINE double as_trig_reduce(double x, double *rest, double *k) {
-    double t = x * AS_TWO_OVER_PI + AS_ROUND, n = t - AS_ROUND;
-    double first = x - n * 0x1.921fb54p+0;
+    double t = as_fma(x, AS_TWO_OVER_PI, AS_ROUND), n = t - AS_ROUND;
+    double first = as_fma(-n, 0x1.921fb54p+0, x);
     double c = n * 0x1.10b4612p-30, second = first - c;
     double d = n * -0x1.676733bp-60, third = second - d;
     *rest = (((first - second) - c) + ((second - third) - d)) - n * 0x1.701b839a25205p-92;
@@ -363,27 +367,27 @@ AS_INLINE double as_trig_reduce(double x, double *rest, double *k) {
 /* Return (sin(r) - r) / r^3 for z = r^2. */
 AS_INLINE double as_sin_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (-0x1.5555555555555p-3 + 0x1.1111111110c79p-7 * z) + z2 * (-0x1.a01a019e9ec33p-13 + 0x1.71de37aed723fp-19 * z);
-    double b = (-0x1.ae601e2d09d03p-26 + 0x1.5e109e07e92a6p-33 * z);
-    return a + z4 * b;
+    double a = as_fma(z2, as_fma(0x1.71de37aed723fp-19, z, -0x1.a01a019e9ec33p-13), as_fma(0x1.1111111110c79p-7, z, -0x1.5555555555555p-3));
+    double b = as_fma(0x1.5e109e07e92a6p-33, z, -0x1.ae601e2d09d03p-26);
+    return as_fma(z4, b, a);
 }
 
 AS_INLINE double as_sin_near(double r, double rest) {
     double z = r * r;
-    return r + (r * z * as_sin_tail(z) + rest * (1.0 - 0.5 * z));
+    return r + as_fma(rest, as_fma(-0.5, z, 1.0), r * z * as_sin_tail(z));
 }
 
 /* Return (cos(r) - 1 + r^2 / 2) / r^4 for z = r^2. */
 AS_INLINE double as_cos_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (0x1.5555555555555p-5 + -0x1.6c16c16c168c9p-10 * z) + z2 * (0x1.a01a019f37f9bp-16 + -0x1.27e4fa02931fcp-22 * z);
-    double b = (0x1.1eeb5780e017fp-29 + -0x1.90734b3d67b0ep-37 * z);
-    return a + z4 * b;
+    double a = as_fma(z2, as_fma(-0x1.27e4fa02931fcp-22, z, 0x1.a01a019f37f9bp-16), as_fma(-0x1.6c16c16c168c9p-10, z, 0x1.5555555555555p-5));
+    double b = as_fma(-0x1.90734b3d67b0ep-37, z, 0x1.1eeb5780e017fp-29);
+    return as_fma(z4, b, a);
 }
 
 AS_INLINE double as_cos_near(double r, double rest) {
     double z = r * r, half = 0.5 * z, sum = 1.0 - half;
-    return sum + (((1.0 - sum) - half) + (z * z * as_cos_tail(z) - r * rest));
+    return sum + (1.0 - sum - half + as_fma(-r, rest, z * z * as_cos_tail(z)));
 }
 
 /* Return 0 for |x| <= AS_TRIG_MAX, else NaN: NaN - NaN for NaN, and infinity - infinity otherwise. */
@@ -421,29 +425,29 @@ AS_INLINE double as_cos(double x) {
 
 /* For float operands two parts of pi/2 are enough. */
 AS_INLINE double as_trig_reducef(double x, double *k) {
-    double t = x * AS_TWO_OVER_PI + AS_ROUND, n = t - AS_ROUND;
+    double t = as_fma(x, AS_TWO_OVER_PI, AS_ROUND), n = t - AS_ROUND;
     *k = t;
-    return (x - n * 0x1.921fb54p+0) - n * 0x1.10b4611a62633p-30;
+    return as_fma(-n, 0x1.10b4611a62633p-30, as_fma(-n, 0x1.921fb54p+0, x));
 }
 
 AS_INLINE double as_sin_tailf(double z) {
     double z2 = z * z;
-    return (-0x1.555555545a6fcp-3 + 0x1.11110de879cc7p-7 * z) + z2 * (-0x1.a013a02dc23dap-13 + 0x1.6dbbfd9147dbap-19 * z);
+    return as_fma(z2, as_fma(0x1.6dbbfd9147dbap-19, z, -0x1.a013a02dc23dap-13), as_fma(0x1.11110de879cc7p-7, z, -0x1.555555545a6fcp-3));
 }
 
 AS_INLINE double as_sin_nearf(double r) {
     double z = r * r;
-    return r + r * z * as_sin_tailf(z);
+    return as_fma(r * z, as_sin_tailf(z), r);
 }
 
 AS_INLINE double as_cos_tailf(double z) {
     double z2 = z * z;
-    return (0x1.5555555502035p-5 + -0x1.6c16bf51e6ac2p-10 * z) + z2 * (0x1.a015c123972bfp-16 + -0x1.25235ecb2a111p-22 * z);
+    return as_fma(z2, as_fma(-0x1.25235ecb2a111p-22, z, 0x1.a015c123972bfp-16), as_fma(-0x1.6c16bf51e6ac2p-10, z, 0x1.5555555502035p-5));
 }
 
 AS_INLINE double as_cos_nearf(double r) {
     double z = r * r;
-    return (1.0 - 0.5 * z) + z * z * as_cos_tailf(z);
+    return as_fma(z * z, as_cos_tailf(z), as_fma(-0.5, z, 1.0));
 }
 
 AS_INLINE float as_sinf(float x) {
@@ -467,9 +471,9 @@ AS_INLINE double as_tanh(double x) {
     double a = as_limit(as_double(i), 22.0), error, k;
     double r = as_exp_reduce(2.0 * a, &error, &k), low, scale = as_power_of_two(k);
     double high = as_exp_near(r, error, &low) * scale, below = high + 1.0;
-    low = low * scale + (1.0 - (below - high));
-    double z = a * a, p = (-0x1.a1f45318c364bp-13 * z + -0x1.4fe56107fbeaep-6) * z + -0x1.5555555555555p-2;
-    double q = ((0x1.b165e3d0ea5c0p-13 * z + 0x1.7da9d4a9c42bcp-6) * z + 0x1.d8949bcb18d39p-2) * z + 1.0;
+    low = as_fma(low, scale, 1.0 - (below - high));
+    double z = a * a, p = as_fma(as_fma(-0x1.a1f45318c364bp-13, z, -0x1.4fe56107fbeaep-6), z, -0x1.5555555555555p-2);
+    double q = as_fma(as_fma(as_fma(0x1.b165e3d0ea5c0p-13, z, 0x1.7da9d4a9c42bcp-6), z, 0x1.d8949bcb18d39p-2), z, 1.0);
     double quotient = (small ? a * z * p : -2.0) / (small ? q : below);
     double base = small ? a : 1.0, y = base + quotient;
     y += ((base - y) + quotient) + (small ? 0.0 : 0.5 * quotient * quotient * low);
@@ -479,11 +483,11 @@ AS_INLINE double as_tanh(double x) {
 /* The steps of as_tanh in single precision. */
 AS_INLINE float as_tanhf(float x) {
     int32_t i = as_bitsf(x) & AS_ABSF;
-    float a = as_limitf(as_float(i), 10.0f), k = a * (2.0f * AS_LOG2EF) + AS_ROUNDF, n = k - AS_ROUNDF;
-    float hi = 2.0f * a - n * AS_LN2_HIF, lo = n * AS_LN2_LOF, r = hi - lo, error = (hi - r) - lo;
+    float a = as_limitf(as_float(i), 10.0f), k = as_fma(a, 2.0f * AS_LOG2EF, AS_ROUNDF), n = k - AS_ROUNDF;
+    float hi = as_fma(-n, AS_LN2_HIF, 2.0f * a), lo = n * AS_LN2_LOF, r = hi - lo, error = (hi - r) - lo;
     float scale = as_float((int32_t)((uint32_t)as_bitsf(k) << 23) + AS_ONEF), one = 1.0f + r;
-    float rest = ((1.0f - one) + r) + (error + r * r * as_exp_halff(r)), e = one + rest;
-    float high = e * scale, below = high + 1.0f, low = (rest - (e - one)) * scale + (1.0f - (below - high)), z = a * a;
+    float rest = 1.0f - one + r + as_fma(r * r, as_exp_halff(r), error), e = one + rest;
+    float high = e * scale, below = high + 1.0f, low = as_fma(rest - (e - one), scale, 1.0f - (below - high)), z = a * a;
     _Bool small = i < as_bitsf(0.5625f);
     float above = small ? a * z * (-0x1.555554p-2f + -0x1.98617cp-10f * z) : -2.0f;
     float quotient = above / (small ? 1.0f + 0x1.9e61a4p-2f * z : below), base = small ? a : 1.0f, y = base + quotient;
@@ -500,30 +504,30 @@ AS_INLINE float as_tanhf(float x) {
 
 AS_INLINE double as_erf_near(double t) {
     double t2 = t * t, t4 = t2 * t2;
-    double a = (0x1.454368017b053p-4 + -0x1.2b902b7b2f446p-6 * t) + t2 * (0x1.c82aa249d9604p-9 + -0x1.263991b7b8bd8p-11 * t);
-    double b = (0x1.486638c8bd052p-14 + -0x1.429e948caf5bfp-17 * t) + t2 * (0x1.1ad5d73578eafp-20 + -0x1.bf8be3bb144b3p-24 * t);
-    double c = (0x1.42b63454d11fcp-27 + -0x1.ada821dee806bp-31 * t) + t2 * 0x1.d806651c36ed7p-35;
-    return -0x1.1ae14dc34815ap-5 + t * (-0x1.1fd16292151fdp-2 + t * (a + t4 * (b + t4 * c)));
+    double a = as_fma(t2, as_fma(-0x1.263991b7b8bd8p-11, t, 0x1.c82aa249d9604p-9), as_fma(-0x1.2b902b7b2f446p-6, t, 0x1.454368017b053p-4));
+    double b = as_fma(t2, as_fma(-0x1.bf8be3bb144b3p-24, t, 0x1.1ad5d73578eafp-20), as_fma(-0x1.429e948caf5bfp-17, t, 0x1.486638c8bd052p-14));
+    double c = as_fma(t2, 0x1.d806651c36ed7p-35, as_fma(-0x1.ada821dee806bp-31, t, 0x1.42b63454d11fcp-27));
+    return as_fma(t, as_fma(t, as_fma(t4, as_fma(t4, c, b), a), -0x1.1fd16292151fdp-2), -0x1.1ae14dc34815ap-5);
 }
 
 /* Return G(1 + u) - G(1) for 0 <= u < 5. */
 #define AS_ERFC_FACTOR 0x1.b5d8780f956b2p-2 /* G(1) */
 AS_INLINE double as_erfc_factor(double u) {
     double u2 = u * u, u4 = u2 * u2;
-    double a = (-0x1.17c4e3f17c021p-2 + 0x1.3c27283c31188p-3 * u) + u2 * (-0x1.44837f88a3ddep-4 + 0x1.33cad0e39b349p-5 * u);
-    double b = (-0x1.10fcf0dd86782p-6 + 0x1.c8cb8126632aep-8 * u) + u2 * (-0x1.6af1b8d411415p-9 + 0x1.134e3d3fe0f8cp-10 * u);
-    double c = (-0x1.905bd917de45cp-12 + 0x1.17c8306916a30p-13 * u) + u2 * (-0x1.77c4c18d0e132p-15 + 0x1.e23fdeece8d0dp-17 * u);
-    double d = (-0x1.236fb14bfe8fbp-18 + 0x1.437c43973b397p-20 * u) + u2 * (-0x1.3e868794949ffp-22 + 0x1.0b06f615033aep-24 * u);
-    double f = (-0x1.6be4a6ae06ff5p-27 + 0x1.7d8946734af81p-30 * u) + u2 * (-0x1.1dbbca4ba62ecp-33 + 0x1.0e072f5a3b427p-37 * u);
-    return u * (a + u4 * (b + u4 * (c + u4 * (d + u4 * (f + u4 * -0x1.e144111894a4fp-43)))));
+    double a = as_fma(u2, as_fma(0x1.33cad0e39b349p-5, u, -0x1.44837f88a3ddep-4), as_fma(0x1.3c27283c31188p-3, u, -0x1.17c4e3f17c021p-2));
+    double b = as_fma(u2, as_fma(0x1.134e3d3fe0f8cp-10, u, -0x1.6af1b8d411415p-9), as_fma(0x1.c8cb8126632aep-8, u, -0x1.10fcf0dd86782p-6));
+    double c = as_fma(u2, as_fma(0x1.e23fdeece8d0dp-17, u, -0x1.77c4c18d0e132p-15), as_fma(0x1.17c8306916a30p-13, u, -0x1.905bd917de45cp-12));
+    double d = as_fma(u2, as_fma(0x1.0b06f615033aep-24, u, -0x1.3e868794949ffp-22), as_fma(0x1.437c43973b397p-20, u, -0x1.236fb14bfe8fbp-18));
+    double f = as_fma(u2, as_fma(0x1.0e072f5a3b427p-37, u, -0x1.1dbbca4ba62ecp-33), as_fma(0x1.7d8946734af81p-30, u, -0x1.6be4a6ae06ff5p-27));
+    return u * as_fma(u4, as_fma(u4, as_fma(u4, as_fma(u4, as_fma(u4, -0x1.e144111894a4fp-43, f), d), c), b), a);
 }
 
 /* Return erf(x), where e is exp(-x * x) for a rounded square. Its rest corrects G. */
 AS_INLINE double as_erf_given(double x, double e) {
     int64_t i = as_bits(x) & AS_ABS;
     double a = as_limit(as_double(i), AS_ERF_MAX), z = a * a, head = as_double(as_bits(a) & ~0x7ffffffLL);
-    double rest = (head * head - z) + (a - head) * (a + head), g = as_erfc_factor(a - 1.0);
-    double far = 1.0 - e * (AS_ERFC_FACTOR + (g - rest * (AS_ERFC_FACTOR + g)));
+    double rest = as_fma(a - head, a + head, as_fma(head, head, -z)), g = as_erfc_factor(a - 1.0);
+    double far = as_fma(-e, AS_ERFC_FACTOR + as_fma(-rest, AS_ERFC_FACTOR + g, g), 1.0);
     double y = a < 1.0 ? a + a * as_erf_near(z - 0.5) : far;
     return as_with_sign(y + as_double(i & AS_MASK(i > AS_INF)), x);
 }
@@ -535,24 +539,24 @@ AS_INLINE double as_erf(double x) {
 
 /* The steps of as_erf in single precision. */
 AS_INLINE float as_erf_near_single(float t) {
-    float t2 = t * t, a = 0x1.454368p-4f + -0x1.2b8df4p-6f * t;
-    float b = (0x1.c828b2p-9f + -0x1.287056p-11f * t) + t2 * 0x1.4a5690p-14f;
-    return -0x1.1ae14ep-5f + t * (-0x1.1fd164p-2f + t * (a + t2 * b));
+    float t2 = t * t, a = as_fma(-0x1.2b8df4p-6f, t, 0x1.454368p-4f);
+    float b = as_fma(t2, 0x1.4a5690p-14f, as_fma(-0x1.287056p-11f, t, 0x1.c828b2p-9f));
+    return as_fma(t, as_fma(t, as_fma(t2, b, a), -0x1.1fd164p-2f), -0x1.1ae14ep-5f);
 }
 
 #define AS_ERFC_FACTORF 0x1.b5d878p-2f
 AS_INLINE float as_erfc_factorf(float u) {
     float u2 = u * u, u4 = u2 * u2;
-    float a = (-0x1.17c4d6p-2f + 0x1.3c2472p-3f * u) + u2 * (-0x1.444f4ap-4f + 0x1.31dc14p-5f * u);
-    float b = (-0x1.06aa3ap-6f + 0x1.85b8f0p-8f * u) + u2 * (-0x1.bfbe8ap-10f + 0x1.4eca0ap-12f * u);
-    return u * (a + u4 * (b + u4 * -0x1.d388cap-16f));
+    float a = as_fma(u2, as_fma(0x1.31dc14p-5f, u, -0x1.444f4ap-4f), as_fma(0x1.3c2472p-3f, u, -0x1.17c4d6p-2f));
+    float b = as_fma(u2, as_fma(0x1.4eca0ap-12f, u, -0x1.bfbe8ap-10f), as_fma(0x1.85b8f0p-8f, u, -0x1.06aa3ap-6f));
+    return u * as_fma(u4, as_fma(u4, -0x1.d388cap-16f, b), a);
 }
 
 AS_INLINE float as_erf_givenf(float x, float e) {
     int32_t i = as_bitsf(x) & AS_ABSF;
     float a = as_limitf(as_float(i), AS_ERF_MAXF), z = a * a, head = as_float(as_bitsf(a) & ~0xfff);
-    float rest = (head * head - z) + (a - head) * (a + head), g = as_erfc_factorf(a - 1.0f);
-    float far = 1.0f - e * (AS_ERFC_FACTORF + (g - rest * (AS_ERFC_FACTORF + g)));
+    float rest = as_fma(a - head, a + head, as_fma(head, head, -z)), g = as_erfc_factorf(a - 1.0f);
+    float far = as_fma(-e, AS_ERFC_FACTORF + as_fma(-rest, AS_ERFC_FACTORF + g, g), 1.0f);
     float y = (a < 1.0f ? a + a * as_erf_near_single(z - 0.5f) : far) + as_float(i & -(int32_t)(i > AS_INFF));
     return as_float(as_bitsf(y) | (as_bitsf(x) ^ i));
 }
@@ -573,25 +577,25 @@ AS_INLINE double as_head(double x, int64_t mask) {
 /* Return atanh(s) / s - 1 - s^2 / 3, divided by s^4, for z = s^2. */
 AS_INLINE double as_atanh_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (0x1.999999999999ap-3 + 0x1.24924924922fcp-3 * z) + z2 * (0x1.c71c71c74d1fcp-4 + 0x1.745d173c51b80p-4 * z);
-    double b = (0x1.3b13aa0633c79p-4 + 0x1.1115454951dd2p-4 * z) + z2 * (0x1.e01bc8a7f0ccep-5 + 0x1.da8e2456a48b7p-5 * z);
-    return a + z4 * b;
+    double a = as_fma(z2, as_fma(0x1.745d173c51b80p-4, z, 0x1.c71c71c74d1fcp-4), as_fma(0x1.24924924922fcp-3, z, 0x1.999999999999ap-3));
+    double b = as_fma(z2, as_fma(0x1.da8e2456a48b7p-5, z, 0x1.e01bc8a7f0ccep-5), as_fma(0x1.1115454951dd2p-4, z, 0x1.3b13aa0633c79p-4));
+    return as_fma(z4, b, a);
 }
 
 /* Return the head of log2(2^k (1 + f)), of at most 26 bits, and the rest in *rest. The reciprocal is 1 / (2 + f). */
 AS_INLINE double as_log2_parts(double k, double f, double reciprocal, double *rest) {
     double below = 2.0 + f, below_rest = f - (below - 2.0), below_head = as_head(below, ~0x7ffffffLL);
     double s = f * reciprocal, head = as_head(s, ~0xffffffffLL);
-    double tail = (f - head * below_head) - head * ((below - below_head) + below_rest);
+    double tail = as_fma(-head, below - below_head + below_rest, as_fma(-head, below_head, f));
     tail *= reciprocal;
     /* s^2 / 3 = square * 0x1.5554p-2 + small, where the first product is exact, and exact again times head */
     double z = head * head, square = as_head(z, ~0xfffffffffLL), small = tail * (head + s), full = s * s;
     double cube = square * 0x1.5554p-2;
-    small = (z - square + small) * 0x1.5554p-2 + full * 0x1.5555555555555p-18 + full * full * as_atanh_tail(full);
+    small = as_fma(full * full, as_atanh_tail(full), as_fma(full, 0x1.5555555555555p-18, (z - square + small) * 0x1.5554p-2));
     double first = head * cube, sum = head + first, low = first - (sum - head);
-    low += tail + (tail * cube + s * small);
+    low += tail + as_fma(s, small, tail * cube);
     double sum_head = as_head(sum, ~0x7ffffffLL), sum_rest = (sum - sum_head) + low;
-    double whole = sum_head * 0x1.7154768p+1, part = sum_rest * 0x1.7154768p+1 + (sum + low) * -0x1.6a3e80f444178p-26;
+    double whole = sum_head * 0x1.7154768p+1, part = as_fma(sum + low, -0x1.6a3e80f444178p-26, sum_rest * 0x1.7154768p+1);
     double log2 = k + whole, log2_head = as_head(log2, ~0x7ffffffLL);
     *rest = (log2 - log2_head) + ((whole - (log2 - k)) + part);
     return log2_head;
@@ -628,7 +632,7 @@ AS_INLINE double as_pow(double x, double y) {
     double k, f = as_log_reduce(v * as_double(AS_ONE + (shift << 52)), shift, &k), log2_rest;
     double log2_head = as_log2_parts(k, f, 1.0 / (2.0 + f), &log2_rest);
     double w_head = as_head(w, ~0x7ffffffLL), head = w_head * log2_head;
-    double rest = w * log2_rest + (w - w_head) * log2_head;
+    double rest = as_fma(w - w_head, log2_head, w * log2_rest);
     rest = as_double(as_bits(rest) & AS_MASK((as_bits(head) & AS_ABS) < as_bits(1200.0)));
     head = as_limit(head, 1200.0);
     double sum = (head + rest) + AS_ROUND, r = head - (sum - AS_ROUND), both = r + rest;
@@ -639,7 +643,7 @@ AS_INLINE double as_pow(double x, double y) {
 AS_INLINE float as_powf(float x, float y) {
     int64_t invalid, odd, plain = as_pow_is_plain(x, y, &invalid, &odd);
     double k, f = as_log_reduce(as_pick(plain, as_double(as_bits(x) & AS_ABS), 1.0), 0, &k);
-    double s = f / (2.0 + f), log = k * AS_LN2 + s * as_log_short(s * s);
+    double s = f / (2.0 + f), log = as_fma(s, as_log_short(s * s), k * AS_LN2);
     double power = as_exp_single(as_limit(as_double(as_bits(y) & plain) * log, 200.0));
     return (float)as_pow_edges(power, x, y, plain, invalid, odd);
 }
@@ -647,7 +651,7 @@ AS_INLINE float as_powf(float x, float y) {
 /* exp2: x = k + r, 2^r = exp(r ln 2). */
 AS_INLINE double as_exp2(double x) {
     double v = as_limit(x, 1200.0), k = v + AS_ROUND, r = (v - (k - AS_ROUND)) * AS_LN2;
-    return as_scale(1.0 + (r + r * r * as_exp_half(r)), k, as_fixed(x));
+    return as_scale(1.0 + as_fma(r * r, as_exp_half(r), r), k, as_fixed(x));
 }
 
 AS_INLINE float as_exp2f(float x) {
@@ -661,9 +665,9 @@ AS_INLINE double as_log_base(double x, double c, double c_rest, double d, double
     int64_t i = as_bits(x), ordinary = AS_MASK(i > 0) & AS_MASK(i < AS_INF), shift = AS_MASK(i <= AS_MANTISSA) & 54;
     double k, f = as_log_reduce(as_pick(ordinary, x, 1.0) * as_double(AS_ONE + (shift << 52)), shift, &k);
     double s = as_log_quotient(x, ordinary, f), z = s * s, square = 0.5 * f * f;
-    double tail = s * (square + z * as_log_tail(z)) - square, head = as_double(as_bits(f) & ~0x7ffffffLL);
+    double tail = as_fma(s, as_fma(z, as_log_tail(z), square), -square), head = as_double(as_bits(f) & ~0x7ffffffLL);
     double hi = k * c, first = head * d, sum = hi + first;
-    return sum + ((first - (sum - hi)) + ((f - head) * d + (f * d_rest + (tail * (d + d_rest) + k * c_rest))));
+    return sum + (first - (sum - hi) + as_fma(f - head, d, as_fma(f, d_rest, as_fma(k, c_rest, tail * (d + d_rest)))));
 }
 
 AS_INLINE double as_log2(double x) {
@@ -702,19 +706,19 @@ AS_INLINE double as_half_exp_single(double a) {
 
 AS_INLINE double as_sinh_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (0x1.5555555555555p-3 + 0x1.111111111119ap-7 * z) + z2 * (0x1.a01a01a00b33ep-13 + 0x1.71de3a5f0db9dp-19 * z);
-    double b = (0x1.ae6452c7cecbep-26 + 0x1.612265e4b9796p-33 * z) + z2 * 0x1.b2502d89eaa9bp-41;
-    return a + z4 * b;
+    double a = as_fma(z2, as_fma(0x1.71de3a5f0db9dp-19, z, 0x1.a01a01a00b33ep-13), as_fma(0x1.111111111119ap-7, z, 0x1.5555555555555p-3));
+    double b = as_fma(z2, 0x1.b2502d89eaa9bp-41, as_fma(0x1.612265e4b9796p-33, z, 0x1.ae6452c7cecbep-26));
+    return as_fma(z4, b, a);
 }
 
 AS_INLINE double as_sinh_tailf(double z) {
     double z2 = z * z;
-    return (0x1.5555554eab2dp-3 + 0x1.11111e855329ap-7 * z) + z2 * (0x1.a0091c3d4822ap-13 + 0x1.78a24b891fdacp-19 * z);
+    return as_fma(z2, as_fma(0x1.78a24b891fdacp-19, z, 0x1.a0091c3d4822ap-13), as_fma(0x1.11111e855329ap-7, z, 0x1.5555554eab2dp-3));
 }
 
 AS_INLINE double as_sinh(double x) {
     int64_t i = as_bits(x) & AS_ABS;
-    double a = as_double(i), e = as_half_exp(a), v = as_limit(a, 1.0), z = v * v, near = v + v * z * as_sinh_tail(z);
+    double a = as_double(i), e = as_half_exp(a), v = as_limit(a, 1.0), z = v * v, near = as_fma(v * z, as_sinh_tail(z), v);
     return as_with_sign(i < AS_ONE ? near : e - 0.25 / e, x);
 }
 
@@ -752,16 +756,16 @@ AS_INLINE float as_expitf(float x) {
  * sums and of the quotient are kept. */
 AS_INLINE double as_arctan_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (-0x1.5555555555555p-2 + 0x1.9999999999429p-3 * z) + z2 * (-0x1.249249243d5a5p-3 + 0x1.c71c7188a80bfp-4 * z);
-    double b = (-0x1.745d0b992690bp-4 + 0x1.3b126ba9086c5p-4 * z) + z2 * (-0x1.10fae17b0ec7ep-4 + 0x1.dfeca710bfa74p-5 * z);
-    double c = (-0x1.a0b791a5b9035p-5 + 0x1.41b171d3c2ae1p-5 * z) + z2 * -0x1.3ae27b51e3795p-6;
-    return a + z4 * (b + z4 * c);
+    double a = as_fma(z2, as_fma(0x1.c71c7188a80bfp-4, z, -0x1.249249243d5a5p-3), as_fma(0x1.9999999999429p-3, z, -0x1.5555555555555p-2));
+    double b = as_fma(z2, as_fma(0x1.dfeca710bfa74p-5, z, -0x1.10fae17b0ec7ep-4), as_fma(0x1.3b126ba9086c5p-4, z, -0x1.745d0b992690bp-4));
+    double c = as_fma(z2, -0x1.3ae27b51e3795p-6, as_fma(0x1.41b171d3c2ae1p-5, z, -0x1.a0b791a5b9035p-5));
+    return as_fma(z4, as_fma(z4, c, b), a);
 }
 
 /* Return a / b, and what it lacks in *rest, for operands that have lost a_rest and b_rest. */
 AS_INLINE double as_divide(double a, double a_rest, double b, double b_rest, double *rest) {
     double reciprocal = 1.0 / b, q = a * reciprocal, q_head = as_head(q, ~0x7ffffffLL), b_head = as_head(b, ~0x7ffffffLL);
-    double lost = ((a - q_head * b_head) - q_head * (b - b_head)) - (q - q_head) * b;
+    double lost = as_fma(-(q - q_head), b, as_fma(-q_head, b - b_head, as_fma(-q_head, b_head, a)));
     *rest = (lost + (a_rest - q * b_rest)) * reciprocal;
     return q;
 }
@@ -775,7 +779,7 @@ AS_INLINE double as_arctan(double x) {
     double t = as_divide(above, above_rest, below, below_rest, &rest), z = t * t;
     double base = large ? 0x1.921fb54442d18p+0 : middle ? 0x1.921fb54442d18p-1 : 0.0, sum = base + t;
     double base_rest = base * 0x1.678afae35cdd1p-55; /* pi/2 is 0x1.921fb54442d18p+0 + 0x1.1a62633145c07p-54 */
-    double y = sum + (((base - sum) + t) + (base_rest + (rest + t * z * as_arctan_tail(z))));
+    double y = sum + (base - sum + t + (base_rest + as_fma(t * z, as_arctan_tail(z), rest)));
     return as_with_sign(y + as_double(i & AS_MASK(i > AS_INF)), x);
 }
 
@@ -785,6 +789,6 @@ AS_INLINE float as_arctanf(float x) {
     int64_t middle = AS_MASK(i > as_bits(0.41421356)), large = AS_MASK(i > as_bits(2.41421356));
     double t = (large ? -1.0 : middle ? a - 1.0 : a) / as_pick(large, a, as_pick(middle, a + 1.0, 1.0)), z = t * t;
     double base = large ? 0x1.921fb54442d18p+0 : middle ? 0x1.921fb54442d18p-1 : 0.0;
-    double z2 = z * z, p = (-0x1.5555544c73dc8p-2 + 0x1.99973835f8659p-3 * z) + z2 * (-0x1.242106cb1ffd8p-3 + 0x1.b81f2cbbecafep-4 * z + z2 * -0x1.08704d67efb06p-4);
+    double z2 = z * z, p = as_fma(z2, as_fma(z2, -0x1.08704d67efb06p-4, as_fma(0x1.b81f2cbbecafep-4, z, -0x1.242106cb1ffd8p-3)), as_fma(0x1.99973835f8659p-3, z, -0x1.5555544c73dc8p-2));
     return (float)as_with_sign(base + (t + t * z * p) + as_double(i & AS_MASK(i > AS_INF)), x);
 }

@@ -42,8 +42,8 @@ AS_INLINE double as_log_parts(double a, double rest, double k2) {
 /* tan: the sine over the cosine, or the other way round, with the rests of both. */
 AS_INLINE double as_tan(double x) {
     double rest, k, r = as_trig_reduce(as_trig_operand(x), &rest, &k), z = r * r, half = 0.5 * z, sum = 1.0 - half;
-    double small = r * z * as_sin_tail(z) + rest * (1.0 - half), s = r + small, s_rest = (r - s) + small;
-    double less = ((1.0 - sum) - half) + (z * z * as_cos_tail(z) - r * rest), c = sum + less, c_rest = (sum - c) + less, lost;
+    double small = as_fma(rest, 1.0 - half, r * z * as_sin_tail(z)), s = r + small, s_rest = (r - s) + small;
+    double less = 1.0 - sum - half + as_fma(-r, rest, z * z * as_cos_tail(z)), c = sum + less, c_rest = (sum - c) + less, lost;
     int64_t odd = AS_MASK((as_bits(k) & 1) != 0);
     double above = as_pick(odd, -c, s), above_rest = as_pick(odd, -c_rest, s_rest);
     double y = as_divide(above, above_rest, as_pick(odd, s, c), as_pick(odd, s_rest, c_rest), &lost);
@@ -60,16 +60,16 @@ AS_INLINE float as_tanf(float x) {
 /* arcsin, arccos: x + x^3 P(x^2) for |x| <= 1/2. Beyond, twice the arcsin of s = sqrt((1 - |x|) / 2), whose rest is kept. */
 AS_INLINE double as_arcsin_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (0x1.5555555555556p-3 + 0x1.3333333332ec4p-4 * z) + z2 * (0x1.6db6db6e3292ep-5 + 0x1.f1c71c1d4aa0dp-6 * z);
-    double b = (0x1.6e8bb1d89492bp-6 + 0x1.1c4d343fa57f6p-6 * z) + z2 * (0x1.c9cf3759fd8ffp-7 + 0x1.78246f32d075cp-7 * z);
-    double c = (0x1.524ea8b3aad31p-7 + 0x1.653a8f8cfd43cp-8 * z) + z2 * (0x1.1d661531b222ep-6 + -0x1.e7a24f548c99fp-7 * z);
-    return a + z4 * (b + z4 * (c + z4 * 0x1.d78189767524ep-6));
+    double a = as_fma(z2, as_fma(0x1.f1c71c1d4aa0dp-6, z, 0x1.6db6db6e3292ep-5), as_fma(0x1.3333333332ec4p-4, z, 0x1.5555555555556p-3));
+    double b = as_fma(z2, as_fma(0x1.78246f32d075cp-7, z, 0x1.c9cf3759fd8ffp-7), as_fma(0x1.1c4d343fa57f6p-6, z, 0x1.6e8bb1d89492bp-6));
+    double c = as_fma(z2, as_fma(-0x1.e7a24f548c99fp-7, z, 0x1.1d661531b222ep-6), as_fma(0x1.653a8f8cfd43cp-8, z, 0x1.524ea8b3aad31p-7));
+    return as_fma(z4, as_fma(z4, as_fma(z4, 0x1.d78189767524ep-6, c), b), a);
 }
 
 AS_INLINE double as_arcsin_tailf(double z) {
     double z2 = z * z;
-    double a = (0x1.555554e3e720bp-3 + 0x1.333431929508ep-4 * z) + z2 * (0x1.6d5b8d274f089p-5 + 0x1.fd9219f7fef5fp-6 * z);
-    return a + z2 * z2 * (0x1.18e1f5c4845ebp-6 + 0x1.14138bacdace2p-5 * z);
+    double a = as_fma(z2, as_fma(0x1.fd9219f7fef5fp-6, z, 0x1.6d5b8d274f089p-5), as_fma(0x1.333431929508ep-4, z, 0x1.555554e3e720bp-3));
+    return as_fma(z2 * z2, as_fma(0x1.14138bacdace2p-5, z, 0x1.18e1f5c4845ebp-6), a);
 }
 
 /* Return the mask of |x| > 1/2; z, which is x^2 or s^2; and s, NaN with its flag where |x| > 1. */
@@ -84,31 +84,31 @@ AS_INLINE int64_t as_arcsin_parts(double a, double *z, double *s) {
 AS_INLINE double as_arcsin(double x) {
     double a = as_double(as_bits(x) & AS_ABS), z, s;
     int64_t far = as_arcsin_parts(a, &z, &s);
-    double tail = z * as_arcsin_tail(z), head = as_head(s, ~0x7ffffffLL), rest = (z - head * head) / (s + head + AS_LEAST);
-    double p = 2.0 * s * tail - (AS_PIO2_REST - 2.0 * rest), q = 0.5 * AS_PIO2 - 2.0 * head;
-    return as_with_sign(as_pick(far, 0.5 * AS_PIO2 - (p - q), a + a * tail), x);
+    double tail = z * as_arcsin_tail(z), head = as_head(s, ~0x7ffffffLL), rest = as_fma(-head, head, z) / (s + head + AS_LEAST);
+    double p = as_fma(2.0 * s, tail, -as_fma(-2.0, rest, AS_PIO2_REST)), q = as_fma(-2.0, head, 0.5 * AS_PIO2);
+    return as_with_sign(as_pick(far, as_fma(0.5, AS_PIO2, -(p - q)), as_fma(a, tail, a)), x);
 }
 
 AS_INLINE double as_arccos(double x) {
     double a = as_double(as_bits(x) & AS_ABS), z, s;
     int64_t far = as_arcsin_parts(a, &z, &s);
-    double tail = z * as_arcsin_tail(z), head = as_head(s, ~0x7ffffffLL), rest = (z - head * head) / (s + head + AS_LEAST);
-    double small = as_pick(far, 0.0, x), near = AS_PIO2 - (small - (AS_PIO2_REST - small * tail));
-    double above = 2.0 * (head + (tail * s + rest)), below = 2.0 * (AS_PIO2 - (s + (tail * s + (rest - (s - head)) - AS_PIO2_REST)));
+    double tail = z * as_arcsin_tail(z), head = as_head(s, ~0x7ffffffLL), rest = as_fma(-head, head, z) / (s + head + AS_LEAST);
+    double small = as_pick(far, 0.0, x), near = AS_PIO2 - (small - as_fma(-small, tail, AS_PIO2_REST));
+    double above = 2.0 * (head + as_fma(tail, s, rest)), below = 2.0 * (AS_PIO2 - (s + (as_fma(tail, s, rest - (s - head)) - AS_PIO2_REST)));
     return as_pick(far, as_pick(AS_MASK(as_bits(x) < 0), below, above), near);
 }
 
 AS_INLINE float as_arcsinf(float x) {
     double a = as_double(as_bits(x) & AS_ABS), z, s;
     int64_t far = as_arcsin_parts(a, &z, &s);
-    double v = as_pick(far, s, a), y = v + v * z * as_arcsin_tailf(z);
+    double v = as_pick(far, s, a), y = as_fma(v * z, as_arcsin_tailf(z), v);
     return (float)as_with_sign(as_pick(far, AS_PIO2 - 2.0 * y, y), x);
 }
 
 AS_INLINE float as_arccosf(float x) {
     double a = as_double(as_bits(x) & AS_ABS), z, s;
     int64_t far = as_arcsin_parts(a, &z, &s);
-    double v = as_pick(far, s, as_pick(far, 0.0, x)), y = v + v * z * as_arcsin_tailf(z);
+    double v = as_pick(far, s, as_pick(far, 0.0, x)), y = as_fma(v * z, as_arcsin_tailf(z), v);
     return (float)as_pick(far, as_pick(AS_MASK(as_bits((double)x) < 0), 2.0 * (AS_PIO2 - y), 2.0 * y), AS_PIO2 - y);
 }
 
@@ -149,7 +149,7 @@ AS_INLINE double as_arctan2(double y, double x) {
     t = as_double(as_bits(as_pick(small, q, t)) ^ minus);
     rest = as_double((as_bits(rest) ^ minus) & ~small);
     double base = multiple * (0.5 * AS_PIO2), base_rest = multiple * (0.5 * AS_PIO2_REST), sum = base + t, z = t * t;
-    double angle = sum + (((base - sum) + t) + (base_rest + (rest + t * z * as_arctan_tail(z))));
+    double angle = sum + (base - sum + t + (base_rest + as_fma(t * z, as_arctan_tail(z), rest)));
     return as_with_sign(angle + as_either_nan(y, x), y);
 }
 
@@ -157,7 +157,7 @@ AS_INLINE float as_arctan2f(float y, float x) {
     double b, a = as_arctan2_parts(y, x, &b), multiple;
     int64_t middle = AS_MASK(as_bits(a) > as_bits(b * 0.41421356)), minus = as_arctan2_base(y, x, middle, &multiple);
     double t = as_pick(middle, a - b, a) / as_pick(middle, a + b, b), z = t * t, z2 = z * z;
-    double p = (-0x1.5555544c73dc8p-2 + 0x1.99973835f8659p-3 * z) + z2 * (-0x1.242106cb1ffd8p-3 + 0x1.b81f2cbbecafep-4 * z + z2 * -0x1.08704d67efb06p-4);
+    double p = as_fma(z2, as_fma(z2, -0x1.08704d67efb06p-4, as_fma(0x1.b81f2cbbecafep-4, z, -0x1.242106cb1ffd8p-3)), as_fma(0x1.99973835f8659p-3, z, -0x1.5555544c73dc8p-2));
     double angle = multiple * (0.5 * AS_PIO2) + as_double(as_bits(t + t * z * p) ^ minus);
     return (float)as_with_sign(angle + as_either_nan(y, x), y);
 }
@@ -165,14 +165,14 @@ AS_INLINE float as_arctan2f(float y, float x) {
 /* arcsinh: x + x^3 P(x^2) for |x| <= 1/2, else log(a + sqrt(a^2 + 1)), whose rest is kept. Beyond 2^60 log(a) + ln 2. */
 AS_INLINE double as_arcsinh_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (-0x1.5555555555555p-3 + 0x1.3333333332f5bp-4 * z) + z2 * (-0x1.6db6db6d5ae31p-5 + 0x1.f1c71c3bc2932p-6 * z);
-    double b = (-0x1.6e8b9aae9aab9p-6 + 0x1.1c4e06bc986e9p-6 * z) + z2 * (-0x1.c983adcb2b771p-7 + 0x1.79b084fa7888fp-7 * z);
-    double c = (-0x1.3a49381b5343cp-7 + 0x1.f37e69a311e27p-8 * z) + z2 * (-0x1.4720fe1af4730p-8 + 0x1.ee066227cdbccp-10 * z);
-    return a + z4 * (b + z4 * c);
+    double a = as_fma(z2, as_fma(0x1.f1c71c3bc2932p-6, z, -0x1.6db6db6d5ae31p-5), as_fma(0x1.3333333332f5bp-4, z, -0x1.5555555555555p-3));
+    double b = as_fma(z2, as_fma(0x1.79b084fa7888fp-7, z, -0x1.c983adcb2b771p-7), as_fma(0x1.1c4e06bc986e9p-6, z, -0x1.6e8b9aae9aab9p-6));
+    double c = as_fma(z2, as_fma(0x1.ee066227cdbccp-10, z, -0x1.4720fe1af4730p-8), as_fma(0x1.f37e69a311e27p-8, z, -0x1.3a49381b5343cp-7));
+    return as_fma(z4, as_fma(z4, c, b), a);
 }
 
 AS_INLINE double as_arcsinh(double x) {
-    double a = as_double(as_bits(x) & AS_ABS), v = as_limit(a, 0.5), near = v + v * (v * v) * as_arcsinh_tail(v * v);
+    double a = as_double(as_bits(x) & AS_ABS), v = as_limit(a, 0.5), near = as_fma(v * (v * v), as_arcsinh_tail(v * v), v);
     double u = as_limit(a, 0x1p60), low, square_rest, root_rest, square = as_square(u, &square_rest);
     double sum = as_sum(square, 1.0, &low), root = as_root(sum, low + square_rest, &root_rest), w = u + root;
     int64_t fixed = as_fixed(a), large = AS_MASK(as_bits(a) > as_bits(0x1p60)), far = AS_MASK(as_bits(a) > as_bits(0.5));
@@ -183,8 +183,8 @@ AS_INLINE double as_arcsinh(double x) {
 
 AS_INLINE float as_arcsinhf(float x) {
     double a = as_double(as_bits(x) & AS_ABS), v = as_limit(a, 0.5), z = v * v, z2 = z * z;
-    double p = (-0x1.5555553503f46p-3 + 0x1.3332ea4eba27bp-4 * z) + z2 * ((-0x1.6d9be6f85a2b6p-5 + 0x1.ee133a3b9cf67p-6 * z) + z2 * (-0x1.504abe18cc909p-6 + 0x1.458837d3b01a6p-7 * z));
-    double u = as_limit(a, 0x1p130), y = as_log_single(u + __builtin_sqrt(u * u + 1.0), -1);
+    double p = as_fma(z2, as_fma(z2, as_fma(0x1.458837d3b01a6p-7, z, -0x1.504abe18cc909p-6), as_fma(0x1.ee133a3b9cf67p-6, z, -0x1.6d9be6f85a2b6p-5)), as_fma(0x1.3332ea4eba27bp-4, z, -0x1.5555553503f46p-3));
+    double u = as_limit(a, 0x1p130), y = as_log_single(u + __builtin_sqrt(as_fma(u, u, 1.0)), -1);
     return (float)as_with_sign(as_pick(AS_MASK(as_bits(a) > as_bits(0.5)), y, v + v * z * p) + as_double(as_fixed(a)), x);
 }
 
@@ -194,7 +194,7 @@ AS_INLINE double as_arccosh(double x) {
     int64_t fixed = i & (nan | AS_MASK(i == AS_INF)), large = AS_MASK(i > as_bits(0x1p60)) & ~nan;
     double v = as_limit(as_pick(nan | below, 1.0, x), 0x1p60), t = v - 1.0, t_rest = v - (t + 1.0);
     double p_rest, p = as_sum(t, 2.0, &p_rest), t_head = as_head(t, ~0x7ffffffLL), p_head = as_head(p, ~0x7ffffffLL);
-    double m = t * p, m_rest = ((t_head * p_head - m) + t_head * (p - p_head) + (t - t_head) * p_head) + (t - t_head) * (p - p_head);
+    double m = t * p, m_rest = as_fma(t - t_head, p - p_head, as_fma(t - t_head, p_head, as_fma(t_head, p - p_head, as_fma(t_head, p_head, -m))));
     double root_rest, root = as_root(m, m_rest + t * p_rest + t_rest * (t + p), &root_rest), w_rest, w = as_sum(root, t, &w_rest);
     double u_rest, u = as_sum(1.0, w, &u_rest), k, f = as_log_reduce(as_pick(large & ~AS_MASK(fixed != 0), x, u), 0, &k);
     int64_t near = AS_MASK(as_bits(k) == 0);
@@ -208,7 +208,7 @@ AS_INLINE float as_arccoshf(float x) {
     double v = x;
     int64_t i = as_bits(v), nan = AS_MASK((i & AS_ABS) > AS_INF), below = AS_MASK(i < AS_ONE) & ~nan;
     double t = as_limit(as_pick(nan | below, 1.0, v), 0x1p130) - 1.0, w = t + __builtin_sqrt(t * (t + 2.0));
-    double near = w - w * w * (0.5 - w * 0x1.5555555555555p-2), y = as_log_single(1.0 + w, -1);
+    double near = as_fma(-(w * w), as_fma(-w, 0x1.5555555555555p-2, 0.5), w), y = as_log_single(1.0 + w, -1);
     int64_t fixed = i & (nan | AS_MASK(i == AS_INF));
     return (float)(as_pick(AS_MASK(as_bits(w) < as_bits(0x1p-12)), near, y) + as_edge(below, fixed));
 }
@@ -216,10 +216,10 @@ AS_INLINE float as_arccoshf(float x) {
 /* arctanh: x + x^3 P(x^2) for |x| <= 1/2, else log((1 + a) / (1 - a)) / 2, whose rest is kept. */
 AS_INLINE double as_arctanh_tail(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (0x1.5555555555557p-2 + 0x1.99999999989dep-3 * z) + z2 * (0x1.249249256dafdp-3 + 0x1.c71c71314faf5p-4 * z);
-    double b = (0x1.745d31bfbf641p-4 + 0x1.3b10eb50f5a6ap-4 * z) + z2 * (0x1.114089ce4834cp-4 + 0x1.dda895fa89da8p-5 * z);
-    double c = (0x1.cfc01907cf012p-5 + 0x1.b82d159f6b79fp-6 * z) + z2 * (0x1.d5ba2ad21ec92p-4 + -0x1.c1717526a1e7fp-4 * z);
-    return a + z4 * (b + z4 * (c + z4 * 0x1.94b001e5945f9p-3));
+    double a = as_fma(z2, as_fma(0x1.c71c71314faf5p-4, z, 0x1.249249256dafdp-3), as_fma(0x1.99999999989dep-3, z, 0x1.5555555555557p-2));
+    double b = as_fma(z2, as_fma(0x1.dda895fa89da8p-5, z, 0x1.114089ce4834cp-4), as_fma(0x1.3b10eb50f5a6ap-4, z, 0x1.745d31bfbf641p-4));
+    double c = as_fma(z2, as_fma(-0x1.c1717526a1e7fp-4, z, 0x1.d5ba2ad21ec92p-4), as_fma(0x1.b82d159f6b79fp-6, z, 0x1.cfc01907cf012p-5));
+    return as_fma(z4, as_fma(z4, as_fma(z4, 0x1.94b001e5945f9p-3, c), b), a);
 }
 
 /* Return 0 for |x| < 1, x for NaN; infinity at 1 and NaN beyond, with their flags. */
@@ -230,7 +230,7 @@ AS_INLINE double as_arctanh_edge(double a) {
 }
 
 AS_INLINE double as_arctanh(double x) {
-    double a = as_double(as_bits(x) & AS_ABS), v = as_limit(a, 0.5), z = v * v, near = v + v * z * as_arctanh_tail(z);
+    double a = as_double(as_bits(x) & AS_ABS), v = as_limit(a, 0.5), z = v * v, near = as_fma(v * z, as_arctanh_tail(z), v);
     double u = as_pick(AS_MASK(as_bits(a) < AS_ONE), a, 0.5), more = 1.0 + u, rest;
     double q = as_divide(more, u - (more - 1.0), 1.0 - u, 0.0, &rest), y = 0.5 * as_log_parts(q, rest, 0.0);
     return as_with_sign(as_pick(AS_MASK(as_bits(a) > as_bits(0.5)), y, near) + as_arctanh_edge(a), x);
@@ -238,7 +238,7 @@ AS_INLINE double as_arctanh(double x) {
 
 AS_INLINE float as_arctanhf(float x) {
     double a = as_double(as_bits(x) & AS_ABS), v = as_limit(a, 0.5), z = v * v, z2 = z * z;
-    double p = (0x1.5555543958228p-2 + 0x1.999c16578ce46p-3 * z) + z2 * ((0x1.24201dc117648p-3 + 0x1.d5d4031a2df3ap-4 * z) + z2 * (0x1.09dbd8ab1e14bp-4 + 0x1.42b2f0f45c6acp-3 * z));
+    double p = as_fma(z2, as_fma(z2, as_fma(0x1.42b2f0f45c6acp-3, z, 0x1.09dbd8ab1e14bp-4), as_fma(0x1.d5d4031a2df3ap-4, z, 0x1.24201dc117648p-3)), as_fma(0x1.999c16578ce46p-3, z, 0x1.5555543958228p-2));
     double u = as_pick(AS_MASK(as_bits(a) < AS_ONE), a, 0.5), y = 0.5 * as_log_single((1.0 + u) / (1.0 - u), -1);
     return (float)as_with_sign(as_pick(AS_MASK(as_bits(a) > as_bits(0.5)), y, v + v * z * p) + as_arctanh_edge(a), x);
 }
@@ -248,14 +248,14 @@ AS_INLINE double as_cbrt(double x) {
     int64_t i = as_bits(x) & AS_ABS, ordinary = AS_MASK(i > 0) & AS_MASK(i < AS_INF), shift = AS_MASK(i <= AS_MANTISSA) & 54;
     int64_t bits = as_bits(as_pick(ordinary, as_double(i), 1.0) * as_double(AS_ONE + (shift << 52)));
     double k = as_double(as_bits(AS_ROUND) + (int64_t)((uint64_t)bits >> 52) - shift) - (AS_ROUND + 1023.0);
-    double third = k * 0x1.5555555555555p-2 + AS_ROUND, left = k - 3.0 * (third - AS_ROUND);
+    double third = as_fma(k, 0x1.5555555555555p-2, AS_ROUND), left = as_fma(-3.0, third - AS_ROUND, k);
     int64_t below = AS_MASK(left < 0.0), above = AS_MASK(left > 0.0);
     double m = as_double((bits & AS_MANTISSA) | AS_ONE), m2 = m * m, v = m * as_pick(below, 0.5, as_pick(above, 2.0, 1.0));
-    double a = (0x1.b573b58a7f6e5p-2 + 0x1.0cab81eba25ffp+0 * m) + m2 * (-0x1.c0b0579be37d2p-1 + 0x1.4271a3214c696p-1 * m);
-    double b = (-0x1.40d4226467813p-2 + 0x1.9a67a79d1c6f7p-4 * m) + m2 * (-0x1.2f34c7760c1f9p-6 + 0x1.893319a48b51ap-10 * m);
-    double t = (a + m2 * m2 * b) * as_pick(below, 0x1.965fea53d6e3dp-1, as_pick(above, 0x1.428a2f98d728bp+0, 1.0));
+    double a = as_fma(m2, as_fma(0x1.4271a3214c696p-1, m, -0x1.c0b0579be37d2p-1), as_fma(0x1.0cab81eba25ffp+0, m, 0x1.b573b58a7f6e5p-2));
+    double b = as_fma(m2, as_fma(0x1.893319a48b51ap-10, m, -0x1.2f34c7760c1f9p-6), as_fma(0x1.9a67a79d1c6f7p-4, m, -0x1.40d4226467813p-2));
+    double t = as_fma(m2 * m2, b, a) * as_pick(below, 0x1.965fea53d6e3dp-1, as_pick(above, 0x1.428a2f98d728bp+0, 1.0));
     t = as_head(t, ~0x7ffffffLL);
-    double r = v / (t * t), y = (t + t * ((r - t) / (2.0 * t + r))) * as_power_of_two(third);
+    double r = v / (t * t), y = as_fma(t, (r - t) / as_fma(2.0, t, r), t) * as_power_of_two(third);
     return as_with_sign(as_pick(ordinary, y, x), x);
 }
 
@@ -281,11 +281,11 @@ AS_INLINE double as_hypot(double x, double y) {
     double b, back, special, a = as_scaled(x, y, &b, &back, &special);
     double a_rest, b_rest, root_rest, a2 = as_square(a, &a_rest), b2 = as_square(b, &b_rest), sum = a2 + b2;
     double root = as_root(sum, (b2 - (sum - a2)) + (a_rest + b_rest), &root_rest);
-    return (root + root_rest) * back + special;
+    return as_fma(root + root_rest, back, special);
 }
 
 AS_INLINE float as_hypotf(float x, float y) {
-    double a = x, b = y, sum = a * a + b * b;
+    double a = x, b = y, sum = as_fma(b, b, a * a);
     int64_t infinite = AS_MASK((as_bits(a) & AS_ABS) == AS_INF) | AS_MASK((as_bits(b) & AS_ABS) == AS_INF);
     return (float)__builtin_sqrt(as_pick(infinite, __builtin_inf(), sum));
 }
@@ -293,9 +293,9 @@ AS_INLINE float as_hypotf(float x, float y) {
 /* Return erf(x) / x - 1 for z = x^2 and |x| < 1, for a float x. */
 AS_INLINE double as_erf_nearf(double z) {
     double z2 = z * z, z4 = z2 * z2;
-    double a = (0x1.06eba7d8aa037p-3 + -0x1.81273c6191cd5p-2 * z) + z2 * (0x1.ce2cefa85ad37p-4 + -0x1.b7fb938020f88p-6 * z);
-    double b = (0x1.542ab96253fb1p-8 + -0x1.a55f89707a50bp-11 * z) + z2 * 0x1.4dfb6956f0a3bp-14;
-    return a + z4 * b;
+    double a = as_fma(z2, as_fma(-0x1.b7fb938020f88p-6, z, 0x1.ce2cefa85ad37p-4), as_fma(-0x1.81273c6191cd5p-2, z, 0x1.06eba7d8aa037p-3));
+    double b = as_fma(z2, 0x1.4dfb6956f0a3bp-14, as_fma(-0x1.a55f89707a50bp-11, z, 0x1.542ab96253fb1p-8));
+    return as_fma(z4, b, a);
 }
 
 /* erfc: 1 - erf(x) for |x| < 1/2; else exp(-a^2) P(t) / (1 + 2 a) for t = (a - 3.75) / (a + 3.75), or 2 less that
@@ -304,12 +304,12 @@ AS_INLINE double as_erf_nearf(double z) {
 #define AS_ERFC_FIRST 0x1.3ccda0b5d5dc2p+0
 AS_INLINE double as_erfc_tail(double t) {
     double t2 = t * t, t4 = t2 * t2;
-    double a = (-0x1.1f367683f899ep-3 + 0x1.d5f29481598ecp-9 * t) + t2 * (0x1.510169d095f92p-4 + -0x1.bda9309a28934p-4 * t);
-    double b = (0x1.7a14188aad9fdp-4 + -0x1.e0d0fa6de3e28p-5 * t) + t2 * (0x1.d0b00378673a8p-6 + -0x1.3f603c3ecbfe8p-7 * t);
-    double c = (0x1.cc3a11599942fp-10 + 0x1.33fb33d1160acp-12 * t) + t2 * (-0x1.303fe78070eefp-12 + 0x1.b141482687913p-15 * t);
-    double d = (0x1.779adf2e18ba2p-16 + -0x1.7fdb063660431p-17 * t) + t2 * (-0x1.078cc72028777p-20 + 0x1.d3559c172916fp-20 * t);
-    double e = (-0x1.8642e432e928cp-25 + -0x1.04c52d690e579p-22 * t) + t2 * (0x1.d2f880cffbd04p-27 + 0x1.b50c394e0e0bep-26 * t);
-    return 0x1.f24172572e322p-54 + t * (a + t4 * (b + t4 * (c + t4 * (d + t4 * e))));
+    double a = as_fma(t2, as_fma(-0x1.bda9309a28934p-4, t, 0x1.510169d095f92p-4), as_fma(0x1.d5f29481598ecp-9, t, -0x1.1f367683f899ep-3));
+    double b = as_fma(t2, as_fma(-0x1.3f603c3ecbfe8p-7, t, 0x1.d0b00378673a8p-6), as_fma(-0x1.e0d0fa6de3e28p-5, t, 0x1.7a14188aad9fdp-4));
+    double c = as_fma(t2, as_fma(0x1.b141482687913p-15, t, -0x1.303fe78070eefp-12), as_fma(0x1.33fb33d1160acp-12, t, 0x1.cc3a11599942fp-10));
+    double d = as_fma(t2, as_fma(0x1.d3559c172916fp-20, t, -0x1.078cc72028777p-20), as_fma(-0x1.7fdb063660431p-17, t, 0x1.779adf2e18ba2p-16));
+    double e = as_fma(t2, as_fma(0x1.b50c394e0e0bep-26, t, 0x1.d2f880cffbd04p-27), as_fma(-0x1.04c52d690e579p-22, t, -0x1.8642e432e928cp-25));
+    return as_fma(t, as_fma(t4, as_fma(t4, as_fma(t4, as_fma(t4, e, d), c), b), a), 0x1.f24172572e322p-54);
 }
 
 AS_INLINE double as_erfc(double x) {
@@ -320,7 +320,7 @@ AS_INLINE double as_erfc(double x) {
     double e = as_exp_near(r, error + ((first - r) - tail), &low), rest;
     double terms = as_erfc_tail((a - 3.75) / (a + 3.75)), above = AS_ERFC_FIRST + terms, below_rest, below = as_sum(1.0, 2.0 * a, &below_rest);
     double factor = as_divide(above, (AS_ERFC_FIRST - above) + terms, below, below_rest, &rest);
-    double y = as_scale(e * factor + (low * factor + e * rest), k, 0), near = 1.0 - (v + v * as_erf_near(v * v - 0.5));
+    double y = as_scale(as_fma(e, factor, as_fma(e, rest, low * factor)), k, 0), near = 1.0 - as_fma(v, as_erf_near(as_fma(v, v, -0.5)), v);
     return as_pick(far, as_pick(AS_MASK(as_bits(x) < 0), 2.0 - y, y), near) + as_double(nan);
 }
 
@@ -328,10 +328,10 @@ AS_INLINE float as_erfcf(float x) {
     double v = x;
     int64_t i = as_bits(v) & AS_ABS, nan = i & AS_MASK(i > AS_INF);
     double a = as_limit(as_double(i), 11.0), w = as_limit(as_double(i), 0.5), t = (a - 3.75) / (a + 3.75), t2 = t * t, t4 = t2 * t2;
-    double p = (0x1.3ccda0b5bc9dap+0 + -0x1.1f367687190a7p-3 * t) + t2 * (0x1.d5f2bd4f3180dp-9 + 0x1.510169582763cp-4 * t);
-    double q = (-0x1.bda95adc5776cp-4 + 0x1.7a1439a0b5fe3p-4 * t) + t2 * (-0x1.e0cccd51d04ffp-5 + 0x1.d0aac0ed1ad68p-6 * t);
-    double s = (-0x1.3fc73c5e0beaep-7 + 0x1.cd1ead8672a26p-10 * t) + t2 * (0x1.5c358aa84a4d8p-12 + -0x1.2b7ced466b738p-12 * t);
-    double far = as_exp_single(-a * a) * (p + t4 * (q + t4 * s)) / (1.0 + 2.0 * a), near = 1.0 - (w + w * as_erf_nearf(w * w));
+    double p = as_fma(t2, as_fma(0x1.510169582763cp-4, t, 0x1.d5f2bd4f3180dp-9), as_fma(-0x1.1f367687190a7p-3, t, 0x1.3ccda0b5bc9dap+0));
+    double q = as_fma(t2, as_fma(0x1.d0aac0ed1ad68p-6, t, -0x1.e0cccd51d04ffp-5), as_fma(0x1.7a1439a0b5fe3p-4, t, -0x1.bda95adc5776cp-4));
+    double s = as_fma(t2, as_fma(-0x1.2b7ced466b738p-12, t, 0x1.5c358aa84a4d8p-12), as_fma(0x1.cd1ead8672a26p-10, t, -0x1.3fc73c5e0beaep-7));
+    double far = as_exp_single(-a * a) * as_fma(t4, as_fma(t4, s, q), p) / as_fma(2.0, a, 1.0), near = 1.0 - as_fma(w, as_erf_nearf(w * w), w);
     double y = as_pick(AS_MASK(i > as_bits(0.5)), far, near);
     return (float)(as_pick(AS_MASK(as_bits(v) < 0), 2.0 - y, y) + as_double(nan));
 }
@@ -339,7 +339,7 @@ AS_INLINE float as_erfcf(float x) {
 /* Absolute values of complex numbers, within 2 ulp. */
 AS_INLINE double as_modulus(double re, double im) {
     double b, back, special, a = as_scaled(re, im, &b, &back, &special);
-    return __builtin_sqrt(a * a + b * b) * back + special;
+    return as_fma(__builtin_sqrt(as_fma(b, b, a * a)), back, special);
 }
 
 AS_INLINE float as_modulusf(float re, float im) {
