@@ -52,7 +52,7 @@ class StepSource:
     - `prefix`: begins the names of the locals.
     - `ints`: slots that hold Python ints.
     - `placed`: the kernels of the plan, at lines of the user.
-    - `kernels`: those of a plan that is compiled to machine code; at most `threads` threads run them.
+    - `kernels`: gives kernels with machine code, which at most `threads` threads run.
     """
 
     size_locals: Mapping[DimVar, str]
