@@ -229,6 +229,27 @@ RUN_BUGS = (
     ),
     # -- kernels
     Bug(
+        "threads that sum rows write each other's rows",
+        "anyshape/backend/native/row_sums.c",
+        "if (at < lo || at >= hi) continue;",
+        "if (at < 0 || at >= count) continue;",
+        ("tests/backend/native/test_row_sums.py", "-k", "any_number_of_threads"),
+    ),
+    Bug(
+        "compiled sums of rows ignore the stride of a row",
+        "anyshape/backend/native/row_sums.py",
+        "if rows.strides[1] != rows.itemsize:",
+        "if rows.strides[0] < 0:",
+        ("tests/backend/native/test_row_sums.py", "-k", "any_strides"),
+    ),
+    Bug(
+        "a size of a traced array stays an object in a parameter",
+        "anyshape/ops/core/apply.py",
+        "return sizes.expr if isinstance(sizes, SymbolicSize) else sizes",
+        "return sizes",
+        ("tests/numpy/test_op_sizes.py",),
+    ),
+    Bug(
         "a negative index into several axes counts from the start",
         "anyshape/backend/numpy/indexing.py",
         "return np.where(i < 0, i + size, i)",
