@@ -12,7 +12,7 @@ from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import apply, localise
+from anyshape.ops.core.apply import apply, localise, result_sizes
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import MOVES
 
@@ -65,14 +65,14 @@ size_value_op: Op = define(
 
 def full(shape: tuple[Size, ...], value: Any, dtype: Any) -> Any:
     """Return an array of this shape filled with a literal number."""
-    local, sources = localise(tuple(shape), ())
+    local, sources = localise(result_sizes("full", tuple(shape)), ())
     dtype = np.dtype(dtype)
     return apply(full_op, sources=sources, value=dtype.type(value).item(), dtype=dtype, shape=local)
 
 
 def iota(size: Size, dtype: Any = np.int64) -> Any:
     """Return 0, 1, ..., size - 1."""
-    local, sources = localise(size, ())
+    local, sources = localise(result_sizes("iota", size), ())
     return apply(iota_op, sources=sources, size=local, dtype=np.dtype(dtype))
 
 

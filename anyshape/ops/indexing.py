@@ -16,7 +16,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.graph.sizes.expr import Size, input_axis
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, result_sizes, sizes_of
 from anyshape.ops.core.definition import define, refuse
 from anyshape.ops.core.flop_counts import PICKS, per_operand
 from anyshape.ops.creation import iota
@@ -216,7 +216,7 @@ def take(x: Operand, indices: Operand, axis: int = 0) -> Any:
 def put_add_at(updates: Operand, indices: Sequence[Operand], axes: Sequence[int], sizes: Sequence[Size]) -> Any:
     """Return zeros with the updates added where `take_at` would read; `axes` of the result have `sizes`."""
     operands = (updates, *indices)
-    local, sources = localise(tuple(sizes), operands)
+    local, sources = localise(result_sizes("put_add", tuple(sizes)), operands)
     return apply(put_add_op, *operands, sources=sources, axes=tuple(axes), sizes=local)
 
 

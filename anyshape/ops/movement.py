@@ -14,7 +14,17 @@ from anyshape.graph.shapes.shape_rules import dilated_size, infer_reshape
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, Sized, apply, context_of, expressions, localise, meta_of, sizes_of
+from anyshape.ops.core.apply import (
+    Operand,
+    Sized,
+    apply,
+    context_of,
+    expressions,
+    localise,
+    meta_of,
+    result_sizes,
+    sizes_of,
+)
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import MOVES, PER_LAST_OPERAND, PICKS
 from anyshape.support.true_types import has_type
@@ -231,14 +241,15 @@ def viewed(result: Any, x: Operand, read: Reader, write: Writer | None, key: Any
 
 def broadcast_in_dim(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:
     """Return x with axis i as axis axes[i] of an array of this shape, repeated along all other axes."""
-    local, sources = localise(tuple(shape), (x,))
-    result = apply(broadcast_in_dim_op, x, sources=sources, shape=local, axes=tuple(axes))
+    shape, axes = result_sizes("broadcast_in_dim", tuple(shape)), tuple(axes)
+    local, sources = localise(shape, (x,))
+    result = apply(broadcast_in_dim_op, x, sources=sources, shape=local, axes=axes)
     return viewed(result, x, lambda base: broadcast_in_dim(base, shape, axes), None, ("broadcast_in_dim", axes))
 
 
 def broadcast_to(x: Operand, shape: Sequence[Size]) -> Any:
     """Return x broadcast to this shape, aligned at the last axis as in NumPy; x itself if it has that shape."""
-    shape = expressions(tuple(shape))
+    shape = result_sizes("broadcast_to", tuple(shape))
     meta = meta_of(x)
     if meta.sizes == shape:
         return x

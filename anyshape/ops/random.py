@@ -16,7 +16,7 @@ from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply_all, localise
+from anyshape.ops.core.apply import Operand, apply_all, localise, result_sizes
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import MOVES
 
@@ -125,7 +125,7 @@ def draw(
 
     `count` is the number of elements that positions are drawn for. `options` are further arguments of the method.
     """
-    (sizes, number), sources = localise((tuple(shape), count), (generator, *operands))
+    (sizes, number), sources = localise((result_sizes(method, tuple(shape)), count), (generator, *operands))
     numbers, mark = apply_all(
         draw_op,
         generator,

@@ -19,7 +19,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, localise
+from anyshape.ops.core.apply import Operand, apply, localise, result_sizes
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 from anyshape.support.lazy_namedtuple import NamedTuple
@@ -139,6 +139,7 @@ def convolution(
     x has batch axes, free axes, contracted axes and spatial axes, and so has w. The result has the batch axes, the free
     axes of x, the free axes of w and the spatial axes. The caller ensures strides and dilations of 1 or more.
     """
+    moves = moves._replace(sizes=result_sizes("convolution", moves.sizes))
     local, sources = localise(tuple(moves), (x, w))
     params = dict(zip(_MOVES, local, strict=True))
     return apply(convolution_op, x, w, sources=sources, batch=batch, contract=contract, method=method, **params)
@@ -203,7 +204,8 @@ window_argmin_op: Op = _define_windows("window_argmin", _position_type)
 
 
 def _reduced(op: Op, x: Operand, window: Sequence[Size], moves: Moves) -> Any:
-    local, sources = localise((tuple(window), *moves), (x,))
+    moves = moves._replace(sizes=result_sizes(op.name, moves.sizes))
+    local, sources = localise((result_sizes(op.name, tuple(window)), *moves), (x,))
     return apply(op, x, sources=sources, **dict(zip(("window", *_MOVES), local, strict=True)))
 
 

@@ -43,3 +43,50 @@ def test_values_are_those_of_the_size():
     summed = anyshape.jit(lambda x, ids, like: ops.put_add(x, ids, like.shape[0]))(x, ids, like)
     np.testing.assert_array_equal(summed, [[2, 3], [0, 0], [0, 0], [4, 6]])
     assert anyshape.jit(lambda y: ops.size_value(y.shape[0]))(like) == 4
+
+
+ONE_LESS = {
+    "iota": lambda y: ops.iota(y.shape[0] - 3),
+    "full": lambda y: ops.full((y.shape[0] - 3, 2), 1.0, float),
+    "broadcast_to": lambda y: ops.broadcast_to(y.sum(), (y.shape[0] - 3,)),
+    "broadcast_in_dim": lambda y: ops.broadcast_in_dim(y.sum(), (y.shape[0] - 3,), ()),
+    "put_add": lambda y: ops.put_add(y[:0], np.zeros(0, int), y.shape[0] - 3),
+}
+
+
+@pytest.mark.parametrize("name", ONE_LESS)
+def test_a_negative_size_is_an_error_of_the_call(name):
+    """Also where only the size of the result is read."""
+    jitted = anyshape.jit(lambda y: y.sum() * 0 + ONE_LESS[name](y).shape[0])
+    assert [jitted(np.ones(n)) for n in (5, 3, 8)] == [2, 0, 5]
+    with pytest.raises(anyshape.errors.SizeMismatchError, match="at least 3"):
+        jitted(np.ones(1))
+    with pytest.raises(anyshape.errors.ShapeError, match="negative"):
+        ONE_LESS[name](np.ones(1))
+    assert jitted.cache_info().traces == 1
+
+
+def test_integers_of_numpy_are_sizes():
+    two, four = np.int64(2), np.uint8(4)
+
+    def shapes(x):
+        made = (
+            ops.iota(four),
+            ops.reshape(x, (two, two)),
+            ops.put_add(x, np.zeros(4, int), two),
+            ops.pad(x, (two,), (two,)),
+        )
+        return *made, ops.slice(x, (two,), (two,)), ops.broadcast_to(x, (two, four)), ops.full((two,), 1.0, float)
+
+    for function in (shapes, anyshape.jit(shapes)):
+        results = [result.shape for result in function(np.ones(4))]
+        assert results == [(4,), (2, 2), (2,), (8,), (2,), (2, 4), (2,)]
+
+
+def test_a_shape_may_be_an_iterator():
+    def written(x):
+        view = ops.broadcast_in_dim(x, (size for size in (2, 3)), (1,))
+        x[0] = 9
+        return view[1, 0] + 0
+
+    assert anyshape.jit(written)(np.zeros(3)) == 9

@@ -525,10 +525,9 @@ AS_INLINE double as_erfc_factor(double u) {
 /* Return erf(x), where e is exp(-x * x) for a rounded square. Its rest corrects G. */
 AS_INLINE double as_erf_given(double x, double e) {
     int64_t i = as_bits(x) & AS_ABS;
-    double a = as_limit(as_double(i), AS_ERF_MAX), z = a * a, head = as_double(as_bits(a) & ~0x7ffffffLL);
-    double rest = as_fma(a - head, a + head, as_fma(head, head, -z)), g = as_erfc_factor(a - 1.0);
+    double a = as_limit(as_double(i), AS_ERF_MAX), z = a * a, rest = as_fma(a, a, -z), g = as_erfc_factor(a - 1.0);
     double far = as_fma(-e, AS_ERFC_FACTOR + as_fma(-rest, AS_ERFC_FACTOR + g, g), 1.0);
-    double y = a < 1.0 ? a + a * as_erf_near(z - 0.5) : far;
+    double y = a < 1.0 ? as_fma(a, as_erf_near(z - 0.5), a) : far;
     return as_with_sign(y + as_double(i & AS_MASK(i > AS_INF)), x);
 }
 
@@ -554,10 +553,9 @@ AS_INLINE float as_erfc_factorf(float u) {
 
 AS_INLINE float as_erf_givenf(float x, float e) {
     int32_t i = as_bitsf(x) & AS_ABSF;
-    float a = as_limitf(as_float(i), AS_ERF_MAXF), z = a * a, head = as_float(as_bitsf(a) & ~0xfff);
-    float rest = as_fma(a - head, a + head, as_fma(head, head, -z)), g = as_erfc_factorf(a - 1.0f);
+    float a = as_limitf(as_float(i), AS_ERF_MAXF), z = a * a, rest = as_fma(a, a, -z), g = as_erfc_factorf(a - 1.0f);
     float far = as_fma(-e, AS_ERFC_FACTORF + as_fma(-rest, AS_ERFC_FACTORF + g, g), 1.0f);
-    float y = (a < 1.0f ? a + a * as_erf_near_single(z - 0.5f) : far) + as_float(i & -(int32_t)(i > AS_INFF));
+    float y = (a < 1.0f ? as_fma(a, as_erf_near_single(z - 0.5f), a) : far) + as_float(i & -(int32_t)(i > AS_INFF));
     return as_float(as_bitsf(y) | (as_bitsf(x) ^ i));
 }
 
@@ -764,8 +762,7 @@ AS_INLINE double as_arctan_tail(double z) {
 
 /* Return a / b, and what it lacks in *rest, for operands that have lost a_rest and b_rest. */
 AS_INLINE double as_divide(double a, double a_rest, double b, double b_rest, double *rest) {
-    double reciprocal = 1.0 / b, q = a * reciprocal, q_head = as_head(q, ~0x7ffffffLL), b_head = as_head(b, ~0x7ffffffLL);
-    double lost = as_fma(-(q - q_head), b, as_fma(-q_head, b - b_head, as_fma(-q_head, b_head, a)));
+    double reciprocal = 1.0 / b, q = a * reciprocal, lost = as_fma(-q, b, a);
     *rest = (lost + (a_rest - q * b_rest)) * reciprocal;
     return q;
 }

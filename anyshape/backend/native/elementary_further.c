@@ -8,8 +8,8 @@
 
 /* Return x^2, and what it lacks in *rest. */
 AS_INLINE double as_square(double x, double *rest) {
-    double head = as_head(x, ~0x7ffffffLL), tail = x - head, y = x * x;
-    *rest = ((head * head - y) + 2.0 * head * tail) + tail * tail;
+    double y = x * x;
+    *rest = as_fma(x, x, -y);
     return y;
 }
 
@@ -193,8 +193,8 @@ AS_INLINE double as_arccosh(double x) {
     int64_t i = as_bits(x), nan = AS_MASK((i & AS_ABS) > AS_INF), below = AS_MASK(i < AS_ONE) & ~nan;
     int64_t fixed = i & (nan | AS_MASK(i == AS_INF)), large = AS_MASK(i > as_bits(0x1p60)) & ~nan;
     double v = as_limit(as_pick(nan | below, 1.0, x), 0x1p60), t = v - 1.0, t_rest = v - (t + 1.0);
-    double p_rest, p = as_sum(t, 2.0, &p_rest), t_head = as_head(t, ~0x7ffffffLL), p_head = as_head(p, ~0x7ffffffLL);
-    double m = t * p, m_rest = as_fma(t - t_head, p - p_head, as_fma(t - t_head, p_head, as_fma(t_head, p - p_head, as_fma(t_head, p_head, -m))));
+    double p_rest, p = as_sum(t, 2.0, &p_rest);
+    double m = t * p, m_rest = as_fma(t, p, -m);
     double root_rest, root = as_root(m, m_rest + t * p_rest + t_rest * (t + p), &root_rest), w_rest, w = as_sum(root, t, &w_rest);
     double u_rest, u = as_sum(1.0, w, &u_rest), k, f = as_log_reduce(as_pick(large & ~AS_MASK(fixed != 0), x, u), 0, &k);
     int64_t near = AS_MASK(as_bits(k) == 0);

@@ -16,7 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource
+from anyshape.backend.compiler.plan import Step
 from anyshape.backend.native import row_sums
 from anyshape.backend.native.c_source import KernelText, kernel_text
 from anyshape.backend.native.launch import LAUNCH_NAMES, launcher_source, limited
@@ -24,7 +27,6 @@ from anyshape.backend.native.self_test import disagreement
 from anyshape.backend.native.statements import NotExpressible, statements_of
 from anyshape.backend.native.tier_times import most_elements
 from anyshape.backend.native.toolchain import BuildError, CompileError, build
-from anyshape.graph.ir.graph import Op
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.indexing import put_add_op
 
@@ -60,7 +62,7 @@ class PlanKernels:
     mode: str
     states: dict[str, str] = field(default_factory=dict)
     _groups: list[_Group] = field(default_factory=list)
-    _steps: list[str] = field(default_factory=list)  # steps whose kernels have parts in machine code
+    _steps: dict[str, np.dtype] = field(default_factory=dict)  # steps that sum rows, with their dtypes
 
     def add(self, name: str, writer: GroupSource) -> bool:
         """Write the kernel of a group under a name. Return False if no kernel can compute the group."""
@@ -73,13 +75,15 @@ class PlanKernels:
         self.states[name] = "waiting"
         return True
 
-    def step_function(self, op: Op, threads: int | None) -> Callable[..., Any] | None:
-        """Return the kernel of an op that sums rows with machine code once it is built; None for other ops."""
-        if op is not put_add_op:
+    def step_function(self, step: Step, threads: int | None) -> Callable[..., Any] | None:
+        """Return the kernel of a step that sums rows with machine code once it is built; None for other steps."""
+        if step.op is not put_add_op:
             return None
-        self._steps.append(f"{op.name} {len(self._steps)}")
-        self.states[self._steps[-1]] = "waiting"
-        return row_sums.step_function(KERNELS[op].run, threads)
+        dtype, name = step.results[0].dtype, f"{step.op.name} {len(self._steps)}"
+        function = row_sums.step_function(KERNELS[step.op].run, dtype, threads)
+        if function is not None:
+            self._steps[name], self.states[name] = dtype, "waiting"
+        return function
 
     def build(self, namespace: dict[str, Any]) -> None:
         """Build the kernels now or in the background, and put them into the scope of the plan's function."""
@@ -91,19 +95,13 @@ class PlanKernels:
             _BUILDS.put(lambda: self._build(namespace))
 
     def _build(self, namespace: dict[str, Any]) -> None:
-        if self._steps:
-            self.build_steps()
+        self.build_steps()
         if self._groups:
             self._build_groups(namespace)
 
     def build_steps(self) -> None:
         """Build what the kernels of steps share, and record its state."""
-        try:
-            row_sums.SUMS.load()
-        except (BuildError, OSError) as error:
-            self.states.update(dict.fromkeys(self._steps, f"NumPy: {error}"))
-        else:
-            self.states.update(dict.fromkeys(self._steps, "compiled"))
+        self.states.update({name: row_sums.SUMS.state(dtype) for name, dtype in self._steps.items()})
 
     def _build_groups(self, namespace: dict[str, Any]) -> None:
         try:

@@ -1,12 +1,12 @@
 /* Sums of rows by position: zeros, with row k of x added at position[k], in the order of k.
  *
  * A call writes the rows of the result from lo to hi, and reads all positions. So threads need no sums of their own, and
- * their number does not change a bit. A negative position counts from the end.
+ * their number does not change a bit. A negative position counts from the end. `clears`: the result is not zero yet.
  */
 enum { AS_AHEAD = 8 };
 
 #define AS_ROW_SUMS(name, T) \
-    int64_t name(int64_t lo, int64_t hi, int64_t part, const char *arrays) { \
+    int64_t name(int64_t lo, int64_t hi, int64_t part, const char *arrays, int64_t clears) { \
         const as_array *x_ = as_item(arrays, 1, 2), *position_ = as_item(arrays, 2, 1), *result_ = as_item(arrays, 3, 2); \
         int64_t stride; \
         if (!x_ || !position_ || !result_ || !as_axes(result_, 0, 1, sizeof(T), 1, &stride)) return 1; \
@@ -15,7 +15,7 @@ enum { AS_AHEAD = 8 };
         if (!as_axes(x_, 1, 1, sizeof(T), 1, &stride) || !as_axes(position_, 0, 0, 8, 1, &stride)) return 1; \
         const int64_t *position = (const int64_t *)position_->data; \
         T *result = (T *)result_->data; \
-        memset(result + lo * width, 0, (hi - lo) * width * sizeof(T)); \
+        if (clears) memset(result + lo * width, 0, (hi - lo) * width * sizeof(T)); \
         int64_t declined = 0; \
         feclearexcept(FE_ALL_EXCEPT); \
         for (int64_t k = 0; k < length; k++) { \

@@ -144,8 +144,10 @@ def _sums(rows, position, count):
 
     For 3000 rows of 64 that takes 0.4 of the time of np.add.at or np.bincount, and 0.2 of that of a sort and reduceat.
     """
-    ones, ends = np.ones(position.size, rows.dtype), np.arange(position.size + 1)
-    return scipy.sparse.csc_array((ones, position, ends), shape=(count, position.size)) @ rows
+    parts = np.ascontiguousarray(rows).view(rows.real.dtype)  # 1 + 0j times an infinity has a NaN
+    ones, ends = np.ones(position.size, parts.dtype), np.arange(position.size + 1)
+    sums = scipy.sparse.csc_array((ones, position, ends), shape=(count, position.size)) @ parts
+    return sums.view(rows.dtype)
 
 
 def summed_rows(rows: Any, position: Any, count: Any, compiled: Callable[..., Any] | None = None) -> Any:

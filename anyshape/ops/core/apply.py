@@ -16,6 +16,7 @@ from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.graph import Op, Value
 from anyshape.graph.ir.op_local import bind_local, over_axes
 from anyshape.graph.ir.op_table import OpTable
+from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -214,14 +215,30 @@ class _Localiser:
 
 
 def _is_symbolic(sizes: Any) -> bool:
-    return any(map(_is_symbolic, sizes)) if isinstance(sizes, tuple) else isinstance(sizes, (DimExpr, SymbolicSize))
+    return (
+        any(map(_is_symbolic, sizes))
+        if isinstance(sizes, tuple)
+        else isinstance(sizes, (DimExpr, SymbolicSize, np.integer))
+    )
 
 
 def expressions(sizes: Any) -> Any:
-    """Return sizes with the expressions of those that a user's code read off a shape."""
+    """Return sizes with the expressions of those that a user's code read off a shape, and ints for NumPy's integers."""
     if isinstance(sizes, tuple):
         return tuple([expressions(s) for s in sizes])
-    return sizes.expr if isinstance(sizes, SymbolicSize) else sizes
+    if isinstance(sizes, SymbolicSize):
+        return sizes.expr
+    return int(sizes) if has_type(sizes, np.integer) else sizes
+
+
+def result_sizes(function: str, sizes: Any) -> Any:
+    """Return sizes of a result as `expressions` does. One that a user's code computed must not be negative."""
+    if isinstance(sizes, tuple):
+        return tuple([result_sizes(function, s) for s in sizes])
+    size = expressions(sizes)
+    if isinstance(sizes, SymbolicSize) or (has_type(size, int) and size < 0):
+        context_of(function).require(at_least(size, 0), "a size cannot be negative")
+    return size
 
 
 def _named_axes(traced: Sequence[tuple[int, Traced]]) -> dict[DimExpr, DimExpr]:

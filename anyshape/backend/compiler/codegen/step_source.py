@@ -15,7 +15,6 @@ from anyshape.backend.compiler.codegen.plain_ints import COMPARISONS, INT, compa
 from anyshape.backend.compiler.codegen.user_lines import PlacedKernels
 from anyshape.backend.compiler.plan import Literal, Slot, Step
 from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
-from anyshape.graph.ir.graph import Op
 from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.calls import Call
@@ -39,8 +38,8 @@ class FunctionSource:
 class StepKernels(Protocol):
     """Gives kernels of ops that have parts in machine code."""
 
-    def step_function(self, op: Op, threads: int | None) -> Callable[..., Any] | None:
-        """Return such a kernel of an op, for up to so many threads; None if there is none."""
+    def step_function(self, step: Step, threads: int | None) -> Callable[..., Any] | None:
+        """Return such a kernel of a step, for up to so many threads; None if there is none."""
 
 
 class StepSource:
@@ -167,16 +166,16 @@ class StepSource:
             special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
             if special is not None:
                 return self.bind("k_", self.placed.at(special, step.where)), []
-            function = self.function_of(step.op)
+            function = self.function_of(step)
             run = functools.partial(function, **params) if params else function
             return self.bind(f"k_{step.op.name}_", self.placed.at(run, step.where)), []
-        run = self.placed.at(self.function_of(step.op), step.where)
+        run = self.placed.at(self.function_of(step), step.where)
         return self.bind(f"k_{step.op.name}_", run), [f"{k}={self._param(p)}" for k, p in params.items()]
 
-    def function_of(self, op: Op) -> Callable[..., Any]:
-        """Return the kernel of an op, with parts in machine code if the plan is compiled and there are any."""
-        compiled = None if self.kernels is None else self.kernels.step_function(op, self.threads)
-        return KERNELS[op].run if compiled is None else compiled
+    def function_of(self, step: Step) -> Callable[..., Any]:
+        """Return the kernel of a step, with parts in machine code if the plan is compiled and there are any."""
+        compiled = None if self.kernels is None else self.kernels.step_function(step, self.threads)
+        return KERNELS[step.op].run if compiled is None else compiled
 
     def _split_if_large(self, step: Step, function: str) -> str:
         """Return the function, or a choice between it and one that several threads share, by the work of the call."""
