@@ -496,7 +496,7 @@ def check_tiers(function, row, dtype, forced):
             assert not is_error(got), f"{note}: {got}"
             if bits(got) != bits(expected):
                 ops = {name for program in optimised.programs() for name in names_of_ops(program.graph)}
-                assert inexact & ops, f"{note}: the tiers differ, without sums"
+                assert inexact & ops or {"complex", "mul"} <= ops, f"{note}: the tiers differ, without sums"
                 for a, b in zip(leaves(got), leaves(expected), strict=True):
                     np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12, err_msg=note)
 
