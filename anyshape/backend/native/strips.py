@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from anyshape.backend.native.elementary import ELEMENTARY, LANES
 
 STRIP = 256  # elements
-SHORT_STRIP = 48  # elements, where the values of a loop take many slots
-SLOTS_BYTES = 1 << 13  # of all slots together, between these lengths
+SHORT_STRIP = 32  # elements, where the values of a loop take many slots
+SLOTS_BYTES = 6 << 10  # of all slots together, between these lengths
+_EIGHT_BYTES = ("double", "int64_t", "uint64_t")  # elements of other types with slots have four bytes at most
 WIDE = ("as_complex", "as_complexf")  # types without slots
 MAX_INLINE = 5  # calls of elementary functions in a loop that is not cut; one with more takes longer than strips
 _CALL = re.compile(r"\bas_(" + "|".join(sorted(ELEMENTARY, key=len, reverse=True)) + r")\(")
@@ -61,19 +62,9 @@ def inner_loop(lines: Sequence[Line], index: str, first: str, end: str, *, in_ro
     """
     calls = 0 if any(line.kind in WIDE for line in lines) else sum([line.calls for line in lines])
     if calls > MAX_INLINE or (in_row and calls and any(line.clause for line in lines)):
-        length = STRIP if in_row else _length(_Strips(lines, index, STRIP).count_slots())
+        length = STRIP if in_row else _Strips(lines, index, STRIP).best_length()
         return _Strips(lines, index, length).loop(first, end, even=in_row)
     return InnerLoop(_simd(lines, [f"for (int64_t {index} = {first}; {index} < {end}; {index}++) {{"]))
-
-
-def _length(slots: int) -> int:
-    """Return the elements of a strip outside of rows.
-
-    The more values there are, the more arrays are read, and short strips spread these reads. Of a million elements,
-    the gradient of Black-Scholes with 19 slots takes 0.88 of the time with strips of 48 instead of 256.
-    """
-    fitting = SLOTS_BYTES // (8 * max(slots, 1)) // LANES * LANES
-    return min(max(fitting, SHORT_STRIP), STRIP)
 
 
 def _simd(lines: Iterable[Line], head: list[str], tail: Sequence[str] = ()) -> list[str]:
@@ -104,7 +95,8 @@ class _Strips:
 
     def __init__(self, lines: Sequence[Line], index: str, elements: int) -> None:
         self.index, self.elements = index, elements
-        self.slot_bytes = 8 * LANES * -(-elements // LANES)  # functions compute whole vectors
+        self.item_bytes = 8 if any(line.kind in _EIGHT_BYTES for line in lines) else 4
+        self.slot_bytes = self.item_bytes * LANES * -(-elements // LANES)  # functions compute whole vectors
         self.loops = _levels(lines)
         self.kinds = {line.target: line.kind for line in lines}
         self.maker = {line.target: i for i, loop in enumerate(self.loops) for line in loop}
@@ -113,11 +105,16 @@ class _Strips:
         self.free: list[int] = []
         self.count = 0
 
-    def count_slots(self) -> int:
-        """Return how many slots the loops need."""
+    def best_length(self) -> int:
+        """Return the elements of a strip outside of rows, by the slots that the loops need.
+
+        The more values there are, the more arrays are read, and short strips spread these reads. Of a million elements,
+        the gradient of Black-Scholes with 19 slots takes 0.86 of the time with strips of 32 instead of 256.
+        """
         for i, loop in enumerate(self.loops):
             self._on_strip(i, loop)
-        return self.count
+        fitting = SLOTS_BYTES // (self.item_bytes * max(self.count, 1)) // LANES * LANES
+        return min(max(fitting, SHORT_STRIP), STRIP)
 
     def loop(self, first: str, end: str, *, even: bool) -> InnerLoop:
         """Return the loop over the strips; if they are to be `even`, none has a few elements that others could take."""
