@@ -241,23 +241,26 @@ def viewed(result: Any, x: Operand, read: Reader, write: Writer | None, key: Any
 
 def broadcast_in_dim(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:
     """Return x with axis i as axis axes[i] of an array of this shape, repeated along all other axes."""
-    shape, axes = result_sizes("broadcast_in_dim", tuple(shape)), tuple(axes)
+    return _repeated(x, result_sizes("broadcast_in_dim", tuple(shape)), tuple(axes))
+
+
+def _repeated(x: Operand, shape: tuple[Size, ...], axes: tuple[int, ...]) -> Any:
     local, sources = localise(shape, (x,))
     result = apply(broadcast_in_dim_op, x, sources=sources, shape=local, axes=axes)
-    return viewed(result, x, lambda base: broadcast_in_dim(base, shape, axes), None, ("broadcast_in_dim", axes))
+    return viewed(result, x, lambda base: _repeated(base, shape, axes), None, ("broadcast_in_dim", axes))
 
 
 def broadcast_to(x: Operand, shape: Sequence[Size]) -> Any:
     """Return x broadcast to this shape, aligned at the last axis as in NumPy; x itself if it has that shape."""
-    shape = result_sizes("broadcast_to", tuple(shape))
+    sizes: tuple[Size, ...] = result_sizes("broadcast_to", tuple(shape))
     meta = meta_of(x)
-    if meta.sizes == shape:
+    if meta.sizes == sizes:
         return x
-    offset = len(shape) - meta.rank
+    offset = len(sizes) - meta.rank
     if offset < 0:
-        why = f"an array of {meta.rank} axes cannot be broadcast to {len(shape)} axes"
+        why = f"an array of {meta.rank} axes cannot be broadcast to {len(sizes)} axes"
         raise context_of("broadcast_to", x).fail(why, "drop axes first, as with x[0]")
-    return broadcast_in_dim(x, shape, range(offset, len(shape)))
+    return _repeated(x, sizes, tuple(range(offset, len(sizes))))
 
 
 def reshape(x: Operand, shape: Sequence[Size]) -> Any:

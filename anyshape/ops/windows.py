@@ -139,7 +139,7 @@ def convolution(
     x has batch axes, free axes, contracted axes and spatial axes, and so has w. The result has the batch axes, the free
     axes of x, the free axes of w and the spatial axes. The caller ensures strides and dilations of 1 or more.
     """
-    moves = moves._replace(sizes=result_sizes("convolution", moves.sizes))
+    moves = Moves(*moves)._replace(sizes=result_sizes("convolution", tuple(moves[1])))
     local, sources = localise(tuple(moves), (x, w))
     params = dict(zip(_MOVES, local, strict=True))
     return apply(convolution_op, x, w, sources=sources, batch=batch, contract=contract, method=method, **params)
@@ -204,7 +204,7 @@ window_argmin_op: Op = _define_windows("window_argmin", _position_type)
 
 
 def _reduced(op: Op, x: Operand, window: Sequence[Size], moves: Moves) -> Any:
-    moves = moves._replace(sizes=result_sizes(op.name, moves.sizes))
+    moves = Moves(*moves)._replace(sizes=result_sizes(op.name, tuple(moves[1])))
     local, sources = localise((result_sizes(op.name, tuple(window)), *moves), (x,))
     return apply(op, x, sources=sources, **dict(zip(("window", *_MOVES), local, strict=True)))
 

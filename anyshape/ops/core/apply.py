@@ -215,17 +215,18 @@ class _Localiser:
 
 
 def _is_symbolic(sizes: Any) -> bool:
-    return (
-        any(map(_is_symbolic, sizes))
-        if isinstance(sizes, tuple)
-        else isinstance(sizes, (DimExpr, SymbolicSize, np.integer))
-    )
+    if isinstance(sizes, tuple):
+        return any(map(_is_symbolic, sizes))
+    return type(sizes) is DimExpr or (type(sizes) is not int and has_type(sizes, _CONVERTED))
 
 
 def expressions(sizes: Any) -> Any:
     """Return sizes with the expressions of those that a user's code read off a shape, and ints for NumPy's integers."""
-    if isinstance(sizes, tuple):
-        return tuple([expressions(s) for s in sizes])
+    if type(sizes) is tuple:
+        for size in sizes:
+            if type(size) is not DimExpr and type(size) is not int:
+                return tuple([expressions(s) for s in sizes])
+        return sizes
     if isinstance(sizes, SymbolicSize):
         return sizes.expr
     return int(sizes) if has_type(sizes, np.integer) else sizes
@@ -233,12 +234,18 @@ def expressions(sizes: Any) -> Any:
 
 def result_sizes(function: str, sizes: Any) -> Any:
     """Return sizes of a result as `expressions` does. One that a user's code computed must not be negative."""
-    if isinstance(sizes, tuple):
-        return tuple([result_sizes(function, s) for s in sizes])
+    if type(sizes) is tuple:
+        for size in sizes:
+            if type(size) is not DimExpr and (type(size) is not int or size < 0):
+                return tuple([result_sizes(function, s) for s in sizes])
+        return sizes
     size = expressions(sizes)
     if isinstance(sizes, SymbolicSize) or (has_type(size, int) and size < 0):
         context_of(function).require(at_least(size, 0), "a size cannot be negative")
     return size
+
+
+_CONVERTED = (SymbolicSize, np.integer)
 
 
 def _named_axes(traced: Sequence[tuple[int, Traced]]) -> dict[DimExpr, DimExpr]:
