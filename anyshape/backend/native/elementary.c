@@ -1,7 +1,7 @@
 /* Elementary functions of generated kernels: inline, free of branches, made of IEEE operations alone.
  *
  * Every function has the same bits on every machine, as no step depends on a library. Fused multiply-adds are written
- * out: they round once wherever they run. A processor without them takes so long that NumPy serves its calls. Text that
+ * out: they round once wherever they run. A processor without them gets no kernels, as each would be a call. Text that
  * includes this file is compiled with -ffp-contract=off and without -ffast-math. Loops that call these functions are
  * vectorised by GCC and clang, from AVX2 and NEON on.
  *

@@ -75,13 +75,18 @@ def _processor() -> str:
     return "\n".join(sorted({line for line in lines if line.startswith(wanted)}))
 
 
+_FUSED = """#if defined(__x86_64__) && !defined(__FMA__)
+#error this processor has no fused multiply-add
+#endif"""  # the elementary functions would call a function for each
+
+
 @functools.cache
 def headers() -> str:
     """Return the text that stands before the kernels. It knows where objects of Python have their fields."""
     layout = f"#define AS_OBJECT {object.__basicsize__}\n#define AS_TUPLE {tuple.__basicsize__}"
     folder = Path(__file__).parent
     files = [(folder / name).read_text(encoding="utf-8") for name in ("kernel_header.c", *FILES)]
-    return "\n".join([layout, *files, strip_functions()])
+    return "\n".join([layout, _FUSED, *files, strip_functions()])
 
 
 def build(text: str) -> Path:

@@ -28,6 +28,7 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
 
 Operand: TypeAlias = Traced | np.ndarray
+_CONVERTED = (SymbolicSize, np.integer)  # sizes of a user's code, beside ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +244,6 @@ def result_sizes(function: str, sizes: Any) -> Any:
     if isinstance(sizes, SymbolicSize) or (has_type(size, int) and size < 0):
         context_of(function).require(at_least(size, 0), "a size cannot be negative")
     return size
-
-
-_CONVERTED = (SymbolicSize, np.integer)
 
 
 def _named_axes(traced: Sequence[tuple[int, Traced]]) -> dict[DimExpr, DimExpr]:

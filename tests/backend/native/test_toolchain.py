@@ -1,6 +1,7 @@
 """The compiler and the cache of shared objects: none, broken, slow, damaged, shared with others, raced for."""
 
 import os
+import platform
 import stat
 import subprocess
 import sys
@@ -235,3 +236,11 @@ def test_modes_are_checked(mode):
         anyshape.jit(function, compile=mode)
     with pytest.raises(anyshape.errors.ArgumentError, match="compile"):
         anyshape.config.compile = mode
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors have fused multiply-adds")
+def test_a_processor_without_fused_operations_gets_no_kernels(monkeypatch):
+    old = tuple(["-march=x86-64" if flag == "-march=native" else flag for flag in toolchain.FLAGS])
+    monkeypatch.setattr(toolchain, "FLAGS", old)
+    with pytest.raises(toolchain.CompileError, match="no fused multiply-add"):
+        toolchain.build("int64_t of_an_old_processor(void) { return 1; }")

@@ -36,7 +36,7 @@ class FunctionSource:
 
 
 class StepKernels(Protocol):
-    """Gives kernels of ops that have parts in machine code."""
+    """Gives kernels of steps that have parts in machine code."""
 
     def step_function(self, step: Step, threads: int | None) -> Callable[..., Any] | None:
         """Return such a kernel of a step, for up to so many threads; None if there is none."""
