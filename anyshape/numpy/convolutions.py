@@ -371,7 +371,7 @@ def reduce_window(
     result = how.reduce(x, window, moves)
     if how.is_mean:
         result = _mean(result, sizes(x)[first:], window, moves)
-    if is_traced(init_value) or init_value != _neutral(how, x.dtype):
+    if is_traced(init_value) or init_value not in (how.neutral, _neutral(how, x.dtype)):
         result = how.join(result, init_value)
     return result
 

@@ -29,6 +29,7 @@ from tests.attack import state as states
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
 from tests.attack.kit import Attack, Wrong
 from tests.attack.structured import STRUCTURED
+from tests.attack.user_files import user_files
 from tests.laws.random_programs import NAMES, TABLE, Choices, random_program
 from tests.laws.sweep import check_equal, check_same_outcome, is_error, leaves, outcome, pairing, uneven
 from tests.program.damaged_files import damaged, mutated, rewritten, saved
@@ -343,5 +344,6 @@ ATTACKS = {
         threads,
         processes,
         pickles,
+        user_files,
     )
 }

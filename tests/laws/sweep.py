@@ -45,6 +45,7 @@ def label(case):
 ALWAYS = {
     ("batched derivatives", "reduction-subtract.outer-float64"),
     ("batched derivatives", "reduction-sum_stretches_back-float64"),
+    ("other files", "reduction-multiply.reduce"),
     ("peak memory", "movement-roll,_axes"),
     ("special values", "reduction-max-float64"),
     ("the namespace", "elementwise-differences_both_ways-float64"),

@@ -1,5 +1,6 @@
 """Kernels of reductions, of cumulative ops and of the recurrence."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def _unless_short_rows(site, ufunc, lines):
     (meta,) = site.metas
     if not short_rows.handles_rows(meta.rank, meta.dtype, site.params["axes"]):
         return lines
-    by_columns = f"{site.bind(short_rows.rows)}({site.bind(ufunc)}, {site.operands[0]})"
+    by_columns = f"{site.bind(functools.partial(short_rows.rows, ufunc))}({site.operands[0]})"
     return _where_short(site, lines, by_columns)
 
 

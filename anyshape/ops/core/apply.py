@@ -37,7 +37,8 @@ class CallSite:
 
     - `out`: the name of an array to write the result into, for kernels that take one.
     - `text`: gives the source of a size or of a tuple of sizes.
-    - `bind`: gives a name for an object.
+    - `bind`: gives a name for an object. The name of a function is for calls alone: it stands for the function at a
+      line of the user. What a call passes on stands in a `partial`.
     - `ints`: the sources of operands that are int64 scalars as Python ints.
     - `is_int`: whether the result is to be a Python int.
     """

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape import cond, config, grad, hessian, jit, scan, vmap, while_loop
+from anyshape import cond, config, fori_loop, grad, hessian, jit, scan, vmap, while_loop
 from anyshape.backend.compiler.codegen.user_lines import _HELPERS
 from anyshape.backend.native import toolchain
 from tests.backend.native.compiled import needs_compiler
@@ -80,6 +80,10 @@ def multiplied(x):
     return x @ x  # warns
 
 
+def multiplied_in_trips(x):
+    return fori_loop(0, 1, lambda i, c: c @ x, x)  # warns
+
+
 def averaged(x):
     return x[x > 5].mean()  # warns
 
@@ -116,6 +120,7 @@ CASES = {
     "vmap": (vmap(rooted), rooted, -np.ones((2, 3)), "invalid value encountered in sqrt"),
     "kernel in Python": (jit(cast), cast, ZEROS, "invalid value encountered in cast"),
     "product": (jit(multiplied), multiplied, HUGE, "overflow encountered in"),
+    "product of trips": (jit(multiplied_in_trips), multiplied_in_trips, np.full((330, 330), 1e200), "overflow"),
     "determinant in Python of NumPy": (
         jit(determinant),
         determinant,

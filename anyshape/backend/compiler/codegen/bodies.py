@@ -210,7 +210,7 @@ class Body(PlanWriter):
         x, y = [meta.sizes or () for meta in step.metas]
         local = f"{self.prefix}f{len(self.ahead)}"
         products = self._before_trips(lambda: " * ".join([self.atom(n) for n in (*x, *[y[axis] for axis in axes])]))
-        name = self.bind("shared", shared)
+        name = self.bind("shared", self.placed.at(shared, step.where))
         self.ahead.append(f"{local} = {name} if {products or 1} >= {MIN_PRODUCTS} else {function}")
         return local
 
