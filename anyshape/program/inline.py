@@ -25,6 +25,7 @@ from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, RuntimeScalar, Si
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.sizes.size_operands import common_scope
 from anyshape.ops.creation import full
+from anyshape.ops.dynamic import nonnegative_size
 from anyshape.ops.elementwise import convert
 from anyshape.support.packages import graph_jvp
 from anyshape.tracing.pytrees import as_leaf
@@ -101,17 +102,15 @@ def _array(x: Any, path: str, name: str) -> Any:
 
 
 def _size(builder: Builder, x: Any, path: str, name: str) -> Size:
-    """Return the size that an argument gives by its value."""
+    """Return the size that an argument gives by its value: one of a traced integer is known when the program runs."""
     if isinstance(x, SymbolicSize):
         common_scope(x, SymbolicSize(x.expr, builder.scope))
         return x.expr
-    if isinstance(x, Traced):
-        advice = "pass a size, such as x.shape[0], or an int; in jit, declare the argument to be a size"
-        raise ArgumentError(name, path, f"is a traced array {x.meta}, and the program needs its value", advice)
-    array = as_leaf(x, path, name)
-    if array.ndim or array.dtype.kind not in "iu":
-        raise ArgumentError(name, path, f"is {array.dtype} with {array.ndim} axes, not a size", "pass an integer")
-    return int(array)
+    array = _array(x, path, name) if isinstance(x, Traced) else as_leaf(x, path, name)
+    rank = array.meta.rank if isinstance(array, Traced) else array.ndim
+    if rank or array.dtype.kind not in "iu":
+        raise ArgumentError(name, path, f"is {array.dtype} with {rank} axes, not a size", "pass an integer")
+    return nonnegative_size(array, name) if isinstance(array, Traced) else int(array)
 
 
 class _SizesInTrace:

@@ -10,7 +10,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct as Spec
-from anyshape import export, grad, hessian, jacfwd, jit, load, symbolic_args_specs, trace, vmap
+from anyshape import export, fori_loop, grad, hessian, jacfwd, jit, load, symbolic_args_specs, trace, vmap
 from anyshape.errors import (
     AnyshapeError,
     ArgumentError,
@@ -142,10 +142,29 @@ def test_a_size_by_value_takes_sizes_and_ints(made):
         symbolic(np.ones((2, 2)))
     derivative = grad(lambda v: program(v, v.shape[0] // 2)[0].sum())(x)
     np.testing.assert_array_equal(derivative, np.where(np.arange(5)[:, None] < 2, 0.5, 0.0) * np.ones((5, 2)))
-    with pytest.raises(ArgumentError, match=r"k is a traced array i64\[\], and the program needs its value"):
-        jit(lambda v, k: program(v, k))(x, 2)
     with pytest.raises(ArgumentError, match="not a size"):
         jit(lambda v: program(v, 2.0))(x)
+
+
+def test_a_size_by_value_takes_a_traced_integer(made):
+    program, x = made(head)(Spec("n + k, 2"), Spec((), int, value="k")), np.arange(10.0).reshape(5, 2)
+    compiled, mapped = jit(program), vmap(program, in_axes=(0, None))
+    derivative = grad(lambda v, k: program(v, k)[0].sum())
+    for k in (1, 2, 5, np.int8(2), np.uint64(3)):
+        check_equal(leaves(compiled(x, k)), leaves(head(x, int(k))), 1e-15, "jit")
+        check_equal([y[0] for y in leaves(mapped(x[None], k))], leaves(head(x, int(k))), 1e-15, "vmap")
+        expected = np.where(np.arange(5)[:, None] < k, 1 / int(k), 0.0) * np.ones((5, 2))
+        np.testing.assert_allclose(derivative(x, k), expected, rtol=1e-15)
+    assert compiled.cache_info().traces == 3  # one for each dtype of k
+    np.testing.assert_array_equal(hessian(lambda v, k: (program(v, k)[1] ** 2).sum())(x[:2], 1)[1, 1, 1, 1], 2.0)
+    summed = jit(lambda v: fori_loop(0, 4, lambda i, total: total + program(v, i)[1].sum(), 0.0))(x)
+    assert summed == sum(x[i:].sum() for i in range(4))
+    with pytest.raises(AnyshapeError, match="a size cannot be negative, and this one is -1"):
+        compiled(x, -1)
+    with pytest.raises(SizeMismatchError, match=r"x.shape\[0\] - size \(-1\) must be at least 0"):
+        compiled(x, 6)
+    with pytest.raises(ArgumentError, match="k is float64 with 0 axes, not a size"):
+        compiled(x, 2.0)
 
 
 def test_a_root_is_a_size_of_the_trace_where_there_is_one(made):
