@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from anyshape.autodiff.batch_axis import stretch
+from anyshape.autodiff.jvp import push
 from anyshape.autodiff.subgraph_transforms import batch_element
 from anyshape.autodiff.vmap import batch
-from anyshape.graph.ir.builder import Builder, Traced, activate, active, at_own_lines, resume
+from anyshape.graph.ir.builder import Builder, Traced, activate, active, at_own_lines, home, resume
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core.apply import choose_builder
+from anyshape.ops.creation import full
 from anyshape.ops.movement import broadcast_in_dim
 from anyshape.ops.reduction import reduce_sum
 
@@ -41,6 +43,30 @@ def at_examples(
     outputs = batch(builder, graph, [*operands, *captured], [*levels[0], *[False] * len(captured)], sizes[0])
     ctx = ShapeGuardContext(builder.scope, "rule", rule="batching")
     return [y if flag else stretch(ctx, sizes[0], y) for y, flag in outputs]
+
+
+def values_apart(function: Function, operands: Sequence[Any], directions: Container[int], count: int) -> list[Any]:
+    """Return the results of a function of arguments and directions, from nodes that give values or tangents alone.
+
+    Results after the first `count` are linear in the directions: their derivative at zero is they themselves.
+    """
+    values = [x for i, x in enumerate(operands) if i not in directions]
+    builder = choose_builder(values) or home()
+    if builder is None:
+        raise RuntimeError("a derivative rule ran outside of a trace")
+    inner = Builder(builder.scope, parent=builder, handle=builder.handle)
+    with resume(builder), activate(inner):
+        graph = inner.finish(function(*[inner.input(x.meta) for x in operands]), "rule")
+    captured = inner.captures()
+    points = [_zeros(x) if i in directions else x for i, x in enumerate(operands)]
+    tangents = [x if i in directions else None for i, x in enumerate(operands)]
+    results, moved = push(builder, graph, [*points, *captured], [*tangents, *[None] * len(captured)])
+    slopes = zip(results[count:], moved[count:], strict=True)
+    return [*results[:count], *[y if t is None else t for y, t in slopes]]
+
+
+def _zeros(x: Any) -> Any:
+    return full(ShapeGuardContext(x.builder.scope, "rule", metas=[x.meta]).shape(x), 0, x.dtype)
 
 
 def stretch_to_levels(ctx: ShapeGuardContext, x: Any, flags: Sequence[bool], sizes: Sequence[Size]) -> Any:

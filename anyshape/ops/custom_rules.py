@@ -15,13 +15,12 @@ from __future__ import annotations
 import copyreg
 import pickle
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.graph import Graph, Node, Op, params_tuple, replace_subgraphs, walk
+from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
@@ -40,8 +39,8 @@ class CustomRule:
     over: their tangents play no part. `is_independent`: the results do not depend on how the function
     finds them, so nothing is wrong if it closes over values that are differentiated.
 
-    A file holds no functions, and a pickle only those that a module has by name. Elsewhere the name of the function
-    takes the place of its rule, and the function has no derivative there.
+    A file holds no functions, and a pickle only those that a module has by name. Programs take their place there, and
+    in a graph that is pickled by itself the name of the function, which then has no derivative.
     """
 
     name: str
@@ -78,13 +77,28 @@ class CustomRule:
     def __deepcopy__(self, memo: dict[int, Any]) -> CustomRule:
         return self
 
-    def __reduce__(self) -> Any:
-        """Pickle with the functions, or as the name where they are local or hold values of a trace."""
-        state = self.__dict__
+    def fits(self, node: Node) -> bool:
+        """Return whether the rule can be that of a node; one that a file made up may not."""
+        return True
+
+    def parts(self, count: int) -> list[Sequence[int]]:
+        """Return the sets of arguments, of this many, whose tangents the rule moves apart, and adds what it gets."""
+        return [range(count)]
+
+    @property
+    def travels(self) -> bool:
+        """Whether a pickle holds the functions: they are not local, and hold no values of a trace."""
         try:
-            pickle.dumps(state)
+            pickle.dumps(self.__dict__)
         except (pickle.PicklingError, AttributeError, TypeError):
+            return False
+        return True
+
+    def __reduce__(self) -> Any:
+        """Pickle with the functions, or as the name where no pickle holds them."""
+        if not self.travels:
             return str, (self.name,)
+        state = self.__dict__
         return copyreg.__newobj__, (type(self),), state  # type: ignore[attr-defined]
 
 
@@ -146,9 +160,10 @@ def _are_results(node: Node, param: Any) -> bool:
 
 
 def _counts_operands(node: Node, params: dict[str, Any]) -> bool:
-    """Return whether there is a result behind the arguments, and each level has a flag for each argument."""
-    count = params["count"]
-    return count < len(node.inputs) and all(len(level) == count for level in params["levels"])
+    """Return whether there is a result behind the arguments, each level has a flag for each, and the rule fits."""
+    count, rule = params["count"], params["rule"]
+    has_flags = count < len(node.inputs) and all(len(level) == count for level in params["levels"])
+    return has_flags and (isinstance(rule, str) or rule.fits(node))
 
 
 def _define_call(name: str) -> Op:
@@ -207,19 +222,3 @@ def custom_vjp_tangent(
     local, sources = localise(tuple([(dtype, tuple(sizes)) for dtype, sizes in results]), operands)
     params = {"rule": rule, "count": len(tangents), "depth": depth, "results": local}
     return apply_all(custom_vjp_tangent_op, *operands, sources=sources, **params)
-
-
-def with_names_of_rules(graph: Graph) -> Graph:
-    """Return the graph, and its subgraphs, with the names of functions in place of their rules."""
-    if not any(isinstance(dict(n.params).get("rule"), CustomRule) for n in walk(graph)):
-        return graph
-    named = {id(g): with_names_of_rules(g) for inner in graph.subgraphs.values() for g in inner}
-
-    def renewed(node: Node) -> Node:
-        node = replace_subgraphs(node, named) if node in graph.subgraphs else node
-        rule = dict(node.params).get("rule")
-        if not isinstance(rule, CustomRule):
-            return node
-        return replace(node, params=params_tuple({**dict(node.params), "rule": str(rule)}))
-
-    return replace(graph, nodes=tuple([renewed(n) for n in graph.nodes]))

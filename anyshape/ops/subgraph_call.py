@@ -34,11 +34,12 @@ class Provided:
     def __call__(self) -> Any:
         """Return the module of the functions."""
         if self._load is None:
-            raise AnyshapeError("no folder provides maps over rows\n  import anyshape.tracing")
+            raise AnyshapeError("no folder provides what this needs\n  import anyshape")
         return self._load()
 
 
 maps_over_rows: Provided = Provided()  # `map_rows` and `row_dtypes`
+paths_of_sizes: Provided = Provided()  # `following_sizes`
 Results = Sequence[Sequence[Traced]]
 
 

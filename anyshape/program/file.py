@@ -29,24 +29,23 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, ArgumentError, ProgramFileError
 from anyshape.graph.ir.decode import MOST, Malformed, choice, decode_graph, fields, integer, items, text
-from anyshape.graph.ir.draw_order import is_generator
 from anyshape.graph.ir.encode import encode_graph, printable
 from anyshape.graph.ir.graph import Graph, Value, replace_subgraphs, walk
 from anyshape.graph.ir.validate import check_graph, check_subgraph
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
-from anyshape.ops.callback import callback_op
 from anyshape.ops.core.node_validation import claims, problem
-from anyshape.ops.custom_rules import with_names_of_rules
 from anyshape.program.pytree_json import decode_tree, encode_tree, has_order, has_sorted_keys
+from anyshape.program.saved_rules import ProgramRule, refuse_objects, with_saved_rules
 from anyshape.support.version import __version__
 from anyshape.tracing.pytrees import Order, order_of_leaves
 from anyshape.tracing.trace import Trace
 
 Tick: TypeAlias = Callable[[], None]
 
-FORMAT, VERSION = "anyshape program", 4
+FORMAT, VERSION = "anyshape program", 5
+_WITHOUT_RULES = 4  # the last version whose files hold no derivative rules of the user
 _PURE = 3  # the last version whose programs write to no argument
 _SORTED = 2  # the last version whose leaves are in the order of sorted keys: older readers load these
 _WITHOUT_SUBGRAPHS = 1  # the version of such files whose graph has no subgraphs
@@ -93,28 +92,17 @@ def _check_loadable(data: bytes, name: str) -> None:
         raise ArgumentError(name, "the program", f"exceeds what a file can hold: {error}", advice) from None
 
 
-def _refuse_objects(graph: Graph) -> None:
-    """Raise ArgumentError for a function that is called back, and for a generator that the function closes over."""
-    functions = [str(dict(n.params)["function"]) for n in walk(graph) if n.op is callback_op]
-    if functions:
-        advice = "call it outside the program, and pass what it gives as an argument"
-        raise ArgumentError(graph.name, f"the function {functions[0]}", "is called back, and no file holds it", advice)
-    drawn = [type(array[()]).__name__ for value, array in graph.constants if is_generator(value)]
-    if drawn:
-        problem = "is one that the function closes over, and no file holds it"
-        raise ArgumentError(graph.name, f"the {drawn[0]}", problem, "give the function the generator as an argument")
-
-
 def pack(trace: Trace, graph: Graph) -> bytes:
     """Return the bytes of the file."""
-    _refuse_objects(graph)
+    refuse_objects(graph)
     if trace.layouts:
         problem = "writes to what depends on how arguments lie in memory, and a file is for all"
         raise ArgumentError(graph.name, "the function", problem, "copy before the first write, x = x.copy()")
     if trace.raised is not None:
         problem = f"{trace.raised} on this path, and no file holds the exception"
         raise ArgumentError(graph.name, "the function", problem, "save the programs of other paths")
-    body, arrays = encode_graph(with_names_of_rules(graph))
+    graph = with_saved_rules(graph)
+    body, arrays = encode_graph(graph)
     constants = [_npy(a) for a in arrays]
     program = {
         "graph": body,
@@ -141,8 +129,10 @@ def pack(trace: Trace, graph: Graph) -> bytes:
 
 def _version(trace: Trace, graph: Graph) -> int:
     """Return the lowest version that can hold a program."""
-    if trace.written:
+    if any(isinstance(dict(node.params).get("rule"), ProgramRule) for node in walk(graph)):
         return VERSION
+    if trace.written:
+        return _WITHOUT_RULES
     args, kwargs = trace.in_tree.children()
     parts = [args, kwargs] if trace.order is Order.ALL else [args, *kwargs.children()]
     ordered = trace.order is not Order.NONE and any(map(has_order, parts))
@@ -224,8 +214,19 @@ def _unpack(data: bytes, name: str, tick: Tick) -> Trace:
         if members.keys() != expected:
             raise Malformed("its members are not those that it names")
         arrays = [_constant(archive.read(_constant_name(i)), digest) for i, digest in enumerate(digests)]
-    decoded = _checked(decode_graph(graph, arrays, tick), tick)
+    rules: list[ProgramRule] = []
+    decoded = _checked(decode_graph(graph, arrays, tick, _rule_maker(rules)), tick)
+    for rule in rules:
+        rule.programs = tuple([p._replace(graph=_checked(p.graph, tick)) for p in rule.programs])
     return _trace(decoded, *signature)
+
+
+def _rule_maker(rules: list[ProgramRule]) -> Callable[..., ProgramRule]:
+    def make(*parts: Any) -> ProgramRule:
+        rules.append(ProgramRule(*parts))
+        return rules[-1]
+
+    return make
 
 
 def _trace(

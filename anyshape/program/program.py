@@ -37,7 +37,7 @@ from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
 from anyshape.program.tiers import Tiers, mode_of
 from anyshape.program.written_arguments import ending, refuse_layouts, require_arrays, writing_back, written_inside
-from anyshape.support.packages import draw_compare, draw_dot, draw_html, notebook, program_file
+from anyshape.support.packages import draw_compare, draw_dot, draw_html, notebook, program_file, saved_rules
 from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
@@ -476,7 +476,7 @@ class Program:
         object.__setattr__(self, name, value)
 
     def __reduce__(self) -> Any:
-        return Program, (self.trace, self.max_bytes, self.optimize, self.compile)
+        return Program, (saved_rules.travelling(self.trace), self.max_bytes, self.optimize, self.compile)
 
     def __repr__(self) -> str:
         return f"<program {str(self.graph).partition(chr(10))[0]}>"

@@ -175,6 +175,7 @@ if TYPE_CHECKING:
     from anyshape.program import loop_slots as loop_slots
     from anyshape.program import program as traced_program
     from anyshape.program import pytree_json as pytree_json
+    from anyshape.program import saved_rules as saved_rules
     from anyshape.tracing import argument_containers as argument_containers
     from anyshape.tracing import decisions as value_decisions
     from anyshape.tracing import foreign_arrays as foreign_arrays
@@ -217,6 +218,7 @@ else:
     gradient_transformations = Package("anyshape.optimize.transformations")  # with all of SciPy: not on workers
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")
+    saved_rules = Package("anyshape.program.saved_rules")  # pickles of programs
     pytree_json = Package("anyshape.program.pytree_json")
     less_memory = Package("anyshape.transforms.less_memory")  # for calls that exceed max_bytes
     paths = Package("anyshape.transforms.caching.paths")  # of a function that decides on values

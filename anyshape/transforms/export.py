@@ -11,10 +11,13 @@ import numpy as np
 from anyshape.errors import InconclusiveDimensionError
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.ops.subgraph_call import paths_of_sizes
 from anyshape.support.packages import program_file, pytree_json, size_paths, traced_program
 from anyshape.tracing.pytrees import check_callable
 from anyshape.tracing.trace import Trace
 from anyshape.transforms.arguments.specs import trace_specs
+
+paths_of_sizes.provide_by(lambda: size_paths)
 
 
 @short_traceback

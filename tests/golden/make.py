@@ -12,7 +12,8 @@ import anyshape
 from anyshape import ShapeDtypeStruct as Spec
 
 HERE = Path(__file__).parent
-ORDERED = {"keyed"}  # programs that show the order of keys: files of version 3, and one that version 1 wrote
+# the lowest versions of the format that hold programs, where it is not 1; one file of `keyed` is of version 1
+VERSIONS = {"keyed": 3, "branching": 2, "looped": 2, "writing": 4, "ruled": 5}
 SIZES = (1, 2, 3, 5, 8)
 TABLE = np.arange(12, dtype=np.float32).reshape(4, 3) / 8
 
@@ -86,6 +87,63 @@ def keyed(params, x):
     return {"total": by_position, "each": {"w": x * params["w"], "b": x - params["b"]}}
 
 
+STEPS = np.array([0.5, -0.25, 0.125])
+
+
+def branching(x, k):
+    tail = anyshape.cond(k > 0, lambda v: np.cumsum(v[::-1], axis=0), lambda v: v * STEPS, x)
+    return tail, anyshape.cond(x.shape[0] > 2, lambda v: v[:2].sum(), lambda v: v.max(initial=0.0), x)
+
+
+def branching_by_hand(x, k):
+    return np.cumsum(x[::-1], axis=0) if k > 0 else x * STEPS, x[:2].sum() if len(x) > 2 else x.max(initial=0.0)
+
+
+def looped(x, w):
+    last, sums = anyshape.scan(lambda h, row: ((h := np.tanh(row @ w + h)), h.sum()), np.zeros(3), x)
+    return last, sums, anyshape.fori_loop(0, x.shape[0], lambda i, total: total * 0.5 + x[i], np.zeros(2))
+
+
+def looped_by_hand(x, w):
+    h, sums, total = np.zeros(3), [], np.zeros(2)
+    for row in x:
+        h = np.tanh(row @ w + h)
+        sums.append(h.sum())
+        total = total * 0.5 + row
+    return h, np.array(sums), total
+
+
+def writing(x, y):
+    x[::2] += y
+    y[0] = x.sum()
+    return x, np.outer(x, y)
+
+
+@anyshape.custom_jvp
+def cubed(x):
+    return x * x * x
+
+
+cubed.defjvp(lambda primals, tangents: (cubed(*primals), 5 * primals[0] ** 2 * STEPS * tangents[0]))
+
+
+@anyshape.custom_vjp
+def halved(x):
+    return x * 0.5
+
+
+halved.defvjp(lambda x: (halved(x), x.shape), lambda shape, ct: (ct * anyshape.numpy.full(shape, 7.0),))
+
+
+def ruled(x):
+    """Have derivatives of its own: 35 x**2 STEPS."""
+    return halved(cubed(x))
+
+
+def ruled_by_hand(x):
+    return x**3 / 2
+
+
 def _rng(n):
     return np.random.default_rng(n)
 
@@ -117,6 +175,13 @@ PROGRAMS = {
     "halves": (halves, _HALVES, halves, lambda n: (_rng(n).normal(size=(2 * n, 3)), _rng(n).normal(size=(n, 3)))),
     "keyed": (keyed, ({"w": Spec("n"), "b": Spec("n")}, Spec("n")), keyed,
               lambda n: ({"w": _rng(n).normal(size=n), "b": np.arange(n) * 0.5}, np.ones(n))),
+    "branching": (branching, (Spec("n, 3"), Spec((), np.int64)), branching_by_hand,
+                  lambda n: (_rng(n).normal(size=(n, 3)), n % 2)),
+    "looped": (looped, (Spec("n, 2"), Spec("2, 3")), looped_by_hand,
+               lambda n: (_rng(n).normal(size=(n, 2)), _rng(n).normal(size=(2, 3)))),
+    "writing": (writing, (Spec("2*h"), Spec("h")), writing,
+                lambda n: (_rng(n).normal(size=2 * n), _rng(n + 1).normal(size=n))),
+    "ruled": (ruled, (Spec("n, 3"),), ruled_by_hand, lambda n: (_rng(n).normal(size=(n, 3)),)),
     "narrow": (narrow, (Spec("n", np.int8), Spec("m, n", bool)), narrow,
                lambda n: (np.arange(n, dtype=np.int8) - 3, _rng(n).random((2, n)) > 0.5)),
 }  # fmt: skip
@@ -124,7 +189,7 @@ PROGRAMS = {
 
 def main():
     for name, (function, specs, _, _) in PROGRAMS.items():
-        path = HERE / ("v3" if name in ORDERED else "v1") / f"{name}.anyshape"
+        path = HERE / f"v{VERSIONS.get(name, 1)}" / f"{name}.anyshape"
         path.parent.mkdir(exist_ok=True)
         if path.exists():
             print(f"{path} exists")

@@ -129,7 +129,34 @@ def specimens():
         (by_value, (rng.random((4, 3)), rng.random((3, 3)), 2)),
         (anyshape.export(second)(Spec("3*m"), np.float64(2)), (rng.random(9), 2.0)),
         (anyshape.export(third)(*pair), (rng.random((4, 3)), rng.random((4, 2)))),
+        (anyshape.export(ruled)(Spec("n")), (rng.random(3),)),
     ]
+
+
+@anyshape.custom_jvp
+def _scaled(x, y):
+    return x * y
+
+
+_scaled.defjvps(lambda t, out, x, y: t * y * np.array([1.0, 2.0]), lambda t, out, x, y: _scaled(t, x))
+
+
+@anyshape.custom_vjp
+def _summed(x):
+    return np.sum(x)
+
+
+_summed.defvjp(lambda x: (_summed(x), np.cos(x)), lambda r, ct: (ct * r,))
+
+
+def ruled(x):
+    """Have rules of derivatives, with a constant."""
+    return _summed(_scaled(x[:2], 1 + x[1:3]))
+
+
+def slope(program, args):
+    """Return the derivative of a program with rules."""
+    return anyshape.grad(lambda *xs: np.sum(program(*xs)))(*args)
 
 
 def saved(program):

@@ -19,12 +19,12 @@ import pytest
 
 import anyshape
 from anyshape import ShapeDtypeStruct as Spec
-from anyshape.errors import ArgumentError, InputSizeError, ProgramFileError, SizeMismatchError
+from anyshape.errors import AnyshapeError, ArgumentError, InputSizeError, ProgramFileError, SizeMismatchError
 from anyshape.graph.ir.validate import check_graph
 from anyshape.program.pytree_json import decode_tree, encode_tree
 from anyshape.tracing.pytrees import flatten
 from tests.laws.sweep import check_equal, leaves
-from tests.program.damaged_files import canonical, contents, damaged, mutated, packed, rewritten, saved, specimens
+from tests.program.damaged_files import canonical, contents, damaged, mutated, packed, rewritten, saved, slope, specimens
 
 
 def reloaded(program):
@@ -228,7 +228,7 @@ def test_bytes_that_are_no_program_are_refused(data):
 def test_a_newer_file_is_refused_with_its_version(data):
     document = json.loads(contents(data[0])["program.json"])
     members = {"program.json": canonical({**document, "version": 7, "anyshape": "9.9", "new": True})}
-    error = refused(packed(members), r"has version 7 of the format, written by anyshape 9\.9; .* up to version 4")
+    error = refused(packed(members), r"has version 7 of the format, written by anyshape 9\.9; .* up to version 5")
     assert error.version == 7
     assert "9.9 or newer" in error.advice
 
@@ -339,6 +339,9 @@ def check_documents(seed, count):
             loaded += 1
             with contextlib.suppress(SizeMismatchError, ArgumentError):
                 program(*args)
+            if len(args) == 1:
+                with contextlib.suppress(AnyshapeError):
+                    slope(program, args)
     assert loaded > 0.05 * count
 
 
@@ -347,7 +350,29 @@ def test_changed_bytes_are_refused_or_change_nothing():
 
 
 def test_changed_documents_are_refused_or_run():
-    check_documents(0, 250)
+    check_documents(0, 300)
+
+
+RULES = {
+    "position": (lambda r: _set(r["programs"][0], 1, [2]), "custom_jvp"),
+    "missing tangent": (lambda r: _set(r["programs"][0], 1, []), "custom_jvp"),
+    "role": (lambda r: _set(r["programs"][0], 0, "forward"), "custom_jvp"),
+    "unknown role": (lambda r: _set(r["programs"][0], 0, "eval"), "'eval'"),
+    "constant": (lambda r: r["programs"][0][2]["constants"].clear(), "constants|a value is not an integer"),
+    "output": (lambda r: r["programs"][0][2]["outputs"].pop(), "custom_jvp"),
+    "independent": (lambda r: _set(r, "is_independent", 1), "independent by another value"),
+    "reference": (lambda r: _set(_rule_node(r)["params"], "rule", {"rule": 9}), "is not an integer from 0 to 1"),
+}
+
+
+def _rule_node(rule):
+    return next(n for _, _, graph in rule["programs"] for n in graph["nodes"] if "rule" in n["params"])
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_an_illegal_rule_is_refused(name, data):
+    changed, match = RULES[name]
+    refused(rewritten(data[3], lambda p: changed(p["graph"]["rules"][0]) and None), match)
 
 
 @pytest.mark.slow

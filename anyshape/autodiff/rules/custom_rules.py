@@ -3,7 +3,7 @@
 A rule sees one example. `at_examples` traces it on one, and batches what it gives for each vmap around the call.
 """
 
-from anyshape.autodiff.custom_rule_levels import at_examples, stretch_to_levels, sum_over_levels
+from anyshape.autodiff.custom_rule_levels import at_examples, stretch_to_levels, sum_over_levels, values_apart
 from anyshape.autodiff.jvp import Pushed, has_tangent
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, no_shift
 from anyshape.errors import UnsupportedFunctionError
@@ -46,7 +46,7 @@ def _closed_over(ctx, op, rule, tangents, results, levels):
 
 def _refuse_lost_rule(ctx, op, name, tangents):
     if any(t is not None for t in tangents):
-        problem = "has no derivative here, because files and other processes receive a program without its rule"
+        problem = "has no derivative here, because old files and pickles of graphs hold no rules"
         raise UnsupportedFunctionError(
             f"{op}({name})", problem, "save the program of the derivative instead", ctx.where
         )
@@ -63,7 +63,12 @@ def _pushed_by_rule(ctx, active, tangents, out, xs, rule, count, levels):
         return [*primals, *_chosen(out_tangents, differentiable)]
 
     flags = [(*level, *_chosen(level, active), *[True] * len(results)) for level in levels]
-    outputs = at_examples(push, [*xs[:count], *live, *results], flags, _level_sizes(ctx, levels, results))
+    operands, sizes = [*xs[:count], *live, *results], _level_sizes(ctx, levels, results)
+    applied = lambda *operands: at_examples(push, operands, flags, sizes)
+    outputs = applied(*operands)
+    depth = max(x.builder.depth for x in [*xs[:count], *results])
+    if any(y.builder.depth > depth for y in outputs[: len(results)]):  # an op gives results and tangents
+        outputs = values_apart(applied, operands, range(count, count + len(live)), len(results))
     return Pushed(outputs[: len(results)], _by_flags(differentiable, outputs[len(results) :]))
 
 

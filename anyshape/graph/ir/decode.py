@@ -6,8 +6,9 @@ Derivable parts are not read: variables are new, expressions are rebuilt, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, get_args
 
 import numpy as np
@@ -38,6 +39,7 @@ MOST = {
     "lines of a file": 10**9,  # code objects hold a C int
     "entries of a param": 10_000,
     "graphs": 10_000,
+    "rules": 10_000,
     "graphs within graphs": 40,
     "tuples within tuples": 10,
     "axes": 64,
@@ -130,17 +132,46 @@ def read_dtype(x: Any, subject: str) -> np.dtype:
 # -- graphs
 
 
-def decode_graph(document: Any, arrays: Sequence[np.ndarray], tick: Callable[[], None]) -> Graph:
+def decode_graph(
+    document: Any, arrays: Sequence[np.ndarray], tick: Callable[[], None], make_rule: Callable[..., Any]
+) -> Graph:
     """Return the graph of a document of `encode_graph`, with new variables.
 
-    `tick` is called often; it raises to end a decoding that takes too long.
+    - `tick` is called often; it raises to end a decoding that takes too long.
+    - `make_rule` makes a derivative rule, which takes its programs by `add`.
     """
+    document = dict(document) if isinstance(document, dict) else document
+    tables = {
+        name: items(document.pop(name), name, MOST[name], 1) if isinstance(document, dict) and name in document else []
+        for name in ("graphs", "rules")
+    }
+    entries = [fields(x, "a rule", *_RULE) for x in tables["rules"]]
+    rules = [make_rule(*_rule_parts(*entry)) for *entry, _ in entries]
     subgraphs: list[_Subgraph] = []
-    if isinstance(document, dict) and "graphs" in document:
-        document = dict(document)
-        for x in items(document.pop("graphs"), "graphs", MOST["graphs"], 1):
-            subgraphs.append(_Decoder(x, [], tick, subgraphs).subgraph())
-    return _Decoder(document, arrays, tick, subgraphs).graph()
+    for x in tables["graphs"]:
+        subgraphs.append(_Decoder(x, iter(()), tick, subgraphs, rules).subgraph())
+    remaining = iter(arrays)
+    graph = _Decoder(document, remaining, tick, subgraphs, rules).graph()
+    for rule, (*_, programs) in zip(rules, entries, strict=True):
+        for program in items(programs, "programs", MOST["inputs"]):
+            role, at, x = items(program, "a program of a rule", 3, 3)
+            positions = [integer(i, "a position", 0, MOST["inputs"]) for i in items(at, "positions", MOST["inputs"])]
+            inner = _Decoder(x, remaining, tick, subgraphs, rules).graph(nested=True)
+            rule.add(choice(role, "the role of a program", ROLES), tuple(positions), inner)
+    if next(remaining, None) is not None:
+        raise Malformed("there are more constants than its graphs have")
+    return graph
+
+
+ROLES = ("push", "forward", "pull")
+_RULE = ("name", "captured", "is_independent", "width", "problem", "programs")
+
+
+def _rule_parts(name: Any, captured: Any, is_independent: Any, width: Any, problem: Any) -> tuple[Any, ...]:
+    if type(is_independent) is not bool:
+        raise Malformed("a rule says whether it is independent by another value than true or false")
+    captured, width = [integer(n, "a number of arguments", 0, MOST["inputs"]) for n in (captured, width)]
+    return text(name, "the name of a rule"), captured, is_independent, width, text(problem, "a problem")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +191,16 @@ _FIELDS = ("name", "inputs", "input_names", "values", "hidden", "constants", "no
 
 class _Decoder:
     def __init__(
-        self, document: Any, arrays: Sequence[np.ndarray], tick: Callable[[], None], subgraphs: Sequence[_Subgraph]
+        self,
+        document: Any,
+        arrays: Iterator[np.ndarray],
+        tick: Callable[[], None],
+        subgraphs: Sequence[_Subgraph],
+        rules: Sequence[Any],
     ) -> None:
         parts = fields(document, "the graph", *_FIELDS, "variables", "sizes", "lines")
         self.part = dict(zip((*_FIELDS, "variables", "sizes", "lines"), parts, strict=True))
-        self.arrays, self.tick, self.subgraphs = arrays, tick, subgraphs
+        self.arrays, self.tick, self.subgraphs, self.rules = arrays, tick, subgraphs, rules
         self.node_count, self.depth = 0, 0
         self.variables = [self.variable(x) for x in self.listed("variables")]
         self.entries: list[Size] = []
@@ -295,12 +331,13 @@ class _Decoder:
 
     def constants(self) -> tuple[tuple[Value, np.ndarray], ...]:
         metas = [self.meta(x) for x in self.listed("constants")]
-        if len(metas) != len(self.arrays):
-            raise Malformed(f"there are {len(self.arrays)} constants, not {len(metas)}")
-        for meta, array in zip(metas, self.arrays, strict=True):
+        arrays = list(islice(self.arrays, len(metas)))
+        if len(metas) != len(arrays):
+            raise Malformed(f"there are {len(arrays)} constants, not {len(metas)}")
+        for meta, array in zip(metas, arrays, strict=True):
             if meta.dtype != array.dtype or meta.sizes != array.shape:
                 raise Malformed(f"a constant is {array.dtype}{list(array.shape)}, not {meta}")
-        return tuple([(Value(m), a) for m, a in zip(metas, self.arrays, strict=True)])
+        return tuple([(Value(m), a) for m, a in zip(metas, arrays, strict=True)])
 
     def node(self, x: Any, subject: str) -> Node:
         name, *operands, params, outputs, line = fields(
@@ -327,6 +364,9 @@ class _Decoder:
             return self.over(x, InputAxis, subject)
         if isinstance(x, dict) and "graph" in x:
             return self.reference(x, subject)
+        if isinstance(x, dict) and "rule" in x:
+            (position,) = fields(x, subject, "rule")
+            return self.rules[integer(position, subject, 0, len(self.rules) - 1)]
         return read_dtype(x["dtype"], subject) if isinstance(x, dict) and x.keys() == {"dtype"} else number(x, subject)
 
     def reference(self, x: Any, subject: str) -> Graph:

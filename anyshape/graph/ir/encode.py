@@ -55,20 +55,37 @@ def encode_graph(graph: Graph) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Return the graph without its constants, and the constants in the order of their values.
 
     Subgraphs are a table, `graphs`, which is there only if the graph has any. A graph in it refers to those before it.
+    So are derivative rules, `rules`. Their programs have constants too, and refer to any rule.
     """
-    tables = _Subgraphs()
+    tables = _Tables()
     document = _Encoder(graph, tables).document()
+    arrays = [array for _, array in graph.constants]
+    rules = []
+    for rule in tables.rules:  # which grows meanwhile
+        programs = [[p.role, [*p.positions], _Encoder(p.graph, tables).document()] for p in rule.programs]
+        entry = {"name": printable(rule.name), "problem": printable(rule.problem), "programs": programs}
+        rules.append({**entry, **{field: getattr(rule, field) for field in ("captured", "is_independent", "width")}})
+        arrays += [array for p in rule.programs for _, array in p.graph.constants]
     if tables.documents:
         document["graphs"] = tables.documents
-    return document, [array for _, array in graph.constants]
+    if rules:
+        document["rules"] = rules
+    return document, arrays
 
 
-class _Subgraphs:
-    """Documents of the subgraphs of a graph, each once, those that others refer to first."""
+class _Tables:
+    """Documents of subgraphs, each once, those that others refer to first; and the rules that are programs."""
 
     def __init__(self) -> None:
         self.documents: list[dict[str, Any]] = []
         self.position: dict[int, int] = {}
+        self.rules: list[Any] = []
+
+    def add_rule(self, rule: Any) -> int:
+        """Return the position of a rule in the table."""
+        position = next((i for i, other in enumerate(self.rules) if other is rule), len(self.rules))
+        self.rules += [rule] * (position == len(self.rules))
+        return position
 
     def add(self, graph: Graph) -> int:
         """Return the position of a subgraph in the table."""
@@ -80,8 +97,8 @@ class _Subgraphs:
 
 
 class _Encoder:
-    def __init__(self, graph: Graph, subgraphs: _Subgraphs) -> None:
-        self.graph, self.subgraphs = graph, subgraphs
+    def __init__(self, graph: Graph, tables: _Tables) -> None:
+        self.graph, self.tables = graph, tables
         # in order of creation: canonical forms depend on it where variables share a name
         ordered = sorted([*[s.variable for s in graph.dims], *graph.runtime], key=lambda v: v.uid)
         self.variable = {v: i for i, v in enumerate(ordered)}
@@ -155,9 +172,11 @@ class _Encoder:
         if isinstance(param, tuple):
             return [self.param(p) for p in param]
         if isinstance(param, Graph):
-            return {"graph": self.subgraphs.add(param)}
+            return {"graph": self.tables.add(param)}
         if isinstance(param, DimExpr):
             return self.size(param)
+        if hasattr(param, "programs"):
+            return {"rule": self.tables.add_rule(param)}
         if isinstance(param, np.dtype):
             return {"dtype": dtype_name(param)}
         return param if isinstance(param, str) else encode_number(param)

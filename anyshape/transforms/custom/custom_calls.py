@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -80,15 +81,15 @@ class Bundle:
         pairs = iter(zip(operands, tangents, strict=True))
         return unflatten(self.tree, [_tangent(role, part, pairs) for role, part in self.leaves])
 
+    def positions(self) -> list[Sequence[int]]:
+        """Return for each part of the tree the positions of its values among all."""
+        leaves, places = iter(self.leaves), itertools.count()
+        counts = [part.num_leaves for part in self.tree.children()]
+        return [[next(places) for role, _ in itertools.islice(leaves, n) if role != "fixed"] for n in counts]
+
     def any_of(self, values: Sequence[Any | None]) -> list[bool]:
         """Return for each part of the tree whether one of its values is not None."""
-        remaining, leaves = iter(values), iter(self.leaves)
-        flags = []
-        for part in self.tree.children():
-            roles = [next(leaves)[0] for _ in range(part.num_leaves)]
-            parts = [next(remaining) for role in roles if role != "fixed"]
-            flags.append(any(x is not None for x in parts))
-        return flags
+        return [any(values[i] is not None for i in part) for part in self.positions()]
 
 
 def bundle(tree: Any) -> tuple[Bundle, list[Any]]:

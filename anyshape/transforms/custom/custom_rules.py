@@ -230,6 +230,10 @@ class CustomJVP(CustomFunction):
 class _JVPRule(_CallRule):
     """Rule of custom_jvp at one call."""
 
+    def parts(self, count: int) -> list[Sequence[int]]:
+        _, jvp, *_ = self.captures.objects
+        return super().parts(count) if jvp is not None else self.arguments.positions()
+
     def push(
         self, operands: Sequence[Any], tangents: Sequence[Any | None], outputs: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:

@@ -231,7 +231,10 @@ class _RootRule(CustomRule):
 
 @dataclass(frozen=True, slots=True)
 class _Solver:
-    """Linear equations with a function that solves them, and one that solves the transposed ones, if there is any."""
+    """Linear equations with a function that solves them, and one that solves the transposed ones, if there is any.
+
+    Those of transposed equations know the ones that they were made of, and how many values these capture.
+    """
 
     name: str
     equations: _Equations
@@ -239,6 +242,7 @@ class _Solver:
     transpose_solve: Function | None
     symmetric: bool
     has_aux: bool
+    origin: tuple[_Equations, int] | None = None
 
     def apply(self, params: Sequence[Any], right: Sequence[Any]) -> tuple[list[Any], Any, list[Any]]:
         """Solve for the right sides: return the solution, and the structure and values of aux."""
@@ -260,6 +264,10 @@ class _Solver:
         if self.transpose_solve is None:
             problem = "has no transpose_solve, which reverse mode needs"
             raise UnsupportedFunctionError(self.name, problem, "give it one, or say symmetric=True", user_line())
+        if self.origin is not None:
+            equations, count = self.origin
+            back = _Solver(self.name, equations, self.transpose_solve, self.solve, False, self.has_aux)
+            return back, params[:count]
         equations = self.equations
         count = equations.count
 
@@ -273,7 +281,8 @@ class _Solver:
 
         inner = trace_inner(_builder(), pulled, f"transposed {equations.graph.name}", [*like, *params])
         turned, further = _closed(inner.graph, inner.captured, equations.tree, count)
-        solver = _Solver(self.name, turned, self.transpose_solve, self.solve, symmetric=False, has_aux=self.has_aux)
+        origin = self.equations, len(params)
+        solver = _Solver(self.name, turned, self.transpose_solve, self.solve, False, self.has_aux, origin)
         return solver, [*params, *further]
 
     def derivative(self, zeros: Sequence[Any], params: Sequence[Any]) -> linearize_transpose.LinearMap:
