@@ -87,7 +87,7 @@ class CustomRule:
 
     @property
     def travels(self) -> bool:
-        """Whether a pickle holds the functions: they are not local, and hold no values of a trace."""
+        """True if a pickle holds the functions: they are not local, and hold no values of a trace."""
         try:
             pickle.dumps(self.__dict__)
         except (pickle.PicklingError, AttributeError, TypeError):

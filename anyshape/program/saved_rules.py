@@ -7,10 +7,10 @@ is one object: its programs refer to it.
 from __future__ import annotations
 
 import copyreg
+import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, TypeAlias
 
 from anyshape.errors import AnyshapeError, ArgumentError, InconclusiveDimensionError, UnsupportedFunctionError
@@ -58,7 +58,7 @@ class RuleProgram(NamedTuple):
 
 
 class ProgramRule(CustomRule):
-    """Rule that is made of programs. Without any, `problem` says why.
+    """Program rule: a derivative rule of the user that is made of programs. Without any, `problem` says why.
 
     `width` is the number of right sides of linear equations.
     """
@@ -70,7 +70,7 @@ class ProgramRule(CustomRule):
         self.is_independent, self.width, self.problem = is_independent, width, problem
         self.programs: tuple[RuleProgram, ...] = ()
 
-    @cached_property
+    @functools.cached_property
     def key(self) -> Any:
         """Text of the programs, which holds other rules by their names: they may refer to this one."""
         arrays = [array for p in self.programs for _, array in p.graph.constants]
@@ -82,25 +82,25 @@ class ProgramRule(CustomRule):
         self.programs += (RuleProgram(role, positions, graph),)
 
     def fits(self, node: Node) -> bool:
-        """Return whether the programs take and give what those of a call do."""
-        count = dict(node.params)["count"]
-        dtypes = [v.meta.dtype for v in node.inputs]
-        results, inexact = dtypes[count:], list(filter(is_inexact, dtypes[count:]))
-        forward = [p.graph for p in self.programs if p.role == "forward"]
-        residuals = len(forward[0].outputs) - len(results) if forward else count - self.width
-        for role, positions, graph in self.programs:
-            if positions and max(positions) >= count:
-                return False
-            moved = [dtypes[i] for i in positions]
-            taken, gives = {
-                "push": (count + len(moved) + len(results), [*results, *inexact]),
-                "forward": (len(dtypes), results),
-                "pull": (residuals + len(results), moved or dtypes[: self.width]),
-            }[role]
-            ends = [v.meta.dtype for v in graph.outputs]
-            if len(graph.inputs) != taken or ends[: len(gives)] != gives or (graph not in forward and ends != gives):
-                return False
-        return len(forward) <= 1
+        """Return whether the programs take and give as much as a call with this node."""
+        count, dtypes = dict(node.params)["count"], [v.meta.dtype for v in node.inputs]
+        results = dtypes[count:]
+        made = [len(p.graph.outputs) - len(results) for p in self.programs if p.role == "forward"]
+        residuals = made[0] if made else count - self.width
+        return len(made) <= 1 and all(self._fits(p, dtypes[:count], results, residuals) for p in self.programs)
+
+    def _fits(self, program: RuleProgram, arguments: list[Any], results: list[Any], residuals: int) -> bool:
+        role, positions, graph = program
+        if any(i >= len(arguments) for i in positions):
+            return False
+        moved = [arguments[i] for i in positions]
+        takes, gives = {
+            "push": (len(arguments) + len(moved) + len(results), [*results, *filter(is_inexact, results)]),
+            "forward": (len(arguments) + len(results), results),
+            "pull": (residuals + len(results), moved or arguments[: self.width]),
+        }[role]
+        ends = [v.meta.dtype for v in graph.outputs]
+        return len(graph.inputs) == takes and (ends[: len(gives)] if role == "forward" else ends) == gives
 
     def __reduce__(self) -> Any:
         return copyreg.__newobj__, (type(self),), self.__dict__  # type: ignore[attr-defined]
@@ -117,16 +117,11 @@ class ProgramRule(CustomRule):
         """Return the results and their tangents, from arguments, their tangents and the results of the function."""
         live = {i for i, t in enumerate(tangents) if t is not None}
         programs = self.of_role("push")
-        results: list[Any] = []
-        total: list[Any] = []
-        for program in [p for p in programs if not live.isdisjoint(p.positions)] or programs[:1]:
-            directions = [_filled(tangents[i], operands[i]) for i in program.positions]
-            ends = self._run(program, [*operands, *directions, *outputs])
-            results = results or ends[: len(outputs)]
-            moved = ends[len(outputs) :]
-            total = [add(a, b) for a, b in zip(total, moved, strict=True)] if total else moved
-        slopes = iter(total)
-        return results, [next(slopes) if is_inexact(y.dtype) else None for y in outputs]
+        chosen = [p for p in programs if not live.isdisjoint(p.positions)] or programs[:1]
+        directions = [[_filled(tangents[i], operands[i]) for i in p.positions] for p in chosen]
+        ends = [self._run(p, [*operands, *ts, *outputs]) for p, ts in zip(chosen, directions, strict=True)]
+        total = [functools.reduce(add, parts) for parts in zip(*[e[len(outputs) :] for e in ends], strict=True)]
+        return ends[0][: len(outputs)], _spread(total, outputs)
 
     def forward(
         self, operands: Operands, active: Sequence[bool], outputs: Operands
@@ -167,6 +162,12 @@ class _PullbackOfPrograms(CustomRule):
         (program,) = self.rule.of_role("pull")
         pulled = dict(zip(program.positions, self.rule.pull(residuals, cotangents), strict=True))
         return [pulled.get(i) for i in self.active]
+
+
+def _spread(slopes: Operands, outputs: Operands) -> list[Any]:
+    """Return the next tangent for each result that has one, and None for the others."""
+    remaining = iter(slopes)
+    return [next(remaining) if is_inexact(y.dtype) else None for y in outputs]
 
 
 def _filled(tangent: Any, x: Any) -> Any:

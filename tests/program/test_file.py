@@ -24,7 +24,17 @@ from anyshape.graph.ir.validate import check_graph
 from anyshape.program.pytree_json import decode_tree, encode_tree
 from anyshape.tracing.pytrees import flatten
 from tests.laws.sweep import check_equal, leaves
-from tests.program.damaged_files import canonical, contents, damaged, mutated, packed, rewritten, saved, slope, specimens
+from tests.program.damaged_files import (
+    canonical,
+    contents,
+    damaged,
+    mutated,
+    packed,
+    rewritten,
+    saved,
+    slope,
+    specimens,
+)
 
 
 def reloaded(program):

@@ -362,15 +362,15 @@ class _Decoder:
             return text(x, subject)
         if isinstance(x, dict) and "size" in x:
             return self.over(x, InputAxis, subject)
-        if isinstance(x, dict) and "graph" in x:
+        if isinstance(x, dict) and not x.keys().isdisjoint(("graph", "rule")):
             return self.reference(x, subject)
-        if isinstance(x, dict) and "rule" in x:
-            (position,) = fields(x, subject, "rule")
-            return self.rules[integer(position, subject, 0, len(self.rules) - 1)]
         return read_dtype(x["dtype"], subject) if isinstance(x, dict) and x.keys() == {"dtype"} else number(x, subject)
 
-    def reference(self, x: Any, subject: str) -> Graph:
-        """Return a graph of the table. A graph that is referred to twice counts twice."""
+    def reference(self, x: Any, subject: str) -> Any:
+        """Return a graph or a rule of a table. A graph that is referred to twice counts twice."""
+        if "rule" in x:
+            (position,) = fields(x, subject, "rule")
+            return self.rules[integer(position, subject, 0, len(self.rules) - 1)]
         (position,) = fields(x, subject, "graph")
         inner = self.subgraphs[integer(position, subject, 0, len(self.subgraphs) - 1)]
         self.node_count += inner.nodes

@@ -233,7 +233,7 @@ class _RootRule(CustomRule):
 class _Solver:
     """Linear equations with a function that solves them, and one that solves the transposed ones, if there is any.
 
-    Those of transposed equations know the ones that they were made of, and how many values these capture.
+    `origin` are the equations that transposed ones were made of, and the number of values that these capture.
     """
 
     name: str
