@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ _TRIALS = (
     (75, 60, -50),
     (1100, 60, 0),
 )  # the size of the rows, the next one, and the step to each further one
+DRAWS = ("normal", "positive", "varied")  # positive operands are in the domain of most functions, and divide
 MAX_ELEMENTS = 1 << 20  # of an array of a trial: sizes may be products and powers of variables
 _TOLERANCE = {"f": 1e-4, "F": 1e-4, "d": 1e-9, "D": 1e-9}
 
@@ -36,8 +37,8 @@ _TOLERANCE = {"f": 1e-4, "F": 1e-4, "d": 1e-9, "D": 1e-9}
 def disagreement(group: Group, writer: GroupSource, launcher: Callable[..., Any]) -> str:
     """Return how the results of a kernel differ from NumPy's, "" if they do not."""
     tested, single = 0, any(m.dtype.char in "fF" for step in group.steps for m in (*step.metas, *step.results))
-    for sizes, positive in itertools.product(_assignments(group, writer), (False, True)):
-        arrays = operand_arrays(group, sizes, positive)
+    for sizes, draw in itertools.product(_assignments(group, writer), DRAWS):
+        arrays = operand_arrays(group, sizes, draw)
         with np.errstate(all="ignore"):
             try:
                 expected = _by_numpy(group, arrays, sizes)
@@ -119,10 +120,10 @@ def _operands(group: Group) -> dict[str, TensorMeta]:
     return {slot: meta for slot, meta in pairs if isinstance(slot, str) and slot not in made}
 
 
-def operand_arrays(group: Group, sizes: Mapping[DimVar, int], positive: bool) -> dict[str, np.ndarray]:
-    """Return operands with random elements; positive ones are in the domain of most functions, and divide."""
+def operand_arrays(group: Group, sizes: Mapping[DimVar, int], draw: str) -> dict[str, np.ndarray]:
+    """Return operands with random elements of a kind of `DRAWS`."""
     rng = np.random.default_rng(0)
-    arrays = {slot: _random(rng, meta, sizes, positive) for slot, meta in _operands(group).items()}
+    arrays = {slot: _random(rng, meta.dtype, shape_of(meta, sizes), draw) for slot, meta in _operands(group).items()}
     for step in group.steps:
         if step.op in (masked_op, masked_else_op):
             _put_bits(step, arrays, rng)
@@ -141,17 +142,34 @@ def _put_bits(step: Step, arrays: dict[str, np.ndarray], rng: np.random.Generato
             arrays[slot] = ~bits & number if arrays[slot].shape == bits.shape else np.zeros_like(arrays[slot])
 
 
-def _random(
-    rng: np.random.Generator, meta: TensorMeta, sizes: Mapping[DimVar, int], positive: bool = False
-) -> np.ndarray:
-    shape = shape_of(meta, sizes)
-    if meta.dtype.kind in "fc":
-        draw = lambda: rng.uniform(0.1, 0.9, shape) if positive else rng.normal(size=shape)
-        return np.asarray(draw() + 1j * draw() if meta.dtype.kind == "c" else draw()).astype(meta.dtype)
-    if meta.dtype.kind == "b":
+def _random(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, ...], draw: str) -> np.ndarray:
+    if dtype.kind == "c":
+        parts = [_floats(rng, shape, draw) for _ in range(2)]
+        return np.stack(parts, -1).view(complex)[..., 0].astype(dtype)  # a product with 1j makes NaN beside infinity
+    if dtype.kind == "f":
+        return _floats(rng, shape, draw).astype(dtype)
+    if dtype.kind == "b":
         return np.asarray(rng.integers(0, 2, shape), bool)
-    least = 1 if positive else -3 if meta.dtype.kind == "i" else 0
-    return np.asarray(rng.integers(least, 4, shape)).astype(meta.dtype)
+    least = 1 if draw == "positive" else -3 if dtype.kind == "i" else 0
+    numbers = np.asarray(rng.integers(least, 4, shape)).astype(dtype)
+    info = np.iinfo(dtype)
+    return _some_replaced(rng, numbers, [info.min, info.max, info.max // 3]) if draw == "varied" else numbers
+
+
+def _floats(rng: np.random.Generator, shape: tuple[int, ...], draw: str) -> np.ndarray:
+    """Return floats. Varied ones have several magnitudes and ties, and one of twenty is infinite or NaN."""
+    if draw == "positive":
+        return np.asarray(rng.uniform(0.1, 0.9, shape))
+    numbers = np.asarray(rng.normal(size=shape))
+    if draw == "normal":
+        return numbers
+    numbers = np.round(2 * numbers) * 10.0 ** rng.integers(-3, 4, shape)
+    return _some_replaced(rng, numbers + 0.0, [np.nan, np.inf, -np.inf])  # signs of zeros in ties are by position
+
+
+def _some_replaced(rng: np.random.Generator, x: np.ndarray, values: Sequence[Any]) -> np.ndarray:
+    """Return an array with one of the values in place of each twentieth element."""
+    return np.where(rng.integers(0, 20, x.shape) == 0, rng.choice(np.array(values, x.dtype), x.shape), x)
 
 
 def _by_numpy(
@@ -213,4 +231,10 @@ def _agree(result: Any, expected: Any, single: bool) -> bool:
     tolerance = _TOLERANCE.get(char or result.dtype.char, 0.0)
     finite = expected[np.isfinite(expected)] if result.dtype.kind in "fc" else expected
     scale = float(np.max(np.abs(finite))) if tolerance and finite.size else 0.0
-    return bool(np.allclose(result, expected, rtol=tolerance, atol=tolerance * scale, equal_nan=tolerance > 0))
+    near = lambda x, y: np.allclose(x, y, rtol=tolerance, atol=tolerance * scale, equal_nan=tolerance > 0)
+    return all(map(near, _parts(result), _parts(expected)))
+
+
+def _parts(x: np.ndarray) -> list[np.ndarray]:
+    """Return the parts of complex numbers, both NaN where one is: beside an infinite part, the other one is rounded."""
+    return [np.where(np.isnan(x), np.nan, part) for part in (x.real, x.imag)] if x.dtype.kind == "c" else [x]

@@ -264,8 +264,9 @@ class _Translation:
             raise NotExpressible(f"{step.op} along an axis that was stretched")
 
     def _reduced(self, step: Step, dtype: np.dtype, value: Value, axes: Sequence[Axis | None]) -> Value:
+        reduction = self._reduction(step, dtype)
         if dtype.kind != "c":
-            return self.reduce(self._reduction(step, dtype), value, axes)
+            return self.reduce(reduction, value, axes)
         part = value.dtype.type().real.dtype
         parts = [self.map(f"{name} {{0}}", part, [value]) for name in ("__real__", "__imag__")]
         sums = [self.reduce(self._reduction(step, part), x, axes) for x in parts]

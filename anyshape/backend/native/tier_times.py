@@ -47,7 +47,7 @@ def _is_slower(group: Group, writer: GroupSource, launcher: Callable[..., Any], 
     sizes = _sizes(group, writer, elements)
     if sizes is None:
         return False
-    arrays = operand_arrays(group, sizes, positive=True)
+    arrays = operand_arrays(group, sizes, "positive")
     arguments = arguments_of(writer, arrays, sizes)
     by_numpy = _by_numpy(group, arrays, sizes)
     with np.errstate(all="ignore"):
