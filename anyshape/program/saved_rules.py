@@ -121,7 +121,7 @@ class ProgramRule(CustomRule):
         directions = [[_filled(tangents[i], operands[i]) for i in p.positions] for p in chosen]
         ends = [self._run(p, [*operands, *ts, *outputs]) for p, ts in zip(chosen, directions, strict=True)]
         total = [functools.reduce(add, parts) for parts in zip(*[e[len(outputs) :] for e in ends], strict=True)]
-        return ends[0][: len(outputs)], _spread(total, outputs)
+        return ends[0][: len(outputs)], _by_result(total, outputs)
 
     def forward(
         self, operands: Operands, active: Sequence[bool], outputs: Operands
@@ -164,7 +164,7 @@ class _PullbackOfPrograms(CustomRule):
         return [pulled.get(i) for i in self.active]
 
 
-def _spread(slopes: Operands, outputs: Operands) -> list[Any]:
+def _by_result(slopes: Operands, outputs: Operands) -> list[Any]:
     """Return the next tangent for each result that has one, and None for the others."""
     remaining = iter(slopes)
     return [next(remaining) if is_inexact(y.dtype) else None for y in outputs]

@@ -290,15 +290,22 @@ def jvp(
     [0. 0.] [1. 3.]
     """
     name = f"jvp({function_name(function)})"
-    _check_sequence(name, "primals", primals)
-    _check_sequence(name, "tangents", tangents)
-    transformed = memoised_transform("jvp", function, name, _jvp_of)
-    transformed.__signature__ = _JVP_SIGNATURE  # type: ignore[attr-defined]
-    value, out_tangent = transformed(tuple(primals), tuple(tangents))
+    value, out_tangent = along_tangents("jvp", function, name, _jvp_of, primals, tangents)
     if not has_aux:
         return value, out_tangent
     value, aux = split_aux(name, value)
     return value, out_tangent[0], aux
+
+
+def along_tangents(
+    kind: str, function: Callable[..., Any], name: str, make: Callable[..., Any], primals: Any, tangents: Any
+) -> Any:
+    """Return what the memoised `make(function, name)` gives for primals and tangents."""
+    _check_sequence(name, "primals", primals)
+    _check_sequence(name, "tangents", tangents)
+    transformed = memoised_transform(kind, function, name, make)
+    transformed.__signature__ = _JVP_SIGNATURE  # type: ignore[attr-defined]
+    return transformed(tuple(primals), tuple(tangents))
 
 
 _JVP_SIGNATURE = inspect.signature(lambda primals, tangents: None)  # of what is jitted: errors name its arguments
@@ -372,7 +379,7 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
     >>> print(derivative(np.array([1.0, 3.0])))
     [1. 3.]
     """
-    value, linear = _linear_program("linearize", function, primals)
+    value, linear = linear_program("linearize", function, primals)
     if not has_aux:
         return value, linear.push
     value, aux = split_aux("linearize", value)
@@ -390,16 +397,17 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     >>> print(*pullback(np.array([1.0])))
     [3.] [2.]
     """
-    value, linear = _linear_program("vjp", function, primals)
+    value, linear = linear_program("vjp", function, primals)
     if not has_aux:
         return value, linear.pull
     value, aux = split_aux("vjp", value)
     return value, lambda ct: linear.pull_first(ct, aux), aux
 
 
-def _linear_program(
-    transform: str, function: Callable[..., Any], primals: tuple[Any, ...]
+def linear_program(
+    transform: str, function: Callable[..., Any], primals: Sequence[Any]
 ) -> tuple[Any, LinearizedFunction]:
+    """Return the value of a function at these primals, and its derivative there; or for `linear_transpose` itself."""
     name = f"{transform}({function_name(function)})"
     make = _transpose_of if transform == "linear_transpose" else _linearize_of
     value, values, static = memoised_transform(transform, function, name, make)(*primals)
@@ -458,7 +466,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
     """
     leaves, tree = flatten(primals)
     arrays = [zeros_like_spec(x) if isinstance(x, ShapeDtypeStruct) else x for x in leaves]
-    return _linear_program("linear_transpose", function, unflatten(tree, arrays))[1].pull
+    return linear_program("linear_transpose", function, unflatten(tree, arrays))[1].pull
 
 
 # -- one program per function ------------------------------------------------------------------------------------

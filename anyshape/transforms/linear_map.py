@@ -13,7 +13,8 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, messages
 from anyshape.graph.ir.builder import Builder, activate, active, user_line
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.dead_code import remove_dead_code
+from anyshape.graph.ir.graph import Graph, walk
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
@@ -25,6 +26,7 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import meta_of
 from anyshape.ops.creation import full
+from anyshape.ops.custom_rules import custom_vjp_tangent_op
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import graph_jvp, linearize_transpose, traced_program
 from anyshape.support.true_types import has_type
@@ -66,6 +68,11 @@ class LinearMapSpec:
         )
         carried = _axis_variables(self.residuals)
         return tuple(v for v in wanted if v not in carried and v not in self.graph.runtime)
+
+    @property
+    def has_push(self) -> bool:
+        """False if a rule of the user has cotangents alone."""
+        return not any(node.op is custom_vjp_tangent_op for node in walk(remove_dead_code(self.graph)))
 
     @cached_property
     def pushing(self) -> traced_program.Program:

@@ -8,6 +8,7 @@ from typing import Any
 from anyshape.errors import ArgumentError, MutationError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.draw_order import DRAWING
+from anyshape.graph.ir.graph import applies
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -16,6 +17,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.memory import into, lent, shares
 from anyshape.numpy.operands.promotion import size_of, sizes
 from anyshape.ops.creation import full, iota
+from anyshape.ops.custom_rules import custom_vjp_tangent_op
 from anyshape.ops.elementwise import convert, eq
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
 from anyshape.support.packages import argument_containers, graph_vmap
@@ -34,7 +36,17 @@ from anyshape.tracing.trace import InnerTrace, as_value, trace_inner
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.static_args import with_static
 from anyshape.transforms.function_memo import memoised, share_programs
-from anyshape.transforms.grad import Argnums, choose_arguments, derivative, grad, jvp, linearize, vjp
+from anyshape.transforms.grad import (
+    Argnums,
+    along_tangents,
+    choose_arguments,
+    derivative,
+    grad,
+    jvp,
+    linear_program,
+    split_aux,
+    vjp,
+)
 from anyshape.transforms.jit import jit_transform
 from anyshape.transforms.jitted import Jitted, active_builder
 
@@ -242,19 +254,38 @@ def jacfwd(
     name = f"jacfwd({function_name(function)})"
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
+    transformed = _forward(name, function, argnums, has_aux)
+    return derivative(transformed, name, (jacfwd, function, argnums, has_aux), declared)
+
+
+def _forward(
+    name: str, function: Callable[..., Any], argnums: Argnums, has_aux: bool, *, may_pull: bool = False
+) -> Callable[..., Any]:
+    """Return a function that computes the Jacobian by forward mode, or with `may_pull` by reverse mode if there is none."""
+
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = choose_arguments(name, function, argnums, args)
         chosen = lambda *leaves: argument_containers.keeping(function)(*wrt.put(leaves), **kwargs)
-        value, push, *aux = linearize(chosen, *wrt.leaves, has_aux=has_aux)
-        outputs, out_tree = flatten(value)
-        columns = []
-        for i, x in enumerate(wrt.leaves):
-            mapped = vmap(push, in_axes=_axes_of_basis(len(wrt.leaves), i))(*_basis(wrt.leaves, i))
-            columns.append([_column(t, y, x) for t, y in zip(flatten(mapped)[0], outputs, strict=True)])
-        rows = [[column[j] for column in columns] for j in range(len(outputs))]
-        return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
+        value, linear = linear_program("linearize", chosen, wrt.leaves)
+        push, pull, aux = linear.push, linear.pull, list[Any]()
+        if has_aux:
+            value, *aux = split_aux("linearize", value)
+            push, pull = lambda *ts: linear.push(*ts)[0], lambda ct: linear.pull_first(ct, *aux)
+        if may_pull and not linear.shape.has_push:
+            return _with_aux(_by_rows(pull, value, wrt, argnums), aux)
+        return _with_aux(_by_columns(push, value, wrt, argnums), aux)
 
-    return derivative(transformed, name, (jacfwd, function, argnums, has_aux), declared)
+    return transformed
+
+
+def _by_columns(push: Callable[..., Any], value: Any, wrt: Any, argnums: Argnums) -> Any:
+    """Return the Jacobian of a linear map, from one tangent for each element of the arguments."""
+    outputs, out_tree = flatten(value)
+    columns = []
+    for i, x in enumerate(wrt.leaves):
+        mapped = vmap(push, in_axes=_axes_of_basis(len(wrt.leaves), i))(*_basis(wrt.leaves, i))
+        columns.append([_column(t, y, x) for t, y in zip(flatten(mapped)[0], outputs, strict=True)])
+    return _assemble(wrt, out_tree, [[column[j] for column in columns] for j in range(len(outputs))], argnums)
 
 
 def _column(t: Any, y: Any, x: Any) -> Any:
@@ -293,19 +324,24 @@ def jacrev(
         wrt = choose_arguments(name, function, argnums, args)
         chosen = lambda *leaves: argument_containers.keeping(function)(*wrt.put(leaves), **kwargs)
         value, pullback, *aux = vjp(chosen, *wrt.leaves, has_aux=has_aux)
-        outputs, out_tree = flatten(value)
-        outputs = [as_value(y) for y in outputs]
-        rows = []
-        for i, y in enumerate(outputs):
-            back = vmap(lambda *cts: pullback(unflatten(out_tree, cts)), in_axes=_axes_of_basis(len(outputs), i))
-            mapped = flatten(back(*_basis(outputs, i)))[0]
-            rows.append([reshape(g, (*sizes(y), *sizes(x))) for g, x in zip(mapped, wrt.leaves, strict=True)])
-        return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
+        return _with_aux(_by_rows(pullback, value, wrt, argnums), aux)
 
     return derivative(transformed, name, (jacrev, function, argnums, has_aux), declared)
 
 
 jacobian = jacrev
+
+
+def _by_rows(pullback: Callable[..., Any], value: Any, wrt: Any, argnums: Argnums) -> Any:
+    """Return the Jacobian of a linear map, from one cotangent for each element of the results."""
+    leaves, out_tree = flatten(value)
+    outputs = [as_value(y) for y in leaves]
+    rows = []
+    for i, y in enumerate(outputs):
+        back = vmap(lambda *cts: pullback(unflatten(out_tree, cts)), in_axes=_axes_of_basis(len(outputs), i))
+        mapped = flatten(back(*_basis(outputs, i)))[0]
+        rows.append([reshape(g, (*sizes(y), *sizes(x))) for g, x in zip(mapped, wrt.leaves, strict=True)])
+    return _assemble(wrt, out_tree, rows, argnums)
 
 
 def _assemble(wrt: Any, out_tree: Any, rows: Sequence[Sequence[Any]], argnums: Argnums) -> Any:
@@ -329,18 +365,28 @@ def hessian(
 ) -> Jitted:
     """Return a function that computes the matrix of second derivatives, forward over reverse; options as in `jacfwd`.
 
+    Where a rule of `custom_vjp` leaves out forward mode, it is reverse over reverse.
+
     >>> import numpy as np
     >>> print(hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0])))
     [[ 6.  0.]
      [ 0. 12.]]
     """
     others = Declared(static_argnums, static_argnames, dynamic_shapes).keywords()
-    return jacfwd(jacrev(function, argnums, has_aux, **others), argnums, has_aux)
+    return _second(jacrev(function, argnums, has_aux, **others), argnums, has_aux)
+
+
+def _second(first: Jitted, argnums: Argnums, has_aux: bool) -> Jitted:
+    name = f"jacfwd({function_name(first)})"
+    transformed = _forward(name, first, argnums, has_aux, may_pull=True)
+    return derivative(transformed, name, (_second, first, argnums, has_aux), Declared())
 
 
 @short_traceback
 def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Return the Hessian of a scalar function times `tangents`, forward over reverse, without the matrix.
+
+    Where a rule of `custom_vjp` leaves out forward mode, it is reverse over reverse.
 
     For one argument the result has its tree; for several it is a tuple.
 
@@ -348,7 +394,19 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     >>> print(hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),)))
     [ 6. 12.]
     """
-    one = len(primals) == 1
-    argnums = 0 if one else tuple(range(len(primals)))
+    argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     gradient = memoised(function, argnums, grad)  # so that its derivatives are traced once
-    return jvp(gradient, primals, tangents)[1]
+    return along_tangents("hvp", gradient, f"jvp({function_name(gradient)})", _hvp_of, primals, tangents)
+
+
+def _hvp_of(gradient: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def transformed(primals: Any, tangents: Any) -> Any:
+        builder = active_builder()
+        start = len(builder.nodes)
+        product = jvp(gradient, primals, tangents)[1]
+        if not any(applies(node, lambda op: op is custom_vjp_tangent_op) for node in builder.nodes[start:]):
+            return product
+        pullback = vjp(gradient, *primals)[1]
+        return pullback(tangents) if len(primals) > 1 else pullback(tangents[0])[0]
+
+    return transformed

@@ -18,14 +18,17 @@ from anyshape import (
     custom_jvp,
     custom_root,
     custom_vjp,
+    fori_loop,
     grad,
     hessian,
+    hvp,
     jacfwd,
     jacrev,
     jit,
     jvp,
     linearize,
     pure_callback,
+    scan,
     stop_gradient,
     vjp,
     vmap,
@@ -161,6 +164,62 @@ FORWARD = {
 def test_forward_mode_through_custom_vjp_names_custom_jvp(transform):
     with pytest.raises(UnsupportedFunctionError, match=r"custom_vjp\(f\).*no forward mode.*\n.*custom_jvp"):
         transform(doubled_back())
+
+
+@custom_vjp
+def reverse_sine(x):
+    return np.sin(x)
+
+
+reverse_sine.defvjp(lambda x: (reverse_sine(x), (x, reverse_sine(x))), lambda r, ct: (ct * np.cos(r[0]) * (1 + r[1]),))
+
+
+def reverse_sine_by_jvp(x):
+    f = custom_jvp(np.sin)
+    f.defjvps(lambda t, y, x: t * np.cos(x) * (1 + y))
+    return f(x)
+
+
+AROUND = {
+    "alone": lambda f: f,
+    "loop": lambda f: lambda x: fori_loop(0, 2, lambda i, c: f(c), x),
+    "scan": lambda f: lambda x: scan(lambda c, _: (f(c), c * f(c)), x, None, length=2)[1],
+    "branch": lambda f: lambda x: cond(x[0] > 0, f, np.cosh, x),
+    "batch": vmap,
+    "checkpoint": checkpoint,
+    "jit": jit,
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_second_derivatives_of_custom_vjp_are_reverse_over_reverse(around):
+    inside = AROUND[around]
+    loss, known = [lambda x, f=f: np.sum(inside(f)(x) ** 2 * x) for f in (reverse_sine, reverse_sine_by_jvp)]
+    x, t = np.array([0.3, 0.5]), np.array([1.0, -2.0])
+    expected = hessian(known)(x)
+    np.testing.assert_allclose(hessian(loss)(x), expected, rtol=1e-13)
+    np.testing.assert_allclose(vmap(hessian(loss))(np.stack([x, t]))[0], expected, rtol=1e-13)
+    np.testing.assert_allclose(hvp(loss, (x,), (t,)), expected @ t, rtol=1e-13)
+    np.testing.assert_allclose(jit(lambda x: hvp(loss, (x,), (t,)))(x), expected @ t, rtol=1e-13)
+    third = hessian(lambda x: np.sum(hessian(loss)(x) ** 2))(x)
+    np.testing.assert_allclose(third, hessian(lambda x: np.sum(hessian(known)(x) ** 2))(x), rtol=1e-11, atol=1e-12)
+
+
+def test_second_derivatives_of_custom_vjp_take_trees_and_aux():
+    def loss(tree, power):
+        return np.sum(reverse_sine(tree["a"]) ** power * tree["b"]), tree["a"]
+
+    def known(tree, power):
+        return np.sum(reverse_sine_by_jvp(tree["a"]) ** power * tree["b"]), tree["a"]
+
+    tree = {"a": np.array([0.3, 0.5]), "b": np.array([1.0, 2.0])}
+    matrix, aux = hessian(loss, has_aux=True, static_argnums=1)(tree, 3)
+    expected, _ = hessian(known, has_aux=True, static_argnums=1)(tree, 3)
+    np.testing.assert_array_equal(aux, tree["a"])
+    for i, j in ("aa", "ab", "ba", "bb"):
+        np.testing.assert_allclose(matrix[i][j], expected[i][j], rtol=1e-13, atol=1e-15)
+    with pytest.raises(UnsupportedFunctionError, match=r"custom_vjp\(reverse_sine\).*no forward mode"):
+        jacfwd(grad(lambda x: np.sum(reverse_sine(x))))(np.ones(2))
 
 
 def test_calls_outside_of_a_trace_run_the_function():
