@@ -261,13 +261,15 @@ def jacfwd(
 def _forward(
     name: str, function: Callable[..., Any], argnums: Argnums, has_aux: bool, *, may_pull: bool = False
 ) -> Callable[..., Any]:
-    """Return a function that computes the Jacobian by forward mode, or with `may_pull` by reverse mode if there is none."""
+    """Return a function that computes the Jacobian by forward mode; if there is none, `may_pull` takes reverse mode."""
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = choose_arguments(name, function, argnums, args)
         chosen = lambda *leaves: argument_containers.keeping(function)(*wrt.put(leaves), **kwargs)
         value, linear = linear_program("linearize", chosen, wrt.leaves)
-        push, pull, aux = linear.push, linear.pull, list[Any]()
+        push: Callable[..., Any] = linear.push
+        pull: Callable[..., Any] = linear.pull
+        aux: list[Any] = []
         if has_aux:
             value, *aux = split_aux("linearize", value)
             push, pull = lambda *ts: linear.push(*ts)[0], lambda ct: linear.pull_first(ct, *aux)
