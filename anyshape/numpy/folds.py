@@ -148,12 +148,48 @@ def _running_parity(x: Any, axis: int) -> Any:
     return ew.eq(ew.remainder(count, ew.lift(2, count)), ew.lift(1, count))
 
 
+def _running_extreme(run: Callable[[Any, int], Any], least: float) -> Callable[[Any, int], Any]:
+    """Return a running extreme that leaves NaNs out, until there is something else."""
+
+    def extreme(x: Any, axis: int) -> Any:
+        if refuse_kinds("fmax and fmin of an accumulation", x, "c").dtype.kind != "f":
+            return _of_bytes(run)(x, axis)
+        absent = ew.isnan(x)
+        best = run(ew.select(absent, ew.lift(least, x), x), axis)
+        return ew.select(_of_bytes(rd.cummin)(absent, axis), ew.lift(math.nan, best), best)
+
+    return extreme
+
+
+def _of_bytes(run: Callable[..., Any]) -> Callable[[Any, int], Any]:
+    """Return an accumulation that takes bools too."""
+    return lambda x, axis: (_running_bools(run) if x.dtype.kind == "b" else run)(x, axis)
+
+
+def _running_bits(run: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
+    """Return an accumulation of integers that combines each of their bits by itself."""
+    return lambda x, axis: _bits(lambda bits, axes: run(bits, *axes))(x, (axis,))
+
+
+def _running_log2(x: Any, axis: int) -> Any:
+    return ew.div(rd.cumlogsumexp(ew.mul(x, ew.lift(math.log(2), x)), axis), ew.lift(math.log(2), x))
+
+
 _RUNS: Mapping[np.ufunc, Callable[[Any, int], Any]] = {
     np.subtract: _running_difference,
+    np.fmax: _running_extreme(rd.cummax, -math.inf),
+    np.fmin: _running_extreme(rd.cummin, math.inf),
+    np.bitwise_and: _running_bits(_running_bools(rd.cummin)),
+    np.bitwise_or: _running_bits(_running_bools(rd.cummax)),
+    np.bitwise_xor: _running_bits(_running_parity),
+    np.logaddexp2: _running_log2,
     np.logical_and: _running_bools(rd.cummin),
     np.logical_or: _running_bools(rd.cummax),
     np.logical_xor: _running_parity,
 }
+
+
+_LOGICAL = (np.logical_and, np.logical_or, np.logical_xor)
 
 
 def _accumulation(ufunc: np.ufunc, run: Callable[[Any, int], Any]) -> Callable[..., Any]:
@@ -161,7 +197,7 @@ def _accumulation(ufunc: np.ufunc, run: Callable[[Any, int], Any]) -> Callable[.
     name = f"{ufunc.__name__}.accumulate"
 
     def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-        x = as_traced(asarray(array, _BOOL)) if ufunc is not np.subtract else _in_loop(ufunc, array, dtype)
+        x = as_traced(asarray(array, _BOOL)) if ufunc in _LOGICAL else _in_loop(ufunc, array, dtype)
         if not x.ndim:
             raise ArgumentError(name, "the operand", "is a scalar", "give it an axis: x[None]")
         axes = axes_of(axis, x.ndim, name)
@@ -185,7 +221,7 @@ def _between(ufunc: np.ufunc, combine: Callable[..., Any], reduce: Callable[...,
     def method(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         x = operand(array)
         target = accumulation_dtype(ufunc, x, dtype) if ufunc in (np.add, np.multiply) else dtype
-        x = as_traced(asarray(x, target))
+        x = as_traced(asarray(x, _BOOL if ufunc in _LOGICAL else target))
         axes = axes_of(axis, x.ndim, name)
         if len(axes) != 1:
             raise ArgumentError(name, f"axis {axis}", "is not one axis", "name one axis")
@@ -236,6 +272,20 @@ def _bounded(op: Any) -> Callable[..., Any]:
     return lambda rows, ids, size: sg.apply_segments(op, rows, ids, size)
 
 
+def _without_nan(op: Any, least: float) -> Callable[..., Any]:
+    """Return an extreme of segments that leaves NaNs out, unless a segment has nothing else."""
+
+    def combine(rows: Any, ids: Any, size: Any) -> Any:
+        if refuse_kinds("fmax and fmin between indices", rows, "c").dtype.kind != "f":
+            return sg.apply_segments(op, rows, ids, size)
+        absent = ew.isnan(rows)
+        best = sg.apply_segments(op, ew.select(absent, ew.lift(least, rows), rows), ids, size)
+        alone = sg.apply_segments(sg.segment_min_op, absent, ids, size)
+        return ew.select(alone, ew.lift(math.nan, best), best)
+
+    return combine
+
+
 METHODS: Mapping[tuple[np.ufunc, str], Callable[..., Any]] = {
     **{(ufunc, "reduce"): _reduction(ufunc, fold) for ufunc, fold in _FOLDS.items()},
     **{(ufunc, "accumulate"): _accumulation(ufunc, run) for ufunc, run in _RUNS.items()},
@@ -243,4 +293,8 @@ METHODS: Mapping[tuple[np.ufunc, str], Callable[..., Any]] = {
     (np.multiply, "reduceat"): _between(np.multiply, _bounded(sg.segment_prod_op), reduction.prod),
     (np.maximum, "reduceat"): _between(np.maximum, _bounded(sg.segment_max_op), reduction.max),
     (np.minimum, "reduceat"): _between(np.minimum, _bounded(sg.segment_min_op), reduction.min),
+    (np.fmax, "reduceat"): _between(np.fmax, _without_nan(sg.segment_max_op, -math.inf), np.fmax.reduce),
+    (np.fmin, "reduceat"): _between(np.fmin, _without_nan(sg.segment_min_op, math.inf), np.fmin.reduce),
+    (np.logical_and, "reduceat"): _between(np.logical_and, _bounded(sg.segment_min_op), reduction.all),
+    (np.logical_or, "reduceat"): _between(np.logical_or, _bounded(sg.segment_max_op), reduction.any),
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.numpy import testing
 from anyshape.numpy.arrays.counterparts import call_counterpart
 from anyshape.numpy.ndarray_class import ndarray_class
 from anyshape.numpy.operands.promotion import is_traced
@@ -36,6 +37,8 @@ def named(name: str) -> Any:
         if instead:
             missing.add_note(f"  {instead}")
         raise missing
+    if name == "testing":
+        return testing
     if name in further.NAMESPACES:
         return further.NAMESPACES[name]
     if name in further.OBJECTS:

@@ -96,6 +96,7 @@ islpy: Package = Package("islpy")  # integer sets: claims that intervals and mod
 optree: Package = Package("optree")  # pytrees of arguments and results: flattened at the first call
 networkx: Package = Package("networkx")  # layers of a drawing, minimum cuts under a memory limit
 threadpoolctl: Package = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
+numpy_testing: Package = Package("numpy.testing")  # assertions of traced functions
 lapack: Package = Package("scipy.linalg.lapack")  # factors of matrices that are kept, and triangular solutions
 scipy_cluster: Package = Package("scipy.cluster")
 scipy_vq: Package = Package("scipy.cluster.vq")

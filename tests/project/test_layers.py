@@ -82,7 +82,7 @@ LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py", "op
 FILE_LINES, FUNCTION_LINES = 500, 40
 FILES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 # the packages of SciPy's names, as numpy/, serve names by a row
-LOADERS |= {f for f in FILES if f.startswith("scipy/") and " = Module(" in (PACKAGE / f).read_text(encoding="utf-8")}
+LOADERS |= {f for f in FILES if f[:6] in ("scipy/", "numpy/") and " = Module(" in (PACKAGE / f).read_text("utf-8")}
 
 
 @cache

@@ -22,6 +22,25 @@ SAMPLES = [
     Sample("subtract.accumulate", lambda np, x: numpy.subtract.accumulate(x), ("n, m",), (), ("float64", "int32")),
     Sample("fmax.reduce", lambda np, x: numpy.fmax.reduce(x, keepdims=True), ("n, m",), make=distinct, smallest=1),
     Sample("fmin.reduce with NaN", lambda np, x: numpy.fmin.reduce(x), ("n, m",), make=holes, grad=None, smallest=1),
+    *[
+        Sample(
+            f"{name}.accumulate",
+            lambda np, x, name=name: getattr(numpy, name).accumulate(x, 1),
+            ("m, n",),
+            (),
+            dtypes,
+            make=make,
+            grad=grad,
+        )
+        for name, dtypes, make, grad in (
+            ("fmax", ("float64", "float32", "int32", "bool"), distinct, True),
+            ("fmin", ("float64",), holes, None),
+            ("logaddexp2", ("float64",), distinct, True),
+            ("bitwise_and", ("int32", "bool"), ties, False),
+            ("bitwise_or", ("uint8",), ties, False),
+            ("bitwise_xor", ("int32", "bool"), ties, False),
+        )
+    ],
     Sample("logaddexp2.reduce", lambda np, x: numpy.logaddexp2.reduce(x), ("n, m",), smallest=1),
     Sample(
         "logical_xor.reduce",
@@ -55,8 +74,11 @@ SAMPLES = [
             make=between,
             smallest=1,
         )
-        for name in ("add", "multiply", "maximum")
+        for name in ("add", "multiply", "maximum", "fmax")
     ],
+    Sample(
+        "logical_or.reduceat", method("logical_or", "reduceat"), ("n, m", "k"), make=between, smallest=1, grad=False
+    ),
     Sample(
         "add.reduceat of falling indices",
         lambda np, x: numpy.add.reduceat(x, [0, 2, 1, 1], axis=1),

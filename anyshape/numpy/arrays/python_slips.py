@@ -209,6 +209,8 @@ def _advice_for(function: Any, name: str) -> str:
         return _instead_of_math(own_name)
     if module == statistics.__name__:
         return f"write {_STATISTICS[own_name]}" if own_name in _STATISTICS else _FLOATS
+    if module.startswith("numpy.testing"):
+        return _IMPORT.format(name=f"testing.{own_name}")
     row = _row(function)
     if row is not None:
         return row.format(name=name)

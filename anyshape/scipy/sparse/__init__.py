@@ -7,12 +7,22 @@ from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.sparse import linalg
-from anyshape.scipy.sparse.arrays import coo_array, csc_array, csr_array
+from anyshape.scipy.sparse.arrays import SparseMatrix, coo_array, csc_array, csr_array
 from anyshape.support.packages import scipy_sparse
 
-__all__ = ["coo_array", "csc_array", "csr_array", "linalg"]
+__all__ = ["coo_array", "csc_array", "csr_array", "issparse", "isspmatrix", "linalg"]
 
 _SCIPY = Module(scipy_sparse, "scipy.sparse")
+
+
+def issparse(x: Any) -> bool:
+    """Return whether x is a sparse array: a traced array is none."""
+    return isinstance(x, SparseMatrix) or bool(scipy_sparse.issparse(x))
+
+
+def isspmatrix(x: Any) -> bool:
+    """Return whether x is a sparse matrix of SciPy's old interface."""
+    return bool(scipy_sparse.isspmatrix(x))
 
 
 def __getattr__(name: str) -> Any:

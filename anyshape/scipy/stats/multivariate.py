@@ -16,6 +16,7 @@ from anyshape.errors import ArgumentError
 from anyshape.numpy import special as sc
 from anyshape.numpy.arrays.fallthrough import guarded
 from anyshape.numpy.operands.promotion import is_traced
+from anyshape.ops.control import check, stop_gradient
 from anyshape.scipy.linalg.solving import solve_triangular
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.special.counting import multigammaln
@@ -85,24 +86,26 @@ def _whitened(name: str, x: Any, location: Any, matrix: Any) -> tuple[Any, Any, 
     return xp.reshape(squares, shape), 2 * xp.sum(xp.log(xp.diagonal(factor))), dimension
 
 
-def _log_density_on_support(name: str, x: Any, location: Any, matrix: Any) -> Any:
-    """Return the logarithm of a normal density on the range of a known covariance, and -inf off it, as SciPy does."""
-    if is_traced(matrix):
-        problem = "takes a known covariance: the rank of a matrix is not continuous, so it has no derivative there"
-        raise ArgumentError(name, "allow_singular=True", problem, "add a small multiple of the identity to the matrix")
+def _log_density_on_support(x: Any, location: Any, matrix: Any) -> Any:
+    """Return the logarithm of a normal density on the range of a covariance, and -inf off it, as SciPy does.
+
+    The projection off the range added to the covariance gives a matrix whose determinant is the pseudo-determinant.
+    So derivatives are the ones of covariances of the same rank.
+    """
     dimension = _dimension(location, matrix)
-    columns, shape = _deviations(name, x, location, dimension)
-    matrix = np.asarray(matrix, dtype=np.float64)
-    full = matrix * np.eye(int(dimension)) if matrix.ndim == 0 else np.diag(matrix) if matrix.ndim == 1 else matrix
-    values, vectors = np.linalg.eigh(full)
-    cutoff = 1e6 * np.finfo(np.float64).eps * np.max(np.abs(values), initial=0.0)
-    if np.any(values < -cutoff):
-        raise ArgumentError(name, "cov", "has a negative eigenvalue", "pass a positive semidefinite matrix")
-    large = values > cutoff
-    squares = xp.sum(xp.square((vectors[:, large] / np.sqrt(values[large])).T @ columns), axis=0)
-    outside = xp.sqrt(xp.sum(xp.square(vectors[:, ~large].T @ columns), axis=0)) >= 1e3 * cutoff
-    density = -0.5 * (np.sum(large) * log(2 * pi) + np.sum(np.log(values[large])) + squares)
-    return xp.reshape(xp.where(outside & (not np.all(large)), -np.inf, density), shape)
+    columns, shape = _deviations("multivariate_normal", x, location, dimension)
+    full = real_floats(matrix)
+    if full.ndim < 2:
+        full = xp.diag(full) if full.ndim else full * xp.eye(dimension)
+    values = xp.linalg.eigvalsh(stop_gradient(full))
+    cutoff = 1e6 * np.finfo(np.float64).eps * xp.max(xp.abs(values), initial=0.0)
+    check(xp.min(values, initial=0.0) >= -cutoff, "multivariate_normal: cov has a negative eigenvalue")
+    inverse = xp.linalg.pinv(full, 1e6 * np.finfo(np.float64).eps, hermitian=True)
+    off_range = xp.eye(dimension) - full @ inverse
+    outside = xp.sqrt(xp.sum(xp.square(stop_gradient(off_range @ columns)), axis=0)) >= 1e3 * cutoff
+    rank, squares = xp.sum(values > cutoff), xp.sum(columns * (inverse @ columns), axis=0)
+    density = -0.5 * (rank * log(2 * pi) + xp.linalg.slogdet(full + off_range)[1] + squares)
+    return xp.reshape(xp.where(outside & (rank < dimension), -np.inf, density), shape)
 
 
 class MultivariateNormal(Multivariate):
@@ -114,12 +117,12 @@ class MultivariateNormal(Multivariate):
         """Return the logarithm of the density at points of shape (..., k), with `mean` (k,) and `cov` (k, k).
 
         A covariance that is not positive definite is NumPy's LinAlgError when the program runs. With `allow_singular`
-        it may be singular if it is not traced: the density is then the one on its range.
+        it may be singular: the density is then the one on its range, and so is the derivative.
         """
         if not is_traced(x, mean, cov):
             return self._scipy.logpdf(x, mean, cov, allow_singular)
         if allow_singular:
-            return _log_density_on_support(self.name, x, mean, cov)
+            return _log_density_on_support(x, mean, cov)
         squares, logdet, dimension = _whitened(self.name, x, mean, cov)
         return -0.5 * (dimension * log(2 * pi) + logdet + squares)
 

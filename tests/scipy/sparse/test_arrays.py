@@ -84,3 +84,10 @@ def test_compressed_matrices_of_triplets(kind):
     np.testing.assert_allclose(grad(lambda d: np.sum(make(sparse, d) @ x))(data), x[col])
     with pytest.raises(ValueError):
         jit(lambda d: getattr(sparse, f"{kind}_array")((d, (row, col))).data)(data)
+
+
+def test_traced_arrays_are_not_sparse():
+    assert sparse.issparse(matrix(2, 2)) and sparse.issparse(sparse.csr_array(matrix(2, 2)))
+    assert not sparse.issparse(np.eye(2)) and not sparse.isspmatrix(np.eye(2))
+    scale = lambda x: x * (2 if sparse.issparse(x) or sparse.isspmatrix(x) else 3)
+    np.testing.assert_array_equal(jit(scale)(np.ones(2)), [3.0, 3.0])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from anyshape import grad, jit
-from anyshape.errors import ArgumentError
+from anyshape import check_grads, grad, jit
+from anyshape.errors import CheckError
 from anyshape.scipy import stats
 
 RNG = np.random.default_rng(0)
@@ -71,10 +71,19 @@ def test_points_off_the_simplex_have_no_density():
 
 
 def test_singular_covariances():
-    with pytest.raises(ArgumentError, match="allow_singular=True"):
-        jit(lambda c: stats.multivariate_normal.pdf(np.ones(2), np.zeros(2), c, allow_singular=True))(np.ones((2, 2)))
-    with pytest.raises(ArgumentError, match="negative eigenvalue"):
-        jit(lambda x: stats.multivariate_normal.pdf(x, None, -np.eye(2), allow_singular=True))(np.ones(2))
+    logpdf = lambda x, c: stats.multivariate_normal.logpdf(x, np.zeros(3), c, allow_singular=True)
+    wide = np.array([[1.0, 0.5], [0.2, 1.0], [0.7, -0.4]])
+    points = np.array([wide @ [1.0, 2.0], [0.3, -0.2, 0.5]])
+    for cov in (wide @ wide.T, wide @ wide.T + np.eye(3), np.eye(3), np.array([1.0, 0.0, 2.0]), np.array(2.0)):
+        expected = scipy.stats.multivariate_normal.logpdf(points, np.zeros(3), cov, allow_singular=True)
+        np.testing.assert_allclose(jit(logpdf)(points, cov), expected, rtol=1e-12)
+    check_grads(lambda w: logpdf(wide @ np.array([1.0, 2.0]), (wide * w) @ (wide * w).T), (np.array([1.1, 0.9]),), 2)
+    known = lambda c: stats.multivariate_normal.logpdf(points[1], np.zeros(3), c)
+    slopes, expected = [grad(f)(np.eye(3)) for f in (lambda c: logpdf(points[1], c), known)]
+    np.testing.assert_allclose(slopes + slopes.T, expected + expected.T, rtol=1e-12, atol=1e-12)
+    for function in (lambda x: logpdf(x, -np.eye(3)), lambda x: logpdf(x, -np.outer(x, x))):
+        with pytest.raises(CheckError, match="negative eigenvalue"):
+            jit(function)(np.ones(3))
 
 
 def test_a_known_singular_covariance_has_a_density_on_its_range():
