@@ -24,6 +24,7 @@ from anyshape.numpy.operands.promotion import (
     choice_of,
     is_traced,
     new_shape,
+    result_type,
     shape_of,
     sizes,
     static_int,
@@ -106,7 +107,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     if number.dtype.kind not in "biu":
         raise context_of("choose", number).bad_dtype(f"numbers of arrays are {number.dtype}", "pass integers")
     members = joining.unstack(as_traced(choices)) if not isinstance(choices, (list, tuple)) else choices
-    first, *arrays = movement.broadcast_arrays(ew.convert(number, _POSITION), *members)
+    dtype = result_type(*members)
+    first, *arrays = movement.broadcast_arrays(ew.convert(number, _POSITION), *[asarray(x, dtype) for x in members])
     zero, last = ew.lift(0, first), ew.lift(len(arrays) - 1, first)
     if mode == "wrap":
         first = ew.remainder(first, ew.lift(len(arrays), first))

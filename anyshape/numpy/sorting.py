@@ -251,7 +251,7 @@ def levels_of(name: str, q: Any, kind: np.dtype, scale: float) -> Any:
         refuse_kinds(name, values, "c")
         if not np.all((values >= 0) & (values <= scale)):
             raise ArgumentError(name, f"level {q}", message, "pass levels in this range")
-    follows = is_weak(q) and kind.kind == "f" and (scale == 1 or not has_type(q, bool))
+    follows = is_weak(q) and kind.kind == "f" and not has_type(q, int if scale == 1 else bool)
     level = asarray(q, kind if follows else None)
     if level.dtype.kind in "biu" and scale != 1:
         level = ew.convert(level, _FLOAT)

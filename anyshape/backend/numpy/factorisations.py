@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anyshape.backend.numpy.linalg import routine
+from anyshape.backend.numpy.linalg import finite, routine
 from anyshape.backend.numpy.matrix_functions import each
 from anyshape.ops import factorisations as fa
 from anyshape.ops.core.apply import kernel
@@ -24,7 +24,7 @@ def _order(a):
 
 
 def _polar(a):
-    w, _, vh = np.linalg.svd(a, full_matrices=False)
+    w, _, vh = np.linalg.svd(finite(a), full_matrices=False)
     return w @ vh
 
 

@@ -142,6 +142,13 @@ def _eigh(a, *, lower):
     return tuple(np.linalg.eigh(a, _TRIANGLES[lower]))
 
 
+def finite(a: Any) -> Any:
+    """Return matrices that are finite: LAPACK's singular vectors may never return for infinite ones."""
+    if not np.isfinite(a).all():
+        raise np.linalg.LinAlgError("SVD did not converge: a matrix has infs or NaNs")
+    return a
+
+
 def _as_complex(x):
     """Return values in a complex dtype: NumPy gives real ones where no imaginary part is left."""
     return x.astype(x.dtype.char.upper(), copy=False)
@@ -164,9 +171,9 @@ kernel(la.eig_op, lambda a: tuple(_as_complex(x) for x in np.linalg.eig(a)))
 kernel(la.eigvalsh_op, lambda a, *, lower: np.linalg.eigvalsh(a, _TRIANGLES[lower]))
 kernel(la.eigh_op, _eigh)
 kernel(la.svdvals_op, np.linalg.svdvals)
-kernel(la.svd_op, lambda a, *, full: tuple(np.linalg.svd(a, full_matrices=full)))
+kernel(la.svd_op, lambda a, *, full: tuple(np.linalg.svd(finite(a), full_matrices=full)))
 kernel(la.qr_op, lambda a: tuple(np.linalg.qr(a)))
-kernel(la.pinv_op, np.linalg.pinv)
+kernel(la.pinv_op, lambda a, cutoff: np.linalg.pinv(finite(a), cutoff))
 kernel(la.cholesky_op, np.linalg.cholesky)
 kernel(la.cholesky_tangent_op, _cholesky_tangent)
 kernel(la.cholesky_cotangent_op, _cholesky_cotangent)

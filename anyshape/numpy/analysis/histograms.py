@@ -290,6 +290,8 @@ def _nan_quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
         kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
         if kind.kind != "f":
             return plain(a, q, axis, None, False, method, keepdims is True, weights=weights)
+        if scale == 1 and method == "linear" and result_type(q).kind in "biu":
+            method = "lower"  # levels 0 and 1 are elements, which may be infinite
         level, dtype = sorting.method_operands(name, scale, q, kind, method, weights)
         x = asarray(a, dtype)
         ordered, count, axes = _valid_first(name, x, axis, dtype)

@@ -13,6 +13,7 @@ from anyshape import numpy as xp
 from anyshape.numpy.arrays.fallthrough import Module, falls_through
 from anyshape.numpy.operands.promotion import result_type, sizes
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.finite import require_finite
 from anyshape.scipy.spatial.distance.metrics import euclidean
 from anyshape.support.packages import scipy_vq
 
@@ -36,6 +37,8 @@ def __dir__() -> list[str]:
 def whiten(obs: Any, check_finite: Any = None) -> Any:
     """Return observations over the standard deviation of their column; constant columns stay as they are."""
     x = xp.asarray(obs)
+    if check_finite in (True, None):
+        require_finite("whiten", x)
     deviation = xp.std(x, axis=0)
     return x / xp.where(deviation == 0, xp.ones((), deviation.dtype), deviation)
 
@@ -56,6 +59,8 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
     dtype = result_type(obs, code_book)
     points, codes = (xp.asarray(x).astype(dtype if dtype.kind == "f" else np.float64) for x in (obs, code_book))
     ctx = context_of("vq", points, codes)
+    if check_finite:
+        require_finite("vq", points, codes)
     if points.ndim not in (1, 2) or points.ndim != codes.ndim:
         raise ctx.fail(f"obs has {points.ndim} axes and code_book {codes.ndim}", "give both one axis, or two")
     if points.ndim == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,22 +31,27 @@ def _floats(x: Any) -> Any:
     return x if x.dtype.kind in "fc" else x.astype(result_type(x, 1.0))
 
 
-def _samples(name: str, y: Any, x: Any, axis: int) -> tuple[Any, Any, int]:
-    """Return samples along the last axis, the distances of their points if there are points, and the axis."""
-    y = _floats(y)
+def _samples(
+    name: str, y: Any, x: Any, axis: int, of_samples: Callable[..., Any] = _floats, of_points: Any = xp.asarray
+) -> tuple[Any, Any, int]:
+    """Return samples along the last axis, the distances of their points if there are points, and the axis.
+
+    Functions of samples and of points say in what they are added and subtracted: small integers wrap where SciPy's do.
+    """
+    y = of_samples(y)
     along = axis_of(axis, y.ndim, name)
     ctx = context_of(name, y)
     y = xp.moveaxis(y, along, -1)
     if x is None:
         return y, None, along
-    x = _floats(x)
+    x = of_points(x)
     if x.ndim != 1:
         if x.ndim != y.ndim:
             raise ArgumentError(name, "x", f"has {x.ndim} axes", "pass a vector, or an array of the shape of y")
         x = xp.moveaxis(x, along, -1)
     points, count = sizes(x)[-1], sizes(y)[-1]
     ctx.require_equal(points, count, f"{points} points have {count} samples")
-    return y, x[..., 1:] - x[..., :-1], along
+    return y, xp.diff(x, axis=-1), along
 
 
 def _divided(numerator: Any, denominator: Any) -> Any:
@@ -63,7 +69,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
         return scipy_integrate.cumulative_trapezoid(y, x, dx, axis, initial)
     if initial is not None and (is_traced(initial) or initial != 0):
         raise ArgumentError("cumulative_trapezoid", f"initial={initial!r:.30}", "is not None or 0", "pass 0")
-    y, steps, along = _samples("cumulative_trapezoid", y, x, axis)
+    y, steps, along = _samples("cumulative_trapezoid", y, x, axis, xp.asarray)
     context_of("cumulative_trapezoid", y).require(at_least(sizes(y)[-1], 1), "a sample is needed along the axis")
     areas = (dx if steps is None else steps) * (y[..., 1:] + y[..., :-1]) / 2.0
     return _accumulated(areas, initial, along)
@@ -134,7 +140,7 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     """
     if not is_traced(y, x, dx, initial):
         return scipy_integrate.cumulative_simpson(y, x=x, dx=dx, axis=axis, initial=initial)
-    y, steps, along = _samples("cumulative_simpson", y, x, axis)
+    y, steps, along = _samples("cumulative_simpson", y, x, axis, of_points=_floats)
     count = y.shape[-1]
     y[..., -1]  # requires a sample
     if steps is None:
@@ -168,7 +174,7 @@ def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: Any = False) -> Any:
         return scipy_integrate.romb(y, dx, axis, show)
     if show:
         raise ArgumentError("romb", "show", "prints values, which a trace does not have", "leave it out")
-    y, _, _ = _samples("romb", y, None, axis)
+    y, _, _ = _samples("romb", y, None, axis, xp.asarray)
     intervals = y.shape[-1] - 1
     levels = 0
     while intervals > 2**levels:

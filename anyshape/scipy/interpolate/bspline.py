@@ -15,6 +15,7 @@ from anyshape.scipy.interpolate.piecewise import Interpolant, data
 from anyshape.scipy.linalg.banded import solve_banded
 from anyshape.scipy.linalg.solving import solve_triangular
 from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.operands.finite import checks_finite
 from anyshape.support.packages import scipy_interpolate
 from anyshape.transforms.control import check
 
@@ -300,3 +301,7 @@ def _not_a_knot(x: Any, k: int) -> Any:
 def _augmented(x: Any, k: int) -> Any:
     """Return knots at all points, the ends k more times."""
     return xp.concatenate([_repeated(x[0], k), x, _repeated(x[-1], k)])
+
+
+make_interp_spline = checks_finite(make_interp_spline, "x y t")
+make_lsq_spline = checks_finite(make_lsq_spline, "x y t w")

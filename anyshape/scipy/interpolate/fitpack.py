@@ -16,6 +16,7 @@ from anyshape.numpy.arrays.fallthrough import falls_through, refuse
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.scipy.interpolate.bspline import BSpline, make_interp_spline, make_lsq_spline
 from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.operands.finite import require_finite
 from anyshape.scipy.results.fixed_attributes import FixedAttributes
 from anyshape.support.packages import scipy_interpolate
 from anyshape.tracing.trace import as_value
@@ -198,6 +199,8 @@ class UnivariateSpline(FixedAttributes):
     ) -> None:
         name = type(self).__name__
         self.ext: int = _extension(name, ext)
+        if check_finite:
+            require_finite(name, x, y, w)
         traced = is_traced(x, y, w, s)
         if traced and (s is None or is_traced(s) or s != 0 or any(end is not None for end in bbox)):
             raise refuse(f"scipy.interpolate.{name} with smoothing or bbox")

@@ -1,7 +1,7 @@
 """Define the functions of `scipy.linalg` that find subspaces, pseudo-inverses and eigenvectors of general matrices.
 
-A basis of a subspace may be rotated, and its derivative here rotates it least. So functions of the subspace, such as
-the projection on it, have their derivatives of any order.
+The basis of a range is of singular vectors, and turns with them. LAPACK completes that of a null space in ways that
+have no derivative here, so it turns least. Functions of the subspace, such as the projection, do not depend on it.
 """
 
 from __future__ import annotations
@@ -35,16 +35,24 @@ def _orthonormal(y: Any) -> Any:
     return xp.conj(solve_triangular(factor, adjoint, lower=True).T)
 
 
+def _range(A: Any, rcond: Any = None) -> Any:
+    """Return the left singular vectors of a matrix, with derivatives that turn them least."""
+    a, u, _, rank, tolerance = _decomposed("orth", A, rcond)
+    basis = u.T[xp.arange(a.shape[0]) < rank].T
+    return _orthonormal(a @ (xp.linalg.pinv(a, tolerance) @ basis))
+
+
 def orth(A: Any, rcond: Any = None) -> Any:
     """Return an orthonormal basis of the range of a matrix, as columns; their number is a run-time size.
 
     Singular values up to `rcond` times the largest one count as 0; by default it is an ulp of 1 times the longer side.
+    The columns are left singular vectors, also in derivatives. These need distinct singular values.
     """
     if not is_traced(A, rcond):
         return scipy_linalg.orth(A, rcond)
-    a, u, _, rank, tolerance = _decomposed("orth", A, rcond)
-    basis = u.T[xp.arange(a.shape[0]) < rank].T
-    return _orthonormal(a @ (xp.linalg.pinv(a, tolerance) @ basis))
+    basis = _range(A, rcond)
+    turn = xp.linalg.svd(xp.conj(basis.T) @ as_matrices("orth", A), full_matrices=False)[0]
+    return basis @ (turn @ xp.conj(stop_gradient(turn).T))
 
 
 def null_space(A: Any, rcond: Any = None, **options: Any) -> Any:
@@ -117,7 +125,7 @@ def subspace_angles(A: Any, B: Any) -> Any:
     """
     if not is_traced(A, B):
         return scipy_linalg.subspace_angles(A, B)
-    first, second = orth(A), orth(B)
+    first, second = _range(A), _range(B)
     products = xp.conj(first.T) @ second
     cosines = xp.flip(xp.linalg.svdvals(products))
     sines = xp.linalg.svdvals(second - first @ products)

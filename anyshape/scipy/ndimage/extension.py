@@ -9,6 +9,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.graph.ir.builder import Traced
 from anyshape.numpy.operands.promotion import as_traced, choice_of, is_traced, number_dtype, result_type, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
@@ -73,6 +74,10 @@ def output_dtype(name: str, input: Any, output: Any, *others: Any) -> np.dtype:
 
 def for_each(name: str, option: str, values: Any, count: int) -> list[Any]:
     """Return an option with a value for each axis, or the same for all."""
+    if isinstance(values, Traced) and values.ndim:
+        size = sizes(values)[0]
+        context_of(name, values).require_equal(size, count, f"{option} has {size} values for {count} axes")
+        return list(xp.unstack(values))
     if not has_type(values, (tuple, list, np.ndarray)) or np.ndim(values) == 0:
         return [values] * count
     if len(values) != count:

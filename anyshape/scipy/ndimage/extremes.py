@@ -14,7 +14,7 @@ from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import sizes, static_int
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage.interpolation import map_coordinates
-from anyshape.scipy.ndimage.measurements import maximum, minimum, parts_of
+from anyshape.scipy.ndimage.measurements import beyond, maximum, minimum, parts_of
 from anyshape.support.packages import scipy_ndimage
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
@@ -56,9 +56,9 @@ def median(input: Any, labels: Any = None, index: Any = None) -> Any:
 def _positions(name: str, input: Any, labels: Any, index: Any, sign: int) -> Any:
     """Return the first positions of the least elements of parts, or for the sign -1 of the greatest."""
     x, inside, shape = _checked_parts(name, input, labels, index)
-    reach = np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max if x.dtype.kind in "iu" else True
     key = stop_gradient(x) if sign > 0 else ~x if x.dtype.kind in "iub" else -stop_gradient(x)
-    first = xp.argmin(xp.where(inside, key, xp.asarray(reach, key.dtype)), axis=-1)
+    least = xp.min(xp.where(inside, key, xp.asarray(beyond(key.dtype, 1), key.dtype)), axis=-1, keepdims=True)
+    first = xp.argmax(inside & (key == least), axis=-1)
     axes = xp.unravel_index(first, xp.asarray(input).shape)
     if not shape:
         return tuple([axis[0] for axis in axes])

@@ -65,7 +65,22 @@ def correlate1d(
         raise context_of(name, w).fail(f"the weights have {w.ndim} axes and must have 1")
     along = axis_of(axis, x.ndim, name)
     before = ext.require_inside(name, x, origin, w.shape[0])
-    return ew.convert(_correlated(x, _conjugate(w), [along], [before], [ext.filter_mode(name, mode)], cval), dtype)
+    filtered = _differenced if _is_odd(weights) else _correlated
+    return ew.convert(filtered(x, _conjugate(w), [along], [before], [ext.filter_mode(name, mode)], cval), dtype)
+
+
+def _is_odd(weights: Any) -> bool:
+    """Return whether weights are known to be antisymmetric."""
+    return not is_traced(weights) and np.array_equal(weights, -np.asarray(weights)[::-1])
+
+
+def _differenced(x: Any, weights: Any, axes: Sequence[int], low: Sequence[Any], modes: Sequence[str], cval: Any) -> Any:
+    """Return what `_correlated` does for antisymmetric weights along an axis: exactly 0 where x is flat."""
+    (axis,), (before,), (mode,) = axes, low, modes
+    steps = xp.diff(ext.extended(x, axis, before, weights.shape[0] - 1 - before, mode, cval), axis=axis)
+    window = -xp.cumsum(weights)[:-1]
+    windows = wd.one_by_one([0], ext.expr_sizes(x, axes))
+    return ext.back(wd.convolution(ext.last_axes(steps, axes), window, windows, method="direct"), axes)
 
 
 def convolve1d(
@@ -403,7 +418,8 @@ def gaussian_gradient_magnitude(
         )
     parts = _derivatives("gaussian_gradient_magnitude", input, sigma, 1, output, mode, cval, axes, kwargs)
     squares = [part * part for part in parts]
-    return ew.convert(as_traced(xp.sqrt(sum(squares[1:], squares[0]))), parts[0].dtype)
+    total = as_traced(sum(squares[1:], squares[0]))
+    return ew.convert(ew.length(total) if total.dtype.kind == "f" else xp.sqrt(total), parts[0].dtype)
 
 
 def _derivatives(

@@ -338,7 +338,7 @@ def affine_transform(
     if rows.ndim == 2 and rows.shape[1] == rank + 1:
         rows, by = rows[:rank, :rank], rows[:rank, rank]
     context_of(name, rows).require_equal(sizes(rows)[0], rank, f"the matrix has {sizes(rows)[0]} rows for {rank} axes")
-    offsets = [by[i] if np.ndim(by) else by for i in range(rank)]
+    offsets = ext.for_each(name, "offset", by, rank)
     target = tuple(shape if output_shape is None else output_shape)
     grid = _grid(target)
     if rows.ndim == 1:
@@ -364,7 +364,7 @@ def shift(
         return scipy_ndimage.shift(input, shift, output, order, mode, cval, prefilter)
     dtype = ext.output_dtype("shift", input, output)
     picture, shape = _Image("shift", input, order, mode, cval, prefilter), np.shape(input)
-    by = [shift[i] for i in range(len(shape))] if np.ndim(shift) else [shift] * len(shape)
+    by = ext.for_each("shift", "shift", shift, len(shape))
     return _resampled(picture, [g - s for g, s in zip(_grid(shape), by, strict=True)], shape, dtype)
 
 

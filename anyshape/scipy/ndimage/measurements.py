@@ -68,7 +68,8 @@ def _mean(x: Any, inside: Any) -> Any:
 
 
 def _variance(x: Any, inside: Any) -> Any:
-    return _mean((x - _mean(x, inside)[:, None]) ** 2, inside)
+    deviation = x - _mean(x, inside)[:, None]
+    return _mean(deviation * (xp.conj(deviation) if x.dtype.kind == "c" else deviation), inside)
 
 
 @_ndimage
@@ -88,7 +89,16 @@ def variance(input: Any, labels: Any = None, index: Any = None) -> Any:
 @_ndimage
 def standard_deviation(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the standard deviations of the elements of parts."""
-    return xp.sqrt(variance(input, labels, index))
+    squares = as_traced(variance(input, labels, index))
+    return ew.length(squares) if squares.dtype.kind == "f" else xp.sqrt(squares)
+
+
+def beyond(dtype: np.dtype, sign: int) -> Any:
+    """Return a number that no element is greater than, or for the sign -1 less than."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
+    infinite = sign * np.inf
+    return sign > 0 if dtype.kind == "b" else complex(infinite, infinite) if dtype.kind == "c" else infinite
 
 
 def _extreme(input: Any, labels: Any, index: Any, sign: int) -> Any:
@@ -97,9 +107,7 @@ def _extreme(input: Any, labels: Any, index: Any, sign: int) -> Any:
     context_of("ndimage", x).require(at_least(sizes(x)[0], 1), "the image has an element")
     if labels is not None and not shape:
         check(xp.any(inside), "ndimage: no element has a label")
-    is_float = x.dtype.kind == "f"
-    info = np.finfo(x.dtype) if is_float else np.iinfo(x.dtype)
-    last = np.inf * sign if is_float else info.max if sign > 0 else info.min
+    last = beyond(x.dtype, sign)
     reduce = xp.min if sign > 0 else xp.max
     value = reduce(xp.where(inside, x, xp.asarray(last, x.dtype)), axis=-1, initial=last)
     return xp.reshape(xp.where(xp.any(inside, axis=-1), value, xp.zeros((), x.dtype)), shape)

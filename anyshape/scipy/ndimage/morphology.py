@@ -32,7 +32,7 @@ def _mask(name: str, rank: int, size: Any, footprint: Any) -> np.ndarray:
         raise ArgumentError(name, "size or footprint", "is traced", "pass Python numbers, or a concrete mask")
     if footprint is None and size is None:
         raise ArgumentError(name, "size and footprint", "are missing", "pass one of them")
-    mask = np.ones(np.broadcast_to(size, (rank,))) if footprint is None else np.asarray(footprint)
+    mask = np.ones(ext.for_each(name, "size", size, rank)) if footprint is None else np.asarray(footprint)
     if mask.ndim != rank:
         raise ArgumentError(name, "footprint", f"has {mask.ndim} axes", f"pass one with the {rank} of the image")
     return mask != 0

@@ -18,6 +18,7 @@ from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import as_traced, choice_of, sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.operands.finite import require_finite
 from anyshape.scipy.optimize.at_run_time import solved
 from anyshape.scipy.optimize.constraints import bounds_of
 from anyshape.scipy.optimize.minima import stationary
@@ -151,6 +152,8 @@ def curve_fit(
     used = [n for n, x in (("full_output", full_output), ("nan_policy", nan_policy), ("jac", jac)) if x]
     if used:
         raise refuse(f"scipy.optimize.curve_fit with {used[0]}")
+    if check_finite in (True, None):
+        require_finite("curve_fit", xdata, ydata)
     start = _start_of(f, p0)
     count = int(start.shape[0])
     y = as_traced(real_floats(ydata))

@@ -20,6 +20,7 @@ from anyshape.scipy.stats.ranks import rankdata
 from anyshape.scipy.stats.sampling import filled_up, sampled
 from anyshape.scipy.stats.summaries import count_of, floats
 from anyshape.support.packages import scipy_stats
+from anyshape.tracing.tree_nodes import register_class
 
 _stats = falls_through(scipy_stats)
 
@@ -31,20 +32,22 @@ class SignificanceResult(NamedTuple):
     pvalue: Any
 
 
-class Line(NamedTuple):
-    """Line of least squares: the fields that SciPy's result unpacks to."""
+class LinregressResult(tuple[Any, ...]):
+    """Line of least squares: five fields that it unpacks to, and the standard error of its intercept beside them."""
 
-    slope: Any
-    intercept: Any
-    rvalue: Any
-    pvalue: Any
-    stderr: Any
-
-
-class LinregressResult(Line):
-    """Line of least squares, with the standard error of its intercept as an attribute beside the fields."""
-
+    slope: Any = property(lambda self: self[0])
+    intercept: Any = property(lambda self: self[1])
+    rvalue: Any = property(lambda self: self[2])
+    pvalue: Any = property(lambda self: self[3])
+    stderr: Any = property(lambda self: self[4])
     intercept_stderr: Any
+
+    def __repr__(self) -> str:
+        fields = ("slope", "intercept", "rvalue", "pvalue", "stderr", "intercept_stderr")
+        return f"LinregressResult({', '.join(f'{name}={getattr(self, name)!r}' for name in fields)})"
+
+
+register_class(LinregressResult, lambda line: ((*line, line.intercept_stderr), None), lambda _, results: _line(results))
 
 
 def _paired(function: str, x: Any, y: Any, alternative: str) -> tuple[Any, Any]:
@@ -99,7 +102,7 @@ def spearmanr(
         raise ArgumentError("spearmanr", "a", "is not one of two vectors", "pass two vectors")
     x, y = _paired("spearmanr", a, b, alternative)
     context_of("spearmanr", x, y).require_equal(sizes(x)[0], sizes(y)[0], "a and b have equal lengths")
-    r = _correlation(rankdata(x), rankdata(y), 0)
+    r = xp.corrcoef(rankdata(x), rankdata(y))[0, 1]
     freedom = count_of(x, 0) - 2
     t = r * xp.sqrt(freedom / ((r + 1.0) * (1.0 - r)))
     return SignificanceResult(r, _two_sided(t, freedom))
@@ -111,7 +114,7 @@ def _two_sided(t: Any, freedom: Any) -> Any:
 
 
 def _line(results: tuple[Any, ...]) -> LinregressResult:
-    line = LinregressResult(*results[:5])
+    line = LinregressResult(results[:5])
     line.intercept_stderr = results[5]
     return line
 

@@ -170,7 +170,9 @@ HYPERGEOM = Form(
     shapes="M n N",
     discrete=True,
     support=lambda total, n, drawn: (xp.maximum(drawn - total + n, 0.0), xp.minimum(n, drawn)),
-    valid=lambda total, n, drawn: _is_count(total) & _is_count(n) & _is_count(drawn) & (n <= total) & (drawn <= total),
+    valid=lambda total, n, drawn: (
+        _is_count(total) & (total > 0) & _is_count(n) & _is_count(drawn) & (n <= total) & (drawn <= total)
+    ),
     log_density=lambda k, total, n, drawn: (
         _log_choose(n, k) + _log_choose(total - n, drawn - k) - _log_choose(total, drawn)
     ),

@@ -150,8 +150,11 @@ BRADFORD = Form(
 BURR = Form(
     shapes="c d",
     support=_positive_reals,
-    open_ends=True,
-    log_density=lambda z, c, d: xp.log(c * d) - (c + 1) * xp.log(z) - (d + 1) * xp.log1p(z**-c),
+    **of_powers(
+        lambda z, c, d: xp.log(c * d) - (d + 1) * xp.log1p(z**c),
+        lambda c, d: c * d - 1,
+        far=lambda z, c, d: xp.log(c * d) - (c + 1) * xp.log(z) - (d + 1) * xp.log1p(z**-c),
+    ),
     cdf=lambda z, c, d: (1 + z**-c) ** -d,
     sf=lambda z, c, d: -xp.expm1(-d * xp.log1p(z**-c)),
     isf=lambda q, c, d: xp.expm1(-xp.log1p(-q) / d) ** (-1 / c),
@@ -207,6 +210,7 @@ FATIGUELIFE = Form(
 FOLDCAUCHY = Form(
     shapes="c",
     support=_positive_reals,
+    valid=lambda c: c >= 0,
     log_density=lambda z, c: xp.log(1 / (1 + xp.square(z - c)) + 1 / (1 + xp.square(z + c))) - log(pi),
     cdf=lambda z, c: (xp.arctan(z - c) + xp.arctan(z + c)) / pi,
     sf=lambda z, c: (xp.arctan2(1.0, z - c) + xp.arctan2(1.0, z + c)) / pi,
@@ -221,14 +225,40 @@ FOLDNORM = Form(
     cdf=lambda z, c: 0.5 * (sc.erf((z - c) / sqrt(2)) + sc.erf((z + c) / sqrt(2))),
     sf=lambda z, c: sc.ndtr(c - z) + sc.ndtr(-c - z),
 )
+_GENGAMMA = of_powers(lambda z, a, c: xp.log(xp.abs(c)) - z**c - sc.gammaln(a), lambda a, c: c * a - 1)
+
+
+def _gengamma_density(name: str, at_zero: float) -> Function:
+    """Return a function of the density, which vanishes at 0 faster than any power for negative c."""
+
+    def function(z: Any, a: Any, c: Any) -> Any:
+        vanishes = (z == 0) & (c < 0)
+        return xp.where(vanishes, at_zero, _GENGAMMA[name](xp.where(vanishes, 1.0, z), a, c))
+
+    return function
+
+
+def _by_sign(rising: Function, falling: Function) -> Function:
+    """Return one function of a point where z**c rises, and another one where it falls."""
+    return lambda x, a, c: xp.where(c > 0, rising(x, a, c), falling(x, a, c))
+
+
+_gengamma_below, _gengamma_above = lambda z, a, c: sc.gammainc(a, z**c), lambda z, a, c: sc.gammaincc(a, z**c)
+_gengamma_low, _gengamma_high = (
+    lambda q, a, c: sc.gammaincinv(a, q) ** (1 / c),
+    lambda q, a, c: sc.gammainccinv(a, q) ** (1 / c),
+)
 GENGAMMA = Form(
     shapes="a c",
     support=_positive_reals,
-    **of_powers(lambda z, a, c: xp.log(c) - z**c - sc.gammaln(a), lambda a, c: c * a - 1),
-    cdf=lambda z, a, c: sc.gammainc(a, z**c),
-    sf=lambda z, a, c: sc.gammaincc(a, z**c),
-    ppf=lambda q, a, c: sc.gammaincinv(a, q) ** (1 / c),
-    isf=lambda q, a, c: sc.gammainccinv(a, q) ** (1 / c),
+    valid=lambda a, c: (a > 0) & (c != 0) & (c == c),
+    log_density=_gengamma_density("log_density", -INF),
+    density=_gengamma_density("density", 0.0),
+    exponent=lambda a, c: xp.where(c > 0, c * a - 1, INF),
+    cdf=_by_sign(_gengamma_below, _gengamma_above),
+    sf=_by_sign(_gengamma_above, _gengamma_below),
+    ppf=_by_sign(_gengamma_low, _gengamma_high),
+    isf=_by_sign(_gengamma_high, _gengamma_low),
 )
 HALFGENNORM = Form(
     shapes="beta",
@@ -273,7 +303,7 @@ POWERNORM = Form(
     shapes="c",
     log_density=lambda z, c: xp.log(c) - LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z),
     cdf=lambda z, c: -xp.expm1(c * sc.log_ndtr(-z)),
-    sf=lambda z, c: sc.ndtr(-z) ** c,
+    logsf=lambda z, c: c * sc.log_ndtr(-z),
     ppf=lambda q, c: -sc.ndtri((1 - q) ** (1 / c)),
     isf=lambda q, c: -sc.ndtri(q ** (1 / c)),
 )

@@ -1,7 +1,7 @@
 """Define distributions of vectors and matrices, with the methods of the ones of `scipy.stats`.
 
 Points are in the last axis, or in the first for `dirichlet`, as in SciPy. Axes of size 1 stay in results, where SciPy
-drops them: the rank of a result may not depend on a size.
+drops them: the rank of a result may not depend on a size. Only the one point of a vector of numbers is a number, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from anyshape.numpy.arrays.fallthrough import guarded
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.ops.control import check, stop_gradient
 from anyshape.scipy.linalg.solving import solve_triangular
-from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.operands.conversion import real_floats, squeezed
 from anyshape.scipy.special.counting import multigammaln
 from anyshape.scipy.stats.distribution import Frozen
 from anyshape.support.packages import scipy_stats
@@ -72,6 +72,12 @@ def _deviations(name: str, x: Any, location: Any, dimension: Any) -> tuple[Any, 
     return xp.reshape(points, (-1, x.shape[-1])).T, x.shape[:-1]
 
 
+def _of_points(name: str, values: Any, shape: tuple[Any, ...], dimension: Any) -> Any:
+    """Return values in the shape of the points; that of one number as SciPy's, without an axis."""
+    values = xp.reshape(values, shape)
+    return values if has_components(dimension) or values.ndim != 1 else squeezed(name, values)
+
+
 def has_components(dimension: Any) -> bool:
     """Return whether a distribution is one of vectors, not of numbers."""
     return not (isinstance(dimension, int) and dimension == 1)
@@ -83,7 +89,7 @@ def _whitened(name: str, x: Any, location: Any, matrix: Any) -> tuple[Any, Any, 
     columns, shape = _deviations(name, x, location, dimension)
     factor = _factor(matrix, dimension)
     squares = xp.sum(xp.square(solve_triangular(factor, columns, lower=True)), axis=0)
-    return xp.reshape(squares, shape), 2 * xp.sum(xp.log(xp.diagonal(factor))), dimension
+    return _of_points(name, squares, shape, dimension), 2 * xp.sum(xp.log(xp.diagonal(factor))), dimension
 
 
 def _log_density_on_support(x: Any, location: Any, matrix: Any) -> Any:
@@ -105,7 +111,8 @@ def _log_density_on_support(x: Any, location: Any, matrix: Any) -> Any:
     outside = xp.sqrt(xp.sum(xp.square(stop_gradient(off_range @ columns)), axis=0)) >= 1e3 * cutoff
     rank, squares = xp.sum(values > cutoff), xp.sum(columns * (inverse @ columns), axis=0)
     density = -0.5 * (rank * log(2 * pi) + xp.linalg.slogdet(full + off_range)[1] + squares)
-    return xp.reshape(xp.where(outside & (rank < dimension), -np.inf, density), shape)
+    density = xp.where(outside & (rank < dimension), -np.inf, density)
+    return _of_points("multivariate_normal", density, shape, dimension)
 
 
 class MultivariateNormal(Multivariate):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from anyshape.support.packages import scipy_stats
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.pytrees import tree_map
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.tree_nodes import register_class
 from anyshape.transforms.control import stop_gradient
 
 _stats = falls_through(scipy_stats)
@@ -45,6 +47,21 @@ RANKED: dict[str, tuple[int | None, int | None, bool]] = {
     "weightedtau": (2, None, True),
     "wilcoxon": (None, 0, True),
 }
+
+
+@dataclass(frozen=True)
+class CramerVonMisesResult:
+    """Statistic and probability, which do not unpack, as in SciPy."""
+
+    statistic: Any
+    pvalue: Any
+
+
+register_class(
+    CramerVonMisesResult,
+    lambda result: ((result.statistic, result.pvalue), None),
+    lambda _, results: CramerVonMisesResult(*results),
+)
 
 
 class TheilslopesResult(NamedTuple):
@@ -102,7 +119,7 @@ def _check_call(name: str, count: int | None, samples: Any, options: Any) -> Non
         raise ArgumentError(name, "an option", "is traced", "pass Python values for options")
 
 
-def _at_run_time(name: str, vectors: Any, options: Any) -> SignificanceResult:
+def _at_run_time(name: str, vectors: Any, options: Any) -> Any:
     """Return the results of a callback along the last axis."""
     arrays = [stop_gradient(x) for x in vectors]
     batch = arrays[0].shape[:-1]
@@ -115,7 +132,8 @@ def _at_run_time(name: str, vectors: Any, options: Any) -> SignificanceResult:
             results = _both(getattr(scipy_stats, name)(*xs, **keywords))
         return tuple(np.asarray(v, kind) for v, kind in zip(results, kinds, strict=True))
 
-    return SignificanceResult(*pure_callback(run, tuple(ShapeDtypeStruct(batch, kind) for kind in kinds), *arrays))
+    result = CramerVonMisesResult if name == "cramervonmises_2samp" else SignificanceResult
+    return result(*pure_callback(run, tuple(ShapeDtypeStruct(batch, kind) for kind in kinds), *arrays))
 
 
 @_stats

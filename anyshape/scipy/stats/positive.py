@@ -185,13 +185,32 @@ LOGNORM = Form(
     entropy=lambda s: 0.5 + LOG_ROOT_2PI + xp.log(s),
 )
 
+
+def _invgauss_terms(z: Any, mu: Any) -> tuple[Any, Any, Any]:
+    """Return the logarithms of the two terms of the distribution function and of its complement."""
+    root = xp.sqrt(z)
+    first, second = (z / mu - 1) / root, 2 / mu + sc.log_ndtr(-(z / mu + 1) / root)
+    return sc.log_ndtr(first), second, sc.log_ndtr(-first)
+
+
+def _invgauss_logcdf(z: Any, mu: Any) -> Any:
+    return xp.logaddexp(*_invgauss_terms(z, mu)[:2])
+
+
+def _invgauss_logsf(z: Any, mu: Any) -> Any:
+    _, second, first = _invgauss_terms(z, mu)
+    return first + xp.log(-xp.expm1(second - first))
+
+
 INVGAUSS = Form(
     shapes="mu",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z, mu: -LOG_ROOT_2PI - 1.5 * xp.log(z) - xp.square(z / mu - 1) / (2 * z),
-    cdf=lambda z, mu: sc.ndtr((z / mu - 1) / xp.sqrt(z)) + xp.exp(2 / mu + sc.log_ndtr(-(z / mu + 1) / xp.sqrt(z))),
-    sf=lambda z, mu: sc.ndtr(-(z / mu - 1) / xp.sqrt(z)) - xp.exp(2 / mu + sc.log_ndtr(-(z / mu + 1) / xp.sqrt(z))),
+    cdf=lambda z, mu: xp.exp(_invgauss_logcdf(z, mu)),
+    sf=lambda z, mu: xp.exp(_invgauss_logsf(z, mu)),
+    logcdf=_invgauss_logcdf,
+    logsf=_invgauss_logsf,
     mean=lambda mu: mu,
     var=lambda mu: mu**3,
 )

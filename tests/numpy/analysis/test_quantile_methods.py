@@ -64,3 +64,17 @@ def test_wrong_methods_and_weights_are_refused():
     for weights, message in ((-x, "non-negative"), (0 * x, "all zero"), (x + np.inf, "all zero")):
         with pytest.raises(CheckError, match=message):
             weighted(x, weights)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_levels_that_are_integers_give_the_ends_also_infinite_ones():
+    x = np.array([2.0, -np.inf, 1.0, np.inf])
+    for function, levels in (
+        *((f, (0, 1, True, 0.0, 1.0, [0, 1], np.int64(1), np.array([0, 1]))) for f in (np.quantile, np.nanquantile)),
+        *((f, (0, 100, 100.0, [0, 100])) for f in (np.percentile, np.nanpercentile)),
+    ):
+        for level in levels:
+            for array in (x, x.astype(np.float32)):
+                actual, expected = jit(lambda x, f=function, q=level: f(x, q))(array), function(array, level)
+                assert actual.dtype == expected.dtype
+                np.testing.assert_array_equal(actual, expected, err_msg=f"{function.__name__} {level!r}")

@@ -80,3 +80,15 @@ def test_single_precision_points_and_first_values_promote():
         expected, result = function(scipy.integrate, x), jit(lambda x, f=function: f(integrate, x))(x)
         assert expected.dtype == result.dtype
         np.testing.assert_allclose(result, expected, 1e-6)
+
+
+def test_small_integers_and_bools_wrap_where_those_of_scipy_do():
+    for dtype in (np.int8, np.uint8, np.bool_):
+        y = (np.array([[3, 200, 7], [1, 90, 250]]) % 256).astype(dtype)
+        for name in ("trapezoid", "cumulative_trapezoid", "romb"):
+            for options in ({}, {"dx": 2}, {"x": y[1]}):
+                if "x" in options and (name == "romb" or dtype is np.bool_):
+                    continue
+                actual = jit(lambda y, n=name, o=options: getattr(integrate, n)(y, **o))(y)
+                expected = getattr(scipy.integrate, name)(y, **options)
+                np.testing.assert_allclose(actual, expected, 1e-14, err_msg=f"{name} {dtype.__name__} {options}")

@@ -5,7 +5,7 @@ import pytest
 import scipy.ndimage
 
 from anyshape import grad, jit
-from anyshape.errors import CheckError
+from anyshape.errors import ArgumentError, CheckError
 from anyshape.scipy import ndimage
 
 IMAGE = np.random.default_rng(0).normal(size=(5, 4)).round(2)
@@ -76,3 +76,37 @@ def test_no_elements():
     with pytest.raises(CheckError, match="no element has the label"):
         positions(IMAGE, 0 * LABELS)
     assert jit(lambda x: ndimage.generic_filter(x, np.sum, size=3))(IMAGE[:0]).shape == (0, 4)
+
+
+@pytest.mark.parametrize("dtype", [complex, bool, np.uint8])
+def test_extremes_and_spread_of_other_dtypes(dtype):
+    """Elements that are as great as the greatest of the dtype are found too."""
+    x = (IMAGE * 200 + (1j * IMAGE[::-1] if dtype is complex else 0)).astype(dtype)
+    x[1, 1], labelled = 255, np.where(np.arange(20).reshape(5, 4) == 5, 3, LABELS)
+    for name in ("extrema", "minimum", "maximum", "variance", "standard_deviation"):
+        lists_fail = dtype is complex and name in ("variance", "standard_deviation")  # in SciPy
+        for labels in ((), (labelled,), (labelled, 2), *([] if lists_fail else [(labelled, [3])])):
+            actual = jit(lambda x, name=name, labels=labels: getattr(ndimage, name)(x, *labels))(x)
+            for a, b in zip(flat(actual), flat(getattr(scipy.ndimage, name)(x, *labels)), strict=True):
+                np.testing.assert_allclose(a, b, 1e-12, 1e-12, err_msg=f"{name} {labels[1:]}")
+
+
+def test_flat_images_have_no_slope():
+    """Differences are exactly 0 there, so lengths of gradients have the derivative 0 of a norm of zeros."""
+    image = np.full((4, 3), 0.3)
+    for function in (ndimage.standard_deviation, lambda x: ndimage.gaussian_gradient_magnitude(x, 1.0).sum()):
+        assert not grad(function)(image).any()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: ndimage.shift(x, [0.3]),
+        lambda x: ndimage.affine_transform(x, [1, 2], [0.5]),
+        lambda x: ndimage.median_filter(x, [3]),
+        lambda x: ndimage.grey_erosion(x, [3]),
+    ],
+)
+def test_too_few_values_for_the_axes_are_refused(call):
+    with pytest.raises(ArgumentError, match="does not have 2 values"):
+        jit(call)(IMAGE)

@@ -94,3 +94,28 @@ def test_bad_arguments():
         jit(distance.squareform)(np.ones(4))
     with pytest.raises(UnsupportedFunctionError, match="directed_hausdorff"):
         jit(lambda x: distance.directed_hausdorff(x, x))(x)
+
+
+def test_small_integers_wrap_where_those_of_scipy_do():
+    wrong = []
+    for dtype in (np.uint8, np.int8, np.uint16, np.bool_):
+        rows = (np.arange(12).reshape(3, 4) * 47 % 251 + 1).astype(dtype)
+        for metric in (m for m in METRICS if m not in (*OF_BOOLS, "seuclidean", "mahalanobis")):
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                for name, args in (("cdist", (rows, rows, metric)), ("pdist", (rows, metric)), (metric, rows[:2])):
+                    try:
+                        expected = getattr(scipy.spatial.distance, name)(*args)
+                    except (TypeError, ValueError):  # a difference of bools, the root of a number that wrapped
+                        continue
+                    arrays = [x for x in args if isinstance(x, np.ndarray)]
+                    options = args[len(arrays) :]
+                    actual = jit(lambda *xs, n=name, o=options: getattr(distance, n)(*xs, *o))(*arrays)
+                    if not np.allclose(actual, expected, 1e-11, equal_nan=True):
+                        wrong.append(f"{name} {metric} {dtype.__name__}: {actual}, not {expected}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_divergence_of_negative_numbers_is_infinite():
+    p, q = np.array([3.0, -1.0, 2.0]), np.array([1.0, 2.0, 1.0])
+    assert jit(distance.jensenshannon)(p, q) == scipy.spatial.distance.jensenshannon(p, q) == np.inf

@@ -99,3 +99,10 @@ def test_a_known_singular_covariance_has_a_density_on_its_range():
     np.testing.assert_allclose(slopes, [-expected, expected], rtol=1e-10, atol=1e-13)
     with pytest.raises(np.linalg.LinAlgError):
         jit(lambda x, c: stats.multivariate_normal.pdf(x, np.zeros(2), c))(np.ones(2), -np.eye(2))
+
+
+def test_the_point_of_a_vector_of_numbers_has_no_axis():
+    traced = jit(lambda x: stats.multivariate_normal.pdf(x, np.zeros(1), np.eye(1)))
+    for x in (np.ones(1), np.arange(3.0)):
+        np.testing.assert_allclose(traced(x), scipy.stats.multivariate_normal.pdf(x, np.zeros(1), np.eye(1)), 1e-14)
+        assert np.shape(traced(x)) == np.shape(scipy.stats.multivariate_normal.pdf(x, np.zeros(1), np.eye(1)))

@@ -152,14 +152,16 @@ def test_tests_of_ranks(name):
     for n in (6, 9):
         xs = [samples(n, seed).round(1) for seed in range(count)]
         expected = getattr(scipy.stats, name)(*xs)
-        same(list(function(*xs)), [expected.statistic, expected.pvalue])
+        actual = function(*xs)
+        same([actual.statistic, actual.pvalue], [expected.statistic, expected.pvalue])
     assert function.cache_info().traces == 1
     np.testing.assert_array_equal(grad(lambda x: getattr(stats, name)(x, *xs[1:]).statistic)(xs[0]), np.zeros(9))
     batch = vmap(lambda x: getattr(stats, name)(x, *xs[1:]).statistic)(np.stack([xs[0], xs[0] ** 2]))
     np.testing.assert_allclose(batch[0], expected.statistic)
     single = [x.astype(np.float32) for x in xs]
     expected = getattr(scipy.stats, name)(*single)
-    same(list(function(*single)), [expected.statistic, expected.pvalue], 1e-5)
+    actual = function(*single)
+    same([actual.statistic, actual.pvalue], [expected.statistic, expected.pvalue], 1e-5)
 
 
 def test_tests_of_ranks_along_an_axis():
@@ -218,3 +220,14 @@ def test_equal_samples_and_wrong_arguments():
         jit(lambda x: stats.chisquare(x, 2 * x).statistic)(x)
     with warnings.catch_warnings():
         assert stats.ttest_ind(x, x).confidence_interval() is not None  # concrete samples go to SciPy
+
+
+def test_results_have_the_attributes_of_scipys():
+    x, y = np.sin(np.arange(9.0)), np.cos(np.arange(9.0))
+    line = jit(lambda x, y: stats.linregress(x, y))(x, y)
+    expected = scipy.stats.linregress(x, y)
+    np.testing.assert_allclose([*line, line.intercept_stderr], [*expected, expected.intercept_stderr], 1e-12)
+    result = jit(lambda x, y: stats.cramervonmises_2samp(x, y))(x, y)
+    assert type(result).__name__ == "CramerVonMisesResult" and not isinstance(result, tuple)
+    np.testing.assert_allclose(result.statistic, scipy.stats.cramervonmises_2samp(x, y).statistic, 1e-12)
+    assert tuple(jit(lambda x, y: stats.spearmanr(x, y))(x[:3], x[:3])) == (1, 0)

@@ -22,6 +22,8 @@ Metric = Callable[..., Any]
 def total(x: Any, w: Any = None) -> Any:
     """Return weighted sums along the last axis."""
     weighted = x if w is None else x * w
+    if weighted.dtype.kind in "iu":  # differences of unsigned numbers that wrapped wrap back
+        return real_floats(xp.sum(weighted, axis=-1))
     return xp.sum(weighted if weighted.dtype.kind == "b" else real_floats(weighted), axis=-1, dtype=np.float64)
 
 
@@ -37,12 +39,16 @@ def _root(x: Any, power: Any = 0.5) -> Any:
 
 def sqeuclidean(u: Any, v: Any, w: Any = None) -> Any:
     """Return the sum of squared differences."""
-    return total((u - v) ** 2, w)
+    return _squares(real_floats(u) - real_floats(v), w)
+
+
+def _squares(difference: Any, w: Any) -> Any:
+    return total(difference * difference, w)
 
 
 def euclidean(u: Any, v: Any, w: Any = None) -> Any:
     """Return the length of the difference."""
-    return _root(sqeuclidean(u, v, w))
+    return _root(_squares(real_floats(u - v), w))
 
 
 def seuclidean(u: Any, v: Any, V: Any) -> Any:
@@ -57,42 +63,50 @@ def cityblock(u: Any, v: Any, w: Any = None) -> Any:
 
 def chebyshev(u: Any, v: Any, w: Any = None) -> Any:
     """Return the largest absolute difference, of components with a positive weight."""
-    difference = xp.abs(u - v)
+    return _largest(xp.abs(u - v), w)
+
+
+def _largest(difference: Any, w: Any) -> Any:
     return xp.max(difference if w is None else xp.where(xp.asarray(w) > 0, difference, 0.0), axis=-1, initial=0.0)
 
 
 def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
     """Return the p-norm of the difference."""
+    difference = xp.abs(real_floats(u - v))
     if is_traced(p):
-        return _root(total(_root(xp.abs(u - v), p), w), 1 / p)
+        return _root(total(_root(difference, p), w), 1 / p)
     if p <= 0:
         raise ArgumentError("minkowski", f"p={p}", "is not positive", "pass a positive order")
     if np.isinf(p):
-        return chebyshev(u, v, w)
+        return _largest(difference, w)
     if p in (1, 2):
-        return cityblock(u, v, w) if p == 1 else euclidean(u, v, w)
-    return _root(total(_root(xp.abs(u - v), p), w), 1 / p)
+        return total(difference, w) if p == 1 else euclidean(u, v, w)
+    return _root(total(_root(difference, p), w), 1 / p)
 
 
 def mahalanobis(u: Any, v: Any, VI: Any) -> Any:
     """Return the length of the difference in the metric of an inverse covariance."""
-    delta = u - v
+    delta = real_floats(u - v)
     return _root(xp.sum((delta @ xp.asarray(VI)) * delta, axis=-1))
 
 
 def canberra(u: Any, v: Any, w: Any = None) -> Any:
     """Return the sum of absolute differences relative to the sum of absolute values; 0 of two zeros."""
+    u, v = real_floats(u), real_floats(v)
     return total(_ratio(xp.abs(u - v), xp.abs(u) + xp.abs(v)), w)
 
 
 def braycurtis(u: Any, v: Any, w: Any = None) -> Any:
     """Return the sum of absolute differences relative to that of absolute sums."""
+    u, v = real_floats(u), real_floats(v)
     return total(xp.abs(u - v), w) / total(xp.abs(u + v), w)
 
 
 def cosine(u: Any, v: Any, w: Any = None) -> Any:
     """Return 1 less the cosine of the angle."""
-    return xp.clip(1.0 - total(u * v, w) / xp.sqrt(total(u * u, w) * total(v * v, w)), 0.0, 2.0)
+    wraps = w is None and u.dtype.kind in "biu"  # as in SciPy
+    dot = xp.vecdot if wraps else lambda x, y: total(real_floats(x) * real_floats(y), w)
+    return xp.clip(1.0 - dot(u, v) / xp.sqrt(real_floats(dot(u, u) * dot(v, v))), 0.0, 2.0)
 
 
 def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
@@ -104,12 +118,19 @@ def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
     return cosine(u, v, w)
 
 
+def _entropy(x: Any, mean: Any) -> Any:
+    """Return x log(x / mean) with the derivative 0 where x is 0, and infinity where one of them is negative."""
+    inside = (x > 0) & (mean > 0)
+    outside = xp.where((x == 0) & (mean >= 0) | xp.isnan(x + mean), 0.0 * x, np.inf)
+    x, mean = xp.where(inside, x, 1.0), xp.where(inside, mean, 1.0)
+    return xp.where(inside, x * xp.log(x / mean), outside)
+
+
 def jensenshannon(u: Any, v: Any, base: Any = None) -> Any:
     """Return the root of the divergence of two distributions from their mean."""
     p, q = (x / xp.sum(x, axis=-1, keepdims=True) for x in (u, v))
     mean = (p + q) / 2.0
-    part = lambda x: xp.where(x > 0, x * xp.log(_ratio(xp.where(x > 0, x, 1.0), xp.where(x > 0, mean, 1.0), 1.0)), 0.0)
-    divergence = xp.sum(part(p) + part(q), axis=-1)
+    divergence = xp.sum(_entropy(p, mean) + _entropy(q, mean), axis=-1)
     return _root(xp.maximum(divergence if base is None else divergence / xp.log(base), 0.0) / 2.0)
 
 

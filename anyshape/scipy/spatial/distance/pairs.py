@@ -15,7 +15,7 @@ from anyshape.ops.creation import iota, size_value
 from anyshape.ops.dynamic import size_from_count
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.spatial.distance.matrices import MATRICES
-from anyshape.scipy.spatial.distance.metrics import METRICS, Metric
+from anyshape.scipy.spatial.distance.metrics import METRICS, OF_COUNTS, Metric
 from anyshape.support.packages import scipy_distance
 from anyshape.transforms.control import check
 from anyshape.transforms.vmap import vmap
@@ -47,7 +47,8 @@ def _metric(name: str, metric: Any, options: dict[str, Any], a: Any, b: Any) -> 
     if key == "mahalanobis" and "VI" not in options:
         options["VI"] = xp.linalg.inv(xp.atleast_2d(xp.cov(_stacked(a, b).T))).T
     whole = MATRICES[key](a, b, **options) if key in MATRICES else None
-    return lambda u, v: METRICS[key](u, v, **options), whole
+    rows = (lambda x: x) if key in OF_COUNTS else real_floats
+    return lambda u, v: METRICS[key](rows(u), rows(v), **options), whole
 
 
 def _stacked(a: Any, b: Any) -> Any:
