@@ -6,7 +6,7 @@ preconditions of the enclosing program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from anyshape.errors import ArgumentError, UndeterminedSizeError
@@ -178,7 +178,7 @@ class _SizesInTrace:
 
     def _new_root(self, solved: SizeBinding, curve: Size, target: Size) -> Size:
         """Return a new size, for which calls of the enclosing program solve like calls of this one."""
-        *_, root = _chain(self.builder)
+        *_, root = self.builder.chain()
         scope, old = self.context.scope, solved.variable
         if not all(v in root.dims for v in (*expr.variables(target), *expr.variables(curve)) if v is not old):
             raise UndeterminedSizeError(str(old), [f"{solved.curve} == {target} in {self.graph.name}"])
@@ -206,7 +206,7 @@ class _SizesInTrace:
     def _candidates(self) -> list[Size]:
         """Return sizes of the trace: its variables, and the axes of its values."""
         sizes: dict[Size, None] = {}
-        for builder in _chain(self.builder):
+        for builder in self.builder.chain():
             sizes |= dict.fromkeys(expr.from_atom(v) for v in builder.dims)
             values = [*builder.inputs, *[v for node in builder.nodes for v in node.outputs]]
             sizes |= dict.fromkeys(e.size for v in values for e in v.meta.extents if isinstance(e, Exact))
@@ -233,14 +233,6 @@ class _SizesInTrace:
     def _text(self, axis: Any) -> str:
         name = self.paths[axis.operand]
         return f"{name}.shape[{axis.axis}]" if isinstance(axis, InputAxis) else name
-
-
-def _chain(builder: Builder) -> Iterator[Builder]:
-    """Yield a builder and its parents, the innermost first."""
-    current: Builder | None = builder
-    while current is not None:
-        yield current
-        current = current.parent
 
 
 def _no_leaf(leaf: Any) -> int:

@@ -28,6 +28,7 @@ from tests.attack import paths as steps
 from tests.attack import state as states
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
 from tests.attack.kit import Attack, Wrong
+from tests.attack.size_decisions import size_decisions
 from tests.attack.structured import STRUCTURED
 from tests.attack.user_files import user_files
 from tests.laws.random_programs import NAMES, TABLE, Choices, random_program
@@ -345,5 +346,6 @@ ATTACKS = {
         processes,
         pickles,
         user_files,
+        size_decisions,
     )
 }

@@ -194,6 +194,20 @@ BUGS = (
     ),
     # -- derivatives
     Bug(
+        "what a branch saves may have a negative size in another one",
+        "anyshape/autodiff/control_flow/branch_derivatives.py",
+        "n if scope.proves(at_least(n, 0)) else expr.maximum(n, 0)",
+        "n",
+        ("tests/transforms/control_flow/test_size_paths.py", "-k", "gradients_where"),
+    ),
+    Bug(
+        "a derived graph takes ops of an enclosing whole graph",
+        "anyshape/ops/core/apply.py",
+        " and chosen in builder.chain():",
+        ":",
+        ("tests/transforms/control_flow/test_size_paths.py", "-k", "two_decisions"),
+    ),
+    Bug(
         "the transpose of a cumulative sum runs forward",
         "anyshape/autodiff/rules/reduction.py",
         "rd.cumsum(ct, axis, reverse=not reverse, exclusive=exclusive)",

@@ -2,7 +2,8 @@
 
 The linear map reads what the branch that ran has saved for it: the operands, and values of exact sizes. Saved values of
 several branches share an output where they have one type. A branch that has none to give makes zeros there, which take
-no time. Values whose sizes depend on data are not saved: the linear map computes them again.
+no time. Their sizes make sense in all branches: one that could be negative in another branch is at least 0 there.
+Values are computed again, not saved, where sizes depend on data, or divide by what only one branch knows not to be 0.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from anyshape.autodiff.rule_tables import zeros_like
 from anyshape.autodiff.subgraph_transforms import Handle, derived
 from anyshape.graph.ir.builder import Builder, Traced, activate
 from anyshape.graph.ir.graph import Graph, Node, Value
-from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.prover.scope import Scope
+from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimExpr
+from anyshape.ops.control_flow import sized
 from anyshape.ops.elementwise import lift
 from anyshape.support.lazy_dataclass import dataclass
 
@@ -49,10 +54,11 @@ def linearised_graphs(
     for part in parts:
         part.decide(live)
     slots: list[TensorMeta] = []
+    bounded: set[int] = set()  # slots whose sizes are written so that none is below 0 in any branch
     for part in parts:
-        part.take_slots(slots)
+        part.take_slots(slots, bounded)
     read = tuple(sorted({i for part in parts for i in part.read}))
-    values = [part.values(slots) for part in parts]
+    values = [part.values(slots, bounded) for part in parts]
     return Linearised(values, [part.linear(slots, read, live) for part in parts], read, live)
 
 
@@ -69,6 +75,7 @@ class _Part:
         self.arrays = dict(builder.constants.pairs())
         self.maker = {v: node for node in builder.nodes for v in node.outputs}
         self.made_again = self._made_again(shared)
+        self.everywhere = _facts_of_all_branches(graph)
         self.again = False
         self.saved: dict[Value, int] = {}  # the slot of each saved value
         self.read: set[int] = set()
@@ -80,16 +87,28 @@ class _Part:
         residuals = [x.value for x in self.map.residuals]
         saved = [v for v in residuals if not self._is_known(v)]
         zeros = [v for v, t, f in zip(self.graph.outputs, self.map.live, live, strict=True) if f and t is None]
-        self.again = not all(self._has_sizes_of_inputs(v.meta) for v in (*saved, *zeros))
+        self.again = not (self._have_sizes_of_inputs((*saved, *zeros)) and self._have_sizes_everywhere(saved))
         if self.again:
             self.read = set(range(len(self.metas)))
         else:
             self.saved = dict.fromkeys(saved, -1)
             self.read = self._operands_of([v for v in residuals if v not in self.saved])
 
-    def _has_sizes_of_inputs(self, meta: TensorMeta) -> bool:
-        bound = {s.variable for s in self.graph.dims}
-        return meta.sizes is not None and all(v in bound for size in meta.sizes for v in expr.variables(size))
+    def _have_sizes_of_inputs(self, values: Sequence[Value]) -> bool:
+        bound, shapes = {s.variable for s in self.graph.dims}, [v.meta.sizes for v in values]
+        return all(s is not None and all(bound.issuperset(expr.variables(n)) for n in s) for s in shapes)
+
+    def _have_sizes_everywhere(self, values: Sequence[Value]) -> bool:
+        """Return whether the sizes of values can be computed in all branches."""
+        sizes = [n for v in values for n in v.meta.sizes or () if isinstance(n, DimExpr)]
+        return self.everywhere is None or not any(n.divides or n.broadcasts for n in sizes)
+
+    def _type_of_slot(self, meta: TensorMeta) -> TensorMeta:
+        """Return the type of a saved value with sizes that are none below 0 in any branch."""
+        scope, sizes = self.everywhere, meta.sizes
+        if scope is None or sizes is None:
+            return meta
+        return tensor(meta.dtype, [n if scope.proves(at_least(n, 0)) else expr.maximum(n, 0) for n in sizes])
 
     def _made_again(self, shared: Sequence[bool]) -> set[Value]:
         """Return the values that the linear map makes again: of shared inputs, constants and sizes alone."""
@@ -121,31 +140,32 @@ class _Part:
             seen.add(value)
         return [node for node in self.builder.nodes if node in makers]
 
-    def take_slots(self, slots: list[TensorMeta]) -> None:
+    def take_slots(self, slots: list[TensorMeta], bounded: set[int]) -> None:
         """Give each saved value a slot of its type that this branch has not taken, or a new one."""
         taken: set[int] = set()
         for value in self.saved:
-            free = (i for i, meta in enumerate(slots) if i not in taken and meta == value.meta)
+            wanted = self._type_of_slot(value.meta)
+            free = (i for i, meta in enumerate(slots) if i not in taken and meta == wanted)
             slot = next(free, len(slots))
             if slot == len(slots):
-                slots.append(value.meta)
+                slots.append(wanted)
+            if wanted != value.meta:
+                bounded.add(slot)
             self.saved[value] = slot
             taken.add(slot)
 
     # -- the two graphs
 
-    def values(self, slots: Sequence[TensorMeta]) -> Graph:
+    def values(self, slots: Sequence[TensorMeta], bounded: Container[int]) -> Graph:
         """Return the graph of the outputs and of what is saved, with zeros in the slots of other branches."""
         builder = self.builder
         builder.closed = False
         with activate(builder):
             ctx = ShapeGuardContext(builder.scope, self.graph.name, rule="jvp")
-            value_in = {slot: value for value, slot in self.saved.items()}
-            saved = [
-                builder.handle(builder, value_in[i]) if i in value_in else zeros_like(ctx, Typed(meta))
-                for i, meta in enumerate(slots)
-            ]
-            return builder.finish([*self.outputs, *saved], self.graph.name)
+            value_in = {slot: builder.handle(builder, value) for value, slot in self.saved.items()}
+            saved = [value_in[i] if i in value_in else zeros_like(ctx, Typed(meta)) for i, meta in enumerate(slots)]
+            ends = [sized(x, slots[i].sizes or ()) if i in bounded else x for i, x in enumerate(saved)]
+            return builder.finish([*self.outputs, *ends], self.graph.name)
 
     def linear(self, slots: Sequence[TensorMeta], read: Sequence[int], live: Sequence[bool]) -> Graph:
         """Return the graph of the linear map."""
@@ -167,6 +187,13 @@ class _Part:
         """Linearise the branch in the graph of the linear map, which computes it again."""
         wrt = [i for i, flag in enumerate(self.active) if flag]
         return linearise(builder, self.graph, [operands[i] for i in range(len(self.metas))], wrt)
+
+
+def _facts_of_all_branches(graph: Graph) -> Scope | None:
+    """Return what holds of sizes in all branches, None where a branch asserts nothing of its own."""
+    if not any(c.kind == "assertion" for c in graph.conditions):
+        return None
+    return Scope(conditions=[c for c in graph.conditions if c.kind == "constraint"])
 
 
 @dataclass(frozen=True)
@@ -193,7 +220,7 @@ class _Known:
     def __init__(self, part: _Part, builder: Builder, operands: dict[int, Traced], slots: Sequence[Traced]) -> None:
         self.part, self.builder = part, builder
         self.env: dict[Value, Any] = {v: operands[i] for v, i in part.position.items() if i in operands}
-        self.env |= {v: slots[i] for v, i in part.saved.items() if i < len(slots)}
+        self.env |= {v: sized(slots[i], v.meta.sizes or ()) for v, i in part.saved.items() if i < len(slots)}
 
     def handle(self, x: Traced) -> Any:
         """Return the stand-in of a residual: an operand, a saved value, a constant, or a value of sizes made again."""

@@ -232,10 +232,14 @@ class Builder:
 
     def dim_owner(self, variable: DimVar) -> Builder | None:
         """Return the builder, this or an enclosing one, whose graph gives the variable its value."""
+        return next((b for b in self.chain() if variable in b.dims or variable in b.runtime), None)
+
+    def chain(self) -> Iterator[Builder]:
+        """Yield this builder and the enclosing ones, the innermost first."""
         builder: Builder | None = self
-        while builder is not None and variable not in builder.dims and variable not in builder.runtime:
+        while builder is not None:
+            yield builder
             builder = builder.parent
-        return builder
 
     # -- nodes
 
@@ -490,8 +494,6 @@ def home() -> Builder | None:
 def at_own_lines(builder: Builder) -> Iterator[None]:
     """Give nodes that are emitted meanwhile the lines that emit them, not a line that is replayed."""
     with contextlib.ExitStack() as stack:
-        current: Builder | None = builder
-        while current is not None:
+        for current in builder.chain():
             stack.enter_context(at_line(current, None))
-            current = current.parent
         yield

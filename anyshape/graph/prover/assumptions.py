@@ -93,7 +93,7 @@ class Assumptions:
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}  # cleared by `assume`
         self._ranges: dict[DimVar, tuple[Bound, Bound]] = {}  # likewise
         self._models = KnownModels(self.claims, self._replacements, sizes)
-        self._budget = SearchBudget(_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST)
+        self.budget = SearchBudget(_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST)
         self.queried: Counter[DimVar] = Counter()  # number of queries of integer sets about each variable
 
     def assume(self, claim: Claim) -> None:
@@ -125,7 +125,7 @@ class Assumptions:
         """Return a copy without claims about `sizes`; of the final verdicts it keeps those given."""
         new = Assumptions(None, self._runtime)
         new._models.take_over(self._models)
-        new._budget, new.queried = self._budget, self.queried
+        new.budget, new.queried = self.budget, self.queried
         for claim in [c for c in self.claims if sizes.isdisjoint(c.variables())]:
             new.assume(claim)
         new._verdicts.keep(verdicts)
@@ -319,7 +319,7 @@ class Assumptions:
                 if is_unprovable(outcomes, need_refutation):
                     return UNKNOWN
             self.queried.update(query.variables())
-            with self._budget.query(leaves) as work:
+            with self.budget.query(leaves) as work:
                 verdict = self._decide_by_sets(claim, query, outcomes, need_refutation, work.leaves > 0)
                 work.decided = verdict is not UNKNOWN
         is_equal = verdict is YES and claim.relation == "=="
@@ -374,11 +374,6 @@ class Assumptions:
             self._verdicts.give_up(query)
         return decision.verdict
 
-    @property
-    def seconds(self) -> float:
-        """Time that queries of integer sets have taken."""
-        return self._budget.spent
-
     def _with_facts(self, original: Claim, query: Claim) -> tuple[Claim, list[Claim]]:
         """Return the query over free variables, and facts: broadcasts that the original implies, connected claims."""
         claim, *broadcasts = self._restate(query)
@@ -423,14 +418,14 @@ class Assumptions:
         if any(truth(claim, m) for m in self._models.all()):
             return True
         if implied_broadcasts(claim):
-            with self._budget.query():
+            with self.budget.query():
                 return not contradict(claim, connected_claims(claim, self.claims))
         return self.decide(claim) is not NO
 
     def core(self, claim: Claim) -> list[Claim]:
         """Return the claim, which is known to be false, and a minimal set of assumptions that contradict it."""
         core = connected_claims(claim, self.claims)
-        with self._budget.query():
+        with self.budget.query():
             for fact in list(core):
                 rest = [f for f in core if f is not fact]
                 if not out_of_time() and contradict(claim, rest):
@@ -456,7 +451,7 @@ class Assumptions:
             return low, high
         query, *broadcasts = self._restate(Claim("==", normal if normal.divides else size, 0))
         facts = [*broadcasts, *connected_claims(query, self._stated)]
-        with self._budget.query():
+        with self.budget.query():
             if not count_products(query.left):
                 return intervals.intersection((low, high), range_of(query.left, facts))
             values = [v for v in (value_in(p, query.left) for p in self._points(query, facts)) if v is not None]
@@ -489,7 +484,7 @@ class Assumptions:
         facts = connected_claims(claim, self.claims)
         names = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
         models: dict[bool, Assignment] = {}
-        with self._budget.query():
+        with self.budget.query():
             for candidate in candidates(claim, facts, names):
                 if all(truth(c, candidate) for c in facts):
                     outcome = truth(claim, candidate)

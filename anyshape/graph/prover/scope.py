@@ -196,12 +196,16 @@ class Scope:
         """Return whether the cheap methods prove the claim, without a search: for choices that may miss a proof."""
         return self._assumptions.proves_at_once(claim)
 
+    def renew_searches(self) -> None:
+        """Let proofs search as at the beginning: they are found where the same function was traced so before."""
+        self._assumptions.budget.renew()
+
     def costly_proofs(self, share: float = 1.0) -> CostlyProofs | None:
         """Return what proofs have cost and which sizes they were about, None if they took little time.
 
         `share` is the share of the time that the processor worked for this thread.
         """
-        seconds, queried = share * self._assumptions.seconds, self._assumptions.queried
+        seconds, queried = share * self._assumptions.budget.spent, self._assumptions.queried
         if seconds <= _COSTLY_SECONDS:
             return None
         alike: dict[int | DimVar, list[DimVar]] = {}  # those that agree in this call may be one size

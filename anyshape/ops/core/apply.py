@@ -105,12 +105,20 @@ def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Bui
     chosen = innermost.builder
     if chosen.closed:
         raise innermost.leaked()
+    return _whole_within(chosen) or chosen
+
+
+def _whole_within(chosen: Builder) -> Builder | None:
+    """Return the innermost active graph within another that is built as a whole, None if there is none.
+
+    Graphs around a derived one, which has no parent, may be deeper than those within it.
+    """
     for builder in reversed(active_builders()):
         if builder is chosen:
-            break  # graphs further out may be deeper: a derived graph has no parent
-        if builder.whole and builder.depth > chosen.depth:
+            return None
+        if builder.whole and builder.depth > chosen.depth and chosen in builder.chain():
             return builder
-    return chosen
+    return None
 
 
 def apply_all(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: Any) -> tuple[Any, ...]:

@@ -56,6 +56,7 @@ def following_sizes(function: Function, name: str) -> Function:
         leaves, tree = flatten((args, kwargs))
 
         def run() -> Any:
+            builder.scope.renew_searches()  # what was proved of a path is proved again
             own_args, own_kwargs = unflatten(tree, leaves)  # each path changes containers of its own
             return function(*own_args, **own_kwargs)
 

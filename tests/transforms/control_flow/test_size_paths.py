@@ -8,7 +8,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct as Spec
-from anyshape import config, export, grad, jit, load, trace, vmap
+from anyshape import cond, config, export, fori_loop, grad, jit, load, trace, vmap
 from anyshape.errors import (
     BranchMismatchError,
     CheckError,
@@ -16,6 +16,7 @@ from anyshape.errors import (
     InconclusiveDimensionError,
     SizePathsError,
 )
+from anyshape.graph.ir.graph import walk
 
 
 def vector(n):
@@ -242,3 +243,63 @@ def test_a_path_may_write_to_an_argument():
         np.testing.assert_allclose(program(*ours), clears(*theirs))
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(a, b)
+
+
+# -- what a branch saves for its derivative, at sizes of the others -----------------------------------------------
+
+
+def three_more(x, y):
+    if x.shape[0] - y.shape[0] == 3:
+        return (x * x).sum() + (y**2).sum()
+    return x.sum() + (y**2).sum()
+
+
+def fewer(x, y):
+    return (np.sin(x[3:]) ** 2).sum() + y.sum() if x.shape[0] >= 3 else (x**2).sum() * y.sum()
+
+
+def divided(x, y):
+    if y.shape[0] > 0 and x.shape[0] % y.shape[0] == 0:
+        return (x.reshape(y.shape[0], -1) ** 3).sum() + y.sum()
+    return (x**2).sum() + y.sum()
+
+
+@pytest.mark.parametrize("function", [three_more, fewer, divided])
+def test_gradients_where_the_size_of_what_another_branch_saves_would_be_negative_or_undefined(function):
+    programs = [grad(reloaded(export(function)(Spec("n"), Spec("m"))), (0, 1))]
+    programs.append(reloaded(export(grad(function, (0, 1)))(Spec("n"), Spec("m"))))
+    for n, m in ((1, 5), (5, 2), (3, 0), (0, 0), (4, 2), (6, 3)):
+        x, y = vector(n), vector(m)
+        right = grad(function, (0, 1))(x, y)  # of a program for these sizes
+        for program in programs:
+            for got, expected in zip(program(x, y), right, strict=True):
+                np.testing.assert_allclose(got, expected, 1e-12, err_msg=f"{n}, {m}")
+
+
+def test_values_of_a_branch_are_saved_though_their_size_is_negative_in_the_other():
+    program = grad(export(fewer)(Spec("n"), Spec("m")))
+    program(vector(5), vector(2))
+    sines = [node for node in walk(program.programs()[0].graph) if node.op.name == "sin"]
+    assert len(sines) == 1  # none is computed again
+
+
+def in_trips(x):
+    return fori_loop(0, 2, lambda i, c: c * x.sum(), 1.0)
+
+
+def by_choice(x):
+    return cond(x.sum() > 0, lambda: x.sum() * x.shape[0], lambda: x.prod())
+
+
+@pytest.mark.parametrize("last", [in_trips, by_choice])
+def test_an_exported_gradient_with_two_decisions_before_a_subgraph(last):
+    def function(x):
+        if x.shape[0] % 2:
+            x = x * 3
+        if x.shape[0] >= 4:
+            x = x * 2
+        return last(x)
+
+    program = export(grad(function))(Spec("n"))
+    for n in SIZES:
+        np.testing.assert_allclose(program(vector(n)), grad(function)(vector(n)), 1e-12)

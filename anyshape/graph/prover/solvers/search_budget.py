@@ -139,6 +139,7 @@ class SearchBudget:
     failed searches, with few verdicts between them, only one in eight optional queries is searched.
     """
 
+    whole: float
     seconds: float
     each: float
     least: float
@@ -147,9 +148,14 @@ class SearchBudget:
     unsearched: int
 
     def __init__(self, seconds: float, each: float, least: float) -> None:
-        self.seconds, self.each, self.least = seconds, each, least
-        self.leaves, self.credit, self.unsearched = _FAILED_LEAVES, _CREDIT, 0
+        self.whole, self.each, self.least = seconds, each, least
         self.spent: float = 0.0  # seconds of all queries
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget the parts and the time that queries took; `spent` stays."""
+        self.seconds = self.whole
+        self.leaves, self.credit, self.unsearched = _FAILED_LEAVES, _CREDIT, 0
 
     def query(self, leaves: int | None = None) -> _QueryBlock:
         """Limit the work on one query in a block, and on all queries that it needs.
