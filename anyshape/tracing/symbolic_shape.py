@@ -52,6 +52,19 @@ class SymbolicShape(Sizes):
         _joint(self)
         return self
 
+    def __repr__(self) -> str:
+        """Return the sizes as a tuple; of two unknown sizes with one name the later one gets a prime."""
+        names: dict[str, DimVar] = {}
+        new: dict[Any, Any] = {}
+        for variable in self._known_variables():
+            name = variable.name
+            while names.setdefault(name, variable) is not variable:
+                name += "'"
+            if name != variable.name:
+                new[variable] = expr.from_atom(DimVar(name))
+        shown = [symdim(substitute(s.expr, new.get), s.scope) if new and isinstance(s, SymDim) else s for s in self]
+        return tuple.__repr__(tuple(shown))
+
     # -- what it is
 
     @property

@@ -158,7 +158,11 @@ class View:
         return self._move("pad", sizes, lambda view, scope: view.pad(_pairs(amounts), scope))
 
     def flip(self, axes: Sequence[int]) -> View:
-        """Return the view with these axes reversed."""
+        """Return the view with these axes reversed, given by position or as a bool for each axis."""
+        if axes and all(has_type(a, (bool, np.bool_)) for a in axes):
+            if len(axes) != len(self.shape):
+                raise SpecError(f"{self}.flip({axes})", f"there are {len(axes)} bools", "give one for each axis")
+            axes = [i for i, is_reversed in enumerate(axes) if is_reversed]
         return self._move("flip", (), lambda view, scope: view.flip(axes))
 
     def _move(

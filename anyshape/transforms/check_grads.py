@@ -194,9 +194,19 @@ class _Level:
         for level in self.next_order.values():
             yield from level.programs()
 
+    def _value(self, args: tuple[Any, ...]) -> Any:
+        """Return the value as NumPy gives it, or traced for a function that writes `x.at[i]`, which no array has."""
+        try:
+            return self.f(*args)
+        except AttributeError as error:
+            if error.name != "at" or not has_type(error.obj, np.ndarray):
+                raise
+        self.f = self.value
+        return self.f(*args)
+
     def measure(self, args: tuple[Any, ...], rng: np.random.Generator) -> Iterator[Measurement]:
         """Yield the comparisons at these arguments."""
-        value = self.f(*args)
+        value = self._value(args)
         point = _Point(args, value, _map(lambda x: uneven(rng, x), args), _map(lambda y: uneven(rng, y), value))
         if self.order == 1:
             self._refuse_fixed(value)

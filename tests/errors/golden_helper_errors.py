@@ -414,7 +414,7 @@ def seed_in_a_trace():
 
 
 @mistake("""np.testing.assert_allclose(x, 1.0): a NumPy array needs the value of a traced array f64[x.shape[0]], which is not known while tracing at model.py
-  write it with other NumPy functions, or call it outside the traced function""")
+  write import anyshape.numpy as np, whose testing.assert_allclose takes traced values""")
 def assertion_of_numpy_testing():
     jit(lambda x: np.testing.assert_allclose(x, 1.0))(ones(3))
 

@@ -540,3 +540,17 @@ def test_a_condition_is_told_by_the_name_that_numpy_has():
     f = jit(lambda x: np.max(x) * np.sum(x))
     f(np.ones(3))
     assert "max: axis 0 of size" in str(f.explain()) and "reduce_max" not in str(f.explain())
+
+
+def test_data_of_a_condition_have_the_lines_that_called():
+    def helper(x):
+        return x[:3] if x.shape[0] > 3 else x
+
+    def outer(x):
+        return helper(x)
+
+    g = jit(outer)
+    g(np.ones(4))
+    (condition,) = g.explain().to_dict()["programs"][0]["conditions"]
+    (caller,) = condition["where"]["called"]
+    assert caller["function"] == "outer" and condition["where"]["function"] == "helper"

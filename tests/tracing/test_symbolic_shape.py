@@ -339,3 +339,15 @@ def test_an_operation_that_needs_more_than_is_declared_has_witnesses_as_data():
     with pytest.raises(errors.InconclusiveDimensionError) as asked:
         int(symbolic_shape("n")[0])
     assert asked.value.witnesses[True] != asked.value.witnesses[False]
+
+
+def test_sizes_of_one_name_print_apart():
+    (n,) = symbolic_shape("n")
+    shape = SymbolicShape((n, Dim("n"), n + 1))
+    assert str(shape) == "(n, n', n + 1)" and str(SymbolicShape((n, n))) == "(n, n)"
+    assert len(shape.variables) == 2
+
+
+def test_a_bound_is_refused_as_the_size_of_an_argument():
+    with pytest.raises(errors.SpecError, match="a bound is not a size of an argument"):
+        trace(lambda u: u * 2)(ShapeDtypeStruct("<=n"))

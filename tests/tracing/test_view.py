@@ -131,3 +131,10 @@ def test_binding():
     again = pickle.loads(pickle.dumps(view))
     assert again == view and hash(again) == hash(view) and copy.deepcopy(view) == view
     assert again.bind(steps=5).offset == 12
+
+
+def test_flip_takes_axes_or_a_bool_for_each():
+    assert View((2, 3)).flip([True, False]) == View((2, 3)).flip([0])
+    assert View((2, 3)).flip([False, np.True_]) == View((2, 3)).flip([1])
+    with pytest.raises(errors.SpecError, match="there are 1 bools"):
+        View((2, 3)).flip([True])

@@ -188,3 +188,9 @@ def test_transforms_of_concrete_arrays_inside_a_trace(name):
     inside, outside = anyshape.jit(INSIDE[name])(x), INSIDE[name](x)
     for a, b in zip(optree.tree_leaves(inside), optree.tree_leaves(outside), strict=True):
         np.testing.assert_allclose(a, b)
+
+
+def test_functions_that_write_by_at_see_traced_arrays():
+    check_grads(lambda x: (x.at[0].set(2.0) ** 2).sum(), (np.ones(3),), order=2)
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        check_grads(lambda x: x.other, (np.ones(3),))

@@ -547,3 +547,11 @@ def test_mistakes_with_registered_classes_are_named():
     fails(ArgumentError, lambda: register(int), "int is not a dataclass")
     fails(ArgumentError, lambda: register(Pair, lambda p: ((), None)), "Pair is not a dataclass")
     fails(ArgumentError, lambda: register(3), "cls is 3", "give a class")
+
+
+def test_a_memory_limit_is_a_whole_number_of_any_kind():
+    for limit in (1e9, np.int64(10**9), np.float32(2**30), 10**9):
+        np.testing.assert_array_equal(jit(lambda x: x + x, max_bytes=limit)(np.ones(2)), 2 * np.ones(2))
+    for limit in (1.5, -1.0, True, np.True_, np.nan, np.inf, "1"):
+        with pytest.raises(ArgumentError, match="max_bytes"):
+            jit(lambda x: x, max_bytes=limit)(np.ones(2))

@@ -273,6 +273,8 @@ class _Parser:
         self.open_brackets.append(bracket)
 
     def _refuse_operand(self, token: _Token) -> NoReturn:
+        if token.text == "<=" and not self.operands:
+            self.fail("a bound is not a size of an argument: name its size m, with the constraint m <= n", token.column)
         if token.text in ("", ",", ")") or token.text in _PRECEDENCE or token.text in _RELATIONS:
             self.fail("a size is missing", token.column)
         self.fail(_HINTS.get(token.text, f"{token.text!r} is not a size"), token.column)

@@ -7,10 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import UnsupportedFunctionError
+from anyshape.errors import SpecError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active, active_builders, user_line
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.sizes.evaluate import evaluate
+from anyshape.graph.sizes.expr import variables
 from anyshape.numpy.operands import array_queries
+
+
+def _name(size: SymbolicSize) -> str:
+    """Return the name of an unknown size, and the text of an expression."""
+    return str(size)
+
+
+def _evaluate(size: SymbolicSize) -> Callable[..., int]:
+    """Return a function that gives the value of a size for values of its unknown sizes by name."""
+
+    def valued(**values: int) -> int:
+        missing = [v.name for v in variables(size.expr) if v.name not in values]
+        if missing:
+            raise SpecError(str(size), f"{' and '.join(missing)} has no value", f"give it one: {missing[0]}=3")
+        return evaluate(size.expr, lambda leaf: values[leaf.name])  # type: ignore[union-attr]
+
+    return valued
+
+
+_OF_SPECIFICATIONS: dict[str, Callable[[SymbolicSize], Any]] = {"name": _name, "evaluate": _evaluate}
 
 
 class Integer(SymbolicSize):
@@ -38,7 +60,12 @@ class Integer(SymbolicSize):
             raise UnsupportedFunctionError("size", problem, advice, user_line())
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute that a NumPy integer has and a Python int has not: shape, dtype, astype and so on."""
+        """Return an attribute that a NumPy integer has and a Python int has not: shape, dtype, astype and so on.
+
+        A size of a specification has the `name` of its unknown size, and a value by `evaluate(n=3)`.
+        """
+        if name in _OF_SPECIFICATIONS and not self._in_program():
+            return _OF_SPECIFICATIONS[name](self)
         if name.startswith("_") or self.numpy_dtype is None or not hasattr(self.numpy_dtype.type, name):
             raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'", name=name, obj=self)
         return getattr(self.as_array(), name)

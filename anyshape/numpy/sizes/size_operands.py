@@ -120,15 +120,35 @@ def as_int(number: Any, whole: Callable[..., int]) -> Any:
     return whole(number)
 
 
-def bits_of(x: Any) -> Any:
-    """Return the bits of an operand as an int."""
+def of_bits(operate: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Return what an operator on bits gives: by arithmetic where an int allows it, else by the values of sizes."""
+    if as_size(a) is None or as_size(b) is None:
+        return NotImplemented
+    if operate is operator.and_ and has_type(a, int):
+        a, b = b, a
+    if has_type(b, int) and 0 <= b < 2**62 and numpy_dtype(a) is None:
+        if operate in _SHIFTS and b < 62:
+            return _SHIFTS[operate](a, 2**b)
+        if operate is operator.and_ and not b & (b + 1):  # all lower bits
+            return a % (b + 1)
+    return operate(_bits_of(a), _bits_of(b))
+
+
+_SHIFTS: dict[Any, Callable[[Any, Any], Any]] = {operator.rshift: operator.floordiv, operator.lshift: operator.mul}
+
+
+def _bits_of(x: Any) -> Any:
     return operator.index(x) if isinstance(x, SymbolicSize) else x
 
 
+EXTREMES: dict[str, Callable[..., Any]] = {"max_dim": np.maximum, "min_dim": np.minimum}  # of integers of a program
+
+
 def check_sizes(name: str, sizes: Sequence[Any]) -> None:
-    """Refuse arguments of `max_dim` or `min_dim` that are not two or more sizes."""
+    """Refuse arguments of `max_dim` or `min_dim` that are not two or more sizes, or integers of the program."""
     for x in sizes:
-        if as_size(x) is None:
+        is_value = isinstance(x, Traced) and not x.meta.rank and x.dtype.kind in "iu"
+        if as_size(x) is None and not is_value:
             raise ArgumentError(name, "an argument", f"is {x!r}, not a size", "pass ints and entries of x.shape")
     if len(sizes) < 2:
         raise ArgumentError(name, "the call", f"has {len(sizes)} arguments", f"pass sizes one by one: {name}(*x.shape)")

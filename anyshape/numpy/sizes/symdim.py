@@ -21,12 +21,12 @@ from anyshape.graph.sizes.intervals import Bound
 from anyshape.numpy.operands.promotion import resolve_size
 from anyshape.numpy.sizes.number_protocol import QUESTIONS, Integer
 from anyshape.numpy.sizes.size_operands import (
+    EXTREMES,
     INEXACT,
     INTEGERS,
     UFUNC_COMPARISONS,
     as_int,
     as_size,
-    bits_of,
     check_divisor,
     check_sizes,
     divided_by_zero,
@@ -35,6 +35,7 @@ from anyshape.numpy.sizes.size_operands import (
     joint_dtype,
     known_size,
     numpy_dtype,
+    of_bits,
     scope_of,
 )
 from anyshape.ops.creation import size_value
@@ -117,13 +118,13 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
 
 
 def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Operator, Operator]:
-    """Return an operator on the bits of a size, whose value it asks for, and its reflection."""
+    """Return an operator on the bits of a size, whose value it may ask for, and its reflection."""
 
     def forward(self: SymDim, other: Any) -> Any:
-        return NotImplemented if as_size(other) is None else python(operator.index(self), bits_of(other))
+        return of_bits(python, self, other)
 
     def backward(self: SymDim, other: Any) -> Any:
-        return NotImplemented if as_size(other) is None else python(bits_of(other), operator.index(self))
+        return of_bits(python, other, self)
 
     return forward, backward
 
@@ -391,7 +392,7 @@ def _is_bool(x: Any) -> bool:
 def _joined(self: SizeComparison, symbol: str, other: Any, combine: Callable[[Size, Size], Size]) -> Any:
     """Return two comparisons joined by `&` or `|`, as a value."""
     if not _is_bool(other):
-        return NotImplemented if as_size(other) is None else _BITWISE[symbol](self.__index__(), bits_of(other))
+        return of_bits(_BITWISE[symbol], self, other)
     text = f"({self}) {symbol} ({other})"
     holds = Claim("!=", combine(self.expr, known_size(other)), 0, text)
     return compared(holds, scope_of(self, other))
@@ -441,20 +442,18 @@ def min_dim(*sizes: Any) -> Any:
     return _extreme("min_dim", sizes, expr.minimum, lambda a, b: at_least(b, a))
 
 
-def _extreme(
-    name: str, sizes: Sequence[Any], combine: Callable[..., Size], beats: Callable[[Size, Size], Claim]
-) -> Any:
+def _extreme(name: str, sizes: Sequence[Any], combine: Callable[..., Size], beats: Callable[..., Claim]) -> Any:
     """Return the extreme of sizes, leaving out sizes that another one is known to beat."""
     check_sizes(name, sizes)
-    dtype = joint_dtype(*sizes)
+    if any(isinstance(x, Traced) for x in sizes):
+        return functools.reduce(EXTREMES[name], map(_as_array, sizes))
     if not any(isinstance(x, SymbolicSize) for x in sizes):
-        return symdim(combine(*[int(x) for x in sizes]), Scope(), dtype)
-    scope = scope_of(*sizes)
-    candidates: list[Size] = []
+        return symdim(combine(*[int(x) for x in sizes]), Scope(), joint_dtype(*sizes))
+    scope, candidates = scope_of(*sizes), list[Size]()
     for size in [scope.normal(as_size(x)) for x in sizes]:
         if not any(scope.proves(beats(other, size)) for other in candidates):
             candidates = [other for other in candidates if not scope.proves(beats(size, other))] + [size]
-    return symdim(combine(*candidates), scope, dtype)
+    return symdim(combine(*candidates), scope, joint_dtype(*sizes))
 
 
 # -- NumPy's own functions on sizes ------------------------------------------------------------------------------

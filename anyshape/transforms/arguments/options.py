@@ -6,12 +6,16 @@ from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Any
 
+import numpy as np
+
 from anyshape.backend.runtime.config import checked_compile, checked_mode
 from anyshape.errors import ArgumentError
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.transforms.arguments.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.transforms.arguments.static_args import StaticArguments, static_arguments
+
+_NUMBERS = (int, float, np.integer, np.floating)
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,15 @@ class Options:
     def checked(self, name: str) -> Options:
         """Return the options, or raise ArgumentError for a limit or a mode that is none."""
         limit = self.max_bytes
-        if limit is not None and (has_type(limit, bool) or not has_type(limit, int) or limit < 0):
-            advice = "give a number of bytes, or None for no limit"
-            raise ArgumentError(name, "max_bytes", f"is {limit!r}", advice)
+        if limit is not None:
+            if has_type(limit, (bool, np.bool_)) or not has_type(limit, _NUMBERS) or not limit >= 0 or limit % 1:
+                advice = "give a number of bytes, or None for no limit"
+                raise ArgumentError(name, "max_bytes", f"is {limit!r}", advice)
+            return replace(self, max_bytes=int(limit)).checked(name) if not has_type(limit, int) else self._modes(name)
+        return self._modes(name)
+
+    def _modes(self, name: str) -> Options:
+        """Return the options, or raise ArgumentError for a mode that is none."""
         if self.optimize is not None:
             checked_mode(self.optimize, name)
         if self.compile is not None:

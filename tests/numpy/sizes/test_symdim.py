@@ -286,7 +286,7 @@ def test_equal_expressions_have_equal_hashes():
 
 
 @pytest.mark.parametrize(
-    "convert", [int, float, operator.index, range, bool, complex, lambda n: [1] * n, lambda n: n & 1]
+    "convert", [int, float, operator.index, range, bool, complex, lambda n: [1] * n, lambda n: n | 1]
 )
 def test_the_value_of_an_unknown_size_is_refused(convert):
     n = symbolic_shape("n")[0]
@@ -477,7 +477,8 @@ DECIDED = [
     lambda x: x * np.max((x.shape[0], 2)),
     lambda x: x * max(x.shape),
     lambda x: x[: int(x.shape[0]) // 2],
-    lambda x: x * (x.shape[0] & 1),
+    lambda x: x * (x.shape[0] & 6),
+    lambda x: x * (1 << x.shape[0]),
     lambda x: x * len(range(x.shape[0])),
     lambda x: x * (3 if x.shape[0] else 4),
     lambda x: x * math.sqrt(x.shape[0]),
@@ -506,3 +507,43 @@ def test_reductions_of_shapes_need_no_guard(function):
     assert value(function(SymbolicShape((n, 3, m))), n=2, m=4) == function((2, 3, 4))
     if function not in (np.max, np.amin):  # of a plain tuple NumPy compares sizes, as Python's max does
         assert value(function((n, 3, m)), n=2, m=4) == function((2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    "bits", [lambda n: n >> 1, lambda n: n >> 0, lambda n: n & 7, lambda n: 3 & n, lambda n: 0 & n, lambda n: n << 3]
+)
+def test_bits_that_arithmetic_gives_need_no_value(bits):
+    compiled = jit(lambda x: x.sum() * bits(x.shape[0] - 3) + bits(x.shape[0]))
+    for n in (0, 1, 2, 6, 9, 16):
+        assert compiled(np.ones(n)) == n * bits(n - 3) + bits(n)
+    assert compiled.cache_info().traces == 1
+    (n,) = symbolic_shape("n")
+    assert SymbolicShape((bits(n), n)).evaluate(n=13) == (bits(13), 13)
+
+
+def test_bits_beyond_those_of_a_word_are_those_of_python():
+    huge = jit(lambda x: x * float(x.shape[0] << 70))
+    assert huge(np.ones(3))[0] == float(3 << 70)
+    with pytest.raises(ValueError, match="negative shift count"):
+        jit(lambda x: x * (x.shape[0] >> -1))(np.ones(3))
+
+
+def test_extremes_of_sizes_take_integers_of_the_program():
+    first = jit(lambda x, k: (x[: max_dim(k, 1)], x[: min_dim(x.shape[0] - 1, k)]))
+    for k in (-2, 0, 1, 2, 5):
+        for n in (1, 3, 4):
+            x = np.arange(float(n))
+            for part, expected in zip(first(x, k), (x[: max(k, 1)], x[: min(n - 1, k)]), strict=True):
+                np.testing.assert_array_equal(part, expected)
+    with pytest.raises(errors.ArgumentError, match="not a size"):
+        jit(lambda x: max_dim(x, 1))(np.ones(3))
+
+
+def test_sizes_of_a_specification_have_a_name_and_a_value():
+    n, m = symbolic_shape("n, m")
+    assert (2 * n + m).evaluate(n=3, m=1) == 7 and n.name == "n"
+    with pytest.raises(errors.SpecError, match="m has no value"):
+        (n + m).evaluate(n=3)
+    seen = []
+    jit(lambda x: seen.append(hasattr(x.shape[0], "evaluate")) or x)(np.ones(3))
+    assert seen == [False]  # a Python int has none
