@@ -7,7 +7,7 @@ first one's did.
 from __future__ import annotations
 
 import dis
-from types import CodeType
+from types import CodeType, TracebackType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -37,15 +37,12 @@ class Raised:
     @classmethod
     def of(cls, original: Exception) -> Raised:
         """Return what a program raises for an exception that a trace met."""
-        line = original.__traceback__
-        while line is not None and line.tb_next is not None:
-            line = line.tb_next
+        line = _innermost(original)
         if line is None:
             return cls(original, ("", 1, ""), None)
         code = line.tb_frame.f_code
-        is_stated = is_user_frame(line.tb_frame) and code.co_code[line.tb_lasti] == _RAISE
         position = code.co_filename, line.tb_lineno or 1, code.co_name
-        return cls(original, position, _copied(original) if is_stated else None)
+        return cls(original, position, _copied(original) if is_stated(original) else None)
 
     def again(self) -> NoReturn:
         """Raise the exception at the line of the user."""
@@ -73,6 +70,23 @@ class Raised:
 
     def __reduce__(self) -> Any:
         return Raised, (None, self.line, self.error)
+
+
+def _innermost(error: BaseException) -> TracebackType | None:
+    """Return the entry of the line that raised."""
+    line = error.__traceback__
+    while line is not None and line.tb_next is not None:
+        line = line.tb_next
+    return line
+
+
+def is_stated(error: BaseException) -> bool:
+    """Return whether a `raise` or `assert` of the user made an exception: not a mistake, and nothing that a call met.
+
+    One that is raised again is as at first.
+    """
+    line = _innermost(error)
+    return line is not None and is_user_frame(line.tb_frame) and line.tb_frame.f_code.co_code[line.tb_lasti] == _RAISE
 
 
 def _copied(error: Any) -> Exception | None:

@@ -25,9 +25,10 @@ def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program
     """Return a function of specifications, as `trace` takes them, that returns a program which can be saved.
 
     The program holds for all sizes of the specifications. A decision of Python on sizes is followed both ways: the
-    program has all paths, and a call takes the one of its sizes. A path that raises is a check, and a call that would
-    take it raises CheckError. Where Python asks for the value of a size, InconclusiveDimensionError names the line.
-    Raise SizePathsError for more than `config.max_paths` decisions. Captured arrays are copied.
+    program has all paths, and a call takes the one of its sizes. A path that ends in a `raise` or `assert` of yours is
+    a check, and a call that would take it raises CheckError. Any other exception on a path, such as a NameError or one
+    of NumPy, is raised by `export`. Where Python asks for the value of a size, InconclusiveDimensionError names the
+    line. Raise SizePathsError for more than `config.max_paths` decisions. Captured arrays are copied.
 
     >>> import io
     >>> import numpy as np

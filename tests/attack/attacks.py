@@ -26,6 +26,7 @@ from anyshape.errors import (
 )
 from tests.attack import paths as steps
 from tests.attack import state as states
+from tests.attack.claims import claims
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
 from tests.attack.kit import Attack, Wrong
 from tests.attack.size_decisions import size_decisions
@@ -347,5 +348,6 @@ ATTACKS = {
         pickles,
         user_files,
         size_decisions,
+        claims,
     )
 }

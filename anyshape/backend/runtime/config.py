@@ -139,11 +139,6 @@ def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
     return value
 
 
-def checks_enabled() -> bool:
-    """Return whether ANYSHAPE_CHECK=1 asks for graphs to be verified after each pass, and metadata after each step."""
-    return os.environ.get("ANYSHAPE_CHECK", "") not in ("", "0")
-
-
 def _default_threads() -> int:
     """Return the value of ANYSHAPE_NUM_THREADS, else the number of cores that this process may use."""
     text = os.environ.get("ANYSHAPE_NUM_THREADS", "").strip()

@@ -463,6 +463,7 @@ class Assumptions:
             for model in corners({v: self._range(v) for v in query.variables()}):
                 self._models.add(model)
             return self._proved_least(normal, low), negated(self._proved_least(expr.mul(-1, normal), negated(high)))
+        return low, high
 
     def _proved_least(self, size: Size, low: Bound) -> Bound:
         """Return the best lower bound that a few attempts prove; `low` is known. A failed one may find a model."""

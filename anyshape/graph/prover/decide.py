@@ -15,7 +15,7 @@ from anyshape.graph.prover.constraints import NO, UNKNOWN, YES, Claim, Verdict, 
 from anyshape.graph.prover.solvers.integer_sets import IntegerSet
 from anyshape.graph.prover.solvers.linear_constraints import Alternatives, Row, negation_of, rows_of
 from anyshape.graph.prover.solvers.models import Assignment, Model, has_counterexample, truth
-from anyshape.graph.prover.solvers.search_budget import OutOfBudgetError
+from anyshape.graph.prover.solvers.search_budget import open_where_it_fails
 from anyshape.graph.sizes import expr, intervals, polynomial_bounds
 from anyshape.graph.sizes.expr import Atom, Call, Size
 from anyshape.graph.sizes.intervals import Bound, Interval
@@ -334,12 +334,21 @@ def decide_exactly(
     candidate breaks come first.
     """
     decision = Decision()
+    with open_where_it_fails():
+        _decide_by_sets(decision, claim, facts, need_refutation, need_proof)
+    return decision
+
+
+def _decide_by_sets(
+    decision: Decision, claim: Claim, facts: Sequence[Claim], need_refutation: bool, need_proof: bool
+) -> None:
+    """Let a decision have its verdict and its models."""
     cases = one_variable.cases_over_one_variable(claim, facts)
     if cases is not None:
         decision.read(cases, need_refutation=need_refutation, need_proof=need_proof)
-        return decision
+        return
     if _has_cases([claim, *facts]) and decision.read_small(claim, facts):
-        return decision
+        return
     queries: list[_Query] = [(YES, negation_of(claim))] if need_proof else []
     queries += [(NO, [rows_of(claim)])] if need_refutation else []
     decision.verdict = _decide_by_own_facts(claim, facts, queries)
@@ -348,7 +357,6 @@ def decide_exactly(
         queries, broken = decision.run(known, queries, rest)
         ordered = list(dict.fromkeys([*broken, *rest]))
         known, rest = [*known, *ordered[: len(known)]], ordered[len(known) :]
-    return decision
 
 
 def _has_cases(claims: Sequence[Claim]) -> bool:
@@ -397,10 +405,9 @@ def _is_possible(rows: Sequence[Row]) -> bool:
 
 
 def _search_point(feasible: IntegerSet, conjunction: Sequence[Alternatives]) -> Assignment | None:
-    try:
+    with open_where_it_fails():
         return feasible.find(conjunction)
-    except OutOfBudgetError:
-        return {}
+    return {}
 
 
 def is_unprovable(outcomes: Collection[bool | None], need_refutation: bool) -> bool:

@@ -19,6 +19,7 @@ from anyshape.graph.prover.constraints import CHECK, PREDICATE, Claim, Condition
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import flatten, unflatten
+from anyshape.tracing.raised import is_stated
 from anyshape.tracing.trace import trace_inner
 from anyshape.transforms.control_flow.conditionals import cond
 
@@ -28,7 +29,7 @@ MAX_DEPTH = 30  # decisions in a row: each nests a conditional in the one before
 
 @dataclass
 class _Path:
-    """End of a path: the function returns there, or raises an exception of Python."""
+    """End of a path: the function returns there, or states an exception."""
 
     error: Exception | None = None
 
@@ -46,8 +47,9 @@ class _Decision:
 def following_sizes(function: Function, name: str) -> Function:
     """Return a function that a trace can run for all sizes, though the given one decides on them.
 
-    A path that raises an exception of Python becomes a check: a call that would take it raises CheckError. Raise
-    SizePathsError beyond `config.max_paths` decisions, or where too many of them nest.
+    A path that ends in a `raise` or `assert` of the user becomes a check: a call that would take it raises CheckError.
+    Any other exception is a mistake, and raised as it is. Raise SizePathsError beyond `config.max_paths` decisions, or
+    where too many of them nest.
     """
 
     def followed(*args: Any, **kwargs: Any) -> Any:
@@ -79,12 +81,18 @@ class _Paths:
         except InconclusiveDimensionError as error:
             if error.decision is None or not self._is_known(error.decision):
                 raise
-            return self._split(error, held)
+            undecided = error
         except AnyshapeError:
             raise
         except Exception as error:
+            if not is_stated(error):
+                where = " and ".join([str(c.claim) for c in held])
+                error.add_note(f"on the path of {self.name} where {where}" if where else f"on a path of {self.name}")
+                raise
             return _Path(error)
-        return _Path()
+        else:
+            return _Path()
+        return self._split(undecided, held)
 
     def _attempt(self, held: Sequence[Condition]) -> None:
         """Trace the function under conditions into a graph that nothing uses."""

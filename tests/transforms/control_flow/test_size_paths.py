@@ -1,6 +1,7 @@
 """Compare exported programs of functions that decide on sizes with the functions, at sizes of every path."""
 
 import io
+import traceback
 
 import numpy as np
 import pytest
@@ -161,6 +162,103 @@ def test_a_path_that_raises_is_a_check():
             program(vector(n))
 
 
+def typo(x):
+    return x.sum() * fator  # noqa: F821
+
+
+def attribute(x):
+    return x.summ()
+
+
+def recursion(x):
+    return recursion(x)
+
+
+def key(x):
+    return {1: x}["one"]
+
+
+def of_numpy(x):
+    return np.linalg.inv(np.zeros((2, 2))) * x.sum()
+
+
+def of_c(x):
+    return x.sum() * int("seven")
+
+
+def again(x):
+    try:
+        return {}["again"]
+    except KeyError as error:
+        raise error from None
+
+
+def bare(x):
+    try:
+        return {}["again"]
+    except KeyError:
+        raise
+
+
+MISTAKES = {
+    typo: NameError,
+    attribute: AttributeError,
+    recursion: RecursionError,
+    key: KeyError,
+    of_numpy: np.linalg.LinAlgError,
+    of_c: ValueError,
+    again: KeyError,
+    bare: KeyError,
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("answer", [True, False])
+def test_an_exception_that_the_user_has_not_stated_leaves_export(mistake, answer):
+    def function(x):
+        return mistake(x) if bool(x.shape[0] > 3) is answer else x.sum()
+
+    with pytest.raises(MISTAKES[mistake]) as caught:
+        export(function)(Spec("n"))
+    assert type(caught.value) is MISTAKES[mistake]
+    assert not isinstance(caught.value.__context__, InconclusiveDimensionError)
+    lines = [line.lineno for line in traceback.extract_tb(caught.value.__traceback__)]
+    first = mistake.__code__.co_firstlineno
+    assert any(first < line < first + 6 for line in lines)
+    assert any("where n > 3" in note or "where not (n > 3)" in note for note in caught.value.__notes__)
+
+
+def stated(x):
+    raise OSError(2, "no such size")
+
+
+def from_another(x):
+    try:
+        return {}["key"]
+    except KeyError as error:
+        raise LookupError("no such size") from error
+
+
+def asserted(x):
+    assert x.shape[0] < 0, "no such size"
+
+
+def in_grad(x):
+    return grad(stated)(x)
+
+
+def in_trips(x):
+    return fori_loop(0, 2, lambda i, c: asserted(x), x)
+
+
+@pytest.mark.parametrize("check", [stated, from_another, asserted, in_grad, in_trips])
+def test_what_the_user_raises_anywhere_on_a_path_is_a_check(check):
+    program = reloaded(export(lambda x: check(x) if x.shape[0] > 3 else x.sum())(Spec("n")))
+    assert program(vector(3)) == pytest.approx(vector(3).sum())
+    with pytest.raises(CheckError, match="no such size"):
+        program(vector(4))
+
+
 def test_where_all_paths_raise_the_exception_is_pythons():
     def never(x):
         raise KeyError("small" if x.shape[0] < 3 else "large")
@@ -283,7 +381,7 @@ def test_values_of_a_branch_are_saved_though_their_size_is_negative_in_the_other
     assert len(sines) == 1  # none is computed again
 
 
-def in_trips(x):
+def summed_in_trips(x):
     return fori_loop(0, 2, lambda i, c: c * x.sum(), 1.0)
 
 
@@ -291,7 +389,7 @@ def by_choice(x):
     return cond(x.sum() > 0, lambda: x.sum() * x.shape[0], lambda: x.prod())
 
 
-@pytest.mark.parametrize("last", [in_trips, by_choice])
+@pytest.mark.parametrize("last", [summed_in_trips, by_choice])
 def test_an_exported_gradient_with_two_decisions_before_a_subgraph(last):
     def function(x):
         if x.shape[0] % 2:

@@ -38,7 +38,6 @@ from anyshape.backend.compiler.peak_memory import Budget, scratch_bytes
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
 from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.backend.runtime import live_bytes
-from anyshape.backend.runtime.config import checks_enabled
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
@@ -50,6 +49,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.ops.loops import LOOPS
+from anyshape.support.checking import checks_enabled
 from anyshape.support.lazy_dataclass import dataclass
 
 _PLAN = logging.getLogger("anyshape.plan")

@@ -24,7 +24,7 @@ from anyshape.backend.compiler.passes.simplify import simplify
 from anyshape.backend.compiler.passes.single_elements import read_and_write_elements
 from anyshape.backend.compiler.passes.sink import sink
 from anyshape.backend.compiler.plan import Group, Slot, Step
-from anyshape.backend.runtime.config import checks_enabled, config
+from anyshape.backend.runtime.config import config
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, replace_subgraphs
 from anyshape.graph.ir.validate import check_sizes_defined
@@ -39,6 +39,7 @@ from anyshape.ops.custom_rules import (
     custom_vjp_op,
     custom_vjp_tangent_op,
 )
+from anyshape.support.checking import checks_enabled
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.progress import show_if_due
 

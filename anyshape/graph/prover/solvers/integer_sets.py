@@ -26,7 +26,14 @@ from anyshape.graph.prover.solvers.linear_constraints import (
     count_row_products,
     rows_of,
 )
-from anyshape.graph.prover.solvers.search_budget import Leaves, OutOfBudgetError, deadline, out_of_time, search
+from anyshape.graph.prover.solvers.search_budget import (
+    Leaves,
+    OutOfBudgetError,
+    deadline,
+    open_where_it_fails,
+    out_of_time,
+    search,
+)
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.intervals import Bound
@@ -257,7 +264,8 @@ class IntegerSet:
                     continue
                 simple = self._largest <= _MODERATE and self._weight <= _LIGHT
                 for point in _points(leaf, small and simple):
-                    yield self._sizes_at(self._coordinates(point))
+                    if not point.is_void():  # isl has sets with points but without a first one
+                        yield self._sizes_at(self._coordinates(point))
 
     def _coordinates(self, point: Any) -> list[int]:
         """Return the values of all columns, read from one text: that takes half as long as reading each."""
@@ -423,10 +431,9 @@ class IntegerSet:
 
 def range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
     """Return the least and the greatest value of the size by the facts, or by the bounds of its variables."""
-    try:
+    with open_where_it_fails():
         return IntegerSet(facts).range(size) or expr.bounds(size)
-    except OutOfBudgetError:
-        return expr.bounds(size)
+    return expr.bounds(size)
 
 
 def _weight_of(constraint: Constraint) -> int:

@@ -1,16 +1,20 @@
 """Budget of searches for verdicts on sizes: time, and parts of sets that are examined.
 
-Parts are counted, so that the verdicts of a program are the same each time. Time only limits the worst case.
+Parts are counted, so that the verdicts of a program are the same each time. Time only limits the worst case. A search
+that ends in an error has no verdict, as one without budget.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import threading
 import time
 from collections.abc import Iterator
 
+from anyshape.errors import SizeLimitError
+from anyshape.support.checking import checks_enabled
 from anyshape.support.interruption import is_thread_state
 from anyshape.support.progress import show_if_due
 
@@ -21,8 +25,34 @@ _LEAVES_PER_READING = 16  # of the clock
 _UNLIMITED = 1 << 30
 
 
+_LOG = logging.getLogger("anyshape.guards")
+
+
 class OutOfBudgetError(Exception):
     """Raised where a query took more operations, more parts or more time than its budget."""
+
+
+def leaves_open(error: BaseException | None) -> bool:
+    """Return whether a search that ends so leaves its question open: a defect of it, or of isl, costs a proof at most.
+
+    Tests see the error of a defect.
+    """
+    if not isinstance(error, Exception):
+        return False
+    if isinstance(error, (OutOfBudgetError, SizeLimitError)):
+        return True
+    _LOG.warning("a proof about sizes ended in %r, and the claim stays open", error, exc_info=error)
+    return not checks_enabled()
+
+
+class open_where_it_fails:
+    """Block of a search whose errors leave its question open."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        return leaves_open(error)
 
 
 class QueryBudget:
@@ -217,9 +247,11 @@ class _QueryBlock:
         self.query = _THREAD.query = query
         return query
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         query = self.query
-        if query is not None:
-            if _THREAD.query is query:  # else Ctrl-C ended the block, and this comes late
-                _THREAD.query = None
-            self.owner.end(query, time.perf_counter() - self.start, is_optional=self.leaves is not None)
+        if query is None:
+            return False
+        if _THREAD.query is query:  # else Ctrl-C ended the block, and this comes late
+            _THREAD.query = None
+        self.owner.end(query, time.perf_counter() - self.start, is_optional=self.leaves is not None)
+        return leaves_open(error)
