@@ -36,6 +36,7 @@ from anyshape.ops.elementwise import (
     copysign,
     cos,
     cosh,
+    direction,
     div,
     eq,
     exp,
@@ -103,6 +104,7 @@ from anyshape.ops.elementwise import (
     sub,
     tan,
     tanh,
+    tanh_slope,
     trunc,
 )
 from anyshape.ops.factorisations import (
@@ -244,6 +246,7 @@ __all__ = [
     "det",
     "difference_products",
     "difference_pulls",
+    "direction",
     "div",
     "dot_general",
     "draw",
@@ -393,6 +396,7 @@ __all__ = [
     "take_at",
     "tan",
     "tanh",
+    "tanh_slope",
     "top_k",
     "transpose",
     "triangular_solve",

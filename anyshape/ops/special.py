@@ -71,6 +71,9 @@ gammaln: ew.Unary = ew.unary(gammaln_op, "Return log(|gamma(x)|).")
 digamma_op: Op = _pointwise("digamma", 1)
 digamma: ew.Unary = ew.unary(digamma_op, "Return the derivative of gammaln.")
 polygamma_op: Op = _ordered("polygamma")
+polygamma_difference_op: Op = ew.define_pointwise(
+    "polygamma_difference", ew.same_type, (2, 2), family="special", order=kinds.order
+)
 beta_op: Op = _pointwise("beta", 2)
 beta: ew.Binary = ew.binary(beta_op, "Return gamma(x) * gamma(y) / gamma(x + y).")
 betaln_op: Op = _pointwise("betaln", 2)
@@ -119,6 +122,8 @@ stdtrit: ew.Binary = ew.binary(
 
 expit_op: Op = _pointwise("expit", 1)
 expit: ew.Unary = ew.unary(expit_op, "Return 1 / (1 + exp(-x)).")
+expit_slope_op: Op = _pointwise("expit_slope", 2)
+expit_slope: ew.Binary = ew.binary(expit_slope_op, "Return y (1 - y) for y = expit(x), with all digits.")
 logit_op: Op = _pointwise("logit", 1)
 logit: ew.Unary = ew.unary(logit_op, "Return log(x / (1 - x)).")
 log_expit_op: Op = _pointwise("log_expit", 1)
@@ -283,6 +288,11 @@ sinc_op: Op = _ordered("sinc")
 def polygamma(order: int, x: Any) -> Any:
     """Return the derivative of digamma of this order; digamma itself for order 0."""
     return apply(polygamma_op, x, order=order) if order else digamma(x)
+
+
+def polygamma_difference(x: Any, y: Any, order: int = 0) -> Any:
+    """Return polygamma(order, x + y) - polygamma(order, x), with all digits where y is small beside x."""
+    return apply(polygamma_difference_op, *ew.broadcast_operands("polygamma", x, y), order=order)
 
 
 def gammainc_derivative(a: Any, x: Any, order: int = 1) -> Any:

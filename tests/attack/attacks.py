@@ -30,6 +30,7 @@ from tests.attack.claims import claims
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
 from tests.attack.kit import Attack, Wrong
 from tests.attack.size_decisions import size_decisions
+from tests.attack.slopes import slopes
 from tests.attack.structured import STRUCTURED
 from tests.attack.user_files import user_files
 from tests.laws.random_programs import NAMES, TABLE, Choices, random_program
@@ -349,5 +350,6 @@ ATTACKS = {
         user_files,
         size_decisions,
         claims,
+        slopes,
     )
 }

@@ -53,7 +53,7 @@ _UNARY = [
     ("gammaln", "gammaln digamma polygamma", (0.5, 3), F),
     ("digamma", "digamma polygamma", (0.5, 3), F),
     ("psi", "digamma", (0.5, 3), F),
-    ("expit", "expit", (-3, 3), (*F, "int32")),
+    ("expit", "expit expit_slope", (-3, 3), (*F, "int32")),
     ("logit", "logit", (0.1, 0.9), F),
     ("log_expit", "log_expit", (-3, 3), F),
     ("entr", "entr", (0.1, 3), F),
@@ -77,7 +77,7 @@ _UNARY = [
     ("spence", "spence", (0.3, 3), ("float64",)),
 ]
 _BINARY = [
-    ("beta", "beta", (0.5, 3), F),
+    ("beta", "beta polygamma_difference", (0.5, 3), F),
     ("betaln", "betaln", (0.5, 3), F),
     ("owens_t", "owens_t", (-2, 2), F),
     ("xlogy", "xlogy ratio", (0.3, 3), (*F, "complex128")),

@@ -70,13 +70,18 @@ def _ratio_jvp(ctx, tangents, out, x, y):
     return add_tangents(from_x, -(ty * ew.ratio(out, y)) if ty is not None else None)
 
 
+def _turn(x, y, z):
+    """Return the turn of the direction across itself, by x: it is without a difference that cancels."""
+    return ew.ratio(ew.direction(y, x, z), z)
+
+
 def _abs_jvp(ctx, tangents, out, x):
     """Return the part of the tangent along x, 0 at 0; parts of complex numbers are faster than their sign."""
     (t,) = tangents
     if x.dtype.kind != "c":
         return t * ew.sign(x)
-    size = ew.select(ew.eq(out, ew.lift(0, out)), 1, out)
-    return ew.real(t) * (ew.real(x) / size) + ew.imag(t) * (ew.imag(x) / size)
+    a, b = ew.real(x), ew.imag(x)
+    return ew.real(t) * ew.direction(a, b, out) + ew.imag(t) * ew.direction(b, a, out)
 
 
 def _sign_jvp(ctx, tangents, out, x):
@@ -118,7 +123,7 @@ pointwise(ew.remainder_op, lambda x, y, out: ew.lift(1, x), lambda x, y, out: -e
 pointwise(ew.fmod_op, lambda x, y, out: ew.lift(1, x), lambda x, y, out: ew.rint((out - x) / y))
 pointwise(ew.pow_op, _pow_x, _pow_y)
 pointwise(ew.power_by_op, lambda x, out, *, exponent: exponent * ew.power_by(x, exponent - 1))
-pointwise(ew.hypot_op, lambda x, y, out: ew.ratio(x, out), lambda x, y, out: ew.ratio(y, out))
+pointwise(ew.hypot_op, ew.direction, lambda x, y, out: ew.direction(y, x, out))
 zero(ew.gcd_op)
 zero(ew.lcm_op)
 
@@ -148,6 +153,19 @@ pointwise(ew.copysign_op, lambda x, y, out: ew.sign(x) * ew.copysign(ew.lift(1, 
 
 # -- exponentials, logarithms, trigonometry
 
+
+def _one_minus_square(x):
+    """Return 1 - x**2, as a product where that cancels; near 0 the derivative of the product would cancel."""
+    near = ew.lt(ew.absolute(x), ew.lift(0.5, ew.absolute(x)))
+    return ew.select(near, 1 - ew.square(x), (1 - x) * (1 + x))
+
+
+def _arctan2_slope(x, y, out):
+    """Return y / (x**2 + y**2), whose squares may overflow."""
+    length = _infinite_if_zero(ew.hypot(x, y))
+    return y / length / length
+
+
 pointwise(ew.exp_op, lambda x, out: out)
 pointwise(ew.exp2_op, lambda x, out: LN2 * out)
 pointwise(ew.expm1_op, lambda x, out: ew.exp(x))
@@ -168,20 +186,16 @@ pointwise(
 pointwise(ew.sin_op, lambda x, out: ew.cos(x))
 pointwise(ew.cos_op, lambda x, out: -ew.sin(x))
 pointwise(ew.tan_op, lambda x, out: 1 + ew.square(out))
-divided(ew.arcsin_op, lambda x, out: ew.sqrt((1 - x) * (1 + x)))
-divided(ew.arccos_op, lambda x, out: -ew.sqrt((1 - x) * (1 + x)))
+divided(ew.arcsin_op, lambda x, out: ew.sqrt(_one_minus_square(x)))
+divided(ew.arccos_op, lambda x, out: -ew.sqrt(_one_minus_square(x)))
 divided(ew.arctan_op, lambda x, out: 1 + ew.square(x))
-pointwise(
-    ew.arctan2_op,
-    lambda x, y, out: ew.ratio(y, ew.square(x) + ew.square(y)),
-    lambda x, y, out: -ew.ratio(x, ew.square(x) + ew.square(y)),
-)
+pointwise(ew.arctan2_op, _arctan2_slope, lambda x, y, out: -_arctan2_slope(y, x, out))
 pointwise(ew.sinh_op, lambda x, out: ew.cosh(x))
 pointwise(ew.cosh_op, lambda x, out: ew.sinh(x))
-pointwise(ew.tanh_op, lambda x, out: 1 - ew.square(out))
-divided(ew.arcsinh_op, lambda x, out: ew.sqrt(1 + ew.square(x)))
+pointwise(ew.tanh_op, lambda x, out: 1 - ew.square(out) if x.dtype.kind == "c" else ew.tanh_slope(x, out))
+divided(ew.arcsinh_op, lambda x, out: ew.sqrt(1 + ew.square(x)) if x.dtype.kind == "c" else ew.hypot(ew.lift(1, x), x))
 divided(ew.arccosh_op, lambda x, out: ew.sqrt(x - 1) * ew.sqrt(x + 1))
-divided(ew.arctanh_op, lambda x, out: (1 - x) * (1 + x))
+divided(ew.arctanh_op, lambda x, out: _one_minus_square(x))
 
 # -- rounding and the parts of a float
 
@@ -270,6 +284,13 @@ zero(ew.python_int_op)
 JVPS[ew.ratio_op] = _ratio_jvp
 TRANSPOSES[ew.ratio_op] = lambda ctx, ct, x, y: (ew.ratio(ct, y), None)
 JVPS[ew.gap_op] = _sub_jvp
+pointwise(ew.tanh_slope_op, lambda x, y, out: -2 * y * out, None)  # y is a function of x
+pointwise(  # z is a function of x and y
+    ew.direction_op,
+    lambda x, y, z, out: ew.direction(y, x, z) * _turn(x, y, z),
+    lambda x, y, z, out: -out * _turn(x, y, z),
+    None,
+)
 
 # -- shifts of operands
 
@@ -294,4 +315,4 @@ no_shift(ew.le_op, ew.gt_op, ew.ge_op, ew.isnan_op, ew.isinf_op, ew.isfinite_op,
 no_shift(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op, ew.bitwise_and_op)
 no_shift(ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op, ew.left_shift_op, ew.right_shift_op)
 no_shift(ew.bitwise_count_op, ew.real_op, ew.imag_op, ew.conj_op, ew.complex_op, ew.narrow_op, ew.python_int_op)
-no_shift(ew.share_op, ew.ratio_op, ew.gap_op, ew.length_op)
+no_shift(ew.share_op, ew.ratio_op, ew.gap_op, ew.length_op, ew.direction_op, ew.tanh_slope_op)

@@ -1,8 +1,9 @@
 """Derivatives of special functions. `x, y` are inputs, `out` the output."""
 
-from math import inf, log, pi, sqrt
+from math import log, pi, sqrt
 from typing import Any
 
+from anyshape.autodiff import far_slopes as far
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise, zero
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
@@ -48,7 +49,7 @@ def _student_density(df, t):
     """Return the density of Student's t with df degrees of freedom; the standard normal for infinitely many."""
     is_normal = ew.isinf(df)
     nu = ew.select(is_normal, 1, df)  # both choices are computed, and differentiated again
-    logarithm = -0.5 * (nu + 1) * ew.log1p(ew.square(t) / nu) - 0.5 * ew.log(nu) - sp.betaln(0.5 * nu, 0.5)
+    logarithm = -0.5 * (nu + 1) * far.log1p_of_square(t / ew.sqrt(nu)) - 0.5 * ew.log(nu) - sp.betaln(0.5 * nu, 0.5)
     return ew.select(is_normal, ew.exp(-0.5 * ew.square(t)) / ROOT_TWO_PI, ew.exp(logarithm))
 
 
@@ -56,11 +57,11 @@ def _student_density(df, t):
 
 pointwise(sp.erf_op, lambda x, out: TWO_BY_ROOT_PI * _gauss(x))
 pointwise(sp.erfc_op, lambda x, out: -TWO_BY_ROOT_PI * _gauss(x))
-pointwise(sp.erfcx_op, lambda x, out: 2 * x * out - TWO_BY_ROOT_PI)
+pointwise(sp.erfcx_op, far.erfcx_slope)
 pointwise(sp.erfi_op, lambda x, out: TWO_BY_ROOT_PI * ew.exp(ew.square(x)))
 pointwise(sp.erfinv_op, lambda x, out: ew.exp(ew.square(out)) / TWO_BY_ROOT_PI)
 pointwise(sp.erfcinv_op, lambda x, out: -ew.exp(ew.square(out)) / TWO_BY_ROOT_PI)
-pointwise(sp.dawsn_op, lambda x, out: 1 - 2 * x * out)
+pointwise(sp.dawsn_op, far.dawsn_slope)
 pointwise(sp.ndtr_op, lambda x, out: ew.exp(-0.5 * ew.square(x)) / ROOT_TWO_PI)
 pointwise(sp.ndtri_op, lambda x, out: ROOT_TWO_PI * ew.exp(0.5 * ew.square(out)))
 pointwise(sp.log_ndtr_op, lambda x, out: sqrt(2 / pi) / sp.erfcx(-sqrt(0.5) * x))
@@ -77,14 +78,19 @@ pointwise(sp.gammaln_op, lambda x, out: sp.digamma(x))
 pointwise(sp.digamma_op, lambda x, out: sp.polygamma(1, x))
 pointwise(sp.polygamma_op, lambda x, out, *, order: sp.polygamma(order + 1, x))
 pointwise(
+    sp.polygamma_difference_op,
+    lambda x, y, out, *, order: sp.polygamma_difference(x, y, order + 1),
+    lambda x, y, out, *, order: sp.polygamma(order + 1, x + y),
+)
+pointwise(
     sp.beta_op,
-    lambda x, y, out: out * (sp.digamma(x) - sp.digamma(x + y)),
-    lambda x, y, out: out * (sp.digamma(y) - sp.digamma(x + y)),
+    lambda x, y, out: -out * sp.polygamma_difference(x, y),
+    lambda x, y, out: -out * sp.polygamma_difference(y, x),
 )
 pointwise(
     sp.betaln_op,
-    lambda x, y, out: sp.digamma(x) - sp.digamma(x + y),
-    lambda x, y, out: sp.digamma(y) - sp.digamma(x + y),
+    lambda x, y, out: -sp.polygamma_difference(x, y),
+    lambda x, y, out: -sp.polygamma_difference(y, x),
 )
 derivative_in_last(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
 
@@ -118,12 +124,13 @@ def _stdtr_by_df(df, t):
 
 def _student_derivative_by_u(half, u, out, *, order):
     """Return the derivative, by the parameter, of 2 (1 + u**2)**(-half - 1 / 2) / beta(1 / 2, half)."""
+    growth = far.log1p_of_square(u)
 
     def of_logarithm(k):
-        value = sp.polygamma(k - 1, half + 0.5) - sp.polygamma(k - 1, half)
-        return value - ew.log1p(ew.square(u)) if k == 1 else value
+        value = sp.polygamma_difference(half, 0.5, k - 1)
+        return value - growth if k == 1 else value
 
-    logarithm = -(half + 0.5) * ew.log1p(ew.square(u)) - sp.betaln(half, 0.5)
+    logarithm = -(half + 0.5) * growth - sp.betaln(half, 0.5)
     return 2 * ew.exp(logarithm) * bell_polynomial(order, of_logarithm)
 
 
@@ -188,11 +195,9 @@ def _betainc_derivative_by_x(a, b, x, out, *, order_a, order_b):
     """Return the derivative of the density by its parameters."""
 
     def of_logarithm(i, j):
-        value = sp.polygamma(i + j - 1, a + b)
-        if not j:
-            value = value - sp.polygamma(i - 1, a)
-        if not i:
-            value = value - sp.polygamma(j - 1, b)
+        if i and j:
+            return sp.polygamma(i + j - 1, a + b)
+        value = sp.polygamma_difference(a, b, i - 1) if i else sp.polygamma_difference(b, a, j - 1)
         return value + (ew.log(x) if (i, j) == (1, 0) else ew.log1p(-x) if (i, j) == (0, 1) else 0)
 
     return beta_density(a, b, x) * bell_polynomial_of_two((order_a, order_b), of_logarithm)
@@ -217,14 +222,15 @@ pointwise(
 
 # -- logistic functions, entropies, integrals of exponentials
 
-pointwise(sp.expit_op, lambda x, out: out * (1 - out))
+pointwise(sp.expit_op, sp.expit_slope)
+pointwise(sp.expit_slope_op, lambda x, y, out: -out * ew.tanh(0.5 * x), None)  # y is a function of x
 pointwise(sp.logit_op, lambda x, out: 1 / (x * (1 - x)))
 pointwise(sp.log_expit_op, lambda x, out: sp.expit(-x))
 pointwise(sp.xlogy_op, lambda x, y, out: ew.log(y), lambda x, y, out: ew.ratio(x, y))
 pointwise(sp.xlog1py_op, lambda x, y, out: ew.log1p(y), lambda x, y, out: ew.ratio(x, 1 + y))
 pointwise(sp.entr_op, lambda x, out: -ew.log(x) - 1)
-pointwise(sp.rel_entr_op, lambda x, y, out: ew.log(x / y) + 1, lambda x, y, out: -ew.ratio(x, y))
-pointwise(sp.kl_div_op, lambda x, y, out: ew.log(x / y), lambda x, y, out: 1 - ew.ratio(x, y))
+pointwise(sp.rel_entr_op, lambda x, y, out: far.log_of_ratio(x, y) + 1, lambda x, y, out: -ew.ratio(x, y))
+pointwise(sp.kl_div_op, lambda x, y, out: far.log_of_ratio(x, y), lambda x, y, out: 1 - ew.ratio(x, y))
 pointwise(sp.exp10_op, lambda x, out: log(10) * out)
 pointwise(sp.exp1_op, lambda x, out: -ew.exp(-x) / x)
 pointwise(sp.expi_op, lambda x, out: ew.exp(x) / x)
@@ -240,14 +246,19 @@ def _rgamma_derivative(x, out):
     return ew.select(is_left, turned * sp.gamma(1 - left), -sp.digamma(right) * out)
 
 
-def _by_divisor(v, out, numerator, *others):
-    """Return the derivative of gamma(numerator) / (gamma(v) gamma(others)) by v, where v may be a pole of gamma."""
+def _by_divisor(v, out, numerator, *others, gap=None):
+    """Return the derivative of gamma(numerator) / (gamma(v) gamma(others)) by v, where v may be a pole of gamma.
+
+    With a gap, which is that from v to the numerator, it is the derivative by both.
+    """
     is_pole = ew.logical_and(ew.le(v, ew.lift(0, v)), ew.eq(ew.floor(v), v))
-    pole = ew.select(is_pole, v, 0)
+    pole, regular = ew.select(is_pole, v, 0), ew.select(is_pole, 1, v)
     at_pole = _rgamma_derivative(pole, sp.rgamma(pole)) * sp.gamma(ew.select(is_pole, numerator, 1))
     for other in others:
         at_pole = at_pole * sp.rgamma(ew.select(is_pole, other, 1))
-    return ew.select(is_pole, at_pole, -sp.digamma(ew.select(is_pole, 1, v)) * out)
+    if gap is None:
+        return ew.select(is_pole, at_pole, -sp.digamma(regular) * out)
+    return ew.select(is_pole, at_pole + out * sp.digamma(numerator), out * sp.polygamma_difference(regular, gap))
 
 
 def _expn_derivative(n, x, out):
@@ -260,16 +271,16 @@ def _expn_derivative(n, x, out):
 pointwise(sp.rgamma_op, _rgamma_derivative)
 pointwise(
     sp.poch_op,
-    lambda x, y, out: out * sp.digamma(x + y) + _by_divisor(x, out, x + y),
+    lambda x, y, out: _by_divisor(x, out, x + y, gap=y),
     lambda x, y, out: out * sp.digamma(x + y),
 )
 pointwise(
     sp.binom_op,
-    lambda x, y, out: out * sp.digamma(x + 1) + _by_divisor(x - y + 1, out, x + 1, y + 1),
+    lambda x, y, out: _by_divisor(x - y + 1, out, x + 1, y + 1, gap=y),
     lambda x, y, out: _by_divisor(y + 1, out, x + 1, x - y + 1) - _by_divisor(x - y + 1, out, x + 1, y + 1),
 )
 pointwise(sp.exprel_op, lambda x, out: 0.5 * sp.hyp1f1(2.0, 3.0, x))
-pointwise(sp.spence_op, lambda x, out: -sp.hyp2f1(1.0, 1.0, 2.0, 1 - x))
+pointwise(sp.spence_op, lambda x, out: far.spence_slope(x))
 derivative_in_last(sp.expn_op, _expn_derivative)
 derivative_in_last(sp.hyp0f1_op, lambda b, x, out: sp.hyp0f1(b + 1, x) / b)
 derivative_in_last(sp.hyp1f1_op, lambda a, b, x, out: a / b * sp.hyp1f1(a + 1, b + 1, x))
@@ -279,11 +290,11 @@ derivative_in_last(sp.hyp2f1_op, lambda a, b, c, x, out: a * b / c * sp.hyp2f1(a
 
 
 def _ellipkm1_derivative(p):
-    return -pi / 8 * sp.hyp2f1(0.5, 0.5, 2.0, 1 - p) / p
+    return -sp.elliprd(ew.lift(0, p), ew.lift(1, p), p) / 6
 
 
 def _ellipe_derivative(m):
-    return -pi / 8 * sp.hyp2f1(0.5, 1.5, 2.0, m)
+    return -sp.elliprd(ew.lift(0, m), 1 - m, ew.lift(1, m)) / 6
 
 
 def _incomplete_by_parameter(of_whole, of_part):
@@ -318,8 +329,8 @@ pointwise(
 )
 pointwise(
     sp.elliprc_op,
-    lambda x, y, out: -sp.elliprd(y, y, x) / 6,
-    lambda x, y, out: -sp.elliprd(x, y, y) / 3,
+    lambda x, y, out: far.elliprc_slopes(x, y, out)[0],
+    lambda x, y, out: far.elliprc_slopes(x, y, out)[1],
 )
 pointwise(
     sp.elliprf_op,
@@ -335,11 +346,11 @@ pointwise(
 )
 pointwise(sp.sinint_op, lambda x, out: sp.sinc(x / pi))
 pointwise(sp.cosint_op, lambda x, out: ew.cos(x) / x)
-pointwise(sp.sinhint_op, lambda x, out: 0.5 * (sp.exprel(x) + sp.exprel(-x)))
+pointwise(sp.sinhint_op, lambda x, out: far.sinh_by_x(x))
 pointwise(sp.coshint_op, lambda x, out: ew.cosh(x) / x)
 pointwise(sp.fresnels_op, lambda x, out: ew.sin(0.5 * pi * ew.square(x)))
 pointwise(sp.fresnelc_op, lambda x, out: ew.cos(0.5 * pi * ew.square(x)))
-pointwise(sp.wofz_op, lambda x, out: 2j / sqrt(pi) - 2 * x * out)
+pointwise(sp.wofz_op, far.wofz_slope)
 pointwise(sp.lambertw_op, lambda x, out, *, branch: 1 / (ew.exp(out) * (1 + out)))
 zero(sp.gammasgn_op)
 
@@ -411,54 +422,38 @@ _with_partials(fdtr_partials, 3, sp.fdtr_op, sp.fdtrc_op)
 _with_partials(gdtr_partials, 3, sp.gdtr_op, sp.gdtrc_op)
 
 
-def _boxcox_by_power(logarithm, power):
-    """Return the derivative by the power of log(x) exprel(power log(x)), which is smooth at 0."""
-    end = ew.eq(power * logarithm, ew.lift(-inf, logarithm))  # where the power vanishes, and its logarithm does not
-    z = ew.select(end, 0, logarithm)
-    return ew.select(end, 1 / ew.square(ew.select(end, power, 1)), 0.5 * ew.square(z) * sp.hyp1f1(2.0, 3.0, power * z))
-
-
-def _inv_boxcox_by_power(x, power):
-    """Return the derivative by the power of log(1 + power x) / power, which is smooth at 0."""
-    return -0.5 * ew.square(x) * sp.hyp2f1(2.0, 2.0, 3.0, -(power * x))
-
-
 pointwise(
     sp.boxcox_op,
     lambda x, y, out: x ** (y - 1),
-    lambda x, y, out: _boxcox_by_power(ew.log(x), y),
+    lambda x, y, out: far.boxcox_by_power(ew.log(x), y),
 )
 pointwise(
     sp.boxcox1p_op,
     lambda x, y, out: (1 + x) ** (y - 1),
-    lambda x, y, out: _boxcox_by_power(ew.log1p(x), y),
+    lambda x, y, out: far.boxcox_by_power(ew.log1p(x), y),
 )
 pointwise(
     sp.inv_boxcox_op,
-    lambda x, y, out: out ** (1 - y),
-    lambda x, y, out: out * _inv_boxcox_by_power(x, y),
+    far.inv_boxcox_by_x,
+    lambda x, y, out: out * far.inv_boxcox_by_power(x, y),
 )
 pointwise(
     sp.inv_boxcox1p_op,
-    lambda x, y, out: (1 + out) ** (1 - y),
-    lambda x, y, out: (1 + out) * _inv_boxcox_by_power(x, y),
+    lambda x, y, out: far.inv_boxcox_by_x(x, y, 1 + out),
+    lambda x, y, out: (1 + out) * far.inv_boxcox_by_power(x, y),
 )
 
 # -- Bessel functions of real order
 
+
 derivative_in_last(sp.jv_op, lambda v, x, out: 0.5 * (sp.jv(v - 1, x) - sp.jv(v + 1, x)))
 derivative_in_last(sp.yv_op, lambda v, x, out: 0.5 * (sp.yv(v - 1, x) - sp.yv(v + 1, x)))
-derivative_in_last(sp.iv_op, lambda v, x, out: 0.5 * (sp.iv(v - 1, x) + sp.iv(v + 1, x)))
-derivative_in_last(sp.kv_op, lambda v, x, out: -0.5 * (sp.kv(v - 1, x) + sp.kv(v + 1, x)))
-derivative_in_last(sp.ive_op, lambda v, x, out: 0.5 * (sp.ive(v - 1, x) + sp.ive(v + 1, x)) - ew.sign(x) * out)
-derivative_in_last(sp.kve_op, lambda v, x, out: out - 0.5 * (sp.kve(v - 1, x) + sp.kve(v + 1, x)))
+derivative_in_last(sp.iv_op, lambda v, x, out: far.iv_slope(sp.iv, v, x))
+derivative_in_last(sp.kv_op, lambda v, x, out: far.kv_slope(sp.kv, v, x, out))
+derivative_in_last(sp.ive_op, lambda v, x, out: far.ive_slope(sp.ive, v, x, out))
+derivative_in_last(sp.kve_op, lambda v, x, out: far.kve_slope(sp.kve, v, x, out))
 
 # -- Bessel functions of integer order, and sinc
-
-
-def _mean(function, order, x):
-    """Return the mean of the neighbouring orders."""
-    return 0.5 * (function(order - 1, x) + function(order + 1, x))
 
 
 def _half_difference(function, order, x):
@@ -473,18 +468,19 @@ def _bessel_y_derivative(x, out, *, order):
 
 pointwise(sp.bessel_j_op, lambda x, out, *, order: _half_difference(sp.bessel_j, order, x))
 pointwise(sp.bessel_y_op, _bessel_y_derivative)
-pointwise(sp.bessel_i_op, lambda x, out, *, order: _mean(sp.bessel_i, order, x))
-pointwise(sp.bessel_k_op, lambda x, out, *, order: -_mean(sp.bessel_k, order, x))
-pointwise(sp.scaled_bessel_i_op, lambda x, out, *, order: _mean(sp.scaled_bessel_i, order, x) - ew.sign(x) * out)
-pointwise(sp.scaled_bessel_k_op, lambda x, out, *, order: out - _mean(sp.scaled_bessel_k, order, x))
+pointwise(sp.bessel_i_op, lambda x, out, *, order: far.iv_slope(sp.bessel_i, order, x))
+pointwise(sp.bessel_k_op, lambda x, out, *, order: far.kv_slope(sp.bessel_k, order, x, out))
+pointwise(sp.scaled_bessel_i_op, lambda x, out, *, order: far.ive_slope(sp.scaled_bessel_i, order, x, out))
+pointwise(sp.scaled_bessel_k_op, lambda x, out, *, order: far.kve_slope(sp.scaled_bessel_k, order, x, out))
 pointwise(sp.sinc_op, lambda x, out, *, order: sp.sinc(x, order + 1))
 
 # -- shifts of operands
 
 no_shift(sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op, sp.ndtr_op)
 no_shift(sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op)
-no_shift(sp.beta_op, sp.gammainc_derivative_op, sp.betainc_derivative_op)
-no_shift(sp.betaln_op, sp.zeta_op, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.expit_op, sp.logit_op)
+no_shift(sp.polygamma_difference_op, sp.beta_op, sp.gammainc_derivative_op, sp.betainc_derivative_op)
+no_shift(sp.betaln_op, sp.zeta_op, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.expit_op, sp.expit_slope_op)
+no_shift(sp.logit_op)
 no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op)
 no_shift(sp.student_derivative_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op)
 no_shift(sp.gammaincinv_op, sp.gammainccinv_op)

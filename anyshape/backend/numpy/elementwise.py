@@ -375,6 +375,38 @@ def _gap(x, y):
     return out
 
 
+FLAT = {np.dtype(char): least for char, least in (("e", 2.0**-4), ("f", 2.0**-9), ("d", 2.0**-16))}
+
+
+def saturated(share, x, formula):
+    """Return where a share is so close to 1 that the rest has lost digits, and a formula of x there; None: nowhere."""
+    most = 1 - FLAT[share.dtype]
+    if not share.size or share.item(share.argmax()) <= most:  # the index of NaN, if there is one
+        return None
+    flat = np.flatnonzero(share > most)
+    return flat, formula(np.take(x, flat))
+
+
+def logistic_slope(x):
+    """Return e / (1 + e)**2 for e = exp(-|x|)."""
+    with np.errstate(under="ignore"):
+        power = np.exp(-np.absolute(x))
+        return power * np.square(1 / (1 + power))
+
+
+def _tanh_slope(x, y, out=None):
+    if x.shape != y.shape:
+        x, y = np.broadcast_arrays(x, y)
+    square = np.square(y)
+    far = saturated(square, x, lambda x: 4 * logistic_slope(2 * x))  # before `out`, which may be the memory of x
+    slope = np.asarray(np.subtract(1, square, out))
+    if far:
+        slope.put(*far)
+    return slope
+
+
 kernel(ew.share_op, _share)
 kernel(ew.ratio_op, _ratio)
+kernel(ew.direction_op, lambda x, y, z: _ratio(x, z))
+kernel(ew.tanh_slope_op, _tanh_slope, out=True)
 kernel(ew.gap_op, _gap)

@@ -9,6 +9,8 @@ import scipy.special as sc
 
 from anyshape.backend.numpy._complex_polygamma import complex_polygamma
 from anyshape.backend.numpy._parameter_derivatives import betainc_derivative, gammainc_derivative, student_derivative
+from anyshape.backend.numpy._polygamma_difference import polygamma_difference
+from anyshape.backend.numpy.elementwise import logistic_slope, saturated
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import special as sp
 from anyshape.ops.core.apply import kernel
@@ -156,6 +158,16 @@ def _expit_of_many(x, out=None):
     return np.reciprocal(power, power)
 
 
+def _expit_slope(x, y, out=None):
+    if x.shape != y.shape:
+        x, y = np.broadcast_arrays(x, y)
+    far = saturated(y, x, logistic_slope)  # before `out`, which may be the memory of x
+    slope = np.asarray(np.multiply(np.subtract(1, y), y, out))
+    if far:
+        slope.put(*far)
+    return slope
+
+
 def _polygamma(x, *, order):
     if x.dtype.kind == "c":
         return complex_polygamma(x, order)
@@ -163,8 +175,22 @@ def _polygamma(x, *, order):
 
 
 kernel(sp.expit_op, _expit, out=True, run_tiled=_expit_of_many)
+kernel(sp.expit_slope_op, _expit_slope, out=True)
 kernel(sp.zeta_op, sc.zeta)
+
+
+def _polygamma_difference(x, y, *, order):
+    x, y = np.broadcast_arrays(x, y)
+    of_order = lambda z: _polygamma(z, order=order) if order else sc.digamma(z)
+    difference = np.asarray(of_order(x + y) - of_order(x))
+    is_near = np.asarray((x > 0) & (np.absolute(y) < 0.5 * x))
+    if is_near.any():
+        difference[is_near] = polygamma_difference(x[is_near], y[is_near], order)
+    return difference
+
+
 kernel(sp.polygamma_op, _polygamma)
+kernel(sp.polygamma_difference_op, _polygamma_difference)
 kernel(sp.gammainc_derivative_op, gammainc_derivative)
 kernel(sp.betainc_derivative_op, betainc_derivative)
 kernel(sp.student_derivative_op, student_derivative)

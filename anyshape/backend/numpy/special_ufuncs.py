@@ -46,7 +46,7 @@ def _run(*xs: Any, function: str, result: int) -> Any:
 
 kernel(su.special_ufunc_op, _run)
 
-POINTS, BLOCK, TAIL = 512, 64, 80.0
+POINTS, BLOCK, TAIL, STEP = 512, 64, 80.0, 0.4
 
 
 def _carlson(*xs: Any, orders: tuple[int, int, int, int]) -> Any:
@@ -72,8 +72,10 @@ def _integral(orders: tuple[int, int, int, int], xs: list[Any]) -> Any:
     inside = np.all(stacked >= 0, axis=0) & np.all(np.isfinite(stacked), axis=0)
     positive = np.where(stacked > 0, stacked, np.inf)
     low, high = np.log(np.min(positive, axis=0)), np.log(np.max(np.where(stacked > 0, stacked, 0), axis=0))
-    step = (high - low + 2 * TAIL) / (POINTS - 1)
-    u = (low - TAIL)[:, None] + step[:, None] * np.arange(POINTS)
+    span = high - low + 2 * TAIL
+    points = max(POINTS, int(np.max(span, initial=0, where=np.isfinite(span)) / STEP))
+    step = span / (points - 1)
+    u = (low - TAIL)[:, None] + step[:, None] * np.arange(points)
     t = np.exp(u)
     logarithm = u.copy()
     for x, exponent in zip(used, exponents, strict=False):

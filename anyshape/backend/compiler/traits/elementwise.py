@@ -92,7 +92,9 @@ SAME = "(({0} == {1}) & (__builtin_fabs{f}({0}) == __builtin_inf{f}()))"
 GAP = by_kind(f"(({SAME} ? 0 : {{0}}) - ({SAME} ? 0 : {{1}}))")
 declare(_in_c(GAP, _simplified(identities.finite_gap)), ew.gap_op)
 ZEROS = "(({0} == 0) & ({1} == 0))"
-declare(_in_c(by_kind(f"(({ZEROS} ? 0 : {{0}}) / ({ZEROS} ? 1 : {{1}}))")), ew.ratio_op)
+RATIO = f"(({ZEROS} ? 0 : {{0}}) / ({ZEROS} ? 1 : {{1}}))"
+declare(_in_c(by_kind(RATIO)), ew.ratio_op)
+declare(_in_c(by_kind(RATIO.replace("{1}", "{2}"))), ew.direction_op)
 UNEQUAL = '(__builtin_isless({0}, {1}) ? 0 : {0} == {1} ? .5{f} : __builtin_nan{f}(""))'
 declare(_in_c(by_kind(f"(__builtin_isgreater({{0}}, {{1}}) ? 1 : {UNEQUAL})")), ew.share_op)
 declare(_in_c(_arithmetic("({0} * {0})", complexes="as_product{f}({0}, {0})")), ew.square_op)
@@ -151,6 +153,9 @@ for _op, _ulp in (
     (ew.tanh_op, 1),
 ):
     declare(_in_c(Elementary(_op.name, _ulp), _timed(1.8, 0.7)), _op)
+ABOVE = "(1 + __builtin_fabs{f}({1}))"
+TANH_SLOPE = by_kind(f"(as_exp{{f}}(-2 * __builtin_fabs{{f}}({{0}})) * {ABOVE} * {ABOVE})")
+declare(_in_c(TANH_SLOPE, _timed(0.8, 0.6)), ew.tanh_slope_op)
 for _op in (ew.arctan2_op, ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op):
     declare(_in_c(Elementary(_op.name, 1), _timed(2.5, 0.7)), _op)
 

@@ -1,0 +1,97 @@
+"""Slopes of orthogonal polynomials and Ferrers' functions: DLMF 14, 15, 18.9.15, 18.9.19 to 18.9.28.
+
+Degrees may be fractions. Then the function is one of the angle, and beside the end where it is smooth a hypergeometric
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from anyshape.ops import elementwise as ew
+from anyshape.ops import special as sp
+from anyshape.ops import special_ufuncs as su
+
+
+def of(name: str, *xs: Any, result: int = 0) -> Any:
+    """Apply a function; numbers take the shape of the last operand."""
+    return su.special_ufunc(name, *(ew.lift(x, xs[-1]) for x in xs), result=result)
+
+
+def _below(name, n, *rest):
+    """Return the polynomial of the degree before; 0 before degree 0."""
+    is_first = ew.eq(n, ew.lift(0, n))
+    return ew.select(is_first, 0, of(name, ew.select(is_first, 1, n) - 1, *rest))
+
+
+def _fractional(n, y, low, high, whole, at_angle, near_one):
+    """Return the function of whole degrees n; for others that of the angle arccos(y), or of `high` near y = 1.
+
+    `low` and `high` are (1 + y) / 2 and (1 - y) / 2: y may have lost digits beside an end.
+    """
+    is_whole = ew.eq(ew.rint(n), n)
+    has_angle = ew.logical_and(ew.gt(low, ew.lift(0, low)), ew.lt(low, ew.lift(0.75, low)))
+    has_angle = ew.logical_and(has_angle, ew.logical_not(is_whole))
+    a, b = ew.select(has_angle, low, 0.5), ew.select(has_angle, high, 0.5)
+    is_near = ew.logical_not(ew.logical_or(has_angle, is_whole))
+    near = near_one(ew.select(is_near, n, 0.5), ew.select(is_near, high, 0))
+    angle = 2 * ew.arctan2(ew.sqrt(b), ew.sqrt(a))
+    apart = ew.select(has_angle, at_angle(angle, 2 * ew.sqrt(a * b), a - b), near)
+    return ew.select(is_whole, whole(ew.select(is_whole, n, 1), ew.select(is_whole, y, 0)), apart)
+
+
+def _chebyt(n, y, low, high):
+    """Return the slope of cos(n arccos(y)): 18.5.1, 15.4.12."""
+    whole = lambda n, y: n * _below("eval_chebyu", n, y)
+    at_angle = lambda angle, sine, cosine: n * ew.sin(n * angle) / sine
+    near = lambda n, high: ew.square(n) * sp.hyp2f1(1 - n, 1 + n, 1.5, high)
+    return _fractional(n, y, low, high, whole, at_angle, near)
+
+
+def _chebyu(n, y, low, high):
+    """Return the slope of sin((n + 1) arccos(y)) / sin(arccos(y)): 18.5.2, 18.9.21."""
+
+    def at_angle(angle, sine, cosine):
+        turned = (n + 1) * angle
+        return (cosine * ew.sin(turned) / sine - (n + 1) * ew.cos(turned)) / ew.square(sine)
+
+    whole = lambda n, y: 2 * _below("eval_gegenbauer", n, 2, y)
+    near = lambda n, high: n * (n + 1) * (n + 2) / 3 * sp.hyp2f1(1 - n, n + 3, 2.5, high)
+    return _fractional(n, y, low, high, whole, at_angle, near)
+
+
+def _sh_legendre(n, x, out):
+    """Return the slope for whole degrees, and for others near 0 by a function without a pole there: 15.8.1."""
+    is_near = ew.logical_and(ew.ne(ew.rint(n), n), ew.lt(x, ew.lift(0.5, x)))
+    degree, z = ew.select(is_near, n, 1), ew.select(is_near, x, 1)
+    near = degree * (degree + 1) * sp.hyp2f1(1 + degree, -degree, 2.0, 1 - z) / z
+    return ew.select(is_near, near, 2 * _below("eval_gegenbauer", n, 1.5, 2 * x - 1))
+
+
+POLYNOMIALS: dict[str, Callable[..., Any]] = {
+    "eval_jacobi": lambda n, a, b, x, out: 0.5 * (n + a + b + 1) * _below("eval_jacobi", n, a + 1, b + 1, x),
+    "eval_sh_jacobi": lambda n, p, q, x, out: n * _below("eval_sh_jacobi", n, p + 2, q + 1, x),
+    "eval_gegenbauer": lambda n, a, x, out: 2 * a * _below("eval_gegenbauer", n, a + 1, x),
+    "eval_legendre": lambda n, x, out: _below("eval_gegenbauer", n, 1.5, x),
+    "eval_sh_legendre": _sh_legendre,
+    "eval_chebyt": lambda n, x, out: _chebyt(n, x, 0.5 * (1 + x), 0.5 * (1 - x)),
+    "eval_chebyu": lambda n, x, out: _chebyu(n, x, 0.5 * (1 + x), 0.5 * (1 - x)),
+    "eval_chebyc": lambda n, x, out: _chebyt(n, 0.5 * x, 0.25 * (2 + x), 0.25 * (2 - x)),
+    "eval_chebys": lambda n, x, out: 0.5 * _chebyu(n, 0.5 * x, 0.25 * (2 + x), 0.25 * (2 - x)),
+    "eval_sh_chebyt": lambda n, x, out: 2 * _chebyt(n, 2 * x - 1, x, 1 - x),
+    "eval_sh_chebyu": lambda n, x, out: 2 * _chebyu(n, 2 * x - 1, x, 1 - x),
+    "eval_laguerre": lambda n, x, out: -_below("eval_genlaguerre", n, 1, x),
+    "eval_genlaguerre": lambda n, a, x, out: -_below("eval_genlaguerre", n, a + 1, x),
+    "eval_hermite": lambda n, x, out: 2 * n * _below("eval_hermite", n, x),
+    "eval_hermitenorm": lambda n, x, out: n * _below("eval_hermitenorm", n, x),
+}
+
+
+def lpmv_derivative(m: Any, v: Any, x: Any, out: Any) -> Any:
+    """Return the derivative of Ferrers' function by the order after, 14.10.1; of order 0 it is that of Legendre's."""
+    is_legendre = ew.eq(m, ew.lift(0, m))
+    plain = POLYNOMIALS["eval_legendre"](ew.select(is_legendre, v, 0), ew.select(is_legendre, x, 0), out)
+    x = ew.select(is_legendre, 0, x)
+    rest = (1 - x) * (1 + x)
+    return ew.select(is_legendre, plain, -of("lpmv", m + 1, v, x) / ew.sqrt(rest) - m * x * out / rest)
