@@ -7,7 +7,7 @@ equations of the DLMF, dlmf.nist.gov.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import factorial, inf, pi, prod, sqrt
+from math import factorial, inf, log, pi, prod, sqrt
 from typing import Any
 
 from anyshape.ops import elementwise as ew
@@ -214,3 +214,27 @@ def inv_boxcox_by_x(x: Any, power: Any, value: Any) -> Any:
     base = 1 + power * x
     is_end = ew.eq(base, ew.lift(0, base))
     return ew.select(is_end, ew.select(is_end, value, 1) ** (1 - power), value / ew.select(is_end, 1, base))
+
+
+# -- zeta functions: 25.4, 25.11
+
+
+def zeta_by_shift(x: Any, y: Any, out: Any, order: int = 0) -> Any:
+    """Return the derivative of zeta_derivative(x, y, order) by y, where that of zeta is -x zeta(x + 1, y)."""
+    slope = -x * sp.zeta_derivative(x + 1, y, order)
+    return slope - order * sp.zeta_derivative(x + 1, y, order - 1) if order else slope
+
+
+def riemann_zeta_slope(x: Any) -> Any:
+    """Return the slope of Riemann's zeta function, below 0 by the functional equation."""
+
+    def below(x):
+        turn, mirrored, one = 0.5 * pi * x, 1 - x, ew.lift(1, x)
+        zeta = sp.zeta(mirrored, one)
+        change = (log(2 * pi) - sp.digamma(mirrored)) * zeta - sp.zeta_derivative(mirrored, one)
+        factor = 2 * sp.gamma(mirrored) * ew.exp(-log(2 * pi) * mirrored)
+        return factor * (ew.sin(turn) * change + 0.5 * pi * ew.cos(turn) * zeta)
+
+    is_below = ew.lt(x, ew.lift(0, x))
+    left, right = ew.select(is_below, x, -1), ew.select(is_below, 2, x)
+    return ew.select(is_below, below(left), sp.zeta_derivative(right, ew.lift(1, right)))

@@ -34,6 +34,8 @@ _NUMPY_NAMES = {
     "sinint": "sici",
     "gammainc_derivative": "gammainc",
     "expit_slope": "expit",
+    "riemann_zeta": "zeta",
+    "zeta_derivative": "zeta",
     "polygamma_difference": "polygamma",
     "tanh_slope": "tanh",
     "decide": "bool",

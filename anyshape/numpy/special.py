@@ -136,12 +136,12 @@ def polygamma(n: Any, x: Any) -> Any:
 def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     """Return the Hurwitz zeta function of x and q; for q=None the Riemann zeta function of x.
 
-    x and q broadcast, and traced ones are real. Derivatives exist with respect to q alone.
+    x and q broadcast, and traced ones are real.
     """
     if not is_traced(x, q):
         return sc.zeta(x, q, out)
     alike = plain_ufunc(sc.rel_entr)  # zeta, which is not a ufunc, promotes like it
-    return sp.zeta(*promoted(alike, x, 1.0 if q is None else q))
+    return sp.riemann_zeta(promoted(alike, x, 1.0)[0]) if q is None else sp.zeta(*promoted(alike, x, q))
 
 
 # -- logistic functions, entropies, integrals of exponentials

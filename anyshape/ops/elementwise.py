@@ -404,6 +404,7 @@ ratio_op: Op = pointwise("ratio", 2)
 ratio: Binary = binary(ratio_op, "Return x / y, and 0 where both are 0.")
 direction_op: Op = pointwise("direction", 3)
 direction: Ternary = ternary(direction_op, "Return x / z for z = hypot(x, y), and 0 where all are 0: a cosine.")
+STEEP = {"e": 1 - 2.0**-4, "f": 1 - 2.0**-9, "d": 1 - 2.0**-16}  # 1 less a larger share has lost digits
 tanh_slope_op: Op = pointwise("tanh_slope", 2)
 tanh_slope: Binary = binary(tanh_slope_op, "Return 1 - y**2 for y = tanh(x), with all digits where that cancels.")
 length_op: Op = pointwise("length", 1)

@@ -80,6 +80,11 @@ betaln_op: Op = _pointwise("betaln", 2)
 betaln: ew.Binary = ew.binary(betaln_op, "Return log(|beta(x, y)|).")
 zeta_op: Op = _pointwise("zeta", 2)
 zeta: ew.Binary = ew.binary(zeta_op, "Return Hurwitz's zeta function: the sum of (k + y)**-x.")
+zeta_derivative_op: Op = ew.define_pointwise(
+    "zeta_derivative", ew.same_type, (2, 2), family="special", order=kinds.order
+)
+riemann_zeta_op: Op = _pointwise("riemann_zeta", 1)
+riemann_zeta: ew.Unary = ew.unary(riemann_zeta_op, "Return Riemann's zeta function, also below 1.")
 gammainc_op: Op = _pointwise("gammainc", 2)
 gammainc: ew.Binary = ew.binary(
     gammainc_op, "Return the regularised lower incomplete gamma function of y, of parameter x."
@@ -293,6 +298,12 @@ def polygamma(order: int, x: Any) -> Any:
 def polygamma_difference(x: Any, y: Any, order: int = 0) -> Any:
     """Return polygamma(order, x + y) - polygamma(order, x), with all digits where y is small beside x."""
     return apply(polygamma_difference_op, *ew.broadcast_operands("polygamma", x, y), order=order)
+
+
+def zeta_derivative(x: Any, y: Any, order: int = 1) -> Any:
+    """Return the derivative of zeta(x, y) by x, of this order; zeta itself for order 0. Its pole is at x = 1."""
+    operands = ew.broadcast_operands("zeta", x, y)
+    return apply(zeta_derivative_op, *operands, order=order) if order else zeta(x, y)
 
 
 def gammainc_derivative(a: Any, x: Any, order: int = 1) -> Any:

@@ -200,8 +200,8 @@ def test_isclose_takes_numbers():
 
 
 def test_a_derivative_without_a_formula_raises():
-    with pytest.raises(UnsupportedFunctionError, match=r"zeta.*no derivative by its first operand"):
-        anyshape.grad(lambda x: special.zeta(x, 2.0))(3.0)
+    with pytest.raises(UnsupportedFunctionError, match=r"jv.*no derivative by its first operand"):
+        anyshape.grad(lambda x: special.jv(x, 2.0))(3.0)
 
 
 @pytest.mark.parametrize("number", [300, -1, 2**40])

@@ -111,6 +111,8 @@ SAMPLES = [
     ],
     *[Sample(f"special.polygamma {k}", ours("polygamma", k), ("n, 3",), (), F[: k + 1], (0.5, 3)) for k in (0, 1, 3)],
     Sample("special.zeta", lambda np, q: special.zeta(2.5, q), ("n, 3",), ("zeta",), F, (0.5, 3)),
+    Sample("special.zeta both", lambda np, x, q: special.zeta(x + 1, q), UP, ("zeta", "zeta_derivative"), F, (0.5, 3)),
+    Sample("special.zeta of Riemann", lambda np, x: special.zeta(x), ("n, 3",), ("riemann_zeta",), F, (-3, 0.8)),
     *[
         Sample(f"special.{n}", scipy(n), ("n, 3", "3"), (n, "gammainc_derivative"), F, domain)
         for n, domain in [

@@ -92,7 +92,13 @@ pointwise(
     lambda x, y, out: -sp.polygamma_difference(x, y),
     lambda x, y, out: -sp.polygamma_difference(y, x),
 )
-derivative_in_last(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
+pointwise(sp.zeta_op, lambda x, y, out: sp.zeta_derivative(x, y), far.zeta_by_shift)
+pointwise(
+    sp.zeta_derivative_op,
+    lambda x, y, out, *, order: sp.zeta_derivative(x, y, order + 1),
+    lambda x, y, out, *, order: far.zeta_by_shift(x, y, out, order),
+)
+pointwise(sp.riemann_zeta_op, lambda x, out: far.riemann_zeta_slope(x))
 
 
 def gammainc_partials(a: Any, x: Any) -> Any:
@@ -479,7 +485,17 @@ pointwise(sp.sinc_op, lambda x, out, *, order: sp.sinc(x, order + 1))
 no_shift(sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op, sp.ndtr_op)
 no_shift(sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op)
 no_shift(sp.polygamma_difference_op, sp.beta_op, sp.gammainc_derivative_op, sp.betainc_derivative_op)
-no_shift(sp.betaln_op, sp.zeta_op, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.expit_op, sp.expit_slope_op)
+no_shift(
+    sp.betaln_op,
+    sp.zeta_op,
+    sp.zeta_derivative_op,
+    sp.riemann_zeta_op,
+    sp.gammainc_op,
+    sp.gammaincc_op,
+    sp.betainc_op,
+    sp.expit_op,
+    sp.expit_slope_op,
+)
 no_shift(sp.logit_op)
 no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op)
 no_shift(sp.student_derivative_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op)

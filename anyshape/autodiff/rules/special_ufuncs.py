@@ -10,6 +10,7 @@ from anyshape.autodiff.far_slopes import (
     by_digits,
     decline,
     near_and_far,
+    riemann_zeta_slope,
     scaled_bessel_slope,
     series,
     within,
@@ -416,6 +417,7 @@ OTHERS: dict[Any, Any] = {
     "wright_bessel": _last(lambda a, b, x, out: of("wright_bessel", a, a + b, x), 3),
     "log_wright_bessel": _last(lambda a, b, x, out: ew.exp(of("log_wright_bessel", a, a + b, x) - out), 3),
     "loggamma": (lambda z, out: sp.digamma(z),),
+    "zetac": (lambda x, out: riemann_zeta_slope(x),),
     "wrightomega": (lambda x, out: out / (1 + out),),
     "powm1": (lambda x, y, out: y * x ** (y - 1), lambda x, y, out: sp.xlogy(x**y, x)),
     "cosm1": (lambda x, out: -ew.sin(x),),
@@ -438,7 +440,7 @@ WITHOUT = frozenset(
     chndtridf mathieu_a mathieu_b mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1
     mathieu_modsem2 mathieu_sem ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit
     obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_rad1
-    pro_rad1_cv pro_rad2 pro_rad2_cv smirnov smirnovi zetac
+    pro_rad1_cv pro_rad2 pro_rad2_cv smirnov smirnovi
     """.split()  # noqa: SIM905
 )  # whose derivatives by any operand raise UnsupportedFunctionError
 

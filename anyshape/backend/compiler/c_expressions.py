@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from anyshape.ops.elementwise import STEEP
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
 
@@ -171,6 +172,19 @@ def log_of_sum(exp: str, of_two: float, scale: float = 1.0) -> CExpression:
         apart = f"as_log1p{f}(as_{exp}{f}(-__builtin_fabs{f}({{0}} - {{1}})))"
         more = apart if scale == 1 else f"{factor} * {apart}"
         return CText(f"({{0}} == {{1}} ? {{0}} + {c_literal(of_two, site.result)} : AS_LARGER({{0}}, {{1}}) + {more})")
+
+    return rule
+
+
+def slope_by_share(share: str, elsewhere: str, scaled: str, factor: str = "") -> CExpression:
+    """Return the rule of a slope from a function value {1}: from x = {0} where a share of it is close to 1."""
+
+    def rule(site: CSite) -> CText | None:
+        if site.result.char not in "fd":
+            return None
+        f, most = suffix(site.result), c_literal(STEEP[site.result.char], site.result)
+        tail = f"{factor}as_logistic_tail{f}(as_exp{f}(-{scaled.replace('{f}', f)}))"
+        return CText(f"(__builtin_isgreater({share}, {most}) ? {tail} : {elsewhere})")
 
     return rule
 

@@ -382,3 +382,12 @@ AS_INLINE float as_modulusf(float re, float im) {
     }
 AS_COMPLEX(double, , int64_t, 700.0)
 AS_COMPLEX(float, f, int32_t, 80.0f)
+
+/* e / (1 + e)^2 for a small e. */
+AS_INLINE double as_logistic_tail(double e) {
+    return e * (1.0 - e * (2.0 - 3.0 * e));
+}
+
+AS_INLINE float as_logistic_tailf(float e) {
+    return e * (1.0f - e * (2.0f - 3.0f * e));
+}

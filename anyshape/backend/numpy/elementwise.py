@@ -375,12 +375,9 @@ def _gap(x, y):
     return out
 
 
-FLAT = {np.dtype(char): least for char, least in (("e", 2.0**-4), ("f", 2.0**-9), ("d", 2.0**-16))}
-
-
 def saturated(share, x, formula):
     """Return where a share is so close to 1 that the rest has lost digits, and a formula of x there; None: nowhere."""
-    most = 1 - FLAT[share.dtype]
+    most = ew.STEEP[share.dtype.char]
     if not share.size or share.item(share.argmax()) <= most:  # the index of NaN, if there is one
         return None
     flat = np.flatnonzero(share > most)
@@ -388,10 +385,10 @@ def saturated(share, x, formula):
 
 
 def logistic_slope(x):
-    """Return e / (1 + e)**2 for e = exp(-|x|)."""
+    """Return e / (1 + e)**2 for a small e = exp(-|x|)."""
     with np.errstate(under="ignore"):
         power = np.exp(-np.absolute(x))
-        return power * np.square(1 / (1 + power))
+        return power * (1 - power * (2 - 3 * power))
 
 
 def _tanh_slope(x, y, out=None):

@@ -10,6 +10,7 @@ import scipy.special as sc
 from anyshape.backend.numpy._complex_polygamma import complex_polygamma
 from anyshape.backend.numpy._parameter_derivatives import betainc_derivative, gammainc_derivative, student_derivative
 from anyshape.backend.numpy._polygamma_difference import polygamma_difference
+from anyshape.backend.numpy._zeta_derivatives import zeta_derivative
 from anyshape.backend.numpy.elementwise import logistic_slope, saturated
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import special as sp
@@ -177,6 +178,8 @@ def _polygamma(x, *, order):
 kernel(sp.expit_op, _expit, out=True, run_tiled=_expit_of_many)
 kernel(sp.expit_slope_op, _expit_slope, out=True)
 kernel(sp.zeta_op, sc.zeta)
+kernel(sp.zeta_derivative_op, zeta_derivative)
+kernel(sp.riemann_zeta_op, sc.zeta)
 
 
 def _polygamma_difference(x, y, *, order):

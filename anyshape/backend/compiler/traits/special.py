@@ -1,7 +1,7 @@
 """Traits of special functions: elementwise, expensive, and as slow for singles as for doubles, as measured of SciPy."""
 
 from anyshape.backend.compiler import scratch
-from anyshape.backend.compiler.c_expressions import CExpression, Elementary, by_kind
+from anyshape.backend.compiler.c_expressions import CExpression, Elementary, by_kind, slope_by_share
 from anyshape.backend.compiler.op_traits import ElementTime, declare
 from anyshape.backend.compiler.traits.elementwise import ELEMENTWISE
 from anyshape.ops import special as sp
@@ -15,7 +15,8 @@ declare(SPECIAL._replace(c_expression=Elementary("erfc", 2)), sp.erfc_op)
 declare(SPECIAL, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op)
 declare(SPECIAL, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op)
 declare(SPECIAL, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op, sp.betaln_op, sp.zeta_op)
-declare(SPECIAL, sp.polygamma_difference_op)
+declare(SPECIAL, sp.polygamma_difference_op, sp.riemann_zeta_op)
+declare(SPECIAL._replace(time=ElementTime(500.0, 500.0)), sp.zeta_derivative_op)
 declare(SPECIAL, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op)
 declare(QUADRATURE, sp.gammainc_derivative_op, sp.betainc_derivative_op, sp.student_derivative_op)
 declare(SPECIAL, sp.betaincc_op, sp.stdtr_op, sp.stdtrit_op)
@@ -39,8 +40,7 @@ declare(
 )
 declare(SPECIAL, sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op, sp.gdtr_op, sp.gdtrc_op, sp.fdtr_op, sp.fdtrc_op)
 declare(SPECIAL._replace(c_expression=Elementary("expit", 2)), sp.expit_op)
-ABOVE = "(as_bits{f}({0}) < 0 ? 1 - {1} : {1})"  # of |x|
-EXPIT_SLOPE = by_kind(f"(as_exp{{f}}(-__builtin_fabs{{f}}({{0}})) * {ABOVE} * {ABOVE})")
+EXPIT_SLOPE = slope_by_share("{1}", "(1 - {1}) * {1}", "__builtin_fabs{f}({0})")
 declare(ELEMENTWISE._replace(c_expression=EXPIT_SLOPE), sp.expit_slope_op)
 declare(SPECIAL, sp.logit_op)
 declare(
