@@ -216,7 +216,30 @@ def inv_boxcox_by_x(x: Any, power: Any, value: Any) -> Any:
     return ew.select(is_end, ew.select(is_end, value, 1) ** (1 - power), value / ew.select(is_end, 1, base))
 
 
-# -- zeta functions: 25.4, 25.11
+# -- quotients of gamma functions, zeta functions: 5.2, 25.4, 25.11
+
+
+def rgamma_slope(x: Any, out: Any) -> Any:
+    """Return -psi(x) / gamma(x), or on the side of the poles the derivative of sin(pi x) gamma(1 - x) / pi."""
+    is_left = ew.lt(x, ew.lift(0.5, x))
+    left, right = ew.select(is_left, x, 0), ew.select(is_left, 1, x)
+    turned = ew.cos(pi * left) - ew.sin(pi * left) * sp.digamma(1 - left) / pi
+    return ew.select(is_left, turned * sp.gamma(1 - left), -sp.digamma(right) * out)
+
+
+def by_divisor(v: Any, out: Any, numerator: Any, *others: Any, gap: Any = None) -> Any:
+    """Return the derivative of gamma(numerator) / (gamma(v) gamma(others)) by v, where v may be a pole of gamma.
+
+    With a gap, which is that from v to the numerator, it is the derivative by both.
+    """
+    is_pole = ew.logical_and(ew.le(v, ew.lift(0, v)), ew.eq(ew.floor(v), v))
+    pole, regular = ew.select(is_pole, v, 0), ew.select(is_pole, 1, v)
+    at_pole = rgamma_slope(pole, sp.rgamma(pole)) * sp.gamma(ew.select(is_pole, numerator, 1))
+    for other in others:
+        at_pole = at_pole * sp.rgamma(ew.select(is_pole, other, 1))
+    if gap is None:
+        return ew.select(is_pole, at_pole, -sp.digamma(regular) * out)
+    return ew.select(is_pole, at_pole + out * sp.digamma(numerator), out * sp.polygamma_difference(regular, gap))
 
 
 def zeta_by_shift(x: Any, y: Any, out: Any, order: int = 0) -> Any:

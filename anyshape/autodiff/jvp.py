@@ -188,7 +188,7 @@ def push(
             outputs = () if moves and isinstance(JVPS[node.op], RuleWithValues) else replay_node(builder, node, env)
             quotient = quotients.get(node.outputs[0]) if node.outputs else None
             if quotient is not None and quotient.exponent in tangent_of:
-                _push_quotient(builder, node, quotient, outputs[0], tangent_of)
+                _push_quotient(builder, node, quotient, (env[quotient.exponent], outputs[0]), tangent_of)
             elif moves and node.outputs[0] not in constant:
                 _push_node(builder, node, env, outputs, tangent_of)
     return list(map(env.__getitem__, graph.outputs)), list(map(tangent_of.get, graph.outputs))
@@ -217,11 +217,11 @@ def _take_values(builder: Builder, node: Node, env: Replay, pushed: Pushed) -> l
 
 
 def _push_quotient(
-    builder: Builder, node: Node, quotient: SoftmaxQuotient, output: Any, tangent_of: dict[Value, Any]
+    builder: Builder, node: Node, quotient: SoftmaxQuotient, z_and_y: tuple[Any, Any], tangent_of: dict[Value, Any]
 ) -> None:
-    """Apply the JVP rule of a softmax to its last division."""
+    """Apply the JVP rule of a softmax to its last division, or to the difference that is its logarithm."""
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, rule="jvp")
-    tangent_of[node.outputs[0]] = quotient_tangent(context, quotient, output, tangent_of[quotient.exponent])
+    tangent_of[node.outputs[0]] = quotient_tangent(context, quotient, *z_and_y, tangent_of[quotient.exponent])
 
 
 def _push_node(

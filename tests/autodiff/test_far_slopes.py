@@ -17,15 +17,17 @@ GATE = {
     "special.expit": [(82.0,), (-8e-29,), (-690.0,), (21.3,)],
     "special.log_expit": [(-83.0,), (60.0,), (0.2,)],
     "special.erfcx": [(17413.4,), (1e120,), (9.9,), (-3.0,)],
-    "special.dawsn": [(5e33,), (-6776.0,), (9.9,), (0.5,)],
     "special.rel_entr": [(5e184, 3e-129), (2.0, 3.0)],
-    "special.spence": [(5.9e13,), (2.7e-18,), (1.2,)],
     "special.betaln": [(743.0, 1e-30), (3.4, 1e51), (2.0, 3.0)],
+    "special.inv_boxcox": [(36.8, 6.6e8), (1.1e6, 9.7e6)],
+}
+FURTHER = {
+    "special.dawsn": [(5e33,), (-6776.0,), (9.9,), (0.5,)],
+    "special.spence": [(5.9e13,), (2.7e-18,), (1.2,)],
     "special.poch": [(8e10, -9e-6), (5.0, 2.0)],
     "special.i1e": [(-9e103,), (120.0,), (2.0,)],
     "special.struve": [(6.4, 880.0), (1.0, 2.0)],
     "special.elliprc": [(70.0, -0.05), (1.0, 2.0)],
-    "special.inv_boxcox": [(36.8, 6.6e8), (1.1e6, 9.7e6)],
     "special.voigt_profile": [(0.04, 6e-9, 166.0), (5.0, 1e-200, 2.0), (300.0, 34.0, 3.3)],
     "special.eval_sh_chebyt": [(95.52463454365632, 0.013), (20.5, 0.02)],
 }
@@ -36,11 +38,12 @@ def wrong(judged):
     return [str(one) for one in judged if not one.error <= 1]
 
 
-def test_slopes_keep_their_digits_far_out():
+@pytest.mark.parametrize("points", [GATE, pytest.param(FURTHER, marks=pytest.mark.slow)], ids=["gate", "further"])
+def test_slopes_keep_their_digits_far_out(points):
     by_name = {row.name: row for row in reversed(ROWS)}
-    judged = [one for name, points in GATE.items() for one in judge(by_name[name], points)]
+    judged = [one for name, at in points.items() for one in judge(by_name[name], at)]
     assert not wrong(judged), "\n".join(wrong(judged))
-    assert len(judged) >= 100
+    assert len(judged) >= 60
 
 
 @pytest.mark.slow

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import anyshape
 import anyshape.numpy as anp
+from anyshape.numpy import special
 
 
 def stable(x, axis, keep=True):
@@ -113,3 +115,28 @@ def test_under_vmap():
     derivative = anyshape.grad(loss(SHARES["of columns"]))
     mapped = anyshape.jit(anyshape.vmap(derivative, in_axes=(0, None)))(x, w)
     np.testing.assert_allclose(mapped, np.stack([derivative(row, w) for row in x]), atol=1e-14)
+
+
+def exact_jacobian(x, logarithm):
+    with mp.workdps(400):
+        powers = [mp.exp(mp.mpf(float(v))) for v in x]
+        shares = [p / sum(powers) for p in powers]
+        n = range(len(x))
+        entry = lambda i, j: ((i == j) - shares[j]) * (1 if logarithm else shares[i])
+        return np.array([[float(entry(i, j)) for j in n] for i in n])
+
+
+LOGARITHMS = {
+    "log_softmax": special.log_softmax,
+    "a difference": lambda x: x - special.logsumexp(x, axis=0, keepdims=True),
+}
+QUOTIENTS = {"softmax": special.softmax, "a quotient": lambda x: stable(x, 0)}
+
+
+@pytest.mark.parametrize("name", [*QUOTIENTS, *LOGARITHMS])
+@pytest.mark.parametrize("x", [[0.0, 40.0, -3.0], [300.0, 1.0, 0.0], [5.0, 5.0, -60.0], [0.1, 0.2, 0.3]])
+def test_slopes_of_a_large_share_keep_their_digits(name, x):
+    function, x = (QUOTIENTS | LOGARITHMS)[name], np.array(x)
+    expected = exact_jacobian(x, name in LOGARITHMS)
+    np.testing.assert_allclose(anyshape.jacrev(function)(x), expected, rtol=1e-12)
+    np.testing.assert_allclose(anyshape.jacfwd(function)(x), expected, rtol=1e-12)

@@ -9,6 +9,7 @@ from typing import Any
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, linear, no_shift, shift, zero
+from anyshape.autodiff.softmax_tangent import from_largest
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -63,7 +64,7 @@ def _without_least(y):
 
 
 def _softmax_jvp(ctx, tangents, out, x, *, axes):
-    scaled = out * tangents[0]
+    scaled = out * from_largest(ctx, out, tangents[0], axes)
     return scaled - out * repeat_along(ctx, rd.reduce_sum(scaled, axes), x, axes)
 
 

@@ -244,29 +244,6 @@ pointwise(sp.expi_op, lambda x, out: ew.exp(x) / x)
 # -- hypergeometric functions, products of gamma functions, further integrals: DLMF, chapters 5, 6, 8, 13, 15 and 16
 
 
-def _rgamma_derivative(x, out):
-    """Return -psi(x) / gamma(x), or on the side of the poles the derivative of sin(pi x) gamma(1 - x) / pi."""
-    is_left = ew.lt(x, ew.lift(0.5, x))
-    left, right = ew.select(is_left, x, 0), ew.select(is_left, 1, x)
-    turned = ew.cos(pi * left) - ew.sin(pi * left) * sp.digamma(1 - left) / pi
-    return ew.select(is_left, turned * sp.gamma(1 - left), -sp.digamma(right) * out)
-
-
-def _by_divisor(v, out, numerator, *others, gap=None):
-    """Return the derivative of gamma(numerator) / (gamma(v) gamma(others)) by v, where v may be a pole of gamma.
-
-    With a gap, which is that from v to the numerator, it is the derivative by both.
-    """
-    is_pole = ew.logical_and(ew.le(v, ew.lift(0, v)), ew.eq(ew.floor(v), v))
-    pole, regular = ew.select(is_pole, v, 0), ew.select(is_pole, 1, v)
-    at_pole = _rgamma_derivative(pole, sp.rgamma(pole)) * sp.gamma(ew.select(is_pole, numerator, 1))
-    for other in others:
-        at_pole = at_pole * sp.rgamma(ew.select(is_pole, other, 1))
-    if gap is None:
-        return ew.select(is_pole, at_pole, -sp.digamma(regular) * out)
-    return ew.select(is_pole, at_pole + out * sp.digamma(numerator), out * sp.polygamma_difference(regular, gap))
-
-
 def _expn_derivative(n, x, out):
     """Return minus the integral of the order before; that of order 0 is exp(-x) / x."""
     is_first = ew.lt(n, ew.lift(1, n))  # an order is truncated to an integer
@@ -274,16 +251,16 @@ def _expn_derivative(n, x, out):
     return ew.select(is_first, first, -sp.expn(ew.select(is_first, 1, n) - 1, x))
 
 
-pointwise(sp.rgamma_op, _rgamma_derivative)
+pointwise(sp.rgamma_op, far.rgamma_slope)
 pointwise(
     sp.poch_op,
-    lambda x, y, out: _by_divisor(x, out, x + y, gap=y),
+    lambda x, y, out: far.by_divisor(x, out, x + y, gap=y),
     lambda x, y, out: out * sp.digamma(x + y),
 )
 pointwise(
     sp.binom_op,
-    lambda x, y, out: _by_divisor(x - y + 1, out, x + 1, y + 1, gap=y),
-    lambda x, y, out: _by_divisor(y + 1, out, x + 1, x - y + 1) - _by_divisor(x - y + 1, out, x + 1, y + 1),
+    lambda x, y, out: far.by_divisor(x - y + 1, out, x + 1, y + 1, gap=y),
+    lambda x, y, out: far.by_divisor(y + 1, out, x + 1, x - y + 1) - far.by_divisor(x - y + 1, out, x + 1, y + 1),
 )
 pointwise(sp.exprel_op, lambda x, out: 0.5 * sp.hyp1f1(2.0, 3.0, x))
 pointwise(sp.spence_op, lambda x, out: far.spence_slope(x))
