@@ -14,6 +14,7 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.operands.layouts import order_in_memory
 from anyshape.numpy.operands.memory import makes_copy, owned
 from anyshape.numpy.operands.promotion import (
     ORDERS,
@@ -81,42 +82,47 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     """Return the elements of an array in another shape, in C or Fortran order.
 
     Sizes may be symbolic, and one may be -1. Where the number of elements is not known to fit, each call checks it.
-    Order "A" asks for the memory layout. A traced array of two axes or more has none, which raises
-    UnsupportedFunctionError. The result is a view where NumPy gives one, and an array of its own with `copy`.
+    Order "A" asks for the memory layout, which arguments and transposes of them have: a program is for one of them.
+    Other arrays of two axes or more raise UnsupportedFunctionError. The result is a view where NumPy gives one, and an
+    array of its own with `copy`.
     """
     if not is_traced(a, shape):
         return np.reshape(a, shape, order=order, copy=copy)
     x = as_traced(a)
-    if _order_of("reshape", x, order, ("C", "F", "A")) == "C":
+    read_in = _order_of("reshape", x, order, ("C", "F", "A"))
+    if read_in in ("C", (*range(x.meta.rank),)):
         result = mv.reshape(x, shape_of(shape, "reshape"))
     else:
         result = mv.transpose(mv.reshape(mv.transpose(x), shape_of(shape, "reshape")[::-1]))
     return owned(result, x) if copy else result
 
 
-def _order_of(name: str, x: Any, order: Any, choices: Sequence[str]) -> str:
-    """Return the order to read elements in: "C" or "F"; any order reads a vector alike.
+def _order_of(name: str, x: Any, order: Any, choices: Sequence[str]) -> Any:
+    """Return the order to read elements in: "C", "F" or the axes from outer to inner ones.
 
-    Orders "A" and "K" ask for the memory layout, which NumPy would have by how the array was made.
+    Any order reads a vector alike. "A" and "K" ask for the memory layout, which arguments and views of them have.
     """
     if choice_of(name, "order", order, choices) in ("C", "F"):
         return order
-    if x.meta.rank > 1:
-        problem = f"order {order!r} asks for the memory layout, and a traced array has none"
+    axes = order_in_memory(x, order) if x.meta.rank > 1 else ()
+    if axes is None:
+        problem = f"order {order!r} asks for the memory layout, which is unknown of a result of a computation"
         raise UnsupportedFunctionError(name, problem, "say the order: 'C', or 'F' for a transposed array", user_line())
-    return "C"
+    return axes or "C"
 
 
 def ravel(a: Any, order: str = "C") -> Any:
     """Return the elements of an array along one axis.
 
-    Orders "K" and "A" ask for the memory layout. A traced array of two axes or more has none, which raises
-    UnsupportedFunctionError.
+    Orders "K" and "A" ask for the memory layout, which arguments and views of them have: a program is for one of them.
+    Other arrays of two axes or more raise UnsupportedFunctionError.
     """
     if not is_traced(a):
         return np.ravel(a, order=order)
     x = as_traced(a)
     order = _order_of("ravel", x, order, ORDERS)
+    if has_type(order, tuple):
+        return ravel(x if order == (*range(x.meta.rank),) else mv.transpose(x, order))
     if order == "F" and x.meta.rank > 1:
         return reshape(x, numel(sizes(x)), order=order)
     read = lambda base: mv.reshape(base, (numel(sizes(base)),))

@@ -96,8 +96,8 @@ def pack(trace: Trace, graph: Graph) -> bytes:
     """Return the bytes of the file."""
     refuse_objects(graph)
     if trace.layouts:
-        problem = "writes to what depends on how arguments lie in memory, and a file is for all"
-        raise ArgumentError(graph.name, "the function", problem, "copy before the first write, x = x.copy()")
+        problem = "depends on how arguments lie in memory, and a file is for all"
+        raise ArgumentError(graph.name, "the function", problem, "copy arguments first, x = x.copy()")
     if trace.raised is not None:
         problem = f"{trace.raised} on this path, and no file holds the exception"
         raise ArgumentError(graph.name, "the function", problem, "save the programs of other paths")

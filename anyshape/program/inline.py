@@ -53,7 +53,7 @@ def require_one_path(trace: Trace) -> None:
     if decisions_of(trace.graph):
         problem = f"decides on values, and the program {name} has one path of it"
     elif trace.layouts:
-        problem = f"writes to what depends on the strides of arguments, and {name} is for some of them"
+        problem = f"depends on how arguments lie in memory, and {name} is for some of them"
     elif trace.raised is not None:
         problem = f"ends in an exception for some calls, and {name} is for these"
     if problem:

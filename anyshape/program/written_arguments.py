@@ -22,16 +22,10 @@ from anyshape.tracing.trace import Trace
 _MAX_WORK = 1000  # candidates that NumPy tries for an element that two arrays share
 
 
-def order_text(is_contiguous: bool) -> str:
-    """Return how the elements of an array lie in memory, in words."""
-    return "C-contiguous" if is_contiguous else "not C-contiguous"
-
-
 def refuse_layouts(trace: Trace, arrays: Sequence[Any]) -> None:
     """Raise ArgumentError for an argument whose elements lie in memory in another way than when traced."""
-    for i in trace.other_layouts(arrays):
-        now = arrays[i].flags.c_contiguous
-        problem = f"is {order_text(now)}, and the program is for one that is {order_text(not now)}"
+    for i, was, now in trace.other_layouts(arrays):
+        problem = f"is {now}, and the program is for one that is {was}"
         advice = "trace it again for such arrays, or use jit"
         raise ArgumentError(trace.graph.name, (trace.labels or trace.paths)[i], problem, advice)
 

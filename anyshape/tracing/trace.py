@@ -25,6 +25,7 @@ from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array, NDArray
+from anyshape.numpy.operands.layouts import layout_of, layout_text
 from anyshape.numpy.operands.memory import (
     Memory,
     is_same_view,
@@ -67,7 +68,8 @@ class Trace:
     - `order` says which keys of a call must come in the order of `in_tree`: others would lead the function elsewhere.
     - `written` are the positions of the arguments that the function writes to. The last outputs of the graph are their
       final values. Pairs `same` are of a result and the argument that it is itself, also after writes.
-    - `layouts` are pairs of an argument and whether it is in C order: what writes reach depends on it.
+    - `layouts` say how arguments lie in memory: an argument, a question of `layouts`, and the answer. What writes reach
+      depends on it, and in which order "A" and "K" read elements.
     - `raised` is the exception that ends this path of the function; such a trace has no results.
     """
 
@@ -79,7 +81,7 @@ class Trace:
     order: Order = Order.KEYS
     written: tuple[int, ...] = ()
     same: tuple[tuple[int, int], ...] = ()
-    layouts: tuple[tuple[int, bool], ...] = ()
+    layouts: tuple[tuple[int, str, Any], ...] = ()
     raised: Raised | None = None
 
     @property
@@ -93,9 +95,10 @@ class Trace:
         names = self.labels or self.paths
         return tuple([names[i] for i in self.written])
 
-    def other_layouts(self, arrays: Sequence[Any]) -> list[int]:
-        """Return the positions of the arguments whose elements lie in memory in another way than when traced."""
-        return [i for i, is_contiguous in self.layouts if arrays[i].flags.c_contiguous is not is_contiguous]
+    def other_layouts(self, arrays: Sequence[Any]) -> list[tuple[int, str, str]]:
+        """Return the arguments that lie in memory in another way than when traced, and both ways in words."""
+        now = [(i, question, was, layout_of(arrays[i], question)) for i, question, was in self.layouts]
+        return [(i, layout_text(q, was), layout_text(q, is_now)) for i, q, was, is_now in now if is_now != was]
 
 
 @dataclass(frozen=True)
@@ -218,20 +221,21 @@ def trace_call(
     builder, metas = prepared if prepared is not None else any_sizes(leaves, names)
     answers = _Answers(builder, leaves.arrays, strict)
     builder.answer = answers
-    layouts: dict[int, bool] = {}
+    layouts: dict[tuple[int, str], Any] = {}
 
-    def is_contiguous(value: Value) -> bool:
+    def layout(value: Value, question: str) -> Any:
         position = builder.inputs.index(value)
-        return layouts.setdefault(position, leaves.arrays[position].flags.c_contiguous)
+        return layouts.setdefault((position, question), layout_of(leaves.arrays[position], question))
 
-    builder.is_contiguous = is_contiguous
+    builder.layout = layout
     try:
         trace = trace_in(builder, function, name, metas, leaves, names)
         answers.require_checked(trace)
     finally:
         answers.forget()
-        builder.is_contiguous = None
-    return replace(trace, layouts=tuple(sorted(layouts.items()))) if layouts else trace, builder.scope
+        builder.layout = None
+    asked = tuple([(*key, layouts[key]) for key in sorted(layouts)])
+    return replace(trace, layouts=asked) if asked else trace, builder.scope
 
 
 class _Answers:

@@ -127,8 +127,8 @@ class Builder:
         self.is_batched: bool = is_batched or (parent is not None and parent.is_batched)
         # answers decisions on values; None where these have no values
         self.answer: Callable[[Traced, str], bool | int] | None = None if parent is None else parent.answer
-        # says whether the array of an input is in C order, and makes the program rely on it; None where nothing can
-        self.is_contiguous: Callable[[Value], bool] | None = None
+        # says how the array of an input lies in memory, and makes the program rely on it; None where nothing can
+        self.layout: Callable[[Value, str], Any] | None = None
         # the values of enclosing graphs that its inputs stand for, or rows of them; None: its inputs stand for many
         self.arguments: Sequence[tuple[Builder, Value]] | None = None
         self.takes_rows = False

@@ -133,8 +133,8 @@ def _settle(x: Any, asked: str) -> None:
     MutationError refuses an array for which that is not known.
     """
     i, memory = _uncertain(x), x.memory
-    if i is not None and memory.argument is not None and memory.owner.is_contiguous is not None:
-        memory.is_contiguous = memory.is_contiguous or memory.owner.is_contiguous(memory.argument)
+    if i is not None and memory.argument is not None and memory.owner.layout is not None:
+        memory.is_contiguous = memory.is_contiguous or memory.owner.layout(memory.argument, "C")
         if i == 0 and not memory.is_contiguous and x.views[0].key[0] in ("ravel", "contiguous"):
             _part(memory, x.views[0])
             return _settle(x, asked)

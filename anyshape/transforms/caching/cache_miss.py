@@ -14,7 +14,6 @@ from anyshape.graph.signature.prologue import Prologue, compile_prologue, direct
 from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.inspect.explain.data import Reason
-from anyshape.program.written_arguments import order_text
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.tracing.captured.code_origin import ATOMS, is_scalar
@@ -149,9 +148,8 @@ def failed_guard(
 
 def failed_layouts(number: int, program: Program, arrays: Sequence[Any]) -> Iterator[Reason]:
     """Yield the arguments that lie in memory in another way, so that writes would not reach the same."""
-    for i in program.trace.other_layouts(arrays):
-        now = arrays[i].flags.c_contiguous
-        yield Reason("layout", program.labels[i], order_text(not now), order_text(now), number)
+    for i, was, now in program.trace.other_layouts(arrays):
+        yield Reason("layout", program.labels[i], was, now, number)
 
 
 def _sizes(prologue: Prologue, arrays: Sequence[Any]) -> Mapping[DimVar, int]:

@@ -22,7 +22,7 @@ from anyshape.inspect.explain.data import (
     ProgramInfo,
     SizeInfo,
 )
-from anyshape.program.written_arguments import order_text
+from anyshape.numpy.operands.layouts import layout_text
 from anyshape.tracing.display_names import DisplayNames, show_call, show_tree
 from anyshape.transforms.caching.cache import Cache, CacheEntry
 from anyshape.transforms.caching.cache_miss import broken_claims, describe_number, shorten
@@ -70,7 +70,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
         path=path_infos(program.trace.graph),
         calls=entry.calls,
         written=program.written,
-        layouts=tuple([f"{program.labels[i]} is {order_text(was)}" for i, was in program.trace.layouts]),
+        layouts=tuple([f"{program.labels[i]} is {layout_text(q, was)}" for i, q, was in program.trace.layouts]),
         _relied=entry.reliance_log,
         _graph=program.trace.graph,
         _words=names,
