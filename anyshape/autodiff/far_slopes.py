@@ -120,7 +120,7 @@ def scaled_bessel_slope(order: Any, sign: complex, x: Any, out: Any, near: Any) 
     Of complex x the series serves to the right of the imaginary axis.
     """
     size, real_order = ew.absolute(x), order if x.dtype.kind == "f" else ew.real(order)
-    is_far = ew.gt(size, ew.lift(by_digits(x, 100, 20) + 2.0 * real_order * real_order, size))
+    is_far = ew.gt(size, ew.lift(by_digits(x, 100, 20) + by_digits(x, 2, 0.3) * real_order * real_order, size))
     if x.dtype.kind == "c":
         is_far = ew.logical_and(is_far, ew.gt(ew.real(x), ew.lift(0, size)))
     x = ew.select(is_far, x, 1)
