@@ -1,5 +1,7 @@
 """The functions that the pages of this folder show: `loss` in how_a_call_flows.md, the mistakes in errors.md."""
 
+import queue
+
 import numpy as np
 
 import anyshape
@@ -46,17 +48,18 @@ def changes(x):
     return x
 
 
-KEPT = []
+KEPT: queue.SimpleQueue = queue.SimpleQueue()
 
 
 def keeps(x):
-    KEPT.append(x * 2)
+    KEPT.put(x * 2)
     return x
 
 
 def use_after_trace():
     anyshape.jit(keeps)(X)
-    return KEPT.pop() + 1
+    y = KEPT.get(timeout=5)
+    return y + 1
 
 
 def raising(function, *args):

@@ -182,6 +182,7 @@ if TYPE_CHECKING:
     from anyshape.tracing import foreign_arrays as foreign_arrays
     from anyshape.tracing import row_maps as mapped_rows
     from anyshape.tracing.captured import closed_generators as closed_generators
+    from anyshape.tracing.captured import rebound as rebound
     from anyshape.transforms import less_memory as less_memory
     from anyshape.transforms import profiler as profiler
     from anyshape.transforms.caching import explanation as explanation
@@ -223,6 +224,7 @@ else:
     pytree_json = Package("anyshape.program.pytree_json")
     less_memory = Package("anyshape.transforms.less_memory")  # for calls that exceed max_bytes
     paths = Package("anyshape.transforms.caching.paths")  # of a function that decides on values
+    rebound = Package("anyshape.tracing.captured.rebound")  # the first trace
     sent_programs = Package("anyshape.transforms.caching.sent_programs")  # pickles of jitted functions
     argument_containers = Package("anyshape.tracing.argument_containers")  # that a trace passes
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator

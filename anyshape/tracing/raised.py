@@ -6,12 +6,16 @@ first one's did.
 
 from __future__ import annotations
 
+import contextlib
 import dis
+from collections.abc import Callable, Sequence
 from types import CodeType, TracebackType
 from typing import Any, NoReturn
 
 import numpy as np
 
+from anyshape.backend.runtime.outcome import PathLeft
+from anyshape.graph.ir.graph import Graph, decisions_of
 from anyshape.graph.prover.user_stack import is_user_frame
 
 _ATOMS = {str, bytes, int, float, complex, bool, type(None)}
@@ -124,3 +128,19 @@ def _is_plain(x: Any) -> bool:
     if type(x) is dict:
         return all(map(_is_plain, [*x, *x.values()]))
     return type(x) in _ATOMS or issubclass(type(x), np.generic)
+
+
+def is_one_of_several(graph: Graph) -> bool:
+    """Return whether other calls may take another path of the function."""
+    return bool(decisions_of(graph)) or any(c.kind == "guard" for c in graph.conditions)
+
+
+def raise_first(run: Callable[..., Any] | None, raised: Raised, arrays: Sequence[Any]) -> NoReturn:
+    """Raise the exception of a trace for the first time, or what lines before it raise for these arrays."""
+    try:
+        if run is not None:
+            with contextlib.suppress(PathLeft):  # the plan and the naive evaluator differ by rounding
+                run(*arrays)
+        raised.again()
+    finally:
+        raised.original = None  # its traceback holds the arrays

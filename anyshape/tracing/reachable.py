@@ -81,6 +81,7 @@ class Walk:
         self.is_full: bool = False
         self._reads_all = False
         roots = function if isinstance(function, Roots) else Roots({"": function})
+        self._without = roots.without
         self._home = package(next(iter(roots.values())))
         self.seen: set[int] = set()
         self.root, self._opened = function, -1
@@ -205,6 +206,8 @@ class Walk:
                 self._waiting[name].append(space)
 
     def _enter(self, space: Namespace, name: str) -> None:
+        if (id(space.entries), name) in self._without:
+            return
         value = space.entries.get(name, UNBOUND)
         if value is not UNBOUND:
             space.names.append(name)
@@ -225,7 +228,8 @@ class Walk:
                 self.hold("fields", f"{name} of {label or function.__name__}", function, name)
                 self.visit(f"{name} of {label or function.__name__}", getattr(function, name))
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            self.visit(name, cell)
+            if (id(cell), "") not in self._without:
+                self.visit(name, cell)
         entries, prefix = function.__dict__, f"{function.__name__}."
         self.add_space(Namespace(prefix, entries, is_whole="__wrapped__" in entries, is_of_user=where == "user"))
         if where == "user":
@@ -240,7 +244,7 @@ class Walk:
         code, names = function.__code__, function.__globals__
         self.codes.append(code)
         read = code_names(code)
-        variables = [*read.variables]
+        variables = self._counted(names, read.variables)
         if not read.attributes.isdisjoint(EVALUATION):
             text = "globals that only a text made at run time names, where `eval` or `exec` runs it"
             self.unwatched.append(Unwatched(function.__name__, text))
@@ -259,6 +263,10 @@ class Walk:
             text = "a module that only a text made at run time names, where `__import__` loads it"
             self.unwatched.append(Unwatched(function.__name__, text))
         self.learn(read.attributes)
+
+    def _counted(self, space: dict[str, Any], names: Iterable[str]) -> list[str]:
+        """Return the names in a namespace that count."""
+        return [name for name in names if (id(space), name) not in self._without]
 
     def _open_import(self, name: str | None) -> None:
         """Follow an import inside a function: the module may be loaded, replaced or reloaded later."""
@@ -380,7 +388,7 @@ class Walk:
                 self.hold("fields", label, value, "__dict__")
             shadowed = whole or self._origin(kind.__module__) == "user"
             self.add_space(Namespace(prefix, entries, is_whole=whole, shadowed=shadowed, is_object=True))
-        for name, slot in slots.items():
+        for name, slot in [(n, s) for n, s in slots.items() if (id(value), n) not in self._without]:
             self._open_slot(f"{prefix}{name}", value, slot)
 
     def _open_transparent(self, label: str, value: Any) -> None:

@@ -449,6 +449,14 @@ def trace_inner(
     return InnerTrace(graph, out_tree, tuple(builder.captures()), aux, tuple(finals), tuple(written))
 
 
+def active_builder() -> Builder:
+    """Return the builder of the active trace; transformed functions run only inside one."""
+    builder = active()
+    if builder is None:
+        raise RuntimeError("a transformed function ran outside a trace")
+    return builder
+
+
 def as_value(x: Any, dtype: Any = None) -> Any:
     """Return x as a value of the active trace; an array that is known while tracing becomes a constant."""
     if isinstance(x, Traced) and dtype is None:

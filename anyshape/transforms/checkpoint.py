@@ -12,10 +12,9 @@ from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.ops.control import POLICIES, enter_checkpoint, leave_checkpoint
 from anyshape.support.packages import argument_containers, graph_jvp
 from anyshape.tracing.pytrees import check_callable, flatten, function_name, unflatten
-from anyshape.tracing.trace import trace_inner
+from anyshape.tracing.trace import active_builder, trace_inner
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.jit import jit_transform
-from anyshape.transforms.jitted import active_builder
 
 
 @short_traceback

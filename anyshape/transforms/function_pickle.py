@@ -334,3 +334,8 @@ _PARTS: dict[type | tuple[type, ...], Callable[[Any], Iterable[Any]]] = {
     (set, frozenset): lambda x: sorted(map(repr, x)),
     np.ndarray: lambda x: (str(x.dtype), x.shape, "" if x.dtype.hasobject else _digest(x.tobytes())),
 }
+
+
+def bind_method(method: Any, instance: Any) -> Any:
+    """Make the jitted method of an object again, from its pickle."""
+    return method.__get__(instance)

@@ -31,13 +31,13 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
-from anyshape.tracing.trace import as_value, is_inexact, trace_inner
+from anyshape.tracing.trace import active_builder, as_value, is_inexact, trace_inner
 from anyshape.tracing.tree_nodes import is_setting
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.specs import zeros_like_spec
 from anyshape.transforms.function_memo import memoised, share_programs
 from anyshape.transforms.jit import jit_transform
-from anyshape.transforms.jitted import Jitted, active_builder
+from anyshape.transforms.jitted import Jitted
 from anyshape.transforms.linear_map import LinearizedFunction, make_shape
 
 Argnums = int | Sequence[int]

@@ -81,6 +81,7 @@ def jit(
     shapes = dynamic_shapes_of(function, shown_name, dynamic_shapes, on_decision, static.names)
     checked = Options(static, shapes, max_bytes, optimize, compile).checked(shown_name)
     jitted = Jitted(function, shown_name, None, checked, (jit, (function,), options))
+    jitted.may_rebind = True
     if on_decision == "guard" and all(x is None for name, x in options.items() if name != "on_decision"):
         jitted.made_of = function, jit
     return jitted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import logging
@@ -11,22 +10,21 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anyshape.backend.runtime.outcome import PathLeft
 from anyshape.errors import AnyshapeError, ArgumentError, MemoryLimitError, MissingPackageError, SizeMismatchError
-from anyshape.graph.ir.builder import Builder, active, active_builders, tracing_threads
+from anyshape.graph.ir.builder import active_builders, tracing_threads
 from anyshape.graph.ir.dead_code import may_refuse
-from anyshape.graph.ir.graph import decisions_of
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock
 from anyshape.support.interruption import restores_thread
-from anyshape.support.packages import explanation, less_memory, paths, sent_programs, traced_program
+from anyshape.support.packages import explanation, less_memory, paths, rebound, sent_programs, traced_program
+from anyshape.tracing.captured.holders import Roots
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.pytrees import (
@@ -42,13 +40,13 @@ from anyshape.tracing.pytrees import (
     scalar_kind,
     visible_order,
 )
-from anyshape.tracing.raised import Raised
-from anyshape.tracing.trace import Leaves, Trace, trace_call
+from anyshape.tracing.raised import is_one_of_several, raise_first
+from anyshape.tracing.trace import Leaves, Trace, active_builder, trace_call
 from anyshape.transforms.arguments.options import Options
 from anyshape.transforms.arguments.static_args import with_static
 from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, TracedCall
 from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
-from anyshape.transforms.function_pickle import StoredMethod, is_packing, reduce_function
+from anyshape.transforms.function_pickle import StoredMethod, bind_method, is_packing, reduce_function
 
 if TYPE_CHECKING:
     from anyshape.backend.compiler.codegen.timers import Timers
@@ -96,6 +94,8 @@ class Jitted:
         self.made_of: tuple[Any, Any] | None = None  # a function that holds programs, and their key there
         self.with_slots: dict[int, Jitted] = {}  # traced with so many checkpoint slots, for calls beyond max_bytes
         self.is_final = False  # whether a call beyond max_bytes is not traced again
+        self.rebinding: rebound.Rebinding | None = None  # names that are arguments and results
+        self.may_rebind = False
         self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
 
     # -- calls
@@ -104,11 +104,31 @@ class Jitted:
         try:
             if tracing_threads:
                 return self._call_while_tracing(args, kwargs)
+            if self.rebinding is not None:
+                return self._call_rebinding(self.rebinding, args, kwargs)
             result = self._cache.first_path(self, args, kwargs)
             return result if result is not NO_MATCH else self._call_other(args, kwargs)
+        except rebound.NamesRebound as signal:
+            self._rebind(signal)
         except Exception as error:
             shorten_traceback(error)
             raise
+        return self(*args, **kwargs)
+
+    def _call_rebinding(self, rebinding: rebound.Rebinding, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function with the names that it rebinds as arguments, and write what it gives them."""
+        kwargs = rebinding.arguments(kwargs)
+        result = self._cache.first_path(self, args, kwargs)
+        return rebinding.written(result if result is not NO_MATCH else self._call_other(args, kwargs))
+
+    def _rebind(self, signal: rebound.NamesRebound) -> None:
+        """Have names as further arguments and results from here on."""
+        with self._lock:
+            self.rebinding = (
+                self.rebinding.joined(signal) if self.rebinding else rebound.Rebinding(self.function, signal)
+            )
+            self.function = self.rebinding.traced
+            self._cache.clear()
 
     def _call_other(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Serve a call that the first fast path does not."""
@@ -120,12 +140,16 @@ class Jitted:
 
     def _call_while_tracing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function itself, so that it becomes part of the active trace; call it where another thread traces."""
+        rebinding = self.rebinding
         if not active_builders():
-            return self._call_general(args, kwargs)
+            return (
+                self._call_general(args, kwargs) if rebinding is None else self._call_rebinding(rebinding, args, kwargs)
+            )
+        function = self.function if rebinding is None else rebinding.function
         if self.options.shapes is None:
-            return self.function(*args, **kwargs)
+            return function(*args, **kwargs)
         with active_builder().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
-            return self.function(*args, **kwargs)
+            return function(*args, **kwargs)
 
     def after_error(self, call: tuple[Any, Any], entry: CacheEntry, leaves: Sequence[Any], error: BaseException) -> Any:
         """Return the result of a call that left the path of its program; raise any other error."""
@@ -224,7 +248,7 @@ class Jitted:
         if not self._cache.received:
             return None
         made_for = Arguments(call.key, call.arrays, call.static, parameter_names(self))
-        state = CapturedState(self.__wrapped__, self.name)
+        state = self._new_state()
         key = self.options.static.key
         return sent_programs.received_entry(self._cache, made_for, state, key, self._program, on_path)
 
@@ -245,8 +269,8 @@ class Jitted:
         started, number = perf_counter(), self._cache.added + 1
         trace, scope, made_for, reasons, static_state = traced
         raised = trace.raised
-        if raised is not None and (raised.error is None or not _is_one_of_several(trace)):
-            _raise_first(None if not may_refuse(trace.graph) else self._program(trace), raised, call.arrays)
+        if raised is not None and (raised.error is None or not is_one_of_several(trace.graph)):
+            raise_first(self._program(trace).run if may_refuse(trace.graph) else None, raised, call.arrays)
         restored = self._cache.restore(call.key, trace, reasons, static_state)
         if restored is not None:
             _LOG.debug("%s: program %d is used again: the new trace equals it", self.name, restored.number)
@@ -255,16 +279,24 @@ class Jitted:
         entry = CacheEntry(program, state, made_for, number, sizes, reasons, scope.reliance_log, static_state)
         self._cache.add(entry)
         if raised is not None:
-            _raise_first(program, raised, call.arrays)
+            raise_first(program.run, raised, call.arrays)
         _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
         return entry
+
+    def _new_state(self) -> CapturedState:
+        """Return the state that the function reads besides its arguments, and names that are arguments."""
+        if self.rebinding is None:
+            return CapturedState(self.__wrapped__, self.name)
+        return CapturedState(Roots({"": self.__wrapped__}, self.rebinding.identities), self.name)
 
     @restores_thread
     def _traced(self, call: Call) -> TracedCall:
         """Trace the function for a call."""
         names = parameter_names(self)
         leaves = call.leaves(self.name, names)
-        state = self._cache.state or CapturedState(self.__wrapped__, self.name)
+        state, rebinding = self._cache.state or self._new_state(), self.rebinding
+        if rebinding is not None and not rebinding.is_in(call.kwargs):
+            raise rebound.NamesRebound((), [])  # another thread found them while this call was read
         shapes, function = self.options.shapes, with_static(self.function, call.static)
 
         def traced() -> tuple[Trace, Scope]:
@@ -276,29 +308,39 @@ class Jitted:
         reasons = self._cache.explain_miss(made_for)
         _LOG.debug("%s: program %d is needed; %s", self.name, self._cache.added + 1, ReasonList(reasons))
         with self._cache.tracing(state, static_state) as watches, drawing_later(watches):
-            trace, scope = refuse_draws(self.name, traced, [thing for w in watches for thing in w.things])
+            once = lambda: refuse_draws(self.name, traced, [thing for w in watches for thing in w.things])
+            trace, scope = rebound.traced_once(watches, once, is_jit=self.may_rebind)
         return TracedCall(trace, scope, made_for, reasons, static_state)
+
+    def _prepared(self, args: Any, kwargs: Any, on_path: bool = False) -> tuple[Call, CacheEntry, bool]:
+        """Return a call with its entry, and whether that was traced for it."""
+        call = self._read(args, kwargs if self.rebinding is None else self.rebinding.arguments(kwargs))
+        try:
+            return call, *self._entry_for(call, on_path)
+        except rebound.NamesRebound as signal:
+            self._rebind(signal)
+        return self._prepared(args, kwargs, on_path)
 
     def optimise_for(self, *args: Any, **kwargs: Any) -> None:
         """Make the optimised plan for these arguments now; a missing program is traced."""
-        call = self._read(args, kwargs)
-        entry, _ = self._entry_for(call, on_path=True)
+        call, entry, _ = self._prepared(args, kwargs, on_path=True)
         entry.program.optimise_flat(call.arrays)
 
     def prepare(self, *args: Any, **kwargs: Any) -> bool:
         """Trace the program for these arguments if it is missing; return whether other sizes may need another one."""
-        entry, _ = self._entry_for(self._read(args, kwargs))
+        _, entry, _ = self._prepared(args, kwargs)
         return bool(entry.path or entry.program.guards or entry.program.trace.layouts)
 
     def entry_for(self, *args: Any, **kwargs: Any) -> tuple[Sequence[Any], CacheEntry]:
         """Return the leaves of the arguments as arrays, and the entry of their program; a missing one is traced."""
-        call = self._read(args, kwargs)
-        return call.arrays, self._entry_for(call)[0]
+        call, entry, _ = self._prepared(args, kwargs)
+        return call.arrays, entry
 
     def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
         """Return a copy with only the program for these arguments, whose runs record their times in `timers`."""
-        entry, _ = self._entry_for(self._read(args, kwargs), on_path=True)
+        _, entry, _ = self._prepared(args, kwargs, on_path=True)
         timed = Jitted(self.function, self.name, self.__wrapped__, self.options)
+        timed.rebinding, timed.may_rebind = self.rebinding, self.may_rebind
         timed._cache.state, timed._cache.state_holds = self._cache.state, self._cache.state_holds
         timed._cache.add(entry.timed(timers))
         return timed
@@ -324,8 +366,7 @@ class Jitted:
     @short_traceback
     def explain_call(self, *args: Any, **kwargs: Any) -> Explanation:
         """Explain the cache and the program for these arguments, which is traced if it is missing and not run."""
-        call = self._read(args, kwargs)
-        entry, traced = self._entry_for(call, on_path=True)
+        call, entry, traced = self._prepared(args, kwargs, on_path=True)
         return explanation.explain_entry(self.name, self._cache, entry, call.arrays, traced)
 
     def clear_cache(self) -> None:
@@ -374,8 +415,9 @@ class Jitted:
         function = None if self._method is None else self._method(instance)
         function = bind(self.function, instance) if function is None else function
         like = types.MethodType(self.__wrapped__, instance)
-        recipe: tuple[Any, ...] = (_bind_method, (self, instance), {})
+        recipe: tuple[Any, ...] = (bind_method, (self, instance), {})
         method = Jitted(function, self.name, like, self.options.bound(), recipe, bound_from=(self, instance))
+        method.may_rebind = self.may_rebind
         return method if self._plain is None else method.with_programs()
 
     # -- representation, copies and pickles
@@ -389,7 +431,7 @@ class Jitted:
         plain = self if self._plain is None else self._plain
         function = Jitted(plain.function, plain.name, plain.__wrapped__, plain.options, plain.recipe, plain._method)
         function._cache, function._lock, function._bound_from = plain._cache, plain._lock, plain._bound_from
-        function._plain = plain
+        function.rebinding, function.may_rebind, function._plain = plain.rebinding, plain.may_rebind, plain
         return function
 
     def __repr__(self) -> str:
@@ -416,7 +458,11 @@ class Jitted:
             with self._lock:
                 return _with_received, (
                     self._plain,
-                    *(("", b"") if is_packing() else sent_programs.pack_programs(self._cache)),
+                    *(
+                        ("", b"")
+                        if is_packing() or self.rebinding is not None
+                        else sent_programs.pack_programs(self._cache)
+                    ),
                 )
         name = self._name_in_module()
         if name and self.__module__ not in ("__main__", "__mp_main__"):
@@ -445,35 +491,6 @@ def _with_received(function: Jitted, digest: str, data: bytes) -> Jitted:
     return function
 
 
-def _bind_method(method: Jitted, instance: Any) -> Jitted:
-    """Make the jitted method of an object again, from its pickle."""
-    return method.__get__(instance)
-
-
 def bind(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
     """Return a function as the method of an object."""
     return function.bound_to(instance) if isinstance(function, Jitted) else types.MethodType(function, instance)
-
-
-def active_builder() -> Builder:
-    """Return the builder of the active trace; transformed functions run only inside one."""
-    builder = active()
-    if builder is None:
-        raise RuntimeError("a transformed function ran outside a trace")
-    return builder
-
-
-def _is_one_of_several(trace: Trace) -> bool:
-    """Return whether other calls may take another path of the function."""
-    return bool(decisions_of(trace.graph)) or any(c.kind == "guard" for c in trace.graph.conditions)
-
-
-def _raise_first(program: traced_program.Program | None, raised: Raised, arrays: Sequence[Any]) -> NoReturn:
-    """Raise the exception of a trace for the first time, or what lines before it raise for these arrays."""
-    try:
-        if program is not None:
-            with contextlib.suppress(PathLeft):  # the plan and the naive evaluator differ by rounding
-                program.run(*arrays)
-        raised.again()
-    finally:
-        raised.original = None  # its traceback holds the arrays

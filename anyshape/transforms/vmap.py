@@ -32,7 +32,7 @@ from anyshape.tracing.pytrees import (
     parameter_names,
     unflatten,
 )
-from anyshape.tracing.trace import InnerTrace, as_value, trace_inner
+from anyshape.tracing.trace import InnerTrace, active_builder, as_value, trace_inner
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.static_args import with_static
 from anyshape.transforms.function_memo import memoised, share_programs
@@ -48,7 +48,7 @@ from anyshape.transforms.grad import (
     vjp,
 )
 from anyshape.transforms.jit import jit_transform
-from anyshape.transforms.jitted import Jitted, active_builder
+from anyshape.transforms.jitted import Jitted
 
 
 @short_traceback

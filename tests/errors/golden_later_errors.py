@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501 (messages are whole)
 
+import queue
 import threading
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse
 from anyshape import grad, jit, trace
 from tests.errors.mistakes import mistake, ones
 
-STORED = {}
+STORED = queue.SimpleQueue()
 
 
 @mistake(
@@ -30,16 +31,17 @@ def argument_in_the_call_of_grad():
 
 
 @mistake(
-    """x + STORED['y']: the traced array f64[x.shape[0]], made by x * 2 at model.py, was used after its trace had ended at model.py
+    """x + y: the traced array f64[x.shape[0]], made by x * 2 at model.py, was used after its trace had ended at model.py
   return it from the traced function instead of storing it"""
 )
 def leak_into_another_trace():
     def keep(x):
-        STORED["y"] = x * 2
+        STORED.put(x * 2)
         return x
 
     jit(keep)(ones(3))
-    jit(lambda x: x + STORED["y"])(ones(3))
+    y = STORED.get(timeout=5)
+    jit(lambda x: x + y)(ones(3))
 
 
 @mistake(

@@ -3,6 +3,7 @@
 # ruff: noqa: E501 (messages are whole)
 
 import io
+import queue
 
 import numpy as np
 
@@ -153,18 +154,19 @@ def assignment_to_a_concrete_array():
 
 
 @mistake(
-    """np.sin(values[0]): the traced array f64[x.shape[0]], made by x * 2 at model.py, was used after its trace had ended at model.py
+    """np.sin(x): the traced array f64[x.shape[0]], made by x * 2 at model.py, was used after its trace had ended at model.py
   return it from the traced function instead of storing it"""
 )
 def leak():
-    values = []
+    values = queue.SimpleQueue()
 
     def keep(x):
-        values.append(x * 2)
+        values.put(x * 2)
         return x
 
     jit(keep)(ones(3))
-    np.sin(values[0])
+    x = values.get(timeout=5)
+    np.sin(x)
 
 
 @mistake(

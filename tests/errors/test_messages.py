@@ -4,6 +4,7 @@ import contextlib
 import copy
 import inspect
 import pickle
+import queue
 import traceback
 
 import numpy as np
@@ -308,24 +309,19 @@ def test_what_is_no_function(name):
 # -- leaks -------------------------------------------------------------------------------------------------------
 
 
-class Holder:
-    value = None
-
-
-KEPT = []
+KEPT = queue.SimpleQueue()
 
 
 @pytest.fixture
 def leaked():
     """A traced array that outlived its trace."""
-    holder = Holder()
 
     def keeps(x):
-        holder.value = x * 2
+        KEPT.put(x * 2)
         return x
 
     jit(keeps)(X)
-    return holder.value
+    return KEPT.get(timeout=5)
 
 
 LEAKS = [
@@ -386,13 +382,13 @@ def test_a_leak_can_be_printed(leaked):
 
 def test_a_failed_trace_leaks_too():
     def keeps(x):
-        KEPT.append(x)
+        KEPT.put(x)
         raise KeyError("stop")
 
     with pytest.raises(KeyError):
         jit(keeps)(X)
-    fails(errors.LeakedTracerError, "after its trace", lambda: KEPT.pop() + 1 if len(KEPT) > 1 else KEPT[0] + 1)
-    KEPT.clear()
+    leaked = KEPT.get(timeout=5)
+    fails(errors.LeakedTracerError, "after its trace", lambda: leaked + 1)
 
 
 # -- what Python may not ask of a traced array -------------------------------------------------------------------

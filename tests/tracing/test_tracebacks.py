@@ -2,6 +2,7 @@
 
 import importlib
 import pickle
+import queue
 import statistics
 import sys
 import traceback
@@ -64,17 +65,18 @@ USES_OF_LEAKED = [
 
 
 def test_a_use_of_a_leaked_array_shows_no_frame_of_anyshape():
-    leaked = []
+    queued = queue.SimpleQueue()
 
     def keep(x):
-        leaked.append(x * 2)
+        queued.put(x * 2)
         return x
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         jit(keep)(np.ones(3))
+    leaked = queued.get()
     for use in USES_OF_LEAKED:
-        error = caught(lambda use=use: use(leaked[0]))
+        error = caught(lambda use=use: use(leaked))
         assert isinstance(error, errors.LeakedTracerError)
         assert set(names_of_frames(error)) == {"<lambda>"}, names_of_frames(error)
 

@@ -3,6 +3,7 @@
 import inspect
 import io
 import itertools
+import queue
 
 import numpy as np
 import pytest
@@ -231,11 +232,12 @@ def test_wrong_arguments_are_refused_as_in_a_call(number, made):
 
 def test_values_of_a_finished_trace_are_refused(made):
     program = made(loss)(Spec("n, d"), Spec("d"))
-    leaked = []
-    jit(lambda x: (leaked.append(x), x)[1])(np.ones((2, 3)))
-    for call in (program, jit(lambda w: program(leaked[0], w))):
+    queued = queue.SimpleQueue()
+    jit(lambda x: (queued.put(x), x)[1])(np.ones((2, 3)))
+    leaked = queued.get()
+    for call in (program, jit(lambda w: program(leaked, w))):
         with pytest.raises(LeakedTracerError):
-            call(np.ones(3)) if call is not program else program(leaked[0], np.ones(3))
+            call(np.ones(3)) if call is not program else program(leaked, np.ones(3))
 
 
 def test_arrays_alone_are_computed_also_inside_a_trace(made):

@@ -5,6 +5,7 @@ Each function is first called often enough to get a fast path, and then with oth
 
 import collections
 import pickle
+import queue
 import threading
 
 import numpy as np
@@ -411,10 +412,10 @@ def test_calls_inside_another_trace():
     for _ in range(3):
         np.testing.assert_allclose(derivative(b), 2 * b)
     assert inner.cache_info().traces == 1
-    leaked = []
-    jit(lambda a: leaked.append(a) or a)(b)
+    leaked = queue.SimpleQueue()
+    jit(lambda a: leaked.put(a) or a)(b)
     with pytest.raises(anyshape.errors.LeakedTracerError):
-        inner({"w": leaked[0]})
+        inner({"w": leaked.get(timeout=5)})
 
 
 # -- broadcast patterns ----------------------------------------------------------------------------------------------

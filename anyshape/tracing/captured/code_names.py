@@ -7,7 +7,7 @@ import functools
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from anyshape.support.lazy_namedtuple import NamedTuple
@@ -115,13 +115,29 @@ def absolute(module: tuple[str, int], package: str | None) -> str | None:
     return ".".join([*parts, name] if name else parts) if package and parts else None
 
 
-def changing_line(codes: list[types.CodeType], name: str) -> Line | None:
-    """Return the line that changes a variable, an attribute or the container under this name, None if none does."""
-    candidates = [(rank, part, line) for code in codes for part in _nested(code) for rank, line in _changes(part, name)]
-    if not candidates:
-        return None
-    _, code, line = min(candidates, key=lambda c: c[0])
-    return code, line
+class ChangingLine(NamedTuple):
+    """Line that may change what a name stands for: `rank` 0 where it is stored, more where its contents change."""
+
+    rank: int
+    code: types.CodeType
+    line: int
+
+
+def changing_lines(codes: Sequence[types.CodeType], name: str) -> list[ChangingLine]:
+    """Return the lines that change a variable, an attribute or the container under this name."""
+    parts = [part for code in codes for part in _nested(code)]
+    return [ChangingLine(rank, part, line) for part in parts for rank, line in _changes(part, name)]
+
+
+def changing_line(codes: Sequence[types.CodeType], name: str) -> Line | None:
+    """Return the line that most likely changes what is under this name, None if none does."""
+    first = min(changing_lines(codes, name), key=lambda c: c.rank, default=None)
+    return None if first is None else (first.code, first.line)
+
+
+def storing_line(codes: Sequence[types.CodeType], name: str) -> Line | None:
+    """Return the first line that rebinds a name that outlives the call, None if none does."""
+    return next(((c.code, c.line) for c in changing_lines(codes, name) if not c.rank), None)
 
 
 def naming_line(codes: list[types.CodeType], name: str) -> Line | None:

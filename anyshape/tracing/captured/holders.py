@@ -66,7 +66,14 @@ def _field(owner: Any, name: str) -> Any:
 
 
 class Roots(dict[str, Any]):
-    """Function and static arguments of a program by name, watched together: the code of one names parts of another."""
+    """Function and static arguments of a program by name, watched together: the code of one names parts of another.
+
+    `without` are names that do not count, each by the id of its namespace, object or cell, and its text.
+    """
+
+    def __init__(self, values: dict[str, Any], without: frozenset[tuple[int, str]] = frozenset()) -> None:
+        super().__init__(values)
+        self.without = without
 
 
 class Unwatched(NamedTuple):

@@ -171,7 +171,8 @@ class CapturedState:
 def static_state(state: CapturedState, values: Mapping[str, Any]) -> CapturedState:
     """Return what a function and static arguments reach together; it says nothing that `state` of the function said."""
     function = state.function if isinstance(state.function, Roots) else {"": state.function}
-    static = CapturedState(Roots({**function, **values}), state.name)
+    without = function.without if isinstance(function, Roots) else frozenset[tuple[int, str]]()
+    static = CapturedState(Roots({**function, **values}, without), state.name)
     static._said = state._said
     return static
 

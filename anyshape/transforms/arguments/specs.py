@@ -18,7 +18,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.sizes.symdim import symdim
-from anyshape.support.packages import argument_containers, traced_program
+from anyshape.support.packages import argument_containers, rebound, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
@@ -142,10 +142,12 @@ def trace_specs(
         function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)
     kwargs = in_order(kwargs, order)
     body = function if following is None else following(argument_containers.keeping(function, parameters), name)
+    trace = lambda: _trace_specs(body, name, args, kwargs, (parameters, order), fixed)
     with drawing_later([walk]):
-        return refuse_draws(
-            name, lambda: _trace_specs(body, name, args, kwargs, (parameters, order), fixed), walk.things
+        traced: tuple[Trace, Scope] = rebound.traced_once(
+            [walk], lambda: refuse_draws(name, trace, walk.things), is_jit=False
         )
+    return traced
 
 
 def _trace_specs(

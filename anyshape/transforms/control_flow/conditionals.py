@@ -55,7 +55,7 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.reachable import reachable, restored_arrays
-from anyshape.tracing.trace import Leaves, any_sizes, as_value, kind_of, run_traced, standing_for
+from anyshape.tracing.trace import Leaves, active_builder, any_sizes, as_value, kind_of, run_traced, standing_for
 from anyshape.transforms.control_flow.subgraph_results import (
     ResultType,
     like_returned,
@@ -63,7 +63,6 @@ from anyshape.transforms.control_flow.subgraph_results import (
     promoted,
     promoted_type,
 )
-from anyshape.transforms.jitted import active_builder
 
 Function = Callable[..., Any]
 

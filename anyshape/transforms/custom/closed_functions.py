@@ -16,8 +16,7 @@ from anyshape.ops.subgraph_call import further_operands
 from anyshape.program.inline import call_inside
 from anyshape.support.packages import argument_containers, graph_jvp
 from anyshape.tracing.pytrees import flatten, flatten_as, structure_text, unflatten
-from anyshape.tracing.trace import as_value, trace_inner
-from anyshape.transforms.jitted import active_builder
+from anyshape.tracing.trace import active_builder, as_value, trace_inner
 
 Function = Callable[..., Any]
 

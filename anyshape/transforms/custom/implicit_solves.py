@@ -33,10 +33,9 @@ from anyshape.tracing.pytrees import (
     structure_text,
     unflatten,
 )
-from anyshape.tracing.trace import InnerTrace, as_value, is_inexact, trace_inner
+from anyshape.tracing.trace import InnerTrace, active_builder, as_value, is_inexact, trace_inner
 from anyshape.transforms.custom.custom_calls import Captures, Giver, check_arguments, results_of, zeros_of
 from anyshape.transforms.grad import primal_of_linear, require_linear
-from anyshape.transforms.jitted import active_builder
 
 Function = Callable[..., Any]
 

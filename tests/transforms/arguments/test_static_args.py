@@ -206,10 +206,10 @@ def test_what_a_trace_changes_in_a_static_argument_is_its_own():
     f = jit(counting, static_argnums=1)
     for n in (1, 2, 3):
         f(np.ones(n), options), f(np.ones((n, n)), options)
-    assert f.cache_info().traces == 2 == options.count
+    assert f.cache_info().traces == 2 and options.count == 6
     options.count = 0
     f(x, options)
-    assert f.cache_info().traces + f.explain().revalidations == 3
+    assert f.cache_info().traces == 2 and options.count == 1
 
 
 def test_a_static_argument_of_a_derivative_is_watched():
