@@ -21,7 +21,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unk
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar, Leaf, Size, leaves_of
-from anyshape.graph.sizes.substitute import substitute_leaves
+from anyshape.graph.sizes.substitute import computable, substitute_leaves
 from anyshape.ops.core.flop_counts import (
     COSTS,
     Applied,
@@ -230,7 +230,7 @@ def value_at(size: Size, values: Mapping[DimVar, int]) -> int:
             return int(ceil_log2(evaluate(leaf.of, read)))  # type: ignore[arg-type]
         return values[leaf]  # type: ignore[index]
 
-    return evaluate(size, read)
+    return evaluate(computable(size), read)
 
 
 def _sum(parts: Sequence[ShapeExtent]) -> ShapeExtent:

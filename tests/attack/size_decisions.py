@@ -183,6 +183,14 @@ def _curvature_of_gradient(g):
     return lambda xs, ts: jvp(lambda x: numpy.sum(g(x, *xs[1:]) * ts[0]), (xs[0],), (ts[0],))[1]
 
 
+def _profiled(f):
+    def run(*xs):
+        anyshape.profile(f, repeat=1, file=io.StringIO())(*xs)
+        return f(*xs)
+
+    return run
+
+
 def _total(f):
     return lambda *xs: numpy.sum(f(*xs))
 
@@ -212,6 +220,8 @@ VALUES = {
     "export": lambda w: _value(w.exported()),
     "load": lambda w: _value(w.loaded()),
     "export of load": lambda w: _value(w.exported(w.loaded())),
+    "few bytes": lambda w: _value(jit(w.exported(), max_bytes=1 << 20)),
+    "profile": lambda w: _value(_profiled(w.exported())),
     "vmap of load": lambda w: _value_of_batch(vmap(w.loaded())),
     "load of vmap": lambda w: _value_of_batch(w.loaded(vmap(w.function), w.rows)),
 }
@@ -223,6 +233,7 @@ SLOPES = {
     "load of grad of load": lambda w: _slope(w.loaded(w.gradient(w.loaded()))),
     "compiled grad": lambda w: _slope(jit(w.gradient(w.exported()), compile="wait")),
     "grad of checkpoint": lambda w: _slope(w.gradient(anyshape.checkpoint(w.exported()))),
+    "grad in few bytes": lambda w: _slope(jit(w.gradient(w.exported()), max_bytes=1 << 20)),
     "jvp of load": lambda w: _slope_forward(w.loaded()),
     "vmap of grad": lambda w: _slope_of_batch(vmap(w.gradient(w.exported()))),
     "load of vmap of grad": lambda w: _slope_of_batch(w.loaded(vmap(w.gradient(w.function)), w.rows)),

@@ -27,6 +27,7 @@ from anyshape.graph.sizes import expr, polynomial_bounds
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.polynomials import Monomial
+from anyshape.graph.sizes.substitute import computable
 from anyshape.ops.loops import mask_position
 from anyshape.support.lazy_dataclass import dataclass
 
@@ -47,7 +48,7 @@ def shape_constant_bytes(plan: Plan) -> Size:
 
 def bytes_at(size: Size, sizes: Mapping[str, int]) -> int:
     """Return the bytes at the sizes of a call, given by name."""
-    return evaluate(size, values_from({v: sizes[str(v)] for v in expr.variables(size)}))
+    return evaluate(computable(size), values_from({v: sizes[str(v)] for v in expr.variables(size)}))
 
 
 @dataclass(frozen=True)

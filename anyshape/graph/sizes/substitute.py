@@ -28,6 +28,21 @@ def substitute(size: Size, replace: Replace) -> Size:
     return _Substitution(replace).rewrite(size)
 
 
+def computable(size: Size) -> Size:
+    """Return a size that has a value everywhere, and the same one where no divisor is below 1.
+
+    A cost is of all branches. Those that do not run may divide by a size that is 0.
+    """
+    return substitute(size, _with_divisor) if not isinstance(size, int) and size.divides else size
+
+
+def _with_divisor(atom: Atom) -> Size | None:
+    if not isinstance(atom, Call) or atom.function not in ("floordiv", "mod") or isinstance(atom.args[1], int):
+        return None
+    dividend, divisor = map(computable, atom.args)
+    return BUILDERS[atom.function](dividend, expr.maximum(divisor, 1))
+
+
 class _Substitution:
     """Rewrites one expression. Atoms are shared, so each is replaced once."""
 

@@ -374,6 +374,15 @@ def test_gradients_where_the_size_of_what_another_branch_saves_would_be_negative
                 np.testing.assert_allclose(got, expected, 1e-12, err_msg=f"{n}, {m}")
 
 
+def test_memory_and_costs_where_a_branch_that_does_not_run_divides_by_0():
+    program = export(divided)(Spec("n"), Spec("m"))
+    limited = jit(grad(program), max_bytes=1 << 20)
+    for n, m in ((4, 2), (3, 0), (0, 0)):
+        x, y = vector(n), vector(m)
+        np.testing.assert_allclose(limited(x, y), grad(divided)(x, y), 1e-12)
+        assert "cond" in str(anyshape.profile(program, repeat=1, file=io.StringIO())(x, y))
+
+
 def test_values_of_a_branch_are_saved_though_their_size_is_negative_in_the_other():
     program = grad(export(fewer)(Spec("n"), Spec("m")))
     program(vector(5), vector(2))

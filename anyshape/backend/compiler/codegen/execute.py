@@ -47,6 +47,7 @@ from anyshape.graph.signature.guards import implied_by_equalities
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.graph.sizes.substitute import computable
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.ops.loops import LOOPS
 from anyshape.support.checking import checks_enabled
@@ -253,7 +254,7 @@ class _PlanSource(StepSource):
         """Write the line that runs another function, or raises, at sizes whose arrays would take too many bytes."""
         prologue = self.prologue
         self.names["_over_limit"] = functools.partial(budget.replacement, names=lambda: prologue.size_names)
-        test = "True" if budget.needed is None else f"{self.text(budget.needed)} > {budget.limit}"
+        test = "True" if budget.needed is None else f"{self.text(computable(budget.needed))} > {budget.limit}"
         sizes = ", ".join(f"{str(s.variable)!r}: {self.size_locals[s.variable]}" for s in self.plan.dims)
         self.lines.append(f"if {test}: return _over_limit({{{sizes}}})({', '.join(self.plan.inputs)})")
 
