@@ -694,11 +694,15 @@ def test_a_rule_may_give_values_and_tangents_by_one_conditional():
     @f.defjvp
     def rule(primals, tangents):
         (x,), (t,) = primals, tangents
-        return cond(x > 1, lambda: (f(x), x * t), lambda: (f(x), 4 * t))
+        return cond(np.sum(x) > 1, lambda: (f(x), x * t), lambda: (f(x), 4 * t))
 
-    for x, slope, second in ((3.0, 3.0, 1.0), (0.5, 4.0, 0.0)):
-        assert [grad(f)(x), jvp(f, (x,), (1.0,))[1], vmap(grad(f))(np.array([x, x]))[1]] == [slope] * 3
-        assert [grad(grad(f))(x), jvp(grad(f), (x,), (1.0,))[1]] == [second] * 2
+    loss = lambda x: np.sum(f(x) ** 2)
+    for x, slope, second in (([3.0, 2.0], [36.0, 16.0], [30.0, 16.0]), ([0.5, 0.25], [8.0, 4.0], [32.0, 32.0])):
+        x = np.array(x)
+        for derivative in (grad(loss)(x), jacfwd(loss)(x), vmap(grad(loss))(x[None])[0]):
+            np.testing.assert_array_equal(derivative, slope)
+        assert jvp(loss, (x,), (np.ones(2),))[1] == np.sum(slope)
+        np.testing.assert_array_equal(hessian(loss)(x), np.diag(second))
 
 
 def test_functions_with_rules_pickle_copy_and_print():
