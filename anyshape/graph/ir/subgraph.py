@@ -29,7 +29,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unk
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
-from anyshape.graph.sizes.substitute import substitute
+from anyshape.graph.sizes.substitute import computable, substitute
 from anyshape.support.lazy_dataclass import dataclass
 
 
@@ -206,6 +206,7 @@ def call_type(
     if len(operands) != len(graph.inputs):
         raise ctx.fail(f"{graph.name or 'a subgraph'} takes {len(graph.inputs)} operands, not {len(operands)}")
     sizes = _Sizes(ctx, graph, first, elements, varying)
+    sizes.always = always
     for operand, value in zip(operands, graph.inputs, strict=True):
         if operand.dtype != value.meta.dtype:
             advice = "convert the operand with astype"
@@ -239,7 +240,7 @@ class _Sizes:
         elements: Container[int] = (),
         varying: Container[DimVar] = (),
     ) -> None:
-        self.ctx, self.graph, self.varying = ctx, graph, varying
+        self.ctx, self.graph, self.varying, self.always = ctx, graph, varying, True
         self.axes: dict[Atom, Size] = {}
         for source in graph.dims:
             axis = expr.as_atom(source.size)
@@ -254,7 +255,13 @@ class _Sizes:
         """Return an extent of the subgraph as one of the node."""
         if isinstance(extent, Unknown) or any(v in self.varying for v in expr.variables(extent.size)):
             return Unknown()
-        resolved = self.ctx.resolve(substitute(extent.size, self.axes.get))
+        size = substitute(extent.size, self.axes.get)
+        try:
+            resolved = self.ctx.resolve(size)
+        except ZeroDivisionError:
+            if self.always:
+                raise
+            resolved = self.ctx.resolve(computable(size))  # of a branch that does not run at these sizes
         return UpperBound(resolved.size) if isinstance(extent, UpperBound) and isinstance(resolved, Exact) else resolved
 
     def require_extent(self, operand: TensorMeta, axis: int, extent: ShapeExtent) -> None:

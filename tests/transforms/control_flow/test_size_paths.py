@@ -383,6 +383,12 @@ def test_memory_and_costs_where_a_branch_that_does_not_run_divides_by_0():
         assert "cond" in str(anyshape.profile(program, repeat=1, file=io.StringIO())(x, y))
 
 
+def test_a_constant_size_of_0_that_a_branch_divides_by():
+    program, x, y = export(divided)(Spec("n"), Spec("m")), vector(3), vector(0)
+    assert export(program)(Spec("n"), Spec((0,)))(x, y) == pytest.approx(divided(x, y))
+    np.testing.assert_allclose(grad(jit(lambda x: program(x, y)))(x), 2 * x)
+
+
 def test_values_of_a_branch_are_saved_though_their_size_is_negative_in_the_other():
     program = grad(export(fewer)(Spec("n"), Spec("m")))
     program(vector(5), vector(2))
