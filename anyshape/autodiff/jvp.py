@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.autodiff.equal_values import DECOMPOSITIONS, Limits, NoLimits
 from anyshape.autodiff.rule_tables import JVPS, RuleWithValues
 from anyshape.autodiff.shift_invariance import shift_invariant_extremes
 from anyshape.autodiff.softmax_tangent import SoftmaxQuotient, quotient_tangent, softmax_quotients
@@ -182,8 +183,10 @@ def push(
     tangent_of: dict[Value, Any] = {v: t for v, t in zip(graph.inputs, tangents, strict=True) if t is not None}
     constant = shift_invariant_extremes(graph, builder.scope)
     quotients = softmax_quotients(graph, builder.scope)
+    limits = _limits(builder, graph, env)
     for node in graph.nodes:
         with at_line(builder, node.where):
+            limits.before(node, tangent_of)
             moves = not tangent_of.keys().isdisjoint(node.inputs)
             outputs = () if moves and isinstance(JVPS[node.op], RuleWithValues) else replay_node(builder, node, env)
             quotient = quotients.get(node.outputs[0]) if node.outputs else None
@@ -191,7 +194,22 @@ def push(
                 _push_quotient(builder, node, quotient, (env[quotient.exponent], outputs[0]), tangent_of)
             elif moves and node.outputs[0] not in constant:
                 _push_node(builder, node, env, outputs, tangent_of)
+            limits.after(builder, node, env, tangent_of)
+    limits.settle(graph.outputs, tangent_of)
     return list(map(env.__getitem__, graph.outputs)), list(map(tangent_of.get, graph.outputs))
+
+
+def _limits(builder: Builder, graph: Graph, env: Replay) -> Limits:
+    """Return the limits of the values of a graph, which only decompositions have."""
+    if not any(node.op in DECOMPOSITIONS for node in graph.nodes):
+        return NoLimits()
+
+    def push_again(node: Node, tangents: Sequence[Any]) -> Sequence[Any]:
+        others = {v: t for v, t in zip(node.inputs, tangents, strict=True) if t is not None}
+        _push_node(builder, node, env, tuple([env[v] for v in node.outputs]), others)
+        return [others.get(v) for v in node.outputs]
+
+    return Limits(push_again)
 
 
 def with_sizes_of(builder: Builder, x: Any, meta: TensorMeta) -> Any:

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.autodiff.equal_values import POLES
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, no_shift, zero
+from anyshape.autodiff.rules._pairs import Pairs, positions, triangle
+from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general
-from anyshape.ops.creation import full, iota, size_value
+from anyshape.ops.creation import full, size_value
 from anyshape.ops.reduction import argmax, reduce_sum
 
 
@@ -44,22 +47,6 @@ def _conjugate(a):
 
 def _formed(ctx, a, form):
     return a if form == "N" else swapped(ctx, a) if form == "T" else adjoint(ctx, a)
-
-
-def positions(shape):
-    """Return the row and the column of each element of matrices."""
-    rank = len(shape)
-    return [mv.broadcast_in_dim(iota(shape[axis]), shape, (axis,)) for axis in (rank - 2, rank - 1)]
-
-
-def triangle(ctx: Any, a: Any, *, lower: Any, diagonal: Any) -> Any:
-    """Return one triangle of matrices: the diagonal times `diagonal`, and zeros in the other triangle."""
-    shape = ctx.shape(a)
-    rows, columns = positions(shape)
-    inside = ew.gt(rows, columns) if lower else ew.lt(rows, columns)
-    zeros = ew.lift(0, a)
-    on_diagonal = ew.select(ew.eq(rows, columns), ew.mul(a, ew.lift(diagonal, a)), zeros)
-    return ew.select(inside, a, on_diagonal)
 
 
 def _trace(ctx, a):
@@ -241,11 +228,22 @@ def _of_largest(ctx, x, vectors):
 
 
 def _eigh_jvp(ctx, tangents, out, a, *, lower):
-    """Return tangents by Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have derivative NaN."""
+    """Return tangents by Giles (2008), section 3.1. Vectors of equal eigenvalues have poles beside them."""
     values, vectors = out
-    inner = product(ctx, adjoint(ctx, vectors), product(ctx, hermitian_part(ctx, tangents[0]), vectors))
-    turn = ew.mul(_as(a, _gaps(ctx, values)), inner)
+    inner = _hermitian_inner(ctx, tangents[0], vectors)
+    turn = ew.mul(_as(inner, Pairs(ctx, values).differences()), inner)
     return _real_diagonal(ctx, inner), product(ctx, vectors, turn)
+
+
+def _hermitian_inner(ctx, t, vectors):
+    """Return the Hermitian part of V^H T V."""
+    return hermitian_part(ctx, product(ctx, adjoint(ctx, vectors), product(ctx, t, vectors)))
+
+
+def _eigh_poles(ctx, t, out):
+    values, vectors = out
+    inner = _hermitian_inner(ctx, t, vectors)
+    return None, product(ctx, vectors, ew.mul(_as(inner, Pairs(ctx, values).difference_poles()), inner))
 
 
 def _eigvalsh_jvp(ctx, tangents, out, a, *, lower):
@@ -261,10 +259,9 @@ def _svdvals_jvp(ctx, tangents, out, a):
 
 
 def _svd_jvp(ctx, tangents, out, a, *, full):
-    """Differentiate by Townsend (2016). Vectors of equal singular values have derivative NaN.
+    """Differentiate by Townsend (2016), "Differentiating the singular value decomposition".
 
-    So have vectors beyond the shorter side of a full decomposition, as they may turn freely. The formulas are from
-    "Differentiating the singular value decomposition".
+    Vectors beyond the shorter side of a full decomposition have derivative NaN, as they may turn freely.
     """
     (t,) = tangents
     u, s, vh = out
@@ -290,42 +287,99 @@ def _with_free_columns(ctx, t, derivatives, like):
 
 
 def _thin_svd_derivatives(ctx, t, u, s, vh):
+    """Return tangents. Vectors of both sides turn together by the Hermitian part of U^H T V, and apart by the rest."""
+    pairs = Pairs(ctx, s, ends_at_zero=True)
+    factors = pairs.differences(), pairs.sums(), pairs.inverses()
+    du, inner, dv = _svd_turns(ctx, t, u, vh, *factors)
+    return du, _real_diagonal(ctx, inner), dv
+
+
+def _svd_turns(ctx, t, u, vh, differences, sums, inverses):
+    """Return the tangents of singular vectors by the inverses of differences, sums and singular values."""
     v = adjoint(ctx, vh)
     right = product(ctx, t, v)
     inner = product(ctx, adjoint(ctx, u), right)
-    scaled = ew.mul(inner, _by_columns(ctx, inner, s))
-    scaled_rows = adjoint(ctx, ew.mul(adjoint(ctx, inner), _by_columns(ctx, inner, s)))
-    gaps = _square_gaps(ctx, inner, s)
-    turn_u = ew.mul(gaps, ew.add(scaled, adjoint(ctx, scaled)))
-    turn_v = ew.mul(gaps, ew.add(scaled_rows, adjoint(ctx, scaled_rows)))
-    if t.dtype.kind == "c":
-        turn_u = ew.add(turn_u, _phase(ctx, inner, s))
-    du = ew.add(product(ctx, u, turn_u), _outside(ctx, u, right, s))
-    dv = ew.add(product(ctx, v, turn_v), _outside(ctx, v, product(ctx, adjoint(ctx, t), u), s))
-    return du, _real_diagonal(ctx, inner), adjoint(ctx, dv)
+    even = hermitian_part(ctx, inner)
+    odd = ew.sub(inner, even)
+    together, apart = ew.mul(_as(t, differences), even), ew.mul(_as(t, sums), odd)
+    turn_u, turn_v = ew.add(together, apart), ew.sub(together, apart)
+    if t.dtype.kind == "c":  # left vectors turn in the complex plane, so that singular values stay real
+        on_diagonal = ew.eq(*positions(ctx.shape(odd)))
+        phase = ew.mul(odd, _by_columns(ctx, odd, inverses))
+        turn_u = ew.add(turn_u, ew.select(on_diagonal, phase, ew.lift(0, phase)))
+    du = ew.add(product(ctx, u, turn_u), _outside(ctx, u, right, inverses))
+    dv = ew.add(product(ctx, v, turn_v), _outside(ctx, v, product(ctx, adjoint(ctx, t), u), inverses))
+    return du, inner, adjoint(ctx, dv)
 
 
-def _square_gaps(ctx, like, s):
-    """Return 1 / (s_j^2 - s_i^2) for each pair of singular values, as `_gaps` does."""
-    columns = mv.broadcast_in_dim(s, ctx.shape(like), (*range(ctx.rank(s) - 1), ctx.rank(s)))
-    rows = mv.broadcast_in_dim(s, ctx.shape(like), tuple(range(ctx.rank(s))))
-    total = ew.add(rows, columns)
-    one = ew.lift(1, total)
-    return _as(like, ew.mul(_gaps(ctx, s), ew.div(one, ew.select(ew.eq(*positions(ctx.shape(like))), one, total))))
+def _svd_poles(ctx, t, out):
+    u, s, vh = out
+    count = ctx.shape(s)[-1]
+    pairs = Pairs(ctx, s, ends_at_zero=True)
+    rows = swapped(ctx, first_columns(ctx, swapped(ctx, vh), count))
+    factors = pairs.difference_poles(), pairs.sum_poles(), pairs.inverse_poles()
+    du, _, dvh = _svd_turns(ctx, t, first_columns(ctx, u, count), rows, *factors)
+    return _zero_padded(ctx, du, u), None, swapped(ctx, _zero_padded(ctx, swapped(ctx, dvh), swapped(ctx, vh)))
 
 
-def _phase(ctx, inner, s):
-    """Return the turn of left vectors in the complex plane that keeps the singular values real."""
-    turn = ew.mul(ew.sub(inner, adjoint(ctx, inner)), ew.lift(0.5, inner))
-    on_diagonal = ew.eq(*positions(ctx.shape(inner)))
-    return ew.select(on_diagonal, ew.div(turn, _by_columns(ctx, inner, s)), ew.lift(0, inner))
+def _eigh_parts(ctx, out):
+    values, vectors = out
+    pairs = Pairs(ctx, values)
+    return pairs.moved(), _twin(vectors, product(ctx, vectors, pairs.turn(vectors.dtype)))
 
 
-def _outside(ctx, vectors, moved, s):
+def _no_poles(ctx, t, out):
+    return (None,)
+
+
+def _twin(vectors, twin):
+    """Return no rate, a twin and its size."""
+    return None, twin, _as(vectors, ew.add(ew.absolute(vectors), ew.absolute(twin)))
+
+
+def _svd_parts(ctx, out):
+    u, s, vh = out
+    pairs, count = Pairs(ctx, s, ends_at_zero=True), ctx.shape(s)[-1]
+    v = adjoint(ctx, vh)
+    twins = [_turned(ctx, x, pairs.turn(x.dtype, apart), pairs.leaves(), count) for x, apart in ((u, False), (v, True))]
+    return _twin(u, twins[0]), pairs.moved(), _twin(vh, adjoint(ctx, twins[1]))
+
+
+def _turned(ctx, x, rotation, leaves, count):
+    """Return vectors turned by a rotation; some of them leave their span."""
+    vectors = product(ctx, first_columns(ctx, x, count), rotation)
+    shape = ctx.shape(vectors)
+    row, column = (ew.convert(k, leaves.dtype) for k in positions(shape))
+    other = _as(x, ew.sin(ew.add(ew.mul(row, ew.lift(1.3, row)), column)))
+    away = ew.mul(_outside(ctx, vectors, other, leaves), ew.lift(0.5, other))
+    squares = reduce_sum(ew.square(ew.absolute(away)), (len(shape) - 2,))
+    scale = ew.sqrt(ew.add(squares, ew.lift(1, squares)))
+    turned = ew.div(ew.add(vectors, away), _by_columns(ctx, vectors, scale))
+    if ctx.shape(x)[-1] == shape[-1]:
+        return turned
+    return mv.concatenate([turned, _columns_from(ctx, x, count)], len(shape) - 1)
+
+
+def _columns_from(ctx, x, start):
+    *batch, rows, columns = ctx.shape(x)
+    return mv.slice(x, (*[0] * (len(batch) + 1), start), (*batch, rows, expr.sub(columns, start)))
+
+
+def _zero_padded(ctx, derivatives, like):
+    """Return derivatives of the first columns, with zeros for the others, whose tangents are NaN already."""
+    *batch, size = ctx.shape(like)[:-1]
+    shape = ctx.shape(derivatives)
+    if ctx.shape(like)[-1] == shape[-1]:
+        return derivatives
+    zeros = full((*batch, size, expr.sub(size, shape[-1])), 0, derivatives.dtype)
+    return mv.concatenate([derivatives, zeros], ctx.rank(derivatives) - 1)
+
+
+def _outside(ctx, vectors, moved, inverses):
     """Return what leaves the span of the vectors, which only vectors of the longer side can."""
     rows, count = ctx.shape(vectors)[-2:]
     rest = ew.sub(moved, product(ctx, vectors, product(ctx, adjoint(ctx, vectors), moved)))
-    derivative = ew.div(rest, _by_columns(ctx, rest, s))
+    derivative = ew.mul(rest, _by_columns(ctx, rest, inverses))
     is_longer = ew.gt(size_value(rows), size_value(count))
     return ew.select(mv.broadcast_in_dim(is_longer, ctx.shape(derivative), ()), derivative, ew.lift(0, derivative))
 
@@ -377,6 +431,10 @@ JVPS[la.eigvalsh_op] = _eigvalsh_jvp
 JVPS[la.eigh_op] = _eigh_jvp
 JVPS[la.svdvals_op] = _svdvals_jvp
 JVPS[la.svd_op] = _svd_jvp
+POLES[la.eigh_op] = _eigh_poles, _eigh_parts
+POLES[la.svd_op] = _svd_poles, _svd_parts
+POLES[la.eigvalsh_op] = _no_poles, lambda ctx, out: (Pairs(ctx, out[0]).moved(),)
+POLES[la.svdvals_op] = _no_poles, lambda ctx, out: (Pairs(ctx, out[0], ends_at_zero=True).moved(),)
 JVPS[la.qr_op] = _qr_jvp
 JVPS[la.pinv_op] = _pinv_jvp
 JVPS[la.mirror_op] = _mirror_jvp

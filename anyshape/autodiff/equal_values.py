@@ -1,0 +1,275 @@
+"""Limits of derivatives at equal eigenvalues or singular values, for functions that do not depend on how vectors turn.
+
+Vectors of equal values turn infinitely fast. Let the values differ by small multiples of their rates: then the tangent
+of the vectors is a pole over the multiple, plus a rest. What follows has a limit if its pole vanishes, as in
+`v * f(w) @ v.T`. The limit is the tangent of the rest, plus what rates and poles have in common: f'(w) in the example.
+
+- The pole is linear in tangents, so reverse mode has it by transposition.
+- A twin is the value for vectors of equal values that are turned by some angle. Where it differs there is no limit, and
+  the tangent is NaN. The difference is compared with a size, a sum of terms without their signs.
+
+Poles are followed up to the sums over the axes of the values, their open axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.autodiff.rule_tables import JVPS, RuleWithValues, add_tangents
+from anyshape.graph.ir.graph import Node, Op, Value
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.ops import contraction as con
+from anyshape.ops import control
+from anyshape.ops import elementwise as ew
+from anyshape.ops import linalg as la
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+from anyshape.ops.core.apply import apply_all
+from anyshape.support.lazy_namedtuple import NamedTuple
+
+DECOMPOSITIONS = (la.eigh_op, la.eigvalsh_op, la.svd_op, la.svdvals_op)
+# By decomposition, once the rules of its family are loaded, two rules. The first takes (ctx, tangent, outputs), and
+# returns the poles of its vectors. The second takes (ctx, outputs), and returns rate, twin and size of each output.
+POLES: dict[Op, tuple[Callable[..., Any], Callable[..., Any]]] = {}
+_LINEAR = ("add", "sub", "neg", "transpose", "broadcast_in_dim", "reduce_sum", "reshape", "convert", "real", "imag")
+_ALSO_LINEAR = ("conj", "slice", "pad", "concatenate")
+_SUMS = ("dot_general", "reduce_sum")
+
+
+class Limit(NamedTuple):
+    """Parts beside the tangent of a value, at equal eigenvalues; None: zero."""
+
+    rate: Any
+    pole: Any
+    twin: Any
+    size: Any
+    axes: frozenset[int]
+
+
+def bound_of(dtype: np.dtype) -> float:
+    """Return the part of its size up to which a twin may differ."""
+    return float(np.cbrt(np.finfo(dtype).eps))
+
+
+Push = Callable[[Node, Sequence[Any]], Sequence[Any]]
+
+
+class Limits:
+    """Limits of the values of a graph that is pushed; `push` applies the JVP rule of a node to other tangents."""
+
+    def __init__(self, push: Push) -> None:
+        self._push = push
+        self._of: dict[Value, Limit] = {}
+        self._values: dict[Value, Any] = {}
+
+    def before(self, node: Node, tangents: dict[Value, Any]) -> None:
+        """Settle the poles that a node cannot pass on."""
+        if not _passes(node, self._operands(node)):
+            self.settle(node.inputs, tangents)
+
+    def after(self, builder: Any, node: Node, env: Mapping[Value, Any], tangents: dict[Value, Any]) -> None:
+        """Follow the limits of operands through a node, or begin with limits at a decomposition."""
+        ctx = ShapeGuardContext(builder.scope, node.op.name, node.where, rule="jvp")
+        outs = [env[v] for v in node.outputs]
+        if node.op in POLES and node.inputs[0] in tangents:
+            self._begin(ctx, node, outs, tangents)
+            return
+        limits = self._operands(node)
+        if not any(limits):
+            return
+        xs = [env[v] for v in node.inputs]
+        common = _common(node, xs, limits)
+        if common is not None:
+            tangents[node.outputs[0]] = add_tangents(tangents.get(node.outputs[0]), common)
+        axes = _open_axes(ctx, node, limits, outs)
+        columns = self._rates(ctx, node, limits, outs), self._pushed(node, [x and x.pole for x in limits])
+        further = _twins(node, env, limits), self._sizes(node, xs, limits, len(outs))
+        for value, out, rate, pole, twin, size in zip(node.outputs, outs, *columns, *further, strict=True):
+            self._of[value], self._values[value] = Limit(rate, pole, twin, size, axes), out
+        if not axes and node.op.name in _SUMS:
+            self.settle(node.outputs, tangents)
+
+    def _rates(self, ctx: ShapeGuardContext, node: Node, limits: Sequence[Limit | None], outs: Any) -> Sequence[Any]:
+        """Return the rates of the outputs of a node."""
+        if _is_opaque(node):
+            return [_unknown(ctx, limits, out) for out in outs]
+        if node.op is control.stop_gradient_op:
+            return [limits[0] and limits[0].rate]
+        return self._pushed(node, [x and x.rate for x in limits])
+
+    def settle(self, values: Sequence[Value], tangents: dict[Value, Any]) -> None:
+        """End the limits of values: their tangents are right where the probe vanishes, and NaN elsewhere."""
+        for value in values:
+            limit = self._of.get(value)
+            if limit is None or limit.pole is None:
+                continue
+            size = ew.absolute(limit.size)
+            allowed = ew.mul(size, ew.lift(bound_of(size.dtype), size))
+            agrees = ew.le(ew.absolute(ew.sub(limit.twin, self._values[value])), allowed)
+            factor = ew.select(agrees, ew.lift(0, limit.pole), ew.lift(np.nan, limit.pole))
+            tangents[value] = add_tangents(tangents.get(value), ew.mul(limit.pole, factor))
+            self._of[value] = limit._replace(pole=None, twin=None, size=None)
+            if not limit.axes:
+                del self._of[value]
+
+    def _operands(self, node: Node) -> list[Limit | None]:
+        return [self._of.get(v) for v in node.inputs]
+
+    def _pushed(self, node: Node, parts: Sequence[Any]) -> Sequence[Any]:
+        """Return the tangents of the outputs of a node for parts of its operands."""
+        if _is_opaque(node) or all(part is None for part in parts):
+            return [None] * len(node.outputs)
+        return self._push(node, parts)
+
+    def _begin(self, ctx: ShapeGuardContext, node: Node, outs: Any, tangents: Mapping[Value, Any]) -> None:
+        poles, parts = POLES[node.op]
+        columns = zip(node.outputs, outs, poles(ctx, tangents[node.inputs[0]], outs), parts(ctx, outs), strict=True)
+        for k, (value, out, pole, (rate, twin, size)) in enumerate(columns):
+            axes = frozenset([ctx.rank(out) - (2 if k == 2 else 1)])  # the last ones are adjoint
+            self._of[value], self._values[value] = Limit(rate, pole, twin, size, axes), out
+
+    def _sizes(self, node: Node, xs: Sequence[Any], limits: Sequence[Limit | None], count: int) -> Sequence[Any]:
+        """Return the sizes of the outputs of a node; terms of a sum add up."""
+        parts = [x and x.size for x in limits]
+        if all(part is None for part in parts) or _is_opaque(node):
+            return [None] * count
+        if node.op in (ew.mul_op, con.dot_general_op):
+            return [_product_size(node, xs, parts)]
+        if node.op is ew.sub_op:
+            return [add_tangents(*parts)]
+        if node.op is ew.imag_op:
+            return [ew.real(parts[0])]
+        return [None if x is None else _magnitude(x) for x in self._push(node, parts)]
+
+
+class NoLimits(Limits):
+    """Limits of a graph without a decomposition."""
+
+    def __init__(self) -> None:
+        pass
+
+    def before(self, node: Node, tangents: dict[Value, Any]) -> None:
+        """Do nothing."""
+
+    def after(self, builder: Any, node: Node, env: Mapping[Value, Any], tangents: dict[Value, Any]) -> None:
+        """Do nothing."""
+
+    def settle(self, values: Sequence[Value], tangents: dict[Value, Any]) -> None:
+        """Do nothing."""
+
+
+def _passes(node: Node, limits: Sequence[Limit | None]) -> bool:
+    """Return whether a node can pass poles on, beside rates in particular."""
+    poles = [x is not None and x.pole is not None for x in limits]
+    if not any(poles):
+        return True
+    if _is_opaque(node) or (node.op is ew.div_op and poles[1]):
+        return False
+    is_mixed = any(x is not None and x.rate is not None for x in limits)
+    return not is_mixed or node.op in _MIXED or node.op.name in (*_LINEAR, *_ALSO_LINEAR)
+
+
+def _product_size(node: Node, xs: Sequence[Any], sizes: Sequence[Any]) -> Any:
+    a, b = (_magnitude(x) for x in xs)
+    left = None if sizes[0] is None else _again(node, sizes[0], b)
+    return add_tangents(left, None if sizes[1] is None else _again(node, a, sizes[1]))
+
+
+def _is_opaque(node: Node) -> bool:
+    """Return whether the rule of a node does not take tangents alone."""
+    return isinstance(JVPS[node.op], RuleWithValues) or node.op.has_subgraphs or node.op.makes_sizes
+
+
+def _again(node: Node, *operands: Any) -> Any:
+    """Return the product that a node computes, of other operands."""
+    return apply_all(node.op, *operands, **dict(node.params))[0]
+
+
+_MIXED = (ew.mul_op, ew.div_op, con.dot_general_op)
+
+
+def _common(node: Node, xs: Sequence[Any], limits: Sequence[Limit | None]) -> Any:
+    """Return the tangent that the rate of one operand and the pole of the other one make."""
+    total = None
+    if node.op not in _MIXED:
+        return None
+    first, second = limits
+    if first and second and first.pole is not None and second.rate is not None:
+        if node.op is ew.div_op:
+            total = ew.neg(ew.div(ew.mul(first.pole, second.rate), ew.mul(xs[1], xs[1])))
+        else:
+            total = _again(node, first.pole, second.rate)
+    if first and second and first.rate is not None and second.pole is not None:
+        total = add_tangents(total, _again(node, first.rate, second.pole))
+    return total
+
+
+def _open_axes(ctx: ShapeGuardContext, node: Node, limits: Sequence[Limit | None], outs: Any) -> frozenset[int]:
+    """Return the axes of an output that may count eigenvalues: all of them where an op may do anything."""
+    params, known = dict(node.params), [x.axes if x else frozenset[int]() for x in limits]
+    ranks = [len(v.meta.extents) for v in node.inputs]
+    if node.op is con.dot_general_op:
+        return _open_in_product(ranks, known, **params)
+    if node.op.family == "elementwise":
+        return frozenset().union(*known)
+    rank = ctx.rank(outs[0])
+    if node.op in (mv.transpose_op, rd.reduce_sum_op, mv.broadcast_in_dim_op):
+        sources = _sources(node.op, params["axes"], ranks[0], rank)
+        return frozenset(k for k, i in enumerate(sources) if i in known[0])
+    return frozenset(range(rank))
+
+
+def _sources(op: Op, axes: Sequence[int], rank: int, new_rank: int) -> list[int]:
+    """Return the axis of the operand for each axis of the output, -1 for a new one."""
+    if op is mv.transpose_op:
+        return list(axes)
+    if op is rd.reduce_sum_op:
+        return [i for i in range(rank) if i not in axes]
+    return [axes.index(k) if k in axes else -1 for k in range(new_rank)]
+
+
+def _open_in_product(
+    ranks: Sequence[int], known: Sequence[frozenset[int]], *, contract: Any, batch: Any
+) -> frozenset[int]:
+    """Return the open axes of a product: axes of the batch come first, then what is left of both operands."""
+    shared = [a in known[0] or b in known[1] for a, b in zip(*batch, strict=True)]
+    for side in (0, 1):
+        removed = {*contract[side], *batch[side]}
+        shared += [i in known[side] for i in range(ranks[side]) if i not in removed]
+    return frozenset(k for k, is_open in enumerate(shared) if is_open)
+
+
+def _unknown(ctx: ShapeGuardContext, limits: Sequence[Limit | None], out: Any) -> Any:
+    """Return the rate NaN where any rate of the operands is not 0: the op does not tell its own."""
+    total = None
+    for limit in limits:
+        if limit and limit.rate is not None and out.dtype.kind in "fc":
+            total = add_tangents(total, _sum(ctx, _real(ew.absolute(limit.rate), out)))
+    if total is None:
+        return None
+    moves = ew.select(ew.ne(total, ew.lift(0, total)), ew.lift(np.nan, total), ew.lift(0, total))
+    return mv.broadcast_in_dim(_real(moves, out), ctx.shape(out), ())
+
+
+def _real(x: Any, like: Any) -> Any:
+    return x if x.dtype == like.dtype else ew.convert(x, like.dtype)
+
+
+def _sum(ctx: ShapeGuardContext, x: Any) -> Any:
+    return rd.reduce_sum(x, tuple(range(ctx.rank(x))))
+
+
+def _magnitude(x: Any) -> Any:
+    """Return absolute values in the dtype of x."""
+    return _real(ew.absolute(x), x)
+
+
+def _twins(node: Node, env: Mapping[Value, Any], limits: Sequence[Limit | None]) -> Sequence[Any]:
+    """Return the outputs of a node for the twins of its operands."""
+    if _is_opaque(node) or node.op.raises or all(x is None or x.twin is None for x in limits):
+        return [None] * len(node.outputs)
+    xs = [env[v] if x is None or x.twin is None else x.twin for v, x in zip(node.inputs, limits, strict=True)]
+    return apply_all(node.op, *xs, sources=[env[v] for v in node.sources], **dict(node.params))

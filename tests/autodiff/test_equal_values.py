@@ -1,0 +1,136 @@
+"""Check slopes at equal eigenvalues and singular values: limits where no turn of vectors changes a value, else NaN."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import anyshape.numpy as anp
+from anyshape import grad, hessian, jacfwd, jvp, vmap
+
+RNG = np.random.default_rng(0)
+C, B, Q = RNG.normal(size=(3, 3)), RNG.normal(size=3), np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+POINTS = {
+    "unit": np.eye(3),
+    "turned": (Q * [1, 1, 3.0]) @ Q.T,
+    "nearly": (Q * [1, 1 + 1e-10, 3.0]) @ Q.T,
+    "orthogonal": 2 * Q,
+    "zero": np.zeros((3, 3)),
+    "rank 1": np.outer(Q[0], Q[1]),
+    "distinct": C,
+}
+
+
+def even(a):
+    return (a + a.T) / 2
+
+
+def spectral(f):
+    return lambda a: f(*np.linalg.eigh(even(a)))
+
+
+def singular(f, full=True):
+    return lambda a: f(*np.linalg.svd(a, full_matrices=full))
+
+
+def exponential(w, v):
+    return (v * np.exp(w)) @ np.conj(v.T)
+
+
+def expm(a):
+    return scipy.linalg.expm(even(a))
+
+
+# a function with decompositions, and the same function without any
+FUNCTIONS = {
+    "values": (lambda a: np.sum(np.exp(np.linalg.eigvalsh(even(a)))), lambda a: np.trace(expm(a))),
+    "columns": (spectral(lambda w, v: np.sum(C * ((v * np.exp(w)) @ v.T))), lambda a: np.sum(C * expm(a))),
+    "diagonal": (spectral(lambda w, v: np.sum(C * (v @ anp.diag(np.exp(w)) @ v.T))), lambda a: np.sum(C * expm(a))),
+    "einsum": (
+        spectral(lambda w, v: np.sum(C * np.einsum("ij,j,kj->ik", v, np.exp(w), v))),
+        lambda a: np.sum(C * expm(a)),
+    ),
+    "quadratic": (spectral(lambda w, v: np.sum(np.exp(w) * (v.T @ B) ** 2)), lambda a: B @ expm(a) @ B),
+    "solution": (
+        spectral(lambda w, v: np.sum((v.T @ B) ** 2 / (w + 9)) + np.sum(np.log(w + 9))),
+        lambda a: B @ np.linalg.solve(even(a) + 9 * np.eye(3), B) + np.linalg.slogdet(even(a) + 9 * np.eye(3))[1],
+    ),
+    "softmax": (
+        spectral(lambda w, v: np.sum(C * ((v * (np.exp(w) / np.sum(np.exp(w)))) @ v.T))),
+        lambda a: np.sum(C * expm(a)) / np.trace(expm(a)),
+    ),
+    "loss": (spectral(lambda w, v: np.sum(((v * np.exp(w)) @ v.T - C) ** 2)), lambda a: np.sum((expm(a) - C) ** 2)),
+    "product": (singular(lambda u, s, vh: np.sum(C * ((u * s) @ vh))), lambda a: np.sum(C * a)),
+    "square": (singular(lambda u, s, vh: np.sum(C * ((u * s**2) @ u.T))), lambda a: np.sum(C * (a @ a.T))),
+}
+
+
+def differences(function, a):
+    result = np.zeros_like(a)
+    for index in np.ndindex(*a.shape):
+        step = np.zeros_like(a)
+        step[index] = 1e-5
+        result[index] = (function(a + step) - function(a - step)) / 2e-5
+    return result
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_limits_in_both_modes_and_batches(name):
+    function, plain = FUNCTIONS[name]
+    batch = vmap(grad(function))(np.stack(list(POINTS.values())))
+    for (point, a), slope in zip(POINTS.items(), batch, strict=True):
+        expected = differences(plain, a)
+        for actual in (grad(function)(a), jacfwd(function)(a), slope):
+            np.testing.assert_allclose(actual, expected, 1e-6, 1e-6, err_msg=point)
+
+
+def test_polar_factors_and_complex_matrices():
+    turn = np.linalg.qr(C + 1j * Q)[0]
+    change = C + 1j * C.T
+    hermitian = change + change.conj().T
+    for a in ((turn * [1, 1, 3]) @ turn.conj().T, np.eye(3) + 0j):
+        function = lambda a: exponential(*np.linalg.eigh(a))
+        expected = scipy.linalg.expm_frechet(a, hermitian)[1]
+        np.testing.assert_allclose(jvp(function, (a,), (hermitian,))[1], expected, 1e-9, 1e-9)
+    for a in (2 * turn, 0 * turn, turn[:, :1] @ turn[:1]):
+        actual = jvp(singular(lambda u, s, vh: (u * s) @ vh), (a,), (change,))[1]
+        np.testing.assert_allclose(actual, change, 1e-12, 1e-12)
+    actual = jvp(singular(lambda u, s, vh: u @ vh), (2 * Q,), (C,))[1]
+    ahead, behind = (scipy.linalg.polar(2 * Q + h * C)[0] for h in (1e-6, -1e-6))
+    np.testing.assert_allclose(actual, (ahead - behind) / 2e-6, 1e-7, 1e-7)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 5)])
+def test_thin_decompositions(shape):
+    weights = np.random.default_rng(1).normal(size=shape)
+    product = singular(lambda u, s, vh: np.sum(weights * ((u * s) @ vh)), full=False)
+    basis = np.linalg.qr(np.ones((5, 5)) + np.diag(np.arange(5.0)))[0][: shape[0], : shape[1]]
+    for a in (basis if shape[0] < shape[1] else np.eye(*shape), np.zeros(shape), np.ones(shape)):
+        np.testing.assert_allclose(grad(product)(a), weights, 1e-12, 1e-12)
+
+
+def test_what_depends_on_the_turn_has_no_slope():
+    """Also where the vectors that LAPACK gives happen to be stationary."""
+    for function in (
+        spectral(lambda w, v: np.sum(v**3)),
+        spectral(lambda w, v: v[0, 0]),
+        spectral(lambda w, v: np.sum(C * ((v * np.arange(3.0)) @ v.T))),
+        spectral(lambda w, v: np.sum(np.where(v > 0, v, 0.0) @ v.T)),
+        singular(lambda u, s, vh: np.sum(u**3)),
+        singular(lambda u, s, vh: np.sum(u * s)),
+    ):
+        for a in (np.eye(3), POINTS["turned"]):
+            assert np.isnan(grad(function)(a)).any() and np.isnan(jacfwd(function)(a)).any()
+    for a in (np.zeros((3, 3)), np.diag([1.0, 2.0, 0.0])):
+        assert np.isnan(grad(singular(lambda u, s, vh: np.sum(C * (u @ vh))))(a)).all()
+
+
+def test_second_derivatives_of_values_are_limits_and_others_are_not_numbers():
+    a, change = np.diag([1.0, 1.0, 3.0]), even(C)
+    second = lambda function: np.einsum("ijkl,ij,kl", hessian(function)(a), change, change)
+    expected = np.sum(change * scipy.linalg.expm_frechet(a, change)[1])
+    np.testing.assert_allclose(second(FUNCTIONS["values"][0]), expected, 1e-12)
+    np.testing.assert_allclose(second(spectral(lambda w, v: np.sum(np.exp(w)))), expected, 1e-12)
+    assert np.isnan(second(FUNCTIONS["columns"][0]))
+    squares = lambda a: np.sum(np.linalg.svdvals(a) ** 2)
+    for point in POINTS.values():
+        np.testing.assert_allclose(hessian(squares)(point).reshape(9, 9), 2 * np.eye(9), 1e-9, 1e-9)
