@@ -30,6 +30,7 @@ from anyshape.support.packages import distributed
 _INLINE = 1 << 16  # bytes of a job that go with each task; a larger one is sent to each worker once
 PLACED = 2  # tasks of a worker whose chunks it has: it has the next one at hand, and each costs the scheduler 1 to 2 ms
 _FRESH = 1.0  # seconds for which the number of threads is not asked for again: an answer takes 1.5 ms
+_POLL = 1.0  # seconds after which a pass that waits asks whether workers are there
 _FEW = 2 * PAIRS  # outcomes that the client adds up itself
 
 
@@ -40,20 +41,22 @@ class Dask:
     - `threads` is the number of threads of BLAS and of anyshape in each task. Workers run a task in each of their
       threads, so that the default of 1 uses what `nthreads` says.
     - `retries` is how often a task runs again after its worker was lost, beside those that Dask allows.
+    - `grace` is for how many seconds a pass waits for new workers after it has lost all.
 
     >>> executor = Dask("tcp://10.0.0.5:8786", threads=2)  # doctest: +SKIP
     >>> step = chunked_sum(f, over=("x", "y"), executor=executor)  # doctest: +SKIP
     """
 
     retries: int
+    grace: float
 
     travels = True
     threads: int | None
 
-    def __init__(self, client: Any = None, threads: int = 1, *, retries: int = 2) -> None:
+    def __init__(self, client: Any = None, threads: int = 1, *, retries: int = 2, grace: float = 20.0) -> None:
         self._own = isinstance(client, str)
         self.client: Any = distributed.Client(client) if self._own else client or active_client()
-        self.threads, self.retries = threads, retries
+        self.threads, self.retries, self.grace = threads, retries, grace
         self._address = str(getattr(getattr(self.client, "scheduler", None), "address", None) or "an unknown address")
         self._owners: dict[Any, Any] = {}  # the worker of each chunk, by its key
         self._counted: tuple[float, int] = (-math.inf, 0)  # when threads were counted, and how many they were
@@ -108,7 +111,7 @@ class Dask:
         new = [future for future in every if future.key not in self._owners]
         if new:
             with self._lost():
-                distributed.wait(new)
+                self._wait(new)
                 holders = self.client.who_has(new)
             self._owners.update({future.key: min(holders.get(future.key, ()), default=None) for future in new})
         return [self._owners[of[0].key] if of else None for of in futures]
@@ -125,7 +128,21 @@ class Dask:
                 runs = [ends[i : i + PAIRS] for i in range(0, len(ends), PAIRS)]
                 name = f"{job.name}-sum-{run_id}-{len(ends)}"
                 ends = self._mapped(waiting, name, add_outcomes, [job.name] * len(runs), runs)
+            self._wait(ends)
             return list(self.client.gather(ends))
+
+    def _wait(self, ends: Sequence[Any]) -> None:
+        """Wait until futures have ended or one has failed; raise ClusterError if no worker is there for some time."""
+        alive = time.monotonic()
+        while not any(future.status == "error" for future in ends):
+            try:
+                distributed.wait(ends, timeout=min(_POLL, self.grace))
+                return
+            except TimeoutError:
+                alive = time.monotonic() if self.client.nthreads() else alive
+            if time.monotonic() - alive > self.grace:
+                problem = f"the cluster at {self._address} has lost all workers for {self.grace:g} seconds"
+                raise ClusterError("workers", problem, "look at their logs, start others and call again")
 
     def _mapped(self, waiting: list[Any], name: str, function: Callable[..., Outcome], *columns: Any) -> list[Any]:
         """Return the futures of calls, which join those that wait."""
@@ -167,7 +184,7 @@ class _Lost:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None or isinstance(error, ClusterError):
+        if error is None:
             return
         client = self.executor.client
         is_closed = _is_closed(client)
@@ -177,7 +194,7 @@ class _Lost:
         row = next((row for name, row in _PROBLEMS.items() if _is_named(error, name)), None)
         if is_closed and isinstance(error, Exception):
             row = _SCHEDULER
-        if row is not None:
+        if row is not None and not isinstance(error, ClusterError):
             problem = f"{row[1]}: {type(error).__name__}: {str(error).partition(chr(10))[0]:.200}"
             raise ClusterError(row[0], problem.replace("{address}", self.executor._address), row[2]) from error
 

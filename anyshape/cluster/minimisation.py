@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import io
 import json
 import os
 import time
@@ -15,6 +17,7 @@ import numpy as np
 
 from anyshape.cluster.chunked import ChunkedSum
 from anyshape.cluster.chunks import chunks_of
+from anyshape.cluster.run_identity import add_arrays, run_identity
 from anyshape.errors import ArgumentError, ClusterError
 from anyshape.support.packages import gradient_transformations, rich_progress, scipy_optimize
 from anyshape.tracing.pytrees import flatten, unflatten
@@ -55,11 +58,13 @@ def minimize(
     - `steps` is the most iterations. "sgd" and "adam" take `chunks_per_step` chunks for each, drawn by `seed`; None
       takes all of them.
     - `file` keeps the run: written every ten seconds, at the end, at Ctrl-C and where the cluster fails. A run with the
-      same arguments goes on from it, to the same bits as a run without a stop.
+      same arguments goes on from it, to the same bits as a run without a stop. The same function has
+      the same code and reads the same. The same data have equal shapes and elements, in a sample of remote chunks.
     - `progress` shows a bar, for which it needs rich.
     - `callback` takes a result after each iteration, with `x`, `fun` and `nit`; where it returns True, the run stops.
 
-    Raise ClusterError with the attribute `last`, the last iterate, where workers or the scheduler are lost.
+    Raise ArgumentError for a file that is damaged or of another run. Raise ClusterError with the attribute `last`, the
+    last iterate, where workers or the scheduler are lost.
 
     >>> from anyshape.cluster import chunked_sum
     >>> loss = chunked_sum(lambda w, x: np.sum((x @ w - 1.0) ** 2), over="x")
@@ -71,7 +76,9 @@ def minimize(
         raise ArgumentError("minimize", "chunked", f"is of type {type(chunked).__name__}", "make it by chunked_sum")
     pair, loss = _with_gradient(chunked)
     name = method if isinstance(method, str) else ""
-    run = _Run(steps, Path(os.fspath(file)) if file is not None else None, callback)
+    run = _Run(
+        steps, Path(os.fspath(file)) if file is not None else None, callback, functools.partial(_problem, pair, args)
+    )
     with _bar(progress, name or "minimize", steps) as run.show:
         if name.lower() in _SCIPY:
             solver = _SCIPY[name.lower()]
@@ -80,7 +87,7 @@ def minimize(
             advice = 'give "L-BFGS-B", "newton-cg", "sgd", "adam", or an optimiser of anyshape.optimize'
             raise ArgumentError("minimize", "method", f"is {method!r:.50}", advice)
         optimiser = _optimiser(method, rate) if isinstance(method, str) else method
-        identity = f"{name or 'optimiser'} {rate} {seed} {chunks_per_step}"
+        identity = f"{name or _behaviour(optimiser, w0)} {rate} {seed} {chunks_per_step}"
         batches = _Batches(pair, tuple(args), chunks_per_step, seed)
         return _by_steps(run, pair, w0, optimiser, batches, identity)
 
@@ -88,6 +95,16 @@ def minimize(
 def _optimiser(name: str, rate: float) -> GradientTransformation:
     """Return the optimiser of a name in `_STEPWISE`."""
     return gradient_transformations.sgd(rate) if name.lower() == "sgd" else gradient_transformations.adam(rate)
+
+
+def _behaviour(optimiser: GradientTransformation, w0: Any) -> str:
+    """Return a digest of what an optimiser does with some gradients, as functions do not tell their options."""
+    leaves, structure = flatten(w0)
+    content, state = hashlib.sha256(), optimiser.init(w0)
+    for size in (1.0, -3.0):
+        updates, state = optimiser.update(unflatten(structure, [np.full_like(x, size) for x in leaves]), state, w0)
+        add_arrays(content, flatten((updates, state))[0])
+    return content.hexdigest()
 
 
 def _with_gradient(chunked: ChunkedSum) -> tuple[ChunkedSum, Any]:
@@ -106,25 +123,27 @@ def _with_gradient(chunked: ChunkedSum) -> tuple[ChunkedSum, Any]:
 class _Run:
     """Iterations of a run: what is shown, called back, and kept in a file."""
 
-    def __init__(self, steps: int, file: Path | None, callback: Callable[[Any], Any] | None) -> None:
-        self.steps, self.file, self.callback = steps, file, callback
+    def __init__(
+        self, steps: int, file: Path | None, callback: Callable[[Any], Any] | None, problem: Callable[[], str]
+    ) -> None:
+        self.steps, self.file, self.callback, self.problem = steps, file, callback, problem
         self.show: Callable[[int, float], None] = lambda n, value: None
         self.last: Any = None
         self._written = time.monotonic()
 
     def load(self, identity: str, w0: Any) -> dict[str, np.ndarray]:
         """Return the arrays of the file, none without one; raise ArgumentError for a file of another run."""
-        leaves, structure = flatten(w0)
-        content = hashlib.sha256(f"{identity} {structure}".encode())
-        for x in leaves:
-            content.update(f"{np.shape(x)} {np.asarray(x).dtype}".encode() + np.asarray(x).tobytes())
-        self.identity = content.hexdigest()
-        if self.file is None or not self.file.exists():
+        if self.file is None:
             return {}
-        with np.load(self.file, allow_pickle=False) as stored:
-            arrays = dict(stored)
-        if json.loads(str(arrays.pop("header")))["identity"] != self.identity:
-            advice = "remove the file, or give the start, method and options that it was written for"
+        leaves, structure = flatten(w0)
+        content = hashlib.sha256(f"{identity} {self.problem()} {structure}".encode())
+        add_arrays(content, leaves)
+        self.identity = content.hexdigest()
+        if not self.file.exists():
+            return {}
+        header, arrays = _read(self.file)
+        if header["identity"] != self.identity:
+            advice = "remove the file, or give the function, data, start, method and options that it was written for"
             raise ArgumentError("minimize", "file", f"{self.file} is of another run", advice)
         return arrays
 
@@ -132,10 +151,11 @@ class _Run:
         """Write arrays to the file, if it is time."""
         if self.file is None or not (now or time.monotonic() - self._written > _EVERY):
             return
-        header = json.dumps({"identity": self.identity})
+        contents = {name: np.asarray(x) for name, x in arrays().items()}
+        header = json.dumps({"identity": self.identity, "content": _content(contents)})
         temporary = self.file.with_name(f"{self.file.name}.{os.getpid()}.part")
         with temporary.open("wb") as out:
-            np.savez(out, header=np.array(header), **arrays())
+            np.savez(out, header=np.array(header), **contents)  # type: ignore[arg-type]  # names of arrays, not options
         os.replace(temporary, self.file)
         self._written = time.monotonic()
 
@@ -155,6 +175,38 @@ class _Run:
             raise
         finally:
             self.save(arrays, now=True)
+
+
+def _problem(pair: ChunkedSum, args: Sequence[Any]) -> str:
+    """Return what tells the function and data of a run; the parameters are not among `args`."""
+    places = [at - 1 for at in pair.places if isinstance(at, int)]
+    return f"{pair.reduce} {run_identity(pair.function, places, args, pair.name)}"
+
+
+def _read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """Return the header and the arrays of a file; raise ArgumentError for one that is damaged."""
+    data = io.BytesIO(file.read_bytes())
+    try:
+        with np.load(data, allow_pickle=False) as stored:
+            arrays = dict(stored)
+        header = json.loads(str(arrays.pop("header")))
+        is_whole = bool(header["identity"]) and header["content"] == _content(arrays)
+    except Exception as error:  # of zipfile, zlib, struct, json and NumPy
+        raise _damaged(file) from error
+    if not is_whole:
+        raise _damaged(file)
+    return header, arrays
+
+
+def _damaged(file: Path) -> ArgumentError:
+    return ArgumentError("minimize", "file", f"{file} is damaged", "remove the file: the run begins again without it")
+
+
+def _content(arrays: Mapping[str, np.ndarray]) -> str:
+    """Return the digest of the arrays of a file."""
+    content = hashlib.sha256(" ".join(sorted(arrays)).encode())
+    add_arrays(content, [arrays[name] for name in sorted(arrays)])
+    return content.hexdigest()
 
 
 def _result(w: Any, value: float, count: int, **others: Any) -> Any:

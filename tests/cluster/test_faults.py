@@ -79,3 +79,16 @@ def test_a_pass_right_after_all_workers_have_left_is_an_error():
             time.sleep(0.01)
         with pytest.raises(ClusterError, match="has no workers"):
             total([np.ones(3)])
+
+
+def test_a_pass_whose_workers_all_end_is_an_error_in_time():
+    cluster, Client = local_cluster(1, processes=False)
+    with cluster, Client(cluster) as client:
+        total = chunked_sum(functions.slow, over="x", executor=Dask(client, grace=0.5), tasks=2)
+        assert float(total([np.zeros(3)] * 4)) == 0
+        timer = threading.Timer(0.5, cluster.scale, (0,))
+        timer.start()
+        started = time.monotonic()
+        with pytest.raises(ClusterError, match="has lost all workers") as caught:
+            total([np.full(3, 0.05)] * 200)
+        assert caught.value.kind == "workers" and time.monotonic() - started < 30

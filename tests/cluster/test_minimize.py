@@ -1,5 +1,7 @@
 """Minimisation over chunks: the minima of SciPy, files that resume to the same bits, and stops."""
 
+import io
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -8,6 +10,7 @@ from anyshape import optimize, value_and_grad
 from anyshape.cluster import Serial, chunked_sum, minimize
 from anyshape.errors import ArgumentError, ClusterError
 from tests.cluster import functions
+from tests.program.damaged_files import damaged
 
 OVER = ("x", "y")
 
@@ -78,6 +81,58 @@ def test_a_run_that_stops_goes_on_to_the_same_bits(data, tmp_path, options):
     assert 0 < len(calls) < len(fresh)
     with pytest.raises(ArgumentError, match="another run"):
         minimize(f, np.ones(3), data, file=path, **options)
+
+
+def scaled(factor):
+    """A loss that reads a number of its closure."""
+    return lambda w, x, y: factor * ridge(w, x, y)
+
+
+def nearly(data, chunk):
+    """Data with another element in one chunk."""
+    changed = [x.copy() for x in data[0]]
+    changed[chunk][-1, -1] += 1e-9
+    return changed, data[1]
+
+
+@pytest.mark.parametrize("method", ["L-BFGS-B", "adam", optimize.adam(0.01)], ids=["L-BFGS-B", "adam", "own"])
+def test_a_file_serves_no_other_problem(data, tmp_path, method):
+    path, options = tmp_path / "run.npz", {"method": method, "steps": 3}
+    run = lambda f, data, **others: minimize(
+        chunked_sum(f, over=OVER), np.zeros(3), data, file=path, **{**options, **others}
+    )
+    expected = run(scaled(2.0), data)
+    assert np.array_equal(run(scaled(2.0), [list(map(np.copy, x)) for x in data]).x, expected.x)
+    others = [(scaled(3.0), data), (ridge, data), *[(scaled(2.0), nearly(data, i)) for i in (0, 2, 4)]]
+    others += [(scaled(2.0), (data[0][:-1], data[1][:-1])), (scaled(2.0), [x[::-1] for x in data])]
+    for f, other in others:
+        with pytest.raises(ArgumentError, match="another run"):
+            run(f, other)
+    if not isinstance(method, str):
+        with pytest.raises(ArgumentError, match="another run"):
+            run(scaled(2.0), data, method=optimize.adam(0.02))
+
+
+@pytest.mark.parametrize("method", ["L-BFGS-B", "adam"])
+def test_a_damaged_file_is_one_error_or_does_no_harm(data, tmp_path, method, rng):
+    path, f = tmp_path / "run.npz", chunked_sum(ridge, over=OVER)
+    run = lambda: minimize(f, np.zeros(3), data, method=method, steps=3, file=path)
+    expected, whole, refused = run(), path.read_bytes(), 0
+    for _ in range(20):
+        path.write_bytes(damaged(rng, whole))
+        try:
+            result = run()
+        except ArgumentError as error:
+            assert "is damaged" in str(error)
+            refused += 1
+        else:
+            assert np.array_equal(result.x, expected.x)
+    with np.load(io.BytesIO(whole)) as stored:
+        arrays = {name: x * 2 if x.dtype.kind == "f" else x for name, x in stored.items()}
+    np.savez(path, **arrays)
+    with pytest.raises(ArgumentError, match="is damaged"):
+        run()
+    assert refused > 10
 
 
 class Counting(Serial):
