@@ -16,12 +16,24 @@ _SCIPY = Module(scipy_sparse, "scipy.sparse")
 
 
 def issparse(x: Any) -> bool:
-    """Return whether x is a sparse array: a traced array is none."""
+    """Return whether x is a sparse array: a traced array is none.
+
+    >>> import numpy as np
+    >>> from anyshape.scipy import sparse
+    >>> sparse.issparse(sparse.csr_array(np.eye(2))), sparse.issparse(np.eye(2))
+    (True, False)
+    """
     return isinstance(x, SparseMatrix) or bool(scipy_sparse.issparse(x))
 
 
 def isspmatrix(x: Any) -> bool:
-    """Return whether x is a sparse matrix of SciPy's old interface."""
+    """Return whether x is a sparse matrix of SciPy's old interface.
+
+    >>> import numpy as np
+    >>> from anyshape.scipy import sparse
+    >>> sparse.isspmatrix(np.eye(2))
+    False
+    """
     return bool(scipy_sparse.isspmatrix(x))
 
 
