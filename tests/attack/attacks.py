@@ -29,6 +29,7 @@ from tests.attack import state as states
 from tests.attack.claims import claims
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
 from tests.attack.kit import Attack, Wrong
+from tests.attack.options import options
 from tests.attack.size_decisions import size_decisions
 from tests.attack.slopes import slopes
 from tests.attack.structured import STRUCTURED
@@ -351,5 +352,6 @@ ATTACKS = {
         size_decisions,
         claims,
         slopes,
+        options,
     )
 }
