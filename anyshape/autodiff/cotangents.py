@@ -1,58 +1,117 @@
 """Cotangents that add up while a graph is transposed; a read gives a part of one.
 
 A value that is read by many slices or at many indices has a cotangent of as many terms. Each one is added to its
-elements alone, so the sum takes time in proportion to what is read.
+elements alone, so the sum takes time in proportion to what is read. It is zero by construction where no term reads it.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from anyshape.autodiff.indexed_windows import IndexedWindow, indexed_window
 from anyshape.autodiff.rule_tables import add_tangents
+from anyshape.autodiff.structural_zeros import DEEP, Mask, Masked, Part, masked, merged, nonzero, whole
+from anyshape.graph.prover.constraints import Verdict, at_least
+from anyshape.graph.prover.scope import Scope
+from anyshape.graph.shapes.shape_rules import dilated_size
+from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core.flop_counts import Shape
+from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
 
 PADDED = 3  # so many parts are padded, where one fused step adds them all up; further ones are added in place
 WAITING = 8  # so many parts wait for zeros in the array that they are added to, before these are written
 
 
-class Part(Protocol):
-    """Cotangent of an array that is zero outside of the elements that a node reads."""
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Slice of an array, by its first elements, sizes and steps along all axes."""
 
-    def whole(self) -> Any:
-        """Return the cotangent of the array."""
+    scope: Scope
+    starts: Sequence[Size]
+    sizes: Sequence[Size]
+    steps: Sequence[Size]
 
-    def added_to(self, total: Any) -> Any:
-        """Return the sum with another cotangent of the array."""
+    def is_apart_from(self, other: Window) -> bool:
+        """Return whether it is proved at once that two slices have no element in common."""
+        mine, others = self._ends(), other._ends()
+        axes = range(len(mine))
+        return any(self._is_at_most(mine[a], other.starts[a]) for a in axes) or any(
+            self._is_at_most(others[a], self.starts[a]) for a in axes
+        )
+
+    def is_within(self, other: Window) -> bool:
+        """Return whether it is proved at once that another slice has all elements of this one."""
+        if all(has_type(step, int) and step == 1 for step in other.steps):
+            pairs = zip(other.starts, self.starts, strict=True), zip(self._ends(), other._ends(), strict=True)
+            return all(self._is_at_most(a, b) for pair in pairs for a, b in pair)
+        columns = [(w.starts, w.sizes, w.steps) for w in (self, other)]
+        return all(self.scope.same(a, b) for x, y in zip(*columns, strict=True) for a, b in zip(x, y, strict=True))
+
+    def _ends(self) -> list[Size]:
+        columns = zip(self.starts, self.sizes, self.steps, strict=True)
+        return [start + dilated_size(size, step - 1) for start, size, step in columns]
+
+    def _is_at_most(self, a: Size, b: Size) -> bool:
+        return _is_at_most(self.scope, a, b)
+
+
+def _is_at_most(scope: Scope, a: Size, b: Size) -> bool:
+    """Return whether it is proved at once that a size is at most another."""
+    if has_type(a, int) and has_type(b, int):
+        return a <= b
+    return scope.same(expr.minimum(a, b), a) or scope.proves_at_once(at_least(b, a))
 
 
 @dataclass(frozen=True, slots=True)
-class SlicePart:
-    """Cotangent of an array that is zero outside of a slice, by the zeros around and between its elements."""
+class SlicePart(Part):
+    """Cotangent of an array that is zero outside of a slice of these sizes, by the zeros around and between."""
 
     ct: Any
+    scope: Scope
     low: Sequence[Size]
     high: Sequence[Size]
     interior: Sequence[Size]
+    sizes: Sequence[Size]
 
-    def whole(self) -> Any:
-        """Return the cotangent of the array."""
-        return mv.pad_unchecked(self.ct, self.low, self.high, self.interior)
+    def image(self, read: Callable[[Any], Any]) -> Any:
+        return mv.pad_unchecked(read(self.ct), self.low, self.high, self.interior)
 
     def added_to(self, total: Any) -> Any:
-        """Return the sum with another cotangent of the array."""
-        return mv.slice_add(total, self.ct, self.low, [between + 1 for between in self.interior])
+        return mv.slice_add(total, whole(self.ct), self.low, self._steps())
+
+    def at(self, x: Any) -> Any:
+        return mv.strided(x, self.low, self.sizes, self._steps())
+
+    def with_ct(self, ct: Any, keeps_zeros: bool, zeros: Callable[[], Any]) -> SlicePart:
+        return replace(self, ct=ct)
+
+    def window_of(self) -> Window:
+        """Return where the slice is."""
+        return Window(self.scope, self.low, self.sizes, self._steps())
+
+    def moved(self, axis: int, start: Size, size: Size) -> Window:
+        """Return a slice that begins elsewhere along an axis, and has another size there."""
+        starts, sizes = [*self.low], [*self.sizes]
+        starts[axis], sizes[axis] = start, size
+        return Window(self.scope, starts, sizes, self._steps())
+
+    def _steps(self) -> list[Size]:
+        return [between + 1 for between in self.interior]
 
 
 @dataclass(frozen=True, slots=True)
-class TakenPart:
+class TakenPart(Part):
     """Cotangent of an array that is zero where no index arrays read it. `sizes` are its sizes at the axes."""
 
     ct: Any
@@ -60,52 +119,113 @@ class TakenPart:
     axes: Sequence[int]
     sizes: Sequence[Size]
 
-    def whole(self) -> Any:
-        """Return the cotangent of the array."""
-        return ix.put_add_at(self.ct, self.indices, self.axes, self.sizes)
+    def image(self, read: Callable[[Any], Any]) -> Any:
+        return ix.put_add_at(read(self.ct), self.indices, self.axes, self.sizes)
 
     def added_to(self, total: Any) -> Any:
-        """Return the sum with another cotangent of the array."""
-        return ga.index_add(total, self.indices, self.ct, self.axes)
+        return ga.index_add(total, self.indices, whole(self.ct), self.axes)
 
-    def with_ct(self, change: Callable[[Any], Any], whole_of: Callable[[], Any]) -> TakenPart:
-        """Return the part with another cotangent of its elements."""
-        return replace(self, ct=change(self.ct))
+    def at(self, x: Any) -> Any:
+        return ix.take_at(x, self.indices, self.axes)
 
-    def window(self, shape: Shape) -> IndexedWindow | None:
+    def with_ct(self, ct: Any, keeps_zeros: bool, zeros: Callable[[], Any]) -> TakenPart:
+        return replace(self, ct=ct)
+
+    def as_window(self, shape: Shape) -> IndexedWindow | None:
         """Return the part as a window in an array of this shape, if it is one."""
-        return indexed_window(self.ct, self.indices, self.axes, shape, self.whole)
+        return indexed_window(self, shape)
 
 
 @dataclass(frozen=True, slots=True)
-class WindowPart:
-    """Cotangent of an array that is zero where a gather does not read it. `add` gives the sum with an array.
+class WindowPart(Part):
+    """Cotangent of an array that is zero where a gather does not read it.
 
-    `zeros` makes an array of zeros.
+    - `zeros`: makes an array of zeros.
+    - `add`: gives the sum of an array and windows.
+    - `gather`: gives the windows of an array.
     """
 
+    ct: Any
     zeros: Callable[[], Any]
-    add: Callable[[Any], Any]
+    add: Callable[[Any, Any], Any]
+    gather: Callable[[Any], Any]
 
-    def whole(self) -> Any:
-        """Return the cotangent of the array."""
-        return self.add(self.zeros())
+    def image(self, read: Callable[[Any], Any]) -> Any:
+        return self.add(self.zeros(), read(self.ct))
 
     def added_to(self, total: Any) -> Any:
-        """Return the sum with another cotangent of the array."""
-        return self.add(total)
+        return self.add(total, whole(self.ct))
+
+    def at(self, x: Any) -> Any:
+        return self.gather(x)
+
+    def with_ct(self, ct: Any, keeps_zeros: bool, zeros: Callable[[], Any]) -> WindowPart:
+        return replace(self, ct=ct, zeros=zeros)
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
-    """Cotangent of an array that a part is assigned to: `clear` writes zeros there. It is None for a sum."""
+class Rest(Part):
+    """Cotangent of an array that a part is assigned to: `clear` writes zeros there. It is None for a sum.
+
+    `window` is where, if that is a slice.
+    """
 
     ct: Any
     clear: Callable[[Any], Any] | None = None
+    window: Window | None = None
+
+    def image(self, read: Callable[[Any], Any]) -> Any:
+        return read(self.ct) if self.clear is None else self.clear(read(self.ct))
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRead(Part):
+    """Slice of a cotangent: what a part that was assigned to an array takes of the array's."""
+
+    ct: Any
+    window: Window
+
+    def image(self, read: Callable[[Any], Any]) -> Any:
+        return mv.strided(read(self.ct), self.window.starts, self.window.sizes, self.window.steps)
+
+    def of(self, ct: Part) -> Any:
+        """Return the slice of another cotangent: as an array if all of its elements count, None if none does."""
+        read = replace(self, ct=ct)
+        reach = _reach(ct, self.window, 0)
+        if reach is Verdict.UNKNOWN:
+            return masked(read.whole(), read.support, True, ct)
+        return read.whole() if reach is Verdict.YES else None
+
+
+def _reach(ct: Any, window: Window, depth: int) -> Verdict:
+    """Return whether all elements of a slice of a cotangent count, or none of them, as far as their sizes say."""
+    if not isinstance(ct, Part):
+        return Verdict.YES
+    if isinstance(ct, Summed) and depth < DEEP:
+        verdicts = [_reach(term, window, depth + 1) for term in ct.terms]
+        first = Verdict.YES if Verdict.YES in verdicts else verdicts[0]
+        return first if first is Verdict.YES or verdicts.count(first) == len(verdicts) else Verdict.UNKNOWN
+    if isinstance(ct, Rest) and ct.window is not None:
+        if window.is_within(ct.window):
+            return Verdict.NO
+        return _reach(ct.ct, window, depth + 1) if window.is_apart_from(ct.window) else Verdict.UNKNOWN
+    return Verdict.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Summed(Masked):
+    """Sum of parts, zero by construction where no term reaches."""
+
+    terms: Sequence[Part] = ()
 
     def whole(self) -> Any:
-        """Return the cotangent of the array."""
-        return self.ct if self.clear is None else self.clear(self.ct)
+        gaps = None if self.is_clean else _gaps(self.terms)
+        if gaps is None:
+            return Masked(self.ct, self.mask, self.is_clean).whole()
+        total = self.ct
+        for gap in gaps:
+            total = mv.slice_update(total, full(tuple(gap.sizes), 0, total.dtype), gap.starts)
+        return total
 
 
 class CotangentSum:
@@ -116,40 +236,57 @@ class CotangentSum:
 
     start: Callable[[], Any] | None
 
-    __slots__ = ("first", "padded", "parts", "rest", "start", "total")
+    __slots__ = ("first", "padded", "parts", "reached", "rest", "start", "total")
 
     def __init__(self, start: Callable[[], Any] | None = None) -> None:
         """Begin a sum. `start` gives an array that parts may be added to in place, if no whole array comes first."""
         self.start = start
         self.total: Any = None
-        self.first: TakenPart | IndexedWindow | None = None  # waits, as it may be all
+        self.first: Part | None = None  # waits, as it may be all
         self.rest: Rest | None = None
         self.parts: list[Part] = []
         self.padded: int = 0
+        self.reached: list[Part] | None = [] if start is None else None  # all terms; None: one reaches every element
 
     def add(self, ct: Any) -> None:
-        """Add a cotangent: an array, a part or a `Rest`."""
-        if self._is_empty() and isinstance(ct, (TakenPart, IndexedWindow)):
+        """Add a cotangent: an array or a part."""
+        total = merged(self.first, ct) if isinstance(self.first, Masked) and isinstance(ct, Masked) else None
+        if total is not None:
+            self.first, self.reached, ct = None, [], total
+        if self.reached is not None:
+            self.reached = _reached_with(self.reached, ct)
+        if isinstance(ct, Part) and not isinstance(ct, Rest) and self._is_empty():
             self.first = ct
-            return
-        self._write_first()
+        else:
+            self._write_first()
+            self._add_term(ct)
+
+    def _add_term(self, ct: Any) -> None:
+        """Add what does not wait to be all."""
         if isinstance(ct, Rest):
             self._write_rest()
             self.rest = ct
-        elif not isinstance(ct, (SlicePart, TakenPart, WindowPart, IndexedWindow)):
-            self.total = add_tangents(self.total, ct)
-        elif self.rest is not None:
+        elif not isinstance(ct, Part) or isinstance(ct, Masked):
+            self.total = add_tangents(self.total, whole(ct))
+        elif self.rest is None:
+            self._write(ct)
+        else:
             self.parts.append(ct)
             if len(self.parts) > WAITING:
                 self._write_rest()
-        else:
-            self._write(ct)
 
     def value(self) -> Any:
-        """Return the sum."""
+        """Return the sum as an array."""
         self._write_first()
         self._write_rest()
         return self.total
+
+    def part(self) -> Part | None:
+        """Return the sum as a part, None if it has no element that is zero by construction."""
+        if self.first is not None or not self.reached:
+            return self.first
+        terms = self.reached
+        return Summed(self.value(), Mask(lambda: _union(terms), *terms), True, terms)
 
     def _is_empty(self) -> bool:
         return all(x is None for x in (self.first, self.total, self.rest, self.start))
@@ -177,3 +314,60 @@ class CotangentSum:
         for part in self.parts:
             self.total = part.added_to(self.total)
         self.rest, self.parts, self.padded = None, [], PADDED if self.parts else self.padded
+
+
+def _gaps(terms: Sequence[Part]) -> list[Window] | None:
+    """Return the slices that terms leave out, if these are slices of one size along one axis, in a known order."""
+    slices = [term for term in terms if isinstance(term, SlicePart) and not isinstance(term.ct, Part)]
+    if len(slices) < len(terms) or any(step != 0 for term in slices for step in term.interior):
+        return None
+    axes = {a for s in slices for a, ends in enumerate(zip(s.low, s.high, strict=True)) if ends != (0, 0)}
+    if len(axes) != 1:
+        return None
+    (axis,) = axes
+    return _gaps_along(axis, slices)
+
+
+def _gaps_along(axis: int, slices: list[SlicePart]) -> list[Window] | None:
+    """Return what slices of one size leave out along an axis, None if their order is not known."""
+    scope, first = slices[0].scope, slices[0]
+    if any(not scope.same(part.sizes[axis], first.sizes[axis]) for part in slices):
+        return None
+    ordered = sorted(slices, key=lambda part: sum(not _is_at_most(scope, part.low[axis], s.low[axis]) for s in slices))
+    starts = [part.low[axis] for part in ordered]
+    if not all(_is_at_most(scope, a, b) for a, b in itertools.pairwise(starts)):
+        return None
+    ends = [0, *[expr.add(start, first.sizes[axis]) for start in starts]]
+    amounts = [starts[0], *[expr.maximum(expr.sub(b, a), 0) for a, b in zip(ends[1:], starts[1:], strict=False)]]
+    gaps = zip(ends, [*amounts, ordered[-1].high[axis]], strict=True)
+    return [first.moved(axis, start, amount) for start, amount in gaps if amount != 0]
+
+
+def _reached_with(terms: Sequence[Part], ct: Any) -> list[Part] | None:
+    """Return the terms of a sum with one more, None if they reach every element."""
+    if not _has_zeros(ct):
+        return None
+    rest = terms[0] if len(terms) == 1 else None
+    if isinstance(rest, Rest) and isinstance(ct, SlicePart) and _fills(ct, rest.window):
+        return [rest.ct] if isinstance(rest.ct, Part) else None
+    return [*terms, ct]
+
+
+def _fills(part: SlicePart, window: Window | None) -> bool:
+    """Return whether a slice reaches all elements of a window."""
+    return not isinstance(part.ct, Part) and window is not None and window.is_within(part.window_of())
+
+
+def _has_zeros(ct: Any) -> bool:
+    """Return whether elements of a cotangent are zero by construction."""
+    return isinstance(ct, Part) and not (isinstance(ct, Rest) and ct.clear is None and not isinstance(ct.ct, Part))
+
+
+def _union(terms: Sequence[Part]) -> Any:
+    """Return a mask of the elements that one of the terms reaches."""
+    if len(terms) <= PADDED:
+        return functools.reduce(ew.logical_or, [term.support() for term in terms])
+    total = CotangentSum()
+    for term in terms:
+        total.add(term.ones())
+    return nonzero(total.value())

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff.rule_tables import JVPS, RuleWithValues, add_tangents
+from anyshape.autodiff.structural_zeros import whole
 from anyshape.graph.ir.graph import Node, Op, Value
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import contraction as con
@@ -83,7 +84,7 @@ class Limits:
         xs = [env[v] for v in node.inputs]
         common = _common(node, xs, limits)
         if common is not None:
-            tangents[node.outputs[0]] = add_tangents(tangents.get(node.outputs[0]), common)
+            tangents[node.outputs[0]] = add_tangents(whole(tangents.get(node.outputs[0])), common)
         axes = _open_axes(ctx, node, limits, outs)
         columns = self._rates(ctx, node, limits, outs), self._pushed(node, [x and x.pole for x in limits])
         further = _twins(node, env, limits), self._sizes(node, xs, limits, len(outs))
@@ -110,7 +111,7 @@ class Limits:
             allowed = ew.mul(size, ew.lift(bound_of(size.dtype), size))
             agrees = ew.le(ew.absolute(ew.sub(limit.twin, self._values[value])), allowed)
             factor = ew.select(agrees, ew.lift(0, limit.pole), ew.lift(np.nan, limit.pole))
-            tangents[value] = add_tangents(tangents.get(value), ew.mul(limit.pole, factor))
+            tangents[value] = add_tangents(whole(tangents.get(value)), ew.mul(limit.pole, factor))
             self._of[value] = limit._replace(pole=None, twin=None, size=None)
             if not limit.axes:
                 del self._of[value]
@@ -126,7 +127,7 @@ class Limits:
 
     def _begin(self, ctx: ShapeGuardContext, node: Node, outs: Any, tangents: Mapping[Value, Any]) -> None:
         poles, parts = POLES[node.op]
-        columns = zip(node.outputs, outs, poles(ctx, tangents[node.inputs[0]], outs), parts(ctx, outs), strict=True)
+        columns = zip(node.outputs, outs, poles(ctx, whole(tangents[node.inputs[0]]), outs), parts(ctx, outs), strict=True)
         for k, (value, out, pole, (rate, twin, size)) in enumerate(columns):
             axes = frozenset([ctx.rank(out) - (2 if k == 2 else 1)])  # the last ones are adjoint
             self._of[value], self._values[value] = Limit(rate, pole, twin, size, axes), out

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff.equal_values import DECOMPOSITIONS, Limits, NoLimits
-from anyshape.autodiff.rule_tables import JVPS, RuleWithValues
+from anyshape.autodiff import zero_flows
+from anyshape.autodiff.roots_of_squares import roots_of_squares
+from anyshape.autodiff.rule_tables import JVPS, MIX, Rule, RuleWithValues, zero_flow
 from anyshape.autodiff.shift_invariance import shift_invariant_extremes
 from anyshape.autodiff.softmax_tangent import SoftmaxQuotient, quotient_tangent, softmax_quotients
+from anyshape.autodiff.structural_zeros import whole
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.prover.constraints import Condition, equal, substitute_claim
@@ -21,6 +24,7 @@ from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, Size, variables
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import apply_all
+from anyshape.ops.elementwise import length_op
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 
@@ -173,17 +177,23 @@ def inline(
 
 
 def push(
-    builder: Builder, graph: Graph, inputs: Sequence[Traced], tangents: Sequence[Traced | None]
+    builder: Builder,
+    graph: Graph,
+    inputs: Sequence[Traced],
+    tangents: Sequence[Traced | None],
+    has_zeros: bool = True,
 ) -> tuple[list[Any], list[Any]]:
     """Replay a graph with tangents. Return its outputs and their tangents (None: zero).
 
     Tangents may belong to a graph inside of the builder's, which then receives the nodes that are linear in them alone.
+    With `has_zeros`, elements of tangents that are zero by construction stay zero.
     """
     env = begin_replay(builder, graph, inputs)
-    tangent_of: dict[Value, Any] = {v: t for v, t in zip(graph.inputs, tangents, strict=True) if t is not None}
+    tangent_of = _tangents_by_value(graph.inputs, tangents)
     constant = shift_invariant_extremes(graph, builder.scope)
     quotients = softmax_quotients(graph, builder.scope)
     limits = _limits(builder, graph, env)
+    norms = roots_of_squares(graph, inputs)
     for node in graph.nodes:
         with at_line(builder, node.where):
             limits.before(node, tangent_of)
@@ -193,10 +203,17 @@ def push(
             if quotient is not None and quotient.exponent in tangent_of:
                 _push_quotient(builder, node, quotient, (env[quotient.exponent], outputs[0]), tangent_of)
             elif moves and node.outputs[0] not in constant:
-                _push_node(builder, node, env, outputs, tangent_of)
+                rule = JVPS[length_op if node.outputs[0] in norms else node.op]
+                _push_node(builder, node, rule, env, outputs, tangent_of, has_zeros)
             limits.after(builder, node, env, tangent_of)
     limits.settle(graph.outputs, tangent_of)
-    return list(map(env.__getitem__, graph.outputs)), list(map(tangent_of.get, graph.outputs))
+    return list(map(env.__getitem__, graph.outputs)), list(map(whole, map(tangent_of.get, graph.outputs)))
+
+
+def _tangents_by_value(values: Sequence[Value], tangents: Sequence[Any]) -> dict[Value, Any]:
+    """Return the tangents that are not zero, by value; integers and booleans have none."""
+    pairs = zip(values, tangents, strict=True)
+    return {v: t for v, t in pairs if t is not None and has_tangent(v.meta.dtype)}
 
 
 def _limits(builder: Builder, graph: Graph, env: Replay) -> Limits:
@@ -206,7 +223,7 @@ def _limits(builder: Builder, graph: Graph, env: Replay) -> Limits:
 
     def push_again(node: Node, tangents: Sequence[Any]) -> Sequence[Any]:
         others = {v: t for v, t in zip(node.inputs, tangents, strict=True) if t is not None}
-        _push_node(builder, node, env, tuple([env[v] for v in node.outputs]), others)
+        _push_node(builder, node, JVPS[node.op], env, tuple([env[v] for v in node.outputs]), others, has_zeros=False)
         return [others.get(v) for v in node.outputs]
 
     return Limits(push_again)
@@ -239,25 +256,44 @@ def _push_quotient(
 ) -> None:
     """Apply the JVP rule of a softmax to its last division, or to the difference that is its logarithm."""
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, rule="jvp")
-    tangent_of[node.outputs[0]] = quotient_tangent(context, quotient, *z_and_y, tangent_of[quotient.exponent])
+    tangent = whole(tangent_of[quotient.exponent])
+    tangent_of[node.outputs[0]] = quotient_tangent(context, quotient, *z_and_y, tangent)
 
 
 def _push_node(
-    builder: Builder, node: Node, env: Replay, outputs: tuple[Any, ...], tangent_of: dict[Value, Any]
+    builder: Builder,
+    node: Node,
+    rule: Rule,
+    env: Replay,
+    outputs: tuple[Any, ...],
+    tangent_of: dict[Value, Any],
+    has_zeros: bool,
 ) -> None:
     """Apply the JVP rule of a node. A rule that gives the values too takes no outputs, as nothing was replayed."""
-    rule = JVPS[node.op]
+    context, params = _context_and_params(builder, node, env)
+    out = outputs[0] if len(outputs) == 1 else outputs or None
+    tangents = list(map(tangent_of.get, node.inputs))
+    xs = list(map(env.__getitem__, node.inputs))
+    push_with = lambda ts: rule(context, ts, out, *xs, **params)
+    if zero_flow(node.op)[0] is MIX:
+        result = push_with(list(map(whole, tangents)))
+        result = _take_values(builder, node, env, result) if isinstance(result, Pushed) else _each(node, result)
+    else:
+        results = lambda ts: _each(node, push_with(ts))
+        types = [v.meta.dtype for v in node.inputs]
+        result = zero_flows.pushed(node.op, results, tangents, types) if has_zeros else map(whole, results(tangents))
+    tangent_of.update(_tangents_by_value(node.outputs, list(result)))
+
+
+def _context_and_params(builder: Builder, node: Node, env: Replay) -> tuple[ShapeGuardContext, dict[str, Any]]:
+    """Return what the JVP rule of a node takes besides its operands."""
     metas = [env.translate_type(v.meta) for v in node.operands]
-    context = ShapeGuardContext(builder.scope, node.op.name, node.where, metas, "jvp")
     params = dict(node.params)
     if node.sources:
         params["sources"] = [env[v] for v in node.sources]
-    out = outputs[0] if len(outputs) == 1 else outputs or None
-    tangents = list(map(tangent_of.get, node.inputs))
-    result = rule(context, tangents, out, *map(env.__getitem__, node.inputs), **params)
-    if isinstance(result, Pushed):
-        result = _take_values(builder, node, env, result)
-    elif len(node.outputs) == 1:
-        result = (result,)
-    pairs = zip(node.outputs, result, strict=True)
-    tangent_of.update((v, t) for v, t in pairs if t is not None and has_tangent(v.meta.dtype))
+    return ShapeGuardContext(builder.scope, node.op.name, node.where, metas, "jvp"), params
+
+
+def _each(node: Node, result: Any) -> Sequence[Any]:
+    """Return a tangent for each output of a node."""
+    return (result,) if len(node.outputs) == 1 else result

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from anyshape.autodiff.cotangents import CotangentSum
+from anyshape.autodiff import zero_flows
+from anyshape.autodiff.cotangents import CotangentSum, SliceRead
 from anyshape.autodiff.jvp import Replay, begin_replay, push, replay_node, with_sizes_of
+from anyshape.autodiff.live_results import with_live_loops
 from anyshape.autodiff.remat_checkpoint import recompute_residuals, topological_order
-from anyshape.autodiff.rule_tables import PART_TRANSPOSES, TRANSPOSES, Linear, zeros_like
+from anyshape.autodiff.rule_tables import TRANSPOSES, WINDOW_TRANSPOSES, Linear, zeros_like
+from anyshape.autodiff.structural_zeros import Part
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
@@ -32,17 +35,23 @@ class LinearMap:
 
 
 def linearise(
-    builder: Builder, graph: Graph, inputs: Sequence[Traced], wrt: Sequence[int], count: int | None = None
+    builder: Builder,
+    graph: Graph,
+    inputs: Sequence[Traced],
+    wrt: Sequence[int],
+    count: int | None = None,
+    is_applied: bool = False,
 ) -> tuple[list[Any], LinearMap]:
     """Emit a graph at `inputs` into `builder`. Return its outputs, and its derivative in the inputs `wrt`.
 
-    The derivative is of the first `count` outputs, None of all.
+    The derivative is of the first `count` outputs, None of all. `is_applied` says whether it is applied to tangents;
+    transposing it alone needs no care for zeros that enter it.
     """
     inner = Builder(builder.scope, parent=builder, handle=builder.handle)
     tangents: list[Traced | None] = [None] * len(inputs)
     for i in wrt:
         tangents[i] = inner.input(inputs[i].meta)
-    outputs, pushed = push(builder, graph, inputs, tangents)
+    outputs, pushed = push(builder, graph, inputs, tangents, has_zeros=is_applied)
     pushed = pushed[:count]
     linear_graph = inner.finish([t for t in pushed if t is not None], graph.name)
     order = itertools.count()
@@ -71,6 +80,7 @@ def transposed_sums(
 
     The primal part of the graph, which does not depend on these, is computed just before it is read.
     """
+    graph = with_live_loops(graph, [ct is not None for ct in cotangents])
     linear, maker = _split(graph, linear_count)
     env = begin_replay(builder, graph, [*[None] * linear_count, *residuals])
     # array types of linear values are in terms of run-time sizes, which are new in this replay
@@ -115,18 +125,18 @@ def _compute_known(
 
 def _pull_node(builder: Builder, node: Node, env: Replay, linear: set[Value], sums: dict[Value, CotangentSum]) -> None:
     """Apply the transpose rule of a node, and add up the cotangents of its linear inputs."""
-    rule = TRANSPOSES[node.op]
     metas = [env.translate_type(v.meta) for v in node.operands]
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, metas, "transpose")
     inputs = [Linear(meta) if v in linear else env[v] for v, meta in zip(node.inputs, metas, strict=False)]
     params = _params_of(node, env, linear)
-    if node.op in PART_TRANSPOSES and _pull_part(context, node, inputs, params, linear, sums):
-        return
-    cts = [sums.pop(v).value() if v in sums else None for v in node.outputs]
-    result = rule(context, cts if len(cts) > 1 else cts[0], *inputs, **params)
-    for value, ct in zip(node.inputs, result, strict=True):
-        if ct is not None:
-            _add(node, value, ct, linear, sums)
+    part = sums[node.outputs[0]].part() if len(node.outputs) == 1 else None
+    result = None if part is None else _pull_part(context, node, part, inputs, params)
+    if result is None:
+        cts = [sums[v].value() if v in sums else None for v in node.outputs]
+        result = TRANSPOSES[node.op](context, cts if len(cts) > 1 else cts[0], *inputs, **params)
+    for value in node.outputs:
+        sums.pop(value, None)
+    _add_all(node, result, linear, sums)
 
 
 def _params_of(node: Node, env: Replay, linear: set[Value]) -> dict[str, Any]:
@@ -138,26 +148,21 @@ def _params_of(node: Node, env: Replay, linear: set[Value]) -> dict[str, Any]:
 
 
 def _pull_part(
-    ctx: ShapeGuardContext,
-    node: Node,
-    inputs: Sequence[Any],
-    params: Mapping[str, Any],
-    linear: set[Value],
-    sums: dict[Value, CotangentSum],
-) -> bool:
-    """Return whether the cotangent of the output of a node is one part that stays one, and is added as such."""
-    part = sums[node.outputs[0]].first
-    pulled = None if part is None else PART_TRANSPOSES[node.op](ctx, part, *inputs, **params)
-    if pulled is None:
-        return False
-    del sums[node.outputs[0]]
-    (value,) = [v for v in node.inputs if v in linear]
-    _add(node, value, pulled, linear, sums)
-    return True
+    ctx: ShapeGuardContext, node: Node, part: Part, inputs: Sequence[Any], params: Mapping[str, Any]
+) -> Sequence[Any] | None:
+    """Return the cotangents of the inputs of a node, where that of its output is a part; None: of the whole array."""
+    window = WINDOW_TRANSPOSES.get(node.op)
+    pulled = None if window is None else window(ctx, part, *inputs, **params)
+    if pulled is not None:
+        return [pulled if isinstance(x, Linear) else None for x in inputs]
+    rule = lambda ct, *xs: TRANSPOSES[node.op](ctx, ct, *xs, **params)
+    return zero_flows.pulled(node.op, ctx, rule, part, inputs)
 
 
-def _add(node: Node, value: Value, ct: Any, linear: set[Value], sums: dict[Value, CotangentSum]) -> None:
-    """Add what the transpose rule of a node gave to the cotangent of an input."""
-    if value not in linear:
-        raise AnyshapeError(f"{node.op}: its transpose gave a cotangent to a constant input\n  fix the rule")
-    sums.setdefault(value, CotangentSum()).add(ct)
+def _add_all(node: Node, cts: Sequence[Any], linear: set[Value], sums: dict[Value, CotangentSum]) -> None:
+    """Add what the transpose rule of a node gave to the cotangents of its inputs."""
+    for value, ct in zip(node.inputs, cts, strict=True):
+        if ct is not None:
+            if value not in linear:
+                raise AnyshapeError(f"{node.op}: its transpose gave a cotangent to a constant input\n  fix the rule")
+            sums.setdefault(value, CotangentSum()).add(ct.whole() if isinstance(ct, SliceRead) else ct)

@@ -5,16 +5,19 @@ A verb fills JVP and transpose together, so the two cannot drift. VJPs are deriv
 - JVP: `rule(ctx, tangents, out, *inputs, **params)` returns the tangent of the output. A tangent is None where it is
   zero. An op with several outputs has tuples for `out` and for the result.
 - Transpose: `rule(ctx, ct, *inputs, **params)` returns a tuple: a cotangent for each linear input, and None for the
-  others. Linear inputs are `Linear`, which have an array type and no value. Cotangents are arrays or `Part`s.
+  others. Linear inputs are `Linear`, which have an array type and no value.
+- Both take arrays, and may return a `Part` for each.
 - Batching: `rule(ctx, size, batched, *inputs, **params)` returns the output, or a tuple. Batched inputs and all outputs
   have the batch as their first axis, but for outputs that are `Common`.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from anyshape.autodiff.structural_zeros import not_chosen, whole
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -26,9 +29,31 @@ from anyshape.support.lazy_dataclass import dataclass
 
 Rule: TypeAlias = Callable[..., Any]
 
+
+class ZeroFlow(enum.Enum):
+    """Fate of elements that are zero by construction in a rule of an op, for JVP and transpose each.
+
+    - `STAY`: the op acts on each element alone.
+    - `MOVE`: each element of the result is one of the operands.
+    - `ADD`: it is a sum of elements, zero where all of them are.
+    - `FILL`: the same, and further zeros are filled in.
+    - `MIX`: a zero counts as a number.
+    """
+
+    STAY = "stay"
+    MOVE = "move"
+    ADD = "add"
+    FILL = "fill"
+    MIX = "mix"
+
+
+STAY, MOVE, ADD, FILL, MIX = ZeroFlow
+
 JVPS: OpTable[Rule] = OpTable("JVP", "autodiff/rules")
 TRANSPOSES: OpTable[Rule] = OpTable("transpose", "autodiff/rules")
-PART_TRANSPOSES: dict[Op, Rule] = {}  # of a cotangent that is one part, which may stay one; None: of the whole array
+WINDOW_TRANSPOSES: dict[Op, Rule] = {}  # of one window, which may stay one; None: of the whole array
+ZERO_FLOWS: OpTable[tuple[ZeroFlow, ZeroFlow]] = OpTable("zero flow", "autodiff/rules")
+ELEMENTWISE = {"elementwise", "special", "special_ufuncs"}  # families whose ops act on each element
 BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/batching")
 ZERO: set[Op] = set()
 # How a shift of an operand changes the result, by a rule of `autodiff/shift_invariance.py`; None: that is not known.
@@ -137,12 +162,41 @@ def linear_in_first(op: Op, back: Rule) -> None:
 def zero(op: Op) -> None:
     """Declare an op that is constant wherever it is differentiable, or whose result has no tangent."""
     ZERO.add(op)
+    zeros(MIX, MIX, op)
     JVPS[op] = lambda ctx, tangents, out, *xs, **params: (None,) * len(out) if isinstance(out, tuple) else None
+
+
+def choosing(op: Op, *sides: tuple[Callable[..., Any], Callable[..., Any]] | None) -> None:
+    """Declare an elementwise op that chooses, by two functions of its inputs and output for each tangent.
+
+    The first says where it does not count, the second what it is multiplied by elsewhere.
+    """
+
+    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, *xs: Any) -> Any:
+        total = None
+        for side, t in zip(sides, tangents, strict=True):
+            if t is not None and side is not None:
+                misses, weight = side
+                part = not_chosen(misses(*xs, out), t * weight(*xs, out))
+                total = part if total is None else add(whole(total), whole(part))
+        return total
+
+    JVPS[op] = jvp
 
 
 def with_values(op: Op, rule: Rule) -> None:
     """Declare the JVP of an op that gives its values and their tangents together, as `Pushed`."""
     JVPS[op] = RuleWithValues(rule)
+
+
+def zero_flow(op: Op) -> tuple[ZeroFlow, ZeroFlow]:
+    """Return what becomes of elements that are zero by construction in the JVP and the transpose of an op."""
+    return (STAY, STAY) if op.family in ELEMENTWISE else ZERO_FLOWS[op]
+
+
+def zeros(jvp: ZeroFlow, transpose: ZeroFlow, *ops: Op) -> None:
+    """Declare what becomes of elements that are zero by construction in the JVP and the transpose of ops."""
+    ZERO_FLOWS.update(dict.fromkeys(ops, (jvp, transpose)))
 
 
 def shift(op: Op, rule: Rule) -> None:

@@ -1,7 +1,7 @@
 """Derivatives of callbacks: there are none. Naming the sizes of an array is linear."""
 
 from anyshape.autodiff.jvp import has_tangent
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, no_shift
+from anyshape.autodiff.rule_tables import JVPS, MIX, STAY, TRANSPOSES, no_shift, zeros
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import callback as cb
 from anyshape.ops.control_flow import sized
@@ -25,6 +25,11 @@ def _name_sizes_jvp(ctx, tangents, out, x):
 
 JVPS[cb.name_sizes_op] = _name_sizes_jvp
 TRANSPOSES[cb.name_sizes_op] = lambda ctx, ct, x: (ct,)
+
+# -- zeros by construction
+
+zeros(STAY, STAY, cb.name_sizes_op)
+zeros(MIX, MIX, cb.callback_op)
 
 # -- shifts of operands
 

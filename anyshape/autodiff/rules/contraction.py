@@ -5,7 +5,7 @@ an einsum is the einsum with the cotangent in place of the operand, and the labe
 """
 
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, bilinear, no_shift, shift
+from anyshape.autodiff.rule_tables import JVPS, MIX, TRANSPOSES, Linear, add_tangents, bilinear, no_shift, shift, zeros
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops.contraction import dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
@@ -51,6 +51,10 @@ def _einsum_back(ctx, ct, *xs, equation):
 
 JVPS[einsum_op] = _einsum_jvp
 TRANSPOSES[einsum_op] = _einsum_back
+
+# -- zeros by construction
+
+zeros(MIX, MIX, dot_general_op, einsum_op)
 
 # -- shifts of operands
 

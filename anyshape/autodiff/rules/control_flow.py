@@ -7,7 +7,7 @@ make two. The first gives the values and residuals, and the second is linear in 
 from anyshape.autodiff.control_flow.branch_calls import Branches, by_flags
 from anyshape.autodiff.control_flow.branch_derivatives import linearised_graphs
 from anyshape.autodiff.jvp import Pushed
-from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, linear, no_shift, with_values
+from anyshape.autodiff.rule_tables import MIX, STAY, TRANSPOSES, Linear, linear, no_shift, with_values, zeros
 from anyshape.autodiff.subgraph_transforms import pushed_graphs, transposed_graphs
 from anyshape.graph.ir.builder import Traced
 from anyshape.ops import control_flow as cf
@@ -106,6 +106,11 @@ def _cond_each_transpose(ctx, cts, index, *operands, branches, batched, carries,
 
 TRANSPOSES[cf.cond_op] = _cond_transpose
 TRANSPOSES[cf.cond_each_op] = _cond_each_transpose
+
+# -- zeros by construction
+
+zeros(STAY, STAY, cf.sized_op)
+zeros(MIX, MIX, cf.cond_op, cf.cond_each_op)
 
 # -- shifts of operands
 

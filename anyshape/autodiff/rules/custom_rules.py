@@ -5,7 +5,7 @@ A rule sees one example. `at_examples` traces it on one, and batches what it giv
 
 from anyshape.autodiff.custom_rule_levels import at_examples, stretch_to_levels, sum_over_levels, values_apart
 from anyshape.autodiff.jvp import Pushed, has_tangent
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, no_shift
+from anyshape.autodiff.rule_tables import JVPS, MIX, STAY, TRANSPOSES, Linear, no_shift, zeros
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.ops import custom_rules as cr
@@ -178,6 +178,11 @@ JVPS[cr.custom_linear_solve_op] = _jvp_by_rule("custom_jvp", _pushed_by_rule)
 TRANSPOSES[cr.custom_linear_solve_op] = _custom_linear_solve_transpose
 JVPS[cr.custom_vjp_tangent_op] = _tangent_jvp
 TRANSPOSES[cr.custom_vjp_tangent_op] = _tangent_transpose
+
+# -- zeros by construction
+
+zeros(STAY, STAY, cr.custom_argument_op)
+zeros(MIX, MIX, cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op, cr.custom_vjp_tangent_op)
 
 # -- shifts of operands
 

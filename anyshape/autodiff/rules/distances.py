@@ -3,7 +3,7 @@
 With D**p = sum of |t|**p, dD = D**(1 - p) times the sum of sign(t) |t|**(p - 1) dt. Where D = 0 the derivative is 0.
 """
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, no_shift
+from anyshape.autodiff.rule_tables import JVPS, MIX, TRANSPOSES, Linear, add_tangents, no_shift, zeros
 from anyshape.autodiff.rules.linalg import product, swapped
 from anyshape.ops import distances as ds
 from anyshape.ops import elementwise as ew
@@ -86,6 +86,10 @@ JVPS[ds.difference_products_op] = _products_jvp
 TRANSPOSES[ds.difference_products_op] = _products_back
 JVPS[ds.difference_pulls_op] = _pulls_jvp
 TRANSPOSES[ds.difference_pulls_op] = _pulls_back
+
+# -- zeros by construction
+
+zeros(MIX, MIX, ds.pair_distances_op, ds.difference_products_op, ds.difference_pulls_op)
 
 # -- shifts of operands
 

@@ -1,7 +1,18 @@
 """Derivatives of ops with run-time sizes or positions: positions and sizes have none, and parts are linear."""
 
 from anyshape.autodiff.cotangents import Rest
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear_in_first, no_shift, zero, zeros_like
+from anyshape.autodiff.rule_tables import (
+    ADD,
+    FILL,
+    JVPS,
+    TRANSPOSES,
+    Linear,
+    linear_in_first,
+    no_shift,
+    zero,
+    zeros,
+    zeros_like,
+)
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 
@@ -37,6 +48,11 @@ def _update_transpose(ctx, ct, x, update, *starts):
 
 JVPS[dy.dynamic_update_slice_op] = _update_jvp
 TRANSPOSES[dy.dynamic_update_slice_op] = _update_transpose
+
+# -- zeros by construction
+
+zeros(FILL, ADD, dy.dynamic_slice_op)
+zeros(ADD, ADD, dy.dynamic_update_slice_op)
 
 # -- shifts of operands
 

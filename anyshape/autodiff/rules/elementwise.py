@@ -12,11 +12,11 @@ from typing import Any
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.rule_tables import (
     JVPS,
-    PART_TRANSPOSES,
     TRANSPOSES,
     Linear,
     add_tangents,
     bilinear,
+    choosing,
     linear,
     linear_in_first,
     no_shift,
@@ -24,9 +24,9 @@ from anyshape.autodiff.rule_tables import (
     shift,
     zero,
 )
+from anyshape.autodiff.structural_zeros import chosen, not_chosen
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
-from anyshape.ops.movement import repeated_scalar
 
 LN2, LN10 = log(2), log(10)
 
@@ -130,25 +130,34 @@ zero(ew.lcm_op)
 # -- extremes
 
 
-def _share_of_number(x, y, out, share):
-    """Return a share of x in an extreme that prefers numbers: 1 where y is NaN, 0 where x is, NaN where both are."""
-    share = ew.select(ew.isnan(x), 0, ew.select(ew.isnan(y), 1, share))
-    return ew.select(ew.isnan(out), float("nan"), share)
+LESS = (lambda x, y, out: ew.lt(x, y), lambda x, y, out: ew.share(x, y))  # where x does not count, and its share
+GREATER = (lambda x, y, out: ew.gt(x, y), lambda x, y, out: ew.share(y, x))
 
 
-def _fmax_share(x, y, out):
-    return _share_of_number(x, y, out, ew.share(x, y))
+def _swapped(side):
+    return [lambda x, y, out, part=part: part(y, x, out) for part in side]
 
 
-def _fmin_share(x, y, out):
-    return _share_of_number(x, y, out, ew.share(y, x))
+def _among_numbers(side):
+    """Return a side of an extreme that prefers numbers: x does not count beside one if it is NaN, and alone if y is."""
+    misses, share = side
+
+    def misses_or_is_nan(x, y, out):
+        return ew.logical_or(misses(x, y, out), ew.logical_and(ew.isnan(x), ew.logical_not(ew.isnan(y))))
+
+    def share_or_all(x, y, out):
+        alone = ew.select(ew.isnan(x), float("nan"), ew.lift(1, x))
+        return ew.select(ew.isnan(y), alone, share(x, y, out))
+
+    return misses_or_is_nan, share_or_all
 
 
-pointwise(ew.max_op, lambda x, y, out: ew.share(x, y), lambda x, y, out: ew.share(y, x))
-pointwise(ew.min_op, lambda x, y, out: ew.share(y, x), lambda x, y, out: ew.share(x, y))
-pointwise(ew.fmax_op, _fmax_share, lambda x, y, out: _fmax_share(y, x, out))
-pointwise(ew.fmin_op, _fmin_share, lambda x, y, out: _fmin_share(y, x, out))
-pointwise(ew.heaviside_op, None, lambda x, y, out: ew.convert(ew.eq(x, ew.lift(0, x)), y.dtype))
+choosing(ew.max_op, LESS, _swapped(LESS))
+choosing(ew.min_op, GREATER, _swapped(GREATER))
+choosing(ew.fmax_op, _among_numbers(LESS), _swapped(_among_numbers(LESS)))
+choosing(ew.fmin_op, _among_numbers(GREATER), _swapped(_among_numbers(GREATER)))
+AT_ZERO = (lambda x, y, out: ew.ne(x, ew.lift(0, x)), lambda x, y, out: ew.lift(1, y))
+choosing(ew.heaviside_op, None, AT_ZERO)
 pointwise(ew.copysign_op, lambda x, y, out: ew.sign(x) * ew.copysign(ew.lift(1, x), y), None)
 
 # -- exponentials, logarithms, trigonometry
@@ -239,26 +248,19 @@ def _complex_transpose(ctx, ct, x, y):
 
 
 def _select_jvp(ctx, tangents, out, condition, x, y):
+    """Return the tangent that the condition selects: where it selects a constant it is zero by construction."""
     _, tx, ty = tangents
-    return ew.select(condition, _zeros(out) if tx is None else tx, _zeros(out) if ty is None else ty)
+    if tx is not None and ty is not None:
+        return ew.select(condition, tx, ty)
+    return chosen(condition, tx) if ty is None else not_chosen(condition, ty)
 
 
 def _select_transpose(ctx, ct, condition, x, y):
-    gx = ew.select(condition, ct, _zeros(ct)) if isinstance(x, Linear) else None
-    return None, gx, ew.select(condition, _zeros(ct), ct) if isinstance(y, Linear) else None
-
-
-def _select_part(ctx, part, condition, x, y):
-    """Keep a part of an array that one scalar selects, as the mask of a trip does."""
-    scalar = repeated_scalar(condition)
-    if scalar is None or (isinstance(x, Linear) and isinstance(y, Linear)):
-        return None
-    own = (
-        (lambda on, ct: ew.select(on, ct, _zeros(ct)))
-        if isinstance(x, Linear)
-        else (lambda on, ct: ew.select(on, _zeros(ct), ct))
+    return (
+        None,
+        chosen(condition, ct) if isinstance(x, Linear) else None,
+        not_chosen(condition, ct) if isinstance(y, Linear) else None,
     )
-    return part.with_ct(lambda ct: own(scalar, ct), lambda: own(condition, part.whole()))
 
 
 def _convert_jvp(ctx, tangents, out, x, *, dtype):
@@ -272,7 +274,6 @@ JVPS[ew.complex_op] = _complex_jvp
 TRANSPOSES[ew.complex_op] = _complex_transpose
 JVPS[ew.select_op] = _select_jvp
 TRANSPOSES[ew.select_op] = _select_transpose
-PART_TRANSPOSES[ew.select_op] = _select_part
 JVPS[ew.convert_op] = _convert_jvp
 TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (ew.convert(ct, x.dtype),)
 

@@ -6,7 +6,7 @@ near a matrix.
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import JVPS, no_shift, zero
+from anyshape.autodiff.rule_tables import JVPS, MIX, no_shift, zero, zeros
 from anyshape.autodiff.rules.linalg import (
     adjoint,
     diagonal_of,
@@ -188,6 +188,23 @@ JVPS[fa.cossin_op] = no_derivative("cossin", "give it stop_gradient of its argum
 JVPS[fa.cossin_angles_op] = no_derivative("cossin", "give it stop_gradient of its arguments")
 zero(fa.qr_order_op)
 zero(fa.balance_op)
+
+# -- zeros by construction
+
+zeros(
+    MIX,
+    MIX,
+    fa.qr_complete_op,
+    fa.qr_raw_op,
+    fa.qr_order_op,
+    fa.polar_op,
+    fa.ldl_op,
+    fa.balance_op,
+    fa.qz_op,
+    fa.ordqz_op,
+    fa.cossin_op,
+    fa.cossin_angles_op,
+)
 
 # -- shifts of operands
 

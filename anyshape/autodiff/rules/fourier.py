@@ -7,7 +7,7 @@ what an inverse transform would count twice, and that of `irfft` doubles it.
 import functools
 from math import sqrt
 
-from anyshape.autodiff.rule_tables import linear, no_shift
+from anyshape.autodiff.rule_tables import MIX, linear, no_shift, zeros
 from anyshape.graph.sizes import expr
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -81,6 +81,10 @@ _trigonometric(fo.dst_op, fo.dst)
 linear(fo.fft_op, _fft_back)
 linear(fo.rfft_op, _rfft_back)
 linear(fo.irfft_op, _irfft_back)
+
+# -- zeros by construction
+
+zeros(MIX, MIX, fo.fft_op, fo.rfft_op, fo.irfft_op, fo.dct_op, fo.dst_op)
 
 # -- shifts of operands
 

@@ -10,7 +10,18 @@ Several updates may meet in one element of the operand. The cotangent of this el
 
 from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
 from anyshape.autodiff.cotangents import Rest, WindowPart
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, no_shift, zeros_like
+from anyshape.autodiff.rule_tables import (
+    ADD,
+    FILL,
+    JVPS,
+    MIX,
+    TRANSPOSES,
+    Linear,
+    add_tangents,
+    no_shift,
+    zeros,
+    zeros_like,
+)
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
@@ -33,8 +44,10 @@ def _gather(op):
 
     def transpose(ctx, ct, operand, indices, *, slice_sizes, mode, fill_value, sources=(), **numbers):
         windows = ga.windows_of(numbers, ga.GATHER)
-        add = lambda total: ga.scatter_windows("add", total, indices, ct, windows, _DROPPED.get(mode, mode))
-        return WindowPart(lambda: zeros_like(ctx, operand), add), None
+        add = lambda total, part: ga.scatter_windows("add", total, indices, part, windows, _DROPPED.get(mode, mode))
+        sizes = ctx.bind(slice_sizes, field="slice_sizes")
+        gather = lambda x: ga.gather_windows(x, indices, windows, sizes, mode, 0)
+        return WindowPart(ct, lambda: zeros_like(ctx, operand), add, gather), None
 
     JVPS[op], TRANSPOSES[op] = jvp, transpose
 
@@ -165,6 +178,12 @@ def _extreme(misses):
 
 JVPS[ga.scatter_mul_op] = _mul_jvp
 JVPS[ga.scatter_min_op], JVPS[ga.scatter_max_op] = _extreme(ABOVE_MIN), _extreme(BELOW_MAX)
+
+# -- zeros by construction
+
+zeros(FILL, ADD, ga.gather_op, ga.gather_dynamic_op)
+zeros(ADD, ADD, ga.scatter_add_op, ga.scatter_set_op, ga.scatter_min_op, ga.scatter_max_op)
+zeros(MIX, MIX, ga.scatter_mul_op)
 
 # -- shifts of operands
 

@@ -1,7 +1,7 @@
 """Derivatives of indexing ops: `take` and `put_add` are linear in their first input, and each other's transpose."""
 
 from anyshape.autodiff.cotangents import TakenPart
-from anyshape.autodiff.rule_tables import linear_in_first, no_shift, zero
+from anyshape.autodiff.rule_tables import ADD, FILL, MOVE, linear_in_first, no_shift, zero, zeros
 from anyshape.ops import indexing as ix
 
 
@@ -13,6 +13,11 @@ linear_in_first(ix.take_op, _take_back)
 linear_in_first(ix.put_add_op, lambda ctx, ct, x, *indices, axes, sizes, sources=(): ix.take_at(ct, indices, axes))
 zero(ix.index_bounds_op)
 zero(ix.window_bounds_op)
+
+# -- zeros by construction
+
+zeros(MOVE, ADD, ix.take_op)
+zeros(FILL, MOVE, ix.put_add_op)
 
 # -- shifts of operands
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff.equal_values import POLES
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, no_shift, zero
+from anyshape.autodiff.rule_tables import JVPS, MIX, TRANSPOSES, add_tangents, no_shift, zero, zeros
 from anyshape.autodiff.rules._pairs import Pairs, positions, triangle
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
@@ -488,6 +488,33 @@ for _op, _function, _factors, _matrix in (
     (la.triangular_solve_op, la.triangular_solve, 0, _part_that_is_read),
 ):
     JVPS[_op], TRANSPOSES[_op] = _solution(_function, _factors, _matrix)
+
+# -- zeros by construction
+
+zeros(
+    MIX,
+    MIX,
+    la.mirror_op,
+    la.cholesky_op,
+    la.cholesky_tangent_op,
+    la.cholesky_cotangent_op,
+    la.inv_op,
+    la.det_op,
+    la.adjugate_op,
+    la.slogdet_op,
+    la.lu_factor_op,
+    la.solve_op,
+    la.lu_solve_op,
+    la.triangular_solve_op,
+    la.eigvals_op,
+    la.eig_op,
+    la.eigvalsh_op,
+    la.eigh_op,
+    la.svdvals_op,
+    la.svd_op,
+    la.qr_op,
+    la.pinv_op,
+)
 
 # -- shifts of operands
 

@@ -3,7 +3,7 @@
 Source for factors: F. R. de Hoog et al., "Perturbation theory for the LU and QR factorizations", 2011.
 """
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, no_shift, zero
+from anyshape.autodiff.rule_tables import JVPS, MIX, TRANSPOSES, add_tangents, no_shift, zero, zeros
 from anyshape.autodiff.rules.linalg import product, swapped, triangle
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
@@ -100,6 +100,10 @@ JVPS[ls.lu_op] = _lu_jvp
 JVPS[ls.banded_solve_op] = _banded_jvp
 TRANSPOSES[ls.banded_solve_op] = _banded_back
 zero(ls.row_order_op)
+
+# -- zeros by construction
+
+zeros(MIX, MIX, ls.lu_op, ls.row_order_op, ls.banded_solve_op)
 
 # -- shifts of operands
 

@@ -1,18 +1,24 @@
 """Derivatives of movement ops: all are linear, and the transpose of each is another movement op or a sum."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.cotangents import Rest, SlicePart
+from anyshape.autodiff.cotangents import Rest, SlicePart, SliceRead, Window
 from anyshape.autodiff.indexed_windows import axes_left
 from anyshape.autodiff.rule_tables import (
+    ADD,
+    FILL,
     JVPS,
-    PART_TRANSPOSES,
+    MOVE,
     TRANSPOSES,
+    WINDOW_TRANSPOSES,
     Linear,
     linear,
     no_shift,
     shift,
+    zeros,
     zeros_like,
 )
 from anyshape.graph.shapes.shape_rules import dilated_size
@@ -32,7 +38,7 @@ def _slice_back(ctx, ct, x, *, starts, sizes, steps, sources=()):
     interior = [step - 1 for step in steps]
     spans = [a + dilated_size(n, k) for a, n, k in zip(low, counts, interior)]
     high = [whole - span for whole, span in zip(ctx.shape(x), spans)]
-    return SlicePart(ct, low, high, interior)
+    return SlicePart(ct, ctx.scope, low, high, interior, counts)
 
 
 linear(mv.slice_op, _slice_back)
@@ -42,28 +48,29 @@ linear(mv.slice_op, _slice_back)
 
 def _reshape_part(ctx, part, x, *, shape, sources=()):
     before, after = ctx.shape(x), ctx.bind(shape, field="shape")
-    axes, window = axes_left(ctx, before, after), part.window(after)
+    axes, window = axes_left(ctx, before, after), part.as_window(after)
     if axes is None or window is None:
         return None
-    return window.with_axes(axes, len(before), lambda: mv.reshape(part.whole(), before))
+    return window.with_axes(axes, len(before), lambda read: mv.reshape(part.image(read), before))
 
 
 def _slice_part(ctx, part, x, *, starts, sizes, steps, **others):
-    window = part.window(ctx.bind(sizes, field="sizes"))
+    window = part.as_window(ctx.bind(sizes, field="sizes"))
     if window is None:
         return None
-    whole = lambda: _slice_back(ctx, part.whole(), x, starts=starts, sizes=sizes, steps=steps, **others).whole()
-    return window.in_slice(ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps"), whole)
+    back = _slice_back(ctx, None, x, starts=starts, sizes=sizes, steps=steps, **others)
+    image = lambda read: replace(back, ct=part.image(read)).whole()
+    return window.in_slice(ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps"), image)
 
 
 def _rev_part(ctx, part, x, *, axes):
-    window = part.window(ctx.shape(x))
-    return None if window is None else window.reversed(axes, ctx.shape(x), lambda: mv.rev(part.whole(), axes))
+    window = part.as_window(ctx.shape(x))
+    return None if window is None else window.reversed(axes, ctx.shape(x), lambda read: mv.rev(part.image(read), axes))
 
 
-PART_TRANSPOSES[mv.reshape_op] = _reshape_part
-PART_TRANSPOSES[mv.slice_op] = _slice_part
-PART_TRANSPOSES[mv.rev_op] = _rev_part
+WINDOW_TRANSPOSES[mv.reshape_op] = _reshape_part
+WINDOW_TRANSPOSES[mv.slice_op] = _slice_part
+WINDOW_TRANSPOSES[mv.rev_op] = _rev_part
 
 
 def _slice_update_jvp(ctx, tangents, out, x, part, **params):
@@ -76,9 +83,9 @@ def _slice_update_transpose(ctx, ct, x, part, *, starts, steps, sources=()):
     """Give the part its elements of the cotangent, and the array the others."""
     starts, steps = ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps")
     clear = lambda total: mv.slice_update(total, zeros_like(ctx, part), starts, steps)
-    of_array = Rest(ct, clear) if isinstance(x, Linear) else None
-    of_part = mv.strided(ct, starts, ctx.shape(part), steps) if isinstance(part, Linear) else None
-    return of_array, of_part
+    window = Window(ctx.scope, starts, ctx.shape(part), steps)
+    of_array = Rest(ct, clear, window) if isinstance(x, Linear) else None
+    return of_array, SliceRead(ct, window) if isinstance(part, Linear) else None
 
 
 JVPS[mv.slice_update_op] = _slice_update_jvp
@@ -97,7 +104,8 @@ def _slice_add_jvp(ctx, tangents, out, x, part, *, starts, steps, sources=()):
 def _slice_add_transpose(ctx, ct, x, part, *, starts, steps, sources=()):
     """Give the array the cotangent, and the part its elements of it."""
     starts, steps = ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps")
-    of_part = mv.strided(ct, starts, ctx.shape(part), steps) if isinstance(part, Linear) else None
+    window = Window(ctx.scope, starts, ctx.shape(part), steps)
+    of_part = SliceRead(ct, window) if isinstance(part, Linear) else None
     return Rest(ct) if isinstance(x, Linear) else None, of_part
 
 
@@ -154,6 +162,14 @@ def _concatenate_transpose(ctx, ct, *xs, axis):
 
 JVPS[mv.concatenate_op] = _concatenate_jvp
 TRANSPOSES[mv.concatenate_op] = _concatenate_transpose
+
+# -- zeros by construction
+
+zeros(MOVE, MOVE, mv.reshape_op, mv.transpose_op, mv.rev_op)
+zeros(MOVE, ADD, mv.broadcast_in_dim_op, mv.slice_op)
+zeros(ADD, MOVE, mv.concatenate_op)
+zeros(ADD, ADD, mv.slice_update_op, mv.slice_add_op)
+zeros(FILL, MOVE, mv.pad_op)
 
 # -- shifts of operands
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff.jvp import has_tangent
-from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, zero
+from anyshape.autodiff.rule_tables import JVPS, MIX, add_tangents, no_shift, zero, zeros
 from anyshape.autodiff.rules.special import betainc_partials, gammainc_partials, stdtr_partials
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
@@ -128,6 +128,10 @@ def _stretched(ctx, x, y, looped):
 
 JVPS[rd.draw_op] = _draw_jvp
 zero(rd.order_draw_op)
+
+# -- zeros by construction
+
+zeros(MIX, MIX, rd.draw_op, rd.order_draw_op)
 
 # -- shifts of operands
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, linear, no_shift, shift, zero
+from anyshape.autodiff.rule_tables import ADD, JVPS, MIX, MOVE, TRANSPOSES, linear, no_shift, shift, zero, zeros
 from anyshape.autodiff.softmax_tangent import from_largest
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
@@ -161,6 +161,13 @@ def _autoregression_back(ctx, ct, x, a):
 
 JVPS[rd.autoregression_op] = _autoregression_jvp
 TRANSPOSES[rd.autoregression_op] = _autoregression_back
+
+# -- zeros by construction
+
+zeros(ADD, MOVE, rd.reduce_sum_op, rd.sum_to_op)
+zeros(ADD, ADD, rd.reduce_max_op, rd.reduce_min_op, rd.cumsum_op, rd.cummax_op, rd.cummin_op)
+zeros(MIX, MIX, rd.reduce_prod_op, rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op, rd.cumprod_op)
+zeros(MIX, MIX, rd.cumlogsumexp_op, rd.recurrence_op, rd.autoregression_op)
 
 # -- shifts of operands
 

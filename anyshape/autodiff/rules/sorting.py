@@ -1,6 +1,6 @@
 """Derivatives of sorting: tangents take the order of the elements, and cotangents the inverse permutation."""
 
-from anyshape.autodiff.rule_tables import JVPS, linear_in_first, no_shift, zero
+from anyshape.autodiff.rule_tables import JVPS, MOVE, linear_in_first, no_shift, zero, zeros
 from anyshape.ops import sorting as so
 
 
@@ -15,6 +15,10 @@ linear_in_first(
 )
 zero(so.argsort_op)
 zero(so.searchsorted_op)
+
+# -- zeros by construction
+
+zeros(MOVE, MOVE, so.sort_op, so.permute_op)
 
 # -- shifts of operands
 

@@ -7,7 +7,7 @@ has sums of windows as its transpose. The derivative of an extreme is that of it
 
 import itertools
 
-from anyshape.autodiff.rule_tables import JVPS, bilinear, linear, no_shift, zero
+from anyshape.autodiff.rule_tables import ADD, JVPS, MIX, bilinear, linear, no_shift, zero, zeros
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
@@ -83,6 +83,11 @@ JVPS[wd.window_max_op] = _extreme(wd.window_argmax_op)
 JVPS[wd.window_min_op] = _extreme(wd.window_argmin_op)
 zero(wd.window_argmax_op)
 zero(wd.window_argmin_op)
+
+# -- zeros by construction
+
+zeros(ADD, ADD, wd.window_sum_op, wd.window_max_op, wd.window_min_op)
+zeros(MIX, MIX, wd.convolution_op)
 
 # -- shifts of operands
 

@@ -256,7 +256,7 @@ def _inline_python_int(site):
 
 
 _BITS: dict[str, Any] = {"f": np.dtype(np.int32), "d": np.dtype(np.int64)}
-_BY_BITS = range(1 << 12, 1 << 17)  # elements: fewer do not pay for the calls, more run in tiles with less memory
+_BY_BITS = range(1 << 12, 1 << 18)  # elements: fewer do not pay for the calls, more run in tiles with less memory
 
 
 def _select(condition, x, y):
@@ -265,8 +265,7 @@ def _select(condition, x, y):
     if bits is None or condition.size not in _BY_BITS:
         return np.where(condition, x, y)
     dtype, x, y = x.dtype, x.view(bits), y.view(bits)
-    mask = condition.astype(bits)
-    np.negative(mask, mask)
+    mask = np.negative(condition.view(np.int8), dtype=bits)
     if not y.ndim and y == 0:
         return np.bitwise_and(x, mask, _over(mask, x)).view(dtype)
     if not x.ndim and x == 0:
@@ -351,10 +350,17 @@ _SHARES = {np.dtype(c): np.array([np.nan, 0, 1, 0.5], c) for c in np.typecodes["
 
 
 def _share(x, y):
-    not_below = np.greater_equal(x, y).view(np.int8)
-    order = np.add(not_below, not_below)
-    order += np.less_equal(x, y).view(np.int8)
-    return _SHARES[x.dtype].take(order)
+    not_below, not_above = np.greater_equal(x, y), np.less_equal(x, y)
+    if not_below.size not in _BY_BITS:
+        order = np.add(not_below.view(np.int8), not_below.view(np.int8))
+        order += not_above.view(np.int8)
+        return _SHARES[x.dtype].take(order)
+    above = np.logical_not(not_above)
+    share = np.multiply(np.add(not_below.view(np.int8), above.view(np.int8)), 0.5, dtype=x.dtype)
+    unordered = np.greater(above, not_below)
+    if unordered.any():
+        share[unordered] = np.nan
+    return share
 
 
 def _ratio(x, y):

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from anyshape.autodiff.batch_axis import stretch
-from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, Linear
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, MIX, SHIFTS, TRANSPOSES, Linear, zeros
 from anyshape.autodiff.subgraph_transforms import batched_graphs, pushed_graphs, transposed_graphs
 from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS, declare
@@ -191,6 +191,7 @@ def registered():
         has_subgraphs=True,
     )
     KERNELS[op], JVPS[op], TRANSPOSES[op], BATCHERS[op] = Kernel(run), select_jvp, select_transpose, select_batch
+    zeros(MIX, MIX, op)
     SHIFTS[op] = None
     declare(OPAQUE._replace(scratch=most_bytes), op)
     try:

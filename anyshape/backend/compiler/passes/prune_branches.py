@@ -10,7 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
-from anyshape.backend.compiler.passes.prune_inputs import (
+from anyshape.graph.ir.dead_code import asserted_sizes, remove_dead_code
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
+from anyshape.ops.control_flow import cond_each_op, cond_op
+from anyshape.ops.loops import scan_op
+from anyshape.ops.prune_inputs import (
     TOKEN,
     read_positions,
     with_first,
@@ -18,11 +22,7 @@ from anyshape.backend.compiler.passes.prune_inputs import (
     with_outputs,
     with_token,
 )
-from anyshape.backend.compiler.passes.prune_loops import LOOP_PRUNERS, prune_unused_scan
-from anyshape.graph.ir.dead_code import asserted_sizes, remove_dead_code
-from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
-from anyshape.ops.control_flow import cond_each_op, cond_op
-from anyshape.ops.loops import scan_op
+from anyshape.ops.prune_loops import LOOP_PRUNERS, prune_unused_scan
 
 
 def prune_branches(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:

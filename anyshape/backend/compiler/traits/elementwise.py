@@ -96,8 +96,10 @@ ZEROS = "(({0} == 0) & ({1} == 0))"
 RATIO = f"(({ZEROS} ? 0 : {{0}}) / ({ZEROS} ? 1 : {{1}}))"
 declare(_in_c(by_kind(RATIO)), ew.ratio_op)
 declare(_in_c(by_kind(RATIO.replace("{1}", "{2}"))), ew.direction_op)
-UNEQUAL = '(__builtin_isless({0}, {1}) ? 0 : {0} == {1} ? .5{f} : __builtin_nan{f}(""))'
-declare(_in_c(by_kind(f"(__builtin_isgreater({{0}}, {{1}}) ? 1 : {UNEQUAL})")), ew.share_op)
+# A sum of independent choices: where others are made by the same comparisons, nested ones become branches.
+SHARES = [f"(__builtin_isgreater{end}({{0}}, {{1}}) ? .5{{f}} : 0)" for end in ("equal", "")]
+UNORDERED = '(__builtin_isunordered({0}, {1}) ? __builtin_nan{f}("") : 0)'
+declare(_in_c(by_kind(f"({' + '.join([*SHARES, UNORDERED])})")), ew.share_op)
 declare(_in_c(_arithmetic("({0} * {0})", complexes="as_product{f}({0}, {0})")), ew.square_op)
 INVERSE = by_kind("(1 / {0})", complexes="as_inverse{f}({0})", declines="({0} == 0)")
 declare(_in_c(INVERSE), ew.reciprocal_op)
@@ -184,11 +186,14 @@ declare(_in_c(by_kind("__builtin_isless(__builtin_fabs{f}({0}), __builtin_inf{f}
 declare(_in_c(by_kind("({0} == 0)", "({0} == 0)", "({0} == 0)"), SILENT), ew.logical_not_op)
 declare(_in_c(by_kind(None, "(~{0})", "(!{0})"), SILENT), ew.invert_op)
 declare(_in_c(by_kind("(as_bits{f}({0}) < 0)"), SILENT), ew.signbit_op)
-for _op, _sign in ((ew.logical_and_op, "&"), (ew.logical_or_op, "|"), (ew.logical_xor_op, "^")):
-    _text = f"(({{0}} != 0) {_sign} ({{1}} != 0))"
-    declare(_in_c(by_kind(_text, _text, _text)), _op)
-for _op, _sign in ((ew.bitwise_and_op, "&"), (ew.bitwise_or_op, "|"), (ew.bitwise_xor_op, "^")):
-    declare(_in_c(by_kind(None, f"({{0}} {_sign} {{1}})", f"({{0}} {_sign} {{1}})")), _op)
+# Of two bools, the less and the larger: GCC makes branches of "&" and "|" between comparisons, and no vectors.
+AND, OR = "({0} < {1} ? {0} : {1})", "({0} > {1} ? {0} : {1})"
+for _op, _sign, _text in ((ew.logical_and_op, "&", AND), (ew.logical_or_op, "|", OR), (ew.logical_xor_op, "^", "")):
+    _numbers = f"(({{0}} != 0) {_sign} ({{1}} != 0))"
+    declare(_in_c(by_kind(_numbers, _numbers, _text or _numbers)), _op)
+for _op, _sign, _text in ((ew.bitwise_and_op, "&", AND), (ew.bitwise_or_op, "|", OR), (ew.bitwise_xor_op, "^", "")):
+    _numbers = f"({{0}} {_sign} {{1}})"
+    declare(_in_c(by_kind(None, _numbers, _text or _numbers)), _op)
 declare(_in_c(shift("<<")), ew.left_shift_op)
 declare(_in_c(shift(">>")), ew.right_shift_op)
 declare(ELEMENTWISE, ew.bitwise_count_op)

@@ -10,7 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from anyshape.backend.compiler.passes.prune_inputs import (
+from anyshape.graph.ir.dead_code import remove_dead_code
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple, raises
+from anyshape.graph.ir.op_local import axes_read, bind_local
+from anyshape.graph.shapes.array_type import TensorMeta, tensor
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.loops import Layout, scan_op, while_each_op, while_op
+from anyshape.ops.movement import slice_op
+from anyshape.ops.prune_inputs import (
     TOKEN,
     read_positions,
     with_first,
@@ -18,14 +27,6 @@ from anyshape.backend.compiler.passes.prune_inputs import (
     with_outputs,
     with_token,
 )
-from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple, raises
-from anyshape.graph.shapes.array_type import TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Size
-from anyshape.ops.loops import Layout, scan_op, while_each_op, while_op
-from anyshape.ops.movement import slice_op
 
 Prune = Callable[[Graph], Graph]
 
@@ -56,11 +57,11 @@ def prune_while(node: Node, live: Sequence[bool], prune: Prune) -> Node:
 def prune_scan(node: Node, live: Sequence[bool], prune: Prune) -> Node:
     """Return a loop over elements with its live carries and stacks. Joined results stay, as lengths belong to them.
 
-    So does a loop with checkpoint slots, and one whose params have the sizes of its operands by position.
+    So does a loop with checkpoint slots.
     """
     params = dict(node.params)
     (body,), layout = params["body"], Layout(*params["layout"])
-    if params["ends"] or params["slots"]:
+    if params["slots"]:
         return node
     stacked = len(body.outputs) - params["joined"]
     added = [*live[layout.carries : stacked], *[True] * params["joined"]]
@@ -70,7 +71,21 @@ def prune_scan(node: Node, live: Sequence[bool], prune: Prune) -> Node:
     if not any(outputs) or (all(outputs) and len(positions) == count):
         return node
     new = {"body": with_inputs([body], positions), "layout": (sum(carries), elements, layout.pieces)}
-    return _renewed(node, outputs, [*[node.inputs[i] for i in positions], *node.inputs[count:]], new)
+    remaining = [*positions, *range(count, len(node.inputs))]
+    if params["ends"]:
+        ends = tuple([shape for shape, flag in zip(params["ends"], carries, strict=True) if flag])
+        node, new["ends"] = _with_sizes_of(node, remaining, ends)
+    return _renewed(node, outputs, [node.inputs[i] for i in remaining], new)
+
+
+def _with_sizes_of(node: Node, remaining: Sequence[int], sizes: Any) -> tuple[Node, Any]:
+    """Return a node, and sizes over its operands in terms of the ones that remain and of further sources."""
+    first = len(node.inputs)
+    lost = [*dict.fromkeys(axis.operand for axis in axes_read(sizes) if axis.operand < first)]
+    lost = [i for i in lost if i not in remaining]
+    order = [*remaining, *range(first, first + len(node.sources)), *lost]
+    renamed = bind_local(sizes, lambda axis: expr.input_axis(order.index(axis.operand), axis.axis))
+    return replace(node, sources=(*node.sources, *[node.inputs[i] for i in lost])), renamed
 
 
 def prune_unused_scan(node: Node, prune: Prune, ctx: ShapeGuardContext) -> list[Node]:

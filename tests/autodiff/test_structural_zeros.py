@@ -1,0 +1,279 @@
+"""An element that is left out has derivative 0, whatever its value: in both modes, twice, in batches and kernels."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape import fori_loop, grad, jacfwd, jacrev, jit, jvp, vmap
+
+MASK = np.array([False, True, True, True])
+WEIGHTS = np.array([3.0, -1.0, 2.0, 0.5])
+
+
+def assigned(y):
+    y[0] = 2.0
+    return y
+
+
+def assigned_slice(y):
+    y[:1] = WEIGHTS[:1]
+    return y * y
+
+
+def assigned_mask(y):
+    y[~MASK] = 0.0
+    return y
+
+
+def overwritten(y):
+    """Each write replaces the one before; the element is written last by a constant."""
+    z = np.zeros(4) * y
+    for i in range(4):
+        z[i] = y[i] * 2
+        z[0] = 1.0
+    return z
+
+
+def divided(y):
+    return np.divide(y * y, y, out=np.where(MASK, y, 1.0), where=MASK)
+
+
+CHOICES = {
+    "where": lambda y: np.where(MASK, y, 0.0),
+    "where of another branch": lambda y: np.where(~MASK, WEIGHTS, y),
+    "nested where": lambda y: np.where(MASK, np.where(WEIGHTS > 0, y, y * y), 1.0),
+    "two wheres": lambda y: np.where(MASK, y, 0.0) * 2 + np.where(MASK, np.sin(y), 1.0),
+    "complementary wheres": lambda y: np.where(MASK, y, 0.0) + np.where(~MASK, 0.0, y * y),
+    "where of rows": lambda y: np.where(MASK[:, None], y[:, None] * WEIGHTS, 0.0),
+    "where of columns": lambda y: np.where(MASK, y * WEIGHTS[:, None], 0.0),
+    "where of a sum": lambda y: np.where(MASK, np.sum(y[:, None] * np.ones(3), axis=1), 0.0),
+    "where, then moves": lambda y: np.where(MASK.reshape(2, 2).T, y.reshape(2, 2).T, 0.0)[::-1],
+    "mask": lambda y: y[MASK],
+    "mask, sum": lambda y: np.sum(y[MASK] ** 2),
+    "slice": lambda y: y[1:],
+    "slice with steps": lambda y: y[1::2],
+    "element": lambda y: y[1],
+    "elements": lambda y: y[1] * y[2] + y[3],
+    "differences": lambda y: (y[2:] - y[1:-1]) ** 2,
+    "many reads": lambda y: sum(y[i] * y[i] for i in (1, 2, 3, 1, 2, 3)),
+    "index array": lambda y: y[np.array([2, 1, 2, 3])],
+    "negative indices": lambda y: y[[-1, -2]],
+    "take": lambda y: np.take(y, [1, 3]),
+    "take_along_axis": lambda y: np.take_along_axis(y, np.array([1, 3, 3]), 0),
+    "compress": lambda y: np.compress(MASK, y),
+    "extract": lambda y: np.extract(MASK, y),
+    "choose": lambda y: np.choose(MASK.astype(int), [WEIGHTS, y]),
+    "select": lambda y: np.select([MASK], [y], 1.0),
+    "delete": lambda y: np.delete(y, 0),
+    "split": lambda y: np.split(y, [1])[1],
+    "roll, slice": lambda y: np.roll(y, -1)[:3],
+    "sum with where": lambda y: np.sum(y, where=MASK),
+    "mean with where": lambda y: np.mean(y * y, where=MASK),
+    "prod with where": lambda y: np.prod(y, where=MASK),
+    "max with where": lambda y: np.max(y, where=MASK, initial=-9.0),
+    "out and where": lambda y: np.multiply(y, WEIGHTS, out=anp.ones(4), where=MASK),
+    "diagonal": lambda y: np.diag(np.where(np.eye(4) * MASK > 0, y[:, None] * WEIGHTS, 0.0)),
+    "triangle": lambda y: np.triu(y * np.ones((4, 1)), 1)[:, 1:],
+    "divide in place": divided,
+    "assigned": assigned,
+    "assigned slice": assigned_slice,
+    "assigned mask": assigned_mask,
+    "overwritten": overwritten,
+    "at.set": lambda y: anp.asarray(y).at[0].set(1.0) * WEIGHTS,
+    "put into zeros": lambda y: np.concatenate([y[1:], y[2:]]),
+    "cumsum": lambda y: np.cumsum(y[::-1])[:3],
+    "float32": lambda y: y.astype(np.float32)[1:],
+    "complex": lambda y: np.real(np.where(MASK, y * 1j, 0.0) * (2 - 1j)),
+}
+# Choices by value: what is left out is the smallest, or the largest.
+SMALLEST = {
+    "maximum": lambda y: np.maximum(y, 0.4),
+    "minimum of negatives": lambda y: np.minimum(-y, -0.4),
+    "fmax": lambda y: np.fmax(y, 0.4),
+    "clip": lambda y: np.clip(y, 0.4, 1.5),
+    "max": lambda y: np.max(y),
+    "sort": lambda y: np.sort(y)[1:],
+    "median of three": lambda y: np.sort(y)[2],
+    "partition": lambda y: np.partition(y, 2)[3],
+    "where by value": lambda y: np.where(y > 0.4, y, 0.0),
+    "mask by value": lambda y: y[y > 0.4],
+    "relu": lambda y: np.maximum(y - 0.4, 0) ** 2,
+}
+POINT, HARMLESS = np.array([0.0, 1.0, 4.0, 0.25]), np.array([0.01, 1.0, 4.0, 0.25])
+NANS = {
+    "nansum": lambda y: np.nansum(y),
+    "nanmean": lambda y: np.nanmean(y * y),
+    "nanmax": lambda y: np.nanmax(y),
+    "nanvar": lambda y: np.nanvar(y),
+    "nan_to_num": lambda y: np.nan_to_num(y),
+    "where isnan": lambda y: np.where(np.isnan(y), 0.0, y),
+}
+ROWS = [
+    *[(f"sqrt, {name}", np.sqrt, choose, POINT, HARMLESS) for name, choose in {**CHOICES, **SMALLEST}.items()],
+    *[(f"power, {name}", lambda x: x**0.3, choose, POINT, HARMLESS) for name, choose in [*CHOICES.items()][::6]],
+    *[(f"log, {name}", np.log, choose, POINT, HARMLESS) for name, choose in [*CHOICES.items()][::7]],
+    *[(f"reciprocal, {name}", lambda x: 1 / x, choose, POINT, HARMLESS) for name, choose in [*CHOICES.items()][::8]],
+    *[(f"NaN, {name}", np.sin, choose, np.array([np.nan, *POINT[1:]]), None) for name, choose in NANS.items()],
+]
+NAMES = [row[0] for row in ROWS]
+every = pytest.mark.parametrize(("pole", "choose", "point", "harmless"), [row[1:] for row in ROWS], ids=NAMES)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Poles warn, as NumPy does."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def program(pole, choose):
+    """The loss of a choice among elements beyond a pole, with uneven weights."""
+
+    def loss(x):
+        z = choose(pole(x))
+        return np.sum(z * (1.0 + 0.5 * np.arange(z.size).reshape(z.shape)))
+
+    return loss
+
+
+def columns(function, x):
+    return np.array([jvp(function, (x,), (e,))[1] for e in np.eye(len(x))])
+
+
+@every
+def test_left_out_elements_have_derivative_0(pole, choose, point, harmless):
+    f = program(pole, choose)
+    slope, second = grad(f), jacfwd(grad(f))
+    got = slope(point)
+    assert got[0] == 0 and np.isfinite(got).all()
+    if harmless is not None:
+        np.testing.assert_allclose(got[1:], slope(harmless)[1:], rtol=1e-6)
+        np.testing.assert_allclose(second(point)[1:, 1:], second(harmless)[1:, 1:], rtol=1e-6)
+    np.testing.assert_allclose(columns(f, point), got, rtol=1e-6)
+    assert np.isfinite(second(point)).all() and not second(point)[0].any() and not second(point)[:, 0].any()
+    np.testing.assert_allclose(jacrev(grad(f))(point), second(point), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(vmap(slope)(np.stack([point, point]))[1], got, rtol=1e-6)
+    np.testing.assert_allclose(jit(slope, compile="wait")(point), got, rtol=1e-6)
+
+
+BEFORE = {
+    "where": lambda x: np.where(MASK, x, 0.0),
+    "concatenate": lambda x: np.concatenate([[0.0], x[1:]]),
+    "pad": lambda x: np.pad(x[1:], (1, 2)),
+    "moved": lambda x: np.where(MASK, x, 0.0)[::-1].reshape(2, 2).T,
+    "assigned": lambda x: assigned_mask(x * 1.0),
+    "at.set": lambda x: anp.zeros(4).at[1:].set(x[1:]),
+    "at.add": lambda x: anp.zeros(4).at[anp.array([1, 2, 3])].add(x[1:]),
+    "maximum": lambda x: np.maximum(x - 0.2, 0.0) * 1.0,
+    "stack": lambda x: np.stack([x[1], np.float64(0.0), x[2]]),
+    "broadcast": lambda x: np.where(MASK, x, 0.0)[:, None] * np.ones(2),
+    "sum of two": lambda x: np.where(MASK, x, 0.0) + np.where(MASK, x * x, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_constants_that_a_choice_gives_have_no_tangent_at_a_pole(name):
+    f = lambda x: np.sum(np.sqrt(BEFORE[name](x)) * 0.5)
+    got = grad(f)(POINT)
+    assert got[0] == 0 and np.isfinite(got).all()
+    np.testing.assert_allclose(columns(f, POINT), got, rtol=1e-9)
+    np.testing.assert_allclose(jvp(f, (POINT,), (WEIGHTS,))[1], got @ WEIGHTS, rtol=1e-9)
+    np.testing.assert_allclose(anyshape.linearize(f, POINT)[1](WEIGHTS), got @ WEIGHTS, rtol=1e-9)
+    assert np.isfinite(jacfwd(jacfwd(f))(POINT)).all()
+
+
+@pytest.mark.parametrize("n", range(6))
+def test_slices_leave_out_what_they_do_not_read_at_each_size(n):
+    x = np.arange(n) * 1.0
+    f = lambda x: np.sum(np.sqrt(x)[2:] - 2 * np.sqrt(x)[1:-1][: max(x.shape[0] - 2, 0)])
+    g = lambda x: np.sum((np.exp(np.sqrt(x))[2:] - np.sqrt(x)[1:-1]) ** 2)
+    for function in (f, g):
+        got = grad(function)(x)
+        assert np.isfinite(got).all() and not got[:1].any()
+        np.testing.assert_allclose(columns(function, x).reshape(n), got, rtol=1e-9)
+
+
+def test_what_counts_keeps_its_infinite_slope_and_nan():
+    assert grad(lambda x: np.sum(np.where(MASK, np.sqrt(x), 0.0)))(np.zeros(4)).tolist() == [0, np.inf, np.inf, np.inf]
+    bad = grad(lambda x: np.sum(np.where(MASK, np.sin(x), 0.0) * np.array([1, np.nan, 1, 1])))(POINT)
+    assert np.isnan(bad).tolist() == [False, True, False, False]
+    product = grad(lambda x: np.sum(np.sqrt(x) * MASK))(POINT)  # a number 0, not a choice
+    assert np.isnan(product[0]) and np.isfinite(product[1:]).all()
+
+
+NORMS = {
+    "sum of products": lambda d: np.sqrt(np.sum(d * d)),
+    "sum of squares": lambda d: np.sqrt(np.sum(d**2)),
+    "matmul": lambda d: np.sqrt(d @ d),
+    "einsum": lambda d: np.sqrt(np.einsum("i,i->", d, d)),
+    "mean": lambda d: np.sqrt(np.mean(d**2)),
+    "power": lambda d: np.sum(d * d) ** 0.5,
+    "parts": lambda d: np.sqrt(d[0] ** 2 + d[1] ** 2),
+    "scaled": lambda d: np.sqrt(3 * np.sum(d * d) / 7),
+    "distances": lambda d: np.sum(np.sqrt(np.sum((d[:, None, None] - d[:, None]) ** 2, axis=-1))),
+    "cut off": lambda d: np.sqrt(np.maximum(d @ d, 0)),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_roots_of_squares_are_norms(name):
+    f, zeros = NORMS[name], np.zeros(2)
+    assert grad(f)(zeros).tolist() == [0, 0] and jvp(f, (zeros,), (np.ones(2),))[1] == 0
+    assert np.isfinite(jacfwd(grad(f))(zeros)).all()
+    d, step = np.array([3.0, -4.0]), 1e-6
+    change = [(f(d + e) - f(d - e)) / (2 * step) for e in np.eye(2) * step]
+    np.testing.assert_allclose(grad(f)(d), change, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda d: np.sqrt(np.sum(d)),
+        lambda d: np.sqrt(np.sum(d * d[::-1])),
+        lambda d: np.sqrt(np.sum(d * d) - d[0]),
+        lambda d: np.sqrt(-2 * np.sum(d * d)),
+    ],
+)
+def test_other_roots_keep_their_infinite_slope(f):
+    assert not np.isfinite(grad(f)(np.zeros(2))).any()
+
+
+def unread_sum(x):
+    u, _ = fori_loop(0, 3, lambda i, c: (c[0] * 1.1, c[1] + np.sum(np.sqrt(c[0] - c[0]))), (x, 0.0))
+    return np.sum(u)
+
+
+def unread_array(x):
+    step = lambda i, c: (c[0] * 1.1, c[1].at[i].set(np.sum(np.sqrt(c[0] - c[0]))))
+    return np.sum(fori_loop(0, 3, step, (x, anp.zeros(3) * x[0]))[0])
+
+
+def unread_in_two_loops(x):
+    def outer(i, c):
+        u, p, q = c
+        inner = lambda j, d: (d[0] * 1.1, d[1] + np.sum(np.sqrt(d[0] - d[0])))
+        u, p = fori_loop(0, 1, inner, (u, p))
+        return u, p, q + p
+
+    return np.sum(fori_loop(0, 3, outer, (x, 0.0, 0.0))[0])
+
+
+def unread_stack(x):
+    u, _ = anyshape.scan(lambda u, _: (u * 1.1, np.sqrt(u - u)), x, None, length=3)
+    return np.sum(u)
+
+
+def unread_while(x):
+    body = lambda c: (c[0] * 1.1, c[1] + np.sqrt(c[0] - c[0]), c[2] + 1)
+    return np.sum(anyshape.while_loop(lambda c: c[2] < 3, body, (x, x, 0))[0])
+
+
+@pytest.mark.parametrize("f", [unread_sum, unread_array, unread_in_two_loops, unread_stack, unread_while])
+def test_carries_that_no_result_reads_have_no_cotangent(f):
+    np.testing.assert_allclose(grad(f)(np.ones(2)), 1.331, rtol=1e-12)
+    np.testing.assert_allclose(vmap(grad(f))(np.ones((3, 2))), 1.331, rtol=1e-12)
+    np.testing.assert_allclose(grad(lambda x: np.sum(grad(f)(x * x)))(np.ones(2)), 0, atol=1e-12)
