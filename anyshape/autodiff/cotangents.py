@@ -221,7 +221,7 @@ class Summed(Masked):
     def whole(self) -> Any:
         gaps = None if self.is_clean else _gaps(self.terms)
         if gaps is None:
-            return Masked(self.ct, self.mask, self.is_clean).whole()
+            return Masked(self.ct, self.mask, self.is_clean, self.cleaner).whole()
         total = self.ct
         for gap in gaps:
             total = mv.slice_update(total, full(tuple(gap.sizes), 0, total.dtype), gap.starts)
@@ -286,7 +286,7 @@ class CotangentSum:
         if self.first is not None or not self.reached:
             return self.first
         terms = self.reached
-        return Summed(self.value(), Mask(lambda: _union(terms), *terms), True, terms)
+        return Summed(self.value(), Mask(lambda: _union(terms), *terms), is_clean=True, terms=terms)
 
     def _is_empty(self) -> bool:
         return all(x is None for x in (self.first, self.total, self.rest, self.start))

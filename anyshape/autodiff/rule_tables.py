@@ -17,7 +17,6 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from anyshape.autodiff.structural_zeros import not_chosen, whole
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -162,26 +161,9 @@ def linear_in_first(op: Op, back: Rule) -> None:
 def zero(op: Op) -> None:
     """Declare an op that is constant wherever it is differentiable, or whose result has no tangent."""
     ZERO.add(op)
-    zeros(MIX, MIX, op)
+    if op.family not in ELEMENTWISE:
+        zeros(MIX, MIX, op)
     JVPS[op] = lambda ctx, tangents, out, *xs, **params: (None,) * len(out) if isinstance(out, tuple) else None
-
-
-def choosing(op: Op, *sides: tuple[Callable[..., Any], Callable[..., Any]] | None) -> None:
-    """Declare an elementwise op that chooses, by two functions of its inputs and output for each tangent.
-
-    The first says where it does not count, the second what it is multiplied by elsewhere.
-    """
-
-    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, *xs: Any) -> Any:
-        total = None
-        for side, t in zip(sides, tangents, strict=True):
-            if t is not None and side is not None:
-                misses, weight = side
-                part = not_chosen(misses(*xs, out), t * weight(*xs, out))
-                total = part if total is None else add(whole(total), whole(part))
-        return total
-
-    JVPS[op] = jvp
 
 
 def with_values(op: Op, rule: Rule) -> None:

@@ -115,19 +115,21 @@ class Masked(Part):
 
     - `mask`: gives the mask, which is computed only if it is needed.
     - `is_clean`: whether `ct` is 0 there; else it may be anything.
+    - `cleaner`: the mask where it may be anything, if that is not `mask`.
     """
 
     ct: Any
     mask: Mask
     is_clean: bool
+    cleaner: Mask | None = None
 
     def whole(self) -> Any:
         if self.is_clean:
             return self.ct
-        zeros, condition = ew.lift(0, self.ct), self.mask.condition
-        if condition is not None and not self.mask.chosen:
-            return ew.select(condition, zeros, self.ct)
-        return ew.select(self.mask(), self.ct, zeros)
+        mask, zeros = self.cleaner or self.mask, ew.lift(0, self.ct)
+        if mask.condition is not None and not mask.chosen:
+            return ew.select(mask.condition, zeros, self.ct)
+        return ew.select(mask(), self.ct, zeros)
 
     def indicator(self) -> Any:
         return ew.convert(self.mask(), self.ct.dtype)
@@ -143,8 +145,11 @@ class Masked(Part):
 
     def with_ct(self, ct: Any, keeps_zeros: bool, zeros: Callable[[], Any]) -> Masked:
         if isinstance(ct, Masked):
-            return masked(ct.ct, lambda: ew.logical_and(self.mask(), ct.mask()), False, self, ct)
-        return replace(self, ct=ct, is_clean=self.is_clean and keeps_zeros)
+            cleaner = (ct.cleaner or ct.mask) if self.is_clean else None
+            both = Mask(lambda: ew.logical_and(self.mask(), ct.mask()), self, ct)
+            return Masked(ct.ct, both, is_clean=False, cleaner=cleaner)
+        cleaner = self.cleaner if keeps_zeros else None
+        return replace(self, ct=ct, is_clean=self.is_clean and keeps_zeros, cleaner=cleaner)
 
 
 def masked(ct: Any, mask: Callable[[], Any], is_clean: bool, *below: Any) -> Masked:
@@ -165,7 +170,8 @@ def not_chosen(condition: Any, ct: Any) -> Masked:
 def merged(a: Masked, b: Masked) -> Any:
     """Return the sum of two that have one mask, or complementary ones; None if they have others."""
     if a.mask is b.mask or (a.mask.has_condition_of(b.mask) and a.mask.chosen is b.mask.chosen):
-        return replace(a, ct=ew.add(a.ct, b.ct), is_clean=a.is_clean and b.is_clean)
+        cleaner = a.cleaner if a.cleaner is b.cleaner else None
+        return replace(a, ct=ew.add(a.ct, b.ct), is_clean=a.is_clean and b.is_clean, cleaner=cleaner)
     if not a.mask.has_condition_of(b.mask):
         return None
     first, second = (a, b) if a.mask.chosen else (b, a)

@@ -16,7 +16,6 @@ from anyshape.autodiff.rule_tables import (
     Linear,
     add_tangents,
     bilinear,
-    choosing,
     linear,
     linear_in_first,
     no_shift,
@@ -24,7 +23,7 @@ from anyshape.autodiff.rule_tables import (
     shift,
     zero,
 )
-from anyshape.autodiff.structural_zeros import chosen, not_chosen
+from anyshape.autodiff.structural_zeros import chosen, not_chosen, whole
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
 
@@ -34,6 +33,24 @@ LN2, LN10 = log(2), log(10)
 def divided(op: Any, divisor: Any) -> Any:
     """Declare an op that acts on each element. Its tangent is the tangent of x divided by `divisor(x, out)`."""
     JVPS[op] = lambda ctx, tangents, out, x: tangents[0] / divisor(x, out)
+
+
+def choosing(op, *sides):
+    """Declare an op that chooses, by two functions of its inputs and output for each tangent.
+
+    The first says where it does not count, the second what it is multiplied by elsewhere.
+    """
+
+    def jvp(ctx, tangents, out, *xs):
+        total = None
+        for side, t in zip(sides, tangents, strict=True):
+            if t is not None and side is not None:
+                misses, weight = side
+                part = not_chosen(misses(*xs, out), t * weight(*xs, out))
+                total = part if total is None else ew.add(whole(total), whole(part))
+        return total
+
+    JVPS[op] = jvp
 
 
 # -- arithmetic
