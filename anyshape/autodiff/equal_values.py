@@ -126,8 +126,9 @@ class Limits:
         return self._push(node, parts)
 
     def _begin(self, ctx: ShapeGuardContext, node: Node, outs: Any, tangents: Mapping[Value, Any]) -> None:
-        poles, parts = POLES[node.op]
-        columns = zip(node.outputs, outs, poles(ctx, whole(tangents[node.inputs[0]]), outs), parts(ctx, outs), strict=True)
+        poles_of, parts = POLES[node.op]
+        poles = poles_of(ctx, whole(tangents[node.inputs[0]]), outs)
+        columns = zip(node.outputs, outs, poles, parts(ctx, outs), strict=True)
         for k, (value, out, pole, (rate, twin, size)) in enumerate(columns):
             axes = frozenset([ctx.rank(out) - (2 if k == 2 else 1)])  # the last ones are adjoint
             self._of[value], self._values[value] = Limit(rate, pole, twin, size, axes), out

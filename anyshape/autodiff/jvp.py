@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.equal_values import DECOMPOSITIONS, Limits, NoLimits
 from anyshape.autodiff import zero_flows
+from anyshape.autodiff.equal_values import DECOMPOSITIONS, Limits, NoLimits
 from anyshape.autodiff.roots_of_squares import roots_of_squares
 from anyshape.autodiff.rule_tables import JVPS, MIX, Rule, RuleWithValues, zero_flow
 from anyshape.autodiff.shift_invariance import shift_invariant_extremes

@@ -489,38 +489,12 @@ for _op, _function, _factors, _matrix in (
 ):
     JVPS[_op], TRANSPOSES[_op] = _solution(_function, _factors, _matrix)
 
-# -- zeros by construction
+# -- zeros by construction, and shifts of operands
 
-zeros(
-    MIX,
-    MIX,
-    la.mirror_op,
-    la.cholesky_op,
-    la.cholesky_tangent_op,
-    la.cholesky_cotangent_op,
-    la.inv_op,
-    la.det_op,
-    la.adjugate_op,
-    la.slogdet_op,
-    la.lu_factor_op,
-    la.solve_op,
-    la.lu_solve_op,
-    la.triangular_solve_op,
-    la.eigvals_op,
-    la.eig_op,
-    la.eigvalsh_op,
-    la.eigh_op,
-    la.svdvals_op,
-    la.svd_op,
-    la.qr_op,
-    la.pinv_op,
-)
-
-# -- shifts of operands
-
-no_shift(
-    la.mirror_op, la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op,
-    la.inv_op, la.det_op, la.adjugate_op, la.slogdet_op, la.lu_factor_op,
-    la.solve_op, la.lu_solve_op, la.triangular_solve_op,
+_OPS = (
+    la.mirror_op, la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op, la.inv_op, la.det_op,
+    la.adjugate_op, la.slogdet_op, la.lu_factor_op, la.solve_op, la.lu_solve_op, la.triangular_solve_op,
     la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
 )  # fmt: skip
+zeros(MIX, MIX, *_OPS)
+no_shift(*_OPS)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from anyshape.autodiff.batch_axis import stretch
-from anyshape.autodiff.rule_tables import BATCHERS, JVPS, MIX, SHIFTS, TRANSPOSES, Linear, zeros
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, MIX, SHIFTS, TRANSPOSES, ZERO_FLOWS, Linear, zeros
 from anyshape.autodiff.subgraph_transforms import batched_graphs, pushed_graphs, transposed_graphs
 from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS, declare
@@ -197,6 +197,6 @@ def registered():
     try:
         yield
     finally:
-        for table in (KERNELS, JVPS, TRANSPOSES, BATCHERS, SHIFTS, TRAITS, DEFINITIONS, COSTS):
+        for table in (KERNELS, JVPS, TRANSPOSES, BATCHERS, SHIFTS, ZERO_FLOWS, TRAITS, DEFINITIONS, COSTS):
             del table[op]
         del OPS[NAME]
