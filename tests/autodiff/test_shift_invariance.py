@@ -85,8 +85,10 @@ def loss_of(function):
 def comparisons(function):
     """Count the comparisons of elements with an extreme in the gradient."""
     program = anyshape.trace(anyshape.grad(loss_of(function)))(anyshape.ShapeDtypeStruct("n, n"))
-    below = {node.outputs[0] for node in program.graph.nodes if node.op.name == "lt"}
-    return sum(node.op.name == "logical_not" and node.inputs[0] in below for node in program.graph.nodes)
+    nodes = program.graph.nodes
+    numbers = {node.outputs[0] for node in nodes if node.op.name == "full"}
+    apart = {n.outputs[0] for n in nodes if n.op.name in ("lt", "gt") and numbers.isdisjoint(n.inputs)}
+    return sum(node.op.name == "logical_not" and node.inputs[0] in apart for node in nodes)
 
 
 @pytest.fixture
