@@ -349,7 +349,7 @@ def _reached_with(terms: Sequence[Part], ct: Any) -> list[Part] | None:
         return None
     rest = terms[0] if len(terms) == 1 else None
     if isinstance(rest, Rest) and isinstance(ct, SlicePart) and _fills(ct, rest.window):
-        return [rest.ct] if isinstance(rest.ct, Part) else None
+        return [rest.ct, ct] if isinstance(rest.ct, Part) else None
     return [*terms, ct]
 
 
