@@ -50,7 +50,8 @@ def _home(name: str, member: Any) -> str | None:
     home = str(getattr(member, "__module__", ""))
     if not home.startswith("anyshape."):
         return None
-    return home if getattr(importlib.import_module(home), name, None) is member else None
+    defined = getattr(importlib.import_module(home), name, None)
+    return home if inspect.unwrap(defined) is inspect.unwrap(member) else None
 
 
 def _declared(name: str, member: Any) -> list[str]:

@@ -374,14 +374,11 @@ def hessian(
     [[ 6.  0.]
      [ 0. 12.]]
     """
-    others = Declared(static_argnums, static_argnames, dynamic_shapes).keywords()
-    return _second(jacrev(function, argnums, has_aux, **others), argnums, has_aux)
-
-
-def _second(first: Jitted, argnums: Argnums, has_aux: bool) -> Jitted:
+    declared = Declared(static_argnums, static_argnames, dynamic_shapes)
+    first = jacrev(function, argnums, has_aux, **declared.keywords())
     name = f"jacfwd({function_name(first)})"
     transformed = _forward(name, first, argnums, has_aux, may_pull=True)
-    return derivative(transformed, name, (_second, first, argnums, has_aux), Declared())
+    return derivative(transformed, name, (hessian, function, argnums, has_aux), declared)
 
 
 @short_traceback

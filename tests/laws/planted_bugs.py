@@ -343,8 +343,8 @@ BUGS = (
     Bug(
         "a value that is read twice gets one cotangent",
         "anyshape/autodiff/linearize_transpose.py",
-        "sums.setdefault(value, CotangentSum()).add(ct)",
-        "sums[value] = CotangentSum()\n    sums[value].add(ct)",
+        "sums.setdefault(value, CotangentSum()).add(ct.whole()",
+        "sums[value] = CotangentSum()\n            sums[value].add(ct.whole()",
         (SWEEP, "-k", "vjp_is_the_transpose and sinc"),
     ),
     Bug(

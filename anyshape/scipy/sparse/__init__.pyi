@@ -38,8 +38,6 @@ from scipy.sparse import find as find
 from scipy.sparse import get_index_dtype as get_index_dtype
 from scipy.sparse import hstack as hstack
 from scipy.sparse import identity as identity
-from scipy.sparse import issparse as issparse
-from scipy.sparse import isspmatrix as isspmatrix
 from scipy.sparse import isspmatrix_bsr as isspmatrix_bsr
 from scipy.sparse import isspmatrix_coo as isspmatrix_coo
 from scipy.sparse import isspmatrix_csc as isspmatrix_csc
@@ -73,3 +71,5 @@ from anyshape.scipy.sparse import linalg as linalg
 from anyshape.scipy.sparse.arrays import coo_array as coo_array
 from anyshape.scipy.sparse.arrays import csc_array as csc_array
 from anyshape.scipy.sparse.arrays import csr_array as csr_array
+from anyshape.scipy.sparse.arrays import issparse as issparse
+from anyshape.scipy.sparse.arrays import isspmatrix as isspmatrix

@@ -233,3 +233,25 @@ def coo_array(arg1: Any, shape: Any = None) -> SparseMatrix:
     if shape is None:
         raise ArgumentError("coo_array", "shape", "is needed for traced arrays", "pass shape=(rows, columns)")
     return SparseMatrix("coo", xp.asarray(data), xp.asarray(row), xp.asarray(col), shape)
+
+
+def issparse(x: Any) -> bool:
+    """Return whether x is a sparse array: a traced array is none.
+
+    >>> import numpy as np
+    >>> from anyshape.scipy import sparse
+    >>> sparse.issparse(sparse.csr_array(np.eye(2))), sparse.issparse(np.eye(2))
+    (True, False)
+    """
+    return isinstance(x, SparseMatrix) or bool(scipy_sparse.issparse(x))
+
+
+def isspmatrix(x: Any) -> bool:
+    """Return whether x is a sparse matrix of SciPy's old interface.
+
+    >>> import numpy as np
+    >>> from anyshape.scipy import sparse
+    >>> sparse.isspmatrix(np.eye(2))
+    False
+    """
+    return bool(scipy_sparse.isspmatrix(x))

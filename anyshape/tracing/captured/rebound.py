@@ -19,6 +19,7 @@ from anyshape.errors import LeakedTracerError, MutationError
 from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.operands.concrete import ConcreteArray
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_names import changing_lines, storing_line
@@ -190,7 +191,7 @@ class Snapshot:
             x = waiting.pop()
             if isinstance(x, (Traced, SymbolicSize)):
                 return True
-            if id(x) not in seen:
+            if id(x) not in seen and not isinstance(x, ConcreteArray):
                 seen.add(id(x))
                 waiting += _parts(x)
         return False
