@@ -13,6 +13,7 @@ Poles are followed up to the sums over the axes of the values, their open axes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import apply_all
 from anyshape.support.lazy_namedtuple import NamedTuple
 
-DECOMPOSITIONS = (la.eigh_op, la.eigvalsh_op, la.svd_op, la.svdvals_op)
+DECOMPOSITIONS = (la.eig_op, la.eigvals_op, la.eigh_op, la.eigvalsh_op, la.svd_op, la.svdvals_op)
 # By decomposition, once the rules of its family are loaded, two rules. The first takes (ctx, tangent, outputs), and
 # returns the poles of its vectors. The second takes (ctx, outputs), and returns rate, twin and size of each output.
 POLES: dict[Op, tuple[Callable[..., Any], Callable[..., Any]]] = {}
@@ -82,7 +83,7 @@ class Limits:
         if not any(limits):
             return
         xs = [env[v] for v in node.inputs]
-        common = _common(node, xs, limits)
+        common = _common(ctx, node, xs, limits)
         if common is not None:
             tangents[node.outputs[0]] = add_tangents(whole(tangents.get(node.outputs[0])), common)
         axes = _open_axes(ctx, node, limits, outs)
@@ -106,6 +107,7 @@ class Limits:
         for value in values:
             limit = self._of.get(value)
             if limit is None or limit.pole is None:
+                self._of.update({value: limit._replace(twin=None, size=None)} if limit else {})
                 continue
             size = ew.absolute(limit.size)
             allowed = ew.mul(size, ew.lift(bound_of(size.dtype), size))
@@ -140,11 +142,14 @@ class Limits:
             return [None] * count
         if node.op in (ew.mul_op, con.dot_general_op):
             return [_product_size(node, xs, parts)]
-        if node.op is ew.sub_op:
-            return [add_tangents(*parts)]
         if node.op is ew.imag_op:
             return [ew.real(parts[0])]
-        return [None if x is None else _magnitude(x) for x in self._push(node, parts)]
+        columns = [self._size(node, parts, k) for k, part in enumerate(parts) if part is not None]
+        return [functools.reduce(add_tangents, column) for column in zip(*columns, strict=True)]
+
+    def _size(self, node: Node, parts: Sequence[Any], k: int) -> Sequence[Any]:
+        alone = [part if i == k else None for i, part in enumerate(parts)]
+        return [None if x is None else _magnitude(x) for x in self._push(node, alone)]
 
 
 class NoLimits(Limits):
@@ -163,15 +168,21 @@ class NoLimits(Limits):
         """Do nothing."""
 
 
+def _has_rate(limit: Limit | None) -> bool:
+    return limit is not None and limit.rate is not None
+
+
 def _passes(node: Node, limits: Sequence[Limit | None]) -> bool:
     """Return whether a node can pass poles on, beside rates in particular."""
     poles = [x is not None and x.pole is not None for x in limits]
     if not any(poles):
         return True
+    rates = [*map(_has_rate, limits)]
     if _is_opaque(node) or (node.op is ew.div_op and poles[1]):
         return False
-    is_mixed = any(x is not None and x.rate is not None for x in limits)
-    return not is_mixed or node.op in _MIXED or node.op.name in (*_LINEAR, *_ALSO_LINEAR)
+    if node.op in _SOLVES and poles[0]:
+        return not rates[0]
+    return not any(rates) or node.op.name in _PASSING
 
 
 def _product_size(node: Node, xs: Sequence[Any], sizes: Sequence[Any]) -> Any:
@@ -190,23 +201,34 @@ def _again(node: Node, *operands: Any) -> Any:
     return apply_all(node.op, *operands, **dict(node.params))[0]
 
 
-_MIXED = (ew.mul_op, ew.div_op, con.dot_general_op)
+_SOLVES = (la.solve_op, la.lu_solve_op, la.triangular_solve_op)
+_MIXED = (ew.mul_op, ew.div_op, con.dot_general_op, *_SOLVES)
+_PASSING = {*_LINEAR, *_ALSO_LINEAR, *[op.name for op in _MIXED]}
 
 
-def _common(node: Node, xs: Sequence[Any], limits: Sequence[Limit | None]) -> Any:
+def _common(ctx: ShapeGuardContext, node: Node, xs: Sequence[Any], limits: Sequence[Limit | None]) -> Any:
     """Return the tangent that the rate of one operand and the pole of the other one make."""
     total = None
-    if node.op not in _MIXED:
+    first, last = limits[0], limits[-1]
+    if node.op not in _MIXED or first is None or last is None:
         return None
-    first, second = limits
-    if first and second and first.pole is not None and second.rate is not None:
+    if first.pole is not None and last.rate is not None:
         if node.op is ew.div_op:
-            total = ew.neg(ew.div(ew.mul(first.pole, second.rate), ew.mul(xs[1], xs[1])))
+            total = ew.neg(ew.div(ew.mul(first.pole, last.rate), ew.mul(xs[1], xs[1])))
         else:
-            total = _again(node, first.pole, second.rate)
-    if first and second and first.rate is not None and second.pole is not None:
-        total = add_tangents(total, _again(node, first.rate, second.pole))
+            total = _together(ctx, node, xs, first.pole, last.rate)
+    if first.rate is not None and last.pole is not None:
+        total = add_tangents(total, _together(ctx, node, xs, first.rate, last.pole))
     return total
+
+
+def _together(ctx: ShapeGuardContext, node: Node, xs: Sequence[Any], first: Any, last: Any) -> Any:
+    """Return the second derivative of a node in its first and last operands."""
+    if node.op not in _SOLVES:
+        return _again(node, first, last)
+    unmoved = [None] * (len(xs) - 1)
+    solution = _again(node, *xs[:-1], last)
+    return JVPS[node.op](ctx, [first, *unmoved], solution, *xs[:-1], last, **dict(node.params))
 
 
 def _open_axes(ctx: ShapeGuardContext, node: Node, limits: Sequence[Limit | None], outs: Any) -> frozenset[int]:
@@ -271,7 +293,7 @@ def _magnitude(x: Any) -> Any:
 
 def _twins(node: Node, env: Mapping[Value, Any], limits: Sequence[Limit | None]) -> Sequence[Any]:
     """Return the outputs of a node for the twins of its operands."""
-    if _is_opaque(node) or node.op.raises or all(x is None or x.twin is None for x in limits):
+    if _is_opaque(node) or all(x is None or x.twin is None for x in limits):
         return [None] * len(node.outputs)
     xs = [env[v] if x is None or x.twin is None else x.twin for v, x in zip(node.inputs, limits, strict=True)]
     return apply_all(node.op, *xs, sources=[env[v] for v in node.sources], **dict(node.params))

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 import anyshape.numpy as anp
-from anyshape import grad, hessian, jacfwd, jvp, vmap
+from anyshape import grad, hessian, jacfwd, jit, jvp, vmap
 
 RNG = np.random.default_rng(0)
 C, B, Q = RNG.normal(size=(3, 3)), RNG.normal(size=3), np.linalg.qr(RNG.normal(size=(3, 3)))[0]
@@ -30,6 +30,10 @@ def spectral(f):
 
 def singular(f, full=True):
     return lambda a: f(*np.linalg.svd(a, full_matrices=full))
+
+
+def general(f):
+    return lambda a: f(*np.linalg.eig(a))
 
 
 def exponential(w, v):
@@ -81,6 +85,50 @@ def test_limits_in_both_modes_and_batches(name):
         expected = differences(plain, a)
         for actual in (grad(function)(a), jacfwd(function)(a), slope):
             np.testing.assert_allclose(actual, expected, 1e-6, 1e-6, err_msg=point)
+
+
+GENERAL = {
+    "unit": np.eye(3),
+    "zero": np.zeros((3, 3)),
+    "normal": (Q * [1, 1, 3.0]) @ Q.T,
+    "skewed": (C * [1, 1, 3.0]) @ np.linalg.inv(C),
+    "rank 1": np.outer(C[0], C[1]),
+    "turn": Q @ [[0, 1, 0], [-1, 0, 0], [0, 0, 2]] @ Q.T,
+    "distinct": C,
+}
+
+
+def test_general_matrices_with_equal_eigenvalues():
+    forms = (
+        lambda w, v: ((v * np.exp(w)) @ np.linalg.inv(v)).real,
+        lambda w, v: (v @ np.diag(np.exp(w)) @ np.linalg.inv(v)).real,
+        lambda w, v: np.linalg.solve(v.T, (v * np.exp(w)).T).T.real,
+    )
+    functions = [general(form) for form in forms]
+    slope = grad(lambda a: np.sum(np.exp(np.linalg.eigvals(a)) * (1 - 2j)).real)
+    forward = jit(lambda a, t: [jvp(f, (a,), (t,))[1] for f in functions] + [jvp(slope, (a,), (t,))[1].T])
+    backward = jit(lambda a: [grad(lambda a, f=f: np.sum(B * Q * f(a)))(a) for f in functions])
+    change = Q + B
+    for point, a in GENERAL.items():
+        expected, back = scipy.linalg.expm_frechet(a, change)[1], scipy.linalg.expm_frechet(a.T, B * Q)[1]
+        for actual in forward(a, change):
+            np.testing.assert_allclose(actual, expected, 1e-9, 1e-9, err_msg=point)
+        for actual in backward(a):
+            np.testing.assert_allclose(actual, back, 1e-9, 1e-9, err_msg=point)
+        np.testing.assert_allclose(slope(a), scipy.linalg.expm(a).T, 1e-9, 1e-12)
+
+
+def test_general_matrices_without_a_slope():
+    """Vectors of equal eigenvalues, and matrices that have no basis of vectors up to rounding."""
+    vectors = general(lambda w, v: np.sum(C * v.real))
+    weighted = general(lambda w, v: np.sum(((v * np.arange(3.0)) @ np.linalg.inv(v)).real * C))
+    for point in ("unit", "normal", "skewed"):
+        assert np.isnan(grad(vectors)(GENERAL[point])).any() and np.isnan(grad(weighted)(GENERAL[point])).any()
+    inverse = general(lambda w, v: ((v * np.exp(w)) @ np.linalg.inv(v)).real)
+    jordan = np.array([[1.0, 1, 0], [0, 1, 0], [0, 0, 2]])
+    assert np.isnan(grad(lambda a: np.sum(np.exp(np.linalg.eigvals(a))).real)(jordan)).all()
+    for a in (jordan, C @ jordan @ np.linalg.inv(C), C @ (jordan + 1e-11 * jordan.T) @ np.linalg.inv(C)):
+        assert np.isnan(jvp(inverse, (a,), (C,))[1]).any()
 
 
 def test_polar_factors_and_complex_matrices():

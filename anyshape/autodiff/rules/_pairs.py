@@ -35,19 +35,24 @@ class Pairs:
 
     Where values are equal they are 0, and their derivatives are infinite or NaN. Poles are inverses for
     values that differ by their rates, which are distinct. Rates of singular values of 0 are positive.
+    Condition numbers of the values multiply what rounding may do to them.
     """
 
-    def __init__(self, ctx: Any, values: Any, *, ends_at_zero: bool = False) -> None:
-        self._ctx, self._values = ctx, values
+    def __init__(self, ctx: Any, values: Any, conditions: Any = None, *, ends_at_zero: bool = False) -> None:
+        self._ctx, self._values, self._conditions = ctx, values, conditions
         self._shape = (*ctx.shape(values), ctx.shape(values)[-1])
         rows, columns = self._paired(values)
         rounding = float(np.finfo(values.dtype).eps)
-        sizes = ew.absolute(values)
+        sizes = errors = ew.absolute(values)
+        if conditions is not None:
+            errors = ew.mul(sizes, conditions)
         rank = ctx.rank(values)
-        total = mv.broadcast_in_dim(reduce_sum(sizes, (rank - 1,)), ctx.shape(values), tuple(range(rank - 1)))
+        total = mv.broadcast_in_dim(reduce_sum(errors, (rank - 1,)), ctx.shape(values), tuple(range(rank - 1)))
         noise = ew.mul(total, ew.lift(16 * rounding, total))
+        self._rounding = noise
         self._is_zero = ew.logical_and(ew.le(sizes, noise), ew.eq(noise, noise)) if ends_at_zero else None
-        least = ew.mul(ew.minimum(ew.absolute(rows), ew.absolute(columns)), ew.lift(rounding**0.5, rows))
+        smaller = ew.minimum(ew.absolute(rows), ew.absolute(columns))
+        least = ew.mul(smaller, ew.lift(rounding**0.5, smaller))
         near = ew.le(ew.absolute(ew.sub(columns, rows)), ew.maximum(self._paired(noise)[0], least))
         self._noise = ew.maximum(noise, ew.mul(sizes, ew.lift(rounding**0.5, sizes)))
         above, left = positions(self._shape)
@@ -63,11 +68,12 @@ class Pairs:
 
     def moved(self) -> tuple[Any, Any, Any]:
         """Return the rates, no twin, and sizes that allow for the differences of values that count as equal."""
-        return self.rates, None, ew.mul(self._noise, ew.lift(1 / bound_of(self._noise.dtype), self._noise))
+        size = ew.mul(self._noise, ew.lift(1 / bound_of(self._noise.dtype), self._noise))
+        return self.rates, None, size if size.dtype == self._values.dtype else ew.convert(size, self._values.dtype)
 
     def turn(self, dtype: Any, apart: bool = False) -> Any:
         """Return rotations that mix the vectors of equal values; vectors of 0 turn otherwise if `apart`."""
-        row, column = (ew.convert(k, self._values.dtype) for k in positions(self._shape))
+        row, column = (ew.convert(k, self._noise.dtype) for k in positions(self._shape))
         first, second = ew.minimum(row, column), ew.maximum(row, column)
         angle = ew.sin(ew.add(ew.mul(first, ew.lift(1.7, row)), ew.mul(second, ew.lift(0.9, row))))
         half = ew.select(ew.lt(row, column), angle, ew.neg(angle))
@@ -106,7 +112,17 @@ class Pairs:
         """Return 1 / (x_j - x_i) for each pair of distinct values."""
         gaps = self._differences(self._values)
         inverses = _inverse(ew.select(self._is_diagonal, ew.lift(1, gaps), gaps), self._equal)
+        if self._conditions is not None:
+            inverses = ew.select(self._is_lost(gaps), ew.lift(np.nan, inverses), inverses)
         return ew.select(self._is_diagonal, ew.lift(0, gaps), inverses)
+
+    def _is_lost(self, gaps: Any) -> Any:
+        """Return where vectors are so nearly dependent that rounding leaves less than half of the digits."""
+        conditions = ew.maximum(*self._paired(self._conditions))
+        most = ew.lift(float(np.finfo(conditions.dtype).eps) ** -0.25, conditions)
+        least = ew.mul(self._paired(self._rounding)[0], ew.mul(conditions, ew.mul(most, most)))
+        is_off = ew.logical_not(self._is_diagonal)
+        return ew.logical_and(is_off, ew.logical_and(ew.gt(conditions, most), ew.le(ew.absolute(gaps), least)))
 
     def difference_poles(self) -> Any:
         """Return 1 / (r_j - r_i) by the rates of equal values, 0 for others."""

@@ -19,6 +19,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general
+from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import full, size_value
 from anyshape.ops.reduction import argmax, reduce_sum
 
@@ -148,20 +149,6 @@ def _slogdet_jvp(ctx, tangents, out, a):
 # -- eigenvalues and singular values
 
 
-def _gaps(ctx, values):
-    """Return 1 / (x_j - x_i) for each pair of values, 0 on the diagonal, and NaN for equal values."""
-    rank = ctx.rank(values)
-    (count,) = ctx.shape(values)[-1:]
-    shape = (*ctx.shape(values), count)
-    rows = mv.broadcast_in_dim(values, shape, tuple(range(rank)))
-    columns = mv.broadcast_in_dim(values, shape, (*range(rank - 1), rank))
-    gaps = ew.sub(columns, rows)
-    nan, zero_ = ew.lift(np.nan, gaps), ew.lift(0, gaps)
-    safe = ew.select(ew.eq(gaps, zero_), ew.lift(1, gaps), gaps)
-    inverse = ew.select(ew.eq(gaps, zero_), nan, ew.div(ew.lift(1, gaps), safe))
-    return ew.select(ew.eq(*positions(shape)), zero_, inverse)
-
-
 def _by_columns(ctx, x, values):
     """Return values, one for each column, as matrices like x in its dtype."""
     rank = ctx.rank(x)
@@ -191,22 +178,46 @@ def _real_diagonal(ctx, a):
 def _eigvals_jvp(ctx, tangents, out, a):
     """Return the diagonal of V^-1 dA V (Giles 2008, section 3.1)."""
     _, vectors = la.eig(a)
-    return diagonal_of(ctx, _in_basis(ctx, vectors, tangents[0]))
+    return _simple(ctx, vectors, diagonal_of(ctx, _in_basis(ctx, vectors, tangents[0])))
+
+
+def _conditions(ctx, vectors):
+    """Return the condition numbers of eigenvalues, the lengths of the rows of V^-1 (Golub and Van Loan, 7.2.2)."""
+    return ew.sqrt(reduce_sum(ew.square(ew.absolute(la.inv(stop_gradient(vectors)))), (ctx.rank(vectors) - 1,)))
+
+
+def _simple(ctx, vectors, slopes):
+    """Return slopes of eigenvalues; they are infinite where vectors are dependent up to rounding: NaN."""
+    conditions = _conditions(ctx, vectors)
+    is_simple = ew.le(conditions, ew.lift(float(np.finfo(vectors.dtype).eps) ** -0.75, conditions))
+    return ew.mul(slopes, ew.select(is_simple, ew.lift(1, slopes), ew.lift(np.nan, slopes)))
 
 
 def _eig_jvp(ctx, tangents, out, a):
-    """Return tangents by Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have derivative NaN.
+    """Return tangents by Giles (2008), section 3.1. Vectors of equal eigenvalues have poles beside them."""
+    values, vectors = out
+    inner = _in_basis(ctx, vectors, tangents[0])
+    differences = Pairs(ctx, values, _conditions(ctx, vectors)).differences()
+    return _simple(ctx, vectors, diagonal_of(ctx, inner)), _eig_turns(ctx, vectors, ew.mul(differences, inner))
+
+
+def _eig_turns(ctx, vectors, turn):
+    """Return the tangents of vectors that are turned.
 
     LAPACK scales each vector to norm 1 and turns its largest element to the real axis. Both hold for the derivatives:
     what scales and turns is taken off.
     """
-    values, vectors = out
-    inner = _in_basis(ctx, vectors, tangents[0])
-    derivatives = product(ctx, vectors, ew.mul(_gaps(ctx, values), inner))
+    derivatives = product(ctx, vectors, turn)
     growth = ew.real(reduce_sum(ew.mul(ew.conj(vectors), derivatives), (ctx.rank(derivatives) - 2,)))
-    turn = ew.imag(ew.div(_of_largest(ctx, derivatives, vectors), _of_largest(ctx, vectors, vectors)))
-    excess = _by_columns(ctx, vectors, ew.make_complex(growth, turn))
-    return diagonal_of(ctx, inner), ew.sub(derivatives, ew.mul(vectors, excess))
+    turned = ew.imag(ew.div(_of_largest(ctx, derivatives, vectors), _of_largest(ctx, vectors, vectors)))
+    return ew.sub(derivatives, ew.mul(vectors, _by_columns(ctx, vectors, ew.make_complex(growth, turned))))
+
+
+def _eig_poles(ctx, t, out):
+    values, vectors = out
+    inner = _in_basis(ctx, vectors, t)
+    poles = Pairs(ctx, values, _conditions(ctx, vectors)).difference_poles()
+    return None, _eig_turns(ctx, vectors, ew.mul(poles, inner))
 
 
 def _in_basis(ctx, vectors, t):
@@ -322,9 +333,16 @@ def _svd_poles(ctx, t, out):
     return _zero_padded(ctx, du, u), None, swapped(ctx, _zero_padded(ctx, swapped(ctx, dvh), swapped(ctx, vh)))
 
 
+def _eig_parts(ctx, out):
+    return _vector_parts(ctx, out, Pairs(ctx, out[0], _conditions(ctx, out[1])))
+
+
 def _eigh_parts(ctx, out):
-    values, vectors = out
-    pairs = Pairs(ctx, values)
+    return _vector_parts(ctx, out, Pairs(ctx, out[0]))
+
+
+def _vector_parts(ctx, out, pairs):
+    _, vectors = out
     return pairs.moved(), _twin(vectors, product(ctx, vectors, pairs.turn(vectors.dtype)))
 
 
@@ -432,8 +450,9 @@ JVPS[la.eigh_op] = _eigh_jvp
 JVPS[la.svdvals_op] = _svdvals_jvp
 JVPS[la.svd_op] = _svd_jvp
 POLES[la.eigh_op] = _eigh_poles, _eigh_parts
+POLES[la.eig_op] = _eig_poles, _eig_parts
 POLES[la.svd_op] = _svd_poles, _svd_parts
-POLES[la.eigvalsh_op] = _no_poles, lambda ctx, out: (Pairs(ctx, out[0]).moved(),)
+POLES[la.eigvals_op] = POLES[la.eigvalsh_op] = _no_poles, lambda ctx, out: (Pairs(ctx, out[0]).moved(),)
 POLES[la.svdvals_op] = _no_poles, lambda ctx, out: (Pairs(ctx, out[0], ends_at_zero=True).moved(),)
 JVPS[la.qr_op] = _qr_jvp
 JVPS[la.pinv_op] = _pinv_jvp
