@@ -26,6 +26,7 @@ from anyshape.errors import (
 )
 from tests.attack import paths as steps
 from tests.attack import state as states
+from tests.attack.bit_patterns import bit_patterns
 from tests.attack.claims import claims
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
 from tests.attack.kit import Attack, Wrong
@@ -353,5 +354,6 @@ ATTACKS = {
         claims,
         slopes,
         options,
+        bit_patterns,
     )
 }

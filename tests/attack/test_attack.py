@@ -7,6 +7,7 @@ import anyshape
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.graph import OPS
 from anyshape.ops.core.apply import KERNELS
+from tests.attack import bit_patterns
 from tests.attack.__main__ import main
 from tests.attack.attacks import ATTACKS, exported
 from tests.attack.functions import FUNCTIONS
@@ -14,7 +15,8 @@ from tests.attack.kit import Attack, Wrong, repeat, run
 
 TRIES = {"values": 15, "derivatives": 5, "batches": 12, "structured": 12, "decisions": 2, "captured": 15, "files": 5,
          "paths": 3, "threads": 5, "processes": 1, "pickles": 10, "user_files": 8,
-         "size_decisions": 8, "claims": 30, "slopes": 4, "options": 40}  # fmt: skip
+         "size_decisions": 8, "claims": 30, "slopes": 4, "options": 40,
+         "bit_patterns": 12}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -44,6 +46,14 @@ def test_a_wrong_kernel_is_found_and_its_finding_repeats(op, monkeypatch):
     assert report.findings
     with pytest.raises((Wrong, AnyshapeError)):
         repeat(ATTACKS["values"], report.findings[0].seed)
+
+
+@pytest.mark.parametrize("name", ["power -2", "divide"])
+def test_kernels_have_the_bits_of_numpy_for_each_exponent(name):
+    operands = bit_patterns.operands(np.random.default_rng(0), "d" * bit_patterns.FUNCTIONS[name][2])
+    for mode in bit_patterns.MODES:
+        with np.errstate(all="ignore"):
+            assert bit_patterns.check(name, operands, mode)
 
 
 def test_a_finding_is_counted_and_printed_with_the_command_that_repeats_it():

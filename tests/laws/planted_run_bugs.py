@@ -134,6 +134,13 @@ RUN_BUGS = (
         '("low", both[1]), ("high", both[0])',
         (PASSES + "fusion/test_pad_add.py", "-k", "numpys and value"),
     ),
+    Bug(
+        "a kernel inverts a square, which overflows",
+        "anyshape/backend/compiler/c_expressions.py",
+        'CText("((1 / {0}) * (1 / {0}))")',
+        'CText("(1 / ({0} * {0}))")',
+        ("tests/attack/test_attack.py", "-k", "each_exponent"),
+    ),
     # -- memory and generated functions
     Bug(
         "a buffer is written over while a view reads it",
