@@ -17,7 +17,7 @@ import numpy as np
 
 from anyshape.cluster.chunked import ChunkedSum
 from anyshape.cluster.chunks import chunks_of
-from anyshape.cluster.run_identity import add_arrays, run_identity
+from anyshape.cluster.run_identity import add_arrays, data_digest, function_digest
 from anyshape.errors import ArgumentError, ClusterError
 from anyshape.support.packages import gradient_transformations, rich_progress, scipy_optimize
 from anyshape.tracing.pytrees import flatten, unflatten
@@ -60,11 +60,12 @@ def minimize(
     - `file` keeps the run: written every ten seconds, at the end, at Ctrl-C and where the cluster fails. A run with the
       same arguments goes on from it, to the same bits as a run without a stop. The same function has
       the same code and reads the same. The same data have equal shapes and elements, in a sample of remote chunks.
+      A file of another run is refused, not written over: it may hold hours of work, of a script that was edited since.
     - `progress` shows a bar, for which it needs rich.
     - `callback` takes a result after each iteration, with `x`, `fun` and `nit`; where it returns True, the run stops.
 
-    Raise ArgumentError for a file that is damaged or of another run. Raise ClusterError with the attribute `last`, the
-    last iterate, where workers or the scheduler are lost.
+    Raise ArgumentError for a file that is damaged, of another run, or in a place that cannot be read and written. Raise
+    ClusterError with the attribute `last`, the last iterate, where workers or the scheduler are lost.
 
     >>> from anyshape.cluster import chunked_sum
     >>> loss = chunked_sum(lambda w, x: np.sum((x @ w - 1.0) ** 2), over="x")
@@ -124,27 +125,37 @@ class _Run:
     """Iterations of a run: what is shown, called back, and kept in a file."""
 
     def __init__(
-        self, steps: int, file: Path | None, callback: Callable[[Any], Any] | None, problem: Callable[[], str]
+        self,
+        steps: int,
+        file: Path | None,
+        callback: Callable[[Any], Any] | None,
+        problem: Callable[[], dict[str, str]],
     ) -> None:
         self.steps, self.file, self.callback, self.problem = steps, file, callback, problem
         self.show: Callable[[int, float], None] = lambda n, value: None
         self.last: Any = None
         self._written = time.monotonic()
 
-    def load(self, identity: str, w0: Any) -> dict[str, np.ndarray]:
+    def load(self, method: str, w0: Any) -> dict[str, np.ndarray]:
         """Return the arrays of the file, none without one; raise ArgumentError for a file of another run."""
         if self.file is None:
             return {}
         leaves, structure = flatten(w0)
-        content = hashlib.sha256(f"{identity} {self.problem()} {structure}".encode())
-        add_arrays(content, leaves)
-        self.identity = content.hexdigest()
-        if not self.file.exists():
+        start = hashlib.sha256(f"{structure}".encode())
+        add_arrays(start, leaves)
+        self.identity = {**self.problem(), "start": start.hexdigest(), "method and options": method}
+        with _in_place(self.file):
+            with self._temporary() as temporary:
+                temporary.touch()  # a run whose end cannot be written should not begin
+            data = self.file.read_bytes() if self.file.exists() else None
+        if data is None:
             return {}
-        header, arrays = _read(self.file)
-        if header["identity"] != self.identity:
-            advice = "remove the file, or give the function, data, start, method and options that it was written for"
-            raise ArgumentError("minimize", "file", f"{self.file} is of another run", advice)
+        stored, arrays = _read(self.file, data)
+        others = [part for part, content in self.identity.items() if stored.get(part) != content]
+        if others:
+            advice = "remove it to begin anew, name another file, or give the arguments that it was written for"
+            problem = f"{self.file} is of another run, with other {', '.join(others)}"
+            raise ArgumentError("minimize", "file", problem, advice)
         return arrays
 
     def save(self, arrays: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
@@ -153,11 +164,21 @@ class _Run:
             return
         contents = {name: np.asarray(x) for name, x in arrays().items()}
         header = json.dumps({"identity": self.identity, "content": _content(contents)})
-        temporary = self.file.with_name(f"{self.file.name}.{os.getpid()}.part")
-        with temporary.open("wb") as out:
-            np.savez(out, header=np.array(header), **contents)  # type: ignore[arg-type]  # names of arrays, not options
-        os.replace(temporary, self.file)
+        with _in_place(self.file), self._temporary() as temporary:
+            with temporary.open("wb") as out:
+                np.savez(out, header=np.array(header), **contents)  # type: ignore[arg-type]  # names of arrays, not options
+            os.replace(temporary, self.file)
         self._written = time.monotonic()
+
+    @contextlib.contextmanager
+    def _temporary(self) -> Iterator[Path]:
+        """Yield the path of a file beside the one of the run, which does not stay."""
+        assert self.file is not None
+        temporary = self.file.with_name(f"{self.file.name}.{os.getpid()}.part")
+        try:
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def ended(self, w: Any, value: float, count: int) -> bool:
         """Show an iteration and call back; return True where that stops the run."""
@@ -177,29 +198,41 @@ class _Run:
             self.save(arrays, now=True)
 
 
-def _problem(pair: ChunkedSum, args: Sequence[Any]) -> str:
-    """Return what tells the function and data of a run; the parameters are not among `args`."""
+def _problem(pair: ChunkedSum, args: Sequence[Any]) -> dict[str, str]:
+    """Return digests of the function and data of a run; the parameters are not among `args`."""
     places = [at - 1 for at in pair.places if isinstance(at, int)]
-    return f"{pair.reduce} {run_identity(pair.function, places, args, pair.name)}"
+    return {
+        "function": f"{pair.reduce} {function_digest(pair.function)}",
+        "data": data_digest(places, args, pair.name),
+    }
 
 
-def _read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    """Return the header and the arrays of a file; raise ArgumentError for one that is damaged."""
-    data = io.BytesIO(file.read_bytes())
+def _read(file: Path, data: bytes) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """Return the identity and the arrays of a file; raise ArgumentError for one that is damaged."""
     try:
-        with np.load(data, allow_pickle=False) as stored:
+        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
             arrays = dict(stored)
         header = json.loads(str(arrays.pop("header")))
-        is_whole = bool(header["identity"]) and header["content"] == _content(arrays)
+        identity, is_whole = dict(header["identity"]), header["content"] == _content(arrays)
     except Exception as error:  # of zipfile, zlib, struct, json and NumPy
         raise _damaged(file) from error
     if not is_whole:
         raise _damaged(file)
-    return header, arrays
+    return identity, arrays
+
+
+@contextlib.contextmanager
+def _in_place(file: Path) -> Iterator[None]:
+    """Name the file in errors of the system."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"{file} cannot be read and written: {error.strerror or error}"
+        raise ArgumentError("minimize", "file", problem, "give the path of a file that you may write to") from error
 
 
 def _damaged(file: Path) -> ArgumentError:
-    return ArgumentError("minimize", "file", f"{file} is damaged", "remove the file: the run begins again without it")
+    return ArgumentError("minimize", "file", f"{file} is damaged", "remove it: the run begins again without it")
 
 
 def _content(arrays: Mapping[str, np.ndarray]) -> str:

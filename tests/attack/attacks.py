@@ -31,6 +31,7 @@ from tests.attack.claims import claims
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
 from tests.attack.kit import Attack, Wrong
 from tests.attack.options import options
+from tests.attack.resume_files import resume_files
 from tests.attack.size_decisions import size_decisions
 from tests.attack.slopes import slopes
 from tests.attack.structured import STRUCTURED
@@ -355,5 +356,6 @@ ATTACKS = {
         slopes,
         options,
         bit_patterns,
+        resume_files,
     )
 }

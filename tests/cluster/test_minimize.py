@@ -103,14 +103,27 @@ def test_a_file_serves_no_other_problem(data, tmp_path, method):
     )
     expected = run(scaled(2.0), data)
     assert np.array_equal(run(scaled(2.0), [list(map(np.copy, x)) for x in data]).x, expected.x)
-    others = [(scaled(3.0), data), (ridge, data), *[(scaled(2.0), nearly(data, i)) for i in (0, 2, 4)]]
-    others += [(scaled(2.0), (data[0][:-1], data[1][:-1])), (scaled(2.0), [x[::-1] for x in data])]
-    for f, other in others:
-        with pytest.raises(ArgumentError, match="another run"):
+    others = [(scaled(3.0), data, "function"), (ridge, data, "function")]
+    others += [(scaled(2.0), nearly(data, i), "data") for i in (0, 2, 4)]
+    others += [(scaled(2.0), (data[0][:-1], data[1][:-1]), "data"), (scaled(2.0), [x[::-1] for x in data], "data")]
+    content = path.read_bytes()
+    for f, other, part in others:
+        with pytest.raises(ArgumentError, match=f"another run, with other {part}\n"):
             run(f, other)
     if not isinstance(method, str):
-        with pytest.raises(ArgumentError, match="another run"):
+        with pytest.raises(ArgumentError, match="with other method and options\n"):
             run(scaled(2.0), data, method=optimize.adam(0.02))
+    assert path.read_bytes() == content
+
+
+def test_a_run_whose_file_cannot_be_written_does_not_begin(data, tmp_path):
+    calls = []
+    (tmp_path / "file").touch()
+    f = chunked_sum(ridge, over=OVER, executor=Counting(calls))
+    for path in (tmp_path, tmp_path / "missing" / "run", tmp_path / "file" / "run"):
+        with pytest.raises(ArgumentError, match="cannot be read and written: "):
+            minimize(f, np.zeros(3), data, file=path)
+    assert not calls
 
 
 @pytest.mark.parametrize("method", ["L-BFGS-B", "adam"])

@@ -141,6 +141,20 @@ RUN_BUGS = (
         'CText("(1 / ({0} * {0}))")',
         ("tests/attack/test_attack.py", "-k", "each_exponent"),
     ),
+    Bug(
+        "files of runs are trusted",
+        "anyshape/cluster/minimisation.py",
+        'header["content"] == _content(arrays)',
+        'bool(header["content"])',
+        ("tests/cluster/test_minimize.py", "-k", "damaged"),
+    ),
+    Bug(
+        "a file of a run is written to before it is read",
+        "anyshape/cluster/minimisation.py",
+        "temporary.touch()  #",
+        "self.file.touch()  #",
+        ("tests/attack/test_attack.py", "-k", "resume_files"),
+    ),
     # -- memory and generated functions
     Bug(
         "a buffer is written over while a view reads it",
