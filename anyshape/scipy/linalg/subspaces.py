@@ -1,7 +1,7 @@
 """Define the functions of `scipy.linalg` that find subspaces, pseudo-inverses and eigenvectors of general matrices.
 
-The basis of a range is of singular vectors, and turns with them. LAPACK completes that of a null space in ways that
-have no derivative here, so it turns least. Functions of the subspace, such as the projection, do not depend on it.
+The basis of a range is of singular vectors, and turns with them. That of a null space turns as LAPACK completes it where
+it does so by reflections, and least elsewhere. Functions of the subspace, such as the projection, do not depend on it.
 """
 
 from __future__ import annotations
@@ -58,13 +58,35 @@ def orth(A: Any, rcond: Any = None) -> Any:
 def null_space(A: Any, rcond: Any = None, **options: Any) -> Any:
     """Return an orthonormal basis of the null space of a matrix, as columns; their number is a run-time size.
 
-    See `orth` for `rcond`.
+    See `orth` for `rcond`. The basis is not unique. LAPACK takes it from a QR decomposition where the rows are
+    independent and at most 6/11 as many as the columns, and derivatives are those of this basis. Elsewhere they are
+    those of the basis that turns least; functions of the space alone, as `n @ n.T`, do not depend on it.
     """
     if not is_traced(A, rcond):
         return scipy_linalg.null_space(A, rcond, **options)
     a, _, vh, rank, tolerance = _decomposed("null_space", A, rcond)
     basis = xp.conj(vh[xp.arange(a.shape[1]) >= rank].T)
-    return _orthonormal(basis - xp.linalg.pinv(a, tolerance) @ (a @ basis))
+    least = _orthonormal(basis - xp.linalg.pinv(a, tolerance) @ (a @ basis))
+    has_full_rank = rank == a.shape[0]
+    completion, exists = _completion(xp.where(has_full_rank, a, xp.eye(*a.shape)))
+    turn = stop_gradient(xp.conj(completion.T) @ basis)
+    is_equal = xp.all(xp.abs(turn - xp.eye(*turn.shape)) < np.sqrt(np.finfo(a.dtype).eps))
+    return xp.where(has_full_rank & exists & is_equal, completion @ turn, least)
+
+
+def _completion(a: Any) -> tuple[Any, Any]:
+    """Return the further columns of the product of reflections whose first ones, q, span the rows of a matrix.
+
+    The product is 1 - v t v^H, with v lower triangular. So q determines it if there is a reflection for each column.
+    """
+    q = xp.linalg.qr(xp.conj(a.T))[0]
+    size = q.shape[1]
+    change = xp.eye(*q.shape) - q
+    lhs = xp.conj(change[:size].T)
+    is_regular = xp.abs(xp.linalg.det(stop_gradient(lhs))) > 0.5
+    weights = xp.linalg.solve(xp.where(is_regular, lhs, xp.eye(size)), xp.conj(q[size:].T))
+    rest = xp.eye(q.shape[0])[:, size:]
+    return rest + change @ weights, is_regular
 
 
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:

@@ -319,3 +319,36 @@ def test_the_derivative_of_orth_is_that_of_its_value(shape):
     np.testing.assert_allclose(value, scipy.linalg.orth(a), 1e-12)
     difference = (scipy.linalg.orth(a + 1e-6 * t) - scipy.linalg.orth(a - 1e-6 * t)) / 2e-6
     np.testing.assert_allclose(derivative, difference, 1e-7, 1e-8)
+
+
+def _differences(function, a, t):
+    return (function(a + 1e-6 * t) - function(a - 1e-6 * t)) / 2e-6
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (3, 5), (5, 8)])
+def test_the_derivative_of_null_space_is_that_of_its_value_or_turns_least(shape):
+    """LAPACK completes the basis by reflections if the matrix is wide enough; the projection is right in any case."""
+    real, imaginary = np.random.default_rng(1).normal(size=(2, 2, *shape))
+    for a, t in (real, real + 1j * imaginary):
+        value, derivative = jvp(linalg.null_space, (a,), (t,))
+        np.testing.assert_allclose(value, scipy.linalg.null_space(a), 1e-12, 1e-14)
+        if shape != (5, 8):
+            np.testing.assert_allclose(derivative, _differences(scipy.linalg.null_space, a, t), 1e-7, 1e-8)
+        else:
+            np.testing.assert_allclose(np.conj(value.T) @ derivative, np.zeros((3, 3)), atol=1e-12)
+        projection = lambda a, f: (lambda n: n @ np.conj(n.T))(f(a))
+        expected = _differences(lambda a: projection(a, scipy.linalg.null_space), a, t)
+        derivative = jvp(lambda a: projection(a, linalg.null_space), (a,), (t,))[1]
+        np.testing.assert_allclose(derivative, expected, 1e-7, 1e-8)
+
+
+def test_the_null_space_of_coordinates_and_of_dependent_rows_has_slopes():
+    """No reflection determines these bases."""
+    weights = np.arange(25.0).reshape(5, 5) ** 1.5
+    for a in (np.eye(2, 5), np.eye(5)[[1, 3, 1]]):
+        f = lambda a, la: np.sum(weights * (la.null_space(a, 1e-4) @ la.null_space(a, 1e-4).T))
+        slope = grad(lambda a: f(a, linalg))(a)
+        direction = a @ np.random.default_rng(0).normal(size=(5, 5))
+        np.testing.assert_allclose(
+            np.sum(slope * direction), _differences(lambda a: f(a, scipy.linalg), a, direction), 1e-6
+        )
