@@ -57,6 +57,13 @@ def erfcx_slope(x: Any, out: Any) -> Any:
     return near_and_far(ew.lt(x, ew.lift(by_digits(x, 10, 4.5), x)), x, near, far)
 
 
+def log_ndtr_slope(x: Any) -> Any:
+    """Return density by probability, below 0 without their exponentials."""
+    below = lambda x: sqrt(2 / pi) / sp.erfcx(-sqrt(0.5) * x)
+    above = lambda x: ew.exp(-0.5 * ew.square(x)) / (sqrt(2 * pi) * sp.ndtr(x))
+    return near_and_far(ew.lt(x, ew.lift(0, x)), x, below, above)
+
+
 def _integral_of_squares(inverse: Any, sign: int, terms: int = 15) -> Any:
     """Return the sum of (2 k + 1)!! (sign / (2 x**2))**k over 2 x**2, minus the slope of Dawson's integral."""
     half = 0.5 * ew.square(inverse)

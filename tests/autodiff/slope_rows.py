@@ -20,6 +20,7 @@ class Row(NamedTuple):
     differentiated: tuple[int, ...]
     result: int | None = None
     single: bool = True  # whether it is judged in single precision, too
+    sample: Callable[[np.random.Generator], tuple[float, ...]] | None = None  # of all operands together
 
 
 # -- samplers

@@ -41,12 +41,18 @@ class Judged(NamedTuple):
 def sampled(row: Row, rng: np.random.Generator, count: int, dtype: str) -> list[tuple[float, ...]]:
     """Return up to so many points of a row that are normal numbers of a dtype."""
     info = np.finfo(dtype)
-    points = [tuple(sample(rng) for sample in row.operands) for _ in range(count)]
+    sample = row.sample or (lambda rng: tuple(one(rng) for one in row.operands))
+    points = [sample(rng) for _ in range(count)]
     return [p for p in points if all(info.tiny < abs(x) < info.max or x == 0 for x in p)]
 
 
-def judge(row: Row, points: list[tuple[float, ...]], dtype: str = "float64", seconds: float = 0) -> list[Judged]:
-    """Return the slopes at points where NumPy's or SciPy's value is right, and the slope is a normal number."""
+def judge(
+    row: Row, points: list[tuple[float, ...]], dtype: str = "float64", seconds: float = 0, by_value: float = 0
+) -> list[Judged]:
+    """Return the slopes at points where NumPy's or SciPy's value is right, and the slope is a normal number.
+
+    So many ulps of the value, divided by the operand to the power of the order, are allowed besides.
+    """
     if not points:
         return []
     with np.errstate(all="ignore"):
@@ -63,7 +69,7 @@ def judge(row: Row, points: list[tuple[float, ...]], dtype: str = "float64", sec
                 if right is None or not _agree(mp.mpf(float(value)), right[0], RELATIVE[dtype]):
                     continue
                 for order in (1, 2):
-                    judged += _judged(row, operand, order, point, float(slopes[order - 1][k]), right, dtype)
+                    judged += _judged(row, operand, order, point, float(slopes[order - 1][k]), right, dtype, by_value)
     return judged
 
 
@@ -84,13 +90,22 @@ def _slopes(function: Any, xs: list[Any], operand: int) -> tuple[Any, Any]:
 
 
 def _judged(
-    row: Row, operand: int, order: int, point: tuple[float, ...], ours: float, right: list[Any], dtype: str
+    row: Row,
+    operand: int,
+    order: int,
+    point: tuple[float, ...],
+    ours: float,
+    right: list[Any],
+    dtype: str,
+    by_value: float,
 ) -> list[Judged]:
     info = np.finfo(dtype)
     slope = right[order]
     if not info.tiny < abs(slope) < info.max:
         return []
     allowed = RELATIVE[dtype] * abs(slope) + 4 * float(info.eps) * abs(point[operand] * right[order + 1])
+    if by_value:
+        allowed += by_value * float(info.eps) * abs(right[0] / mp.mpf(point[operand]) ** order)
     error = abs(mp.mpf(ours) - slope) if np.isfinite(ours) else mp.inf
     return [Judged(row.name, operand, order, point, ours, float(slope), float(error / allowed))]
 

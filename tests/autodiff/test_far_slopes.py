@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.autodiff.distribution_rows import DISTRIBUTIONS
 from tests.autodiff.slope_rows import ROWS
 from tests.autodiff.slopes import judge, sampled
 
@@ -31,16 +32,32 @@ FURTHER = {
     "special.voigt_profile": [(0.04, 6e-9, 166.0), (5.0, 1e-200, 2.0), (300.0, 34.0, 3.3)],
     "special.eval_sh_chebyt": [(95.52463454365632, 0.013), (20.5, 0.02)],
 }
+# of distributions: factors in logarithms, powers that overflow, complements, parts without a second derivative
+SHARES = {
+    "stats.lomax.pdf": [(5e-105, 102.0), (2.0, 3.0)],
+    "stats.burr.logsf": [(9.37e-75, 2.01, 1.549), (1.5, 2.0, 0.7)],
+    "stats.betaprime.sf": [(4.96e-83, 0.1228, 1.254), (3e40, 2.0, 1.5)],
+    "stats.exponweib.sf": [(7.4e-15, 1.59, 1.87), (1.3, 0.7, 2.0)],
+    "stats.exponnorm.logsf": [(69.6, 5.137)],
+    "stats.weibull_max.logsf": [(-1.06e-9, 6.079), (-1.5, 0.7)],
+    "stats.mielke.ppf": [(0.0963, 0.1638, 8.249)],
+    "stats.jf_skew_t.sf": [(44633388.9, 1.198, 0.571), (-0.3, 2.0, 3.0)],
+    "stats.rayleigh.pdf": [(8e-13,)],
+    "stats.gumbel_l.logcdf": [(-26.4,), (30.0,)],
+}
 SECONDS = 1.5
+VALUE_ULPS = 64  # of distributions: beside an end of its support a probability turns by less than its rounding
 
 
 def wrong(judged):
     return [str(one) for one in judged if not one.error <= 1]
 
 
-@pytest.mark.parametrize("points", [GATE, pytest.param(FURTHER, marks=pytest.mark.slow)], ids=["gate", "further"])
+@pytest.mark.parametrize(
+    "points", [GATE, SHARES, pytest.param(FURTHER, marks=pytest.mark.slow)], ids=["gate", "shares", "further"]
+)
 def test_slopes_keep_their_digits_far_out(points):
-    by_name = {row.name: row for row in reversed(ROWS)}
+    by_name = {row.name: row for row in reversed([*ROWS, *DISTRIBUTIONS])}
     judged = [one for name, at in points.items() for one in judge(by_name[name], at)]
     assert not wrong(judged), "\n".join(wrong(judged))
     assert len(judged) >= 60
@@ -54,4 +71,12 @@ def test_slopes_of_all_functions(number, dtype):
     if dtype == "float32" and not row.single:
         pytest.skip("single precision of SciPy or of exponents has fewer digits")
     judged = judge(row, sampled(row, rng, 12, dtype), dtype, SECONDS)
+    assert not wrong(judged), "\n".join(wrong(judged))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", DISTRIBUTIONS, ids=lambda row: row.name)
+def test_slopes_of_all_distributions(row):
+    points = sampled(row, np.random.default_rng(len(row.name)), 8, "float64")
+    judged = judge(row, points, "float64", SECONDS, VALUE_ULPS)
     assert not wrong(judged), "\n".join(wrong(judged))

@@ -64,7 +64,7 @@ pointwise(sp.erfcinv_op, lambda x, out: -ew.exp(ew.square(out)) / TWO_BY_ROOT_PI
 pointwise(sp.dawsn_op, far.dawsn_slope)
 pointwise(sp.ndtr_op, lambda x, out: ew.exp(-0.5 * ew.square(x)) / ROOT_TWO_PI)
 pointwise(sp.ndtri_op, lambda x, out: ROOT_TWO_PI * ew.exp(0.5 * ew.square(out)))
-pointwise(sp.log_ndtr_op, lambda x, out: sqrt(2 / pi) / sp.erfcx(-sqrt(0.5) * x))
+pointwise(sp.log_ndtr_op, lambda x, out: far.log_ndtr_slope(x))
 pointwise(
     sp.owens_t_op,
     lambda x, y, out: -0.5 / ROOT_TWO_PI * ew.exp(-0.5 * ew.square(x)) * sp.erf(sqrt(0.5) * x * y),

@@ -1,7 +1,8 @@
 """Define the functions of `scipy.linalg` that find subspaces, pseudo-inverses and eigenvectors of general matrices.
 
-The basis of a range is of singular vectors, and turns with them. That of a null space turns as LAPACK completes it where
-it does so by reflections, and least elsewhere. Functions of the subspace, such as the projection, do not depend on it.
+The basis of a range is of singular vectors, and turns with them. That of a null space turns as LAPACK completes it
+where it does so by reflections, and least elsewhere. Functions of the subspace, such as the projection, do not depend
+on it.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def null_space(A: Any, rcond: Any = None, **options: Any) -> Any:
     """Return an orthonormal basis of the null space of a matrix, as columns; their number is a run-time size.
 
     See `orth` for `rcond`. The basis is not unique. LAPACK takes it from a QR decomposition where the rows are
-    independent and at most 6/11 as many as the columns, and derivatives are those of this basis. Elsewhere they are
-    those of the basis that turns least; functions of the space alone, as `n @ n.T`, do not depend on it.
+    independent and at most 6/11 as many as the columns, and so do derivatives. Elsewhere the basis turns least in
+    derivatives. Functions of the space alone, as `n @ n.T`, do not depend on it.
     """
     if not is_traced(A, rcond):
         return scipy_linalg.null_space(A, rcond, **options)

@@ -13,6 +13,7 @@ from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
 from anyshape.scipy.stats.distribution import Form, constant
 from anyshape.scipy.stats.extremes import expm1_ratio
+from anyshape.scipy.stats.positive import beta_share
 
 
 def _unit_interval(*shapes: Any) -> tuple[Any, Any]:
@@ -36,8 +37,8 @@ RDIST = Form(
     shapes="c",
     support=lambda c: (-1.0, 1.0),
     log_density=lambda z, c: sc.xlog1py(0.5 * c - 1, -xp.square(z)) - (c - 1) * log(2) - sc.betaln(0.5 * c, 0.5 * c),
-    cdf=lambda z, c: sc.betainc(0.5 * c, 0.5 * c, 0.5 * (1 + z)),
-    sf=lambda z, c: sc.betainc(0.5 * c, 0.5 * c, 0.5 * (1 - z)),
+    cdf=lambda z, c: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 0.5 * c, 0.5 * c),
+    sf=lambda z, c: beta_share(0.5 * (1 - z), 0.5 * (1 + z), 0.5 * c, 0.5 * c),
     ppf=lambda q, c: 2 * sc.betaincinv(0.5 * c, 0.5 * c, q) - 1,
     isf=lambda q, c: 1 - 2 * sc.betaincinv(0.5 * c, 0.5 * c, q),
     mean=constant(0.0),

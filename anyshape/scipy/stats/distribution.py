@@ -104,13 +104,41 @@ def _interior(low: Any, high: Any) -> Any:
     return xp.where(xp.isinf(low), xp.where(xp.isinf(high), 1.0, high - 1), middle)
 
 
+LOG_ZERO = -800.0  # its exponential is 0
+
+
+def exponential(logarithm: Any) -> Any:
+    """Return the exponential; where it is 0 it has slopes 0, also where the logarithm has infinite ones."""
+    return xp.exp(xp.maximum(logarithm, LOG_ZERO))
+
+
+def complement(logarithm: Any) -> Any:
+    """Return 1 minus the exponential of the logarithm of a probability."""
+    return -xp.expm1(xp.maximum(logarithm, LOG_ZERO))
+
+
+def log_complement(logarithm: Any) -> Any:
+    """Return the logarithm of 1 minus the exponential of a logarithm."""
+    is_near = logarithm > -0.7
+    near = xp.log(-xp.expm1(xp.where(is_near, logarithm, -1.0)))
+    return xp.where(is_near, near, xp.log1p(-exponential(xp.where(is_near, -1.0, logarithm))))
+
+
+def scaled(factor: Function, rest: Function) -> dict[str, Function]:
+    """Return the densities factor(shapes) exp(rest); the logarithm of the factor would lose its second derivatives."""
+    return {
+        "log_density": lambda z, *shapes: xp.log(factor(*shapes)) + rest(z, *shapes),
+        "density": lambda z, *shapes: factor(*shapes) * exponential(rest(z, *shapes)),
+    }
+
+
 # for each function of a form the others that it follows from, best first
 _DERIVATIONS: dict[str, tuple[tuple[str, Function], ...]] = {
-    "density": (("log_density", xp.exp),),
-    "cdf": (("logcdf", xp.exp), ("sf", lambda p: 1 - p)),
-    "sf": (("logsf", xp.exp), ("cdf", lambda p: 1 - p)),
-    "logcdf": (("cdf", xp.log), ("sf", lambda p: xp.log1p(-p))),
-    "logsf": (("sf", xp.log), ("cdf", lambda p: xp.log1p(-p))),
+    "density": (("log_density", exponential),),
+    "cdf": (("logcdf", exponential), ("logsf", complement), ("sf", lambda p: 1 - p)),
+    "sf": (("logsf", exponential), ("logcdf", complement), ("cdf", lambda p: 1 - p)),
+    "logcdf": (("logsf", log_complement), ("cdf", xp.log), ("sf", lambda p: xp.log1p(-p))),
+    "logsf": (("logcdf", log_complement), ("sf", xp.log), ("cdf", lambda p: xp.log1p(-p))),
 }
 _COMPLEMENTS = {"logcdf": ("cdf", "sf"), "logsf": ("sf", "cdf")}
 

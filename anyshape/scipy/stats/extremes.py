@@ -12,8 +12,9 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
-from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
+from anyshape.scipy.stats.distribution import Form, constant, scaled
+from anyshape.scipy.stats.positive import log_expm1, weibull_logcdf
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
@@ -93,9 +94,8 @@ GENEXTREME = Form(
     support=_extreme_support,
     open_ends=True,
     log_density=lambda z, c: -xp.exp(-_reduced(z, c)) - (1 - c) * _reduced(z, c),
-    cdf=lambda z, c: xp.exp(-xp.exp(-_reduced(z, c))),
     logcdf=lambda z, c: -xp.exp(-_reduced(z, c)),
-    sf=lambda z, c: -xp.expm1(-xp.exp(-_reduced(z, c))),
+    logsf=lambda z, c: weibull_logcdf(-_reduced(z, c)),
     ppf=lambda q, c: expm1_ratio(-xp.log(-xp.log(q)), -c),
     isf=lambda q, c: expm1_ratio(-xp.log(-xp.log1p(-q)), -c),
     mean=lambda c: _choose(c > -1, _extreme_mean, c, NAN),
@@ -107,8 +107,6 @@ GENPARETO = Form(
     valid=_finite,
     support=lambda c: (0.0, _choose(c < 0, lambda c: -1 / c, c, INF)),
     log_density=lambda z, c: -(c + 1) * _log1p_ratio(z, c),
-    cdf=lambda z, c: -xp.expm1(-_log1p_ratio(z, c)),
-    sf=lambda z, c: xp.exp(-_log1p_ratio(z, c)),
     logsf=lambda z, c: -_log1p_ratio(z, c),
     ppf=lambda q, c: expm1_ratio(-xp.log1p(-q), c),
     isf=lambda q, c: expm1_ratio(-xp.log(q), c),
@@ -118,20 +116,10 @@ GENPARETO = Form(
 )
 GENLOGISTIC = Form(
     shapes="c",
-    log_density=lambda z, c: (
-        xp.log(c)
-        + by_half(
-            z,
-            0.0,
-            lambda z: c * z - (c + 1) * xp.log1p(xp.exp(z)),
-            lambda z: -z - (c + 1) * xp.log1p(xp.exp(-z)),
-        )
-    ),
-    cdf=lambda z, c: xp.exp(-c * xp.logaddexp(0.0, -z)),
+    **scaled(lambda c: c, lambda z, c: sc.log_expit(-z) - c * xp.logaddexp(0.0, -z)),
     logcdf=lambda z, c: -c * xp.logaddexp(0.0, -z),
-    sf=lambda z, c: -xp.expm1(-c * xp.logaddexp(0.0, -z)),
-    ppf=lambda q, c: -xp.log(xp.expm1(-xp.log(q) / c)),
-    isf=lambda q, c: -xp.log(xp.expm1(-xp.log1p(-q) / c)),
+    ppf=lambda q, c: -log_expm1(-xp.log(q) / c),
+    isf=lambda q, c: -log_expm1(-xp.log1p(-q) / c),
     mean=lambda c: EULER + sc.digamma(c),
     var=lambda c: pi * pi / 6 + sc.polygamma(1, c),
     entropy=lambda c: -xp.log(c) + sc.digamma(c + 1) + EULER + 1,
@@ -141,7 +129,7 @@ GENHALFLOGISTIC = Form(
     support=lambda c: (0.0, 1 / c),
     log_density=lambda z, c: log(2) + sc.xlog1py(1 / c - 1, -c * z) - 2 * xp.log1p(xp.exp(-_log1p_ratio(z, -c))),
     cdf=lambda z, c: xp.tanh(0.5 * _log1p_ratio(z, -c)),
-    sf=lambda z, c: 2 * sc.expit(-_log1p_ratio(z, -c)),
+    logsf=lambda z, c: log(2) + sc.log_expit(-_log1p_ratio(z, -c)),
     ppf=lambda q, c: expm1_ratio(2 * xp.arctanh(q), -c),
     isf=lambda q, c: expm1_ratio(xp.log(2 - q) - xp.log(q), -c),
     entropy=lambda c: 2 - (2 * c + 1) * log(2),

@@ -13,8 +13,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
-from anyshape.scipy.stats.distribution import Form, Function, constant
-from anyshape.scipy.stats.positive import EXP_END
+from anyshape.scipy.stats.distribution import Form, Function, complement, constant, scaled
+from anyshape.scipy.stats.positive import beta_share, log_expm1, weibull_logcdf
 from anyshape.scipy.stats.powers import of_powers, of_powers_of_size
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
@@ -61,11 +61,6 @@ def _foldcauchy_quantile(q: Any, c: Any, side: float) -> Any:
 
 def _loglaplace_quantile(q: Any, c: Any) -> Any:
     return by_half(q, 0.5, lambda q: (2 * q) ** (1 / c), lambda q: (2 * (1 - q)) ** (-1 / c))
-
-
-def _power_minus_1(q: Any, exponent: Any) -> Any:
-    """Return q**exponent - 1, accurate for q near 1."""
-    return xp.expm1(exponent * xp.log(q))
 
 
 def _cosine_cdf(z: Any) -> Any:
@@ -135,8 +130,8 @@ BETAPRIME = Form(
         lambda a, b: a - 1,
         far=lambda z, a, b: -(b + 1) * xp.log(z) - (a + b) * xp.log1p(1 / z) - sc.betaln(a, b),
     ),
-    cdf=lambda z, a, b: sc.betainc(a, b, z / (1 + z)),
-    sf=lambda z, a, b: sc.betainc(b, a, 1 / (1 + z)),
+    cdf=lambda z, a, b: beta_share(z / (1 + z), 1 / (1 + z), a, b),
+    sf=lambda z, a, b: beta_share(1 / (1 + z), z / (1 + z), b, a),
     ppf=lambda q, a, b: sc.betaincinv(a, b, q) / sc.betainccinv(b, a, q),
     isf=lambda q, a, b: sc.betainccinv(a, b, q) / sc.betaincinv(b, a, q),
 )
@@ -151,14 +146,14 @@ BURR = Form(
     shapes="c d",
     support=_positive_reals,
     **of_powers(
-        lambda z, c, d: xp.log(c * d) - (d + 1) * xp.log1p(z**c),
+        lambda z, c, d: -(d + 1) * xp.log1p(z**c),
         lambda c, d: c * d - 1,
-        far=lambda z, c, d: xp.log(c * d) - (c + 1) * xp.log(z) - (d + 1) * xp.log1p(z**-c),
+        far=lambda z, c, d: -(c + 1) * xp.log(z) - (d + 1) * xp.log1p(z**-c),
+        factor=lambda c, d: c * d,
     ),
-    cdf=lambda z, c, d: (1 + z**-c) ** -d,
-    sf=lambda z, c, d: -xp.expm1(-d * xp.log1p(z**-c)),
-    isf=lambda q, c, d: xp.expm1(-xp.log1p(-q) / d) ** (-1 / c),
-    ppf=lambda q, c, d: _power_minus_1(q, -1 / d) ** (-1 / c),
+    logcdf=lambda z, c, d: -d * xp.logaddexp(0.0, -c * xp.log(z)),
+    isf=lambda q, c, d: xp.exp(-log_expm1(-xp.log1p(-q) / d) / c),
+    ppf=lambda q, c, d: xp.exp(-log_expm1(-xp.log(q) / d) / c),
 )
 DGAMMA = Form(
     shapes="a",
@@ -177,9 +172,8 @@ DWEIBULL = Form(
 EXPONPOW = Form(
     shapes="b",
     support=_positive_reals,
-    **of_powers(lambda z, b: 1 + xp.log(b) + z**b - xp.exp(z**b), lambda b: b - 1),
-    cdf=lambda z, b: -xp.expm1(-xp.expm1(xp.minimum(z**b, EXP_END))),
-    sf=lambda z, b: xp.exp(-xp.expm1(xp.minimum(z**b, EXP_END))),
+    **of_powers(lambda z, b: z**b - xp.expm1(z**b), lambda b: b - 1, factor=lambda b: b),
+    logsf=lambda z, b: -xp.expm1(z**b),
     ppf=lambda q, b: xp.log1p(-xp.log1p(-q)) ** (1 / b),
     isf=lambda q, b: xp.log1p(-xp.log(q)) ** (1 / b),
 )
@@ -187,9 +181,11 @@ EXPONWEIB = Form(
     shapes="a c",
     support=_positive_reals,
     open_ends=True,
-    log_density=lambda z, a, c: xp.log(a * c) + (a - 1) * xp.log(-xp.expm1(-(z**c))) - z**c + (c - 1) * xp.log(z),
-    cdf=lambda z, a, c: (-xp.expm1(-(z**c))) ** a,
-    sf=lambda z, a, c: -xp.expm1(a * xp.log1p(-xp.exp(-(z**c)))),
+    **scaled(
+        lambda a, c: a * c,
+        lambda z, a, c: (a - 1) * weibull_logcdf(c * xp.log(z)) - z**c + (c - 1) * xp.log(z),
+    ),
+    logcdf=lambda z, a, c: a * weibull_logcdf(c * xp.log(z)),
     isf=lambda q, a, c: (-xp.log(-xp.expm1(xp.log1p(-q) / a))) ** (1 / c),
     ppf=lambda q, a, c: (-xp.log1p(-(q ** (1 / a)))) ** (1 / c),
 )
@@ -225,7 +221,9 @@ FOLDNORM = Form(
     cdf=lambda z, c: 0.5 * (sc.erf((z - c) / sqrt(2)) + sc.erf((z + c) / sqrt(2))),
     sf=lambda z, c: sc.ndtr(c - z) + sc.ndtr(-c - z),
 )
-_GENGAMMA = of_powers(lambda z, a, c: xp.log(xp.abs(c)) - z**c - sc.gammaln(a), lambda a, c: c * a - 1)
+_GENGAMMA = of_powers(
+    lambda z, a, c: -(z**c) - sc.gammaln(a), lambda a, c: c * a - 1, factor=lambda a, c: xp.abs(c)
+)
 
 
 def _gengamma_density(name: str, at_zero: float) -> Function:
@@ -263,7 +261,7 @@ GENGAMMA = Form(
 HALFGENNORM = Form(
     shapes="beta",
     support=_positive_reals,
-    log_density=lambda z, b: xp.log(b) - sc.gammaln(1 / b) - z**b,
+    **scaled(lambda b: b, lambda z, b: -sc.gammaln(1 / b) - z**b),
     cdf=lambda z, b: sc.gammainc(1 / b, z**b),
     sf=lambda z, b: sc.gammaincc(1 / b, z**b),
     ppf=lambda q, b: sc.gammaincinv(1 / b, q) ** (1 / b),
@@ -273,9 +271,10 @@ INVWEIBULL = Form(
     shapes="c",
     support=_positive_reals,
     open_ends=True,
-    log_density=lambda z, c: xp.log(c) - (c + 1) * xp.log(z) - z**-c,
-    cdf=lambda z, c: xp.exp(-(z**-c)),
-    sf=lambda z, c: -xp.expm1(-(z**-c)),
+    **scaled(lambda c: c, lambda z, c: -(c + 1) * xp.log(z) - z**-c),
+    logcdf=lambda z, c: -(z**-c),
+    sf=lambda z, c: complement(-(z**-c)),
+    logsf=lambda z, c: weibull_logcdf(-c * xp.log(z)),
     ppf=lambda q, c: (-xp.log(q)) ** (-1 / c),
     isf=lambda q, c: (-xp.log1p(-q)) ** (-1 / c),
 )
@@ -292,7 +291,7 @@ LOGGAMMA = Form(
 LOGLAPLACE = Form(
     shapes="c",
     support=_positive_reals,
-    log_density=lambda z, c: xp.log(0.5 * c) - c * xp.abs(xp.log(z)) - xp.log(z),
+    **scaled(lambda c: 0.5 * c, lambda z, c: -c * xp.abs(xp.log(z)) - xp.log(z)),
     open_ends=True,
     cdf=lambda z, c: xp.where(z < 1, 0.5 * z**c, 1 - 0.5 * z**-c),
     sf=lambda z, c: xp.where(z < 1, 1 - 0.5 * z**c, 0.5 * z**-c),
@@ -301,8 +300,7 @@ LOGLAPLACE = Form(
 )
 POWERNORM = Form(
     shapes="c",
-    log_density=lambda z, c: xp.log(c) - LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z),
-    cdf=lambda z, c: -xp.expm1(c * sc.log_ndtr(-z)),
+    **scaled(lambda c: c, lambda z, c: -LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z)),
     logsf=lambda z, c: c * sc.log_ndtr(-z),
     ppf=lambda q, c: -sc.ndtri((1 - q) ** (1 / c)),
     isf=lambda q, c: -sc.ndtri(q ** (1 / c)),
@@ -316,26 +314,10 @@ TRUNCEXPON = Form(
     ppf=lambda q, b: -xp.log1p(q * xp.expm1(-b)),
 )
 
-GUMBEL_END = 10.0  # where exp(-exp(z)) is exactly 0, which has derivatives 0 from there on
-
-
-def _twice_exponential(z: Any, tail: Function) -> Any:
-    """Return a function of exp(z) that is constant where exp(-exp(z)) is 0."""
-    return tail(xp.exp(xp.minimum(z, GUMBEL_END)))
-
-
-def _gumbel_density(z: Any) -> Any:
-    is_far = z > GUMBEL_END
-    near = xp.where(is_far, 0.0, z)
-    return xp.where(is_far, 0.0, xp.exp(near - xp.exp(near)))
-
-
 GUMBEL_R = Form(
     log_density=lambda z: -z - xp.exp(-z),
-    density=lambda z: _gumbel_density(-z),
-    cdf=lambda z: _twice_exponential(-z, lambda x: xp.exp(-x)),
     logcdf=lambda z: -xp.exp(-z),
-    sf=lambda z: _twice_exponential(-z, lambda x: -xp.expm1(-x)),
+    logsf=lambda z: weibull_logcdf(-z),
     ppf=lambda q: -xp.log(-xp.log(q)),
     isf=lambda q: -xp.log(-xp.log1p(-q)),
     mean=constant(EULER),
@@ -345,9 +327,7 @@ GUMBEL_R = Form(
 
 GUMBEL_L = Form(
     log_density=lambda z: z - xp.exp(z),
-    density=_gumbel_density,
-    cdf=lambda z: _twice_exponential(z, lambda x: -xp.expm1(-x)),
-    sf=lambda z: _twice_exponential(z, lambda x: xp.exp(-x)),
+    logcdf=weibull_logcdf,
     logsf=lambda z: -xp.exp(z),
     ppf=lambda q: xp.log(-xp.log1p(-q)),
     isf=lambda q: xp.log(-xp.log(q)),

@@ -13,7 +13,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
-from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.scipy.stats.distribution import Form, constant, log_complement, scaled
 from anyshape.scipy.stats.positive import GAMMA, INVGAUSS
 
 INF = np.inf
@@ -34,33 +34,53 @@ LEVY_L = Form(
     mean=constant(INF),
     var=constant(INF),
 )
+
+
+def _log_share(x: Any, weight: Any, linear: Any) -> Any:
+    """Return -weight log(1 + exp(x)); above 0 its part -weight x, which may not depend on a shape, is `linear`."""
+    is_above = x > 0
+    return xp.where(is_above, linear, 0.0) - weight * xp.logaddexp(0.0, xp.where(is_above, -x, x))
+
+
+def _kappa3_logcdf(z: Any, a: Any) -> Any:
+    power, start = a * xp.log(z), xp.log(a)
+    return _log_share(start - power, 1 / a, xp.log(z) - start / a)
+
+
+def _kappa3_quantile(log_share: Any, a: Any) -> Any:
+    return xp.exp(log_share + (xp.log(a) - log_complement(a * log_share)) / a)
+
+
+def _mielke_quantile(log_share: Any, k: Any, s: Any) -> Any:
+    return xp.exp(log_share / k - log_complement(s / k * log_share) / s)
+
+
 KAPPA3 = Form(
     shapes="a",
     support=_positive_reals,
-    log_density=lambda z, a: xp.log(a) - (1 / a + 1) * xp.log(a + z**a),
-    cdf=lambda z, a: z * (a + z**a) ** (-1 / a),
-    sf=lambda z, a: -xp.expm1(-xp.log1p(a * z**-a) / a),
-    ppf=lambda q, a: (a / xp.expm1(-a * xp.log(q))) ** (1 / a),
-    isf=lambda q, a: (a / xp.expm1(-a * xp.log1p(-q))) ** (1 / a),
+    **scaled(lambda a: a, lambda z, a: -(1 / a + 1) * xp.log(a + z**a)),
+    logcdf=_kappa3_logcdf,
+    ppf=lambda q, a: _kappa3_quantile(xp.log(q), a),
+    isf=lambda q, a: _kappa3_quantile(xp.log1p(-q), a),
 )
 MIELKE = Form(
     shapes="k s",
     support=_positive_reals,
-    log_density=lambda z, k, s: xp.log(k) + sc.xlogy(k - 1, z) - (1 + k / s) * xp.log1p(z**s),
-    cdf=lambda z, k, s: xp.exp(-k / s * xp.log1p(z**-s)),
-    sf=lambda z, k, s: -xp.expm1(-k / s * xp.log1p(z**-s)),
-    ppf=lambda q, k, s: xp.expm1(-s / k * xp.log(q)) ** (-1 / s),
-    isf=lambda q, k, s: xp.expm1(-s / k * xp.log1p(-q)) ** (-1 / s),
+    **scaled(lambda k, s: k, lambda z, k, s: sc.xlogy(k - 1, z) - (1 + k / s) * xp.log1p(z**s)),
+    logcdf=lambda z, k, s: _log_share(-s * xp.log(z), k / s, k * xp.log(z)),
+    ppf=lambda q, k, s: _mielke_quantile(xp.log(q), k, s),
+    isf=lambda q, k, s: _mielke_quantile(xp.log1p(-q), k, s),
 )
 POWERLOGNORM = Form(
     shapes="c s",
     support=_positive_reals,
     open_ends=True,
-    log_density=lambda z, c, s: (
-        xp.log(c / (z * s)) - LOG_ROOT_2PI - 0.5 * xp.square(xp.log(z) / s) + (c - 1) * sc.log_ndtr(-xp.log(z) / s)
+    **scaled(
+        lambda c, s: c / s,
+        lambda z, c, s: (
+            -xp.log(z) - LOG_ROOT_2PI - 0.5 * xp.square(xp.log(z) / s) + (c - 1) * sc.log_ndtr(-xp.log(z) / s)
+        ),
     ),
-    cdf=lambda z, c, s: -xp.expm1(c * sc.log_ndtr(-xp.log(z) / s)),
-    sf=lambda z, c, s: xp.exp(c * sc.log_ndtr(-xp.log(z) / s)),
     logsf=lambda z, c, s: c * sc.log_ndtr(-xp.log(z) / s),
     ppf=lambda q, c, s: xp.exp(-s * sc.ndtri((1 - q) ** (1 / c))),
     isf=lambda q, c, s: xp.exp(-s * sc.ndtri(q ** (1 / c))),
@@ -124,8 +144,6 @@ GENEXPON = Form(
     shapes="a b c",
     support=_positive_reals,
     log_density=lambda z, a, b, c: xp.log(a - b * xp.expm1(-c * z)) + _genexpon_log_sf(z, a, b, c),
-    cdf=lambda z, a, b, c: -xp.expm1(_genexpon_log_sf(z, a, b, c)),
-    sf=lambda z, a, b, c: xp.exp(_genexpon_log_sf(z, a, b, c)),
     logsf=_genexpon_log_sf,
     ppf=lambda q, a, b, c: _genexpon_quantile(xp.log1p(-q), a, b, c),
     isf=lambda q, a, b, c: _genexpon_quantile(xp.log(q), a, b, c),

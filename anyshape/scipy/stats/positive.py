@@ -13,7 +13,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
-from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.scipy.stats.distribution import Form, complement, constant, exponential, log_complement, scaled
 from anyshape.scipy.stats.powers import of_powers
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
@@ -33,8 +33,6 @@ EXPON = Form(
     closed_quantiles=True,
     support=_positive_reals,
     log_density=lambda z: -z,
-    cdf=lambda z: -xp.expm1(-z),
-    sf=lambda z: xp.exp(-z),
     logsf=lambda z: -z,
     ppf=lambda q: -xp.log1p(-q),
     isf=lambda q: -xp.log(q),
@@ -107,8 +105,7 @@ RAYLEIGH = Form(
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z: xp.log(z) - 0.5 * xp.square(z),
-    cdf=lambda z: -xp.expm1(-0.5 * xp.square(z)),
-    sf=lambda z: xp.exp(-0.5 * xp.square(z)),
+    density=lambda z: z * exponential(-0.5 * xp.square(z)),
     logsf=lambda z: -0.5 * xp.square(z),
     ppf=lambda q: xp.sqrt(-2 * xp.log1p(-q)),
     isf=lambda q: xp.sqrt(-2 * xp.log(q)),
@@ -121,6 +118,7 @@ MAXWELL = Form(
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z: 0.5 * log(2 / pi) + 2 * xp.log(z) - 0.5 * xp.square(z),
+    density=lambda z: sqrt(2 / pi) * xp.square(z) * exponential(-0.5 * xp.square(z)),
     cdf=lambda z: sc.gammainc(1.5, 0.5 * xp.square(z)),
     sf=lambda z: sc.gammaincc(1.5, 0.5 * xp.square(z)),
     ppf=lambda q: xp.sqrt(2 * sc.gammaincinv(1.5, q)),
@@ -161,7 +159,7 @@ HALFLOGISTIC = Form(
     support=_positive_reals,
     log_density=lambda z: log(2) - z - 2 * xp.log1p(xp.exp(-z)),
     cdf=lambda z: xp.tanh(0.5 * z),
-    sf=lambda z: 2 * sc.expit(-z),
+    logsf=lambda z: log(2) + sc.log_expit(-z),
     ppf=lambda q: 2 * xp.arctanh(q),
     isf=lambda q: -sc.logit(0.5 * q),
     mean=constant(2 * log(2)),
@@ -173,7 +171,7 @@ LOGNORM = Form(
     shapes="s",
     support=_positive_reals,
     open_ends=True,
-    log_density=lambda z, s: NORM.log_density(xp.log(z) / s) - xp.log(s) - xp.log(z),
+    **scaled(lambda s: 1 / s, lambda z, s: NORM.log_density(xp.log(z) / s) - xp.log(z)),
     cdf=lambda z, s: sc.ndtr(xp.log(z) / s),
     sf=lambda z, s: sc.ndtr(-xp.log(z) / s),
     logcdf=lambda z, s: sc.log_ndtr(xp.log(z) / s),
@@ -215,14 +213,28 @@ INVGAUSS = Form(
     var=lambda mu: mu**3,
 )
 
-_WEIBULL = of_powers(lambda z, c: xp.log(c) - z**c, lambda c: c - 1)
+_WEIBULL = of_powers(lambda z, c: -(z**c), lambda c: c - 1, factor=lambda c: c)
+
+
+def weibull_logcdf(log_hazard: Any) -> Any:
+    """Return log(1 - exp(-exp(x))); where x is small its part x is apart, which has no second derivatives."""
+    is_near = log_hazard < 0
+    near = xp.where(is_near, log_hazard, 0.0)
+    far = log_complement(-xp.exp(xp.where(is_near, 0.0, log_hazard)))
+    return xp.where(is_near, near + xp.log(sc.exprel(-xp.exp(near))), far)
+
+
+def log_expm1(x: Any) -> Any:
+    """Return log(exp(x) - 1) for positive x; its part x is apart."""
+    return x + log_complement(-x)
+
 
 WEIBULL_MIN = Form(
     shapes="c",
     support=_positive_reals,
     **_WEIBULL,
-    cdf=lambda z, c: -xp.expm1(-(z**c)),
-    sf=lambda z, c: xp.exp(-(z**c)),
+    cdf=lambda z, c: complement(-(z**c)),
+    logcdf=lambda z, c: weibull_logcdf(c * xp.log(z)),
     logsf=lambda z, c: -(z**c),
     ppf=lambda q, c: (-xp.log1p(-q)) ** (1 / c),
     isf=lambda q, c: (-xp.log(q)) ** (1 / c),
@@ -237,9 +249,9 @@ WEIBULL_MAX = Form(
     log_density=lambda z, c: _WEIBULL["log_density"](-z, c),
     density=lambda z, c: _WEIBULL["density"](-z, c),
     exponent=lambda c: c - 1,
-    cdf=lambda z, c: xp.exp(-((-z) ** c)),
     logcdf=lambda z, c: -((-z) ** c),
-    sf=lambda z, c: -xp.expm1(-((-z) ** c)),
+    sf=lambda z, c: complement(-((-z) ** c)),
+    logsf=lambda z, c: weibull_logcdf(c * xp.log(-z)),
     ppf=lambda q, c: -((-xp.log(q)) ** (1 / c)),
     isf=lambda q, c: -((-xp.log1p(-q)) ** (1 / c)),
     mean=lambda c: -sc.gamma(1 + 1 / c),
@@ -250,8 +262,7 @@ WEIBULL_MAX = Form(
 PARETO = Form(
     shapes="b",
     support=lambda b: (1.0, INF),
-    log_density=lambda z, b: xp.log(b) - (b + 1) * xp.log(z),
-    cdf=lambda z, b: -xp.expm1(-b * xp.log(z)),
+    **scaled(lambda b: b, lambda z, b: -(b + 1) * xp.log(z)),
     sf=lambda z, b: z**-b,
     logsf=lambda z, b: -b * xp.log(z),
     ppf=lambda q, b: xp.exp(-xp.log1p(-q) / b),
@@ -264,9 +275,7 @@ PARETO = Form(
 LOMAX = Form(
     shapes="c",
     support=_positive_reals,
-    log_density=lambda z, c: xp.log(c) - (c + 1) * xp.log1p(z),
-    cdf=lambda z, c: -xp.expm1(-c * xp.log1p(z)),
-    sf=lambda z, c: xp.exp(-c * xp.log1p(z)),
+    **scaled(lambda c: c, lambda z, c: -(c + 1) * xp.log1p(z)),
     logsf=lambda z, c: -c * xp.log1p(z),
     ppf=lambda q, c: xp.expm1(-xp.log1p(-q) / c),
     isf=lambda q, c: xp.expm1(-xp.log(q) / c),
@@ -283,17 +292,19 @@ def _circle(c: Any) -> Any:
 
 def _fisk_far(z: Any, c: Any) -> Any:
     """Return the logarithm of the density by powers that do not overflow."""
-    return xp.log(c) - (c + 1) * xp.log(z) - 2 * xp.log1p(z**-c)
+    return -(c + 1) * xp.log(z) - 2 * xp.log1p(z**-c)
 
 
 FISK = Form(
     shapes="c",
     support=_positive_reals,
-    **of_powers(lambda z, c: xp.log(c) - 2 * xp.log1p(z**c), lambda c: c - 1, far=_fisk_far),
+    **of_powers(lambda z, c: -2 * xp.log1p(z**c), lambda c: c - 1, far=_fisk_far, factor=lambda c: c),
     cdf=lambda z, c: sc.expit(c * xp.log(z)),
     sf=lambda z, c: sc.expit(-c * xp.log(z)),
-    ppf=lambda q, c: (q / (1 - q)) ** (1 / c),
-    isf=lambda q, c: ((1 - q) / q) ** (1 / c),
+    logcdf=lambda z, c: sc.log_expit(c * xp.log(z)),
+    logsf=lambda z, c: sc.log_expit(-c * xp.log(z)),
+    ppf=lambda q, c: xp.exp(sc.logit(q) / c),
+    isf=lambda q, c: xp.exp(-sc.logit(q) / c),
     mean=lambda c: beyond(1, c, _circle),
     var=lambda c: beyond(2, c, lambda c: _circle(0.5 * c) - xp.square(_circle(c))),
     entropy=lambda c: 2 - xp.log(c),
@@ -302,28 +313,21 @@ FISK = Form(
 BURR12 = Form(
     shapes="c d",
     support=_positive_reals,
-    **of_powers(lambda z, c, d: xp.log(c) + xp.log(d) - (d + 1) * xp.log1p(z**c), lambda c, d: c - 1),
-    cdf=lambda z, c, d: -xp.expm1(-d * xp.log1p(z**c)),
-    sf=lambda z, c, d: xp.exp(-d * xp.log1p(z**c)),
-    logsf=lambda z, c, d: -d * xp.log1p(z**c),
-    ppf=lambda q, c, d: xp.expm1(-xp.log1p(-q) / d) ** (1 / c),
-    isf=lambda q, c, d: xp.expm1(-xp.log(q) / d) ** (1 / c),
+    **of_powers(
+        lambda z, c, d: -(d + 1) * xp.log1p(z**c),
+        lambda c, d: c - 1,
+        far=lambda z, c, d: -(c * d + 1) * xp.log(z) - (d + 1) * xp.log1p(z**-c),
+        factor=lambda c, d: c * d,
+    ),
+    logsf=lambda z, c, d: -d * xp.logaddexp(0.0, c * xp.log(z)),
+    ppf=lambda q, c, d: xp.exp(log_expm1(-xp.log1p(-q) / d) / c),
+    isf=lambda q, c, d: xp.exp(log_expm1(-xp.log(q) / d) / c),
 )
-
-EXP_END = 709.0  # exponential of it is near the largest number, and the one of minus that is 0
-
-
-def _gompertz_log_density(z: Any, c: Any) -> Any:
-    return xp.log(c) + z - c * xp.expm1(z)
-
 
 GOMPERTZ = Form(
     shapes="c",
     support=_positive_reals,
-    log_density=_gompertz_log_density,
-    density=lambda z, c: xp.exp(_gompertz_log_density(xp.minimum(z, EXP_END), c)),
-    cdf=lambda z, c: -xp.expm1(-c * xp.expm1(xp.minimum(z, EXP_END))),
-    sf=lambda z, c: xp.exp(-c * xp.expm1(xp.minimum(z, EXP_END))),
+    **scaled(lambda c: c, lambda z, c: z - c * xp.expm1(z)),
     logsf=lambda z, c: -c * xp.expm1(z),
     ppf=lambda q, c: xp.log1p(-xp.log1p(-q) / c),
     isf=lambda q, c: xp.log1p(-xp.log(q) / c),
@@ -365,6 +369,19 @@ def _f_rest(z: Any, dfn: Any, dfd: Any) -> Any:
     return half * xp.log(dfn) + other * xp.log(dfd) - power - sc.betaln(half, other)
 
 
+def beta_share(low: Any, high: Any, a: Any, b: Any) -> Any:
+    """Return the probability of a beta distribution up to `low`, by the smaller one of it and of 1 minus it."""
+    is_low = low < 0.5
+    return xp.where(
+        is_low, sc.betainc(a, b, xp.where(is_low, low, 0.5)), sc.betaincc(b, a, xp.where(is_low, 0.5, high))
+    )
+
+
+def _f_shares(z: Any, dfn: Any, dfd: Any) -> tuple[Any, Any]:
+    total = dfd + dfn * z
+    return dfn * z / total, dfd / total
+
+
 def _f_quantile(share: Any, dfn: Any, dfd: Any) -> Any:
     """Return the value whose share `dfd / (dfd + dfn x)` this is."""
     return dfd * (1 - share) / (dfn * share)
@@ -374,8 +391,8 @@ F = Form(
     shapes="dfn dfd",
     support=_positive_reals,
     **of_powers(_f_rest, lambda dfn, dfd: 0.5 * dfn - 1),
-    cdf=lambda z, dfn, dfd: sc.betainc(0.5 * dfn, 0.5 * dfd, dfn * z / (dfd + dfn * z)),
-    sf=lambda z, dfn, dfd: sc.betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * z)),
+    cdf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd), 0.5 * dfn, 0.5 * dfd),
+    sf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd)[::-1], 0.5 * dfd, 0.5 * dfn),
     ppf=lambda q, dfn, dfd: _f_quantile(sc.betainccinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd),
     isf=lambda q, dfn, dfd: _f_quantile(sc.betaincinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd),
     mean=lambda dfn, dfd: beyond(2, dfd, lambda d: d / (d - 2)),

@@ -11,7 +11,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Function
+from anyshape.scipy.stats.distribution import Function, exponential
 from anyshape.transforms.control import stop_gradient
 
 INF = np.inf
@@ -41,8 +41,10 @@ def _plain(x: Any, exponent: Any) -> Any:
     return x**exponent
 
 
-def times_powers(rest: Function, z: Any, powers: list[tuple[Any, Any, Function]], power: Function = _plain) -> Any:
-    """Return exp(rest(z)) times powers: each a base, an exponent, and a function for exponent times logarithm.
+def times_powers(
+    rest: Function, z: Any, powers: list[tuple[Any, Any, Function]], power: Function = _plain, factor: Any = 1.0
+) -> Any:
+    """Return factor exp(rest(z)) times powers: each a base, an exponent, and a function for exponent times logarithm.
 
     The power of a base 0 is not taken by its logarithm. Where its slope is infinite, the one of `rest` does not count.
     An infinite value has the slopes of a huge one: their signs are right, where infinite slopes may cancel.
@@ -56,22 +58,26 @@ def times_powers(rest: Function, z: Any, powers: list[tuple[Any, Any, Function]]
         finite = times_log(xp.where(is_special, 0.0, e), xp.where(is_special, 0.5, z))
         logarithm = logarithm + xp.where(is_pole, LOG_HUGE + slope, finite)
         cases.append((is_end, is_pole, power(xp.where(is_end, x, 1.0), xp.where(is_end, e, 1.0))))
-    value = xp.exp(rest(near) + logarithm)
-    for is_end, is_pole, factor in cases:
-        value = xp.where(is_end, value * factor, xp.where(is_pole, value + INF, value))
+    value = factor * exponential(rest(near) + logarithm)
+    for is_end, is_pole, share in cases:
+        value = xp.where(is_end, value * share, xp.where(is_pole, value + INF, value))
     return value
 
 
 def of_powers(
-    rest: Function, low: Function | None = None, high: Function | None = None, far: Function | None = None
+    rest: Function,
+    low: Function | None = None,
+    high: Function | None = None,
+    far: Function | None = None,
+    factor: Function = lambda *shapes: 1.0,
 ) -> dict[str, Function]:
-    """Return the densities exp(rest) z**low (1 - z)**high, where the exponents are functions of the shapes.
+    """Return the densities factor exp(rest) z**low (1 - z)**high, where factor and exponents are of the shapes.
 
-    The logarithm of points above 1 is `far`, where `rest` and the power would overflow.
+    The logarithm of points above 1 is `far` and that of the factor, where `rest` and the power would overflow.
     """
 
     def log_density(z: Any, *shapes: Any) -> Any:
-        value = rest(z, *shapes)
+        value = xp.log(factor(*shapes)) + rest(z, *shapes)
         if high is not None:
             value = value + sc.xlog1py(high(*shapes), -z)
         return value if low is None else value + sc.xlogy(low(*shapes), z)
@@ -79,12 +85,15 @@ def of_powers(
     def density(z: Any, *shapes: Any) -> Any:
         ends = ((z, low, sc.xlogy), (1 - z, high, lambda e, z: sc.xlog1py(e, -z)))
         powers = [(base, exponent(*shapes), log) for base, exponent, log in ends if exponent is not None]
-        return times_powers(lambda z: rest(z, *shapes), z, powers)
+        return times_powers(lambda z: rest(z, *shapes), z, powers, factor=factor(*shapes))
 
     def beyond(near: Function, finish: Function) -> Function:
-        return near if far is None else lambda z, *shapes: _by_one(z, shapes, near, lambda *xs: finish(far(*xs)))
+        return near if far is None else lambda z, *s: _by_one(z, s, near, lambda z, *s: finish(far(z, *s), factor(*s)))
 
-    densities = {"log_density": beyond(log_density, lambda value: value), "density": beyond(density, xp.exp)}
+    densities = {
+        "log_density": beyond(log_density, lambda value, factor: value + xp.log(factor)),
+        "density": beyond(density, lambda value, factor: factor * exponential(value)),
+    }
     return densities if low is None else {**densities, "exponent": low}
 
 

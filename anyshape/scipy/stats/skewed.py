@@ -14,6 +14,7 @@ from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import by_half
 from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.scipy.stats.positive import beta_share
 
 NAN = np.nan
 
@@ -89,9 +90,12 @@ SKEWCAUCHY = Form(
 )
 
 
-def _skew_t_share(z: Any, a: Any, b: Any) -> Any:
-    """Return the point of a beta distribution that z stands for."""
-    return 0.5 * (1 + z / xp.sqrt(a + b + xp.square(z)))
+def _skew_t_share(z: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the point of a beta distribution that z stands for, and 1 minus it."""
+    root = xp.sqrt(a + b + xp.square(z))
+    size = xp.where(z < 0, -z, z)
+    rest, share = 0.5 * (a + b) / (root * (root + size)), 0.5 * (1 + size / root)
+    return xp.where(z < 0, rest, share), xp.where(z < 0, share, rest)
 
 
 def _skew_t_log_density(z: Any, a: Any, b: Any) -> Any:
@@ -111,8 +115,8 @@ def _skew_t_quantile(share: Any, rest: Any, a: Any, b: Any) -> Any:
 JF_SKEW_T = Form(
     shapes="a b",
     log_density=_skew_t_log_density,
-    cdf=lambda z, a, b: sc.betainc(a, b, _skew_t_share(z, a, b)),
-    sf=lambda z, a, b: sc.betainc(b, a, _skew_t_share(-z, a, b)),
+    cdf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b), a, b),
+    sf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b)[::-1], b, a),
     ppf=lambda q, a, b: _skew_t_quantile(sc.betaincinv(a, b, q), sc.betainccinv(b, a, q), a, b),
     isf=lambda q, a, b: _skew_t_quantile(sc.betainccinv(a, b, q), sc.betaincinv(b, a, q), a, b),
 )

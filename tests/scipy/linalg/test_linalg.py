@@ -336,19 +336,17 @@ def test_the_derivative_of_null_space_is_that_of_its_value_or_turns_least(shape)
             np.testing.assert_allclose(derivative, _differences(scipy.linalg.null_space, a, t), 1e-7, 1e-8)
         else:
             np.testing.assert_allclose(np.conj(value.T) @ derivative, np.zeros((3, 3)), atol=1e-12)
-        projection = lambda a, f: (lambda n: n @ np.conj(n.T))(f(a))
-        expected = _differences(lambda a: projection(a, scipy.linalg.null_space), a, t)
-        derivative = jvp(lambda a: projection(a, linalg.null_space), (a,), (t,))[1]
-        np.testing.assert_allclose(derivative, expected, 1e-7, 1e-8)
+        projections = (lambda a, f=la.null_space: f(a) @ np.conj(f(a).T) for la in (linalg, scipy.linalg))
+        derivative = jvp(next(projections), (a,), (t,))[1]
+        np.testing.assert_allclose(derivative, _differences(next(projections), a, t), 1e-7, 1e-8)
 
 
 def test_the_null_space_of_coordinates_and_of_dependent_rows_has_slopes():
     """No reflection determines these bases."""
     weights = np.arange(25.0).reshape(5, 5) ** 1.5
+    ours, scipys = (
+        lambda a, f=la.null_space: np.sum(weights * (f(a, 1e-4) @ f(a, 1e-4).T)) for la in (linalg, scipy.linalg)
+    )
     for a in (np.eye(2, 5), np.eye(5)[[1, 3, 1]]):
-        f = lambda a, la: np.sum(weights * (la.null_space(a, 1e-4) @ la.null_space(a, 1e-4).T))
-        slope = grad(lambda a: f(a, linalg))(a)
         direction = a @ np.random.default_rng(0).normal(size=(5, 5))
-        np.testing.assert_allclose(
-            np.sum(slope * direction), _differences(lambda a: f(a, scipy.linalg), a, direction), 1e-6
-        )
+        np.testing.assert_allclose(np.sum(grad(ours)(a) * direction), _differences(scipys, a, direction), 1e-6)

@@ -21,6 +21,7 @@ LESS_EXACT = {
     ("f", "isf"): 1e-6,
     ("halfnorm", "logsf"): None,
     ("skewnorm", "logcdf"): None,
+    ("exponpow", "logsf"): None,
     ("gompertz", "logsf"): None,
     ("betaprime", "isf"): 1e-7,
     ("foldcauchy", "isf"): 1e-5,
