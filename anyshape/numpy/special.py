@@ -174,13 +174,14 @@ def _huber(delta: Any, r: Any) -> Any:
 
 
 def _pseudo_huber(delta: Any, r: Any) -> Any:
-    """Return delta**2 (sqrt(1 + (r / delta)**2) - 1) without its cancellation.
+    """Return delta**2 (sqrt(1 + (r / delta)**2) - 1) without its cancellation, and that of the slopes of large r.
 
     It is smooth, and 0 where either operand is 0.
     """
     delta, r = ew.broadcast_operands("pseudo_huber", delta, r)
     root = ew.hypot(ew.ratio(r, delta), ew.lift(1, r))
     loss = r * (r / ew.add(root, 1))
+    loss = ew.select(ew.gt(ew.absolute(r), delta), delta * (ew.hypot(r, delta) - delta), loss)
     loss = ew.select(ew.isinf(r), ew.select(ew.eq(delta, ew.lift(0, delta)), delta, np.inf), loss)
     return ew.select(ew.lt(delta, ew.lift(0, delta)), np.inf, loss)
 

@@ -104,16 +104,16 @@ def ball(beta, m):
 
 
 def ball_density(x, beta, m):
-    tail, root = ball(beta, m)
+    far, root = ball(beta, m)
     shape = mp.exp(-x * x / 2) if x > -beta else mp.exp(-beta * beta / 2) * (1 - (x + beta) * beta / m) ** -m
-    return shape / (tail + root * tail(beta))
+    return shape / (far + root * tail(beta))
 
 
 def ball_cdf(x, beta, m):
-    tail, root = ball(beta, m)
+    far, root = ball(beta, m)
     if x <= -beta:
-        return tail * (1 - (x + beta) * beta / m) ** (1 - m) / (tail + root * tail(beta))
-    return (tail + root * (tail(x) - tail(-beta))) / (tail + root * tail(beta))
+        return far * (1 - (x + beta) * beta / m) ** (1 - m) / (far + root * tail(beta))
+    return (far + root * (tail(x) - tail(-beta))) / (far + root * tail(beta))
 
 
 def inverse_gauss(x, mu):

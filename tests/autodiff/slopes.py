@@ -39,11 +39,12 @@ class Judged(NamedTuple):
 
 
 def sampled(row: Row, rng: np.random.Generator, count: int, dtype: str) -> list[tuple[float, ...]]:
-    """Return up to so many points of a row that are normal numbers of a dtype."""
-    info = np.finfo(dtype)
+    """Return up to so many points of a row that are normal numbers of a dtype, and not rounded to an end at 1."""
+    info, rounded = np.finfo(dtype), np.dtype(dtype).type
     sample = row.sample or (lambda rng: tuple(one(rng) for one in row.operands))
     points = [sample(rng) for _ in range(count)]
-    return [p for p in points if all(info.tiny < abs(x) < info.max or x == 0 for x in p)]
+    points = [p for p in points if all(info.tiny < abs(x) < info.max or x == 0 for x in p)]
+    return [p for p in points if all(abs(rounded(x)) != 1 or abs(x) == 1 for x in p)]
 
 
 def judge(
@@ -51,6 +52,7 @@ def judge(
 ) -> list[Judged]:
     """Return the slopes at points where NumPy's or SciPy's value is right, and the slope is a normal number.
 
+    NaN is judged where the slope is 0, or too small to be told from it.
     So many ulps of the value, divided by the operand to the power of the order, are allowed besides.
     """
     if not points:
@@ -101,13 +103,13 @@ def _judged(
 ) -> list[Judged]:
     info = np.finfo(dtype)
     slope = right[order]
-    if not info.tiny < abs(slope) < info.max:
+    if not info.tiny < abs(slope) < info.max and not (slope == 0 and np.isnan(ours)):
         return []
     allowed = RELATIVE[dtype] * abs(slope) + 4 * float(info.eps) * abs(point[operand] * right[order + 1])
     if by_value:
         allowed += by_value * float(info.eps) * abs(right[0] / mp.mpf(point[operand]) ** order)
     error = abs(mp.mpf(ours) - slope) if np.isfinite(ours) else mp.inf
-    return [Judged(row.name, operand, order, point, ours, float(slope), float(error / allowed))]
+    return [Judged(row.name, operand, order, point, ours, float(slope), float(error / allowed) if allowed else np.inf)]
 
 
 # -- right slopes

@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from mpmath import mp
 
+from anyshape import grad, jvp
+from anyshape.scipy import stats
 from tests.autodiff.distribution_rows import DISTRIBUTIONS
 from tests.autodiff.slope_rows import ROWS
 from tests.autodiff.slopes import judge, sampled
@@ -21,6 +24,8 @@ GATE = {
     "special.rel_entr": [(5e184, 3e-129), (2.0, 3.0)],
     "special.betaln": [(743.0, 1e-30), (3.4, 1e51), (2.0, 3.0)],
     "special.inv_boxcox": [(36.8, 6.6e8), (1.1e6, 9.7e6)],
+    "special.pseudo_huber": [(2e-9, 3e8), (2.0, 1e-7), (1.5, 2.0)],
+    "special.log_ndtr": [(38.5,), (-7e9,)],
 }
 FURTHER = {
     "special.dawsn": [(5e33,), (-6776.0,), (9.9,), (0.5,)],
@@ -80,3 +85,21 @@ def test_slopes_of_all_distributions(row):
     points = sampled(row, np.random.default_rng(len(row.name)), 8, "float64")
     judged = judge(row, points, "float64", SECONDS, VALUE_ULPS)
     assert not wrong(judged), "\n".join(wrong(judged))
+
+
+def test_complex_tanh_has_a_slope_far_out():
+    slope = lambda z: jvp(np.tanh, (z,), (np.ones_like(z),))[1]
+    z = np.array([20 + 1j, -300 + 2j, 0.3 + 0.4j])
+    expected = [complex(mp.sech(mp.mpc(one)) ** 2) for one in z]
+    np.testing.assert_allclose(slope(z), expected, 1e-13)
+    second = [complex(-2 * mp.tanh(mp.mpc(one)) * mp.sech(mp.mpc(one)) ** 2) for one in z]
+    np.testing.assert_allclose(jvp(slope, (z,), (np.ones_like(z),))[1], second, 1e-13)
+
+
+def test_powers_and_scores_of_distributions_have_slopes_where_they_underflow():
+    """The formulas of SciPy underflow, or give NaN."""
+    np.testing.assert_allclose(grad(stats.loggamma.ppf)(2.4e-205, 0.083), 1 / (0.083 * 2.4e-205), 1e-12)
+    np.testing.assert_allclose(grad(stats.loggamma.logcdf)(-1843.0, 0.2257), 0.2257, 1e-12)
+    np.testing.assert_allclose(grad(stats.wald.logcdf)(2e-15), 0.5 / 2e-15**2, 1e-6)
+    np.testing.assert_allclose(grad(stats.gibrat.logcdf)(1e-16), -np.log(1e-16) / 1e-16, 1e-3)
+    np.testing.assert_allclose(grad(stats.semicircular.sf)(-0.99999999), -2 / np.pi * np.sqrt(2e-8), 1e-7)

@@ -192,6 +192,14 @@ def _arctan2_slope(x, y, out):
     return y / length / length
 
 
+def _complex_tanh_slope(x, out):
+    """Return 1 - out**2, far from the imaginary axis by the exponential of minus twice the distance."""
+    part = ew.real(x)
+    is_far = ew.gt(ew.absolute(part), ew.lift(1, part))
+    decay = ew.exp(ew.select(is_far, -2 * x * ew.convert(ew.sign(part), x.dtype), 0))
+    return ew.select(is_far, 4 * decay / ew.square(1 + decay), 1 - ew.square(out))
+
+
 pointwise(ew.exp_op, lambda x, out: out)
 pointwise(ew.exp2_op, lambda x, out: LN2 * out)
 pointwise(ew.expm1_op, lambda x, out: ew.exp(x))
@@ -218,7 +226,7 @@ divided(ew.arctan_op, lambda x, out: 1 + ew.square(x))
 pointwise(ew.arctan2_op, _arctan2_slope, lambda x, y, out: -_arctan2_slope(y, x, out))
 pointwise(ew.sinh_op, lambda x, out: ew.cosh(x))
 pointwise(ew.cosh_op, lambda x, out: ew.sinh(x))
-pointwise(ew.tanh_op, lambda x, out: 1 - ew.square(out) if x.dtype.kind == "c" else ew.tanh_slope(x, out))
+pointwise(ew.tanh_op, lambda x, out: _complex_tanh_slope(x, out) if x.dtype.kind == "c" else ew.tanh_slope(x, out))
 divided(ew.arcsinh_op, lambda x, out: ew.sqrt(1 + ew.square(x)) if x.dtype.kind == "c" else ew.hypot(ew.lift(1, x), x))
 divided(ew.arccosh_op, lambda x, out: ew.sqrt(x - 1) * ew.sqrt(x + 1))
 divided(ew.arctanh_op, lambda x, out: _one_minus_square(x))

@@ -372,9 +372,20 @@ def binomial_density(k: Any, n: Any, p: Any) -> Any:
 
 
 def fdtr_partials(n: Any, d: Any, x: Any) -> Any:
-    """Return the partial derivatives of fdtr, which is betainc(n / 2, d / 2, share), as functions."""
+    """Return the partial derivatives of fdtr, which is betainc(n / 2, d / 2, share), as functions.
+
+    They come from the smaller one of the share and its complement, which has the digits.
+    """
     total = d + n * x
-    by_a, by_b, density = betainc_partials(0.5 * n, 0.5 * d, n * x / total)
+    is_low, half = ew.lt(n * x, d), ew.lift(0.5, x)
+    low, high = ew.select(is_low, n * x / total, half), ew.select(is_low, half, d / total)
+    pairs = zip(
+        betainc_partials(0.5 * n, 0.5 * d, low),
+        (betainc_partials(0.5 * d, 0.5 * n, high)[k] for k in (1, 0, 2)),
+        (-1, -1, 1),
+        strict=True,
+    )
+    by_a, by_b, density = (lambda f=f, g=g, s=s: ew.select(is_low, f(), s * g()) for f, g, s in pairs)
     return (
         lambda: 0.5 * by_a() + density() * d * x / ew.square(total),
         lambda: 0.5 * by_b() - density() * n * x / ew.square(total),

@@ -10,10 +10,11 @@ from typing import Any
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
 from anyshape.scipy.stats.distribution import Form, constant
 from anyshape.scipy.stats.extremes import expm1_ratio
 from anyshape.scipy.stats.positive import beta_share
+from anyshape.scipy.stats.powers import of_score
 
 
 def _unit_interval(*shapes: Any) -> tuple[Any, Any]:
@@ -28,19 +29,25 @@ JOHNSONSB = Form(
     log_density=lambda z, a, b: (
         xp.log(b) - xp.log(z) - xp.log1p(-z) - LOG_ROOT_2PI - 0.5 * xp.square(a + b * sc.logit(z))
     ),
-    cdf=lambda z, a, b: sc.ndtr(a + b * sc.logit(z)),
-    sf=lambda z, a, b: sc.ndtr(-a - b * sc.logit(z)),
+    **of_score(lambda z, a, b: a + b * sc.logit(z)),
     ppf=lambda q, a, b: sc.expit((sc.ndtri(q) - a) / b),
     isf=lambda q, a, b: sc.expit(-(sc.ndtri(q) + a) / b),
 )
+
+
+def _rdist_quantile(q: Any, c: Any) -> Any:
+    below = lambda function: lambda q: 2 * function(0.5 * c, 0.5 * c, q) - 1
+    return by_half(q, 0.5, below(sc.betaincinv), lambda q: -below(sc.betainccinv)(q))
+
+
 RDIST = Form(
     shapes="c",
     support=lambda c: (-1.0, 1.0),
     log_density=lambda z, c: sc.xlog1py(0.5 * c - 1, -xp.square(z)) - (c - 1) * log(2) - sc.betaln(0.5 * c, 0.5 * c),
     cdf=lambda z, c: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 0.5 * c, 0.5 * c),
     sf=lambda z, c: beta_share(0.5 * (1 - z), 0.5 * (1 + z), 0.5 * c, 0.5 * c),
-    ppf=lambda q, c: 2 * sc.betaincinv(0.5 * c, 0.5 * c, q) - 1,
-    isf=lambda q, c: 1 - 2 * sc.betaincinv(0.5 * c, 0.5 * c, q),
+    ppf=_rdist_quantile,
+    isf=lambda q, c: -_rdist_quantile(q, c),
     mean=constant(0.0),
     var=lambda c: 1 / (1 + c),
 )
@@ -88,6 +95,11 @@ def _trapezoid(z: Any, c: Any, d: Any, rise: Any, flat: Any, fall: Any) -> Any:
     return xp.where(is_low, rise(low), xp.where(is_high, fall(high), flat(z)))
 
 
+def _trapezoid_cdf(z: Any, c: Any, d: Any) -> Any:
+    rise, fall = lambda u: c * xp.square(u), lambda u: 1 + d - c - (1 - d) * xp.square(u)
+    return _trapezoid(z, c, d, rise, lambda z: 2 * z - c, fall) / (1 + d - c)
+
+
 def _trapezoid_quantile(q: Any, c: Any, d: Any) -> Any:
     width = 1 + d - c
     is_low, is_high = q * width < c, (1 - q) * width < 1 - d
@@ -101,12 +113,8 @@ TRAPEZOID = Form(
     valid=lambda c, d: (c >= 0) & (c <= d) & (d <= 1),
     support=_unit_interval,
     log_density=lambda z, c, d: _trapezoid(z, c, d, xp.log, lambda z: 0.0, xp.log) - xp.log(0.5 * (1 + d - c)),
-    cdf=lambda z, c, d: (
-        _trapezoid(
-            z, c, d, lambda u: c * xp.square(u), lambda z: 2 * z - c, lambda u: 1 + d - c - (1 - d) * xp.square(u)
-        )
-        / (1 + d - c)
-    ),
+    cdf=_trapezoid_cdf,
+    sf=lambda z, c, d: _trapezoid_cdf(1 - z, 1 - d, 1 - c),
     ppf=_trapezoid_quantile,
     mean=lambda c, d: (1 + d + d * d - c * c) / (3 * (1 + d - c)),
     var=lambda c, d: (

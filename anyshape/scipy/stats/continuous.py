@@ -13,7 +13,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.distribution import Form, Function, constant
-from anyshape.scipy.stats.powers import is_cusp, of_powers, power_of_size
+from anyshape.scipy.stats.powers import is_cusp, of_powers, of_score, power_of_size
 from anyshape.transforms.control import stop_gradient
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
@@ -144,12 +144,12 @@ LOGISTIC = Form(
 
 
 def _hypsecant_cdf(z: Any) -> Any:
-    return 2 / pi * xp.arctan(xp.exp(z))
+    return by_half(z, 0.0, lambda z: 2 / pi * xp.arctan(xp.exp(z)), lambda z: 1 - 2 / pi * xp.arctan(xp.exp(-z)))
 
 
 HYPSECANT = Form(
     log_density=lambda z: log(2 / pi) + 0.5 * (sc.log_expit(2 * z) + sc.log_expit(-2 * z)),
-    **_symmetric(lambda z: 2 / pi * xp.arctan(xp.exp(z))),
+    **_symmetric(_hypsecant_cdf),
     ppf=lambda q: xp.log(xp.tan(0.5 * pi * q)),
     isf=lambda q: -xp.log(xp.tan(0.5 * pi * q)),
     mean=constant(0.0),
@@ -323,8 +323,7 @@ JOHNSONSU = Form(
     shapes="a b",
     valid=lambda a, b: (b > 0) & (a == a),
     log_density=lambda z, a, b: xp.log(b) - 0.5 * xp.log1p(xp.square(z)) + NORM.log_density(a + b * xp.arcsinh(z)),
-    cdf=lambda z, a, b: sc.ndtr(a + b * xp.arcsinh(z)),
-    sf=lambda z, a, b: sc.ndtr(-a - b * xp.arcsinh(z)),
+    **of_score(lambda z, a, b: a + b * xp.arcsinh(z)),
     ppf=lambda q, a, b: xp.sinh((sc.ndtri(q) - a) / b),
     isf=lambda q, a, b: xp.sinh((-sc.ndtri(q) - a) / b),
     mean=lambda a, b: -xp.exp(0.5 / xp.square(b)) * xp.sinh(a / b),

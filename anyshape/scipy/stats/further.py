@@ -15,7 +15,7 @@ from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
 from anyshape.scipy.stats.distribution import Form, Function, complement, constant, scaled
 from anyshape.scipy.stats.positive import beta_share, log_expm1, weibull_logcdf
-from anyshape.scipy.stats.powers import of_powers, of_powers_of_size
+from anyshape.scipy.stats.powers import of_powers, of_powers_of_size, of_score
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 PI_REST = 1.2246467991473532e-16  # of pi beyond its float
@@ -94,8 +94,8 @@ ANGLIT = Form(
 )
 COSINE = Form(
     support=lambda: (-pi, pi),
-    log_density=lambda z: xp.log1p(xp.cos(z)) - log(2 * pi),
-    density=lambda z: (1 + xp.cos(z)) / (2 * pi),
+    log_density=lambda z: 2 * xp.log(xp.cos(0.5 * z)) - log(pi),
+    density=lambda z: xp.square(xp.cos(0.5 * z)) / pi,
     cdf=_cosine_cdf,
     sf=lambda z: _cosine_cdf(-z),
     mean=constant(0.0),
@@ -105,7 +105,8 @@ SEMICIRCULAR = Form(
     support=lambda: (-1.0, 1.0),
     log_density=lambda z: log(2 / pi) + 0.5 * xp.log1p(-z * z),
     density=lambda z: 2 / pi * xp.sqrt(1 - z * z),
-    cdf=lambda z: 0.5 + (z * xp.sqrt(1 - z * z) + xp.arcsin(z)) / pi,
+    cdf=lambda z: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 1.5, 1.5),
+    sf=lambda z: beta_share(0.5 * (1 - z), 0.5 * (1 + z), 1.5, 1.5),
     ppf=_semicircular_quantile,
     isf=lambda q: -_semicircular_quantile(q),
     mean=constant(0.0),
@@ -115,8 +116,7 @@ GIBRAT = Form(
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z: -LOG_ROOT_2PI - xp.log(z) - 0.5 * xp.square(xp.log(z)),
-    cdf=lambda z: sc.ndtr(xp.log(z)),
-    sf=lambda z: sc.ndtr(-xp.log(z)),
+    **of_score(xp.log),
     ppf=lambda q: xp.exp(sc.ndtri(q)),
     isf=lambda q: xp.exp(-sc.ndtri(q)),
     mean=constant(sqrt(np.e)),
@@ -196,8 +196,7 @@ FATIGUELIFE = Form(
     log_density=lambda z, c: (
         xp.log1p(z) - xp.square(z - 1) / (2 * z * c**2) - xp.log(2 * c) - LOG_ROOT_2PI - 1.5 * xp.log(z)
     ),
-    cdf=lambda z, c: sc.ndtr((xp.sqrt(z) - 1 / xp.sqrt(z)) / c),
-    sf=lambda z, c: sc.ndtr((1 / xp.sqrt(z) - xp.sqrt(z)) / c),
+    **of_score(lambda z, c: (xp.sqrt(z) - 1 / xp.sqrt(z)) / c),
     ppf=lambda q, c: _fatiguelife_quantile(c * sc.ndtri(q)),
     isf=lambda q, c: _fatiguelife_quantile(-c * sc.ndtri(q)),
     mean=lambda c: c**2 / 2 + 1,
@@ -208,7 +207,12 @@ FOLDCAUCHY = Form(
     support=_positive_reals,
     valid=lambda c: c >= 0,
     log_density=lambda z, c: xp.log(1 / (1 + xp.square(z - c)) + 1 / (1 + xp.square(z + c))) - log(pi),
-    cdf=lambda z, c: (xp.arctan(z - c) + xp.arctan(z + c)) / pi,
+    cdf=lambda z, c: by_half(
+        z,
+        1.0 + c,
+        lambda z: xp.arctan2(2 * z, 1 + (c - z) * (c + z)) / pi,
+        lambda z: (xp.arctan(z - c) + xp.arctan(z + c)) / pi,
+    ),
     sf=lambda z, c: (xp.arctan2(1.0, z - c) + xp.arctan2(1.0, z + c)) / pi,
     ppf=lambda q, c: _foldcauchy_quantile(q, c, 1.0),
     isf=lambda q, c: _foldcauchy_quantile(q, c, -1.0),
@@ -221,9 +225,7 @@ FOLDNORM = Form(
     cdf=lambda z, c: 0.5 * (sc.erf((z - c) / sqrt(2)) + sc.erf((z + c) / sqrt(2))),
     sf=lambda z, c: sc.ndtr(c - z) + sc.ndtr(-c - z),
 )
-_GENGAMMA = of_powers(
-    lambda z, a, c: -(z**c) - sc.gammaln(a), lambda a, c: c * a - 1, factor=lambda a, c: xp.abs(c)
-)
+_GENGAMMA = of_powers(lambda z, a, c: -(z**c) - sc.gammaln(a), lambda a, c: c * a - 1, factor=lambda a, c: xp.abs(c))
 
 
 def _gengamma_density(name: str, at_zero: float) -> Function:
@@ -278,12 +280,28 @@ INVWEIBULL = Form(
     ppf=lambda q, c: (-xp.log(q)) ** (-1 / c),
     isf=lambda q, c: (-xp.log1p(-q)) ** (-1 / c),
 )
+
+
+def _loggamma_start(z: Any, c: Any) -> Any:
+    """Return the logarithm of the probability up to a z whose exponential is tiny."""
+    return c * z - sc.gammaln(c + 1)
+
+
+def _loggamma_quantile(q: Any, c: Any) -> Any:
+    start = (xp.log(q) + sc.gammaln(c + 1)) / c
+    is_tiny = start < -700
+    return xp.where(is_tiny, start, xp.log(sc.gammaincinv(c, xp.where(is_tiny, 0.5, q))))
+
+
 LOGGAMMA = Form(
     shapes="c",
     log_density=lambda z, c: c * z - xp.exp(z) - sc.gammaln(c),
-    cdf=lambda z, c: sc.gammainc(c, xp.exp(z)),
+    cdf=lambda z, c: by_half(z, -700.0, lambda z: xp.exp(_loggamma_start(z, c)), lambda z: sc.gammainc(c, xp.exp(z))),
     sf=lambda z, c: sc.gammaincc(c, xp.exp(z)),
-    ppf=lambda q, c: xp.log(sc.gammaincinv(c, q)),
+    logcdf=lambda z, c: by_half(
+        z, -700.0, lambda z: _loggamma_start(z, c), lambda z: xp.log(sc.gammainc(c, xp.exp(z)))
+    ),
+    ppf=_loggamma_quantile,
     isf=lambda q, c: xp.log(sc.gammainccinv(c, q)),
     mean=sc.digamma,
     var=lambda c: sc.polygamma(1, c),

@@ -123,8 +123,8 @@ WALD = Form(
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z: INVGAUSS.log_density(z, 1.0),
-    cdf=lambda z: INVGAUSS.cdf(z, 1.0),  # type: ignore[misc]
-    sf=lambda z: INVGAUSS.sf(z, 1.0),  # type: ignore[misc]
+    logcdf=lambda z: INVGAUSS.logcdf(z, 1.0),  # type: ignore[misc]
+    logsf=lambda z: INVGAUSS.logsf(z, 1.0),  # type: ignore[misc]
     mean=constant(1.0),
     var=constant(1.0),
 )

@@ -14,7 +14,7 @@ from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
 from anyshape.scipy.stats.distribution import Form, complement, constant, exponential, log_complement, scaled
-from anyshape.scipy.stats.powers import of_powers
+from anyshape.scipy.stats.powers import of_powers, of_score
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
@@ -172,10 +172,7 @@ LOGNORM = Form(
     support=_positive_reals,
     open_ends=True,
     **scaled(lambda s: 1 / s, lambda z, s: NORM.log_density(xp.log(z) / s) - xp.log(z)),
-    cdf=lambda z, s: sc.ndtr(xp.log(z) / s),
-    sf=lambda z, s: sc.ndtr(-xp.log(z) / s),
-    logcdf=lambda z, s: sc.log_ndtr(xp.log(z) / s),
-    logsf=lambda z, s: sc.log_ndtr(-xp.log(z) / s),
+    **of_score(lambda z, s: xp.log(z) / s),
     ppf=lambda q, s: xp.exp(s * sc.ndtri(q)),
     isf=lambda q, s: xp.exp(-s * sc.ndtri(q)),
     mean=lambda s: xp.exp(0.5 * xp.square(s)),

@@ -1,4 +1,4 @@
-"""Densities that behave as a power of the point at an end of the support, with their slopes there.
+"""Densities that behave as a power of the point at an end of the support, and functions of a normal score.
 
 The logarithm of such a density is infinite at the end, and its exponential would have the slope 0 times infinity.
 """
@@ -101,6 +101,20 @@ def _by_one(z: Any, shapes: tuple[Any, ...], near: Function, far: Function) -> A
     """Return one function of points up to 1 and another one of points above."""
     is_far = z > 1
     return xp.where(is_far, far(xp.where(is_far, z, 1.0), *shapes), near(xp.where(is_far, 1.0, z), *shapes))
+
+
+def of_score(score: Function) -> dict[str, Function]:
+    """Return the functions of a distribution by a rising function of it that is normal."""
+
+    def function(name: Function, sign: float) -> Function:
+        return lambda z, *shapes: name(sign * score(z, *shapes))
+
+    return {
+        "cdf": function(sc.ndtr, 1.0),
+        "sf": function(sc.ndtr, -1.0),
+        "logcdf": function(sc.log_ndtr, 1.0),
+        "logsf": function(sc.log_ndtr, -1.0),
+    }
 
 
 def of_powers_of_size(rest: Function, exponent: Function) -> dict[str, Function]:
