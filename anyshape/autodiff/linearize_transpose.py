@@ -10,7 +10,7 @@ from typing import Any
 from anyshape.autodiff import zero_flows
 from anyshape.autodiff.cotangents import CotangentSum, SliceRead
 from anyshape.autodiff.jvp import Replay, begin_replay, push, replay_node, with_sizes_of
-from anyshape.autodiff.live_results import with_live_loops
+from anyshape.autodiff.live_results import with_live_results
 from anyshape.autodiff.remat_checkpoint import recompute_residuals, topological_order
 from anyshape.autodiff.rule_tables import TRANSPOSES, WINDOW_TRANSPOSES, Linear, zeros_like
 from anyshape.autodiff.structural_zeros import Part
@@ -80,7 +80,7 @@ def transposed_sums(
 
     The primal part of the graph, which does not depend on these, is computed just before it is read.
     """
-    graph = with_live_loops(graph, [ct is not None for ct in cotangents])
+    graph = with_live_results(graph, [ct is not None for ct in cotangents])
     linear, maker = _split(graph, linear_count)
     env = begin_replay(builder, graph, [*[None] * linear_count, *residuals])
     # array types of linear values are in terms of run-time sizes, which are new in this replay

@@ -18,23 +18,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.ir.graph import DimSource, Graph, HasParams, Node, Op, Value
-from anyshape.graph.ir.subgraph import axes_of_variables, call_type
+from anyshape.graph.ir.graph import Graph, HasParams, Node, Op, Value
+from anyshape.graph.ir.subgraph import call_type
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis, Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply_all, localise
+from anyshape.ops.core.apply import Operand, apply_all, localise, meta_of
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import Applied, OpCost, Shape, UnknownSizeError, graph_flops
-from anyshape.ops.subgraph_call import size_carrier
+from anyshape.ops.subgraph_call import size_carrier, with_element
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 BOOL = np.dtype(bool)
@@ -463,13 +462,9 @@ def scan_of_length(body: Graph, layout: Layout, length: Size, *operands: Operand
     """Return the results of `scan` for so many trips: without stacks, a size carrier is one."""
     if layout.elements:
         return scan(body, layout, *operands, **params)
-    at = layout.carries
-    counted = replace(body, inputs=(*body.inputs[:at], Value(tensor(BOOL, ())), *body.inputs[at:]))
-    counted = replace(
-        counted, dims=tuple([DimSource(v, size) for v, size in axes_of_variables(counted.inputs).items()])
-    )
-    inputs = *operands[:at], size_carrier(length), *operands[at:]
-    return scan(counted, layout._replace(elements=1), *inputs, **params)
+    at, lengths = layout.carries, size_carrier(length)
+    inputs = *operands[:at], lengths, *operands[at:]
+    return scan(with_element(body, at, meta_of(lengths)), layout._replace(elements=1), *inputs, **params)
 
 
 def while_loop(

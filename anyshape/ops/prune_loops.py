@@ -6,6 +6,7 @@ runs for what its trips refuse: once, where all trips refuse the same.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,11 +14,12 @@ from typing import Any
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple, raises
 from anyshape.graph.ir.op_local import axes_read, bind_local
+from anyshape.graph.ir.validate import variables_in_types
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops.loops import Layout, scan_op, while_each_op, while_op
+from anyshape.ops.loops import Layout, changing_carries, scan_op, while_each_op, while_op
 from anyshape.ops.movement import slice_op
 from anyshape.ops.prune_inputs import (
     TOKEN,
@@ -27,55 +29,121 @@ from anyshape.ops.prune_inputs import (
     with_outputs,
     with_token,
 )
+from anyshape.ops.reruns import rerun_op, split_operands
+from anyshape.ops.subgraph_call import with_element
 
 Prune = Callable[[Graph], Graph]
 
 
 def prune_while(node: Node, live: Sequence[bool], prune: Prune) -> Node:
-    """Return a loop of unknown length with its live results, and the mask of trips where it has any behind carries.
-
-    A loop with checkpoint slots stays.
-    """
+    """Return a loop of unknown length with its live results, and the mask of trips where it has any behind carries."""
     params = dict(node.params)
     (test, body), count = params["loop"], params["carries"]
-    if params["slots"]:
-        return node
-    added = list(live[count + 1 :])
+    end = len(body.outputs) + 1
+    added, slots = list(live[count + 1 : end]), _Slots(body, Layout(count), live[end:])
     if any(live[count : count + 1]) and not any(added):
-        added[0] = True  # the mask tells how many trips add something
-    carries, body = _live_body(body, live[:count], added, [test], prune)
-    outputs = [*carries, *[any(added)] * bool(added), *added]
+        added[:1] = [True] * len(added[:1])  # the mask tells how many trips add something
+        slots.stay |= not added
+    carries, body = _live_body(body, slots.live_carries(live), added, [test], prune)
+    mask = [any(added) or slots.stay] * (len(node.outputs) > count)
+    outputs = [*carries, *mask, *added, *slots.outputs(carries)]
     captured = [i for i in read_positions([test, body]) if i >= count]
     positions = [*[i for i in range(count) if carries[i]], *captured]
     if all(outputs) and len(positions) == len(node.inputs):
         return node
     joined = sum(added[len(added) - params["joined"] :])
-    new = {"loop": with_inputs([test, body], positions), "carries": sum(carries), "joined": joined}
+    new = {"loop": with_inputs([test, body], positions), "carries": sum(carries), "joined": joined, "slots": slots.stay}
     return _renewed(node, outputs, [node.inputs[i] for i in positions], new)
 
 
 def prune_scan(node: Node, live: Sequence[bool], prune: Prune) -> Node:
-    """Return a loop over elements with its live carries and stacks. Joined results stay, as lengths belong to them.
-
-    So does a loop with checkpoint slots.
-    """
+    """Return a loop over elements with its live results. The lengths of pieces and joined results go with these."""
     params = dict(node.params)
     (body,), layout = params["body"], Layout(*params["layout"])
-    if params["slots"]:
+    end, count = len(body.outputs), len(body.inputs)
+    slots, joined = _Slots(body, layout, live[end:]), live[end - params["joined"] : end]
+    carries, body = _live_body(body, slots.live_carries(live), live[layout.carries : end], [], prune)
+    outputs = [*carries, *live[layout.carries : end], *slots.outputs(carries)]
+    positions, plan = _positions_of_scan(body, layout, carries)
+    lengths = [*[i in positions for i in range(layout.stacks.stop, layout.own)], *joined]
+    remaining = [*positions, *[i for i, flag in zip(range(count, len(node.inputs)), lengths, strict=False) if flag]]
+    if not any(outputs) or (all(outputs) and len(remaining) == len(node.inputs)):
         return node
-    stacked = len(body.outputs) - params["joined"]
-    added = [*live[layout.carries : stacked], *[True] * params["joined"]]
-    carries, body = _live_body(body, live[: layout.carries], added, [], prune)
-    positions, elements = _positions_of_scan(body, layout, carries)
-    outputs, count = [*carries, *added], len(params["body"][0].inputs)
-    if not any(outputs) or (all(outputs) and len(positions) == count):
+    new = {"body": with_inputs([body], positions), "layout": tuple(plan), "joined": sum(joined), "slots": slots.stay}
+    return _with_operands(node, outputs, remaining, params | new, scan_op)
+
+
+class _Slots:
+    """Flags of the live checkpoint slots of a loop, none where it fills none: of their trips, then of each carry.
+
+    They stay, all that belong to live carries, where one is live.
+    """
+
+    def __init__(self, body: Graph, layout: Layout, flags: Sequence[bool]) -> None:
+        self.flags, self.stay = flags, any(flags)
+        remaining = iter(flags[1:])
+        counts = [1 + changes for changes in changing_carries(body, layout)] if flags else [0] * layout.carries
+        self.of_carries = [[next(remaining) for _ in range(count)] for count in counts]
+
+    def live_carries(self, live: Sequence[bool]) -> list[bool]:
+        """Return which carries have a live slot, or are live themselves."""
+        return [flag or any(slots) for flag, slots in zip(live, self.of_carries, strict=False)]
+
+    def outputs(self, carries: Sequence[bool]) -> list[bool]:
+        """Return the flags of the slots that stay with these carries."""
+        own = [flag for flag, slots in zip(carries, self.of_carries, strict=True) for _ in slots]
+        return [self.stay and flag for flag in [True, *own]] if self.flags else []
+
+
+def prune_rerun(node: Node, live: Sequence[bool], prune: Prune) -> Node:
+    """Return a rerun with its live results, whose loop gives no more than its trips read: a scan if that is nothing."""
+    params = dict(node.params)
+    (loop, body), start, layout = params["bodies"], Layout(*params["start"]), Layout(*params["layout"])
+    parts, made = split_operands(range(len(node.inputs)), loop, start), len(loop.outputs) - start.carries
+    operand_of = parts.of_scan(layout, [None] * (made - layout.pieces), [None] * layout.pieces)
+    carries, body = _live_body(body, live[: layout.carries], live[layout.carries :], [], prune)
+    outputs = [*carries, *live[layout.carries :]]
+    read = [i for i in _read_positions(body, layout) if i >= layout.carries or carries[i]]
+    own = [i for i in map(operand_of.__getitem__, read) if i is not None]
+    is_read = [i in read for i, operand in enumerate(operand_of) if operand is None]
+    elements = sum(layout.stacks.start <= i < layout.stacks.stop for i in read)
+    plan = Layout(sum(carries), elements, sum(is_read[made - layout.pieces :]))
+    (body,) = with_inputs([body], read)
+    if not any(is_read):
+        return _scan_of(node, outputs, own, body, plan)
+    needed, again = _live_body(loop, [False] * start.carries, is_read, [], prune)
+    positions, begin = _positions_of_scan(again, start, needed)
+    slots = _Slots(loop, start, [True] * len(parts.slots)).outputs(needed)
+    remaining = [*positions, *itertools.compress(parts.slots, slots), *own]
+    if all(outputs) and len(remaining) == len(node.inputs):
         return node
-    new = {"body": with_inputs([body], positions), "layout": (sum(carries), elements, layout.pieces)}
-    remaining = [*positions, *range(count, len(node.inputs))]
+    bodies = *with_inputs([again], positions), body
+    new = {"bodies": bodies, "start": tuple(begin), "layout": tuple(plan)}
+    return _with_operands(node, outputs, remaining, params | new, rerun_op)
+
+
+def _scan_of(node: Node, live: Sequence[bool], own: list[int], body: Graph, plan: Layout) -> Node:
+    """Return a scan in place of a rerun, over the first stack of the loop if it has no elements."""
+    params, first = dict(node.params), Layout(*dict(node.params)["start"]).stacks.start
+    if not plan.elements:
+        own = [*own[: plan.carries], first, *own[plan.carries :]]
+        body, plan = with_element(body, plan.carries, node.inputs[first].meta), plan._replace(elements=1)
+    new = {"body": (body,), "layout": tuple(plan), "joined": 0, "checkpoint": params["slots"], "slots": False}
+    return _with_operands(node, live, own, new | {name: params[name] for name in ("reverse", "ends")}, scan_op)
+
+
+def _with_operands(node: Node, live: Sequence[bool], remaining: Sequence[int], params: dict[str, Any], op: Op) -> Node:
+    """Return a scan or a rerun with these operands, and the live ones of its results, whose sizes at the end stay."""
     if params["ends"]:
-        ends = tuple([shape for shape, flag in zip(params["ends"], carries, strict=True) if flag])
-        node, new["ends"] = _with_sizes_of(node, remaining, ends)
-    return _renewed(node, outputs, [node.inputs[i] for i in remaining], new)
+        ends = tuple([shape for shape, flag in zip(params["ends"], live, strict=False) if flag])
+        node, params["ends"] = _with_sizes_of(node, remaining, ends)
+    return replace(
+        node,
+        op=op,
+        inputs=tuple([node.inputs[i] for i in remaining]),
+        params=params_tuple(params),
+        outputs=tuple(itertools.compress(node.outputs, live)),
+    )
 
 
 def _with_sizes_of(node: Node, remaining: Sequence[int], sizes: Any) -> tuple[Node, Any]:
@@ -91,7 +159,7 @@ def _with_sizes_of(node: Node, remaining: Sequence[int], sizes: Any) -> tuple[No
 def prune_unused_scan(node: Node, prune: Prune, ctx: ShapeGuardContext) -> list[Node]:
     """Return the nodes that run a scan for what it refuses alone."""
     params = dict(node.params)
-    if params["ends"] or params["slots"]:
+    if params["ends"]:
         return [node]
     carries = Layout(*params["layout"]).carries
     return _first_trip(prune_scan(_with_token(node, ctx), [*[False] * carries, True], prune), ctx)
@@ -104,9 +172,8 @@ def _with_token(node: Node, ctx: ShapeGuardContext) -> Node:
     refusing = remove_dead_code(with_token(body, layout.carries))
     outputs = (*node.outputs[: layout.carries], Value(_tokens(node.inputs[layout.carries], ctx)))
     inputs = node.inputs[: len(body.inputs) + layout.pieces]
-    return replace(
-        node, inputs=inputs, params=params_tuple(params | {"body": (refusing,), "joined": 0}), outputs=outputs
-    )
+    new = {"body": (refusing,), "joined": 0, "slots": False}
+    return replace(node, inputs=inputs, params=params_tuple(params | new), outputs=outputs)
 
 
 def _tokens(stack: Value, ctx: ShapeGuardContext) -> TensorMeta:
@@ -138,13 +205,24 @@ def _one_at_most(size: Size) -> Size:
     return expr.minimum(size, 1)
 
 
-def _positions_of_scan(body: Graph, layout: Layout, carries: Sequence[bool]) -> tuple[list[int], int]:
-    """Return the positions of the inputs of a body that stay, and how many of them are elements: one at least."""
-    read, first = read_positions([body]), layout.stacks.start
+def _positions_of_scan(body: Graph, layout: Layout, carries: Sequence[bool]) -> tuple[list[int], Layout]:
+    """Return the positions of the inputs of a body that stay, one element at least, and their layout."""
+    read, first = _read_positions(body, layout), layout.stacks.start
     elements = [i for i in read if first <= i < layout.stacks.stop] or [first]
     live = [i for i, flag in enumerate(carries) if flag]
-    captured = [i for i in read if i >= layout.own]
-    return [*live, *elements, *range(layout.stacks.stop, layout.own), *captured], len(elements)
+    others = [i for i in read if i >= layout.stacks.stop]  # pieces, then captured ones
+    return [*live, *elements, *others], Layout(len(live), len(elements), sum(i < layout.own for i in others))
+
+
+def _read_positions(body: Graph, layout: Layout) -> list[int]:
+    """Return the positions of the inputs of a body that stay.
+
+    A piece does where a value has its length, which a transpose cannot read off linear values.
+    """
+    pieces = range(layout.stacks.stop, layout.own)
+    named = variables_in_types(replace(body, inputs=())) if pieces else set()
+    variables = {i: {v for v, _ in body.inputs[i].meta.variable_axes()} for i in pieces}
+    return read_positions([body], [i for i in pieces if not variables[i].isdisjoint(named)])
 
 
 def prune_while_each(node: Node, live: Sequence[bool], prune: Prune) -> Node:
@@ -161,6 +239,7 @@ LOOP_PRUNERS: dict[Op, Callable[[Node, Sequence[bool], Prune], Node]] = {
     scan_op: prune_scan,
     while_op: prune_while,
     while_each_op: prune_while_each,
+    rerun_op: prune_rerun,
 }
 
 

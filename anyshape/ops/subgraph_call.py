@@ -8,10 +8,10 @@ from typing import Any
 
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.graph import DimSource, Graph, Value
 from anyshape.graph.ir.subgraph import Closed, axes_of_variables, close
 from anyshape.graph.prover.constraints import Condition
-from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.ops.core.apply import Operand
@@ -102,3 +102,10 @@ def further_operands(closed: Closed, sizes: Mapping[DimVar, Size]) -> list[Opera
 def size_carrier(size: Size) -> Any:
     """Return an array of this size, whose elements take no memory and are never read."""
     return broadcast_in_dim(full((), False, bool), (size,), ())
+
+
+def with_element(body: Graph, at: int, stack: TensorMeta) -> Graph:
+    """Return a body that takes an element of a stack at a position of its inputs, and does not read it."""
+    element = tensor(stack.dtype, [expr.from_atom(DimVar("size")) for _ in stack.extents[1:]])
+    inputs = (*body.inputs[:at], Value(element), *body.inputs[at:])
+    return replace(body, inputs=inputs, dims=tuple([DimSource(v, n) for v, n in axes_of_variables(inputs).items()]))

@@ -19,9 +19,8 @@ from anyshape.autodiff.jvp import Replay, begin_replay, inline, replay_node
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, activate, at_line
 from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, draws
-from anyshape.graph.ir.subgraph import axes_of_variables
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
+from anyshape.graph.ir.graph import Graph, Node, Value, draws
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
@@ -30,8 +29,9 @@ from anyshape.ops.contraction import dot_general, dot_general_op
 from anyshape.ops.core.apply import apply_all
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
-from anyshape.ops.loops import BOOL, LOOPS, Layout, mask_position, scan_op, varying_variables, while_op
+from anyshape.ops.loops import LOOPS, Layout, mask_position, scan_op, varying_variables, while_op
 from anyshape.ops.movement import transpose_op
+from anyshape.ops.subgraph_call import with_element
 from anyshape.program.replay_builder import replay_builder, replay_scope
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
@@ -282,17 +282,9 @@ def _loop_again(ctx: ShapeGuardContext, pair: Pair, env: Replay, count: int) -> 
     graph = _with_outputs(loop, [*loop.outputs[: start.carries], *pair.stacks])
     operands = [env[v] for v in loop.inputs]
     if mask is not None:  # which gives the number of trips
-        graph, start = _over_trips(graph, start), start._replace(elements=1)
         operands.insert(start.carries, env[loop.outputs[mask]])
+        graph, start = with_element(graph, start.carries, loop.outputs[mask].meta), start._replace(elements=1)
     return LoopAgain(ctx, graph, start, 0, operands, pair.slots, count, _goes_back(loop))
-
-
-def _over_trips(body: Graph, layout: Layout) -> Graph:
-    """Return the body of a `while` as that of a scan over the mask of its trips."""
-    at = layout.carries
-    inputs = (*body.inputs[:at], Value(tensor(BOOL, ())), *body.inputs[at:])
-    dims = tuple([DimSource(v, size) for v, size in axes_of_variables(inputs).items()])
-    return replace(body, inputs=inputs, dims=dims)
 
 
 class _BackScan:

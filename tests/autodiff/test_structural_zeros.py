@@ -242,38 +242,80 @@ def test_other_roots_keep_their_infinite_slope(f):
     assert not np.isfinite(grad(f)(np.zeros(2))).any()
 
 
-def unread_sum(x):
-    u, _ = fori_loop(0, 3, lambda i, c: (c[0] * 1.1, c[1] + np.sum(np.sqrt(c[0] - c[0]))), (x, 0.0))
-    return np.sum(u)
+def pole(u):
+    return np.sqrt(u - u)
 
 
-def unread_array(x):
-    step = lambda i, c: (c[0] * 1.1, c[1].at[i].set(np.sum(np.sqrt(c[0] - c[0]))))
-    return np.sum(fori_loop(0, 3, step, (x, anp.zeros(3) * x[0]))[0])
+def unread_sum(x, **checkpoint):
+    step = lambda i, c: (c[0] * 1.1, c[1] + np.sum(pole(c[0])))
+    return np.sum(fori_loop(0, 3, step, (x, 0.0), **checkpoint)[0])
 
 
-def unread_in_two_loops(x):
+def unread_array(x, **checkpoint):
+    step = lambda i, c: (c[0] * 1.1, c[1].at[i].set(np.sum(pole(c[0]))))
+    return np.sum(fori_loop(0, 3, step, (x, anp.zeros(3) * x[0]), **checkpoint)[0])
+
+
+def unread_in_two_loops(x, **checkpoint):
     def outer(i, c):
         u, p, q = c
-        inner = lambda j, d: (d[0] * 1.1, d[1] + np.sum(np.sqrt(d[0] - d[0])))
-        u, p = fori_loop(0, 1, inner, (u, p))
+        inner = lambda j, d: (d[0] * 1.1, d[1] + np.sum(pole(d[0])))
+        u, p = fori_loop(0, 1, inner, (u, p), **checkpoint)
         return u, p, q + p
 
-    return np.sum(fori_loop(0, 3, outer, (x, 0.0, 0.0))[0])
+    return np.sum(fori_loop(0, 3, outer, (x, 0.0, 0.0), **checkpoint)[0])
 
 
-def unread_stack(x):
-    u, _ = anyshape.scan(lambda u, _: (u * 1.1, np.sqrt(u - u)), x, None, length=3)
+def unread_stack(x, **checkpoint):
+    u, _ = anyshape.scan(lambda u, _: (u * 1.1, pole(u)), x, None, length=3, **checkpoint)
     return np.sum(u)
 
 
-def unread_while(x):
-    body = lambda c: (c[0] * 1.1, c[1] + np.sqrt(c[0] - c[0]), c[2] + 1)
-    return np.sum(anyshape.while_loop(lambda c: c[2] < 3, body, (x, x, 0))[0])
+def unread_while(x, **checkpoint):
+    body = lambda c: (c[0] * 1.1, c[1] + pole(c[0]), c[2] + 1)
+    return np.sum(anyshape.while_loop(lambda c: c[2] < 3, body, (x, x, 0), **checkpoint)[0])
 
 
-@pytest.mark.parametrize("f", [unread_sum, unread_array, unread_in_two_loops, unread_stack, unread_while])
-def test_carries_that_no_result_reads_have_no_cotangent(f):
-    np.testing.assert_allclose(grad(f)(np.ones(2)), 1.331, rtol=1e-12)
-    np.testing.assert_allclose(vmap(grad(f))(np.ones((3, 2))), 1.331, rtol=1e-12)
+def unread_of_a_conditional(x, **checkpoint):
+    grown = lambda u, p: (u * 1.1, p + pole(u))
+    step = lambda i, c: anyshape.cond(i < 9, grown, lambda u, p: (u, pole(p)), *c)
+    return np.sum(fori_loop(0, 3, step, (x, x), **checkpoint)[0])
+
+
+def unread_in_a_conditional(x, **checkpoint):
+    grown = lambda *c: fori_loop(0, 1, lambda j, d: (d[0] * 1.1, d[1] + pole(d[0])), c, **checkpoint)
+    step = lambda i, c: anyshape.switch(i * 0, [grown, lambda u, p: (u, p)], *c)
+    return np.sum(fori_loop(0, 3, step, (x, x))[0])
+
+
+def unread_of_a_while_inside(x, **checkpoint):
+    trip = lambda d: (d[0] + pole(d[0]), d[1] + 1)
+    step = lambda i, c: (c[0] * 1.1, anyshape.while_loop(lambda d: d[1] < 2, trip, (c[1], 0), **checkpoint)[0])
+    return np.sum(fori_loop(0, 3, step, (x, x))[0])
+
+
+def unread_of_growing_size(x, **checkpoint):
+    step = lambda i, c: (c[0] * 1.1, np.concatenate([c[1], pole(c[0])]))
+    return np.sum(fori_loop(0, 3, step, (x, x), **checkpoint)[0])
+
+
+UNREAD = [
+    unread_sum, unread_array, unread_in_two_loops, unread_stack, unread_while, unread_of_a_conditional,
+    unread_in_a_conditional, unread_of_a_while_inside, unread_of_growing_size,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("checkpoint", [{}, {"checkpoint": 2}], ids=["", "slots"])
+@pytest.mark.parametrize("unread", UNREAD)
+def test_carries_that_no_result_reads_have_no_cotangent(unread, checkpoint):
+    f = lambda x: unread(x, **checkpoint)
+    slope = grad(f)
+    np.testing.assert_allclose(slope(np.ones(2)), 1.331, rtol=1e-12)
+    np.testing.assert_allclose(vmap(slope)(np.ones((3, 2))), 1.331, rtol=1e-12)
     np.testing.assert_allclose(grad(lambda x: np.sum(grad(f)(x * x)))(np.ones(2)), 0, atol=1e-12)
+
+
+def test_sizes_of_a_dead_while_inside_need_no_values():
+    """Reverse over reverse mode joins what the trips of the inner loop save, and cuts it by their lengths."""
+    f = lambda x: unread_of_a_while_inside(x * x) / 1.331
+    np.testing.assert_allclose(jacrev(grad(f))(np.ones(2)), 2 * np.eye(2), rtol=1e-12)
