@@ -69,7 +69,9 @@ ARGUS = Form(
         - 0.5 * xp.square(chi) * (1 - z * z)
     ),
     sf=lambda z, chi: _argus_share(z, chi) / _argus_share(0.0, chi),
-    isf=lambda q, chi: xp.sqrt(1 - 2 * sc.gammaincinv(1.5, q * _argus_share(0.0, chi)) / xp.square(chi)),
+    isf=lambda q, chi: xp.sqrt(
+        xp.maximum(1 - 2 * sc.gammaincinv(1.5, q * _argus_share(0.0, chi)) / xp.square(chi), 0.0)
+    ),
     mean=lambda chi: sqrt(pi / 2) * chi * sc.ive(1, 0.25 * xp.square(chi)) / _argus_share(0.0, chi),
 )
 LOGUNIFORM = Form(

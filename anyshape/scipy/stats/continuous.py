@@ -288,6 +288,7 @@ def _skewnorm_probability(z: Any, a: Any, finish: Function, finish_log: Function
 
     The density falls from z at least as an exponential function does, in steps of the length 1 here.
     """
+    z = xp.maximum(z, -1e150)  # whose square does not overflow
     plain = sc.ndtr(z) - 2 * sc.owens_t(z, a)
     in_tail = (a > 0) & (z < 0) & (plain < 1e-3)
     end, a = xp.where(in_tail, z, -1.0), xp.where(in_tail, a, 1.0)
@@ -360,7 +361,7 @@ ARCSINE = Form(
 POWERLAW = Form(
     shapes="a",
     support=_unit_interval,
-    **of_powers(lambda z, a: xp.log(a), lambda a: a - 1),
+    **of_powers(lambda z, a: 0.0, lambda a: a - 1, factor=lambda a: a),
     cdf=lambda z, a: z**a,
     logcdf=lambda z, a: a * xp.log(z),
     sf=lambda z, a: -xp.expm1(a * xp.log(z)),
@@ -428,10 +429,11 @@ def _truncated_logcdf(z: Any, a: Any, b: Any) -> Any:
 
 
 def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
-    """Return the quantile of a truncated normal, on the side where probabilities are small."""
-    left = sc.ndtri(sc.ndtr(a) + q * (sc.ndtr(b) - sc.ndtr(a)))
+    """Return the quantile of a truncated normal, on the side where its probability is small."""
+    below = sc.ndtr(a) + q * (sc.ndtr(b) - sc.ndtr(a))
+    is_right = below > 0.5
     right = -sc.ndtri(sc.ndtr(-b) + (1 - q) * (sc.ndtr(-a) - sc.ndtr(-b)))
-    return xp.where(a > 0, right, left)
+    return xp.where(is_right, right, sc.ndtri(xp.where(is_right, 0.5, below)))
 
 
 def _truncation(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:

@@ -188,8 +188,8 @@ RANDINT = Form(
     log_density=lambda k, low, high: -xp.log(high - low) + 0 * k,
     cdf=lambda k, low, high: (k - low + 1) / (high - low),
     sf=lambda k, low, high: (high - 1 - k) / (high - low),
-    ppf=lambda q, low, high: _first_integer(
-        q * (high - low) + low - 1, lambda k: ((k - low + 1) / (high - low) >= q) & (k >= low)
+    ppf=lambda q, low, high: xp.maximum(
+        _first_integer(q * (high - low) + low - 1, lambda k: (k - low + 1) / (high - low) >= q), low
     ),
     mean=lambda low, high: 0.5 * (high + low - 1),
     var=lambda low, high: (xp.square(high - low) - 1) / 12,

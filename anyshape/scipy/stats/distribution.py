@@ -49,7 +49,8 @@ class Form:
     - `density`: its exponential, where it has derivatives at a density of 0 that the logarithm loses.
     - `exponent`: power of the point by which the density vanishes or grows at an end 0 of the support.
     - `vanishes`: whether the density is 0 at infinite points.
-    - `support`: bounds of the support by the shape parameters; `open_ends` excludes them from the density.
+    - `support`: bounds of the support by the shape parameters; `open_ends` excludes them from the density, always or
+      where it holds for the shape parameters.
     - `valid`: whether shape parameters are admissible.
     - `closed_quantiles`: `ppf` and `isf` also hold at the probabilities 0 and 1, with their derivatives.
     """
@@ -61,7 +62,7 @@ class Form:
     shapes: str = ""
     defaults: tuple[float, ...] = ()
     support: Function = _all_reals
-    open_ends: bool = False
+    open_ends: bool | Function = False
     valid: Function = _positive
     safe: float = 1.0  # admissible value of every shape parameter, computed with where one is not
     discrete: bool = False
@@ -114,7 +115,7 @@ def exponential(logarithm: Any) -> Any:
 
 def complement(logarithm: Any) -> Any:
     """Return 1 minus the exponential of the logarithm of a probability."""
-    return -xp.expm1(xp.maximum(logarithm, LOG_ZERO))
+    return 0.0 - xp.expm1(xp.maximum(logarithm, LOG_ZERO))
 
 
 def log_complement(logarithm: Any) -> Any:
@@ -329,7 +330,7 @@ class Family:
         z, p = self._standardised(x, args, parameters)
         z, exponent = self._at_end(x, z, p, 1.0 if name == "density" else INF)
         low, high = self._form.support(*p.shapes)
-        inside = (low < z) & (z < high) if self._form.open_ends else (low <= z) & (z <= high)
+        inside = self._inside(z, low, high, p.shapes)
         if self._form.discrete:
             inside = inside & (xp.floor(z) == z) & ~xp.isinf(z)
         if name == "density" and self._form.vanishes:
@@ -342,6 +343,13 @@ class Family:
             value = value / p.scale
         value = xp.where(inside, value, xp.where(xp.isnan(z), z, outside))
         return where(p.valid, value, np.nan)
+
+    def _inside(self, z: Any, low: Any, high: Any, shapes: tuple[Any, ...]) -> Any:
+        """Return whether points have a density, between the ends of the support."""
+        are_open = self._form.open_ends
+        if not callable(are_open):
+            return (low < z) & (z < high) if are_open else (low <= z) & (z <= high)
+        return (low <= z) & (z <= high) & ~(are_open(*shapes) & ((z == low) | (z == high)))
 
     def _at_end(self, x: Any, z: Any, p: Parameters, steep: float) -> tuple[Any, Any]:
         """Return the point, and the exponent of the density where it is an end 0 with an infinite slope; 0 elsewhere.

@@ -14,7 +14,7 @@ from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
 from anyshape.scipy.stats.distribution import Form, constant, scaled
-from anyshape.scipy.stats.positive import log_expm1, weibull_logcdf
+from anyshape.scipy.stats.positive import log_expm1, times_log, weibull_logcdf
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
@@ -38,7 +38,7 @@ def _series(x: Any, *coefficients: float) -> Any:
 
 def _log1p_ratio(x: Any, c: Any) -> Any:
     """Return log(1 + c x) / c, which is x for c = 0; by its series where c x is small."""
-    product = c * x
+    product = xp.where((c == 0) & xp.isinf(x), 0.0, c * x)
     is_small = xp.abs(product) < 0.01
     near = x * _series(xp.where(is_small, product, 0.0), *((-1) ** k / (k + 1) for k in range(10)))
     far = xp.log1p(xp.where(is_small, 0.0, product)) / xp.where(is_small, 1.0, c)
@@ -92,8 +92,8 @@ GENEXTREME = Form(
     shapes="c",
     valid=_finite,
     support=_extreme_support,
-    open_ends=True,
-    log_density=lambda z, c: -xp.exp(-_reduced(z, c)) - (1 - c) * _reduced(z, c),
+    open_ends=lambda c: c != 1,
+    log_density=lambda z, c: -xp.exp(-_reduced(z, c)) - times_log(1 - c, _reduced(z, c)),
     logcdf=lambda z, c: -xp.exp(-_reduced(z, c)),
     logsf=lambda z, c: weibull_logcdf(-_reduced(z, c)),
     ppf=lambda q, c: expm1_ratio(-xp.log(-xp.log(q)), -c),
@@ -106,7 +106,7 @@ GENPARETO = Form(
     shapes="c",
     valid=_finite,
     support=lambda c: (0.0, _choose(c < 0, lambda c: -1 / c, c, INF)),
-    log_density=lambda z, c: -(c + 1) * _log1p_ratio(z, c),
+    log_density=lambda z, c: -times_log(c + 1, _log1p_ratio(z, c)),
     logsf=lambda z, c: -_log1p_ratio(z, c),
     ppf=lambda q, c: expm1_ratio(-xp.log1p(-q), c),
     isf=lambda q, c: expm1_ratio(-xp.log(q), c),

@@ -14,7 +14,7 @@ from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
 from anyshape.scipy.stats.distribution import Form, Function, complement, constant, scaled
-from anyshape.scipy.stats.positive import beta_share, log_expm1, weibull_logcdf
+from anyshape.scipy.stats.positive import beta_share, log_expm1, times_log, weibull_logcdf
 from anyshape.scipy.stats.powers import of_powers, of_powers_of_size, of_score
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
@@ -180,10 +180,10 @@ EXPONPOW = Form(
 EXPONWEIB = Form(
     shapes="a c",
     support=_positive_reals,
-    open_ends=True,
+    open_ends=lambda a, c: (a != 1) | (c != 1),
     **scaled(
         lambda a, c: a * c,
-        lambda z, a, c: (a - 1) * weibull_logcdf(c * xp.log(z)) - z**c + (c - 1) * xp.log(z),
+        lambda z, a, c: times_log(a - 1, weibull_logcdf(c * xp.log(z))) - z**c + sc.xlogy(c - 1, z),
     ),
     logcdf=lambda z, a, c: a * weibull_logcdf(c * xp.log(z)),
     isf=lambda q, a, c: (-xp.log(-xp.expm1(xp.log1p(-q) / a))) ** (1 / c),

@@ -221,6 +221,11 @@ def weibull_logcdf(log_hazard: Any) -> Any:
     return xp.where(is_near, near + xp.log(sc.exprel(-xp.exp(near))), far)
 
 
+def times_log(exponent: Any, logarithm: Any) -> Any:
+    """Return the logarithm of a power of 0 too: that of exponent 0 is 0."""
+    return xp.where((exponent == 0) & xp.isinf(logarithm), 0.0, exponent * logarithm)
+
+
 def log_expm1(x: Any) -> Any:
     """Return log(exp(x) - 1) for positive x; its part x is apart."""
     return x + log_complement(-x)

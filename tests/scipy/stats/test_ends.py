@@ -135,3 +135,51 @@ def test_far_points_of_families_of_double_exponentials_have_slopes_0():
         for method in methods:
             slopes = grad(getattr(getattr(stats, name), method), (0, 1, 2, 3))(x, shape, 0.1, 1.2)
             assert not np.any(slopes), (name, method, slopes)
+
+
+# shape parameters by which an exponent at an end of the support is 0, 1 or infinite
+EDGES = {
+    "genextreme": [(1.0,), (0.0,), (-1.0,), (2.0,)],
+    "genpareto": [(-1.0,), (0.0,), (1.0,), (-0.5,)],
+    "genhalflogistic": [(1.0,), (0.5,)],
+    "exponweib": [(1.0, 1.0), (2.0, 1.0), (1.5, 2.0)],
+    "gamma": [(1.0,), (0.5,)],
+    "beta": [(1.0, 2.0), (1.0, 1.0)],
+    "f": [(2.0, 3.0)],
+    "powerlaw": [(1.0,), (2.0,)],
+    "triang": [(0.0,), (1.0,)],
+    "truncnorm": [(-INF, INF), (0.0, INF)],
+    "rdist": [(2.0,)],
+    "skewnorm": [(1.5,)],
+    "weibull_max": [(1.0,), (0.5,)],
+    "mielke": [(2.0, 1.0)],
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_values_at_ends_and_beyond_are_scipys():
+    """SciPy's NaN and -inf are left out."""
+    wrong = []
+    for name, rows in EDGES.items():
+        ours, scipys = getattr(stats, name), getattr(scipy.stats, name)
+        functions = {method: jit(getattr(ours, method), optimize="off") for method in ("pdf", "logpdf", "cdf", "sf")}
+        for shapes in rows:
+            ends = [e for e in scipys.support(*shapes) if np.isfinite(e)]
+            x = np.array([-INF, INF, -1e300, 1e300, 0.0, 0.5, *ends, *(e + d for e in ends for d in (-1.0, 1.0))])
+            for method, function in functions.items():
+                value, expected = function(x, *shapes), getattr(scipys, method)(x, *shapes)
+                right = (
+                    np.isclose(value, expected, 1e-10, 1e-300)
+                    | (abs(value - expected) < 1e-15)
+                    | np.isnan(expected)
+                    | (expected == -INF)
+                )
+                wrong += [f"{name}{shapes}.{method}({x[k]}): {value[k]}" for k in np.flatnonzero(~right)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_quantiles_at_the_ends_of_probabilities():
+    np.testing.assert_array_equal(jit(stats.randint.ppf)(1e-300, 2.0, 9.0), 2.0)
+    np.testing.assert_allclose(jit(stats.truncnorm.ppf)(1 - 2.0**-53, 0.0, INF), 8.292361075813597, 1e-9)
+    assert 0 <= jit(stats.argus.isf)(1 - 2.0**-53, 1.4) < 1e-7
+    assert jit(stats.skewnorm.cdf)(-1e300, 1.5) == 0
