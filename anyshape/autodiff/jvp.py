@@ -274,12 +274,12 @@ def _push_node(
     out = outputs[0] if len(outputs) == 1 else outputs or None
     tangents = list(map(tangent_of.get, node.inputs))
     xs = list(map(env.__getitem__, node.inputs))
-    push_with = lambda ts: rule(context, ts, out, *xs, **params)
+    push_with = lambda ts, read=lambda x: x: rule(context, ts, read(out), *map(read, xs), **params)
     if zero_flow(node.op)[0] is MIX:
         result = push_with(list(map(whole, tangents)))
         result = _take_values(builder, node, env, result) if isinstance(result, Pushed) else _each(node, result)
     else:
-        results = lambda ts: _each(node, push_with(ts))
+        results = lambda *ts: _each(node, push_with(*ts))
         types = [v.meta.dtype for v in node.inputs]
         result = zero_flows.pushed(node.op, results, tangents, types) if has_zeros else map(whole, results(tangents))
     tangent_of.update(_tangents_by_value(node.outputs, list(result)))

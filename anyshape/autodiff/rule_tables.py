@@ -36,6 +36,7 @@ class ZeroFlow(enum.Enum):
     - `MOVE`: each element of the result is one of the operands.
     - `ADD`: it is a sum of elements, zero where all of them are.
     - `FILL`: the same, and further zeros are filled in.
+    - `REACH`: it is a sum of elements times numbers, which count as 1: a number 0 makes no zero by construction.
     - `MIX`: a zero counts as a number.
     """
 
@@ -43,10 +44,11 @@ class ZeroFlow(enum.Enum):
     MOVE = "move"
     ADD = "add"
     FILL = "fill"
+    REACH = "reach"
     MIX = "mix"
 
 
-STAY, MOVE, ADD, FILL, MIX = ZeroFlow
+STAY, MOVE, ADD, FILL, REACH, MIX = ZeroFlow
 
 JVPS: OpTable[Rule] = OpTable("JVP", "autodiff/rules")
 TRANSPOSES: OpTable[Rule] = OpTable("transpose", "autodiff/rules")

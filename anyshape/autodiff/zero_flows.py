@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import FILL, MIX, MOVE, STAY, Linear, zero_flow, zeros_like
+from anyshape.autodiff.rule_tables import FILL, MIX, MOVE, REACH, STAY, Linear, zero_flow, zeros_like
 from anyshape.autodiff.structural_zeros import Mask, Masked, Part, indicator, masked, merged, nonzero, whole
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -30,7 +30,10 @@ Results: TypeAlias = Sequence[Any]
 
 
 def pushed(op: Op, rule: Rule, tangents: Sequence[Any], dtypes: Sequence[np.dtype]) -> Results:
-    """Return what the JVP rule of an op makes of tangents, which may be parts. The rule gives one for each output."""
+    """Return what the JVP rule of an op makes of tangents, which may be parts. The rule gives one for each output.
+
+    It takes a function too, of the operands and outputs that it then reads the results of.
+    """
     flow, _ = zero_flow(op)
     has_parts = any(isinstance(t, Part) for t in tangents)
     if flow is STAY:
@@ -38,9 +41,15 @@ def pushed(op: Op, rule: Rule, tangents: Sequence[Any], dtypes: Sequence[np.dtyp
     results = rule(list(map(whole, tangents)))
     if not (has_parts or flow is FILL or _lacks_one(tangents, dtypes)):
         return results
-    ones = functools.cache(lambda: rule(list(map(indicator, tangents))))
+    factors = [_factor] if flow is REACH else []
+    ones = functools.cache(lambda: rule(list(map(indicator, tangents)), *factors))
     at = lambda i: lambda: nonzero(whole(ones()[i]))
     return [None if r is None else masked(whole(r), at(i), True, *tangents) for i, r in enumerate(results)]
+
+
+def _factor(x: Any) -> Any:
+    """Return what stands for an operand or output where its numbers count as 1."""
+    return x if x is None or isinstance(x, Linear) or x.dtype.kind not in "fc" else ew.lift(1, x)
 
 
 def _lacks_one(tangents: Sequence[Any], dtypes: Sequence[np.dtype]) -> bool:
@@ -98,8 +107,13 @@ def pulled(op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Seque
     if flow is MOVE:
         return _moved(rule, part, inputs)
     ct = part.whole()
-    ones = functools.cache(lambda: rule(part.indicator(), *inputs))
-    at = lambda i: lambda: nonzero(whole(ones()[i]))
+    factors = [*map(_factor, inputs)] if flow is REACH else inputs
+    ones = functools.cache(lambda: rule(part.indicator(), *factors))
+    at = functools.cache(lambda i: functools.cache(lambda: nonzero(whole(ones()[i]))))
+    if flow is REACH:  # what a factor multiplies has its position
+        (linear,) = [i for i, x in enumerate(inputs) if isinstance(x, Linear)]
+        counts = lambda x, f: x if x is f else ew.select(at(linear)(), x, ew.lift(0, x))
+        inputs = list(map(counts, inputs, factors))
     return [_part_of(part, ct, r, at(i)) for i, r in enumerate(rule(ct, *inputs))]
 
 

@@ -92,7 +92,7 @@ def _cumlogsumexp_type(
 
 
 def _recurrence_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, axis: int, reverse: bool) -> TensorMeta:
-    if a.dtype != b.dtype:
+    if a.dtype not in (b.dtype, np.dtype(bool)):
         raise ctx.bad_dtype(f"operands are {a.dtype} and {b.dtype}", "convert them to one dtype with astype")
     ctx.require_same_extents(a, b, "operands of a core op must have equal shapes")
     return b

@@ -7,7 +7,7 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape import fori_loop, grad, jacfwd, jacrev, jit, jvp, vmap
+from anyshape import fori_loop, grad, jacfwd, jacrev, jit, jvp, ops, vmap
 
 MASK = np.array([False, True, True, True])
 WEIGHTS = np.array([3.0, -1.0, 2.0, 0.5])
@@ -85,6 +85,8 @@ CHOICES = {
     "at.set": lambda y: anp.asarray(y).at[0].set(1.0) * WEIGHTS,
     "put into zeros": lambda y: np.concatenate([y[1:], y[2:]]),
     "cumsum": lambda y: np.cumsum(y[::-1])[:3],
+    "cumprod": lambda y: np.cumprod(y[::-1])[:3],
+    "logaddexp.accumulate": lambda y: np.logaddexp.accumulate(y[::-1])[:3],
     "float32": lambda y: y.astype(np.float32)[1:],
     "complex": lambda y: np.real(np.where(MASK, y * 1j, 0.0) * (2 - 1j)),
 }
@@ -96,6 +98,10 @@ SMALLEST = {
     "clip": lambda y: np.clip(y, 0.4, 1.5),
     "max": lambda y: np.max(y),
     "sort": lambda y: np.sort(y)[1:],
+    "running maximum": lambda y: np.maximum.accumulate(y)[1:] * y[1:],
+    "running minimum": lambda y: np.minimum.accumulate(-y[:, None] * np.ones(2), axis=0)[1:],
+    "fmax.accumulate": lambda y: np.fmax.accumulate(np.repeat(y, 2)[::-1])[:6],
+    "cummax": lambda y: ops.cummax(y, 0, exclusive=True)[2:],
     "median of three": lambda y: np.sort(y)[2],
     "partition": lambda y: np.partition(y, 2)[3],
     "where by value": lambda y: np.where(y > 0.4, y, 0.0),
@@ -195,6 +201,16 @@ def test_slices_leave_out_what_they_do_not_read_at_each_size(n):
         got = grad(function)(x)
         assert np.isfinite(got).all() and not got[:1].any()
         np.testing.assert_allclose(columns(function, x).reshape(n), got, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_a_choice_of_nothing_has_derivative_0_in_both_modes(name):
+    of_numbers, of_nans = getattr(np, name), getattr(np, f"nan{name}")
+    for f, x in [(lambda x: of_numbers(x, where=x > 9), POINT), (of_nans, np.full(4, np.nan))]:
+        assert np.isnan(jit(f)(x))
+        assert not grad(f)(x).any() and not columns(f, x).any() and not jacrev(grad(f))(x).any()
+    f = lambda x: of_numbers(x[x > 9])
+    assert not grad(f)(POINT).any() and np.isnan(columns(f, POINT)).all()
 
 
 def test_what_counts_keeps_its_infinite_slope_and_nan():

@@ -8,7 +8,7 @@ from typing import Any
 
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
-from anyshape.autodiff.rule_tables import ADD, JVPS, MIX, MOVE, TRANSPOSES, linear, no_shift, shift, zero, zeros
+from anyshape.autodiff.rule_tables import ADD, JVPS, MIX, MOVE, REACH, TRANSPOSES, linear, no_shift, shift, zero, zeros
 from anyshape.autodiff.softmax_tangent import from_largest
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
@@ -16,6 +16,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import windows as wd
 from anyshape.ops.control import stop_gradient
+from anyshape.ops.creation import full
 
 
 def repeat_along(ctx: Any, reduced: Any, x: Any, axes: Any) -> Any:
@@ -91,9 +92,15 @@ def _states(a, b, axis, reverse, exclusive):
     return before if exclusive else a * before + b
 
 
-def _shift(t, axis, reverse):
+def _sums_where(same, t, axis, reverse):
+    """Return sums over the elements so far, which begin again where a mask is False."""
+    before = rd.recurrence(same, t, axis, reverse=reverse)
+    return ew.select(same, before, ew.lift(0, t)) + t
+
+
+def _shift(ctx, t, axis, reverse):
     """Return the elements moved one place on, with 0 as the first."""
-    return rd.recurrence(ew.lift(0, t), t, axis, reverse=reverse)
+    return rd.recurrence(full(ctx.shape(t), False, bool), t, axis, reverse=reverse)
 
 
 def _cumprod_jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
@@ -107,13 +114,12 @@ def _cumulative_extreme(function, misses):
     def jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
         x = stop_gradient(x)
         extreme = function(x, axis, reverse=reverse)
-        same = ew.convert(ew.eq(extreme, function(x, axis, reverse=reverse, exclusive=True)), x.dtype)
+        same = ew.eq(extreme, function(x, axis, reverse=reverse, exclusive=True))
         in_set = in_argmax_set(x, extreme, misses)
-        zeros = ew.lift(0, x)
-        total = _states(same, ew.select(in_set, tangents[0], zeros), axis, reverse, exclusive=False)
-        count = _states(same, ew.convert(in_set, x.dtype), axis, reverse, exclusive=False)
+        total = _sums_where(same, ew.select(in_set, tangents[0], ew.lift(0, x)), axis, reverse)
+        count = _sums_where(same, ew.convert(in_set, x.dtype), axis, reverse)
         mean = total / sharers(count, extreme)
-        return _shift(mean, axis, reverse) if exclusive else mean
+        return _shift(ctx, mean, axis, reverse) if exclusive else mean
 
     return jvp
 
@@ -122,7 +128,7 @@ def _cumlogsumexp_jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
     after = _without_least(rd.cumlogsumexp(x, axis, reverse=reverse) if exclusive else out)
     before = out if exclusive else rd.cumlogsumexp(x, axis, reverse=reverse, exclusive=True)
     t = _states(ew.exp(before - after), ew.exp(x - after) * tangents[0], axis, reverse, exclusive=False)
-    return _shift(t, axis, reverse) if exclusive else t
+    return _shift(ctx, t, axis, reverse) if exclusive else t
 
 
 def _recurrence_jvp(ctx, tangents, out, a, b, *, axis, reverse):
@@ -167,7 +173,8 @@ TRANSPOSES[rd.autoregression_op] = _autoregression_back
 zeros(ADD, MOVE, rd.reduce_sum_op, rd.sum_to_op)
 zeros(ADD, ADD, rd.reduce_max_op, rd.reduce_min_op, rd.cumsum_op, rd.cummax_op, rd.cummin_op)
 zeros(MIX, MIX, rd.reduce_prod_op, rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op, rd.cumprod_op)
-zeros(MIX, MIX, rd.cumlogsumexp_op, rd.recurrence_op, rd.autoregression_op)
+zeros(MIX, MIX, rd.cumlogsumexp_op, rd.autoregression_op)
+zeros(REACH, REACH, rd.recurrence_op)
 
 # -- shifts of operands
 

@@ -163,12 +163,18 @@ def _cumulative(ufunc, identity):
 
 
 def _recurrence(a, b, *, axis, reverse):
-    """Compose steps s -> a s + b in pairs, then pairs of pairs: log2(n) passes over the axis, and no division."""
+    """Compose steps s -> a s + b in pairs, then pairs of pairs: log2(n) passes over the axis, and no division.
+
+    A state that a False leaves out may be infinite or NaN.
+    """
     a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
     a, b = (a[::-1].copy(), b[::-1].copy()) if reverse else (a.copy(), b.copy())
     step = 1
     while step < len(b):
-        b[step:] += a[step:] * b[:-step]
+        if a.dtype == bool:
+            np.add(b[step:], b[:-step], out=b[step:], where=a[step:])
+        else:
+            b[step:] += a[step:] * b[:-step]
         a[step:] = a[step:] * a[:-step]
         step *= 2
     out = np.empty_like(b)
