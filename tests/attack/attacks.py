@@ -30,6 +30,7 @@ from tests.attack.bit_patterns import bit_patterns
 from tests.attack.claims import claims
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
 from tests.attack.kit import Attack, Wrong
+from tests.attack.left_out import left_out
 from tests.attack.options import options
 from tests.attack.resume_files import resume_files
 from tests.attack.size_decisions import size_decisions
@@ -357,5 +358,6 @@ ATTACKS = {
         options,
         bit_patterns,
         resume_files,
+        left_out,
     )
 }

@@ -285,6 +285,20 @@ BUGS = (
         (SWEEP, "-k", "vjp_is and cumprod"),
     ),
     Bug(
+        "sums of a running extreme are multiplied by 0 where they begin again",
+        "anyshape/autodiff/rules/reduction.py",
+        "return ew.select(same, before, ew.lift(0, t)) + t",
+        "return ew.convert(same, t.dtype) * before + t",
+        ("tests/autodiff/test_structural_zeros.py", "-k", "running"),
+    ),
+    Bug(
+        "the cotangents of what no result of a loop needs are zeros",
+        "anyshape/autodiff/live_results.py",
+        "PRUNERS[node.op](node, live, _pruned) if node.op in PRUNERS else node",
+        "node",
+        ("tests/autodiff/test_structural_zeros.py", "-k", "no_result_reads"),
+    ),
+    Bug(
         "the second derivative of tanh forgets the value",
         "anyshape/autodiff/rules/elementwise.py",
         "ew.tanh_slope_op, lambda x, y, out: -2 * y * out",
