@@ -22,7 +22,10 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
     The samples are at the points x, or `dx` apart. x is a vector or broadcasts against y.
     """
-    return xp.trapezoid(y, x, dx, axis) if is_traced(y, x, dx) else scipy_integrate.trapezoid(y, x, dx, axis)
+    if not is_traced(y, x, dx):
+        return scipy_integrate.trapezoid(y, x, dx, axis)
+    total, dtype = xp.trapezoid(y, x, dx, axis), result_type(y)
+    return total.astype(dtype) if dtype.kind == total.dtype.kind else total  # samples decide, not points
 
 
 def _floats(x: Any) -> Any:
@@ -71,8 +74,11 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
         raise ArgumentError("cumulative_trapezoid", f"initial={initial!r:.30}", "is not None or 0", "pass 0")
     y, steps, along = _samples("cumulative_trapezoid", y, x, axis, xp.asarray)
     context_of("cumulative_trapezoid", y).require(at_least(sizes(y)[-1], 1), "a sample is needed along the axis")
-    areas = (dx if steps is None else steps) * (y[..., 1:] + y[..., :-1]) / 2.0
-    return _accumulated(areas, initial, along)
+    return _accumulated(_trapezoids(y, steps, dx), initial, along)
+
+
+def _trapezoids(y: Any, steps: Any, dx: Any) -> Any:
+    return (dx if steps is None else steps) * (y[..., 1:] + y[..., :-1]) / 2.0
 
 
 def _accumulated(areas: Any, initial: Any, along: int, *, promotes: bool = False) -> Any:
@@ -136,17 +142,18 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     """Return the integrals of samples y up to each point but the first, by parabolas through three points.
 
     The samples are at the points x, or `dx` apart. x is a vector or has the shape of y, and increases. `initial` is the
-    integral up to the first point, and is put first. Two samples make a trapezoid.
+    integral up to the first point, and is put first. Two samples make a trapezoid, which keeps float32.
     """
     if not is_traced(y, x, dx, initial):
         return scipy_integrate.cumulative_simpson(y, x=x, dx=dx, axis=axis, initial=initial)
     y, steps, along = _samples("cumulative_simpson", y, x, axis, of_points=_floats)
     count = y.shape[-1]
     y[..., -1]  # requires a sample
-    if steps is None:
-        steps = xp.broadcast_to(xp.asarray(dx, np.float64), (count - 1,))
-    else:
+    if steps is not None:
         check(steps > 0, "cumulative_simpson: x must increase")
+    if y.dtype.char in "efF" and count < 3:
+        return _accumulated(_trapezoids(y, steps, dx), _first(y, initial, along), along, promotes=True)
+    steps = xp.broadcast_to(xp.asarray(dx, np.float64), (count - 1,)) if steps is None else steps
     position = xp.arange(count - 1)
     back = (position % 2 == 1) | (position == count - 2)  # intervals that end a parabola; others begin one
     start = xp.clip(xp.where(back, position - 1, position), 0, max_dim(count - 3, 0))
@@ -158,10 +165,13 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     product = near * ratio
     parabola = d1 / 6 * ((3 - near) * f1 + (3 + product + near) * f2 - product * f3)
     areas = xp.where(count > 2, parabola, steps * (y[..., 1:] + y[..., :-1]) / 2)
+    return _accumulated(areas, _first(y, initial, along), along, promotes=True)
+
+
+def _first(y: Any, initial: Any, along: int) -> Any:
+    """Return the first integrals along the last axis, if there are some."""
     first = None if initial is None else xp.asarray(initial)
-    if first is not None and first.ndim == y.ndim:
-        first = xp.moveaxis(first, along, -1)
-    return _accumulated(areas, first, along, promotes=True)
+    return xp.moveaxis(first, along, -1) if first is not None and first.ndim == y.ndim else first
 
 
 def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: Any = False) -> Any:

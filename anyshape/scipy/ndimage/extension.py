@@ -72,6 +72,11 @@ def output_dtype(name: str, input: Any, output: Any, *others: Any) -> np.dtype:
     return np.result_type(dtype, np.complex64) if is_complex else dtype
 
 
+def in_dtype(x: Any, dtype: np.dtype) -> Any:
+    """Return results in a dtype. Fractions have no whole part, and so they are False."""
+    return ew.convert(ew.trunc(x) if dtype.kind == "b" and x.dtype.kind == "f" else x, dtype)
+
+
 def for_each(name: str, option: str, values: Any, count: int) -> list[Any]:
     """Return an option with a value for each axis, or the same for all."""
     if isinstance(values, Traced) and values.ndim:

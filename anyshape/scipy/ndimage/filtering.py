@@ -66,7 +66,7 @@ def correlate1d(
     along = axis_of(axis, x.ndim, name)
     before = ext.require_inside(name, x, origin, w.shape[0])
     filtered = _differenced if _is_odd(weights) else _correlated
-    return ew.convert(filtered(x, _conjugate(w), [along], [before], [ext.filter_mode(name, mode)], cval), dtype)
+    return ext.in_dtype(filtered(x, _conjugate(w), [along], [before], [ext.filter_mode(name, mode)], cval), dtype)
 
 
 def _is_odd(weights: Any) -> bool:
@@ -115,7 +115,7 @@ def _over_axes(
         origins = [-o - (1 - k % 2) for o, k in zip(origins, w.shape, strict=True)]
     low = [ext.require_inside(name, x, o, k) for o, k in zip(origins, w.shape, strict=True)]
     modes = [ext.filter_mode(name, mode)] * len(along)
-    return ew.convert(_correlated(x, w if turned else _conjugate(w), along, low, modes, cval), dtype)
+    return ext.in_dtype(_correlated(x, w if turned else _conjugate(w), along, low, modes, cval), dtype)
 
 
 def correlate(
@@ -220,7 +220,7 @@ def _chain(name: str, input: Any, output: Any, axes: Any, options: dict[str, Any
     each = {option: ext.for_each(name, option, values, len(along)) for option, values in options.items()}
     for i, axis in enumerate(along):
         x = run(x, axis, dtype, **{option: values[i] for option, values in each.items()})
-    return ew.convert(x, dtype)
+    return ext.in_dtype(x, dtype)
 
 
 def gaussian_filter(
@@ -273,7 +273,7 @@ def uniform_filter1d(
     name = "uniform_filter1d"
     dtype, x = ext.output_dtype(name, input, output), ext.image(name, input)
     total = _windows(name, x, axis_of(axis, x.ndim, name), size, mode, cval, origin, wd.window_sum)
-    return ew.convert(as_traced(total / size), dtype)
+    return ext.in_dtype(as_traced(total / size), dtype)
 
 
 def uniform_filter(
@@ -334,7 +334,7 @@ def _extreme1d(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:
             return getattr(scipy_ndimage, name)(input, size, axis, output, mode, cval, origin)
         dtype, x = ext.output_dtype(name, input, output), as_traced(input)
         out = _windows(name, x, axis_of(axis, x.ndim, name), size, mode, cval, origin, reduce)
-        return ew.convert(as_traced(out), dtype)
+        return ext.in_dtype(as_traced(out), dtype)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Return the {name.partition('_')[0]} of windows of `size` elements along an axis."

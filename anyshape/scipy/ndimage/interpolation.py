@@ -258,7 +258,7 @@ def _as_output(values: Any, dtype: np.dtype) -> Any:
         values = as_traced(xp.clip(xp.trunc(values + 0.5), 0, float(np.iinfo(dtype).max)))
     elif dtype.kind == "i":
         values = as_traced(xp.trunc(values + xp.where(values > 0, 0.5, -0.5)))
-    return ew.convert(values, dtype)
+    return ext.in_dtype(values, dtype)
 
 
 def map_coordinates(

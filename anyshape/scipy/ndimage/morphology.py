@@ -167,9 +167,17 @@ grey_erosion: Filter = _grey("grey_erosion", "the least element of each window",
 grey_dilation: Filter = _grey("grey_dilation", "the greatest element of each window", lambda x, move: move(-1, x))
 grey_opening: Filter = _grey("grey_opening", "the dilation of the erosion", lambda x, move: move(-1, move(1, x)))
 grey_closing: Filter = _grey("grey_closing", "the erosion of the dilation", lambda x, move: move(1, move(-1, x)))
-white_tophat: Filter = _grey("white_tophat", "an image less its opening", lambda x, move: x - move(-1, move(1, x)))
+
+
+def _less(x: Any, y: Any) -> Any:
+    return xp.logical_xor(x, y) if x.dtype.kind == "b" else x - y
+
+
+white_tophat: Filter = _grey(
+    "white_tophat", "an image less its opening", lambda x, move: _less(x, move(-1, move(1, x)))
+)
 black_tophat: Filter = _grey(
-    "black_tophat", "the closing of an image less the image", lambda x, move: move(1, move(-1, x)) - x
+    "black_tophat", "the closing of an image less the image", lambda x, move: _less(move(1, move(-1, x)), x)
 )
 morphological_gradient: Filter = _grey(
     "morphological_gradient", "the dilation less the erosion", lambda x, move: move(-1, x) - move(1, x)

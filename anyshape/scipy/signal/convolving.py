@@ -126,8 +126,9 @@ def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> A
 
 
 def _inexact(*operands: Any) -> tuple[Any, ...]:
-    """Return operands as numbers of floating point."""
-    return tuple([x if x.dtype.kind in "fc" else ew.convert(x, np.dtype(float)) for x in operands])
+    """Return operands as numbers of floating point, of single precision at least."""
+    dtypes = [np.result_type(x.dtype, np.float32) if x.dtype.kind in "fc" else np.dtype(float) for x in operands]
+    return tuple([ew.convert(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)])
 
 
 def _transformed(name: str, in1: Any, in2: Any, mode: Any, axes: Any) -> Any:

@@ -321,7 +321,7 @@ def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwr
     if type in ("constant", "c"):
         return array - array.mean(axis=along, keepdims=True)
     require_elements("detrend", array)
-    lines = xp.moveaxis(array if array.dtype.kind in "fc" else array.astype(float), along, -1)
+    lines = xp.moveaxis(array if array.dtype.char in "fdFD" else array.astype(float), along, -1)
     breaks = sorted({static_int(b, "detrend", "a break") for b in np.atleast_1d(np.asarray(bp, dtype=object)).ravel()})
     if breaks and breaks[0] < 0:
         raise ArgumentError("detrend", f"bp={bp!r}", "is negative", "count positions from the start")

@@ -12,7 +12,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, sizes, static_int
+from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, result_type, sizes, static_int
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements
 from anyshape.support.packages import scipy_signal
@@ -49,7 +49,9 @@ def freqz(
         raise ArgumentError("freqz", "plot", "is not called from a program", "leave it out")
     w = _frequencies(worN, whole, fs, include_nyquist)
     z = xp.exp(-1j * w)
-    return w * (fs / (2 * pi)), _polynomial(b, z) / _polynomial(a, z)
+    dtype = result_type(b, a)
+    dtype = np.result_type(dtype, np.complex64) if dtype.kind in "fc" else np.dtype(complex)
+    return w * (fs / (2 * pi)), (_polynomial(b, z) / _polynomial(a, z)).astype(dtype)
 
 
 @_signal

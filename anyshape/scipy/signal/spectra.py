@@ -215,7 +215,7 @@ def _power(
     take_trend = _trend(name, detrend, along)
     first = _transformed(x, segments, take_trend, is_half)
     second = first if y is x else _transformed(y, segments, take_trend, is_half)
-    power = (xp.conj(first) * second * segments.scale(fs, how)).astype(np.result_type(first, second))
+    power = (xp.conj(first) * second * segments.scale(fs, how)).astype(np.result_type(x.dtype, y.dtype, np.complex64))
     power = power.real if y is x else power
     return _frequencies(segments, fs, is_half), _doubled(power, segments) if is_half else power
 

@@ -186,6 +186,17 @@ METRICS: Mapping[str, Metric] = {
 }  # fmt: skip
 
 
+KEEPS_DTYPE = ("cityblock", "correlation", "cosine", "sqeuclidean")  # without weights, of two vectors
+
+
+def _dtype_of_sum(name: str, u: Any, v: Any) -> np.dtype:
+    """Return the dtype of a sum without weights in SciPy: that of floats stays, cityblock adds integers."""
+    dtype = np.result_type(u.dtype, v.dtype)
+    if name == "cityblock" or dtype.kind == "f":
+        return np.sum(np.zeros(0, dtype)).dtype
+    return np.dtype(float)
+
+
 def between(name: str) -> Metric:
     """Return a distance of two vectors; concrete ones go to SciPy."""
     metric = METRICS[name]
@@ -199,7 +210,9 @@ def between(name: str) -> Metric:
         if name == "jensenshannon":  # along an axis of arrays
             axis = options.pop("axis", 0)
             u, v = xp.moveaxis(u, axis, -1), xp.moveaxis(v, axis, -1)
-        return metric(u, v, *args, **options)
+        value = metric(u, v, *args, **options)
+        keeps = name in KEEPS_DTYPE and not args and options.get("w") is None
+        return value.astype(_dtype_of_sum(name, u, v)) if keeps else value
 
     distance.__name__ = distance.__qualname__ = name
     distance.__doc__ = metric.__doc__ or f"Return the dissimilarity `{name}` of two vectors of bools."
