@@ -4,7 +4,7 @@ Importing this package tells the tables of rules, kernels and traits where their
 row imports the module of the op's family. Maps of functions over rows come from here too.
 """
 
-from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, ZERO_FLOWS
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.subgraph_call import maps_over_rows
@@ -15,6 +15,7 @@ for _table, _folder in (
     (JVPS, derivative_rules),
     (TRANSPOSES, derivative_rules),
     (SHIFTS, derivative_rules),
+    (ZERO_FLOWS, derivative_rules),
     (BATCHERS, batching_rules),
     (KERNELS, kernels),
     (TRAITS, traits),
