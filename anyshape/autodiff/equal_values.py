@@ -8,20 +8,21 @@ of the vectors is a pole over the multiple, plus a rest. What follows has a limi
 - A twin is the value for vectors of equal values that are turned by some angle. Where it differs there is no limit, and
   the tangent is NaN. The difference is compared with a size, a sum of terms without their signs.
 
-Poles are followed up to the sums over the axes of the values, their open axes.
+Poles are followed up to the sums over the axes of the values, their open axes. This part of a graph has one conditional
+of two derivatives, unless it holds loops or choices. So limits cost nothing where no values are equal.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import JVPS, RuleWithValues, add_tangents
+from anyshape.autodiff.rule_tables import JVPS, Rule, RuleWithValues, add_tangents
 from anyshape.autodiff.structural_zeros import whole
-from anyshape.graph.ir.graph import Node, Op, Value
+from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import contraction as con
 from anyshape.ops import control
@@ -36,6 +37,8 @@ DECOMPOSITIONS = (la.eig_op, la.eigvals_op, la.eigh_op, la.eigvalsh_op, la.svd_o
 # By decomposition, once the rules of its family are loaded, two rules. The first takes (ctx, tangent, outputs), and
 # returns the poles of its vectors. The second takes (ctx, outputs), and returns rate, twin and size of each output.
 POLES: dict[Op, tuple[Callable[..., Any], Callable[..., Any]]] = {}
+# By decomposition with vectors: whether any values are equal, and the JVP rule where none are.
+DISTINCT: dict[Op, tuple[Callable[..., Any], Rule]] = {}
 _LINEAR = ("add", "sub", "neg", "transpose", "broadcast_in_dim", "reduce_sum", "reshape", "convert", "real", "imag")
 _ALSO_LINEAR = ("conj", "slice", "pad", "concatenate")
 _SUMS = ("dot_general", "reduce_sum")
@@ -86,7 +89,7 @@ class Limits:
         common = _common(ctx, node, xs, limits)
         if common is not None:
             tangents[node.outputs[0]] = add_tangents(whole(tangents.get(node.outputs[0])), common)
-        axes = _open_axes(ctx, node, limits, outs)
+        axes = _open_axes(node, [*map(_axes_of, limits)])
         columns = self._rates(ctx, node, limits, outs), self._pushed(node, [x and x.pole for x in limits])
         further = _twins(node, env, limits), self._sizes(node, xs, limits, len(outs))
         for value, out, rate, pole, twin, size in zip(node.outputs, outs, *columns, *further, strict=True):
@@ -101,6 +104,10 @@ class Limits:
         if node.op is control.stop_gradient_op:
             return [limits[0] and limits[0].rate]
         return self._pushed(node, [x and x.rate for x in limits])
+
+    def rule(self, op: Op) -> Rule:
+        """Return the JVP rule of an op."""
+        return JVPS[op]
 
     def settle(self, values: Sequence[Value], tangents: dict[Value, Any]) -> None:
         """End the limits of values: their tangents are right where the probe vanishes, and NaN elsewhere."""
@@ -131,8 +138,8 @@ class Limits:
         poles_of, parts = POLES[node.op]
         poles = poles_of(ctx, whole(tangents[node.inputs[0]]), outs)
         columns = zip(node.outputs, outs, poles, parts(ctx, outs), strict=True)
-        for k, (value, out, pole, (rate, twin, size)) in enumerate(columns):
-            axes = frozenset([ctx.rank(out) - (2 if k == 2 else 1)])  # the last ones are adjoint
+        all_axes = _values_axes([ctx.rank(out) for out in outs])
+        for axes, (value, out, pole, (rate, twin, size)) in zip(all_axes, columns, strict=True):
             self._of[value], self._values[value] = Limit(rate, pole, twin, size, axes), out
 
     def _sizes(self, node: Node, xs: Sequence[Any], limits: Sequence[Limit | None], count: int) -> Sequence[Any]:
@@ -153,10 +160,14 @@ class Limits:
 
 
 class NoLimits(Limits):
-    """Limits of a graph without a decomposition."""
+    """Limits of a graph without a decomposition, or with distinct values of all."""
 
     def __init__(self) -> None:
         pass
+
+    def rule(self, op: Op) -> Rule:
+        """Return the JVP rule of an op."""
+        return DISTINCT[op][1] if op in DISTINCT else JVPS[op]
 
     def before(self, node: Node, tangents: dict[Value, Any]) -> None:
         """Do nothing."""
@@ -170,6 +181,75 @@ class NoLimits(Limits):
 
 def _has_rate(limit: Limit | None) -> bool:
     return limit is not None and limit.rate is not None
+
+
+class Followed(NamedTuple):
+    """Nodes of a graph: those that limits pass or that lie between such, others before and behind, and their ends."""
+
+    before: Sequence[Node]
+    nodes: Sequence[Node]
+    after: Sequence[Node]
+    ends: Sequence[Value]
+
+
+def followed(graph: Graph, moved: Container[Value]) -> Followed:
+    """Return the nodes that limits pass, none where none has a pole or one holds a graph; `moved` have tangents."""
+    passed = _passed(graph, {v for v in graph.inputs if v in moved})
+    behind = _reached(graph.nodes, passed, lambda node: (node.inputs, node.outputs))
+    inner = behind & _reached(graph.nodes[::-1], passed, lambda node: (node.outputs, node.operands))
+    parts = ({*graph.nodes} - behind, inner, behind - inner)
+    before, nodes, after = ([*filter(part.__contains__, graph.nodes)] for part in parts)
+    if any(map(_is_opaque, nodes)) or _vectors(nodes).isdisjoint(_read(graph, graph.nodes)):
+        return Followed(graph.nodes, (), (), ())
+    read = _read(graph, [*before, *after])
+    ends = [v for node in nodes for v in node.outputs if v in read and v.meta.dtype.kind in "fc"]
+    return Followed(before, nodes, after, ends)
+
+
+def _vectors(nodes: Iterable[Node]) -> set[Value]:
+    """Return the vectors that decompositions give."""
+    return {v for n in nodes if n.op in DISTINCT for v in n.outputs if v.meta.rank == n.inputs[0].meta.rank}
+
+
+def _passed(graph: Graph, moving: set[Value]) -> set[Node]:
+    """Return the nodes that limits pass."""
+    passed, axes = set[Node](), dict[Value, frozenset[int]]()
+    for node in graph.nodes:
+        moving.update(() if moving.isdisjoint(node.inputs) else node.outputs)
+        if node.op in DECOMPOSITIONS and node.inputs[0] in moving and not _is_opaque(node):  # which loads its family
+            axes.update(zip(node.outputs, _values_axes([v.meta.rank for v in node.outputs]), strict=True))
+        elif axes.keys().isdisjoint(node.inputs):
+            continue
+        else:
+            open_axes = _open_axes(node, [axes.get(v, frozenset()) for v in node.inputs])
+            axes.update(dict.fromkeys(node.outputs if open_axes or node.op.name not in _SUMS else (), open_axes))
+        passed.add(node)
+    return passed
+
+
+def _read(graph: Graph, nodes: Iterable[Node]) -> set[Value]:
+    """Return the values that are outputs of a graph, or that some of its nodes read."""
+    return {*graph.outputs, *[v for node in nodes for v in node.operands]}
+
+
+def _reached(nodes: Iterable[Node], starts: set[Node], sides: Callable[[Node], Any]) -> set[Node]:
+    """Return the nodes that are reached from some of them, these included."""
+    reached, values = set[Node](), set[Value]()
+    for node in nodes:
+        entry, end = sides(node)
+        if node in starts or not values.isdisjoint(entry):
+            reached.add(node)
+            values.update(end)
+    return reached
+
+
+def _axes_of(limit: Limit | None) -> frozenset[int]:
+    return frozenset() if limit is None else limit.axes
+
+
+def _values_axes(ranks: Sequence[int]) -> list[frozenset[int]]:
+    """Return the axes of the values in the outputs of a decomposition; the last vectors are adjoint."""
+    return [frozenset([rank - (2 if k == 2 else 1)]) for k, rank in enumerate(ranks)]
 
 
 def _passes(node: Node, limits: Sequence[Limit | None]) -> bool:
@@ -231,15 +311,15 @@ def _together(ctx: ShapeGuardContext, node: Node, xs: Sequence[Any], first: Any,
     return JVPS[node.op](ctx, [first, *unmoved], solution, *xs[:-1], last, **dict(node.params))
 
 
-def _open_axes(ctx: ShapeGuardContext, node: Node, limits: Sequence[Limit | None], outs: Any) -> frozenset[int]:
+def _open_axes(node: Node, known: Sequence[frozenset[int]]) -> frozenset[int]:
     """Return the axes of an output that may count eigenvalues: all of them where an op may do anything."""
-    params, known = dict(node.params), [x.axes if x else frozenset[int]() for x in limits]
+    params = dict(node.params)
     ranks = [len(v.meta.extents) for v in node.inputs]
     if node.op is con.dot_general_op:
         return _open_in_product(ranks, known, **params)
     if node.op.family == "elementwise":
         return frozenset().union(*known)
-    rank = ctx.rank(outs[0])
+    rank = node.outputs[0].meta.rank
     if node.op in (mv.transpose_op, rd.reduce_sum_op, mv.broadcast_in_dim_op):
         sources = _sources(node.op, params["axes"], ranks[0], rank)
         return frozenset(k for k, i in enumerate(sources) if i in known[0])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from anyshape.autodiff import zero_flows
-from anyshape.autodiff.equal_values import DECOMPOSITIONS, Limits, NoLimits
+from anyshape.autodiff.equal_values import DECOMPOSITIONS, DISTINCT, Followed, Limits, NoLimits, followed
 from anyshape.autodiff.roots_of_squares import roots_of_squares
 from anyshape.autodiff.rule_tables import JVPS, MIX, Rule, RuleWithValues, zero_flow
 from anyshape.autodiff.shift_invariance import shift_invariant_extremes
@@ -22,9 +23,10 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unk
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, Size, variables
 from anyshape.graph.sizes.substitute import substitute
-from anyshape.ops.control_flow import sized
+from anyshape.ops.control_flow import cond, sized
 from anyshape.ops.core.apply import apply_all
-from anyshape.ops.elementwise import length_op
+from anyshape.ops.elementwise import length_op, lift, logical_or
+from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 
@@ -190,24 +192,86 @@ def push(
     """
     env = begin_replay(builder, graph, inputs)
     tangent_of = _tangents_by_value(graph.inputs, tangents)
-    constant = shift_invariant_extremes(graph, builder.scope)
-    quotients = softmax_quotients(graph, builder.scope)
-    limits = _limits(builder, graph, env)
-    norms = roots_of_squares(graph, inputs)
-    for node in graph.nodes:
-        with at_line(builder, node.where):
-            limits.before(node, tangent_of)
-            moves = not tangent_of.keys().isdisjoint(node.inputs)
-            outputs = () if moves and isinstance(JVPS[node.op], RuleWithValues) else replay_node(builder, node, env)
-            quotient = quotients.get(node.outputs[0]) if node.outputs else None
-            if quotient is not None and quotient.exponent in tangent_of:
-                _push_quotient(builder, node, quotient, (env[quotient.exponent], outputs[0]), tangent_of)
-            elif moves and node.outputs[0] not in constant:
-                rule = JVPS[length_op if node.outputs[0] in norms else node.op]
-                _push_node(builder, node, rule, env, outputs, tangent_of, has_zeros)
-            limits.after(builder, node, env, tangent_of)
-    limits.settle(graph.outputs, tangent_of)
+    pushing = _Pushing(graph, builder, inputs, env, has_zeros)
+    if not any(node.op in DECOMPOSITIONS for node in graph.nodes):
+        pushing.push(builder, graph.nodes, tangent_of, NoLimits())
+    else:
+        pushing.push_with_limits(builder, tangent_of)
     return list(map(env.__getitem__, graph.outputs)), list(map(whole, map(tangent_of.get, graph.outputs)))
+
+
+class _Pushing:
+    """Replay of a graph with tangents."""
+
+    def __init__(self, graph: Graph, builder: Builder, inputs: Sequence[Any], env: Replay, has_zeros: bool) -> None:
+        self.graph, self.env, self.has_zeros = graph, env, has_zeros
+        self.constant = shift_invariant_extremes(graph, builder.scope)
+        self.quotients = softmax_quotients(graph, builder.scope)
+        self.norms = roots_of_squares(graph, inputs)
+
+    def push(
+        self,
+        builder: Builder,
+        nodes: Sequence[Node],
+        tangent_of: dict[Value, Any],
+        limits: Limits,
+        replays: bool = True,
+    ) -> None:
+        """Replay nodes, or without `replays` take their outputs as they are, and record their tangents."""
+        env = self.env
+        for node in nodes:
+            with at_line(builder, node.where):
+                limits.before(node, tangent_of)
+                moves = not tangent_of.keys().isdisjoint(node.inputs)
+                if replays:
+                    has_rule = moves and isinstance(JVPS[node.op], RuleWithValues)
+                    outputs = () if has_rule else replay_node(builder, node, env)
+                else:
+                    outputs = tuple([env[v] for v in node.outputs])
+                quotient = self.quotients.get(node.outputs[0]) if node.outputs else None
+                if quotient is not None and quotient.exponent in tangent_of:
+                    _push_quotient(builder, node, quotient, (env[quotient.exponent], outputs[0]), tangent_of)
+                elif moves and node.outputs[0] not in self.constant:
+                    rule = limits.rule(length_op if node.outputs[0] in self.norms else node.op)
+                    _push_node(builder, node, rule, env, outputs, tangent_of, self.has_zeros)
+                limits.after(builder, node, env, tangent_of)
+
+    def push_with_limits(self, builder: Builder, tangent_of: dict[Value, Any]) -> None:
+        """Replay a graph that has decompositions."""
+        parts, limits = followed(self.graph, tangent_of), _limits(builder, self.env)
+        self.push(builder, parts.before, tangent_of, limits)
+        if parts.nodes:
+            with at_line(builder, parts.nodes[0].where):
+                self._push_either(builder, parts, tangent_of)
+        self.push(builder, parts.after, tangent_of, limits)
+        limits.settle(self.graph.outputs, tangent_of)
+
+    def _push_either(self, builder: Builder, parts: Followed, tangent_of: dict[Value, Any]) -> None:
+        """Record the tangents of the ends of what limits pass: limits where values are equal."""
+        flags = []
+        for node in parts.nodes:
+            with at_line(builder, node.where):
+                outputs = replay_node(builder, node, self.env)
+                if node.op in DISTINCT:
+                    context = ShapeGuardContext(builder.scope, node.op.name, node.where)
+                    flags.append(DISTINCT[node.op][0](context, outputs))
+        entering = list(dict.fromkeys([v for node in parts.nodes for v in node.inputs if v in tangent_of]))
+        tangents = [whole(tangent_of[v]) for v in entering]
+        if not tangents:
+            return
+        bodies = [functools.partial(self._push_inside, parts, entering, has_limits) for has_limits in (False, True)]
+        graphs, operands = trace_subgraphs(bodies, [t.meta for t in tangents], ("distinct", "equal"))
+        results = cond(functools.reduce(logical_or, flags), graphs, *tangents, *operands)
+        tangent_of.update(zip(parts.ends, results, strict=True))
+
+    def _push_inside(self, parts: Followed, entering: Sequence[Value], has_limits: bool, *ts: Any) -> Sequence[Any]:
+        """Return the tangents of the ends in a subgraph."""
+        inside, tangent_of = ts[0].builder, dict(zip(entering, ts, strict=True))
+        limits = _limits(inside, self.env) if has_limits else NoLimits()
+        self.push(inside, parts.nodes, tangent_of, limits, replays=False)
+        limits.settle(parts.ends, tangent_of)
+        results = [(tangent_of.get(v), self.env[v]) for v in parts.ends]
+        return [lift(0, y) if t is None else with_sizes_of(inside, whole(t), y.meta) for t, y in results]
 
 
 def _tangents_by_value(values: Sequence[Value], tangents: Sequence[Any]) -> dict[Value, Any]:
@@ -216,10 +280,8 @@ def _tangents_by_value(values: Sequence[Value], tangents: Sequence[Any]) -> dict
     return {v: t for v, t in pairs if t is not None and has_tangent(v.meta.dtype)}
 
 
-def _limits(builder: Builder, graph: Graph, env: Replay) -> Limits:
-    """Return the limits of the values of a graph, which only decompositions have."""
-    if not any(node.op in DECOMPOSITIONS for node in graph.nodes):
-        return NoLimits()
+def _limits(builder: Builder, env: Replay) -> Limits:
+    """Return the limits of the values of a graph with decompositions."""
 
     def push_again(node: Node, tangents: Sequence[Any]) -> Sequence[Any]:
         others = {v: t for v, t in zip(node.inputs, tangents, strict=True) if t is not None}

@@ -63,6 +63,10 @@ FUNCTIONS = {
         lambda a: np.sum(C * expm(a)) / np.trace(expm(a)),
     ),
     "loss": (spectral(lambda w, v: np.sum(((v * np.exp(w)) @ v.T - C) ** 2)), lambda a: np.sum((expm(a) - C) ** 2)),
+    "nested": (
+        lambda a: np.sum(C * spectral(lambda w, v: (v * np.sin(w)) @ v.T)(spectral(exponential)(a))),
+        lambda a: np.sum(C * scipy.linalg.sinm(expm(a))),
+    ),
     "product": (singular(lambda u, s, vh: np.sum(C * ((u * s) @ vh))), lambda a: np.sum(C * a)),
     "square": (singular(lambda u, s, vh: np.sum(C * ((u * s**2) @ u.T))), lambda a: np.sum(C * (a @ a.T))),
 }

@@ -5,29 +5,14 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff.equal_values import bound_of
+from anyshape.autodiff.rules._matrices import positions
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import iota, size_value
-from anyshape.ops.reduction import reduce_sum
-
-
-def positions(shape):
-    """Return the row and the column of each element of matrices."""
-    rank = len(shape)
-    return [mv.broadcast_in_dim(iota(shape[axis]), shape, (axis,)) for axis in (rank - 2, rank - 1)]
-
-
-def triangle(ctx: Any, a: Any, *, lower: Any, diagonal: Any) -> Any:
-    """Return one triangle of matrices: the diagonal times `diagonal`, and zeros in the other triangle."""
-    shape = ctx.shape(a)
-    rows, columns = positions(shape)
-    inside = ew.gt(rows, columns) if lower else ew.lt(rows, columns)
-    zeros = ew.lift(0, a)
-    on_diagonal = ew.select(ew.eq(rows, columns), ew.mul(a, ew.lift(diagonal, a)), zeros)
-    return ew.select(inside, a, on_diagonal)
+from anyshape.ops.reduction import reduce_or, reduce_sum
 
 
 class Pairs:
@@ -59,6 +44,14 @@ class Pairs:
         self._is_diagonal = ew.eq(above, left)
         self._equal = ew.logical_and(near, ew.logical_not(self._is_diagonal))
         self.rates = self._rates(*[self._count(ew.logical_and(near, order(left, above))) for order in (ew.lt, ew.gt)])
+
+    def any_equal(self) -> Any:
+        """Return whether any of the values need limits."""
+        if self._is_zero is None:
+            flags = self._equal if self._conditions is None else ew.logical_or(self._equal, self._is_lost(self._gaps()))
+        else:
+            flags = ew.logical_or(self._equal, self._paired(self._is_zero)[0])
+        return reduce_or(flags, tuple(range(len(self._shape))))
 
     def _rates(self, before: Any, after: Any) -> Any:
         middle = ew.mul(ew.sub(before, after), ew.lift(0.5, before))
@@ -108,9 +101,12 @@ class Pairs:
     def _both_zero(self) -> Any:
         return ew.logical_and(*self._paired(self._is_zero))
 
+    def _gaps(self) -> Any:
+        return self._differences(self._values)
+
     def differences(self) -> Any:
         """Return 1 / (x_j - x_i) for each pair of distinct values."""
-        gaps = self._differences(self._values)
+        gaps = self._gaps()
         inverses = _inverse(ew.select(self._is_diagonal, ew.lift(1, gaps), gaps), self._equal)
         if self._conditions is not None:
             inverses = ew.select(self._is_lost(gaps), ew.lift(np.nan, inverses), inverses)
@@ -147,9 +143,24 @@ class Pairs:
         return _pole(self._values, self.rates, self._is_zero)
 
 
+class Distinct(Pairs):
+    """Inverses where all values differ, and none is 0."""
+
+    def __init__(self, ctx: Any, values: Any, *unread: Any, ends_at_zero: bool = False) -> None:
+        self._ctx, self._values = ctx, values
+        self._shape = (*ctx.shape(values), ctx.shape(values)[-1])
+        self._is_diagonal = ew.eq(*positions(self._shape))
+        self._equal = self._is_zero = self._conditions = None
+
+    def _both_zero(self) -> Any:
+        return None
+
+
 def _inverse(x, masked):
     """Return 1 / x where it is not masked; it is 0 elsewhere, and has no finite derivative there."""
     one = ew.lift(1, x)
+    if masked is None:
+        return ew.div(one, x)
     return ew.select(masked, _steep(x, masked), ew.div(one, ew.select(masked, one, x)))
 
 

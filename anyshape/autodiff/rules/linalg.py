@@ -7,43 +7,33 @@ A solution keeps the factors of its matrix, which solve for its tangent and cota
 operand, so that the derivative in it is known; its factors have none.
 """
 
-from typing import Any
+import functools
 
 import numpy as np
 
-from anyshape.autodiff.equal_values import POLES
+from anyshape.autodiff.equal_values import DISTINCT, POLES
 from anyshape.autodiff.rule_tables import JVPS, MIX, TRANSPOSES, add_tangents, no_shift, zero, zeros
-from anyshape.autodiff.rules._pairs import Pairs, positions, triangle
+from anyshape.autodiff.rules._matrices import (
+    adjoint,
+    by_columns,
+    conjugate,
+    diagonal_of,
+    first_columns,
+    hermitian_part,
+    in_dtype_of,
+    positions,
+    product,
+    swapped,
+    triangle,
+)
+from anyshape.autodiff.rules._pairs import Distinct, Pairs
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
-from anyshape.ops.contraction import dot_general
 from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import full, size_value
 from anyshape.ops.reduction import argmax, reduce_sum
-
-
-def product(ctx: Any, a: Any, b: Any) -> Any:
-    """Return the product of two stacks of matrices."""
-    rank = ctx.rank(a)
-    batch = tuple(range(rank - 2))
-    return dot_general(a, b, ((rank - 1,), (rank - 2,)), (batch, batch))
-
-
-def swapped(ctx: Any, a: Any) -> Any:
-    """Return the transposes of matrices."""
-    rank = ctx.rank(a)
-    return mv.transpose(a, (*range(rank - 2), rank - 1, rank - 2))
-
-
-def adjoint(ctx, a):
-    """Return the conjugate transposes of matrices."""
-    return _conjugate(swapped(ctx, a))
-
-
-def _conjugate(a):
-    return ew.conj(a) if a.dtype.kind == "c" else a
 
 
 def _formed(ctx, a, form):
@@ -149,27 +139,6 @@ def _slogdet_jvp(ctx, tangents, out, a):
 # -- eigenvalues and singular values
 
 
-def _by_columns(ctx, x, values):
-    """Return values, one for each column, as matrices like x in its dtype."""
-    rank = ctx.rank(x)
-    return _as(x, mv.broadcast_in_dim(values, ctx.shape(x), (*range(rank - 2), rank - 1)))
-
-
-def _as(x, y):
-    """Return y in the dtype of x."""
-    return y if x.dtype == y.dtype else ew.convert(y, x.dtype)
-
-
-def hermitian_part(ctx, t):
-    return ew.mul(ew.add(t, adjoint(ctx, t)), ew.lift(0.5, t))
-
-
-def diagonal_of(ctx, a):
-    """Return the diagonals of square matrices."""
-    on_diagonal = ew.eq(*positions(ctx.shape(a)))
-    return reduce_sum(ew.select(on_diagonal, a, ew.lift(0, a)), (ctx.rank(a) - 2,))
-
-
 def _real_diagonal(ctx, a):
     """Return the real parts of the diagonals of square matrices."""
     return ew.real(diagonal_of(ctx, a))
@@ -193,11 +162,11 @@ def _simple(ctx, vectors, slopes):
     return ew.mul(slopes, ew.select(is_simple, ew.lift(1, slopes), ew.lift(np.nan, slopes)))
 
 
-def _eig_jvp(ctx, tangents, out, a):
+def _eig_jvp(ctx, tangents, out, a, *, pairs=Pairs):
     """Return tangents by Giles (2008), section 3.1. Vectors of equal eigenvalues have poles beside them."""
     values, vectors = out
     inner = _in_basis(ctx, vectors, tangents[0])
-    differences = Pairs(ctx, values, _conditions(ctx, vectors)).differences()
+    differences = pairs(ctx, values, _conditions(ctx, vectors)).differences()
     return _simple(ctx, vectors, diagonal_of(ctx, inner)), _eig_turns(ctx, vectors, ew.mul(differences, inner))
 
 
@@ -210,19 +179,23 @@ def _eig_turns(ctx, vectors, turn):
     derivatives = product(ctx, vectors, turn)
     growth = ew.real(reduce_sum(ew.mul(ew.conj(vectors), derivatives), (ctx.rank(derivatives) - 2,)))
     turned = ew.imag(ew.div(_of_largest(ctx, derivatives, vectors), _of_largest(ctx, vectors, vectors)))
-    return ew.sub(derivatives, ew.mul(vectors, _by_columns(ctx, vectors, ew.make_complex(growth, turned))))
+    return ew.sub(derivatives, ew.mul(vectors, by_columns(ctx, vectors, ew.make_complex(growth, turned))))
+
+
+def _eig_pairs(ctx, out):
+    return Pairs(ctx, out[0], _conditions(ctx, out[1]))
 
 
 def _eig_poles(ctx, t, out):
-    values, vectors = out
+    _, vectors = out
     inner = _in_basis(ctx, vectors, t)
-    poles = Pairs(ctx, values, _conditions(ctx, vectors)).difference_poles()
+    poles = _eig_pairs(ctx, out).difference_poles()
     return None, _eig_turns(ctx, vectors, ew.mul(poles, inner))
 
 
 def _in_basis(ctx, vectors, t):
     """Return V^-1 T V."""
-    return la.solve(vectors, product(ctx, _as(vectors, t), vectors))
+    return la.solve(vectors, product(ctx, in_dtype_of(vectors, t), vectors))
 
 
 def _of_largest(ctx, x, vectors):
@@ -238,11 +211,11 @@ def _of_largest(ctx, x, vectors):
     return reduce_sum(ew.select(chosen, x, ew.lift(0, x)), (axis,))
 
 
-def _eigh_jvp(ctx, tangents, out, a, *, lower):
+def _eigh_jvp(ctx, tangents, out, a, *, lower, pairs=Pairs):
     """Return tangents by Giles (2008), section 3.1. Vectors of equal eigenvalues have poles beside them."""
     values, vectors = out
     inner = _hermitian_inner(ctx, tangents[0], vectors)
-    turn = ew.mul(_as(inner, Pairs(ctx, values).differences()), inner)
+    turn = ew.mul(in_dtype_of(inner, pairs(ctx, values).differences()), inner)
     return _real_diagonal(ctx, inner), product(ctx, vectors, turn)
 
 
@@ -254,22 +227,22 @@ def _hermitian_inner(ctx, t, vectors):
 def _eigh_poles(ctx, t, out):
     values, vectors = out
     inner = _hermitian_inner(ctx, t, vectors)
-    return None, product(ctx, vectors, ew.mul(_as(inner, Pairs(ctx, values).difference_poles()), inner))
+    return None, product(ctx, vectors, ew.mul(in_dtype_of(inner, Pairs(ctx, values).difference_poles()), inner))
 
 
 def _eigvalsh_jvp(ctx, tangents, out, a, *, lower):
     _, vectors = la.eigh(a, lower=lower)
     moved = product(ctx, hermitian_part(ctx, tangents[0]), vectors)
-    return ew.real(reduce_sum(ew.mul(_conjugate(vectors), moved), (ctx.rank(a) - 2,)))
+    return ew.real(reduce_sum(ew.mul(conjugate(vectors), moved), (ctx.rank(a) - 2,)))
 
 
 def _svdvals_jvp(ctx, tangents, out, a):
     u, _, vh = la.svd(a)
     moved = product(ctx, tangents[0], adjoint(ctx, vh))
-    return ew.real(reduce_sum(ew.mul(_conjugate(u), moved), (ctx.rank(a) - 2,)))
+    return ew.real(reduce_sum(ew.mul(conjugate(u), moved), (ctx.rank(a) - 2,)))
 
 
-def _svd_jvp(ctx, tangents, out, a, *, full):
+def _svd_jvp(ctx, tangents, out, a, *, full, pairs=Pairs):
     """Differentiate by Townsend (2016), "Differentiating the singular value decomposition".
 
     Vectors beyond the shorter side of a full decomposition have derivative NaN, as they may turn freely.
@@ -277,10 +250,10 @@ def _svd_jvp(ctx, tangents, out, a, *, full):
     (t,) = tangents
     u, s, vh = out
     if not full:
-        return _thin_svd_derivatives(ctx, t, u, s, vh)
+        return _thin_svd_derivatives(ctx, t, u, s, vh, pairs)
     count = ctx.shape(s)[-1]
     rows = swapped(ctx, first_columns(ctx, swapped(ctx, vh), count))
-    du, _, dvh = _thin_svd_derivatives(ctx, t, first_columns(ctx, u, count), s, rows)
+    du, _, dvh = _thin_svd_derivatives(ctx, t, first_columns(ctx, u, count), s, rows, pairs)
     ds = _svdvals_jvp(ctx, tangents, s, a)  # by a thin decomposition, whose further derivatives have no free columns
     return _with_free_columns(ctx, t, du, u), ds, swapped(ctx, _with_free_columns(ctx, t, swapped(ctx, dvh), vh))
 
@@ -297,10 +270,10 @@ def _with_free_columns(ctx, t, derivatives, like):
     return mv.concatenate([derivatives, ew.mul(free, ew.lift(np.nan, free))], rank - 1)
 
 
-def _thin_svd_derivatives(ctx, t, u, s, vh):
+def _thin_svd_derivatives(ctx, t, u, s, vh, pairs):
     """Return tangents. Vectors of both sides turn together by the Hermitian part of U^H T V, and apart by the rest."""
-    pairs = Pairs(ctx, s, ends_at_zero=True)
-    factors = pairs.differences(), pairs.sums(), pairs.inverses()
+    inverses = pairs(ctx, s, ends_at_zero=True)
+    factors = inverses.differences(), inverses.sums(), inverses.inverses()
     du, inner, dv = _svd_turns(ctx, t, u, vh, *factors)
     return du, _real_diagonal(ctx, inner), dv
 
@@ -312,21 +285,25 @@ def _svd_turns(ctx, t, u, vh, differences, sums, inverses):
     inner = product(ctx, adjoint(ctx, u), right)
     even = hermitian_part(ctx, inner)
     odd = ew.sub(inner, even)
-    together, apart = ew.mul(_as(t, differences), even), ew.mul(_as(t, sums), odd)
+    together, apart = ew.mul(in_dtype_of(t, differences), even), ew.mul(in_dtype_of(t, sums), odd)
     turn_u, turn_v = ew.add(together, apart), ew.sub(together, apart)
     if t.dtype.kind == "c":  # left vectors turn in the complex plane, so that singular values stay real
         on_diagonal = ew.eq(*positions(ctx.shape(odd)))
-        phase = ew.mul(odd, _by_columns(ctx, odd, inverses))
+        phase = ew.mul(odd, by_columns(ctx, odd, inverses))
         turn_u = ew.add(turn_u, ew.select(on_diagonal, phase, ew.lift(0, phase)))
     du = ew.add(product(ctx, u, turn_u), _outside(ctx, u, right, inverses))
     dv = ew.add(product(ctx, v, turn_v), _outside(ctx, v, product(ctx, adjoint(ctx, t), u), inverses))
     return du, inner, adjoint(ctx, dv)
 
 
+def _svd_pairs(ctx, s):
+    return Pairs(ctx, s, ends_at_zero=True)
+
+
 def _svd_poles(ctx, t, out):
     u, s, vh = out
     count = ctx.shape(s)[-1]
-    pairs = Pairs(ctx, s, ends_at_zero=True)
+    pairs = _svd_pairs(ctx, s)
     rows = swapped(ctx, first_columns(ctx, swapped(ctx, vh), count))
     factors = pairs.difference_poles(), pairs.sum_poles(), pairs.inverse_poles()
     du, _, dvh = _svd_turns(ctx, t, first_columns(ctx, u, count), rows, *factors)
@@ -334,7 +311,7 @@ def _svd_poles(ctx, t, out):
 
 
 def _eig_parts(ctx, out):
-    return _vector_parts(ctx, out, Pairs(ctx, out[0], _conditions(ctx, out[1])))
+    return _vector_parts(ctx, out, _eig_pairs(ctx, out))
 
 
 def _eigh_parts(ctx, out):
@@ -352,12 +329,12 @@ def _no_poles(ctx, t, out):
 
 def _twin(vectors, twin):
     """Return no rate, a twin and its size."""
-    return None, twin, _as(vectors, ew.add(ew.absolute(vectors), ew.absolute(twin)))
+    return None, twin, in_dtype_of(vectors, ew.add(ew.absolute(vectors), ew.absolute(twin)))
 
 
 def _svd_parts(ctx, out):
     u, s, vh = out
-    pairs, count = Pairs(ctx, s, ends_at_zero=True), ctx.shape(s)[-1]
+    pairs, count = _svd_pairs(ctx, s), ctx.shape(s)[-1]
     v = adjoint(ctx, vh)
     twins = [_turned(ctx, x, pairs.turn(x.dtype, apart), pairs.leaves(), count) for x, apart in ((u, False), (v, True))]
     return _twin(u, twins[0]), pairs.moved(), _twin(vh, adjoint(ctx, twins[1]))
@@ -368,11 +345,11 @@ def _turned(ctx, x, rotation, leaves, count):
     vectors = product(ctx, first_columns(ctx, x, count), rotation)
     shape = ctx.shape(vectors)
     row, column = (ew.convert(k, leaves.dtype) for k in positions(shape))
-    other = _as(x, ew.sin(ew.add(ew.mul(row, ew.lift(1.3, row)), column)))
+    other = in_dtype_of(x, ew.sin(ew.add(ew.mul(row, ew.lift(1.3, row)), column)))
     away = ew.mul(_outside(ctx, vectors, other, leaves), ew.lift(0.5, other))
     squares = reduce_sum(ew.square(ew.absolute(away)), (len(shape) - 2,))
     scale = ew.sqrt(ew.add(squares, ew.lift(1, squares)))
-    turned = ew.div(ew.add(vectors, away), _by_columns(ctx, vectors, scale))
+    turned = ew.div(ew.add(vectors, away), by_columns(ctx, vectors, scale))
     if ctx.shape(x)[-1] == shape[-1]:
         return turned
     return mv.concatenate([turned, _columns_from(ctx, x, count)], len(shape) - 1)
@@ -397,7 +374,7 @@ def _outside(ctx, vectors, moved, inverses):
     """Return what leaves the span of the vectors, which only vectors of the longer side can."""
     rows, count = ctx.shape(vectors)[-2:]
     rest = ew.sub(moved, product(ctx, vectors, product(ctx, adjoint(ctx, vectors), moved)))
-    derivative = ew.mul(rest, _by_columns(ctx, rest, inverses))
+    derivative = ew.mul(rest, by_columns(ctx, rest, inverses))
     is_longer = ew.gt(size_value(rows), size_value(count))
     return ew.select(mv.broadcast_in_dim(is_longer, ctx.shape(derivative), ()), derivative, ew.lift(0, derivative))
 
@@ -424,12 +401,6 @@ def thin_qr_tangents(ctx, t, q, r):
     return dq, ew.sub(product(ctx, adjoint(ctx, q), t), product(ctx, turn, r))
 
 
-def first_columns(ctx, x, count):
-    """Return the first columns of matrices."""
-    shape = ctx.shape(x)
-    return x if shape[-1] == count else mv.slice(x, [0] * len(shape), (*shape[:-1], count))
-
-
 def _pinv_jvp(ctx, tangents, out, a, cutoff):
     """Differentiate by Golub and Pereyra (1973), where the rank stays as it is."""
     t = tangents[0]
@@ -453,7 +424,10 @@ POLES[la.eigh_op] = _eigh_poles, _eigh_parts
 POLES[la.eig_op] = _eig_poles, _eig_parts
 POLES[la.svd_op] = _svd_poles, _svd_parts
 POLES[la.eigvals_op] = POLES[la.eigvalsh_op] = _no_poles, lambda ctx, out: (Pairs(ctx, out[0]).moved(),)
-POLES[la.svdvals_op] = _no_poles, lambda ctx, out: (Pairs(ctx, out[0], ends_at_zero=True).moved(),)
+POLES[la.svdvals_op] = _no_poles, lambda ctx, out: (_svd_pairs(ctx, out[0]).moved(),)
+DISTINCT[la.eig_op] = lambda ctx, out: _eig_pairs(ctx, out).any_equal(), functools.partial(_eig_jvp, pairs=Distinct)
+DISTINCT[la.eigh_op] = lambda ctx, out: Pairs(ctx, out[0]).any_equal(), functools.partial(_eigh_jvp, pairs=Distinct)
+DISTINCT[la.svd_op] = lambda ctx, out: _svd_pairs(ctx, out[1]).any_equal(), functools.partial(_svd_jvp, pairs=Distinct)
 JVPS[la.qr_op] = _qr_jvp
 JVPS[la.pinv_op] = _pinv_jvp
 JVPS[la.mirror_op] = _mirror_jvp
@@ -489,7 +463,7 @@ def _solution(op, factors, matrix_tangent):
 
     def transpose(ctx, ct, a, *others, form, **params):
         if form == "C":  # the transpose of a conjugate transpose is the conjugate
-            back = _conjugate(solve(a, *others[:factors], _conjugate(ct), form="N", **params))
+            back = conjugate(solve(a, *others[:factors], conjugate(ct), form="N", **params))
         else:
             back = solve(a, *others[:factors], ct, form=_TRANSPOSED[form], **params)
         return (*[None] * (factors + 1), back)
