@@ -10,13 +10,15 @@ import contextlib
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from anyshape.cluster.chunks import fetched, mapped_leaves
 from anyshape.cluster.mapped import Files, by_reference, is_storable
-from anyshape.cluster.worker import Job, Outcome, Task, run_pickled, run_task
-from anyshape.errors import ClusterError
+from anyshape.cluster.worker import Job, Outcome, Task, run_stored, run_task
+from anyshape.errors import ArgumentError, ClusterError
 from anyshape.support.packages import cloudpickle, futures, joblib, multiprocessing
 
 _ATTEMPTS = 3  # of a task whose worker ends
@@ -152,17 +154,17 @@ class Processes(Serial):
 
     def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
         """Run tasks in the processes; where one ends, start others and run what is missing."""
-        with pickled(self._files, job, tasks) as (shared, sent):
-            return self._outcomes(shared, sent)
+        with pickled(self._files, job, tasks) as calls:
+            return self._outcomes(calls)
 
-    def _outcomes(self, shared: bytes, tasks: Sequence[bytes]) -> list[Outcome]:
+    def _outcomes(self, tasks: Sequence[tuple[str, bytes, bytes]]) -> list[Outcome]:
         outcomes: list[Outcome | None] = [None] * len(tasks)
         for _ in range(_ATTEMPTS):
             missing = [i for i, outcome in enumerate(outcomes) if outcome is None]
             try:
-                waiting = {i: self._started().submit(run_pickled, shared, tasks[i]) for i in missing}
+                waiting = {i: self._started().submit(run_stored, *tasks[i]) for i in missing}
                 _store(outcomes, waiting)
-            except futures.BrokenExecutor:
+            except (futures.BrokenExecutor, EOFError, OSError):  # errors of a server of forks that ended
                 self._end()
                 if not self._own:
                     break
@@ -176,13 +178,15 @@ class Processes(Serial):
             if not self._own:
                 raise workers_ended(self._own)
             context = multiprocessing.get_context(self._start)
-            self._pool = futures.ProcessPoolExecutor(self.workers, context, initializer=ignore_interrupts)
+            self._pool = futures.ProcessPoolExecutor(self.workers, context, initializer=follow_client)
         return self._pool
 
     def _end(self) -> None:
-        """End the pool with its workers."""
+        """End the pool with its workers. It would wait for one that starts while a broken pool ends the others."""
         pool, self._pool = self._pool, None
         if pool is not None and self._own:
+            for worker in list((pool._processes or {}).values()):
+                worker.kill()
             pool.shutdown(wait=True, cancel_futures=True)
 
     def close(self) -> None:
@@ -192,7 +196,7 @@ class Processes(Serial):
 
 
 class Joblib(Serial):
-    """Executor by joblib, with one of its backends: "loky" processes by default.
+    """Executor by joblib, with one of its backends but "multiprocessing": "loky" processes by default.
 
     - `workers` is the number of processes, by default one for each core.
     - `threads` is the number of threads of BLAS and of anyshape in each.
@@ -211,6 +215,9 @@ class Joblib(Serial):
     def __init__(self, workers: int | None = None, threads: int = 1, *, backend: str = "loky") -> None:
         self.workers, self.threads = workers or os.cpu_count() or 1, threads
         self.backend, self._files = backend, Files()
+        if backend == "multiprocessing":
+            problem = "is 'multiprocessing', which waits for ever where a process ends"
+            raise ArgumentError("Joblib", "backend", problem, 'give "loky", or use Processes')
 
     def put(self, chunks: Sequence[Any]) -> list[Any]:
         """Return the chunks as read-only arrays in a file, which processes map and do not copy."""
@@ -218,11 +225,12 @@ class Joblib(Serial):
 
     def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
         """Run tasks by joblib; where a worker ends, run all again."""
-        with pickled(self._files, job, tasks) as (shared, sent):
-            calls = [joblib.delayed(run_pickled)(shared, data) for data in sent]
+        with pickled(self._files, job, tasks) as sent:
+            calls = [joblib.delayed(run_stored)(*call) for call in sent]
             for _ in range(_ATTEMPTS):
                 try:
-                    return list(joblib.Parallel(self.workers, backend=self.backend, batch_size=1)(calls))
+                    results = joblib.Parallel(self.workers, backend=self.backend, batch_size=1)(calls)
+                    return [received(result) for result in results]
                 except futures.BrokenExecutor:  # loky starts others
                     continue
         raise workers_ended(True)
@@ -247,7 +255,7 @@ def _store(outcomes: list[Outcome | None], waiting: dict[int, Any]) -> None:
     numbers = {future: i for i, future in waiting.items()}
     try:
         for future in futures.as_completed(numbers):
-            outcome = outcomes[numbers[future]] = future.result()
+            outcome = outcomes[numbers[future]] = received(future.result())
             if outcome.failure is not None:
                 return
     finally:
@@ -263,9 +271,16 @@ def workers_ended(own: bool) -> ClusterError:
     return ClusterError("workers", f"workers ended {_ATTEMPTS if own else 1} times in one pass", advice)
 
 
-def ignore_interrupts() -> None:
-    """Leave Ctrl-C to the process that waits, which cancels what workers have not begun."""
+def follow_client() -> None:
+    """Leave Ctrl-C to the process that waits, which cancels what workers have not begun, and end where it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_client, daemon=True).start()
+
+
+def _end_with_client() -> None:
+    client = multiprocessing.parent_process()
+    client.join()
+    os._exit(1)
 
 
 # -- what travels
@@ -277,8 +292,8 @@ def with_results(task: Task) -> Task:
 
 
 @contextlib.contextmanager
-def pickled(files: Files, job: Job, tasks: Sequence[Task]) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Yield the pickles of a job and of its tasks. Large arguments are in a file meanwhile, which workers map.
+def pickled(files: Files, job: Job, tasks: Sequence[Task]) -> Iterator[list[tuple[str, bytes, bytes]]]:
+    """Yield the arguments of `run_stored` for each task. Large arguments are in a file meanwhile, which workers map.
 
     Where waiting for the tasks ends by an exception, they stop after the chunk that they work on.
     """
@@ -296,10 +311,20 @@ def pickled(files: Files, job: Job, tasks: Sequence[Task]) -> Iterator[tuple[byt
         data = dumped(job._replace(args=args, kwargs=kwargs, stop=str(stop)))
         pickles = [dumped(t._replace(chunks=mapped_leaves(sent, t.chunks))) for t in tasks]
         try:
-            yield data, pickles
+            yield [(f"{stop}.{i}", data, task) for i, task in enumerate(pickles)]
         except BaseException:
             stop.touch()
             raise
+        finally:
+            for outcome in stop.parent.glob(f"{stop.name}.*"):
+                outcome.unlink(missing_ok=True)
+
+
+def received(result: Any) -> Outcome:
+    """Return the outcome of a thread, or the one that a worker sent or wrote to a file."""
+    data = Path(result).read_bytes() if isinstance(result, str) else result
+    outcome: Outcome = pickle.loads(data) if isinstance(data, bytes) else data
+    return outcome
 
 
 def _is_large(x: Any) -> bool:

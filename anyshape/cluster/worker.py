@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import pickle
+import select
 import sys
 import threading
 import time
@@ -30,6 +31,7 @@ from anyshape.tracing.pytrees import flatten, function_name
 
 VERSIONS = (__version__, np.__version__, sys.implementation.cache_tag or "")
 _LATEST = 64  # functions that a process keeps
+_ATOMIC = getattr(select, "PIPE_BUF", 512) // 2  # bytes that a pipe takes at once, beside what pools add to them
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
@@ -178,6 +180,22 @@ def run_pickled(shared: bytes, data: bytes) -> Outcome:
     except Exception as error:
         return failed(failure_of(error, -1, (), "load"))
     return run_task(job, task)
+
+
+def run_stored(path: str, shared: bytes, data: bytes) -> bytes | str:
+    """Run a task; return the pickle of its outcome, or the path of a file with one that a pipe takes in parts.
+
+    A process that is killed amid the parts would leave whoever reads them waiting.
+    """
+    outcome = pickle.dumps(run_pickled(shared, data), pickle.HIGHEST_PROTOCOL)
+    if len(outcome) <= _ATOMIC:
+        return outcome
+    file = Path(f"{path}.{os.getpid()}")
+    try:
+        file.write_bytes(outcome)
+    except OSError as error:
+        return pickle.dumps(failed(failure_of(error, -1, ())))
+    return str(file)
 
 
 def versions_failure(client: Sequence[str]) -> Failure | None:

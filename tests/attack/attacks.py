@@ -29,6 +29,7 @@ from tests.attack import state as states
 from tests.attack.bit_patterns import bit_patterns
 from tests.attack.claims import claims
 from tests.attack.functions import EAGER, FUNCTIONS, NAMESPACE
+from tests.attack.killed_workers import killed_workers
 from tests.attack.kit import Attack, Wrong
 from tests.attack.left_out import left_out
 from tests.attack.options import options
@@ -359,5 +360,6 @@ ATTACKS = {
         bit_patterns,
         resume_files,
         left_out,
+        killed_workers,
     )
 }

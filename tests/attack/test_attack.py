@@ -19,11 +19,15 @@ TRIES = {"values": 15, "derivatives": 5, "batches": 12, "structured": 12, "decis
          "bit_patterns": 12, "resume_files": 10, "left_out": 6}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+COSTLY = {"killed_workers": 4}  # tries of attacks that start processes again and again
+EVERY = [name for name in ATTACKS if name not in COSTLY]
+
+
+@pytest.mark.parametrize("name", [*EVERY, *[pytest.param(name, marks=pytest.mark.slow) for name in COSTLY]])
 def test_an_attack_finds_nothing(name):
-    report = run([ATTACKS[name]], seed=1, seconds=0, tries=TRIES[name])
+    report = run([ATTACKS[name]], seed=1, seconds=0, tries={**TRIES, **COSTLY}[name])
     assert not report.findings, "\n".join(report.lines())
-    assert report.counts[name].total() == TRIES[name]
+    assert report.counts[name].total() == {**TRIES, **COSTLY}[name]
 
 
 def test_the_table_has_many_functions():

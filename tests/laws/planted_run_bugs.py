@@ -155,6 +155,20 @@ RUN_BUGS = (
         "self.file.touch()  #",
         ("tests/attack/test_attack.py", "-k", "resume_files"),
     ),
+    Bug(
+        "workers send large results through a pipe",
+        "anyshape/cluster/worker.py",
+        "if len(outcome) <= _ATOMIC:",
+        "if outcome:",
+        ("tests/cluster/test_executors.py", "-k", "in_parts"),
+    ),
+    Bug(
+        "a server of forks that ends is an error of Python",
+        "anyshape/cluster/executors.py",
+        "except (futures.BrokenExecutor, EOFError, OSError):",
+        "except futures.BrokenExecutor:",
+        ("tests/cluster/test_executors.py", "-k", "server_of_forks"),
+    ),
     # -- memory and generated functions
     Bug(
         "a buffer is written over while a view reads it",
