@@ -78,7 +78,7 @@ def killed_workers(rng, kinds=tuple(EXECUTORS)):
             script.kill()
         script.wait()
         killer.cancel()
-    if not set(said) <= {"right", "error"} or bool(script.returncode) is not is_killed:
+    if not set(said) <= {"right", "error"} or bool(script.returncode) != is_killed:
         raise Wrong(f"{' '.join(command)} says {said} and ends with {script.returncode}")
     left = _left(script.pid)
     if left:
