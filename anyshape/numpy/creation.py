@@ -39,6 +39,7 @@ from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
 from anyshape.ops.control import check
 from anyshape.ops.core.apply import context_of
 from anyshape.support.true_types import has_type
@@ -397,10 +398,14 @@ def linspace(
     inexact = np.result_type(result_type(start, stop), 0.0)
     first, last = broadcast_arrays(as_traced(start, inexact), as_traced(stop, inexact))
     gaps = expr.maximum(count - 1 if endpoint else count, 1)
-    step = ew.div(ew.sub(last, first), _scalar(gaps, inexact))
+    whole, parts = ew.sub(last, first), _scalar(gaps, inexact)
+    step = ew.div(whole, parts)
+    is_lost = ew.eq(step, ew.lift(0, step))  # where a part of a tiny number is 0, its multiples are not
+    is_lost = rd.reduce_or(is_lost, tuple(range(is_lost.ndim)))
     shape = (count, *sizes(first))
     position = mv.broadcast_in_dim(cr.iota(count), shape, (0,))
-    values = ew.add(ew.mul(ew.convert(position, inexact), step), first)
+    values = ew.div(ew.convert(position, inexact), ew.select(is_lost, parts, ew.lift(1, parts)))
+    values = ew.add(ew.mul(values, ew.select(mv.broadcast_to(is_lost, sizes(step)), whole, step)), first)
     if endpoint:
         is_last = ew.eq(position, _scalar(count - 1, np.dtype(np.int64)))
         single = ew.eq(_scalar(count, np.dtype(np.int64)), cr.full((), 1, np.int64))

@@ -140,11 +140,7 @@ def _or_nan(result: Any, ordered: Any) -> Any:
     The ordered elements lie along the last axis; their other axes are the last ones of the result.
     """
     bad = mv.broadcast_to(rd.reduce_or(ew.ne(ordered, ordered), (ordered.ndim - 1,)), sizes(result))
-    real = ew.real(result)
-    factor = ew.select(bad, ew.lift(float("nan"), real), 1)
-    if result.dtype.kind != "c":
-        return ew.mul(result, factor)
-    return ew.make_complex(ew.mul(real, factor), ew.mul(ew.imag(result), factor))
+    return ew.mul(result, ew.select(bad, ew.lift(float("nan"), result), 1))
 
 
 @writes_out
@@ -163,11 +159,15 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     n = sizes(x)[-1]
     warn_below(n, 1, EMPTY_MEAN)
     low, high = _at(ordered, size_value((n - 1) // 2)), _at(ordered, size_value(n // 2))
-    odd = ew.eq(size_value(n % 2), ew.lift(1, size_value(n)))
-    middle = ew.select(mv.broadcast_to(odd, sizes(low)), low, ew.div(ew.add(low, high), ew.lift(2, low)))
+    odd = mv.broadcast_to(ew.eq(size_value(n % 2), ew.lift(1, size_value(n))), sizes(low))
+    total, count = ew.select(odd, low, ew.add(low, high)), ew.select(odd, ew.lift(1, low), ew.lift(2, low))
+    middle = ew.div(total, count)  # of one complex number too: an infinite part makes the other one NaN
     filled = ew.ne(size_value(n), ew.lift(0, size_value(n)))
     nan = complex(np.nan, np.nan) if middle.dtype.kind == "c" else np.nan
     middle = ew.select(mv.broadcast_to(filled, sizes(low)), middle, ew.lift(nan, middle))
+    if middle.dtype.kind == "c":  # NumPy gives the NaN itself, one part may be a number
+        last = _at(ordered, size_value(n - 1))
+        return restore_axes(ew.select(ew.ne(last, last), last, middle), axes, bool(keepdims))
     return restore_axes(_or_nan(middle, ordered), axes, bool(keepdims))
 
 

@@ -131,12 +131,11 @@ def _end(at: _Samples, side: int, order: int) -> Any:
     first, second, third = (0, 1, 2) if side > 0 else (-1, -2, -3)
     near = at.gap_at(side, 0)
     if order == 1:
-        return (at[second] - at[first]) * side / near
-    far = at.gap_at(side, 1)
+        return (at[second] - at[first] if side > 0 else at[first] - at[second]) / near
+    near, far = side * near, side * at.gap_at(side, 1)
     both = near + far
     slope = both / (near * far) * at[second] - (2.0 * near + far) / (near * both) * at[first]
-    slope = slope - near / (far * both) * at[third]
-    return slope * side
+    return slope - near / (far * both) * at[third]
 
 
 def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> Any:
