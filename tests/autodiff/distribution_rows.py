@@ -64,7 +64,7 @@ def _quantile(law: Law, method: str, probability: Callable[..., Any]) -> Callabl
 
     def formula(q: Any, *shapes: Any) -> Any:
         x = mp.mpf(float(guess(float(q), *map(float, shapes))))
-        for _ in range(14):
+        for _ in range(14 if x else 0):  # one that underflows is not a start
             step = sign * (probability(x, *shapes) - q) / law.density(x, *shapes)
             x -= step
             if abs(step) <= mp.eps * 2**40 * abs(x):

@@ -13,7 +13,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.distribution import Form, Function, constant
-from anyshape.scipy.stats.powers import is_cusp, of_powers, of_score, power_of_size
+from anyshape.scipy.stats.powers import is_cusp, log1p_square, log_angle, of_powers, of_score, power_of_size
 from anyshape.transforms.control import stop_gradient
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
@@ -60,11 +60,12 @@ def by_half(x: Any, middle: float, below: Function, above: Function) -> Any:
     return xp.where(is_below, below(xp.where(is_below, x, middle)), above(xp.where(is_below, middle, x)))
 
 
-def _symmetric(cdf: Function) -> dict[str, Function]:
+def _symmetric(cdf: Function, log_lower: Function | None = None) -> dict[str, Function]:
     """Return the functions of a distribution that is symmetric about 0, accurate in both tails."""
+    lower = log_lower or (lambda z, *shapes: xp.log(cdf(z, *shapes)))
 
     def logcdf(z: Any, *shapes: Any) -> Any:
-        return by_half(z, 0.0, lambda z: xp.log(cdf(z, *shapes)), lambda z: xp.log1p(-cdf(-z, *shapes)))
+        return by_half(z, 0.0, lambda z: lower(z, *shapes), lambda z: xp.log1p(-cdf(-z, *shapes)))
 
     sf, logsf = (lambda z, *shapes, f=f: f(-z, *shapes) for f in (cdf, logcdf))
     return {"cdf": cdf, "sf": sf, "logcdf": logcdf, "logsf": logsf}
@@ -81,18 +82,10 @@ def _cauchy_quantile(q: Any) -> Any:
     return by_half(q, 0.5, lambda q: -below(q), lambda q: below(1 - q))
 
 
-def _log1p_square(z: Any, freedom: Any = 1.0) -> Any:
-    """Return log(1 + z**2 / freedom)."""
-    distance = xp.abs(z)
-    is_far = distance > 1e100  # whose square would overflow
-    near = xp.log1p(xp.square(xp.where(is_far, 1.0, z)) / freedom)
-    return xp.where(is_far, 2 * xp.log(xp.where(is_far, distance, 1.0)) - xp.log(freedom), near)
-
-
 CAUCHY = Form(
     closed_quantiles=True,
-    log_density=lambda z: -_log1p_square(z) - log(pi),
-    **_symmetric(_cauchy_cdf),
+    log_density=lambda z: -log1p_square(z) - log(pi),
+    **_symmetric(_cauchy_cdf, lambda z: log_angle(-z) - log(pi)),
     ppf=_cauchy_quantile,
     isf=lambda q: -_cauchy_quantile(q),
     mean=constant(NAN),
@@ -161,7 +154,7 @@ HYPSECANT = Form(
 def _student_log_density(z: Any, df: Any) -> Any:
     is_normal = xp.isinf(df)
     nu = xp.where(is_normal, 1.0, df)  # both choices are computed
-    value = -0.5 * (nu + 1) * _log1p_square(z, nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
+    value = -0.5 * (nu + 1) * log1p_square(z, nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
     return xp.where(is_normal, NORM.log_density(z), value)
 
 
@@ -323,7 +316,7 @@ SKEWNORM = Form(
 JOHNSONSU = Form(
     shapes="a b",
     valid=lambda a, b: (b > 0) & (a == a),
-    log_density=lambda z, a, b: xp.log(b) - 0.5 * xp.log1p(xp.square(z)) + NORM.log_density(a + b * xp.arcsinh(z)),
+    log_density=lambda z, a, b: xp.log(b) - 0.5 * log1p_square(z) + NORM.log_density(a + b * xp.arcsinh(z)),
     **of_score(lambda z, a, b: a + b * xp.arcsinh(z)),
     ppf=lambda q, a, b: xp.sinh((sc.ndtri(q) - a) / b),
     isf=lambda q, a, b: xp.sinh((-sc.ndtri(q) - a) / b),

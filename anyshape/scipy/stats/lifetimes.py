@@ -12,7 +12,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
 from anyshape.scipy.stats.distribution import Form, constant, log_complement, scaled
 from anyshape.scipy.stats.positive import GAMMA, INVGAUSS
 
@@ -47,6 +47,19 @@ def _kappa3_logcdf(z: Any, a: Any) -> Any:
     return _log_share(start - power, 1 / a, xp.log(z) - start / a)
 
 
+def _kappa3_rest(z: Any, a: Any) -> Any:
+    return -(1 / a + 1) * by_half(z, 1.0, lambda z: xp.log(a + z**a), lambda z: a * xp.log(z) + xp.log1p(a * z**-a))
+
+
+def _mielke_rest(z: Any, k: Any, s: Any) -> Any:
+    return by_half(
+        z,
+        1.0,
+        lambda z: sc.xlogy(k - 1, z) - (1 + k / s) * xp.log1p(z**s),
+        lambda z: -(s + 1) * xp.log(z) - (1 + k / s) * xp.log1p(z**-s),
+    )
+
+
 def _kappa3_quantile(log_share: Any, a: Any) -> Any:
     return xp.exp(log_share + (xp.log(a) - log_complement(a * log_share)) / a)
 
@@ -58,7 +71,7 @@ def _mielke_quantile(log_share: Any, k: Any, s: Any) -> Any:
 KAPPA3 = Form(
     shapes="a",
     support=_positive_reals,
-    **scaled(lambda a: a, lambda z, a: -(1 / a + 1) * xp.log(a + z**a)),
+    **scaled(lambda a: a, _kappa3_rest),
     logcdf=_kappa3_logcdf,
     ppf=lambda q, a: _kappa3_quantile(xp.log(q), a),
     isf=lambda q, a: _kappa3_quantile(xp.log1p(-q), a),
@@ -66,7 +79,7 @@ KAPPA3 = Form(
 MIELKE = Form(
     shapes="k s",
     support=_positive_reals,
-    **scaled(lambda k, s: k, lambda z, k, s: sc.xlogy(k - 1, z) - (1 + k / s) * xp.log1p(z**s)),
+    **scaled(lambda k, s: k, _mielke_rest),
     logcdf=lambda z, k, s: _log_share(-s * xp.log(z), k / s, k * xp.log(z)),
     ppf=lambda q, k, s: _mielke_quantile(xp.log(q), k, s),
     isf=lambda q, k, s: _mielke_quantile(xp.log1p(-q), k, s),

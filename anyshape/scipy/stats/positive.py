@@ -14,7 +14,7 @@ from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
 from anyshape.scipy.stats.distribution import Form, complement, constant, exponential, log_complement, scaled
-from anyshape.scipy.stats.powers import of_powers, of_score
+from anyshape.scipy.stats.powers import log1p_square, log_angle, of_powers, of_score
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
@@ -144,11 +144,15 @@ HALFNORM = Form(
 
 HALFCAUCHY = Form(
     support=_positive_reals,
-    log_density=lambda z: log(2 / pi) - xp.log1p(xp.square(z)),
+    log_density=lambda z: log(2 / pi) - log1p_square(z),
     cdf=lambda z: 2 / pi * xp.arctan(z),
     sf=lambda z: 2 / pi * xp.arctan2(1.0, z),
-    ppf=lambda q: xp.tan(0.5 * pi * q),
-    isf=lambda q: 1 / xp.tan(0.5 * pi * q),
+    logcdf=lambda z: by_half(
+        z, 1.0, lambda z: xp.log(2 / pi * xp.arctan(z)), lambda z: xp.log1p(-2 / pi * xp.arctan2(1.0, z))
+    ),
+    logsf=lambda z: by_half(z, 1.0, lambda z: xp.log1p(-2 / pi * xp.arctan(z)), lambda z: log_angle(z) + log(2 / pi)),
+    ppf=lambda q: by_half(q, 0.5, lambda q: xp.tan(0.5 * pi * q), lambda q: 1 / xp.tan(0.5 * pi * (1 - q))),
+    isf=lambda q: by_half(q, 0.5, lambda q: 1 / xp.tan(0.5 * pi * q), lambda q: xp.tan(0.5 * pi * (1 - q))),
     mean=constant(INF),
     var=constant(INF),
     entropy=constant(log(2 * pi)),
@@ -384,9 +388,9 @@ def _f_shares(z: Any, dfn: Any, dfd: Any) -> tuple[Any, Any]:
     return dfn * z / total, dfd / total
 
 
-def _f_quantile(share: Any, dfn: Any, dfd: Any) -> Any:
-    """Return the value whose share `dfd / (dfd + dfn x)` this is."""
-    return dfd * (1 - share) / (dfn * share)
+def _f_quantile(low: Any, high: Any, dfn: Any, dfd: Any) -> Any:
+    """Return the value whose share `dfn x / (dfd + dfn x)` is the first one, and the second one 1 minus it."""
+    return dfd * low / (dfn * high)
 
 
 F = Form(
@@ -395,8 +399,12 @@ F = Form(
     **of_powers(_f_rest, lambda dfn, dfd: 0.5 * dfn - 1),
     cdf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd), 0.5 * dfn, 0.5 * dfd),
     sf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd)[::-1], 0.5 * dfd, 0.5 * dfn),
-    ppf=lambda q, dfn, dfd: _f_quantile(sc.betainccinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd),
-    isf=lambda q, dfn, dfd: _f_quantile(sc.betaincinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd),
+    ppf=lambda q, dfn, dfd: _f_quantile(
+        sc.betaincinv(0.5 * dfn, 0.5 * dfd, q), sc.betainccinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd
+    ),
+    isf=lambda q, dfn, dfd: _f_quantile(
+        sc.betainccinv(0.5 * dfn, 0.5 * dfd, q), sc.betaincinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd
+    ),
     mean=lambda dfn, dfd: beyond(2, dfd, lambda d: d / (d - 2)),
     var=lambda dfn, dfd: beyond(
         4, dfd, lambda d: 2 * xp.square(d) * (dfn + d - 2) / (dfn * xp.square(d - 2) * (d - 4))

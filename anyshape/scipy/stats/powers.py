@@ -1,4 +1,4 @@
-"""Densities that behave as a power of the point at an end of the support, and functions of a normal score.
+"""Densities that behave as a power of the point at an end, functions of a normal score, and logarithms of far points.
 
 The logarithm of such a density is infinite at the end, and its exponential would have the slope 0 times infinity.
 """
@@ -101,6 +101,24 @@ def _by_one(z: Any, shapes: tuple[Any, ...], near: Function, far: Function) -> A
     """Return one function of points up to 1 and another one of points above."""
     is_far = z > 1
     return xp.where(is_far, far(xp.where(is_far, z, 1.0), *shapes), near(xp.where(is_far, 1.0, z), *shapes))
+
+
+FAR = 1e8  # 1 is nothing beside its square
+
+
+def log1p_square(z: Any, freedom: Any = 1.0) -> Any:
+    """Return log(1 + z**2 / freedom)."""
+    distance = xp.abs(z)
+    is_far = distance > FAR * xp.sqrt(freedom)  # whose square, or that of it, would overflow
+    near = xp.log1p(xp.square(xp.where(is_far, 1.0, z)) / freedom)
+    return xp.where(is_far, 2 * xp.log(xp.where(is_far, distance, 1.0)) - xp.log(freedom), near)
+
+
+def log_angle(z: Any) -> Any:
+    """Return log(arctan2(1, z)), whose own slope underflows for far z."""
+    is_far = z > FAR
+    near = xp.log(xp.arctan2(1.0, xp.where(is_far, 1.0, z)))
+    return xp.where(is_far, -xp.log(xp.where(is_far, z, 1.0)), near)
 
 
 def of_score(score: Function) -> dict[str, Function]:

@@ -15,6 +15,7 @@ from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import by_half
 from anyshape.scipy.stats.distribution import Form, constant
 from anyshape.scipy.stats.positive import beta_share
+from anyshape.scipy.stats.powers import log1p_square
 
 NAN = np.nan
 
@@ -80,7 +81,7 @@ SKEWCAUCHY = Form(
     shapes="a",
     valid=lambda a: xp.abs(a) < 1,
     safe=0.5,
-    log_density=lambda z, a: -log(pi) - xp.log1p(xp.square(z / xp.where(z < 0, 1 - a, 1 + a))),
+    log_density=lambda z, a: -log(pi) - log1p_square(z / xp.where(z < 0, 1 - a, 1 + a)),
     cdf=_skewcauchy_cdf,
     sf=lambda z, a: _skewcauchy_cdf(-z, -a),
     ppf=_skewcauchy_quantile,

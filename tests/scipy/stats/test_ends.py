@@ -183,3 +183,5 @@ def test_quantiles_at_the_ends_of_probabilities():
     np.testing.assert_allclose(jit(stats.truncnorm.ppf)(1 - 2.0**-53, 0.0, INF), 8.292361075813597, 1e-9)
     assert 0 <= jit(stats.argus.isf)(1 - 2.0**-53, 1.4) < 1e-7
     assert jit(stats.skewnorm.cdf)(-1e300, 1.5) == 0
+    small = jit(stats.f.ppf)(4e-11, 0.1137, 7.156)  # where 1 less its share is 1
+    np.testing.assert_allclose(small, scipy.stats.f.ppf(4e-11, 0.1137, 7.156), 1e-9)
