@@ -68,10 +68,12 @@ def splrep(
     if task == -1:
         x = real_floats(x)
         ends = [xp.broadcast_to(x[i], (k + 1,)) for i in (0, -1)]
-        return tuple_of(make_lsq_spline(x, y, xp.concatenate([ends[0], real_floats(t), ends[1]]), k, w), 0.0)
+        return tuple_of(
+            make_lsq_spline(x, y, xp.concatenate([ends[0], real_floats(t), ends[1]]), k, w, check_finite=False), 0.0
+        )
     if is_traced(s) or (s != 0 if s is not None else w is not None):
         raise refuse("scipy.interpolate.splrep with smoothing")
-    return tuple_of(make_interp_spline(x, y, k), 0.0)
+    return tuple_of(make_interp_spline(x, y, k, check_finite=False), 0.0)  # FITPACK takes NaN
 
 
 def make_splrep(x: Any, y: Any, *, k: int = 3, s: Any = 0, bc_type: Any = None, **options: Any) -> BSpline:

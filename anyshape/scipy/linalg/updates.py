@@ -35,11 +35,11 @@ def _factors(Q: Any, R: Any, *further: Any) -> tuple[Any, ...]:
     return tuple([as_traced(x).astype(dtype) for x in (Q, R, *further)])
 
 
-def _factored(matrix: Any, update: Callable[..., Any], *operands: Any) -> tuple[Any, Any]:
+def _factored(matrix: Any, update: Callable[..., Any], check: bool, *operands: Any) -> tuple[Any, Any]:
     """Return the factors of a changed matrix, turned to those that SciPy's update of the operands gives."""
     is_full = bool(operands[0].shape[-1] == operands[0].shape[-2])
-    q, r = qr(matrix, mode="full" if is_full else "economic")
-    run = lambda *arrays: np.asarray(update(*arrays)[0], q.dtype)
+    q, r = qr(matrix, mode="full" if is_full else "economic", check_finite=check)
+    run = lambda *arrays: np.asarray(update(*arrays, check_finite=check)[0], q.dtype)
     turned = pure_callback(run, ShapeDtypeStruct(q.shape, q.dtype), *stop_gradient(operands))
     turn = stop_gradient(_adjoint(q) @ turned)  # unitary: signs, and a basis of the columns that r does not need
     return q @ turn, xp.triu(_adjoint(turn) @ r)
@@ -69,7 +69,8 @@ def qr_insert(
     before, after, axis = _split("qr_insert", matrix, k, which, 0)
     new = xp.expand_dims(u, axis) if u.ndim == matrix.ndim - 1 else u
     changed = xp.concatenate([before, new, after], axis)
-    return _factored(changed, lambda *arrays: scipy_linalg.qr_insert(*arrays, int(k), which, rcond), Q, R, u)
+    update = lambda *arrays, **check: scipy_linalg.qr_insert(*arrays, int(k), which, rcond, **check)
+    return _factored(changed, update, check_finite, Q, R, u)
 
 
 @_linalg
@@ -81,7 +82,8 @@ def qr_delete(
     count = static_int(p, "qr_delete", "p")
     before, after, axis = _split("qr_delete", Q @ R, k, which, count)
     changed = xp.concatenate([before, after], axis)
-    return _factored(changed, lambda *arrays: scipy_linalg.qr_delete(*arrays, int(k), count, which), Q, R)
+    update = lambda *arrays, **check: scipy_linalg.qr_delete(*arrays, int(k), count, which, **check)
+    return _factored(changed, update, check_finite, Q, R)
 
 
 @_linalg
@@ -91,4 +93,4 @@ def qr_update(
     """Return the factors of Q R + u v^H, for vectors u and v, or matrices of as many columns."""
     Q, R, u, v = _factors(Q, R, u, v)
     left, right = (x[..., None] if x.ndim == Q.ndim - 1 else x for x in (u, v))
-    return _factored(Q @ R + left @ _adjoint(right), scipy_linalg.qr_update, Q, R, u, v)
+    return _factored(Q @ R + left @ _adjoint(right), scipy_linalg.qr_update, check_finite, Q, R, u, v)

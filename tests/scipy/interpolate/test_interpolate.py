@@ -239,3 +239,16 @@ def test_derivatives_and_bounds_of_regular_grids():
     np.testing.assert_allclose(jit(lambda x, y: grid((x, y)))(0.3, np.array([1.0, 2.5])), grid((0.3, [1.0, 2.5])))
     with pytest.raises(CheckError, match="outside of the grid"):
         jit(lambda xi: grid(xi))(np.array([5.0, 1.0]))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_splines_of_fitpack_take_what_is_not_finite_and_others_check(bad):
+    x, y = np.arange(8.0), np.where(np.arange(8) == 3, bad, 1.0)
+    for make in (interpolate.UnivariateSpline, interpolate.InterpolatedUnivariateSpline):
+        options = {} if make is interpolate.InterpolatedUnivariateSpline else {"s": 0}
+        assert np.isnan(jit(lambda y, make=make, options=options: make(x, y, **options)(1.5))(y))
+        with pytest.raises(CheckError, match="must not contain infs or NaNs"):
+            jit(lambda y, make=make, options=options: make(x, y, check_finite=True, **options)(1.5))(y)
+    assert np.isnan(jit(lambda y: interpolate.splrep(x, y)[1])(y)).any()
+    with pytest.raises(CheckError, match="must not contain infs or NaNs"):
+        jit(lambda y: interpolate.make_interp_spline(x, y)(1.5))(y)

@@ -89,6 +89,15 @@ def test_without_the_check_nothing_hangs():
             jit(function)(infinite)
 
 
+def test_updates_of_factors_check_only_what_they_are_told_to():
+    for name in ("qr_insert", "qr_delete", "qr_update"):
+        for args, changed in with_bad(CALLS[name], np.nan):
+            put = lambda x, args=args, changed=changed: [x if a is changed else a for a in args]
+            function = lambda x, put=put, name=name: getattr(linalg, name)(*put(x), check_finite=False)[1]
+            assert np.isnan(jit(function)(changed)).any()
+            assert np.isnan(vmap(function)(np.stack([changed] * 2))).any()
+
+
 def test_the_check_has_the_line_of_the_caller_and_holds_in_transforms():
     infinite = np.array([[1.0, np.inf], [0.0, 1.0]])
     for call in (
