@@ -30,6 +30,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
+from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import apply_all
 from anyshape.support.lazy_namedtuple import NamedTuple
 
@@ -93,7 +94,7 @@ class Limits:
         columns = self._rates(ctx, node, limits, outs), self._pushed(node, [x and x.pole for x in limits])
         further = _twins(node, env, limits), self._sizes(node, xs, limits, len(outs))
         for value, out, rate, pole, twin, size in zip(node.outputs, outs, *columns, *further, strict=True):
-            self._of[value], self._values[value] = Limit(rate, pole, twin, size, axes), out
+            self._record(value, out, (rate, pole, twin, size), axes)
         if not axes and node.op.name in _SUMS:
             self.settle(node.outputs, tangents)
 
@@ -125,6 +126,12 @@ class Limits:
             if not limit.axes:
                 del self._of[value]
 
+    def _record(self, value: Value, out: Any, parts: Sequence[Any], axes: frozenset[int]) -> None:
+        """Record parts with the sizes of a value as it writes them; rules may write them in other forms."""
+        sizes = out.meta.sizes
+        rate, pole, twin, size = (x if x is None or sizes is None else sized(x, sizes) for x in parts)
+        self._of[value], self._values[value] = Limit(rate, pole, twin, size, axes), out
+
     def _operands(self, node: Node) -> list[Limit | None]:
         return [self._of.get(v) for v in node.inputs]
 
@@ -140,7 +147,7 @@ class Limits:
         columns = zip(node.outputs, outs, poles, parts(ctx, outs), strict=True)
         all_axes = _values_axes([ctx.rank(out) for out in outs])
         for axes, (value, out, pole, (rate, twin, size)) in zip(all_axes, columns, strict=True):
-            self._of[value], self._values[value] = Limit(rate, pole, twin, size, axes), out
+            self._record(value, out, (rate, pole, twin, size), axes)
 
     def _sizes(self, node: Node, xs: Sequence[Any], limits: Sequence[Limit | None], count: int) -> Sequence[Any]:
         """Return the sizes of the outputs of a node; terms of a sum add up."""

@@ -186,3 +186,9 @@ def test_second_derivatives_of_values_are_limits_and_others_are_not_numbers():
     squares = lambda a: np.sum(np.linalg.svdvals(a) ** 2)
     for point in POINTS.values():
         np.testing.assert_allclose(hessian(squares)(point).reshape(9, 9), 2 * np.eye(9), 1e-9, 1e-9)
+
+
+def test_second_derivatives_of_square_full_decompositions():
+    """Sizes of both sides are equal here by what the function does, and take several forms in its derivatives."""
+    slope = grad(singular(lambda u, s, vh: np.sum(((u * s) @ vh) ** 3)))
+    np.testing.assert_allclose(jvp(slope, (C,), (Q,))[1], 6 * C * Q, 1e-9)
