@@ -40,10 +40,9 @@ def prune_while(node: Node, live: Sequence[bool], prune: Prune) -> Node:
     params = dict(node.params)
     (test, body), count = params["loop"], params["carries"]
     end = len(body.outputs) + 1
+    if any(live[count : count + 1]) and not any(live[count + 1 :]):
+        return prune_while(_with_counter(node), [*live[: count + 1], True, *live[end:]], prune)
     added, slots = list(live[count + 1 : end]), _Slots(body, Layout(count), live[end:])
-    if any(live[count : count + 1]) and not any(added):
-        added[:1] = [True] * len(added[:1])  # the mask tells how many trips add something
-        slots.stay |= not added
     carries, body = _live_body(body, slots.live_carries(live), added, [test], prune)
     mask = [any(added) or slots.stay] * (len(node.outputs) > count)
     outputs = [*carries, *mask, *added, *slots.outputs(carries)]
@@ -54,6 +53,17 @@ def prune_while(node: Node, live: Sequence[bool], prune: Prune) -> Node:
     joined = sum(added[len(added) - params["joined"] :])
     new = {"loop": with_inputs([test, body], positions), "carries": sum(carries), "joined": joined, "slots": slots.stay}
     return _renewed(node, outputs, [node.inputs[i] for i in positions], new)
+
+
+def _with_counter(node: Node) -> Node:
+    """Return a loop whose trips add a flag in place of other results: its mask stays while they add something."""
+    params = dict(node.params)
+    (test, body), count = params["loop"], params["carries"]
+    at = next((i for i, v in enumerate(body.outputs) if i >= count and v.meta == TOKEN), None)
+    flag = Value(node.outputs[count].meta) if at is None else node.outputs[at + 1]
+    new = with_token(body, count) if at is None else replace(body, outputs=(*body.outputs[:count], body.outputs[at]))
+    outputs = (*node.outputs[: count + 1], flag, *node.outputs[len(body.outputs) + 1 :])
+    return replace(node, params=params_tuple(params | {"loop": (test, new), "joined": 0}), outputs=outputs)
 
 
 def prune_scan(node: Node, live: Sequence[bool], prune: Prune) -> Node:
@@ -154,6 +164,23 @@ def _with_sizes_of(node: Node, remaining: Sequence[int], sizes: Any) -> tuple[No
     order = [*remaining, *range(first, first + len(node.sources)), *lost]
     renamed = bind_local(sizes, lambda axis: expr.input_axis(order.index(axis.operand), axis.axis))
     return replace(node, sources=(*node.sources, *[node.inputs[i] for i in lost])), renamed
+
+
+def with_cheap_element(node: Node, carrier_of: Callable[[Value], Node | None]) -> list[Node]:
+    """Return the nodes that run a scan. Where trips read none of its elements, these come from a size carrier."""
+    params = dict(node.params)
+    (body,), layout = params["body"], Layout(*params["layout"])
+    at, operands = layout.carries, range(len(node.inputs))
+    if layout.elements > 1 or node.inputs[at].meta.dtype.kind == "b" or at in read_positions([body]):
+        return [node]
+    carrier = carrier_of(node.inputs[at])
+    if carrier is None:
+        return [node]
+    (rest,) = with_inputs([body], [i for i in range(len(body.inputs)) if i != at])
+    new = {"body": (with_element(rest, at, carrier.outputs[0].meta),)}
+    node, new["ends"] = _with_sizes_of(node, [-1 if i == at else i for i in operands], params["ends"])
+    inputs = (*node.inputs[:at], *carrier.outputs, *node.inputs[at + 1 :])
+    return [carrier, replace(node, inputs=inputs, params=params_tuple(params | new))]
 
 
 def prune_unused_scan(node: Node, prune: Prune, ctx: ShapeGuardContext) -> list[Node]:

@@ -325,8 +325,10 @@ UNREAD = [
 @pytest.mark.parametrize("unread", UNREAD)
 def test_carries_that_no_result_reads_have_no_cotangent(unread, checkpoint):
     f = lambda x: unread(x, **checkpoint)
-    slope = grad(f)
+    slope = jit(grad(f))
     np.testing.assert_allclose(slope(np.ones(2)), 1.331, rtol=1e-12)
+    if unread is not unread_array:  # which runs for what its indices refuse
+        assert "sqrt" not in str(slope.programs()[0].graph)
     np.testing.assert_allclose(vmap(slope)(np.ones((3, 2))), 1.331, rtol=1e-12)
     np.testing.assert_allclose(grad(lambda x: np.sum(grad(f)(x * x)))(np.ones(2)), 0, atol=1e-12)
 
