@@ -26,9 +26,10 @@ def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program
 
     The program holds for all sizes of the specifications. A decision of Python on sizes is followed both ways: the
     program has all paths, and a call takes the one of its sizes. A path that ends in a `raise` or `assert` of yours is
-    a check, and a call that would take it raises CheckError. Any other exception on a path, such as a NameError or one
-    of NumPy, is raised by `export`. Where Python asks for the value of a size, InconclusiveDimensionError names the
-    line. Raise SizePathsError for more than `config.max_paths` decisions. Captured arrays are copied.
+    a check, and a call that would take it raises CheckError. So is one with sizes that do not fit, if no sizes are
+    found that take it. Any other exception on a path, such as a NameError or one of NumPy, is raised by `export`.
+    Where Python asks for the value of a size, InconclusiveDimensionError names the line. Raise SizePathsError for more
+    than `config.max_paths` decisions. Captured arrays are copied.
 
     >>> import io
     >>> import numpy as np

@@ -52,12 +52,12 @@ from anyshape.graph.prover.solvers.linear_constraints import count_products, div
 from anyshape.graph.prover.solvers.models import (
     Assignment,
     Model,
-    candidates,
     corners,
     points_of_box,
     proved_least,
     truth,
     value_in,
+    witnesses,
 )
 from anyshape.graph.prover.solvers.search_budget import SearchBudget, out_of_time
 from anyshape.graph.prover.verdict_tables import FinalVerdicts, VerdictTables, key_of
@@ -93,6 +93,7 @@ class Assumptions:
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}  # cleared by `assume`
         self._ranges: dict[DimVar, tuple[Bound, Bound]] = {}  # likewise
         self._models = KnownModels(self.claims, self._replacements, sizes)
+        self._has_no_model = False  # that a search found
         self.budget = SearchBudget(_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST)
         self.queried: Counter[DimVar] = Counter()  # number of queries of integer sets about each variable
 
@@ -482,15 +483,17 @@ class Assumptions:
 
     def witnesses(self, claim: Claim) -> dict[bool, Assignment]:
         """Return a model in which the claim is true, and one in which it is false, as far as they are found."""
-        facts = connected_claims(claim, self.claims)
-        names = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
         models: dict[bool, Assignment] = {}
         with self.budget.query():
-            for candidate in candidates(claim, facts, names):
-                if all(truth(c, candidate) for c in facts):
-                    outcome = truth(claim, candidate)
-                    if outcome is not None:
-                        models.setdefault(outcome, candidate)
-                if len(models) == 2 or out_of_time():
-                    break
+            models.update(witnesses(claim, connected_claims(claim, self.claims)))
         return models
+
+    def has_model(self) -> bool:
+        """Return whether sizes are found at which all assumptions hold. False means only that none are."""
+        if not (self._models.all() or self._has_no_model):
+            point: Assignment = {}
+            for claim in self.claims:
+                if not point.keys() >= {*claim.variables()}:
+                    point |= self.witnesses(claim).get(True, {})
+            self._has_no_model = not self._models.add(Model(point))
+        return not self._has_no_model

@@ -287,6 +287,10 @@ class Scope:
             return ShapeError(condition.primitive, text.demand(), operands, condition.where, text.advice())
         return ShapeError(condition.primitive, names.text(condition.why), operands, condition.where)
 
+    def may_be_void(self) -> bool:
+        """Return whether no sizes are known at which all conditions hold. Where there are none, all claims fail."""
+        return not self._assumptions.has_model()
+
     def _check_hints(self, condition: Condition) -> None:
         """Raise an error at the user's line if the sizes of the current call break a precondition."""
         variables = condition.claim.variables()

@@ -9,11 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from anyshape.backend.runtime.config import config
-from anyshape.errors import AnyshapeError, BranchMismatchError, InconclusiveDimensionError, SizePathsError
+from anyshape.errors import (
+    AnyshapeError,
+    BranchMismatchError,
+    CheckError,
+    IllegalGraphError,
+    InconclusiveDimensionError,
+    ShapeError,
+    SizePathsError,
+)
 from anyshape.graph.ir.builder import Builder, active, active_builders, user_line
 from anyshape.graph.prover.constraints import CHECK, PREDICATE, Claim, Condition, SourceLine
 from anyshape.numpy.sizes.symdim import SizeComparison
@@ -24,12 +32,15 @@ from anyshape.tracing.trace import trace_inner
 from anyshape.transforms.control_flow.conditionals import cond
 
 Function = Callable[..., Any]
+# What no sizes may take proves and refutes all claims: its operations, its graph or a decision may fail.
+_OF_VOID_PATHS = (ShapeError, CheckError, IllegalGraphError, InconclusiveDimensionError)
+_ADVICE = "\n  "  # begins the second line of an error of anyshape
 MAX_DEPTH = 30  # decisions in a row: each nests a conditional in the one before
 
 
 @dataclass
 class _Path:
-    """End of a path: the function returns there, or states an exception."""
+    """End of a path: the function returns there or states an exception, or no sizes are known that it fits."""
 
     error: Exception | None = None
 
@@ -73,15 +84,16 @@ class _Paths:
 
     def __init__(self, original: Function, function: Function, name: str, builder: Builder) -> None:
         self.original, self.function, self.name, self.builder, self.count = original, function, name, builder, 0
+        self.failed: _Path | _Decision | None = None  # branch that an error ended
 
     def explore(self, held: Sequence[Condition]) -> _Path | _Decision:
         """Return the tree of the decisions that follow under these conditions."""
         try:
-            self._attempt(held)
-        except InconclusiveDimensionError as error:
-            if error.decision is None or not self._is_known(error.decision):
+            end = _Path(self._attempt(held))
+        except InconclusiveDimensionError as inconclusive:
+            if not self._follows(inconclusive):
                 raise
-            undecided = error
+            undecided = inconclusive
         except AnyshapeError:
             raise
         except Exception as error:
@@ -91,31 +103,48 @@ class _Paths:
                 raise
             return _Path(error)
         else:
-            return _Path()
+            return end
         return self._split(undecided, held)
 
-    def _attempt(self, held: Sequence[Condition]) -> None:
-        """Trace the function under conditions into a graph that nothing uses."""
+    def _held(self, claim: Claim, where: SourceLine | None) -> Condition:
+        return Condition("assertion", claim, PREDICATE, f"{self.name} takes a path where this holds", where)
+
+    def _attempt(self, held: Sequence[Condition]) -> Exception | None:
+        """Trace the function under conditions into a graph that nothing uses.
+
+        Return the error of a path that no sizes are known to take: such a path may demand what it contradicts.
+        """
+        with self._under(held):
+            try:
+                trace_inner(self.builder, lambda _: (self.function(), None), self.name, (), whole=True, writes=True)
+            except (ShapeError, CheckError) as error:
+                if held and self.builder.scope.may_be_void():
+                    return error
+                raise
+        return None
+
+    @contextlib.contextmanager
+    def _under(self, held: Sequence[Condition]) -> Iterator[None]:
+        """Assume these conditions in the block."""
         with contextlib.ExitStack() as stack:
             for condition in held:
                 stack.enter_context(self.builder.scope.apart(condition))
-            trace_inner(self.builder, lambda _: (self.function(), None), self.name, (), whole=True, writes=True)
+            yield
 
-    def _is_known(self, claim: Claim) -> bool:
-        """Return whether a claim is about sizes of the whole trace, not of one attempt."""
-        return all(v in self.builder.dims for v in claim.variables())
+    def _follows(self, error: Exception) -> bool:
+        """Return whether an error is of a decision on sizes of the whole trace, not on sizes of one attempt."""
+        claim = error.decision if isinstance(error, InconclusiveDimensionError) else None
+        return claim is not None and all(v in self.builder.dims for v in claim.variables())
 
-    def _split(self, error: InconclusiveDimensionError, held: Sequence[Condition]) -> _Decision:
+    def _split(self, error: Any, held: Sequence[Condition]) -> _Decision:
         """Return an open decision with what follows either answer."""
-        for builder in active_builders():
-            builder.hidden_error = None  # this decision is followed
+        _forget_hidden()  # this decision is followed
         claim: Claim = error.decision
         where: Any = error.where
         self.count += 1
         if self.count >= config.max_paths or len(held) >= MAX_DEPTH:
             raise SizePathsError(self.name, str(error.claim), self.count, len(held), where) from None
-        why = f"{self.name} takes a path where this holds"
-        conditions = [Condition("assertion", c, PREDICATE, why, where) for c in (claim.negated(), claim)]
+        conditions = [self._held(c, where) for c in (claim.negated(), claim)]
         if_false, if_true = [self.explore([*held, c]) for c in conditions]
         return _Decision(claim, where, if_false, if_true)
 
@@ -128,22 +157,60 @@ class _Paths:
         claim, if_false, if_true = tree.claim, _pruned(tree.if_false), _pruned(tree.if_true)
         for outcome, other, held in ((if_false, if_true, claim), (if_true, if_false, claim.negated())):
             if isinstance(outcome, _Path) and outcome.error is not None:
-                error = outcome.error
-                self.builder.scope.require(held, CHECK, f"{type(error).__name__}: {error}", (), _raised_at(error))
-                return self.emit(other)
-        comparison = SizeComparison(claim, self.builder.scope)
+                return self._emit_checked(other, held, outcome.error)
+        comparison, self.failed = SizeComparison(claim, self.builder.scope), None
         try:
             return cond(comparison, self._branch(if_true), self._branch(if_false))
         except BranchMismatchError as error:
             raise _in_words_of_paths(error, self.name, tree) from None
+        except _OF_VOID_PATHS as error:
+            return self._emit_otherwise(_Decision(claim, tree.where, if_false, if_true), error)
+
+    def _emit_otherwise(self, tree: _Decision, error: Exception) -> Any:
+        """Return the result where a conditional was given up.
+
+        If no sizes are known that take one of its paths, a call that takes it meets the error. A decision that was
+        proved when the path was explored is followed both ways.
+        """
+        _forget_hidden()
+        sides, claims = [tree.if_false, tree.if_true], [tree.claim.negated(), tree.claim]
+        failed = [i for i, side in enumerate(sides) if side is self.failed]  # none if it is a graph that is not legal
+        void = [i for i in failed or (0, 1) if self._may_be_void(claims[i], tree.where)]
+        if len(void) == 1:
+            return self._emit_checked(sides[not void[0]], claims[not void[0]], error)
+        if void or not failed or not self._follows(error):
+            raise error
+        sides[failed[0]] = self._split(error, [self._held(claims[failed[0]], tree.where)])
+        return self.emit(_Decision(tree.claim, tree.where, *sides))
+
+    def _emit_checked(self, tree: _Path | _Decision, held: Claim, error: Exception) -> Any:
+        """Return the result of the path where a claim holds; a call for which it does not meets the error."""
+        text = str(error).partition(_ADVICE)[0] if isinstance(error, AnyshapeError) else str(error)
+        self.builder.scope.require(held, CHECK, f"{type(error).__name__}: {text}", (), _raised_at(error))
+        return self.emit(tree)
+
+    def _may_be_void(self, claim: Claim, where: SourceLine | None) -> bool:
+        """Return whether no sizes are known that take the path of a claim from here."""
+        with self._under([self._held(claim, where)]):
+            return self.builder.scope.may_be_void()
 
     def _branch(self, tree: _Path | _Decision) -> Function:
         def branch() -> Any:
-            return self.emit(tree)
+            try:
+                return self.emit(tree)
+            except _OF_VOID_PATHS:
+                self.failed = tree
+                raise
 
         branch.__name__ = self.name
         branch.__wrapped__ = self.original  # type: ignore[attr-defined]  # errors give its line
         return branch
+
+
+def _forget_hidden() -> None:
+    """Forget the errors that the function may have hidden."""
+    for builder in active_builders():
+        builder.hidden_error = None
 
 
 def _in_words_of_paths(error: BranchMismatchError, name: str, tree: _Decision) -> BranchMismatchError:

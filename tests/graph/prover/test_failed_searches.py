@@ -7,7 +7,7 @@ import pytest
 from anyshape import export, symbolic_shape
 from anyshape.errors import InconclusiveDimensionError
 from anyshape.graph.prover import assumptions, decide
-from anyshape.graph.prover.solvers import integer_sets
+from anyshape.graph.prover.solvers import integer_sets, models
 from anyshape.support.packages import one_variable, small_sizes
 from tests.transforms.control_flow.test_size_paths import Spec, vector
 
@@ -18,7 +18,7 @@ SEARCHES = {
     "one variable": (one_variable, "cases_over_one_variable"),
     "small sizes": (small_sizes, "cases_at_small_sizes"),
     "few points": (assumptions, "points_of_box"),
-    "candidates": (assumptions, "candidates"),
+    "candidates": (models, "candidates"),
     "own facts": (decide, "_decide_by_own_facts"),
 }
 CONSTRAINTS = ("m >= 1", "n - m != n % 3", "n * m >= m + 4")

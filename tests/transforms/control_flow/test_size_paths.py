@@ -1,6 +1,7 @@
 """Compare exported programs of functions that decide on sizes with the functions, at sizes of every path."""
 
 import io
+import itertools
 import traceback
 
 import numpy as np
@@ -15,9 +16,11 @@ from anyshape.errors import (
     CheckError,
     DataDependentSizeError,
     InconclusiveDimensionError,
+    ShapeError,
     SizePathsError,
 )
 from anyshape.graph.ir.graph import walk
+from tests.attack.size_decisions import PLAIN, TRACED, Ways, function_of
 
 
 def vector(n):
@@ -257,6 +260,52 @@ def test_what_the_user_raises_anywhere_on_a_path_is_a_check(check):
     assert program(vector(3)) == pytest.approx(vector(3).sum())
     with pytest.raises(CheckError, match="no such size"):
         program(vector(4))
+
+
+# -- paths that no sizes take, which no proof rules out ----------------------------------------------------------
+
+
+def irrational(x, y):
+    n, m = x.shape[0], y.shape[0]
+    if n > 0 and n * n == 2 * m * m:
+        return np.ones(3) @ np.concatenate([x[:1], x[:1]])
+    return (x**2).sum() + y.sum()
+
+
+def irrational_below(x, y):
+    if x.shape[0] % 2:
+        return x.sum()
+    return irrational(x, y)
+
+
+@pytest.mark.parametrize("function", [irrational, irrational_below])
+def test_a_path_that_no_sizes_take_does_not_end_the_export(function):
+    program = reloaded(export(function)(Spec("n"), Spec("m")))
+    for n, m in ((0, 0), (1, 1), (2, 1), (3, 2), (4, 3)):
+        x, y = vector(n), vector(m)
+        np.testing.assert_allclose(program(x, y), function(x, y), 1e-12)
+        np.testing.assert_allclose(grad(program)(x, y), grad(function)(x, y), 1e-12)
+
+
+def test_an_error_of_a_path_that_some_sizes_take_leaves_export():
+    def mistaken(x, y):
+        n, m = x.shape[0], y.shape[0]
+        if n > 0 and n * n == 2 * m * m + 1:  # at 3 and 2, and at 17 and 12
+            return np.ones(3) @ np.concatenate([x[:1], x[:1]])
+        return x.sum() + y.sum()
+
+    with pytest.raises(ShapeError, match="3"):
+        export(mistaken)(Spec("n"), Spec("m"))
+
+
+@pytest.mark.slow
+def test_many_decisions_whose_paths_contradict_themselves():
+    rows = ("1", "!=", "n % (m + 1)", ("two trips",), ("sum * max", "y[::-1] + 0.1"))
+    last = ("n // 2", "<", "m", ("y[m // 2:]", "scan"), ("cond", "roll"))
+    steps = (("n - m", "!=", "n // 2", ("loop",), ("rows", rows)), ("2", "<", "n // 2", ("x[:m]",), (last,)))
+    program, plain = Ways(function_of(steps, TRACED), "nm").exported(), function_of(steps, PLAIN)
+    for n, m in itertools.product(range(6), repeat=2):
+        np.testing.assert_allclose(program(vector(n), vector(m)), plain(vector(n), vector(m)), 1e-12)
 
 
 def test_where_all_paths_raise_the_exception_is_pythons():

@@ -173,6 +173,19 @@ def _between(low: Bound, high: Bound, step: int) -> Bound:
     return low + step if high is None else (low + high + 1) // 2
 
 
+def witnesses(claim: Claim, facts: Sequence[Claim]) -> Iterator[tuple[bool, Assignment]]:
+    """Yield each outcome of the claim that is found while there is time, with sizes at which the facts hold too."""
+    names = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
+    left: set[bool | None] = {True, False}
+    for candidate in candidates(claim, facts, names):
+        outcome = truth(claim, candidate) if _all_hold(facts, candidate) else None
+        if outcome is not None and outcome in left:
+            yield outcome, candidate
+            left.discard(outcome)
+        if not left or out_of_time():
+            break
+
+
 # -- candidates --------------------------------------------------------------------------------------------------
 
 
