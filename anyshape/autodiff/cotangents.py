@@ -227,6 +227,11 @@ class Summed(Masked):
             total = mv.slice_update(total, full(tuple(gap.sizes), 0, total.dtype), gap.starts)
         return total
 
+    def indicator(self) -> Any:
+        if all(isinstance(term, Masked) for term in self.terms):
+            return Masked.indicator(self)
+        return _marks(self.terms)
+
 
 class CotangentSum:
     """Sum of the cotangents of one value. Zeros of a `Rest` are written when the sum is asked for.
@@ -236,7 +241,7 @@ class CotangentSum:
 
     start: Callable[[], Any] | None
 
-    __slots__ = ("first", "padded", "parts", "reached", "rest", "start", "total")
+    __slots__ = ("first", "padded", "parts", "rest", "start", "terms", "total")
 
     def __init__(self, start: Callable[[], Any] | None = None) -> None:
         """Begin a sum. `start` gives an array that parts may be added to in place, if no whole array comes first."""
@@ -246,15 +251,15 @@ class CotangentSum:
         self.rest: Rest | None = None
         self.parts: list[Part] = []
         self.padded: int = 0
-        self.reached: list[Part] | None = [] if start is None else None  # all terms; None: one reaches every element
+        self.terms: list[Part] | None = []  # all of them; None: one reaches every element
 
     def add(self, ct: Any) -> None:
         """Add a cotangent: an array or a part."""
         total = merged(self.first, ct) if isinstance(self.first, Masked) and isinstance(ct, Masked) else None
         if total is not None:
-            self.first, self.reached, ct = None, [], total
-        if self.reached is not None:
-            self.reached = _reached_with(self.reached, ct)
+            self.first, self.terms, ct = None, [], total
+        if self.terms is not None:
+            self.terms = _reached_with(self.terms, ct)
         if isinstance(ct, Part) and not isinstance(ct, Rest) and self._is_empty():
             self.first = ct
         else:
@@ -283,10 +288,15 @@ class CotangentSum:
 
     def part(self) -> Part | None:
         """Return the sum as a part, None if it has no element that is zero by construction."""
-        if self.first is not None or not self.reached:
+        if self.first is not None or self.start is not None or not self.terms:
             return self.first
-        terms = self.reached
+        terms = self.terms
         return Summed(self.value(), Mask(lambda: _union(terms), *terms), is_clean=True, terms=terms)
+
+    def end(self) -> Any:
+        """Return the sum as a part, as an array if it has no element that is zero by construction."""
+        part = self.part()
+        return self.value() if part is None else part
 
     def _is_empty(self) -> bool:
         return all(x is None for x in (self.first, self.total, self.rest, self.start))
@@ -367,7 +377,12 @@ def _union(terms: Sequence[Part]) -> Any:
     """Return a mask of the elements that one of the terms reaches."""
     if len(terms) <= PADDED:
         return functools.reduce(ew.logical_or, [term.support() for term in terms])
+    return nonzero(_marks(terms))
+
+
+def _marks(terms: Sequence[Part]) -> Any:
+    """Return an array that is 0 where no term reaches. Terms of a few elements are added to it in place."""
     total = CotangentSum()
     for term in terms:
         total.add(term.ones())
-    return nonzero(total.value())
+    return total.value()

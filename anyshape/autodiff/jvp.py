@@ -11,10 +11,10 @@ import numpy as np
 from anyshape.autodiff import zero_flows
 from anyshape.autodiff.equal_values import DECOMPOSITIONS, DISTINCT, Followed, Limits, NoLimits, followed
 from anyshape.autodiff.roots_of_squares import roots_of_squares
-from anyshape.autodiff.rule_tables import JVPS, MIX, Rule, RuleWithValues, zero_flow
+from anyshape.autodiff.rule_tables import JVPS, MIX, PASS, Rule, RuleWithValues, zero_flow
 from anyshape.autodiff.shift_invariance import shift_invariant_extremes
 from anyshape.autodiff.softmax_tangent import SoftmaxQuotient, quotient_tangent, softmax_quotients
-from anyshape.autodiff.structural_zeros import whole
+from anyshape.autodiff.structural_zeros import Masked, resized, whole
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.prover.constraints import Condition, equal, substitute_claim
@@ -25,6 +25,7 @@ from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, Size, variables
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.ops.control_flow import cond, sized
 from anyshape.ops.core.apply import apply_all
+from anyshape.ops.core.flop_counts import Shape
 from anyshape.ops.elementwise import length_op, lift, logical_or
 from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.lazy_namedtuple import NamedTuple
@@ -187,6 +188,21 @@ def push(
 ) -> tuple[list[Any], list[Any]]:
     """Replay a graph with tangents. Return its outputs and their tangents (None: zero).
 
+    They are the ones of `push_parts` as arrays.
+    """
+    outputs, pushed = push_parts(builder, graph, inputs, tangents, has_zeros)
+    return outputs, list(map(whole, pushed))
+
+
+def push_parts(
+    builder: Builder,
+    graph: Graph,
+    inputs: Sequence[Traced],
+    tangents: Sequence[Any],
+    has_zeros: bool = True,
+) -> tuple[list[Any], list[Any]]:
+    """Replay a graph with tangents. Return its outputs and their tangents, which may be parts.
+
     Tangents may belong to a graph inside of the builder's, which then receives the nodes that are linear in them alone.
     With `has_zeros`, elements of tangents that are zero by construction stay zero.
     """
@@ -197,7 +213,7 @@ def push(
         pushing.push(builder, graph.nodes, tangent_of, NoLimits())
     else:
         pushing.push_with_limits(builder, tangent_of)
-    return list(map(env.__getitem__, graph.outputs)), list(map(whole, map(tangent_of.get, graph.outputs)))
+    return list(map(env.__getitem__, graph.outputs)), list(map(tangent_of.get, graph.outputs))
 
 
 class _Pushing:
@@ -291,15 +307,25 @@ def _limits(builder: Builder, env: Replay) -> Limits:
     return Limits(push_again)
 
 
+def are_inside(tangents: Sequence[Any], operands: Sequence[Any]) -> bool:
+    """Return whether tangents belong to a graph inside of the one of the operands."""
+    depth = max([x.builder.depth for x in operands if isinstance(x, Traced)], default=-1)
+    first = next(t for t in tangents if t is not None)
+    return (first.ct if isinstance(first, Masked) else first).builder.depth > depth
+
+
 def with_sizes_of(builder: Builder, x: Any, meta: TensorMeta) -> Any:
     """Return a result of a derived subgraph with the sizes of a type, which nodes behind it rely on.
 
     A subgraph may know that two sizes are equal, and write its results in either, where the graph around it does not.
     """
-    sizes, known = meta.sizes, x.meta.sizes
-    if sizes is None or sizes == known or (known and all(map(builder.scope.same, sizes, known))):
-        return x
-    return sized(x, sizes)
+    sizes = meta.sizes
+    return x if sizes is None else resized(x, lambda y: _with_sizes(builder, y, sizes))
+
+
+def _with_sizes(builder: Builder, x: Any, sizes: Shape) -> Any:
+    known = x.meta.sizes
+    return x if sizes == known or (known and all(map(builder.scope.same, sizes, known))) else sized(x, sizes)
 
 
 def _take_values(builder: Builder, node: Node, env: Replay, pushed: Pushed) -> list[Any]:
@@ -337,9 +363,12 @@ def _push_node(
     tangents = list(map(tangent_of.get, node.inputs))
     xs = list(map(env.__getitem__, node.inputs))
     push_with = lambda ts, read=lambda x: x: rule(context, ts, read(out), *map(read, xs), **params)
-    if zero_flow(node.op)[0] is MIX:
-        result = push_with(list(map(whole, tangents)))
+    flow = zero_flow(node.op)[0]
+    if flow in (MIX, PASS):
+        passes = flow is PASS and has_zeros
+        result = push_with(tangents if passes else list(map(whole, tangents)))
         result = _take_values(builder, node, env, result) if isinstance(result, Pushed) else _each(node, result)
+        result = result if passes else list(map(whole, result))
     else:
         results = lambda *ts: _each(node, push_with(*ts))
         types = [v.meta.dtype for v in node.inputs]

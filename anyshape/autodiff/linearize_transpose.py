@@ -12,8 +12,8 @@ from anyshape.autodiff.cotangents import CotangentSum, SliceRead
 from anyshape.autodiff.jvp import Replay, begin_replay, push, replay_node, with_sizes_of
 from anyshape.autodiff.live_results import with_live_results
 from anyshape.autodiff.remat_checkpoint import recompute_residuals, topological_order
-from anyshape.autodiff.rule_tables import TRANSPOSES, WINDOW_TRANSPOSES, Linear, zeros_like
-from anyshape.autodiff.structural_zeros import Part
+from anyshape.autodiff.rule_tables import PASS, TRANSPOSES, WINDOW_TRANSPOSES, Linear, zero_flow, zeros_like
+from anyshape.autodiff.structural_zeros import Part, whole
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
@@ -40,18 +40,17 @@ def linearise(
     inputs: Sequence[Traced],
     wrt: Sequence[int],
     count: int | None = None,
-    is_applied: bool = False,
 ) -> tuple[list[Any], LinearMap]:
     """Emit a graph at `inputs` into `builder`. Return its outputs, and its derivative in the inputs `wrt`.
 
-    The derivative is of the first `count` outputs, None of all. `is_applied` says whether it is applied to tangents;
-    transposing it alone needs no care for zeros that enter it.
+    The derivative is of the first `count` outputs, None of all. Zeros by construction enter it as numbers: they are
+    what `transpose` and the JVP of the graph care for.
     """
     inner = Builder(builder.scope, parent=builder, handle=builder.handle)
     tangents: list[Traced | None] = [None] * len(inputs)
     for i in wrt:
         tangents[i] = inner.input(inputs[i].meta)
-    outputs, pushed = push(builder, graph, inputs, tangents, has_zeros=is_applied)
+    outputs, pushed = push(builder, graph, inputs, tangents, has_zeros=False)
     pushed = pushed[:count]
     linear_graph = inner.finish([t for t in pushed if t is not None], graph.name)
     order = itertools.count()
@@ -64,8 +63,15 @@ def transpose(
     builder: Builder, graph: Graph, linear_count: int, residuals: Sequence[Traced], cotangents: Sequence[Traced | None]
 ) -> list[Any]:
     """Return the cotangents (None: zero) of the first `linear_count` inputs of a graph that is linear in them."""
+    return list(map(whole, transposed_ends(builder, graph, linear_count, residuals, cotangents)))
+
+
+def transposed_ends(
+    builder: Builder, graph: Graph, linear_count: int, residuals: Sequence[Traced], cotangents: Sequence[Any]
+) -> list[Any]:
+    """Return the cotangents of `transpose`, which may be parts."""
     sums = transposed_sums(builder, graph, linear_count, residuals, cotangents)
-    return [None if total is None else total.value() for total in sums]
+    return [None if total is None else total.end() for total in sums]
 
 
 def transposed_sums(
@@ -73,7 +79,7 @@ def transposed_sums(
     graph: Graph,
     linear_count: int,
     residuals: Sequence[Traced],
-    cotangents: Sequence[Traced | None],
+    cotangents: Sequence[Any],
     starts: Mapping[int, Callable[[], Any]] = MappingProxyType({}),
 ) -> list[CotangentSum | None]:
     """Return the cotangents of `transpose` as sums. `starts` gives arrays for sums to begin with, by input.
@@ -132,7 +138,8 @@ def _pull_node(builder: Builder, node: Node, env: Replay, linear: set[Value], su
     part = sums[node.outputs[0]].part() if len(node.outputs) == 1 else None
     result = None if part is None else _pull_part(context, node, part, inputs, params)
     if result is None:
-        cts = [sums[v].value() if v in sums else None for v in node.outputs]
+        end = CotangentSum.end if zero_flow(node.op)[1] is PASS else CotangentSum.value
+        cts = [end(sums[v]) if v in sums else None for v in node.outputs]
         result = TRANSPOSES[node.op](context, cts if len(cts) > 1 else cts[0], *inputs, **params)
     for value in node.outputs:
         sums.pop(value, None)

@@ -38,6 +38,7 @@ class ZeroFlow(enum.Enum):
     - `FILL`: the same, and further zeros are filled in.
     - `REACH`: it is a sum of elements times numbers, which count as 1: a number 0 makes no zero by construction.
     - `MIX`: a zero counts as a number.
+    - `PASS`: the rule takes and gives parts, as it is of an op with subgraphs.
     """
 
     STAY = "stay"
@@ -46,9 +47,10 @@ class ZeroFlow(enum.Enum):
     FILL = "fill"
     REACH = "reach"
     MIX = "mix"
+    PASS = "pass"
 
 
-STAY, MOVE, ADD, FILL, REACH, MIX = ZeroFlow
+STAY, MOVE, ADD, FILL, REACH, MIX, PASS = ZeroFlow
 
 JVPS: OpTable[Rule] = OpTable("JVP", "autodiff/rules")
 TRANSPOSES: OpTable[Rule] = OpTable("transpose", "autodiff/rules")

@@ -5,12 +5,15 @@ Such a zero is not a number. It stays 0 where it meets an infinite slope, as the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from anyshape.graph.ir.builder import Traced
 from anyshape.ops import elementwise as ew
+from anyshape.ops.core.apply import apply
 from anyshape.ops.core.flop_counts import Shape
 from anyshape.support.lazy_dataclass import dataclass
 
@@ -126,10 +129,10 @@ class Masked(Part):
     def whole(self) -> Any:
         if self.is_clean:
             return self.ct
-        mask, zeros = self.cleaner or self.mask, ew.lift(0, self.ct)
+        mask, zeros = self.cleaner or self.mask, _of_its_type(0, self.ct)
         if mask.condition is not None and not mask.chosen:
-            return ew.select(mask.condition, zeros, self.ct)
-        return ew.select(mask(), self.ct, zeros)
+            return apply(ew.select_op, mask.condition, zeros, self.ct)
+        return apply(ew.select_op, mask(), self.ct, zeros)
 
     def indicator(self) -> Any:
         return ew.convert(self.mask(), self.ct.dtype)
@@ -150,6 +153,16 @@ class Masked(Part):
             return Masked(ct.ct, both, is_clean=False, cleaner=cleaner)
         cleaner = self.cleaner if keeps_zeros else None
         return replace(self, ct=ct, is_clean=self.is_clean and keeps_zeros, cleaner=cleaner)
+
+
+@dataclass(frozen=True, slots=True)
+class Marked(Masked):
+    """Tangent or cotangent with an indicator that is an array already, whose elements need not be 1."""
+
+    mark: Any = None
+
+    def indicator(self) -> Any:
+        return ew.convert(self.mark, self.ct.dtype)
 
 
 def masked(ct: Any, mask: Callable[[], Any], is_clean: bool, *below: Any) -> Masked:
@@ -185,9 +198,40 @@ def whole(x: Any) -> Any:
 
 def indicator(x: Any) -> Any:
     """Return an array that is 0 where a tangent or cotangent is zero by construction; None stays."""
-    return x.indicator() if isinstance(x, Part) else None if x is None else ew.lift(1, x)
+    return x.indicator() if isinstance(x, Part) else None if x is None else _of_its_type(1, x)
+
+
+# -- at the ends of subgraphs, where an array stands for a mask
+
+
+def with_indicators(xs: Sequence[Any], flags: Sequence[bool], marks: Iterable[Any]) -> list[Any]:
+    """Return arrays as tangents or cotangents: flagged ones are zero by construction where the next mark is 0."""
+    remaining = iter(marks)
+    return [_with_indicator(x, next(remaining)) if flag else x for x, flag in zip(xs, flags, strict=True)]
+
+
+def _with_indicator(x: Any, mark: Any) -> Marked:
+    return Marked(x, Mask(lambda: nonzero(mark)), is_clean=True, mark=mark)
+
+
+def resized(x: Any, of_size: Callable[[Any], Any]) -> Any:
+    """Return a tangent or cotangent in sizes that a function gives an array, and its mask in the same."""
+    if not isinstance(x, Masked):
+        return of_size(x)
+    ct = x.whole()
+    result = of_size(ct)
+    return x if result is ct else masked(result, lambda: of_size(x.mask()), True, x)
 
 
 def nonzero(x: Any) -> Any:
     """Return a mask of the elements that are not 0."""
-    return ew.ne(x, ew.lift(0, x))
+    return ew.convert(x, np.dtype(bool)) if x.meta.sizes is None else ew.ne(x, ew.lift(0, x))
+
+
+def _of_its_type(number: int, x: Any) -> Any:
+    """Return an array of 0 or 1 of the type of x, of whose sizes only bounds may be known."""
+    if x.meta.sizes is not None:
+        return ew.lift(number, x)
+    mask = nonzero(x)
+    op = ew.logical_or_op if number else ew.logical_and_op
+    return ew.convert(apply(op, mask, ew.logical_not(mask)), x.dtype)

@@ -13,9 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.autodiff.batch_axis import stretch
-from anyshape.autodiff.jvp import inline, push
-from anyshape.autodiff.linearize_transpose import transpose
+from anyshape.autodiff.jvp import inline, push_parts
+from anyshape.autodiff.linearize_transpose import transposed_ends
 from anyshape.autodiff.rule_tables import zeros_like
+from anyshape.autodiff.structural_zeros import indicator, whole
+from anyshape.autodiff.subgraph_ends import Ends, filled, with_ends
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate, active
 from anyshape.graph.ir.graph import Graph, Value
@@ -54,49 +56,46 @@ def _in_variables_of(first: Graph, graph: Graph, handle: Handle) -> Graph:
     return close([renamed]).graphs[0]
 
 
-def pushed_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> tuple[list[Graph], list[bool]]:
-    """Return the graphs of the outputs and, behind them, of their tangents; and which outputs have a tangent.
+def pushed_graphs(graphs: Sequence[Graph], active: Ends, handle: Handle) -> tuple[list[Graph], Ends]:
+    """Return the graphs of the outputs and, behind them, of their tangents; and which tangents these are.
 
     The inputs are the inputs of the subgraphs, then tangents of the `active` ones.
     """
     metas = [v.meta for v in graphs[0].inputs]
-    tangent_metas = _types(graphs[0].inputs, active)
-    pushed, has_tangent = [], []
+    tangent_metas = active.each(metas)
+    pushed, slopes = [], []
     for graph in graphs:
         with derived(graph, [*metas, *tangent_metas], handle) as (builder, inputs):
-            remaining = iter(inputs[len(metas) :])
-            tangents = [next(remaining) if flag else None for flag in active]
-            outputs, out_tangents = push(builder, graph, inputs[: len(metas)], tangents)
-            filled = [lift(0, y) if t is None else t for y, t in zip(outputs, out_tangents, strict=True)]
-            pushed.append(builder.finish([*outputs, *filled], graph.name))
-        has_tangent.append([t is not None for t in out_tangents])
-    flags = [any(column) for column in zip(*has_tangent, strict=True)]
-    lasting = [True] * len(flags) + flags
-    return with_live_outputs(pushed, [lasting] * len(pushed))[0], flags
+            outputs, own = push_parts(builder, graph, inputs[: len(metas)], active.read(inputs[len(metas) :]))
+            zeros = [lift(0, y) for y in outputs]
+            ends = [*outputs, *filled(map(whole, own), zeros), *filled(map(indicator, own), zeros)]
+            pushed.append(builder.finish(ends, graph.name))
+        slopes.append(own)
+    return with_ends(pushed, slopes, len(graphs[0].outputs))
 
 
 def transposed_graphs(
-    graphs: Sequence[Graph], linear: Sequence[bool], live: Sequence[bool], handle: Handle
-) -> tuple[list[Graph], list[bool]]:
-    """Return the graphs of the cotangents of the `linear` inputs, and for each of these whether one of them has it.
+    graphs: Sequence[Graph], linear: Sequence[bool], live: Ends, handle: Handle
+) -> tuple[list[Graph], Ends]:
+    """Return the graphs of the cotangents of the `linear` inputs, and which cotangents these are.
 
-    The inputs are the other inputs of the subgraphs, then the cotangents of the `live` outputs. Inputs without a
-    cotangent are left out.
+    The inputs are the other inputs of the subgraphs, then the cotangents of the `live` outputs.
     """
     metas = _types(graphs[0].inputs, [not flag for flag in linear])
     linear_metas = _types(graphs[0].inputs, linear)
-    cotangent_metas = [m for m, flag in zip(_common_types(graphs), live, strict=True) if flag]
-    made, has_cotangent = [], []
+    cotangent_metas = live.each(_common_types(graphs))
+    made, pulled = [], []
     for graph in graphs:
         order = sorted(range(len(graph.inputs)), key=lambda i: not linear[i])
         reordered = replace(graph, inputs=tuple([graph.inputs[i] for i in order]))
         with derived(graph, [*metas, *cotangent_metas], handle) as (builder, inputs):
-            remaining = iter(inputs[len(metas) :])
-            cotangents = [next(remaining) if flag else None for flag in live]
-            pulled = transpose(builder, reordered, len(linear_metas), inputs[: len(metas)], cotangents)
-            made.append(builder.finish(_filled(builder, linear_metas, pulled), graph.name))
-        has_cotangent.append([ct is not None for ct in pulled])
-    return with_live_outputs(made, has_cotangent)
+            seeds = live.read(inputs[len(metas) :])
+            own = transposed_ends(builder, reordered, len(linear_metas), inputs[: len(metas)], seeds)
+            zeros = _zeros(builder, linear_metas)
+            ends = [*filled(map(whole, own), zeros), *filled(map(indicator, own), zeros)]
+            made.append(builder.finish(ends, graph.name))
+        pulled.append(own)
+    return with_ends(made, pulled)
 
 
 def rows_graphs(
@@ -188,12 +187,6 @@ def derived(
         yield builder, inputs
 
 
-def with_live_outputs(graphs: Sequence[Graph], live: Sequence[Sequence[bool]]) -> tuple[list[Graph], list[bool]]:
-    """Return the graphs with the outputs that are live in one of them, and which these are."""
-    flags = [any(column) for column in zip(*live, strict=True)]
-    return [replace(g, outputs=tuple([v for v, f in zip(g.outputs, flags, strict=True) if f])) for g in graphs], flags
-
-
 def _types(values: Sequence[Value], flags: Sequence[bool]) -> list[TensorMeta]:
     """Return the array types of the flagged values."""
     return [v.meta for v, flag in zip(values, flags, strict=True) if flag]
@@ -217,10 +210,10 @@ def _common_types(graphs: Sequence[Graph]) -> list[TensorMeta]:
     ]
 
 
-def _filled(builder: Builder, metas: Sequence[TensorMeta], cotangents: Sequence[Any]) -> list[Any]:
-    """Return the cotangents, with zeros of these types in place of None."""
+def _zeros(builder: Builder, metas: Sequence[TensorMeta]) -> list[Any]:
+    """Return zeros of these types."""
     ctx = ShapeGuardContext(builder.scope, "zeros", rule="transpose")
-    return [zeros_like(ctx, meta) if ct is None else ct for meta, ct in zip(metas, cotangents, strict=True)]
+    return [zeros_like(ctx, meta) for meta in metas]
 
 
 def batch_element(meta: TensorMeta) -> TensorMeta:

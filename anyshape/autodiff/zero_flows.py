@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import FILL, MIX, MOVE, REACH, STAY, Linear, zero_flow, zeros_like
+from anyshape.autodiff.rule_tables import FILL, MIX, MOVE, PASS, REACH, STAY, Linear, zero_flow, zeros_like
 from anyshape.autodiff.structural_zeros import Mask, Masked, Part, indicator, masked, merged, nonzero, whole
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -100,7 +100,7 @@ def _sum(a: Any, b: Any) -> Any:
 def pulled(op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any]) -> Sequence[Any] | None:
     """Return what the transpose rule of an op makes of a cotangent that is a part; None: of the whole array."""
     _, flow = zero_flow(op)
-    if flow is MIX:
+    if flow in (MIX, PASS):
         return None
     if flow is STAY:
         return _pulled_on_each(op, ctx, rule, part, inputs)

@@ -430,9 +430,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
         inner = trace_inner(builder, run, name, xs, at_like=not linear, writes=not linear)
         inner.require_unwritten(xs, name)
         operands = [*xs, *inner.captured]
-        outputs, derivative = linearize_transpose.linearise(
-            builder, inner.graph, operands, wrt, inner.count, is_applied=True
-        )
+        outputs, derivative = linearize_transpose.linearise(builder, inner.graph, operands, wrt, inner.count)
         outputs = inner.results(outputs)
         if linear:
             require_linear(builder, name, [xs[i] for i in wrt], derivative)

@@ -27,6 +27,7 @@ from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import meta_of
 from anyshape.ops.creation import full
 from anyshape.ops.custom_rules import custom_vjp_tangent_op
+from anyshape.ops.elementwise import lift
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import graph_jvp, linearize_transpose, traced_program
 from anyshape.support.true_types import has_type
@@ -79,7 +80,7 @@ class LinearMapSpec:
         """Program (tangents, residuals, tokens) -> tangents of the outputs."""
 
         def emit(builder: Builder, tangents: list[Any], residuals: list[Any]) -> list[Any]:
-            outputs = graph_jvp.inline(builder, self.graph, [*tangents, *residuals])
+            outputs = self.pushed(builder, tangents, residuals)
             context = ShapeGuardContext(builder.scope, self.name, None)
             return [
                 outputs[position] if position is not None else full(context.shape(_Meta(y)), 0, y.dtype)
@@ -87,6 +88,15 @@ class LinearMapSpec:
             ]
 
         return self._program("tangent", self.tangents, emit)
+
+    def pushed(self, builder: Builder, tangents: Sequence[Any], residuals: Sequence[Any]) -> Sequence[Any]:
+        """Return the results of the graph, emitted into `builder`.
+
+        The derivative of what is linear is the same anywhere. As a derivative it leaves out zeros by construction.
+        """
+        xs = [*tangents, *residuals]
+        values, pushed = graph_jvp.push(builder, self.graph, xs, [*tangents, *[None] * len(residuals)])
+        return [lift(0, y) if t is None else t for y, t in zip(values, pushed, strict=True)]
 
     @cached_property
     def pulling(self) -> traced_program.Program:
@@ -195,7 +205,7 @@ class LinearizedFunction:
         if builder is None:
             outputs = shape.pushing.call_flat([*chosen, *self.values])
         else:
-            live = graph_jvp.inline(builder, shape.graph, [*map(as_value, chosen), *map(as_value, self.residuals)])
+            live = shape.pushed(builder, list(map(as_value, chosen)), list(map(as_value, self.residuals)))
             outputs = [live[p] if p is not None else self._zeros(y) for p, y in zip(shape.live, shape.ys, strict=True)]
         return unflatten(shape.out_tree, outputs)
 

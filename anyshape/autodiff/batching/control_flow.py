@@ -8,7 +8,7 @@ sees another branch, and the work is a sum. A batch of such conditionals is one 
 from anyshape.autodiff.batch_axis import merged, stretch
 from anyshape.autodiff.control_flow.branch_calls import Branches, apply_each, handle_of
 from anyshape.autodiff.jvp import inline
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.autodiff.subgraph_transforms import batch_element, batched_graphs, with_shared_variables
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.subgraph import close, sizes_at
@@ -54,7 +54,7 @@ def _together(ctx, size, batched, index, operands, branches):
     graphs, flags = batched_graphs(branches, batched, size, handle_of(index, *operands))
     closed, inputs = _derived_operands(ctx, graphs, branches, batched, operands)
     results = cf.cond(index, closed, *inputs)
-    return [y if flag else stretch(ctx, size, y) for y, flag in zip(results, flags, strict=True)]
+    return [y if flag else Common(y) for y, flag in zip(results, flags, strict=True)]
 
 
 # -- both branches for all examples ------------------------------------------------------------------------------

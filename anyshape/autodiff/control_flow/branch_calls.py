@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from anyshape.autodiff.rule_tables import Linear
@@ -21,12 +21,6 @@ from anyshape.ops.subgraph_call import further_operands
 def handle_of(*xs: Any) -> Handle:
     """Return the class of handles that traced operands have."""
     return type(next(x for x in xs if isinstance(x, Traced)))
-
-
-def by_flags(flags: Iterable[bool], results: Iterable[Any]) -> list[Any]:
-    """Return for each flag the next result, or None where it is not set."""
-    remaining = iter(results)
-    return [next(remaining) if flag else None for flag in flags]
 
 
 def meta_of_operand(x: Any) -> TensorMeta:

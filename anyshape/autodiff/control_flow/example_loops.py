@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyshape.autodiff.batch_axis import merged, stretch
-from anyshape.autodiff.control_flow.branch_calls import by_flags, handle_of, meta_of_operand
+from anyshape.autodiff.control_flow.branch_calls import handle_of, meta_of_operand
 from anyshape.autodiff.control_flow.branch_derivatives import Typed
-from anyshape.autodiff.control_flow.loop_calls import flagged, reordered
-from anyshape.autodiff.jvp import push
-from anyshape.autodiff.linearize_transpose import linearise, transpose
+from anyshape.autodiff.control_flow.loop_calls import reordered
+from anyshape.autodiff.jvp import push_parts
+from anyshape.autodiff.linearize_transpose import linearise, transposed_ends
 from anyshape.autodiff.rule_tables import Linear
+from anyshape.autodiff.structural_zeros import whole
+from anyshape.autodiff.subgraph_ends import Ends, by_flags, flagged
 from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, active
@@ -72,17 +74,15 @@ class ExampleLoops:
 
     def push(self, tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Return results and their tangents."""
-        active_flags = [t is not None for t in tangents]
-        metas = [*self.own, *flagged(self.own, active_flags)]
-        count = len(self.own)
+        begins, count = Ends.of(tangents), len(self.own)
+        metas = [*self.own, *begins.each(self.own)]
         with derived(self.one, metas, self.handle) as (builder, xs):
-            own = by_flags(active_flags, xs[count : len(metas)])
-            outputs, slopes = push(builder, self.one, xs[:count], own)
-            live = [t is not None for t in slopes]
-            graph = builder.finish([*outputs, *flagged(slopes, live)], self.one.name)
-        arguments = [*self.operands, *flagged(tangents, active_flags)]
-        ys = self.rows(self.run(graph, arguments, [*self.carries, *flagged(self.carries, active_flags)]))
-        return ys[: len(live)], by_flags(live, ys[len(live) :])
+            outputs, slopes = push_parts(builder, self.one, xs[:count], begins.read(xs[count : len(metas)]))
+            ends = Ends.of(slopes)
+            graph = builder.finish([*outputs, *ends.arrays(slopes)], self.one.name)
+        arguments = [*self.operands, *begins.arrays(tangents)]
+        ys = self.rows(self.run(graph, arguments, [*self.carries, *begins.each(self.carries)]))
+        return ys[: len(outputs)], ends.read(ys[len(outputs) :])
 
     def linearise(self, tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Return results, and tangents that are linear in a graph of their own."""
@@ -93,7 +93,7 @@ class ExampleLoops:
         results = self.run(graph, self.operands, self.carries)
         count = len(outputs)
         residuals = results[count:]
-        live = [t for t in tangents if t is not None]
+        live = [whole(t) for t in tangents if t is not None]
         sizes: dict[Atom, Size] = dict(sizes_at(self.ctx, self.one, self.metas).items())
         for old, (new, flag) in zip(linear.residuals, residuals, strict=True):
             sizes |= _sizes_of_stand_in(old.meta, meta_of(new), flag)
@@ -104,23 +104,21 @@ class ExampleLoops:
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the operands that are `Linear`."""
-        is_linear, live = [isinstance(x, Linear) for x in self.operands], [ct is not None for ct in cotangents]
+        is_linear, begins = [isinstance(x, Linear) for x in self.operands], Ends.of(cotangents)
         is_known = [not flag for flag in is_linear]
-        known, ends = flagged(self.own, is_known), [v.meta for v in self.one.outputs]
-        metas = [*known, *flagged(ends, live)]
+        known = flagged(self.own, is_known)
+        metas = [*known, *begins.each([v.meta for v in self.one.outputs])]
         with derived(self.one, metas, self.handle) as (builder, xs):
-            seeds = by_flags(live, xs[len(known) : len(metas)])
+            seeds = begins.read(xs[len(known) : len(metas)])
             graph = reordered(self.one, sorted(range(len(self.own)), key=lambda i: not is_linear[i]))
-            pulled = transpose(builder, graph, sum(is_linear), xs[: len(known)], seeds)
-            has = [ct is not None for ct in pulled]
-            graph = builder.finish(flagged(pulled, has), self.one.name)
-        arguments = [*flagged(self.operands, is_known), *flagged(cotangents, live)]
-        ys = self.rows(self.run(graph, arguments, [*flagged(self.carries, is_known), *[True] * sum(live)]))
-        summed = [
-            y if flag else reduce_sum(y, (0,))
-            for y, flag in zip(ys, flagged(flagged(self.carries, is_linear), has), strict=True)
-        ]
-        return by_flags(is_linear, by_flags(has, summed))
+            pulled = transposed_ends(builder, graph, sum(is_linear), xs[: len(known)], seeds)
+            ends = Ends.of(pulled)
+            graph = builder.finish(ends.arrays(pulled), self.one.name)
+        arguments = [*flagged(self.operands, is_known), *begins.arrays(cotangents)]
+        ys = self.rows(self.run(graph, arguments, [*flagged(self.carries, is_known), *[True] * begins.number]))
+        rows = ends.each(flagged(self.carries, is_linear))
+        summed = [y if flag else reduce_sum(y, (0,)) for y, flag in zip(ys, rows, strict=True)]
+        return by_flags(is_linear, ends.read(summed))
 
 
 def of_batches(

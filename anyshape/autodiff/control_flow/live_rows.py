@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anyshape.autodiff.batch_axis import stretch
-from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, by_flags, flagged
+from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop
+from anyshape.autodiff.subgraph_ends import by_flags, flagged
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.autodiff.vmap import batch
 from anyshape.errors import RaggedBatchError

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from anyshape.autodiff.control_flow.branch_calls import handle_of, meta_of_operand
 from anyshape.autodiff.control_flow.branch_derivatives import Typed
 from anyshape.autodiff.jvp import inline
+from anyshape.autodiff.subgraph_ends import flagged
 from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived, with_shared_variables
 from anyshape.graph.ir.builder import Builder
 from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple
@@ -28,12 +29,12 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 
 @dataclass
 class Inputs:
-    """Values, types or flags of the inputs of a body, by kind."""
+    """Values, types, flags or ends of the inputs of a body, by kind."""
 
-    carries: list[Any]
-    elements: list[Any]
-    pieces: list[Any]
-    captured: list[Any]
+    carries: Any
+    elements: Any
+    pieces: Any
+    captured: Any
 
     @classmethod
     def of(cls, layout: lp.Layout, xs: Sequence[Any]) -> Inputs:
@@ -41,7 +42,7 @@ class Inputs:
         first, second, third = layout.carries, layout.stacks.stop, layout.own
         return cls([*xs[:first]], [*xs[first:second]], [*xs[second:third]], [*xs[third:]])
 
-    def kinds(self) -> list[list[Any]]:
+    def kinds(self) -> list[Any]:
         """Return the lists of all kinds in their order."""
         return [self.carries, self.elements, self.pieces, self.captured]
 
@@ -80,9 +81,9 @@ class Inputs:
 class Outputs:
     """Values, types or flags of the outputs of a body, by kind."""
 
-    carries: list[Any]
-    stacked: list[Any]
-    joined: list[Any]
+    carries: Any
+    stacked: Any
+    joined: Any
 
     @classmethod
     def of(cls, carries: int, joined: int, ys: Sequence[Any]) -> Outputs:
@@ -90,7 +91,7 @@ class Outputs:
         last = len(ys) - joined
         return cls([*ys[:carries]], [*ys[carries:last]], [*ys[last:]])
 
-    def kinds(self) -> list[list[Any]]:
+    def kinds(self) -> list[Any]:
         """Return the lists of all kinds in their order."""
         return [self.carries, self.stacked, self.joined]
 
@@ -291,17 +292,6 @@ def counted(body: Graph) -> Graph:
     one = Value(tensor(lp.BOOL, ()))
     fill = Node(full_op, (), (), params_tuple({"dtype": lp.BOOL, "shape": (), "value": True}), (one,))
     return replace(body, nodes=(*body.nodes, fill), outputs=(*body.outputs, one))
-
-
-def by_flags(flags: Iterable[bool], xs: Iterable[Any]) -> list[Any]:
-    """Return for each flag the next of xs, or None where it is not set."""
-    remaining = iter(xs)
-    return [next(remaining) if flag else None for flag in flags]
-
-
-def flagged(xs: Iterable[Any], flags: Iterable[bool]) -> list[Any]:
-    """Return the members whose flag is set."""
-    return [x for x, flag in zip(xs, flags, strict=True) if flag]
 
 
 def reordered(graph: Graph, order: Sequence[int]) -> Graph:

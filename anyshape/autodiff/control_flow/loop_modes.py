@@ -8,24 +8,28 @@ rerun.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from anyshape.autodiff.control_flow.branch_calls import meta_of_operand
 from anyshape.autodiff.control_flow.branch_derivatives import Typed
-from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, by_flags, flagged
+from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs
 from anyshape.autodiff.control_flow.loop_derivatives import pushed_body
 from anyshape.autodiff.control_flow.loop_linearisation import LinearisedBody, linearised_body
 from anyshape.autodiff.control_flow.loop_reruns import of_linearised
 from anyshape.autodiff.control_flow.loop_transposition import linear_inputs, transposed_body, with_known_ahead
-from anyshape.autodiff.jvp import Pushed
+from anyshape.autodiff.jvp import Pushed, are_inside
 from anyshape.autodiff.rule_tables import Linear, zeros_like
-from anyshape.graph.ir.builder import Traced
+from anyshape.autodiff.structural_zeros import Part, indicator, masked, nonzero, resized, whole
+from anyshape.autodiff.subgraph_ends import by_flags, flagged, read_kinds
+from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import meta_of, sizes_of
+from anyshape.ops.creation import size_value
+from anyshape.ops.movement import broadcast_in_dim
 
 
 def jvp_of_loop(loop: Loop, tangents: Sequence[Any]) -> Pushed:
@@ -35,15 +39,9 @@ def jvp_of_loop(loop: Loop, tangents: Sequence[Any]) -> Pushed:
     return Pushed(*derive(loop, by_kind))
 
 
-def are_inside(tangents: Sequence[Any], operands: Sequence[Any]) -> bool:
-    """Return whether tangents belong to a graph inside of the one of the operands."""
-    depth = max([x.builder.depth for x in operands if isinstance(x, Traced)], default=-1)
-    return next(t for t in tangents if t is not None).builder.depth > depth
-
-
-def _instantiated(loop: Loop, tangents: Inputs, active: Inputs) -> Inputs:
-    """Return the tangents of active inputs, zeros for carries that begin without."""
-    chosen = tangents.chosen(active)
+def _instantiated(loop: Loop, tangents: Inputs, active: Inputs, read: Callable[[Any], Any] = whole) -> Inputs:
+    """Return what `read` gives of the tangents of active inputs, zeros for carries that begin without."""
+    chosen = tangents.chosen(active).map(read)
     pairs = zip(chosen.carries, loop.inputs.chosen(active).carries, strict=True)
     return replace(chosen, carries=[zeros_like(loop.ctx, Typed(meta_of(x))) if t is None else t for t, x in pairs])
 
@@ -55,17 +53,19 @@ def _with_mask(loop: Loop, outputs: Outputs, mask: Any) -> list[Any]:
 
 def _push(loop: Loop, tangents: Inputs) -> tuple[list[Any], list[Any]]:
     """Return values and tangents of one loop."""
-    graph, active, live = pushed_body(loop, tangents.map(lambda t: t is not None))
-    inputs = loop.inputs.joined(_instantiated(loop, tangents, active))
-    lengths = [*loop.lengths, *flagged(loop.lengths, active.pieces)]
+    begins = tangents.map(lambda t: t is not None), tangents.map(lambda t: isinstance(t, Part))
+    graph, active, parted, ends = pushed_body(loop, *begins)
+    marks = _instantiated(loop, tangents, parted, read=indicator)
+    inputs = loop.inputs.joined(_instantiated(loop, tangents, active)).joined(marks)
+    lengths = [*loop.lengths, *flagged(loop.lengths, active.pieces), *flagged(loop.lengths, parted.pieces)]
     if len(loop.joined_lengths) == loop.joined:
-        lengths += [*loop.joined_lengths, *flagged(loop.joined_lengths, live.joined)]
-    ends = [*loop.ends, *flagged(loop.ends, active.carries)] if loop.ends else []
-    results, mask, _ = loop.again(graph, inputs, lengths, loop.joined + sum(live.joined), ends)
-    columns = list(zip(results.kinds(), live.kinds(), strict=True))
-    values = Outputs(*[ys[: len(flags)] for ys, flags in columns])
-    slopes = Outputs(*[by_flags(flags, ys[len(flags) :]) for ys, flags in columns])
-    return _with_mask(loop, values, mask), _with_mask(loop, slopes, None)
+        lengths += [*loop.joined_lengths, *ends.joined.each(loop.joined_lengths)]
+    sizes = [*loop.ends, *ends.carries.each(loop.ends)] if loop.ends else []
+    results, mask, _ = loop.again(graph, inputs, lengths, loop.joined + ends.joined.number, sizes)
+    columns = [(ys, e, len(e.live)) for ys, e in zip(results.kinds(), ends.kinds(), strict=True)]
+    values = Outputs(*[ys[:count] for ys, _, count in columns])
+    tangents_of = Outputs(*[e.read(ys[count:]) for ys, e, count in columns])
+    return _with_mask(loop, values, mask), _with_mask(loop, tangents_of, None)
 
 
 # -- reverse mode ------------------------------------------------------------------------------------------------
@@ -122,9 +122,9 @@ def transpose_loop(loop: Loop, cts: Sequence[Any]) -> list[Any]:
     linear = linear_inputs(loop, operand_flags)
     by_kind = loop.outputs([*cts[: loop.layout.carries], *cts[loop.layout.carries + loop.has_mask :]])
     part, flags = with_known_ahead(loop, linear)
-    seeds = replace(by_kind, carries=flagged(by_kind.carries, linear.carries))
-    starts = flagged([_start(loop, i, ct) for i, ct in enumerate(by_kind.carries)], linear.carries)
-    pulled = _pulled(part, flags, starts, seeds)
+    starts = [_start(loop, i, ct) for i, ct in enumerate(by_kind.carries) if linear.carries[i]]
+    seeds = replace(by_kind, carries=starts)
+    pulled = _pulled(part, flags, seeds)
     count = len(part.inputs.elements) - len(loop.inputs.elements)
     own = Inputs.of(part.layout, by_flags(flags.flat(), pulled))
     elements = own.elements[: len(own.elements) - count]
@@ -138,46 +138,49 @@ def transpose_loop(loop: Loop, cts: Sequence[Any]) -> list[Any]:
 def _of_its_shape(loop: Loop, ct: Any, x: Any) -> Any:
     """Return a cotangent with the exact sizes of its operand: joined ones have none of their own."""
     sizes = loop.exact_sizes(x)
-    return ct if loop.exact_sizes(ct) is not None or sizes is None else sized(ct, sizes)
+    return resized(ct, lambda y: y if sizes is None or loop.exact_sizes(y) is not None else sized(y, sizes))
 
 
-def _have(cts: Sequence[Any]) -> list[bool]:
-    """Return which of them are not None."""
-    return [ct is not None for ct in cts]
-
-
-def _pulled(loop: Loop, linear: Inputs, starts: Sequence[Any], seeds: Outputs) -> list[Any]:
+def _pulled(loop: Loop, linear: Inputs, seeds: Outputs) -> list[Any]:
     """Return the cotangents of the linear inputs of a scan whose carries are all linear, in their order."""
-    live = Outputs([True] * len(starts), _have(seeds.stacked), _have(seeds.joined))
-    graph, has, products = transposed_body(loop, linear, live)
-    summed = [product is None for product in products]
+    body = transposed_body(loop, linear, seeds)
     known, pulled = loop.inputs.chosen(linear, wanted=False), loop.inputs.chosen(linear)
-    cotangents = Inputs(
-        [*starts, *[zeros_like(loop.ctx, x) for x in flagged(pulled.captured, summed)]],
-        flagged(seeds.stacked, live.stacked),
-        flagged(seeds.joined, live.joined),
-        [],
-    )
-    own = [not flag for flag in linear.pieces]
+    carries, stacked, joined = [e.arrays(cts) for e, cts in zip(body.seeds.kinds(), seeds.kinds(), strict=True)]
+    summed = body.results.captured.each(pulled.captured)
+    starts = [*carries, *[zeros_like(loop.ctx, x) for x in summed]]
     lengths = [
-        *flagged(loop.lengths, own),
-        *flagged(loop.joined_lengths, live.joined),
-        *flagged(flagged(loop.lengths, linear.pieces), has.pieces),
+        *flagged(loop.lengths, [not flag for flag in linear.pieces]),
+        *body.seeds.joined.each(loop.joined_lengths or [None] * len(seeds.joined)),
+        *body.results.pieces.each(flagged(loop.lengths, linear.pieces)),
     ]
-    ends: Any = [loop.exact_sizes(x) for x in (*loop.inputs.carries, *flagged(pulled.captured, summed))]
+    ends: Any = [loop.exact_sizes(x) for x in (*body.seeds.carries.each(loop.inputs.carries), *summed)]
+    inputs, pieces = known.joined(Inputs(starts, stacked, joined, [])), body.results.pieces.number
     assert loop.length is not None  # a scan has one
-    results = loop.scan(graph, known.joined(cotangents), lengths, sum(has.pieces), loop.length, not loop.reverse, ends)
-    parts = Outputs.of(len(cotangents.carries), sum(has.pieces), results)
-    sums, stacks = iter(parts.carries[len(starts) :]), parts.stacked[sum(has.elements) :]
-    pairs = zip(products, pulled.captured, strict=True)
-    captured = [next(sums) if p is None else p.of(known.elements, stacks, loop.exact_sizes(x)) for p, x in pairs]
-    added = by_flags([*has.elements, *has.pieces], [*parts.stacked[: sum(has.elements)], *parts.joined])
-    return [*parts.carries[: len(starts)], *added, *captured]
+    results = loop.scan(body.graph, inputs, lengths, pieces, loop.length, not loop.reverse, ends)
+    parts, count = Outputs.of(len(starts), pieces, results), body.results.elements.number
+    sums, stacks = body.results.captured.read(parts.carries[len(carries) :]), parts.stacked[count:]
+    triples = zip(sums, body.products, pulled.captured, strict=True)
+    captured = [
+        _of_trips(loop, ct) if p is None else p.of(known.elements, stacks, loop.exact_sizes(x)) for ct, p, x in triples
+    ]
+    own = (parts.carries[: len(carries)], parts.stacked[:count], parts.joined)
+    return [*read_kinds(body.results.kinds()[:3], own), *captured]
 
 
 def _start(loop: Loop, i: int, ct: Any) -> Any:
-    """Return the cotangent of the last value of a carry, zeros where it has none."""
+    """Return the cotangent of the last value of a carry, zeros by construction where it has none."""
     if ct is not None:
         return ct
     meta = meta_of_operand(loop.inputs.carries[i])
-    return zeros_like(loop.ctx, Typed(tensor(meta.dtype, loop.ends[i]) if loop.ends else meta))
+    zeros = zeros_like(loop.ctx, Typed(tensor(meta.dtype, loop.ends[i]) if loop.ends else meta))
+    return masked(zeros, lambda: nonzero(zeros), True)
+
+
+def _of_trips(loop: Loop, ct: Any) -> Any:
+    """Return a sum over trips, which is zero by construction where there is none."""
+    scope, length = loop.ctx.scope, loop.length
+    assert length is not None  # a scan has one
+    if ct is None or isinstance(ct, Part) or scope.proves_at_once(at_least(length, 1)):
+        return ct
+    count = size_value(length)
+    return masked(ct, lambda: broadcast_in_dim(nonzero(count), sizes_of(loop.ctx, ct), ()), True)

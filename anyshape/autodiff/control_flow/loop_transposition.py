@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff.control_flow.branch_derivatives import Typed, or_zeros
-from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, by_flags, flagged, reordered
+from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, reordered
+from anyshape.autodiff.cotangents import CotangentSum
 from anyshape.autodiff.linearize_transpose import transposed_sums
 from anyshape.autodiff.rule_tables import add_tangents
+from anyshape.autodiff.structural_zeros import Part, whole
+from anyshape.autodiff.subgraph_ends import Ends, flagged, read_kinds
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, Traced
 from anyshape.graph.ir.graph import Graph, Value
@@ -78,42 +81,84 @@ def _fitted(x: Traced, shape: Shape) -> Any:
     return pad_unchecked(strided(x, none, least, [1] * len(shape)), none, high, none)
 
 
-def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, Inputs, list[Product | None]]:
-    """Return the body of the transposed scan, which linear inputs have a cotangent there, and which are products.
+@dataclass(frozen=True)
+class TransposedBody:
+    """Body of the transposed scan, and the ends that it reads (`seeds`) and gives (`results`), of each kind.
 
     - Its carries are the cotangents of the carries, then the sums of the cotangents of captured linear inputs that are
       not products. The operands of products are stacks behind the others. With a checkpoint there are none.
-    - Its elements are the known elements, then the cotangents of `live` stacked outputs; its pieces likewise.
+    - Its elements are the known elements, then the cotangents of stacked outputs; its pieces likewise.
     - It gives the cotangents of linear elements as stacks, and the cotangents of linear pieces joined.
     """
+
+    graph: Graph
+    seeds: Outputs
+    results: Inputs
+    products: list[Product | None]
+
+
+def transposed_body(loop: Loop, linear: Inputs, seeds: Outputs) -> TransposedBody:
+    """Return the body of the transposed scan for cotangents of the outputs. A trip may give zeros by construction."""
+    ends = Outputs(*map(Ends.of, seeds.kinds()))
+    while True:
+        body = _transposed_body(loop, linear, ends)
+        if body.results.carries == ends.carries:
+            return body
+        ends = replace(ends, carries=body.results.carries)
+
+
+def _transposed_body(loop: Loop, linear: Inputs, seeds: Outputs) -> TransposedBody:
+    """Return the body for cotangents with these ends, which may not be the ones that a trip gives."""
     known, pulled = loop.metas.chosen(linear, wanted=False), loop.metas.chosen(linear)
-    metas = known.joined(_cotangent_types(loop, pulled, live))
+    metas = known.joined(_cotangent_types(loop, pulled, seeds))
     with derived(loop.body, metas.flat(), loop.handle) as (builder, xs):
-        residuals, seeds = Inputs.of(metas.layout(), xs[: len(metas.flat())]).split(known)
-        sums = _Sums(builder, pulled)
-        totals = transposed_sums(
-            builder,
-            _linear_first(loop.body, linear),
-            len(pulled.flat()),
-            residuals.flat(),
-            [*seeds.carries, *by_flags(live.stacked, seeds.elements), *by_flags(live.joined, seeds.pieces)],
-            sums.starts,
-        )
-        results = [None if t is None else t.value() for t in totals]
-        cts = Inputs.of(pulled.layout(), loop.as_written(results, flagged(loop.body.inputs, linear.flat())))
+        residuals, own = Inputs.of(metas.layout(), xs[: len(metas.flat())]).split(known)
+        sums, marks = _Sums(builder, pulled), _Sums(builder, pulled)
+        cotangents = read_kinds(seeds.kinds(), own.kinds()[:3])
+        first, count = _linear_first(loop.body, linear), len(pulled.flat())
+        totals = transposed_sums(builder, first, count, residuals.flat(), cotangents, sums.starts)
+        cts = Inputs.of(pulled.layout(), [None if t is None else t.end() for t in totals])
+        terms = [t.terms for t in Inputs.of(pulled.layout(), totals).captured]
+        stacks = _Stacks(loop, builder, residuals.elements)
+        products = [None if loop.checkpoint else stacks.product(ct) for ct in cts.captured]
+        ends = _ends_of_trip(seeds.carries, cts, products, terms)
+        values = flagged(loop.body.inputs, linear.flat())
+        written = lambda xs: Inputs.of(pulled.layout(), loop.as_written(xs.flat(), values))
+        arrays, zeros = written(cts.map(whole)), written(_marks_of_trip(cts, ends, marks, terms))
+        arrays.captured = sums.after(arrays.captured, ends.captured.live)
+        zeros.captured = marks.after(zeros.captured, ends.captured.parted)
         ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="transpose")
-        pairs = zip(cts.carries, pulled.carries, strict=True)
-        carries = [or_zeros(ctx, Typed(m), ct) for ct, m in pairs]
-        stacks, captured = _Stacks(loop, builder, residuals.elements), Inputs.of(pulled.layout(), results).captured
-        products = [None if loop.checkpoint else stacks.product(ct) for ct in captured]
-        after = [sums.after(i, cts.captured[i]) for i, product in enumerate(products) if product is None]
-        ends = [*carries, *after, *_made(cts.elements), *stacks.added, *_made(cts.pieces)]
-        graph = sums.in_order(builder.finish(ends, loop.body.name))
-    return with_last_inputs_at(graph, len(metas.carries), len(after)), cts.map(lambda ct: ct is not None), products
+        for kind in (arrays, zeros):
+            kind.carries = [or_zeros(ctx, Typed(m), ct) for ct, m in zip(kind.carries, pulled.carries, strict=True)]
+        kinds = zip(ends.kinds(), arrays.kinds(), zeros.kinds(), strict=True)
+        carries, elements, pieces, captured = [kind.each(*both) for kind, *both in kinds]
+        graph = builder.finish([*carries, *captured, *elements, *stacks.added, *pieces], loop.body.name)
+    graph = _with_inputs_at(graph, len(metas.carries), [*sums.inputs(), *marks.inputs()])
+    return TransposedBody(graph, seeds, ends, products)
+
+
+def _marks_of_trip(cts: Inputs, ends: Inputs, sums: _Sums, terms: Sequence[Sequence[Part] | None]) -> Inputs:
+    """Return the marks that a trip gives, None where there are none; of captured values, sums with these terms."""
+    marks = Inputs(*[kind.marks(xs) for kind, xs in zip(ends.kinds(), cts.kinds(), strict=True)])
+    return replace(marks, captured=[sums.of_terms(i, term) for i, term in enumerate(terms)])
+
+
+def _ends_of_trip(
+    carries: Ends, cts: Inputs, products: Sequence[Product | None], terms: Sequence[Sequence[Any] | None]
+) -> Inputs:
+    """Return the ends that a trip gives, of each kind, from cotangents whose carries have these.
+
+    A sum over trips is zero by construction where no trip has a term.
+    """
+    parts = zip(carries.parted, cts.carries, strict=True)
+    own = Ends(carries.live, [before or ct is None or isinstance(ct, Part) for before, ct in parts])
+    summed = [ct is not None and p is None for ct, p in zip(cts.captured, products, strict=True)]
+    marked = [flag and bool(own) for flag, own in zip(summed, terms, strict=True)]
+    return Inputs(own, Ends.of(cts.elements), Ends.of(cts.pieces), Ends(summed, marked))
 
 
 class _Sums:
-    """Sums of the cotangents of captured values, carries of the transposed scan. Parts are added to them in place.
+    """Sums over trips for captured values, carries of the transposed scan. Parts are added to them in place.
 
     - `carries`: by position among the captured values, those that the body has so far.
     - `starts`: by position among the linear inputs, what gives the carry.
@@ -122,34 +167,42 @@ class _Sums:
     def __init__(self, builder: Builder, pulled: Inputs) -> None:
         self.builder, self.metas = builder, pulled.captured
         self.carries: dict[int, Any] = {}
-        first = len(pulled.flat()) - len(pulled.captured)
-        self.starts = {first + i: partial(self._carry, i) for i in range(len(pulled.captured))}
+        self.first = len(pulled.flat()) - len(pulled.captured)
+        self.starts = {self.first + i: partial(self._carry, i) for i in range(len(pulled.captured))}
 
     def _carry(self, i: int) -> Any:
         self.carries[i] = self.builder.input(self.metas[i])
         return self.carries[i]
 
-    def after(self, i: int, ct: Any) -> Any:
-        """Return a sum after a trip that gives this cotangent, which may be the sum already."""
-        return ct if i in self.carries else add_tangents(self._carry(i), ct)
+    def of_terms(self, i: int, terms: Sequence[Part] | None) -> Any:
+        """Return the mark of a sum after a trip with these terms, None if they may reach every element."""
+        total = CotangentSum(self.starts[self.first + i])
+        for term in terms or ():
+            total.add(term.ones())
+        return total.value()
 
-    def in_order(self, graph: Graph) -> Graph:
-        """Return the body of the transposed scan with its last inputs, the sums, in the order of captured values."""
-        first = len(graph.inputs) - len(self.carries)
-        own = [i for _, i in sorted(zip(self.carries, range(first, len(graph.inputs)), strict=True))]
-        return replace(graph, inputs=(*graph.inputs[:first], *[graph.inputs[i] for i in own]))
+    def after(self, cts: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+        """Return the flagged sums after a trip that gives these terms, which may be the sum already."""
+        pairs = enumerate(zip(cts, flags, strict=True))
+        return [(ct if i in self.carries else add_tangents(self._carry(i), ct)) if f else None for i, (ct, f) in pairs]
+
+    def inputs(self) -> list[Value]:
+        """Return the inputs of the body that are sums, in the order of captured values."""
+        return [x.value for _, x in sorted(self.carries.items())]
 
 
-def _made(cts: Sequence[Any]) -> list[Any]:
-    """Return the cotangents that are not zero."""
-    return [ct for ct in cts if ct is not None]
+def _with_inputs_at(graph: Graph, position: int, inputs: Sequence[Value]) -> Graph:
+    """Return a graph that is not yet closed with these of its inputs at a position."""
+    others = [v for v in graph.inputs if v not in inputs]
+    return replace(graph, inputs=(*others[:position], *inputs, *others[position:]))
 
 
-def _cotangent_types(loop: Loop, pulled: Inputs, live: Outputs) -> Inputs:
-    """Return the types of the cotangents of linear carries and of live outputs."""
+def _cotangent_types(loop: Loop, pulled: Inputs, seeds: Outputs) -> Inputs:
+    """Return the types of the cotangents of linear carries and of outputs, and of their marks."""
     outputs = loop.outputs([v.meta for v in loop.body.outputs])
-    joined = [_of_new_size(m) for m in flagged(outputs.joined, live.joined)]
-    return Inputs([_after(loop, m) for m in pulled.carries], flagged(outputs.stacked, live.stacked), joined, [])
+    carries = [_after(loop, m) for m in seeds.carries.each(pulled.carries)]
+    joined = [_of_new_size(m) for m in seeds.joined.each(outputs.joined)]
+    return Inputs(carries, seeds.stacked.each(outputs.stacked), joined, [])
 
 
 def with_last_inputs_at(graph: Graph, position: int, count: int) -> Graph:

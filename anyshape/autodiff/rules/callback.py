@@ -1,7 +1,7 @@
 """Derivatives of callbacks: there are none. Naming the sizes of an array is linear."""
 
 from anyshape.autodiff.jvp import has_tangent
-from anyshape.autodiff.rule_tables import JVPS, MIX, STAY, TRANSPOSES, no_shift, zeros
+from anyshape.autodiff.rule_tables import JVPS, MIX, MOVE, TRANSPOSES, no_shift, zeros
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import callback as cb
 from anyshape.ops.control_flow import sized
@@ -28,7 +28,7 @@ TRANSPOSES[cb.name_sizes_op] = lambda ctx, ct, x: (ct,)
 
 # -- zeros by construction
 
-zeros(STAY, STAY, cb.name_sizes_op)
+zeros(MOVE, MOVE, cb.name_sizes_op)
 zeros(MIX, MIX, cb.callback_op)
 
 # -- shifts of operands

@@ -4,12 +4,13 @@ Tangents in the graph of the values make one conditional of both. Tangents in a 
 make two. The first gives the values and residuals, and the second is linear in the tangents.
 """
 
-from anyshape.autodiff.control_flow.branch_calls import Branches, by_flags
+from anyshape.autodiff.control_flow.branch_calls import Branches
 from anyshape.autodiff.control_flow.branch_derivatives import linearised_graphs
-from anyshape.autodiff.jvp import Pushed
-from anyshape.autodiff.rule_tables import MIX, STAY, TRANSPOSES, Linear, linear, no_shift, with_values, zeros
+from anyshape.autodiff.jvp import Pushed, are_inside
+from anyshape.autodiff.rule_tables import MOVE, PASS, TRANSPOSES, Linear, linear, no_shift, with_values, zeros
+from anyshape.autodiff.structural_zeros import whole
+from anyshape.autodiff.subgraph_ends import Ends, by_flags, flagged
 from anyshape.autodiff.subgraph_transforms import pushed_graphs, transposed_graphs
-from anyshape.graph.ir.builder import Traced
 from anyshape.ops import control_flow as cf
 from anyshape.ops.core.apply import Sized
 
@@ -18,24 +19,23 @@ linear(cf.sized_op, lambda ctx, ct, x, *, shape, sources=(): ct)
 
 def _jvp(call, tangents):
     """Return the results of a conditional and their tangents."""
-    active = [t is not None for t in tangents]
-    live = [t for t in tangents if t is not None]
-    depth = max([x.builder.depth for x in (call.index, *call.operands) if isinstance(x, Traced)], default=-1)
-    derive = _linearise if live[0].builder.depth > depth else _push
-    return Pushed(*derive(call, active, live))
+    derive = _linearise if are_inside(tangents, (call.index, *call.operands)) else _push
+    return Pushed(*derive(call, tangents))
 
 
-def _push(call, active, live):
+def _push(call, tangents):
     """Return values and tangents of one conditional."""
-    graphs, flags = pushed_graphs(call.graphs, active, call.handle)
-    carried = [c for c, flag in zip(call.carries, active, strict=True) if flag]
-    totals = [*call.totals, *[t for t, flag in zip(call.totals, flags, strict=True) if flag]]
-    results = call.apply(graphs, [*call.operands, *live], [*call.carries, *carried], totals)
-    return results[: len(flags)], by_flags(flags, results[len(flags) :])
+    own = Ends.of(tangents)
+    graphs, ends = pushed_graphs(call.graphs, own, call.handle)
+    arguments, carries = [*call.operands, *own.arrays(tangents)], [*call.carries, *own.each(call.carries)]
+    results = call.apply(graphs, arguments, carries, [*call.totals, *ends.each(call.totals)])
+    count = len(ends.live)
+    return results[:count], ends.read(results[count:])
 
 
-def _linearise(call, active, live):
+def _linearise(call, tangents):
     """Return values, and tangents of a conditional that is linear in the tangents."""
+    active = [t is not None for t in tangents]
     shared = [call.is_of_examples and not carries for carries in call.carries]
     parts = linearised_graphs(call.graphs, active, call.handle, shared)
     count = len(parts.live)
@@ -44,10 +44,9 @@ def _linearise(call, active, live):
     outputs, saved = results[:count], results[count:]
     slopes = ()
     if any(parts.live):
-        carried = [c for c, flag in zip(call.carries, active, strict=True) if flag]
-        carries = [*carried, *[call.carries[i] for i in parts.read], *[True] * len(saved)]
-        totals = [t for t, flag in zip(call.totals, parts.live, strict=True) if flag]
-        known = [*live, *[call.operands[i] for i in parts.read], *saved]
+        carries = [*flagged(call.carries, active), *[call.carries[i] for i in parts.read], *[True] * len(saved)]
+        totals = flagged(call.totals, parts.live)
+        known = [*map(whole, flagged(tangents, active)), *[call.operands[i] for i in parts.read], *saved]
         slopes = call.apply(parts.maps, known, carries, totals)
     return outputs, by_flags(parts.live, slopes)
 
@@ -68,26 +67,23 @@ with_values(cf.cond_each_op, _cond_each_jvp)
 def _transpose(call, cts):
     """Return the cotangents of the operands of a conditional that is linear in some of them."""
     linear_flags = [isinstance(x, Linear) for x in call.operands]
-    live_flags = [ct is not None for ct in cts]
-    graphs, flags = transposed_graphs(call.graphs, linear_flags, live_flags, call.handle)
-    results = ()
-    if any(flags):
-        arguments = [*_chosen(call.operands, linear_flags, False), *_chosen(cts, live_flags)]
-        carries = [*_chosen(call.carries, linear_flags, False), *[not t for t in _chosen(call.totals, live_flags)]]
-        totals = [not c for c in _chosen(_chosen(call.carries, linear_flags), flags)] if call.is_of_examples else None
-        results = call.apply(graphs, arguments, carries, totals)
-    cotangents = by_flags(linear_flags, by_flags(flags, results))
-    return [_of_shape(call.ctx, ct, x) for ct, x in zip(cotangents, call.operands, strict=True)]
-
-
-def _chosen(xs, flags, wanted=True):
-    """Return the members with this flag."""
-    return [x for x, flag in zip(xs, flags, strict=True) if flag == wanted]
+    known = [not flag for flag in linear_flags]
+    own = Ends.of(cts)
+    graphs, ends = transposed_graphs(call.graphs, linear_flags, own, call.handle)
+    if not any(ends.live):
+        return [None] * len(call.operands)
+    arguments = [*flagged(call.operands, known), *own.arrays(cts)]
+    carries = [*flagged(call.carries, known), *own.each([not total for total in call.totals])]
+    pulled = flagged(call.operands, linear_flags)
+    summed = [not c for c in flagged(call.carries, linear_flags)]
+    results = call.apply(graphs, arguments, carries, ends.each(summed))
+    columns = zip(results, ends.each(pulled), strict=True)
+    return by_flags(linear_flags, ends.read([_of_shape(call.ctx, y, x) for y, x in columns]))
 
 
 def _of_shape(ctx, ct, x):
     """Return a cotangent with the exact sizes of its operand, which may have none inside of the branches."""
-    if ct is None or ctx.sizes(Sized(ct)) is not None:
+    if ctx.sizes(Sized(ct)) is not None:
         return ct
     exact = ctx.sizes(x)
     return ct if exact is None else cf.sized(ct, exact)
@@ -109,8 +105,8 @@ TRANSPOSES[cf.cond_each_op] = _cond_each_transpose
 
 # -- zeros by construction
 
-zeros(STAY, STAY, cf.sized_op)
-zeros(MIX, MIX, cf.cond_op, cf.cond_each_op)
+zeros(MOVE, MOVE, cf.sized_op)
+zeros(PASS, PASS, cf.cond_op, cf.cond_each_op)
 
 # -- shifts of operands
 

@@ -6,10 +6,10 @@ has the first carries in the first slot, and fills no other.
 
 from anyshape.autodiff.control_flow.example_loops import ExampleLoops
 from anyshape.autodiff.control_flow.loop_calls import Loop, counted
-from anyshape.autodiff.control_flow.loop_modes import are_inside, jvp_of_loop, transpose_loop
+from anyshape.autodiff.control_flow.loop_modes import jvp_of_loop, transpose_loop
 from anyshape.autodiff.control_flow.loop_reruns import first_slots
-from anyshape.autodiff.jvp import Pushed, push
-from anyshape.autodiff.rule_tables import MIX, TRANSPOSES, no_shift, with_values, zeros
+from anyshape.autodiff.jvp import Pushed, are_inside, push
+from anyshape.autodiff.rule_tables import PASS, TRANSPOSES, no_shift, with_values, zeros
 from anyshape.graph.ir.builder import active
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import loops as lp
@@ -83,5 +83,5 @@ TRANSPOSES[lp.while_each_op] = _while_each_transpose
 with_values(lp.while_op, _while_jvp)
 TRANSPOSES[lp.scan_op] = _scan_transpose
 TRANSPOSES[lp.while_op] = _while_transpose
-zeros(MIX, MIX, lp.scan_op, lp.while_op, lp.while_each_op)
+zeros(PASS, PASS, lp.scan_op, lp.while_op, lp.while_each_op)
 no_shift(lp.scan_op, lp.while_op, lp.while_each_op)

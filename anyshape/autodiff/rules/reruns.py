@@ -9,7 +9,7 @@ from anyshape.autodiff.control_flow.loop_reruns import Made, Rerun
 from anyshape.autodiff.control_flow.loop_transposition import linear_inputs
 from anyshape.autodiff.jvp import Pushed
 from anyshape.autodiff.linearize_transpose import transpose
-from anyshape.autodiff.rule_tables import MIX, TRANSPOSES, Linear, no_shift, with_values, zeros
+from anyshape.autodiff.rule_tables import PASS, TRANSPOSES, Linear, no_shift, with_values, zeros
 from anyshape.graph.ir.builder import Builder, activate, active
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.callback import name_sizes
@@ -72,5 +72,5 @@ def _transpose_of_loops(ctx, cts, operands, shapes, params):
 
 with_values(rerun_op, _rerun_jvp)
 TRANSPOSES[rerun_op] = _rerun_transpose
-zeros(MIX, MIX, rerun_op)
+zeros(PASS, PASS, rerun_op)
 no_shift(rerun_op)

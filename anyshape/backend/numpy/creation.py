@@ -26,6 +26,9 @@ def filling(site: Any, shape: Any, value: Any) -> Any:
 
 
 def _inline_full(site):
+    if site.params["shape"] == ():
+        number = np.array(site.params["value"], site.result.dtype)[()]  # as other results without axes are
+        return [f"{site.target} = {site.bind(number)}"]
     return filling(site, site.text(site.params["shape"]), site.params["value"])
 
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from anyshape.autodiff.batch_axis import stretch
-from anyshape.autodiff.rule_tables import BATCHERS, JVPS, MIX, SHIFTS, TRANSPOSES, ZERO_FLOWS, Linear, zeros
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, PASS, SHIFTS, TRANSPOSES, ZERO_FLOWS, Linear, zeros
+from anyshape.autodiff.subgraph_ends import Ends, by_flags
 from anyshape.autodiff.subgraph_transforms import batched_graphs, pushed_graphs, transposed_graphs
 from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS, declare
@@ -94,35 +95,30 @@ def handle_of(*xs):
     return type(next(x for x in xs if isinstance(x, Traced)))
 
 
-def by_flags(flags, results):
-    remaining = iter(results)
-    return tuple([next(remaining) if flag else None for flag in flags])
-
-
 def select_jvp(ctx, tangents, out, predicate, *operands, branches):
-    active = [t is not None for t in tangents[1:]]
-    live = [t for t in tangents[1:] if t is not None]
-    pushed, flags = pushed_graphs(branches, active, handle_of(*live))
-    graphs = [replace(g, outputs=g.outputs[len(flags) :]) for g in pushed]
+    own = Ends.of(tangents[1:])
+    arrays = own.arrays(tangents[1:])
+    pushed, ends = pushed_graphs(branches, own, handle_of(*arrays))
+    graphs = [replace(g, outputs=g.outputs[len(ends.live) :]) for g in pushed]
     results = ()
-    if any(flags):
+    if any(ends.live):
         metas = [meta_of(x) for x in operands]
-        results = apply_derived(ctx, graphs, branches, metas, predicate, [*operands, *live])
-    derivatives = by_flags(flags, results)
+        results = apply_derived(ctx, graphs, branches, metas, predicate, [*operands, *arrays])
+    derivatives = tuple(ends.read(results))
     return derivatives if len(derivatives) > 1 else derivatives[0]
 
 
 def select_transpose(ctx, cts, predicate, *operands, branches):
     cts = cts if isinstance(cts, list) else [cts]
-    linear = [isinstance(x, Linear) for x in operands]
-    live = [ct for ct in cts if ct is not None]
-    graphs, flags = transposed_graphs(branches, linear, [ct is not None for ct in cts], handle_of(*live))
+    linear, own = [isinstance(x, Linear) for x in operands], Ends.of(cts)
+    arrays = own.arrays(cts)
+    graphs, ends = transposed_graphs(branches, linear, own, handle_of(*arrays))
     results = ()
-    if any(flags):
+    if any(ends.live):
         metas = [x.meta if isinstance(x, Linear) else meta_of(x) for x in operands]
         known = [x for x in operands if not isinstance(x, Linear)]
-        results = apply_derived(ctx, graphs, branches, metas, predicate, [*known, *live])
-    return None, *by_flags(linear, by_flags(flags, results))
+        results = apply_derived(ctx, graphs, branches, metas, predicate, [*known, *arrays])
+    return None, *by_flags(linear, ends.read(results))
 
 
 def select_batch(ctx, size, batched, predicate, *operands, branches):
@@ -191,7 +187,7 @@ def registered():
         has_subgraphs=True,
     )
     KERNELS[op], JVPS[op], TRANSPOSES[op], BATCHERS[op] = Kernel(run), select_jvp, select_transpose, select_batch
-    zeros(MIX, MIX, op)
+    zeros(PASS, PASS, op)
     SHIFTS[op] = None
     declare(OPAQUE._replace(scratch=most_bytes), op)
     try:
