@@ -6,7 +6,7 @@ others as beside the pole.
 
 import numpy as np
 
-from anyshape import grad, jacfwd, jacrev, jit, jvp, vmap
+from anyshape import cond, fori_loop, grad, jacfwd, jacrev, jit, jvp, map, scan, vmap, while_loop
 from tests.attack.kit import Wrong
 
 SIZE = 6
@@ -41,6 +41,26 @@ CHOICES = [
     "{y}[np.argmax({y})] * {y}[{m}]", "np.quantile({y}, 1.0) + {y}[{m}]",
     "np.nancumsum(np.where({m}, {y}, np.nan))",
 ]  # fmt: skip
+SUBGRAPHS = [
+    "cond({y}[{k}] > {c}, lambda y: y[1:] * 2, lambda y: y[:-1] + 0.1, {y})",
+    "cond({y}[{k}] > {c}, lambda y: np.where({m}, {c}, np.sin(y)), lambda y: np.where({m}, y, 0.2), {y})",
+    "np.sqrt(0.1 + cond({y}[{k}] > {c}, lambda y: y * y, lambda y: np.full_like(y, 0.3), {y})[1:])",
+    "map(lambda z: cond(z > {c}, lambda z: z * z, lambda z: 0.7, z), {y})",
+    "vmap(lambda z: cond(z > {c}, lambda z: 0.6, lambda z: z * z, z))({y})",
+    "scan(lambda c, z: (0.5 * c + z, np.sqrt(c * z)), 0.3, {y})[1][:3]",
+    "scan(lambda c, z: (np.where(z > {c}, c + z, c), c), 0.1, {y})[1][1:]",
+    "scan(lambda c, z: (c + np.where(z > {c}, np.log(z), 0.1), z), 1.5, {y})[0] + {y}[{m}]",
+    "scan(lambda c, zm: (c * np.where(zm[1], zm[0], 1.0), c), 0.9, ({y}, {m}))[1]",
+    "fori_loop(0, 2, lambda i, u: np.where({m}, np.sin(u), u * {y}), {y})",
+    "fori_loop(0, 2, lambda i, u: np.where({m}, 0.2 + np.sqrt(u), {c}), {y})",
+    "fori_loop(0, 2, lambda i, c: (c[0][::-1] * 1.1, c[1] + c[0]), ({y}, {y}))[1][1:]",
+    "fori_loop(1, len({y}), lambda i, s: s + {y}[i] * {y}[i - 1], 0.1) + {y}[1:]",
+    "fori_loop(0, 2, lambda i, s: np.roll(s, 1) * {y}[i + 1], {y})[{m}]",
+    "while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, np.where({m}, s[1] * {y}, s[1])), (0, {y}))[1]",
+    "while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, np.sqrt(s[1])), (0, {y}))[1][{m}]",
+    "fori_loop(0, 3, lambda i, u: np.where({m}, u * 1.1, np.sqrt(u)), {y}, checkpoint=2)[{m}]",
+]  # fmt: skip
+LOOPS = {f.__name__: f for f in (cond, fori_loop, map, scan, vmap, while_loop)}
 
 
 def _mask(rng, size):
@@ -55,21 +75,25 @@ def _chain(rng):
     lines, y = [], np.linspace(0.2, 1.7, SIZE)[rng.permutation(SIZE)]
     for kind in [
         "pole",
-        *rng.permutation(["choice", "choice", *rng.choice(["pole", "constant", "smooth", "choice"], 2)]),
+        *rng.permutation(["choice", "choice", *rng.choice(["pole", "constant", "smooth", "choice", "subgraph"], 2)]),
     ]:
-        table = {"pole": POLES, "constant": CONSTANTS, "smooth": SMOOTH, "choice": CHOICES}[kind]
+        table = {"pole": POLES, "constant": CONSTANTS, "smooth": SMOOTH, "choice": CHOICES, "subgraph": SUBGRAPHS}[kind]
         size, template = len(y), str(rng.choice(table))
         line = template.format(
-            y="y", m=_mask(rng, size), i=rng.integers(-size, size, 3).tolist(), c=round(rng.uniform(0.4, 1.2), 3)
+            y="y",
+            m=_mask(rng, size),
+            i=rng.integers(-size, size, 3).tolist(),
+            k=rng.integers(size),
+            c=round(rng.uniform(0.4, 1.2), 3),
         )
         try:
-            after = eval(line, {"np": np, "y": y})
+            after = eval(line, {"np": np, "y": y, **LOOPS})
         except (IndexError, ValueError):  # too short
             continue
         if len(after) and np.isfinite(after).all():
             y, lines = after, [*lines, f"y = {line}"]
     text = "\n    ".join(["def f(y):", *lines, "return np.sum(y * (1.0 + 0.37 * np.arange(len(y))))"])
-    names = {"np": np}
+    names = {"np": np, **LOOPS}
     exec(text, names)
     return text, names["f"]
 
@@ -79,9 +103,17 @@ def _left_out(f, x):
     value, alone = f(x), []
     for i in range(SIZE):
         moved = [np.where(np.arange(SIZE) == i, v, x) for v in (0.0, 0.003, 0.05, x[i] * 1.01, x[i] * 0.98)]
-        if all(f(one) == value for one in moved):
+        if all(_value(f, one) == value for one in moved):
             alone.append(i)
     return alone
+
+
+def _value(f, x):
+    """Return the value at x, NaN where arrays of sizes that depend on it do not fit there."""
+    try:
+        return f(x)
+    except ValueError:
+        return np.nan
 
 
 def left_out(rng):
