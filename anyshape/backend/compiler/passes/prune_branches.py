@@ -46,8 +46,10 @@ def _pruned(node: Node, live: Sequence[bool], sizes: NodeSizes) -> list[Node]:
         new = prune_unused_scan(node, _prune_inside, sizes.ctx)
     elif node.op in PRUNERS:
         new = [PRUNERS[node.op](node, live, _prune_inside)]
-    *before, last = new
-    return [*before, *with_cheap_element(last, partial(_size_carrier, sizes))] if last.op is scan_op else new
+    if node.op is not scan_op or not any(live):  # one that runs for what it refuses reads the first element alone
+        return new
+    (scan,) = new
+    return with_cheap_element(scan, partial(_size_carrier, sizes))
 
 
 def _prune_inside(graph: Graph) -> Graph:
