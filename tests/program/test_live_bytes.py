@@ -74,7 +74,7 @@ def test_a_program_without_a_bound_runs_within_the_limit(name):
 def test_loops_get_slots_where_all_that_they_save_does_not_fit(name):
     """The trips of the caller's loops run again, and the memory is that of the slots."""
     function, args = UNBOUNDED[name]
-    limit = 60 * BYTES
+    limit = 64 * BYTES
     limited, free = jit(function, max_bytes=limit), jit(function)
     expected, without_limit = measured(free, *args)
     assert without_limit > 2 * limit
