@@ -107,9 +107,17 @@ def _on_bits(name):
     of_ints = getattr(int, name)
 
     def method(self, other):
+        if type(other) is int and _is_arithmetic(name, other):
+            return Size(of_ints(plain(self), other))
         return of_ints(int(self), int(other)) if isinstance(other, int) else NotImplemented
 
     return method
+
+
+def _is_arithmetic(name, number):
+    """Return whether an operator on the bits of a size and a number is a division, a product or a remainder."""
+    shifts, masks = ("__lshift__", "__rshift__"), ("__and__", "__rand__")
+    return (name in shifts and 0 <= number < 62) or (name in masks and number >= 0 == number & (number + 1))
 
 
 def _both(*names):

@@ -20,7 +20,7 @@ from anyshape.errors import SizeLimitError, SpecializationError
 from anyshape.graph.ir.builder import active_builders
 from tests.laws.sweep import ERRORS, check_equal, leaves, outcome
 from tests.transforms.control_flow.branching_programs import anp, program
-from tests.transforms.logged_questions import Size
+from tests.transforms.logged_questions import Size, compile_logged
 
 pytestmark = pytest.mark.filterwarnings("ignore:Mean of empty slice")
 CALLS = 50
@@ -118,6 +118,12 @@ def check_jit(seed, calls=CALLS, wrap=jit):
 def test_random_programs_equal_numpy_with_one_trace_per_path(part):
     total = sum(check_jit(seed) for seed in range(part, 40, 4))
     assert total[0] > total[1] and total[2] > 30, "too few calls that give a result, or too few paths"
+
+
+def test_shifts_and_masks_by_numbers_are_no_questions():
+    run = compile_logged("def f(x):\n    n = x.shape[0]\n    return n >> 1, n << 2, n & 3, 7 & n, n & 6, n | 1")
+    assert run(np.ones(5)) == (("value", 5), ("value", 5))  # of the mask with a gap, and of the last one
+    check_jit(172492423, 12)  # a size of 0 that one argument had before, under `>>` in another one
 
 
 @pytest.mark.slow
