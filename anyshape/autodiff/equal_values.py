@@ -7,6 +7,8 @@ of the vectors is a pole over the multiple, plus a rest. What follows has a limi
 - The pole is linear in tangents, so reverse mode has it by transposition.
 - A twin is the value for vectors of equal values that are turned by some angle. Where it differs there is no limit, and
   the tangent is NaN. The difference is compared with a size, a sum of terms without their signs.
+- So it is where the rate differs from `moved`, for vectors of equal values that change places with their rates. This is
+  the same change of the matrix, in another order. `scale` is the size of the rate, and `other` the value there.
 
 Poles are followed up to the sums over the axes of the values, their open axes. This part of a graph has one conditional
 of two derivatives, unless it holds loops or choices. So limits cost nothing where no values are equal.
@@ -36,7 +38,8 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 
 DECOMPOSITIONS = (la.eig_op, la.eigvals_op, la.eigh_op, la.eigvalsh_op, la.svd_op, la.svdvals_op)
 # By decomposition, once the rules of its family are loaded, two rules. The first takes (ctx, tangent, outputs), and
-# returns the poles of its vectors. The second takes (ctx, outputs), and returns rate, twin and size of each output.
+# returns the poles of its vectors. The second takes (ctx, outputs), and returns
+# rate, twin, size, other and moved of each output.
 POLES: dict[Op, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 # By decomposition with vectors: whether any values are equal, and the JVP rule where none are.
 DISTINCT: dict[Op, tuple[Callable[..., Any], Rule]] = {}
@@ -48,11 +51,14 @@ _SUMS = ("dot_general", "reduce_sum")
 class Limit(NamedTuple):
     """Parts beside the tangent of a value, at equal eigenvalues; None: zero."""
 
-    rate: Any
-    pole: Any
-    twin: Any
-    size: Any
     axes: frozenset[int]
+    rate: Any
+    pole: Any = None
+    twin: Any = None
+    size: Any = None
+    other: Any = None
+    moved: Any = None
+    scale: Any = None
 
 
 def bound_of(dtype: np.dtype) -> float:
@@ -60,11 +66,11 @@ def bound_of(dtype: np.dtype) -> float:
     return float(np.cbrt(np.finfo(dtype).eps))
 
 
-Push = Callable[[Node, Sequence[Any]], Sequence[Any]]
+Push = Callable[[Node, Sequence[Any], Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 class Limits:
-    """Limits of the values of a graph that is pushed; `push` applies the JVP rule of a node to other tangents."""
+    """Limits of the values of a graph that is pushed; `push` applies the JVP rule of a node anywhere."""
 
     def __init__(self, push: Push) -> None:
         self._push = push
@@ -86,25 +92,39 @@ class Limits:
         limits = self._operands(node)
         if not any(limits):
             return
-        xs = [env[v] for v in node.inputs]
-        common = _common(ctx, node, xs, limits)
+        common = _common(ctx, node, [env[v] for v in node.inputs], limits)
         if common is not None:
             tangents[node.outputs[0]] = add_tangents(whole(tangents.get(node.outputs[0])), common)
-        axes = _open_axes(node, [*map(_axes_of, limits)])
-        columns = self._rates(ctx, node, limits, outs), self._pushed(node, [x and x.pole for x in limits])
-        further = _twins(node, env, limits), self._sizes(node, xs, limits, len(outs))
-        for value, out, rate, pole, twin, size in zip(node.outputs, outs, *columns, *further, strict=True):
-            self._record(value, out, (rate, pole, twin, size), axes)
-        if not axes and node.op.name in _SUMS:
+        self._follow(ctx, node, env, limits)
+        if node.op.name in _SUMS and not self._of[node.outputs[0]].axes:
             self.settle(node.outputs, tangents)
 
-    def _rates(self, ctx: ShapeGuardContext, node: Node, limits: Sequence[Limit | None], outs: Any) -> Sequence[Any]:
+    def _follow(
+        self, ctx: ShapeGuardContext, node: Node, env: Mapping[Value, Any], limits: Sequence[Limit | None]
+    ) -> None:
+        """Record the limits of the outputs of a node."""
+        xs, outs = [env[v] for v in node.inputs], [env[v] for v in node.outputs]
+        axes = _open_axes(node, [*map(_axes_of, limits)])
+        parts = {name: [getattr(x, name, None) for x in limits] for name in Limit._fields[1:]}
+        twins, others = (_twins(node, env, parts[name]) for name in ("twin", "other"))
+        there = _replaced(xs, parts["other"]), _replaced(outs, others)
+        columns = (
+            self._rates(ctx, node, parts["rate"], xs, outs),
+            self._pushed(node, parts["pole"], xs, outs),
+            twins,
+            self._sizes(node, xs, outs, parts["size"]),
+            others,
+            self._rates(ctx, node, parts["moved"], *there),
+            self._sizes(node, *_apart(node, env, parts["size"]), parts["scale"]),
+        )
+        for value, out, *results in zip(node.outputs, outs, *columns, strict=True):
+            self._record(value, out, results, axes)
+
+    def _rates(self, ctx: ShapeGuardContext, node: Node, rates: Sequence[Any], xs: Any, outs: Any) -> Sequence[Any]:
         """Return the rates of the outputs of a node."""
         if _is_opaque(node):
-            return [_unknown(ctx, limits, out) for out in outs]
-        if node.op is control.stop_gradient_op:
-            return [limits[0] and limits[0].rate]
-        return self._pushed(node, [x and x.rate for x in limits])
+            return [_unknown(ctx, rates, out) for out in outs]
+        return rates if node.op is control.stop_gradient_op else self._pushed(node, rates, xs, outs)
 
     def rule(self, op: Op) -> Rule:
         """Return the JVP rule of an op."""
@@ -115,55 +135,54 @@ class Limits:
         for value in values:
             limit = self._of.get(value)
             if limit is None or limit.pole is None:
-                self._of.update({value: limit._replace(twin=None, size=None)} if limit else {})
+                self._of.update({value: _uncompared(limit)} if limit else {})
                 continue
-            size = ew.absolute(limit.size)
-            allowed = ew.mul(size, ew.lift(bound_of(size.dtype), size))
-            agrees = ew.le(ew.absolute(ew.sub(limit.twin, self._values[value])), allowed)
+            agrees = _agrees(limit.twin, self._values[value], limit.size)
+            if limit.rate is not None:
+                agrees = ew.logical_and(agrees, _agrees(limit.moved, limit.rate, limit.scale))
             factor = ew.select(agrees, ew.lift(0, limit.pole), ew.lift(np.nan, limit.pole))
             tangents[value] = add_tangents(whole(tangents.get(value)), ew.mul(limit.pole, factor))
-            self._of[value] = limit._replace(pole=None, twin=None, size=None)
+            self._of[value] = _uncompared(limit)
             if not limit.axes:
                 del self._of[value]
 
     def _record(self, value: Value, out: Any, parts: Sequence[Any], axes: frozenset[int]) -> None:
         """Record parts with the sizes of a value as it writes them; rules may write them in other forms."""
         sizes = out.meta.sizes
-        rate, pole, twin, size = (x if x is None or sizes is None else sized(x, sizes) for x in parts)
-        self._of[value], self._values[value] = Limit(rate, pole, twin, size, axes), out
+        parts = [x if x is None or sizes is None else sized(x, sizes) for x in parts]
+        self._of[value], self._values[value] = Limit(axes, *parts), out
 
     def _operands(self, node: Node) -> list[Limit | None]:
         return [self._of.get(v) for v in node.inputs]
 
-    def _pushed(self, node: Node, parts: Sequence[Any]) -> Sequence[Any]:
+    def _pushed(self, node: Node, parts: Sequence[Any], xs: Any, outs: Any) -> Sequence[Any]:
         """Return the tangents of the outputs of a node for parts of its operands."""
         if _is_opaque(node) or all(part is None for part in parts):
             return [None] * len(node.outputs)
-        return self._push(node, parts)
+        return self._push(node, parts, xs, outs)
 
     def _begin(self, ctx: ShapeGuardContext, node: Node, outs: Any, tangents: Mapping[Value, Any]) -> None:
         poles_of, parts = POLES[node.op]
         poles = poles_of(ctx, whole(tangents[node.inputs[0]]), outs)
         columns = zip(node.outputs, outs, poles, parts(ctx, outs), strict=True)
         all_axes = _values_axes([ctx.rank(out) for out in outs])
-        for axes, (value, out, pole, (rate, twin, size)) in zip(all_axes, columns, strict=True):
-            self._record(value, out, (rate, pole, twin, size), axes)
+        for axes, (value, out, pole, (rate, *further)) in zip(all_axes, columns, strict=True):
+            self._record(value, out, (rate, pole, *further, None if rate is None else _magnitude(rate)), axes)
 
-    def _sizes(self, node: Node, xs: Sequence[Any], limits: Sequence[Limit | None], count: int) -> Sequence[Any]:
+    def _sizes(self, node: Node, xs: Sequence[Any], outs: Any, parts: Sequence[Any]) -> Sequence[Any]:
         """Return the sizes of the outputs of a node; terms of a sum add up."""
-        parts = [x and x.size for x in limits]
         if all(part is None for part in parts) or _is_opaque(node):
-            return [None] * count
+            return [None] * len(outs)
         if node.op in (ew.mul_op, con.dot_general_op):
             return [_product_size(node, xs, parts)]
         if node.op is ew.imag_op:
             return [ew.real(parts[0])]
-        columns = [self._size(node, parts, k) for k, part in enumerate(parts) if part is not None]
+        columns = [self._size(node, xs, outs, parts, k) for k, part in enumerate(parts) if part is not None]
         return [functools.reduce(add_tangents, column) for column in zip(*columns, strict=True)]
 
-    def _size(self, node: Node, parts: Sequence[Any], k: int) -> Sequence[Any]:
+    def _size(self, node: Node, xs: Any, outs: Any, parts: Sequence[Any], k: int) -> Sequence[Any]:
         alone = [part if i == k else None for i, part in enumerate(parts)]
-        return [None if x is None else _magnitude(x) for x in self._push(node, alone)]
+        return [None if x is None else _magnitude(x) for x in self._push(node, alone, xs, outs)]
 
 
 class NoLimits(Limits):
@@ -184,6 +203,20 @@ class NoLimits(Limits):
 
     def settle(self, values: Sequence[Value], tangents: dict[Value, Any]) -> None:
         """Do nothing."""
+
+
+def _uncompared(limit: Limit) -> Limit:
+    return Limit(limit.axes, limit.rate)
+
+
+def _replaced(xs: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    return [x if other is None else other for x, other in zip(xs, others, strict=True)]
+
+
+def _agrees(twin: Any, value: Any, size: Any) -> Any:
+    """Return whether a twin is as the value, up to a part of a size."""
+    size = ew.absolute(size)
+    return ew.le(ew.absolute(ew.sub(twin, value)), ew.mul(size, ew.lift(bound_of(size.dtype), size)))
 
 
 def _has_rate(limit: Limit | None) -> bool:
@@ -353,12 +386,12 @@ def _open_in_product(
     return frozenset(k for k, is_open in enumerate(shared) if is_open)
 
 
-def _unknown(ctx: ShapeGuardContext, limits: Sequence[Limit | None], out: Any) -> Any:
+def _unknown(ctx: ShapeGuardContext, rates: Sequence[Any], out: Any) -> Any:
     """Return the rate NaN where any rate of the operands is not 0: the op does not tell its own."""
     total = None
-    for limit in limits:
-        if limit and limit.rate is not None and out.dtype.kind in "fc":
-            total = add_tangents(total, _sum(ctx, _real(ew.absolute(limit.rate), out)))
+    for rate in rates:
+        if rate is not None and out.dtype.kind in "fc":
+            total = add_tangents(total, _sum(ctx, _real(ew.absolute(rate), out)))
     if total is None:
         return None
     moves = ew.select(ew.ne(total, ew.lift(0, total)), ew.lift(np.nan, total), ew.lift(0, total))
@@ -378,9 +411,20 @@ def _magnitude(x: Any) -> Any:
     return _real(ew.absolute(x), x)
 
 
-def _twins(node: Node, env: Mapping[Value, Any], limits: Sequence[Limit | None]) -> Sequence[Any]:
+def _apart(node: Node, env: Mapping[Value, Any], sizes: Sequence[Any]) -> tuple[Any, Any]:
+    """Return operands that are off by their sizes, and outputs; so the scale of a rate has what rounding does to it."""
+    is_product = node.op in (ew.mul_op, con.dot_general_op)
+    xs, outs = [env[v] for v in node.inputs], [env[v] for v in node.outputs]
+    if not is_product and node.op.family != "elementwise":
+        return xs, outs
+    pairs = zip(xs, sizes, strict=True)
+    moved = [None if s is None else ew.add(_magnitude(x) if is_product else x, s) for x, s in pairs]
+    return _replaced(xs, moved), outs if is_product else _replaced(outs, _twins(node, env, moved))
+
+
+def _twins(node: Node, env: Mapping[Value, Any], twins: Sequence[Any]) -> Sequence[Any]:
     """Return the outputs of a node for the twins of its operands."""
-    if _is_opaque(node) or all(x is None or x.twin is None for x in limits):
+    if _is_opaque(node) or all(twin is None for twin in twins):
         return [None] * len(node.outputs)
-    xs = [env[v] if x is None or x.twin is None else x.twin for v, x in zip(node.inputs, limits, strict=True)]
+    xs = [env[v] if twin is None else twin for v, twin in zip(node.inputs, twins, strict=True)]
     return apply_all(node.op, *xs, sources=[env[v] for v in node.sources], **dict(node.params))

@@ -299,10 +299,13 @@ def _tangents_by_value(values: Sequence[Value], tangents: Sequence[Any]) -> dict
 def _limits(builder: Builder, env: Replay) -> Limits:
     """Return the limits of the values of a graph with decompositions."""
 
-    def push_again(node: Node, tangents: Sequence[Any]) -> Sequence[Any]:
-        others = {v: t for v, t in zip(node.inputs, tangents, strict=True) if t is not None}
-        _push_node(builder, node, JVPS[node.op], env, tuple([env[v] for v in node.outputs]), others, has_zeros=False)
-        return [others.get(v) for v in node.outputs]
+    def push_again(node: Node, tangents: Sequence[Any], xs: Sequence[Any], outs: Sequence[Any]) -> Sequence[Any]:
+        context, params = _context_and_params(builder, node, env)
+        result = _each(
+            node, JVPS[node.op](context, tangents, outs[0] if len(outs) == 1 else tuple(outs), *xs, **params)
+        )
+        pushed = _tangents_by_value(node.outputs, [*map(whole, result)])
+        return [*map(pushed.get, node.outputs)]
 
     return Limits(push_again)
 

@@ -176,6 +176,49 @@ def test_what_depends_on_the_turn_has_no_slope():
         assert np.isnan(grad(singular(lambda u, s, vh: np.sum(C * (u @ vh))))(a)).all()
 
 
+SPLIT = {
+    "columns": spectral(lambda w, v: (v[:, 1:] * w[1:]) @ v[:, 1:].T),
+    "one": spectral(lambda w, v: w[1] * np.outer(v[:, 1], v[:, 1])),
+    "weights": spectral(lambda w, v: (v * (w * np.arange(3.0))) @ v.T),
+    "gaps": spectral(lambda w, v: (v[:, 1:] * (w[1:] - w[0])) @ v[:, 1:].T),
+    "quadratic": spectral(lambda w, v: np.sum((w * (v.T @ B) ** 2)[1:])),
+    "singular": singular(lambda u, s, vh: (u[:, :2] * s[:2]) @ vh[:2]),
+    "thin": singular(lambda u, s, vh: (u * (s * np.arange(3.0))) @ vh, full=False),
+    "root": singular(lambda u, s, vh: (u * s) @ u.T),
+    "general": general(lambda w, v: ((v[:, 1:] * w[1:]) @ np.linalg.inv(v)[1:]).real),
+    "general weights": general(lambda w, v: ((v * (w * np.arange(3.0))) @ np.linalg.inv(v)).real),
+}
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_values_that_no_turn_changes_with_slopes_that_one_does(name):
+    """Weights and cuts of equal values that are all 0 have the same value for all vectors."""
+    function = lambda a: np.sum(C * SPLIT[name](a))
+    for a in (np.zeros((3, 3)), np.diag([0.0, 0.0, 1.0])):
+        assert np.isnan(grad(function)(a)).any() and np.isnan(jacfwd(function)(a)).any()
+    a = (C * [-1.0, 0.5, 2.0]) @ np.linalg.inv(C)
+    np.testing.assert_allclose(grad(function)(a), differences(function, a), 1e-6, 1e-6)
+
+
+def test_parts_of_distinct_values_have_slopes_beside_equal_ones():
+    """Cuts between distinct values, and squares, whose slope is 0 in all of what is cut."""
+    upper = spectral(lambda w, v: np.sum(C * ((v[:, 1:] * w[1:]) @ v[:, 1:].T)))
+    a = np.diag([-1.0, 0.0, 0.0])
+    np.testing.assert_allclose(grad(upper)(a), differences(upper, a), 1e-6, 1e-6)
+    squares = spectral(lambda w, v: np.sum(C * ((v[:, 1:] * w[1:] ** 2) @ v[:, 1:].T)))
+    for a in (np.zeros((3, 3)), POINTS["rank 1"] @ POINTS["rank 1"].T):
+        np.testing.assert_allclose(grad(squares)(a), differences(squares, a), 1e-4, 1e-4)
+
+
+def test_kinks_at_equal_values_are_as_in_tables():
+    """The projection to positive matrices shares its slope at 0, as `np.maximum` does; rounding may not choose."""
+    project = spectral(lambda w, v: np.sum(C * ((v * np.maximum(w, 0.0)) @ v.T)))
+    np.testing.assert_allclose(grad(project)(np.zeros((3, 3))), even(C) / 2, 1e-12)
+    split = (Q * [1e-17, -1e-17, 1]) @ Q.T
+    signs = np.sign(np.linalg.eigvalsh(split)[:2])
+    assert signs[0] == signs[1] or np.isnan(grad(project)(split)).any()
+
+
 def test_second_derivatives_of_values_are_limits_and_others_are_not_numbers():
     a, change = np.diag([1.0, 1.0, 3.0]), even(C)
     second = lambda function: np.einsum("ijkl,ij,kl", hessian(function)(a), change, change)

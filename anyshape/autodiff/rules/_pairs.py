@@ -43,7 +43,8 @@ class Pairs:
         above, left = positions(self._shape)
         self._is_diagonal = ew.eq(above, left)
         self._equal = ew.logical_and(near, ew.logical_not(self._is_diagonal))
-        self.rates = self._rates(*[self._count(ew.logical_and(near, order(left, above))) for order in (ew.lt, ew.gt)])
+        self._sides = [self._count(ew.logical_and(near, order(left, above))) for order in (ew.lt, ew.gt)]
+        self.rates = self._rates(*self._sides)
 
     def any_equal(self) -> Any:
         """Return whether any of the values need limits."""
@@ -59,10 +60,22 @@ class Pairs:
             return middle
         return ew.select(self._is_zero, ew.add(before, ew.lift(1, before)), middle)
 
-    def moved(self) -> tuple[Any, Any, Any]:
-        """Return the rates, no twin, and sizes that allow for the differences of values that count as equal."""
+    def swap(self, dtype: Any, apart: bool = False) -> Any:
+        """Return a permutation: each vector of equal values takes the place of the one before; -1 for 0 if `apart`."""
+        (row, column), (_, after) = map(self._paired, self._sides)
+        zero_ = ew.lift(0, row)
+        wraps = ew.logical_and(ew.eq(after, zero_), ew.eq(row, zero_))
+        follows = ew.logical_or(wraps, ew.eq(row, ew.add(column, ew.lift(1, column))))
+        chosen = ew.convert(ew.logical_and(follows, ew.logical_or(self._equal, self._is_diagonal)), dtype)
+        return ew.select(self._both_zero(), ew.neg(chosen), chosen) if apart else chosen
+
+    def moved(self) -> tuple[Any, ...]:
+        """Return the rates, sizes that allow for differences of equal values, and swapped rates; no value differs."""
         size = ew.mul(self._noise, ew.lift(1 / bound_of(self._noise.dtype), self._noise))
-        return self.rates, None, size if size.dtype == self._values.dtype else ew.convert(size, self._values.dtype)
+        size = size if size.dtype == self._values.dtype else ew.convert(size, self._values.dtype)
+        swap = self.swap(self._values.dtype, apart=self._is_zero is not None)
+        swapped = reduce_sum(ew.mul(swap, self._paired(self.rates)[0]), (self._ctx.rank(self._values) - 1,))
+        return self.rates, None, size, None, swapped
 
     def turn(self, dtype: Any, apart: bool = False) -> Any:
         """Return rotations that mix the vectors of equal values; vectors of 0 turn otherwise if `apart`."""

@@ -320,16 +320,16 @@ def _eigh_parts(ctx, out):
 
 def _vector_parts(ctx, out, pairs):
     _, vectors = out
-    return pairs.moved(), _twin(vectors, product(ctx, vectors, pairs.turn(vectors.dtype)))
+    return pairs.moved(), _twin(vectors, *[product(ctx, vectors, f(vectors.dtype)) for f in (pairs.turn, pairs.swap)])
 
 
 def _no_poles(ctx, t, out):
     return (None,)
 
 
-def _twin(vectors, twin):
-    """Return no rate, a twin and its size."""
-    return None, twin, in_dtype_of(vectors, ew.add(ew.absolute(vectors), ew.absolute(twin)))
+def _twin(vectors, twin, other):
+    """Return no rate, a twin and its size, and the vectors in another order."""
+    return None, twin, in_dtype_of(vectors, ew.add(ew.absolute(vectors), ew.absolute(twin))), other, None
 
 
 def _svd_parts(ctx, out):
@@ -337,7 +337,8 @@ def _svd_parts(ctx, out):
     pairs, count = _svd_pairs(ctx, s), ctx.shape(s)[-1]
     v = adjoint(ctx, vh)
     twins = [_turned(ctx, x, pairs.turn(x.dtype, apart), pairs.leaves(), count) for x, apart in ((u, False), (v, True))]
-    return _twin(u, twins[0]), pairs.moved(), _twin(vh, adjoint(ctx, twins[1]))
+    left, right = (_swapped(ctx, x, pairs.swap(x.dtype, apart), count) for x, apart in ((u, False), (v, True)))
+    return _twin(u, twins[0], left), pairs.moved(), _twin(vh, adjoint(ctx, twins[1]), adjoint(ctx, right))
 
 
 def _turned(ctx, x, rotation, leaves, count):
@@ -349,15 +350,21 @@ def _turned(ctx, x, rotation, leaves, count):
     away = ew.mul(_outside(ctx, vectors, other, leaves), ew.lift(0.5, other))
     squares = reduce_sum(ew.square(ew.absolute(away)), (len(shape) - 2,))
     scale = ew.sqrt(ew.add(squares, ew.lift(1, squares)))
-    turned = ew.div(ew.add(vectors, away), by_columns(ctx, vectors, scale))
-    if ctx.shape(x)[-1] == shape[-1]:
-        return turned
-    return mv.concatenate([turned, _columns_from(ctx, x, count)], len(shape) - 1)
+    return _with_others(ctx, ew.div(ew.add(vectors, away), by_columns(ctx, vectors, scale)), x)
 
 
-def _columns_from(ctx, x, start):
+def _swapped(ctx, x, swap, count):
+    return _with_others(ctx, product(ctx, first_columns(ctx, x, count), swap), x)
+
+
+def _with_others(ctx, vectors, x):
+    """Return vectors in place of the first columns of x."""
     *batch, rows, columns = ctx.shape(x)
-    return mv.slice(x, (*[0] * (len(batch) + 1), start), (*batch, rows, expr.sub(columns, start)))
+    count = ctx.shape(vectors)[-1]
+    if columns == count:
+        return vectors
+    others = mv.slice(x, (*[0] * (len(batch) + 1), count), (*batch, rows, expr.sub(columns, count)))
+    return mv.concatenate([vectors, others], len(batch) + 1)
 
 
 def _zero_padded(ctx, derivatives, like):
