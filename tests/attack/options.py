@@ -98,7 +98,7 @@ CALLS = {
     "where": lambda np, x, o: np.where(x.real > 0, x, 1),
     "interp": lambda np, x, o: np.interp(x, [-1.0, 0.0, 2.0], [3.0, -1.0, 5.0], left=0.5),
     "cumulative_trapezoid": lambda np, x, o: np.integrate.cumulative_trapezoid(x, axis=o.one_axis),
-    "simpson": lambda np, x, o: np.integrate.simpson(x, axis=o.one_axis),
+    "simpson": lambda np, x, o: np.integrate.simpson(np.float64(1) * x, axis=o.one_axis),
     "braycurtis": lambda np, x, o: np.distance.braycurtis(x.ravel(), x.ravel()[::-1]),
     "cityblock": lambda np, x, o: 1.0 * np.distance.cityblock(x.ravel(), x.ravel()[::-1]),
 }  # fmt: skip

@@ -190,10 +190,10 @@ KEEPS_DTYPE = ("cityblock", "correlation", "cosine", "sqeuclidean")  # without w
 
 
 def _dtype_of_sum(name: str, u: Any, v: Any) -> np.dtype:
-    """Return the dtype of a sum without weights in SciPy: that of floats stays, cityblock adds integers."""
+    """Return the dtype of a sum without weights in SciPy: that of floats stays, cityblock adds real numbers."""
     dtype = np.result_type(u.dtype, v.dtype)
     if name == "cityblock" or dtype.kind == "f":
-        return np.sum(np.zeros(0, dtype)).dtype
+        return np.sum(np.abs(np.zeros(0, dtype))).dtype
     return np.dtype(float)
 
 
