@@ -138,8 +138,10 @@ class Limits:
                 self._of.update({value: _uncompared(limit)} if limit else {})
                 continue
             agrees = _agrees(limit.twin, self._values[value], limit.size)
-            if limit.rate is not None:
-                agrees = ew.logical_and(agrees, _agrees(limit.moved, limit.rate, limit.scale))
+            if limit.rate is not None:  # without a scale it is not known
+                known = limit.moved is not None and limit.scale is not None
+                rates = _agrees(limit.moved, limit.rate, limit.scale) if known else ew.ne(agrees, agrees)
+                agrees = ew.logical_and(agrees, rates)
             factor = ew.select(agrees, ew.lift(0, limit.pole), ew.lift(np.nan, limit.pole))
             tangents[value] = add_tangents(whole(tangents.get(value)), ew.mul(limit.pole, factor))
             self._of[value] = _uncompared(limit)
