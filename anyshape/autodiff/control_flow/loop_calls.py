@@ -79,7 +79,7 @@ class Inputs:
 
 @dataclass
 class Outputs:
-    """Values, types or flags of the outputs of a body, by kind."""
+    """Values, types, flags or ends of the outputs of a body, by kind."""
 
     carries: Any
     stacked: Any

@@ -33,9 +33,7 @@ def elements_of_both_branches(x):
 
 
 def constant_of_a_branch(x):
-    return np.sqrt(cond(x[1] < 0, lambda x: x, lambda x: x - x + 0.0, x)[1:1]), np.sqrt(
-        cond(x[1] < 0, lambda x: x * 1.0, lambda x: np.zeros(4), x)
-    )
+    return np.sqrt(cond(x[1] < 0, lambda x: x * 1.0, lambda x: np.zeros(4), x))
 
 
 def choice_that_enters(x):
@@ -181,8 +179,8 @@ PROGRAMS = [
 
 def total(program):
     def function(x):
-        ys = program(x)
-        return sum(np.sum(y * y * 0.5 + y) for y in (ys if isinstance(ys, tuple) else (ys,)))
+        y = program(x)
+        return np.sum(y * y * 0.5 + y)
 
     return function
 
