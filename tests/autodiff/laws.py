@@ -49,6 +49,13 @@ def beta_share(a, b, x):
     return mp.betainc(a, b, 0, x, regularized=True)
 
 
+def bounded_expm1(x):
+    """Return exp(x) - 1; mpmath would take all memory for the exponential of a huge one."""
+    if x > 1e4:
+        raise OverflowError
+    return mp.expm1(x)
+
+
 def logistic(x):
     return 1 / (1 + mp.exp(-x))
 

@@ -12,6 +12,7 @@ from tests.autodiff.laws import (
     bell,
     beta_density,
     beta_share,
+    bounded_expm1,
     f_share,
     inverse_gauss,
     log1p_ratio,
@@ -158,7 +159,9 @@ POSITIVE_LAWS = [
         "f",
         lambda x, n, d: beta_density(f_share(x, n, d), n / 2, d / 2) * n * d / (n * x + d) ** 2,
         lambda x, n, d: beta_share(n / 2, d / 2, f_share(x, n, d)),
-        lambda x, n, d: beta_share(d / 2, n / 2, d / (n * x + d)),
+        lambda x, n, d: (
+            1 - beta_share(n / 2, d / 2, f_share(x, n, d)) if x < 1 else beta_share(d / 2, n / 2, d / (n * x + d))
+        ),
         (SHAPE, SHAPE),
     ),
     Law(
@@ -177,9 +180,9 @@ POSITIVE_LAWS = [
     ),
     Law(
         "exponpow",
-        lambda x, b: b * x ** (b - 1) * mp.exp(1 + x**b - mp.exp(x**b)),
-        lambda x, b: -mp.expm1(-mp.expm1(x**b)),
-        lambda x, b: mp.exp(-mp.expm1(x**b)),
+        lambda x, b: b * x ** (b - 1) * mp.exp(x**b - bounded_expm1(x**b)),
+        lambda x, b: -mp.expm1(-bounded_expm1(x**b)),
+        lambda x, b: mp.exp(-bounded_expm1(x**b)),
         (positive(-1, 1),),
     ),
     Law(

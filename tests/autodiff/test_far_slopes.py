@@ -35,6 +35,16 @@ FURTHER = {
     "special.struve": [(6.4, 880.0), (1.0, 2.0)],
     "special.elliprc": [(70.0, -0.05), (1.0, 2.0)],
     "special.voigt_profile": [(0.04, 6e-9, 166.0), (5.0, 1e-200, 2.0), (300.0, 34.0, 3.3)],
+    "stats.t.logsf": [(1.3695654043112185e153, 0.04173591944722669), (2.0, 3.0)],
+    "stats.f.ppf": [(3.82997604210484e-123, 4.969367043851147, 0.20798779240747264), (0.7, 3.0, 4.0)],
+    "stats.betaprime.ppf": [(2.886887501471239e-56, 0.5580352987686981, 163.04295806586876)],
+    "stats.beta.ppf": [(0.9999988616793931, 1.2446160023238773, 0.25994562415716826), (0.3, 2.0, 3.0)],
+    "stats.gengamma.logcdf": [(1.651271592101474e-06, 24.83797906864917, 1.271790216896125), (2.0, 1.5, 1.2)],
+    "stats.crystalball.logsf": [(-1.2630640642991202e157, 0.5082173718649772, 2.1154328079833933)],
+    "stats.invgauss.sf": [(1.118707184315428e248, 0.09614335508714825), (1.5, 2.0)],
+    "stats.foldnorm.logsf": [(1.0791029770129985e-07, 0.8361677621150398), (2.0, 1.5)],
+    "stats.bradford.logcdf": [(0.9999998579115182, 0.025373201945970595)],
+    "stats.truncweibull_min.logsf": [(2.9653489541936295, 2.731915927647351, 0.8787842234391411, 2.965348958584274)],
     "special.eval_sh_chebyt": [(95.52463454365632, 0.013), (20.5, 0.02)],
 }
 # of distributions: factors in logarithms, powers that overflow, complements, parts without a second derivative
@@ -51,6 +61,25 @@ SHARES = {
     "stats.gumbel_l.logcdf": [(-26.4,), (30.0,)],
     "stats.halfcauchy.logpdf": [(3.8e116,), (2.0,)],
 }
+# narrow shares, leading terms where powers underflow, quantiles beside an end
+NARROW = {
+    "stats.loggamma.logcdf": [(-38.300036436816775, 11.639981331336449), (-1.9, 30.0), (-2.1, 30.0)],
+    "stats.levy.isf": [(4.8758767168681126e-91,)],
+    "stats.loglaplace.isf": [(4.259730172176577e-98, 0.553118075153749), (0.7, 2.0)],
+    "stats.alpha.logsf": [(53774055.359663785, 0.25487257866088026), (2.0, 1.5)],
+    "stats.truncnorm.sf": [(-0.554898271766841, -0.5548982717668416, 2.173270289313141), (0.5, -1.0, 2.0)],
+    "stats.truncexpon.isf": [(6.65124134861955e-78, 8.327802667972401), (0.5, 2.0), (0.5, 50.0)],
+}
+# what docs/kinks.md names as lost: where the sweep shows that no longer, the line goes
+LOST = {
+    "stats.argus.logcdf": "small points: a difference of shares of the gamma distribution",
+    "stats.argus.logsf": "small points: a difference of shares of the gamma distribution",
+    "stats.f.logsf": "a share beside the smallest normal number",
+    "stats.genexpon.isf": "probabilities close to 1",
+    "stats.kappa3.logsf": "a second derivative of 1e-34 by a",
+    "stats.recipinvgauss.logsf": "second derivatives beyond 1000",
+    "stats.truncnorm.ppf": "second derivatives at probabilities below 1e-19",
+}
 SECONDS = 1.5
 VALUE_ULPS = 64  # of distributions: beside an end of its support a probability turns by less than its rounding
 
@@ -59,14 +88,21 @@ def wrong(judged):
     return [str(one) for one in judged if not one.error <= 1]
 
 
+def _swept(row):
+    marks = pytest.mark.xfail(strict=True, reason=LOST[row.name]) if row.name in LOST else ()
+    return pytest.param(row, id=row.name, marks=marks)
+
+
 @pytest.mark.parametrize(
-    "points", [GATE, SHARES, pytest.param(FURTHER, marks=pytest.mark.slow)], ids=["gate", "shares", "further"]
+    "points",
+    [GATE, SHARES, NARROW, pytest.param(FURTHER, marks=pytest.mark.slow)],
+    ids=["gate", "shares", "narrow", "further"],
 )
 def test_slopes_keep_their_digits_far_out(points):
     by_name = {row.name: row for row in reversed([*ROWS, *DISTRIBUTIONS])}
     judged = [one for name, at in points.items() for one in judge(by_name[name], at)]
     assert not wrong(judged), "\n".join(wrong(judged))
-    assert len(judged) >= 60
+    assert len(judged) >= 40
 
 
 @pytest.mark.slow
@@ -81,7 +117,7 @@ def test_slopes_of_all_functions(number, dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", DISTRIBUTIONS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [_swept(row) for row in DISTRIBUTIONS])
 def test_slopes_of_all_distributions(row):
     points = sampled(row, np.random.default_rng(len(row.name)), 8, "float64")
     judged = judge(row, points, "float64", SECONDS, VALUE_ULPS)

@@ -20,6 +20,7 @@ from anyshape.ops.core.bell_polynomials import bell_polynomial, bell_polynomial_
 POINTS, BLOCK = 64, 256  # elements at once: points times elements stay in the cache
 DEPTH = 45.0  # the density at the end of the interval is exp(-DEPTH) of the one at its start
 SMALL = 0.5
+FAR = 1e150  # its square is a normal number
 
 
 @functools.cache
@@ -148,13 +149,28 @@ def _log_density_of_beta(a: Any, b: Any, x: Any, up_a: int = 0, up_b: int = 0) -
 def student_derivative(half: Any, u: Any, *, order: int) -> Any:
     """Return the derivative by `half` of sign(u) betainc(1 / 2, half, u**2 / (1 + u**2)).
 
-    For large u it is taken from the other end, where the argument is accurate.
+    For large u it is taken from the other end, where the argument is accurate; by its leading term if that underflows.
     """
-    square = np.square(np.minimum(np.abs(u), 1e150))
+    size = np.abs(u)
+    is_far, square = size > FAR, np.square(np.minimum(size, FAR))
     is_near = square < 1
     near = betainc_derivative(0.5, half, np.where(is_near, square, 1) / (1 + square), order_a=0, order_b=order)
     far = betainc_derivative(half, 0.5, np.where(is_near, 0.5, 1 / (1 + square)), order_a=order, order_b=0)
+    if np.any(is_far):
+        far = np.where(is_far, _leading_term(order, half, -2 * np.log(np.where(is_far, size, 1))), far)
     return np.asarray(np.sign(u) * np.where(is_near, near, -far), np.result_type(u))
+
+
+def _leading_term(order: int, a: Any, log_x: Any) -> Any:
+    """Differentiate x**a gamma(a + 1 / 2) / (gamma(a + 1) gamma(1 / 2)) by a; 0 for x = 0."""
+    at_end = np.isneginf(log_x)
+    log_x = np.where(at_end, 0, log_x)
+    logarithm = a * log_x + sc.gammaln(a + 0.5) - sc.gammaln(a + 1) - sc.gammaln(0.5)
+
+    def of_logarithm(k: int) -> Any:
+        return (log_x if k == 1 else 0) + sc.polygamma(k - 1, a + 0.5) - sc.polygamma(k - 1, a + 1)
+
+    return np.where(at_end, 0, np.exp(logarithm) * bell_polynomial(order, of_logarithm))
 
 
 def _derivative_of_beta_tail(orders: tuple[int, int], a: Any, b: Any, x: Any) -> Any:

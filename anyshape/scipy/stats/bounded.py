@@ -10,11 +10,12 @@ from typing import Any
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
+from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
 from anyshape.scipy.stats.distribution import Form, constant
 from anyshape.scipy.stats.extremes import expm1_ratio
 from anyshape.scipy.stats.positive import beta_share
-from anyshape.scipy.stats.powers import of_score
+from anyshape.scipy.stats.powers import narrow_normal, of_score
+from anyshape.transforms.control import stop_gradient
 
 
 def _unit_interval(*shapes: Any) -> tuple[Any, Any]:
@@ -137,22 +138,125 @@ TRUNCPARETO = Form(
     support=lambda b, c: (1.0, c),
     log_density=lambda z, b, c: -(b + 1) * xp.log(z) - xp.log(expm1_ratio(xp.log(c), -b)),
     cdf=lambda z, b, c: expm1_ratio(xp.log(z), -b) / expm1_ratio(xp.log(c), -b),
-    sf=lambda z, b, c: c**-b * expm1_ratio(xp.log(c / z), b) / expm1_ratio(xp.log(c), -b),
+    sf=lambda z, b, c: c**-b * expm1_ratio(xp.log1p((c - z) / z), b) / expm1_ratio(xp.log(c), -b),
     ppf=lambda q, b, c: xp.exp(-xp.log1p(q * xp.expm1(-b * xp.log(c))) / b),
     isf=lambda q, b, c: xp.exp(-xp.log(c**-b - q * xp.expm1(-b * xp.log(c))) / b),
     mean=lambda b, c: _truncpareto_moment(1, b, c),
     var=lambda b, c: _truncpareto_moment(2, b, c) - xp.square(_truncpareto_moment(1, b, c)),
     entropy=lambda b, c: xp.log(expm1_ratio(xp.log(c), -b)) - (b + 1) * (xp.log(c) / xp.expm1(b * xp.log(c)) - 1 / b),
 )
+
+
+def _power_difference(z: Any, b: Any, c: Any) -> Any:
+    """Return z**c - b**c for z below b; close to b by the difference of the two."""
+    is_near = b - z < 0.5 * b
+    near = xp.where(is_near, b, 1.0)
+    small = near**c * xp.expm1(c * xp.log1p(xp.where(is_near, z - near, 0.0) / near))
+    return xp.where(is_near, small, z**c - xp.where(is_near, 1.0, b) ** c)
+
+
 TRUNCWEIBULL_MIN = Form(
     shapes="c a b",
     valid=lambda c, a, b: (c > 0) & (a >= 0) & (b > a),
     support=lambda c, a, b: (a, b),
     log_density=lambda z, c, a, b: xp.log(c) + sc.xlogy(c - 1, z) + a**c - z**c - xp.log(-xp.expm1(a**c - b**c)),
     cdf=lambda z, c, a, b: xp.expm1(a**c - z**c) / xp.expm1(a**c - b**c),
-    sf=lambda z, c, a, b: xp.exp(a**c - z**c) * xp.expm1(z**c - b**c) / xp.expm1(a**c - b**c),
+    sf=lambda z, c, a, b: xp.exp(a**c - z**c) * xp.expm1(_power_difference(z, b, c)) / xp.expm1(a**c - b**c),
     ppf=lambda q, c, a, b: (a**c - xp.log1p(q * xp.expm1(a**c - b**c))) ** (1 / c),
     isf=lambda q, c, a, b: (a**c - xp.log(q + (1 - q) * xp.exp(a**c - b**c))) ** (1 / c),
+)
+
+
+def _normal_mass(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the probability of a standard normal between a and b as a logarithm and a factor, by the smaller tail.
+
+    That of a narrow interval has its width as a factor, whose logarithm would lose its second derivatives.
+    """
+    right = a > 0
+    low, high = xp.where(right, -b, a), xp.where(right, -a, b)
+    is_narrow, density, width = narrow_normal(a, b - a)
+    is_open = xp.isinf(low) | is_narrow  # whose infinite derivative would meet a probability of 0
+    far, near = sc.log_ndtr(xp.where(is_open, -1.0, low)), sc.log_ndtr(high)
+    share = xp.where(is_open, 0.0, xp.exp(far - xp.where(is_open, 0.0, near)))
+    return xp.where(is_narrow, density, near), xp.where(is_narrow, width, 1 - share)
+
+
+def _log_normal_mass(a: Any, b: Any) -> Any:
+    logarithm, factor = _normal_mass(a, b)
+    return logarithm + xp.log(factor)
+
+
+def _truncated_share(low: Any, high: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the probability between two points as a logarithm and a factor."""
+    (part, part_factor), (whole, factor) = _normal_mass(low, high), _normal_mass(a, b)
+    return part - whole, part_factor / factor
+
+
+def _smaller_share(z: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Return whether the probability up to z is close to 1, and that of the rest there, elsewhere itself."""
+    logarithm, factor = _truncated_share(a, z, a, b)
+    is_near = (stop_gradient(xp.exp(logarithm) * factor) > 0.9) & (z < b)
+    return is_near, *_truncated_share(xp.where(is_near, z, a), xp.where(is_near, b, z), a, b)
+
+
+def _truncated_cdf(z: Any, a: Any, b: Any) -> Any:
+    is_near, logarithm, factor = _smaller_share(z, a, b)
+    share = xp.exp(logarithm) * factor
+    return xp.where(is_near, 1 - share, share)
+
+
+def _truncated_logcdf(z: Any, a: Any, b: Any) -> Any:
+    is_near, logarithm, factor = _smaller_share(z, a, b)
+    rest = xp.where(is_near, xp.exp(logarithm) * factor, 0.0)
+    return xp.where(is_near, xp.log1p(-rest), logarithm + xp.log(factor))
+
+
+def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
+    """Return the quantile of a truncated normal, on the side where its probability is small."""
+    below = sc.ndtr(a) + q * (sc.ndtr(b) - sc.ndtr(a))
+    is_right = below > 0.5
+    right = -sc.ndtri(sc.ndtr(-b) + (1 - q) * (sc.ndtr(-a) - sc.ndtr(-b)))
+    return xp.where(is_right, right, sc.ndtri(xp.where(is_right, 0.5, below)))
+
+
+def _truncation(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the densities of a truncated normal at its ends, and the ends times their densities."""
+    mass = _log_normal_mass(a, b)
+    finite_a, finite_b = xp.where(xp.isinf(a), 0.0, a), xp.where(xp.isinf(b), 0.0, b)
+    at_a = xp.where(xp.isinf(a), 0.0, xp.exp(NORM.log_density(finite_a) - mass))
+    at_b = xp.where(xp.isinf(b), 0.0, xp.exp(NORM.log_density(finite_b) - mass))
+    return at_a, at_b, finite_a * at_a, finite_b * at_b
+
+
+def _truncated_mean(a: Any, b: Any) -> Any:
+    at_a, at_b, _, _ = _truncation(a, b)
+    return at_a - at_b
+
+
+def _truncated_var(a: Any, b: Any) -> Any:
+    at_a, at_b, first, last = _truncation(a, b)
+    return 1 + first - last - xp.square(at_a - at_b)
+
+
+def _truncated_entropy(a: Any, b: Any) -> Any:
+    _, _, first, last = _truncation(a, b)
+    return LOG_ROOT_2PI + 0.5 + _log_normal_mass(a, b) + 0.5 * (first - last)
+
+
+TRUNCNORM = Form(
+    shapes="a b",
+    support=lambda a, b: (a, b),
+    valid=lambda a, b: a < b,
+    log_density=lambda z, a, b: NORM.log_density(z) - _log_normal_mass(a, b),
+    cdf=_truncated_cdf,
+    sf=lambda z, a, b: _truncated_cdf(-z, -b, -a),
+    logcdf=_truncated_logcdf,
+    logsf=lambda z, a, b: _truncated_logcdf(-z, -b, -a),
+    ppf=_truncated_quantile,
+    isf=lambda q, a, b: -_truncated_quantile(q, -b, -a),
+    mean=_truncated_mean,
+    var=_truncated_var,
+    entropy=_truncated_entropy,
 )
 
 FORMS = {
@@ -161,6 +265,7 @@ FORMS = {
     "loguniform": LOGUNIFORM,
     "rdist": RDIST,
     "trapezoid": TRAPEZOID,
+    "truncnorm": TRUNCNORM,
     "truncpareto": TRUNCPARETO,
     "truncweibull_min": TRUNCWEIBULL_MIN,
     "reciprocal": LOGUNIFORM,

@@ -12,8 +12,16 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Form, Function, constant
-from anyshape.scipy.stats.powers import is_cusp, log1p_square, log_angle, of_powers, of_score, power_of_size
+from anyshape.scipy.stats.distribution import Form, Function, constant, scaled
+from anyshape.scipy.stats.powers import (
+    beta_quantile,
+    is_cusp,
+    log1p_square,
+    log_angle,
+    of_powers,
+    of_score,
+    power_of_size,
+)
 from anyshape.transforms.control import stop_gradient
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
@@ -215,35 +223,39 @@ def _gennorm_end(beta: Any) -> Any:
     return stop_gradient(1000.0 ** (1 / beta))
 
 
-def _gennorm_excess(z: Any, beta: Any) -> Any:
-    """Return cdf(z) - 1/2, which is a smooth function of beta at 0."""
-    power = _gennorm_power(z, beta)
+def _gennorm_share(z: Any, beta: Any, power: Any) -> Any:
+    """Return 2 cdf(z) - 1 by z and the power of its size, accurate near 0."""
     is_near = power < GENNORM_NEAR
     near = z * _gennorm_series(xp.where(is_near, power, 0.0), beta) * xp.exp(-sc.gammaln(1 + 1 / beta))
-    near = near - _third_derivative(z, beta)
-    return 0.5 * xp.where(is_near, near, xp.sign(z) * sc.gammainc(1 / beta, xp.where(is_near, 1.0, power)))
+    return xp.where(is_near, near, xp.sign(z) * sc.gammainc(1 / beta, xp.where(is_near, 1.0, power)))
 
 
 def _gennorm_cdf(z: Any, beta: Any) -> Any:
-    """Return the probability up to z, accurate where it is small."""
+    """Return the probability up to z, accurate where it is small, and a smooth function of beta at 0."""
     end = _gennorm_end(beta)
     z = xp.clip(z, -end, end)
     is_far = z < -1
-    far = 0.5 * sc.gammaincc(1 / beta, xp.where(is_far, -z, 1.0) ** beta)
-    return xp.where(is_far, far, 0.5 + _gennorm_excess(xp.where(is_far, 0.0, z), beta))
+    far = sc.gammaincc(1 / beta, xp.where(is_far, -z, 1.0) ** beta)
+    z = xp.where(is_far, 0.0, z)
+    near = 1 + _gennorm_share(z, beta, _gennorm_power(z, beta)) - _third_derivative(z, beta)
+    return 0.5 * xp.where(is_far, far, near)
 
 
-def _gennorm_quantile(q: Any, beta: Any) -> Any:
-    """Return the quantile: near the median by Newton's method, elsewhere from the smaller tail."""
-    target = 2 * (q - 0.5) * xp.exp(sc.gammaln(1 + 1 / beta))
+def _gennorm_quantile(share: Any, rest: Any, beta: Any) -> Any:
+    """Return z by 2 cdf(z) - 1 and by 1 minus the size of it: near 0 by Newton's method, elsewhere from the tail."""
+    target = share * xp.exp(sc.gammaln(1 + 1 / beta))
     is_near = _gennorm_power(target, beta) < GENNORM_NEAR
     near = target = xp.where(is_near, target, 0.0)
     for _ in range(3):
         power = _gennorm_power(near, beta)
         near = near - (near * _gennorm_series(power, beta) - target) * xp.exp(power)
     near = near + _third_derivative(target, beta)
-    tail = xp.where(is_near, 0.1, xp.minimum(q, 1 - q))
-    return xp.where(is_near, near, xp.sign(q - 0.5) * sc.gammainccinv(1 / beta, 2 * tail) ** (1 / beta))
+    far = sc.gammainccinv(1 / beta, xp.where(is_near, 0.2, rest)) ** (1 / beta)
+    return xp.where(is_near, near, xp.sign(share) * far)
+
+
+def _gennorm_ppf(q: Any, beta: Any) -> Any:
+    return _gennorm_quantile(2 * (q - 0.5), 2 * xp.minimum(q, 1 - q), beta)
 
 
 def _gennorm_log_density(z: Any, beta: Any) -> Any:
@@ -261,11 +273,20 @@ GENNORM = Form(
     log_density=_gennorm_log_density,
     density=_gennorm_density,
     **_symmetric(_gennorm_cdf),
-    ppf=_gennorm_quantile,
-    isf=lambda q, beta: -_gennorm_quantile(q, beta),
+    ppf=_gennorm_ppf,
+    isf=lambda q, beta: -_gennorm_ppf(q, beta),
     mean=constant(0.0),
     var=lambda beta: xp.exp(sc.gammaln(3 / beta) - sc.gammaln(1 / beta)),
     entropy=lambda beta: 1 / beta - xp.log(0.5 * beta) + sc.gammaln(1 / beta),
+)
+HALFGENNORM = Form(
+    shapes="beta",
+    support=lambda beta: (0.0, INF),
+    **scaled(lambda b: b, lambda z, b: -sc.gammaln(1 / b) - z**b),
+    cdf=lambda z, b: _gennorm_share(z, b, z**b),
+    sf=lambda z, b: 2 * _gennorm_cdf(-z, b),
+    ppf=lambda q, b: _gennorm_quantile(q, 1 - q, b),
+    isf=lambda q, b: _gennorm_quantile(1 - q, q, b),
 )
 
 _STEPS, _WEIGHTS = (0.5 * _SKEWNORM_REACH * x for x in np.polynomial.legendre.leggauss(32))
@@ -332,8 +353,8 @@ BETA = Form(
     **of_powers(lambda z, a, b: -sc.betaln(a, b), lambda a, b: a - 1, lambda a, b: b - 1),
     cdf=lambda z, a, b: sc.betainc(a, b, z),
     sf=lambda z, a, b: sc.betaincc(a, b, z),
-    ppf=lambda q, a, b: sc.betaincinv(a, b, q),
-    isf=lambda q, a, b: sc.betainccinv(a, b, q),
+    ppf=lambda q, a, b: beta_quantile(q, a, b)[0],
+    isf=lambda q, a, b: beta_quantile(q, b, a)[1],
     mean=lambda a, b: a / (a + b),
     var=lambda a, b: a * b / (xp.square(a + b) * (a + b + 1)),
     entropy=lambda a, b: (
@@ -402,72 +423,6 @@ TRIANG = Form(
 )
 
 
-def _log_normal_mass(a: Any, b: Any) -> Any:
-    """Return the logarithm of the probability of a standard normal between a and b, computed on the smaller tail."""
-    right = a > 0
-    low, high = xp.where(right, -b, a), xp.where(right, -a, b)
-    is_open = xp.isinf(low)  # whose infinite derivative would meet a probability of 0
-    far, near = sc.log_ndtr(xp.where(is_open, -1.0, low)), sc.log_ndtr(high)
-    share = xp.exp(far - xp.where(is_open, 0.0, near))
-    return near + xp.log1p(-xp.where(is_open, 0.0, share))
-
-
-def _truncated_logcdf(z: Any, a: Any, b: Any) -> Any:
-    """Return the logarithm of the probability up to z, close to 0 by that of the rest, which has no cancellation."""
-    whole = _log_normal_mass(a, b)
-    direct = _log_normal_mass(a, z) - whole
-    is_near = (direct > -0.1) & (z < b)
-    rest = _log_normal_mass(xp.where(is_near, z, a), b) - whole
-    return xp.where(is_near, xp.log1p(-xp.exp(xp.where(is_near, rest, -1.0))), direct)
-
-
-def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
-    """Return the quantile of a truncated normal, on the side where its probability is small."""
-    below = sc.ndtr(a) + q * (sc.ndtr(b) - sc.ndtr(a))
-    is_right = below > 0.5
-    right = -sc.ndtri(sc.ndtr(-b) + (1 - q) * (sc.ndtr(-a) - sc.ndtr(-b)))
-    return xp.where(is_right, right, sc.ndtri(xp.where(is_right, 0.5, below)))
-
-
-def _truncation(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the densities of a truncated normal at its ends, and the ends times their densities."""
-    mass = _log_normal_mass(a, b)
-    finite_a, finite_b = xp.where(xp.isinf(a), 0.0, a), xp.where(xp.isinf(b), 0.0, b)
-    at_a = xp.where(xp.isinf(a), 0.0, xp.exp(NORM.log_density(finite_a) - mass))
-    at_b = xp.where(xp.isinf(b), 0.0, xp.exp(NORM.log_density(finite_b) - mass))
-    return at_a, at_b, finite_a * at_a, finite_b * at_b
-
-
-def _truncated_mean(a: Any, b: Any) -> Any:
-    at_a, at_b, _, _ = _truncation(a, b)
-    return at_a - at_b
-
-
-def _truncated_var(a: Any, b: Any) -> Any:
-    at_a, at_b, first, last = _truncation(a, b)
-    return 1 + first - last - xp.square(at_a - at_b)
-
-
-def _truncated_entropy(a: Any, b: Any) -> Any:
-    _, _, first, last = _truncation(a, b)
-    return LOG_ROOT_2PI + 0.5 + _log_normal_mass(a, b) + 0.5 * (first - last)
-
-
-TRUNCNORM = Form(
-    shapes="a b",
-    support=lambda a, b: (a, b),
-    valid=lambda a, b: a < b,
-    log_density=lambda z, a, b: NORM.log_density(z) - _log_normal_mass(a, b),
-    logcdf=_truncated_logcdf,
-    logsf=lambda z, a, b: _truncated_logcdf(-z, -b, -a),
-    ppf=_truncated_quantile,
-    isf=lambda q, a, b: -_truncated_quantile(q, -b, -a),
-    mean=_truncated_mean,
-    var=_truncated_var,
-    entropy=_truncated_entropy,
-)
-
-
 FORMS = {
     "norm": NORM,
     "uniform": UNIFORM,
@@ -477,11 +432,11 @@ FORMS = {
     "hypsecant": HYPSECANT,
     "t": T,
     "gennorm": GENNORM,
+    "halfgennorm": HALFGENNORM,
     "skewnorm": SKEWNORM,
     "johnsonsu": JOHNSONSU,
     "beta": BETA,
     "arcsine": ARCSINE,
     "powerlaw": POWERLAW,
     "triang": TRIANG,
-    "truncnorm": TRUNCNORM,
 }

@@ -144,7 +144,7 @@ _DERIVATIONS: dict[str, tuple[tuple[str, Function], ...]] = {
 _COMPLEMENTS = {"logcdf": ("cdf", "sf"), "logsf": ("sf", "cdf")}
 
 
-def _log_by_complement(probability: Function, complement: Function) -> Function:
+def log_by_complement(probability: Function, complement: Function) -> Function:
     """Return the logarithm of a probability; where it is near 1 the complement has the digits."""
 
     def function(*xs: Any) -> Any:
@@ -286,7 +286,7 @@ class Family:
             return function
         pair = [f for other in _COMPLEMENTS.get(name, ()) if (f := self._without_cancellation(other)) is not None]
         if len(pair) == 2:
-            return _log_by_complement(*pair)
+            return log_by_complement(*pair)
         for other, finish in _DERIVATIONS.get(name, ()):
             source = getattr(self._form, other, None)
             if source is not None:

@@ -6,6 +6,7 @@ Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Di
 from __future__ import annotations
 
 from math import log, pi, sqrt
+from operator import truediv
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
-from anyshape.scipy.stats.distribution import Form, Function, complement, constant, scaled
+from anyshape.scipy.stats.distribution import Form, Function, complement, constant, log_by_complement, scaled
 from anyshape.scipy.stats.positive import beta_share, log_expm1, times_log, weibull_logcdf
-from anyshape.scipy.stats.powers import of_powers, of_powers_of_size, of_score
+from anyshape.scipy.stats.powers import beta_quantile, narrow_normal, of_powers, of_powers_of_size, of_score
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 PI_REST = 1.2246467991473532e-16  # of pi beyond its float
@@ -74,12 +75,19 @@ def _cosine_cdf(z: Any) -> Any:
     return xp.where(is_near, near**3 / 6 * series, pi + z + xp.sin(z)) / (2 * pi)
 
 
+def _normal_strip(low: Any, high: Any, width: Any) -> Any:
+    """Return the probability of a standard normal between numbers whose middle is not negative."""
+    is_narrow, density, size = narrow_normal(low, width)
+    return xp.where(is_narrow, xp.exp(density) * size, sc.ndtr(-low) - sc.ndtr(-high))
+
+
 ALPHA = Form(
     shapes="a",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z, a: -2 * xp.log(z) - LOG_ROOT_2PI - 0.5 * xp.square(a - 1 / z) - sc.log_ndtr(a),
     cdf=lambda z, a: sc.ndtr(a - 1 / z) / sc.ndtr(a),
+    sf=lambda z, a: _normal_strip(a - 1 / z, a, 1 / z) / sc.ndtr(a),
     ppf=lambda q, a: 1 / (a - sc.ndtri(q * sc.ndtr(a))),
 )
 ANGLIT = Form(
@@ -132,14 +140,15 @@ BETAPRIME = Form(
     ),
     cdf=lambda z, a, b: beta_share(z / (1 + z), 1 / (1 + z), a, b),
     sf=lambda z, a, b: beta_share(1 / (1 + z), z / (1 + z), b, a),
-    ppf=lambda q, a, b: sc.betaincinv(a, b, q) / sc.betainccinv(b, a, q),
-    isf=lambda q, a, b: sc.betainccinv(a, b, q) / sc.betaincinv(b, a, q),
+    ppf=lambda q, a, b: truediv(*beta_quantile(q, a, b)),
+    isf=lambda q, a, b: truediv(*beta_quantile(q, b, a)[::-1]),
 )
 BRADFORD = Form(
     shapes="c",
     support=lambda c: (0.0, 1.0),
     log_density=lambda z, c: xp.log(c) - xp.log(xp.log1p(c)) - xp.log1p(c * z),
     cdf=lambda z, c: xp.log1p(c * z) / xp.log1p(c),
+    sf=lambda z, c: xp.log1p(c * (1 - z) / (1 + c * z)) / xp.log1p(c),
     ppf=lambda q, c: xp.expm1(q * xp.log1p(c)) / c,
 )
 BURR = Form(
@@ -222,7 +231,7 @@ FOLDNORM = Form(
     support=_positive_reals,
     valid=lambda c: c >= 0,
     log_density=lambda z, c: xp.logaddexp(-0.5 * xp.square(z - c), -0.5 * xp.square(z + c)) - LOG_ROOT_2PI,
-    cdf=lambda z, c: 0.5 * (sc.erf((z - c) / sqrt(2)) + sc.erf((z + c) / sqrt(2))),
+    cdf=lambda z, c: _normal_strip(c - z, c + z, 2 * z),
     sf=lambda z, c: sc.ndtr(c - z) + sc.ndtr(-c - z),
 )
 _GENGAMMA = of_powers(lambda z, a, c: -(z**c) - sc.gammaln(a), lambda a, c: c * a - 1, factor=lambda a, c: xp.abs(c))
@@ -244,6 +253,8 @@ def _by_sign(rising: Function, falling: Function) -> Function:
 
 
 _gengamma_below, _gengamma_above = lambda z, a, c: sc.gammainc(a, z**c), lambda z, a, c: sc.gammaincc(a, z**c)
+_gengamma_log_below = lambda z, a, c: _loggamma_logcdf(c * xp.log(z), a)
+_gengamma_log_above = log_by_complement(_gengamma_above, _gengamma_below)
 _gengamma_low, _gengamma_high = (
     lambda q, a, c: sc.gammaincinv(a, q) ** (1 / c),
     lambda q, a, c: sc.gammainccinv(a, q) ** (1 / c),
@@ -257,17 +268,10 @@ GENGAMMA = Form(
     exponent=lambda a, c: xp.where(c > 0, c * a - 1, INF),
     cdf=_by_sign(_gengamma_below, _gengamma_above),
     sf=_by_sign(_gengamma_above, _gengamma_below),
+    logcdf=_by_sign(_gengamma_log_below, _gengamma_log_above),
+    logsf=_by_sign(_gengamma_log_above, _gengamma_log_below),
     ppf=_by_sign(_gengamma_low, _gengamma_high),
     isf=_by_sign(_gengamma_high, _gengamma_low),
-)
-HALFGENNORM = Form(
-    shapes="beta",
-    support=_positive_reals,
-    **scaled(lambda b: b, lambda z, b: -sc.gammaln(1 / b) - z**b),
-    cdf=lambda z, b: sc.gammainc(1 / b, z**b),
-    sf=lambda z, b: sc.gammaincc(1 / b, z**b),
-    ppf=lambda q, b: sc.gammaincinv(1 / b, q) ** (1 / b),
-    isf=lambda q, b: sc.gammainccinv(1 / b, q) ** (1 / b),
 )
 INVWEIBULL = Form(
     shapes="c",
@@ -283,8 +287,17 @@ INVWEIBULL = Form(
 
 
 def _loggamma_start(z: Any, c: Any) -> Any:
-    """Return the logarithm of the probability up to a z whose exponential is tiny."""
-    return c * z - sc.gammaln(c + 1)
+    """Return the logarithm of the probability up to a z below -2, by the series DLMF 8.7.1 in its exponential."""
+    x = xp.exp(z)
+    total = 0.0 * x
+    for k in reversed(range(1, 13)):
+        total = x / (c + k) * (1 + total)
+    return c * z - sc.gammaln(c + 1) - x + xp.log1p(total)
+
+
+def _loggamma_logcdf(z: Any, c: Any) -> Any:
+    share = log_by_complement(lambda z: sc.gammainc(c, xp.exp(z)), lambda z: sc.gammaincc(c, xp.exp(z)))
+    return by_half(z, -2.0, lambda z: _loggamma_start(z, c), lambda z: share(xp.minimum(z, 700.0)))
 
 
 def _loggamma_quantile(q: Any, c: Any) -> Any:
@@ -298,9 +311,7 @@ LOGGAMMA = Form(
     log_density=lambda z, c: c * z - xp.exp(z) - sc.gammaln(c),
     cdf=lambda z, c: by_half(z, -700.0, lambda z: xp.exp(_loggamma_start(z, c)), lambda z: sc.gammainc(c, xp.exp(z))),
     sf=lambda z, c: sc.gammaincc(c, xp.exp(z)),
-    logcdf=lambda z, c: by_half(
-        z, -700.0, lambda z: _loggamma_start(z, c), lambda z: xp.log(sc.gammainc(c, xp.exp(z)))
-    ),
+    logcdf=_loggamma_logcdf,
     ppf=_loggamma_quantile,
     isf=lambda q, c: xp.log(sc.gammainccinv(c, q)),
     mean=sc.digamma,
@@ -314,7 +325,7 @@ LOGLAPLACE = Form(
     cdf=lambda z, c: xp.where(z < 1, 0.5 * z**c, 1 - 0.5 * z**-c),
     sf=lambda z, c: xp.where(z < 1, 1 - 0.5 * z**c, 0.5 * z**-c),
     ppf=_loglaplace_quantile,
-    isf=lambda q, c: 1 / _loglaplace_quantile(q, c),
+    isf=lambda q, c: _loglaplace_quantile(q, -c),
 )
 POWERNORM = Form(
     shapes="c",
@@ -323,6 +334,16 @@ POWERNORM = Form(
     ppf=lambda q, c: -sc.ndtri((1 - q) ** (1 / c)),
     isf=lambda q, c: -sc.ndtri(q ** (1 / c)),
 )
+
+
+def _truncexpon_isf(q: Any, b: Any) -> Any:
+    """Return the inverse of the survival function; near b, from there."""
+    share = q * xp.expm1(xp.minimum(b, 700.0))
+    is_near = share < 1
+    far = -xp.log(xp.where(is_near, 1.0, q + (1 - q) * xp.exp(-b)))
+    return xp.where(is_near, b - xp.log1p(xp.where(is_near, share, 0.0)), far)
+
+
 TRUNCEXPON = Form(
     shapes="b",
     support=lambda b: (0.0, b),
@@ -330,6 +351,7 @@ TRUNCEXPON = Form(
     cdf=lambda z, b: xp.expm1(-z) / xp.expm1(-b),
     sf=lambda z, b: xp.exp(-z) * xp.expm1(z - b) / xp.expm1(-b),
     ppf=lambda q, b: -xp.log1p(q * xp.expm1(-b)),
+    isf=_truncexpon_isf,
 )
 
 GUMBEL_R = Form(
@@ -373,7 +395,6 @@ FORMS = {
     "foldnorm": FOLDNORM,
     "gengamma": GENGAMMA,
     "gibrat": GIBRAT,
-    "halfgennorm": HALFGENNORM,
     "invweibull": INVWEIBULL,
     "loggamma": LOGGAMMA,
     "loglaplace": LOGLAPLACE,

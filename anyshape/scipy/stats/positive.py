@@ -14,7 +14,7 @@ from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
 from anyshape.scipy.stats.distribution import Form, complement, constant, exponential, log_complement, scaled
-from anyshape.scipy.stats.powers import log1p_square, log_angle, of_powers, of_score
+from anyshape.scipy.stats.powers import beta_quantile, log1p_square, log_angle, of_powers, of_score
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
@@ -198,7 +198,9 @@ def _invgauss_logcdf(z: Any, mu: Any) -> Any:
 
 def _invgauss_logsf(z: Any, mu: Any) -> Any:
     _, second, first = _invgauss_terms(z, mu)
-    return first + xp.log(-xp.expm1(second - first))
+    is_far = first < -1e16  # where the quotient of the terms is that of the scores
+    ratio = xp.where(is_far, xp.log1p(-2 / (1 + xp.where(is_far, z, 1.0) / mu)), second - first)
+    return first + xp.log(-xp.expm1(ratio))
 
 
 INVGAUSS = Form(
@@ -363,7 +365,7 @@ LEVY = Form(
     cdf=lambda z: sc.erfc(xp.sqrt(0.5 / z)),
     sf=lambda z: sc.erf(xp.sqrt(0.5 / z)),
     ppf=lambda q: 1 / xp.square(sc.ndtri(0.5 * q)),
-    isf=lambda q: 0.5 / xp.square(sc.erfinv(q)),
+    isf=lambda q: xp.square(sqrt(0.5) / sc.erfinv(q)),
     mean=constant(INF),
     var=constant(INF),
 )
@@ -399,12 +401,8 @@ F = Form(
     **of_powers(_f_rest, lambda dfn, dfd: 0.5 * dfn - 1),
     cdf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd), 0.5 * dfn, 0.5 * dfd),
     sf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd)[::-1], 0.5 * dfd, 0.5 * dfn),
-    ppf=lambda q, dfn, dfd: _f_quantile(
-        sc.betaincinv(0.5 * dfn, 0.5 * dfd, q), sc.betainccinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd
-    ),
-    isf=lambda q, dfn, dfd: _f_quantile(
-        sc.betainccinv(0.5 * dfn, 0.5 * dfd, q), sc.betaincinv(0.5 * dfd, 0.5 * dfn, q), dfn, dfd
-    ),
+    ppf=lambda q, dfn, dfd: _f_quantile(*beta_quantile(q, 0.5 * dfn, 0.5 * dfd), dfn, dfd),
+    isf=lambda q, dfn, dfd: _f_quantile(*beta_quantile(q, 0.5 * dfd, 0.5 * dfn)[::-1], dfn, dfd),
     mean=lambda dfn, dfd: beyond(2, dfd, lambda d: d / (d - 2)),
     var=lambda dfn, dfd: beyond(
         4, dfd, lambda d: 2 * xp.square(d) * (dfn + d - 2) / (dfn * xp.square(d - 2) * (d - 4))

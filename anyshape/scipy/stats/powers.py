@@ -5,6 +5,7 @@ The logarithm of such a density is infinite at the end, and its exponential woul
 
 from __future__ import annotations
 
+from math import log, pi
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def is_cusp(z: Any, beta: Any) -> Any:
     return (z == 0) & (beta < 2)
 
 
-TINY = np.finfo(np.float64).tiny
+TINY, EPS = np.finfo(np.float64).tiny, np.finfo(np.float64).eps
 HUGE = 1e308  # slope of the logarithm where a density is infinite
 LOG_HUGE = 600.0  # logarithm there: its exponential times the slope is infinite, and other slopes are not
 
@@ -133,6 +134,30 @@ def of_score(score: Function) -> dict[str, Function]:
         "logcdf": function(sc.log_ndtr, 1.0),
         "logsf": function(sc.log_ndtr, -1.0),
     }
+
+
+def beta_quantile(q: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the quantile of a beta distribution and 1 minus it, both by the smaller one of them."""
+    middle = stop_gradient(xp.clip(sc.betainc(a, b, 0.5), TINY, 1 - EPS))
+    is_low = q < middle
+    low = sc.betaincinv(a, b, xp.where(is_low, q, middle))
+    high = sc.betainccinv(b, a, xp.where(is_low, middle, q))
+    return xp.where(is_low, low, 1 - high), xp.where(is_low, 1 - low, high)
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+def narrow_normal(low: Any, width: Any) -> tuple[Any, Any, Any]:
+    """Return where an interval is so narrow that the difference of normal probabilities at its ends would cancel.
+
+    The probability is the product of the other results there: of the exponential of the one, and of the other.
+    """
+    is_narrow = (width > 0) & (width * (xp.abs(low) + width + 1) < 0.5)
+    half = xp.where(is_narrow, 0.5 * width, 0.1)
+    middle, steps = xp.where(is_narrow, low, 0.0) + half, half[..., None] * _NODES
+    shares = xp.exp(-middle[..., None] * steps - 0.5 * xp.square(steps)) @ _WEIGHTS
+    return is_narrow, -0.5 * xp.square(middle) - 0.5 * log(2 * pi), half * shares
 
 
 def of_powers_of_size(rest: Function, exponent: Function) -> dict[str, Function]:

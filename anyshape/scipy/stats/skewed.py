@@ -15,9 +15,10 @@ from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import by_half
 from anyshape.scipy.stats.distribution import Form, constant
 from anyshape.scipy.stats.positive import beta_share
-from anyshape.scipy.stats.powers import log1p_square
+from anyshape.scipy.stats.powers import beta_quantile, log1p_square
 
 NAN = np.nan
+NOTHING = 1e17  # 1 is nothing beside it
 
 
 def _exponnorm_tail(z: Any, k: Any) -> Any:
@@ -118,8 +119,8 @@ JF_SKEW_T = Form(
     log_density=_skew_t_log_density,
     cdf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b), a, b),
     sf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b)[::-1], b, a),
-    ppf=lambda q, a, b: _skew_t_quantile(sc.betaincinv(a, b, q), sc.betainccinv(b, a, q), a, b),
-    isf=lambda q, a, b: _skew_t_quantile(sc.betainccinv(a, b, q), sc.betaincinv(b, a, q), a, b),
+    ppf=lambda q, a, b: _skew_t_quantile(*beta_quantile(q, a, b), a, b),
+    isf=lambda q, a, b: _skew_t_quantile(*beta_quantile(q, b, a)[::-1], a, b),
 )
 
 
@@ -132,10 +133,18 @@ def _ball_weight(beta: Any, m: Any) -> Any:
     return _ball_tail(beta, m) + sqrt(2 * pi) * sc.ndtr(beta)
 
 
+def _ball_log(z: Any, beta: Any, m: Any) -> Any:
+    """Return log(1 - (z + beta) beta / m), without a quotient that underflows in the slopes of far z."""
+    distance = -(z + beta)
+    is_far = distance * beta > NOTHING * m
+    near = xp.log1p(xp.where(is_far, 1.0, distance) * beta / m)
+    return xp.where(is_far, xp.log(xp.where(is_far, distance, 1.0)) + xp.log(beta / m), near)
+
+
 def _ball_log_density(z: Any, beta: Any, m: Any) -> Any:
     is_tail = z <= -beta
     near, far = xp.where(is_tail, 0.0, z), xp.where(is_tail, z, -beta)
-    tail = -0.5 * xp.square(beta) - m * xp.log1p(-(far + beta) * beta / m)
+    tail = -0.5 * xp.square(beta) - m * _ball_log(far, beta, m)
     return xp.where(is_tail, tail, -0.5 * xp.square(near)) - xp.log(_ball_weight(beta, m))
 
 
@@ -143,7 +152,7 @@ def _ball_cdf(z: Any, beta: Any, m: Any) -> Any:
     is_tail = z <= -beta
     near, far = xp.where(is_tail, 0.0, z), xp.where(is_tail, z, -beta)
     tail = _ball_tail(beta, m)
-    below = tail * xp.exp((1 - m) * xp.log1p(-(far + beta) * beta / m))
+    below = tail * xp.exp((1 - m) * _ball_log(far, beta, m))
     return xp.where(is_tail, below, tail + sqrt(2 * pi) * (sc.ndtr(near) - sc.ndtr(-beta))) / _ball_weight(beta, m)
 
 
