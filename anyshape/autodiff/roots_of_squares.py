@@ -81,7 +81,7 @@ class _Squares:
         node = self._origin(value)
         if node is not None and node.op is cr.full_op:
             return bool(dict(node.params)["value"] > 0)
-        return node is not None and node.op is cr.size_value_op
+        return node is not None and node.op in (cr.size_value_op, cr.float_of_size_op)
 
     def _is_zero(self, value: Value) -> bool:
         node = self._origin(value)

@@ -73,6 +73,8 @@ _NUMPY_NAMES = {
     "power_by": "power",
     "put_add": "add.at",
     "python_int": "int",
+    "float_of_ints": "float",
+    "float_of_size": "float",
     "reduce_and": "all",
     "reduce_logsumexp": "logsumexp",
     "reduce_max": "max",

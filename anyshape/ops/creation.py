@@ -30,6 +30,11 @@ def _size_value_type(ctx: ShapeGuardContext, *, size: Size) -> TensorMeta:
     return tensor(np.dtype(np.int64), ())
 
 
+def _float_of_size_type(ctx: ShapeGuardContext, *, size: Size, dtype: np.dtype) -> TensorMeta:
+    ctx.resolve(size)
+    return tensor(dtype, ())
+
+
 def _iota_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> list[Claim]:
     return [at_least(params["size"], 0)]
 
@@ -62,6 +67,16 @@ size_value_op: Op = define(
     cost=MOVES,
 )
 
+float_of_size_op: Op = define(
+    "float_of_size",
+    _float_of_size_type,
+    params={"size": kinds.size, "dtype": kinds.dtype},
+    jointly=lambda node, params: params["dtype"].kind in "fc",
+    claims=None,
+    probe=None,
+    cost=MOVES,
+)
+
 
 def full(shape: tuple[Size, ...], value: Any, dtype: Any) -> Any:
     """Return an array of this shape filled with a literal number."""
@@ -80,3 +95,9 @@ def size_value(size: Size) -> Any:
     """Return a size as an int64 scalar of the program."""
     local, sources = localise(size, ())
     return apply(size_value_op, sources=sources, size=local)
+
+
+def float_of_size(size: Size, dtype: Any) -> Any:
+    """Return a size as a scalar of inexact dtype, rounded once: it may be a product that no int64 holds."""
+    local, sources = localise(size, ())
+    return apply(float_of_size_op, sources=sources, size=local, dtype=np.dtype(dtype))

@@ -35,6 +35,8 @@ PYTHON_INTS = {  # number of operands by NumPy's name, for operators of Python i
     **dict.fromkeys(("left_shift", "right_shift"), 2),
     **dict.fromkeys(("negative", "absolute"), 1),
 }
+PARTIAL_INTS = ("floor_divide", "remainder", "right_shift")  # those that refuse some ints in Python too
+STEEP_INTS = ("power", "left_shift")  # those that leave int64 at small operands, as 2**64 does
 
 
 def real_dtype(dtype: np.dtype) -> np.dtype:
@@ -112,6 +114,13 @@ def _python_int_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta,
         if operand.dtype.kind not in "iu":
             raise ctx.bad_dtype(f"an operand is {operand.dtype}", "convert it to an integer dtype with astype")
     return TensorMeta(np.dtype(np.int64), x.extents)
+
+
+def _float_of_ints_type(
+    ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta, *, operator: str, dtype: np.dtype
+) -> TensorMeta:
+    """Require integers of any dtypes."""
+    return TensorMeta(dtype, _python_int_type(ctx, x, y, operator=operator).extents)
 
 
 def lift(x: Any, like: Operand) -> Any:
@@ -391,7 +400,16 @@ narrow_op: Op = define_pointwise(
     "narrow", _convert_type, (1, 1), cost=MOVES, jointly=_narrows_integers, dtype=kinds.dtype
 )
 python_int_op: Op = define_pointwise("python_int", _python_int_type, (1, 2), operator=_is_python_operator)
-refuse(itself, narrow_op, python_int_op)
+float_of_ints_op: Op = define_pointwise(
+    "float_of_ints",
+    _float_of_ints_type,
+    (2, 2),
+    jointly=lambda node, params: params["operator"] in STEEP_INTS and params["dtype"].kind in "fc",
+    operator=_is_python_operator,
+    dtype=kinds.dtype,
+)
+refuse(itself, narrow_op, float_of_ints_op)
+refuse(lambda node: itself(node) if dict(node.params)["operator"] in PARTIAL_INTS else (), python_int_op)
 refuse(lambda node: itself(node) if node.inputs[1].meta.dtype.kind == "i" else (), pow_op)  # a negative exponent
 
 # -- for derivatives at edges
@@ -489,3 +507,8 @@ def narrow(x: Any, dtype: Any) -> Any:
 def python_int(operator: str, *xs: Any) -> Any:
     """Apply an operator of Python ints exactly; the program raises an error if no int64 holds the result."""
     return apply(python_int_op, *broadcast_operands(operator, *xs), operator=operator)
+
+
+def float_of_ints(operator: str, x: Any, y: Any, dtype: Any) -> Any:
+    """Apply an operator of Python ints exactly and round its result once to an inexact dtype."""
+    return apply(float_of_ints_op, *broadcast_operands(operator, x, y), operator=operator, dtype=np.dtype(dtype))

@@ -76,7 +76,7 @@ def per_line(x, axis):
 
 NOTHING = {
     "real", "imag", "complex", "convert", "narrow", "broadcast_in_dim", "reshape", "transpose", "slice", "rev", "pad",
-    "concatenate", "full", "iota", "size_value", "stop_gradient", "take", "permute",
+    "concatenate", "full", "iota", "size_value", "float_of_size", "stop_gradient", "take", "permute",
     "enter_checkpoint", "leave_checkpoint", "warn_below",
     "custom_argument", "custom_jvp", "custom_vjp", "custom_linear_solve", "sized", "name_sizes",
     "slice_update",

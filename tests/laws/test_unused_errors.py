@@ -42,7 +42,7 @@ REFUSING = {
     "power": (lambda x, y: x**y, (INTS, np.array([1, 2, -1])), (INTS, np.array([1, 2, 0]))),
     "power of nothing": (lambda x, y: x**y, (INTS, np.array(-1)), (INTS[:0], np.array(-1))),
     "Python int": (lambda x, k: x + k, (INTS.astype(np.uint8), 300), (INTS.astype(np.uint8), 3)),
-    "Python ints": (lambda x, j, k: x + j**k, (LINE, 10, 20), (LINE, 10, 2)),
+    "Python ints": (lambda x, j, k: x + j**k, (LINE, 10, 400), (LINE, 10, 2)),
     "Python ints, division": (lambda x, j, k: x + j // k, (LINE, 10, 0), (LINE, 10, 2)),
     "repeat": (lambda x, n: np.repeat(x, n), (LINE, np.array([1, -1, 2])), (LINE, np.array([1, 0, 2]))),
     "size": (lambda x, k: ops.dynamic_truncate(x, k), (LINE, np.nan), (LINE, 2.0)),

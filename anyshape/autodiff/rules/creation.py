@@ -6,7 +6,8 @@ from anyshape.ops import creation as cr
 zero(cr.full_op)
 zero(cr.iota_op)
 zero(cr.size_value_op)
+zero(cr.float_of_size_op)
 
 # -- shifts of operands
 
-no_shift(cr.full_op, cr.iota_op, cr.size_value_op)
+no_shift(cr.full_op, cr.iota_op, cr.size_value_op, cr.float_of_size_op)

@@ -307,6 +307,7 @@ TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (ew.convert(ct, x.dtype
 zero(ew.share_op)
 zero(ew.narrow_op)
 zero(ew.python_int_op)
+zero(ew.float_of_ints_op)
 JVPS[ew.ratio_op] = _ratio_jvp
 TRANSPOSES[ew.ratio_op] = lambda ctx, ct, x, y: (ew.ratio(ct, y), None)
 JVPS[ew.gap_op] = _sub_jvp
@@ -340,5 +341,14 @@ no_shift(ew.round_op, ew.nextafter_op, ew.spacing_op, ew.ldexp_op, ew.frexp_op, 
 no_shift(ew.le_op, ew.gt_op, ew.ge_op, ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op)
 no_shift(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op, ew.bitwise_and_op)
 no_shift(ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op, ew.left_shift_op, ew.right_shift_op)
-no_shift(ew.bitwise_count_op, ew.real_op, ew.imag_op, ew.conj_op, ew.complex_op, ew.narrow_op, ew.python_int_op)
+no_shift(
+    ew.bitwise_count_op,
+    ew.real_op,
+    ew.imag_op,
+    ew.conj_op,
+    ew.complex_op,
+    ew.narrow_op,
+    ew.python_int_op,
+    ew.float_of_ints_op,
+)
 no_shift(ew.share_op, ew.ratio_op, ew.gap_op, ew.length_op, ew.direction_op, ew.tanh_slope_op)

@@ -54,3 +54,8 @@ def _inline_size_value(site):
 
 
 kernel(cr.size_value_op, _size_value, inline=_inline_size_value)
+kernel(
+    cr.float_of_size_op,
+    lambda *, size, dtype: dtype.type(size),
+    inline=lambda site: [f"{site.target} = {site.bind(site.result.dtype.type)}({site.text(site.params['size'])})"],
+)

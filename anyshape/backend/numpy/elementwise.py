@@ -1,6 +1,5 @@
 """Kernels of elementwise ops: the ufunc of NumPy where there is one."""
 
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -198,11 +197,23 @@ def _narrow(x, *, dtype):
     return x.astype(dtype)
 
 
-def _power_of_ints(x, y):
-    """Return x**y, or infinity for numbers so large that no int64 holds it: it could take all memory."""
+def _power(x, y):
+    """Return x**y; raise OverflowError for numbers that no float64 holds, as they could take all memory."""
+    if (abs(x).bit_length() - 1) * y > 1024:
+        raise OverflowError
+    return x**y
+
+
+def _integral_power(x, y):
     if y < 0:
         raise ValueError(f"{x} ** {y} is not an integer: make one of them a float")
-    return x**y if y <= 64 or abs(x) <= 1 else math.inf
+    return _power(x, y)
+
+
+def _left_shift(x, y):
+    if y > 1024 and x:
+        raise OverflowError
+    return x << y
 
 
 _PYTHON = {
@@ -211,27 +222,35 @@ _PYTHON = {
     "multiply": ("{} * {}", operator.mul),
     "floor_divide": ("{} // {}", operator.floordiv),
     "remainder": ("{} % {}", operator.mod),
-    "power": ("{} ** {}", _power_of_ints),
-    "left_shift": ("{} << {}", lambda x, y: x << y if y <= 64 or not x else math.inf),
+    "power": ("{} ** {}", _integral_power),
+    "left_shift": ("{} << {}", _left_shift),
     "right_shift": ("{} >> {}", operator.rshift),
     "negative": ("-({})", operator.neg),
     "absolute": ("abs({})", abs),
 }
 
 
-def _within_int64(text, compute):
-    """Compute with Python ints; raise OverflowError if no int64 holds the result."""
+def _as_int64(number):
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError
+    return number
+
+
+def _within(text, compute, convert, dtype):
+    """Compute with Python ints and convert the result; raise OverflowError if the dtype does not hold it."""
 
     def function(*xs):
-        result = compute(*xs)
-        if -(2**63) <= result < 2**63:
-            return result
-        raise OverflowError(f"{text.format(*xs)} of Python ints is out of bounds for int64")
+        try:
+            return convert(compute(*xs))
+        except OverflowError:
+            raise OverflowError(f"{text.format(*xs)} of Python ints is out of bounds for {dtype}") from None
 
     return function
 
 
-_PYTHON_INTS = {name: _within_int64(*row) for name, row in _PYTHON.items()}
+_PYTHON_INTS = {name: _within(*row, _as_int64, "int64") for name, row in _PYTHON.items()}
+_STEEP = {"power": ("{} ** {}", _power), "left_shift": _PYTHON["left_shift"]}
+_ROUNDED = {name: _within(*row, float, "float64") for name, row in _STEEP.items()}
 
 
 def _python_int(*xs, operator):
@@ -240,6 +259,11 @@ def _python_int(*xs, operator):
     if any(x.ndim for x in xs):
         return np.frompyfunc(compute, len(xs), 1)(*[x.astype(object) for x in xs]).astype(np.int64)
     return np.int64(compute(*[x.item() for x in xs]))
+
+
+def _float_of_ints(x, y, *, operator, dtype):
+    """Apply the operator as Python does, where a negative power is a float, number by number."""
+    return np.asarray(np.frompyfunc(_ROUNDED[operator], 2, 1)(x.astype(object), y.astype(object)), dtype)
 
 
 def _inline_python_int(site):
@@ -309,6 +333,7 @@ kernel(ew.select_op, _select, specialise=_select_case, inline=_inline_select)
 kernel(ew.convert_op, _convert, specialise=_convert_case, inline=_inline_convert)
 kernel(ew.narrow_op, _narrow)
 kernel(ew.python_int_op, _python_int, inline=_inline_python_int)
+kernel(ew.float_of_ints_op, _float_of_ints)
 
 # -- choices by a hoisted mask of bits: see passes/hoist_shape_only
 

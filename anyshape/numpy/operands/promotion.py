@@ -31,9 +31,9 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of, sizes_of
-from anyshape.ops.creation import full, size_value
+from anyshape.ops.creation import float_of_size, full, size_value
 from anyshape.ops.dynamic import nonnegative_size
-from anyshape.ops.elementwise import convert, narrow
+from anyshape.ops.elementwise import STEEP_INTS, convert, float_of_ints, narrow, python_int_op
 from anyshape.support.true_types import has_type
 
 NUMERIC = "biufc"
@@ -168,17 +168,40 @@ def cast_operand(x: Any, dtype: np.dtype, function: str = "array") -> Any:
     """Return x as an operand of exactly this dtype; a Python scalar becomes a literal of it."""
     if isinstance(x, Traced) and x.meta.extents and x.dtype is dtype:  # most operands
         return x
-    if is_weak(x) and not isinstance(x, (Traced, SymbolicSize)):
-        if dtype.kind not in NUMERIC:  # of an int that no dtype holds
-            raise ArgumentError(function, "an operand", f"has dtype {dtype}", "pass numbers or booleans")
-        return full((), x, dtype)
-    weak = is_weak(x)
+    if is_weak(x):
+        return _cast_number(x, dtype, function)
     x = operand(x, function)
-    if weak and x.dtype.kind in "iu" and dtype.kind in "iu":
-        return narrow(x, dtype)  # a Python int that does not fit is an error, never another number
     if isinstance(x, Traced) or x.ndim:
         return convert(x, dtype)  # of an array in the program too: it is held by reference, and may change in place
     return full((), x.item(), dtype)
+
+
+def _cast_number(x: Any, dtype: np.dtype, function: str) -> Any:
+    if not isinstance(x, (Traced, SymbolicSize)):
+        if dtype.kind not in NUMERIC:  # of an int that no dtype holds
+            raise ArgumentError(function, "an operand", f"has dtype {dtype}", "pass numbers or booleans")
+        return full((), x, dtype)
+    if dtype.kind in "fc" and (rounded := _rounded_int(x, dtype)) is not None:
+        return rounded
+    x = operand(x, function)
+    if x.dtype.kind in "iu" and dtype.kind in "iu":
+        return narrow(x, dtype)  # a Python int that does not fit is an error, never another number
+    return convert(x, dtype)
+
+
+def _rounded_int(x: Any, dtype: np.dtype) -> Any:
+    """Return a Python int that int64 may not hold in an inexact dtype: a size, or a power; None for other numbers."""
+    size = x if isinstance(x, SymbolicSize) else x.exact
+    if isinstance(size, SymbolicSize):
+        return float_of_size(resolve_size(size), dtype) if size.python_type is int else None
+    node = next((n for n in reversed(x.builder.nodes) if x.value in n.outputs), None)
+    if node is None or node.op is not python_int_op:
+        return None
+    operator = dict(node.params)["operator"]
+    if operator not in STEEP_INTS:
+        return None
+    base, exponent = [type(x)(x.builder, value) for value in node.inputs]
+    return float_of_ints(operator, base, exponent, dtype)
 
 
 def number_dtype(dtype: Any, function: str = "array") -> np.dtype:

@@ -12,10 +12,11 @@ from anyshape.graph.ir.graph import Node, Value
 from anyshape.graph.ir.op_local import bind_local
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.ops.core.apply import KERNELS
-from anyshape.ops.creation import full_op, size_value_op
+from anyshape.ops.creation import float_of_size_op, full_op, size_value_op
 from anyshape.support.lazy_namedtuple import NamedTuple
 
-_LITERALS = (full_op, size_value_op)
+_SIZES = (size_value_op, float_of_size_op)
+_LITERALS = (full_op, *_SIZES)
 _OF_NUMBERS = ("elementwise", "special", "special_ufuncs")  # families whose results operands and params decide
 
 
@@ -69,8 +70,8 @@ class _Maker(NamedTuple):
 
     def run(self, operands: list[np.generic]) -> np.generic:
         """Return the value of the node. A size is asked for: NumPy's rounding of it is the one of the run."""
-        if self.node.op is size_value_op:
-            return np.int64(_size(self.builder, self.node))
+        if self.node.op in _SIZES:
+            return self.node.outputs[0].meta.dtype.type(_size(self.builder, self.node))
         result = KERNELS[self.node.op].run(*operands, **dict(self.node.params))
         return np.asarray(result).dtype.type(result)
 

@@ -169,6 +169,41 @@ def test_the_error_of_an_int_that_is_too_large_shows_the_operation():
         anyshape.jit(lambda k: k // 2**70)(1)
 
 
+SIZES_BEYOND_INT64 = {
+    "power of a size": lambda x: x * x.shape[0] ** 40,
+    "a size as an exponent": lambda x: x * 2 ** x.shape[0],
+    "among float32": lambda x: x.astype(np.float32) / x.shape[0] ** 15,
+    "among complex": lambda x: x * 1j - 3 ** x.shape[0],
+    "a negative exponent": lambda x: x * 3 ** (-x.shape[0]),
+    "shift": lambda x: x * (1 << x.shape[0]),
+    "product of sizes": lambda x: x.sum() * (x.size * (x.size + 1) * (x.size - 1) * x.shape[0] ** 9),
+    "quotient of products": lambda x: x * (3 * (x.size**2 + 27 * x.size - 70) * x.size**12 / (x.size - 2) ** 11),
+    "where": lambda x: np.where(x > 1, x.size**13, x),
+    "unused": lambda x: (2 ** x.shape[0], x + 1)[1],
+}
+
+
+@pytest.mark.parametrize("name", SIZES_BEYOND_INT64)
+def test_a_size_beyond_int64_among_floats_is_rounded_once_as_in_numpy(name):
+    f = SIZES_BEYOND_INT64[name]
+    program = anyshape.jit(f)
+    for n in (3, 70, 1):
+        x = np.linspace(0.5, 2.0, n)
+        np.testing.assert_allclose(program(x), f(x), rtol=4e-16, strict=True)
+        np.testing.assert_allclose(anyshape.vmap(f)(x[None])[0], f(x), rtol=4e-16, strict=True)
+
+
+def test_a_size_beyond_the_floats_is_an_error_of_the_call():
+    program = anyshape.jit(lambda x: x * 2 ** x.shape[0])
+    np.testing.assert_array_equal(program(np.ones(1023)), np.full(1023, 2.0**1023), strict=True)
+    with pytest.raises(RunOverflowError, match=r"2 \*\* 1024 of Python ints is out of bounds for float64"):
+        program(np.ones(1024))
+    with pytest.raises(RunOverflowError, match="int too large to convert to float"):
+        anyshape.jit(lambda x: x * x.shape[0] ** 60)(np.ones(10**6))
+    with pytest.raises(AnyshapeError, match="too large for int64"):
+        anyshape.jit(lambda x: np.ones(2, int) * x.shape[0] ** 13)(np.ones(70))
+
+
 def test_arrays_wrap_as_in_numpy_beside_ints_that_do_not():
     x = np.array([2**62, 5])
     np.testing.assert_array_equal(anyshape.jit(lambda x, k: x * (k + 1))(x, 1), x * 2, strict=True)

@@ -3,4 +3,4 @@
 from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.ops import creation as cr
 
-declare(OPAQUE._replace(recomputable=True), cr.full_op, cr.iota_op, cr.size_value_op)
+declare(OPAQUE._replace(recomputable=True), cr.full_op, cr.iota_op, cr.size_value_op, cr.float_of_size_op)

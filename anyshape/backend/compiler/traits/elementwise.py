@@ -107,7 +107,7 @@ declare(_in_c(by_kind("__builtin_sqrt{f}({0})")), ew.sqrt_op, ew.length_op)
 declare(_in_c(Elementary("cbrt", 1)), ew.cbrt_op)
 for _op in (ew.floor_divide_op, ew.remainder_op, ew.fmod_op):
     declare(_in_c(division(_op.name)), _op)
-declare(ELEMENTWISE, ew.gcd_op, ew.lcm_op, ew.python_int_op)
+declare(ELEMENTWISE, ew.gcd_op, ew.lcm_op, ew.python_int_op, ew.float_of_ints_op)
 declare(_in_c(Elementary("pow", 2), _timed(2.5, 0.7)), ew.pow_op)
 declare(_in_c(power_by, _timed(2.5, 0.7)), ew.power_by_op)
 declare(_in_c(Elementary("hypot", 1), _timed(9.0, 0.7)), ew.hypot_op)
