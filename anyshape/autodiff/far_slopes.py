@@ -237,16 +237,21 @@ def rgamma_slope(x: Any, out: Any) -> Any:
 def by_divisor(v: Any, out: Any, numerator: Any, *others: Any, gap: Any = None) -> Any:
     """Return the derivative of gamma(numerator) / (gamma(v) gamma(others)) by v, where v may be a pole of gamma.
 
-    With a gap, which is that from v to the numerator, it is the derivative by both.
+    With a gap, which is that from v to the numerator, it is the derivative by both. Close to 0 it is taken from v + 1:
+    there both terms of the derivative of the logarithm would be huge.
     """
     is_pole = ew.logical_and(ew.le(v, ew.lift(0, v)), ew.eq(ew.floor(v), v))
     pole, regular = ew.select(is_pole, v, 0), ew.select(is_pole, 1, v)
     at_pole = rgamma_slope(pole, sp.rgamma(pole)) * sp.gamma(ew.select(is_pole, numerator, 1))
-    for other in others:
-        at_pole = at_pole * sp.rgamma(ew.select(is_pole, other, 1))
+    divisors = prod(sp.rgamma(other) for other in others)
     if gap is None:
-        return ew.select(is_pole, at_pole, -sp.digamma(regular) * out)
-    return ew.select(is_pole, at_pole + out * sp.digamma(numerator), out * sp.polygamma_difference(regular, gap))
+        return ew.select(is_pole, at_pole * divisors, -sp.digamma(regular) * out)
+    is_small = ew.logical_and(within(v, 0.5), ew.ne(numerator, ew.lift(0, v)))
+    ahead, divisor = ew.select(is_small, v + 1, regular), ew.select(is_small, numerator, 1)
+    from_ahead = sp.poch(ew.select(is_small, ahead, 1), ew.select(is_small, gap, 0)) * gap / divisor / divisor
+    apart = ew.select(is_small, from_ahead, ew.select(is_pole, at_pole, 0)) * divisors
+    is_lower = ew.logical_and(is_pole, ew.logical_not(is_small))
+    return apart + out * ew.select(is_lower, sp.digamma(numerator), sp.polygamma_difference(ahead, gap))
 
 
 def zeta_by_shift(x: Any, y: Any, out: Any, order: int = 0) -> Any:

@@ -388,6 +388,7 @@ SPECIAL = [
     ),
     _last("lpmv", _ferrers, whole(0, 0), positive(-4, 1), between(-0.9, 1)),
     _last("lpmv", _ferrers, whole(0, 5), whole(5, 20), symmetric(-3)),
+    _all("poch", mp.rf, far(-150, 0.3), far(-8, 1)),
 ]
 
 

@@ -231,7 +231,7 @@ BUGS = (
     Bug(
         "polygamma functions of close points are subtracted",
         "anyshape/backend/numpy/special.py",
-        "(np.absolute(y) < 0.5 * x)",
+        "(np.absolute(y) < 0.5 * distance)",
         "(y == 0)",
         ("tests/autodiff/test_far_slopes.py", "-k", "gate"),
     ),

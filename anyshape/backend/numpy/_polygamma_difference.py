@@ -12,11 +12,14 @@ BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 
 
 
 def polygamma_difference(x: Any, y: Any, order: int) -> Any:
-    """Return polygamma(order, x + y) - polygamma(order, x) for positive x and |y| below x / 2: DLMF 5.15.5, 5.15.8."""
+    """Return polygamma(order, x + y) - polygamma(order, x) for x that are no poles: DLMF 5.15.5, 5.15.8.
+
+    The size of y is below half of x, or of the distance of a negative x to the next pole.
+    """
     x, y = x.astype(np.float64), y.astype(np.float64)
     sign, total = (-1.0) ** (order + 1), np.zeros_like(x)
     with np.errstate(all="ignore"):
-        for _ in range(LARGE + order):
+        for _ in range(LARGE + order + max(0, -int(x.min()))):
             is_small = x < LARGE + order
             total += np.where(is_small, sign * factorial(order) * _step(x, y, order + 1), 0)
             x = x + is_small
@@ -29,7 +32,7 @@ def polygamma_difference(x: Any, y: Any, order: int) -> Any:
 
 def _step(x: Any, y: Any, power: int) -> Any:
     """Return (x + y)**-power - x**-power."""
-    return x**-power * np.expm1(-power * np.log1p(y / x))
+    return np.expm1(-power * np.log1p(y / x)) / x * x ** (1 - power)
 
 
 def _terms(order: int) -> list[tuple[int, float]]:

@@ -182,11 +182,15 @@ kernel(sp.zeta_derivative_op, zeta_derivative)
 kernel(sp.riemann_zeta_op, sc.zeta)
 
 
+LOWEST = 200  # steps of a recurrence from negative numbers
+
+
 def _polygamma_difference(x, y, *, order):
     x, y = np.broadcast_arrays(x, y)
     of_order = lambda z: _polygamma(z, order=order) if order else sc.digamma(z)
     difference = np.asarray(of_order(x + y) - of_order(x))
-    is_near = np.asarray((x > 0) & (np.absolute(y) < 0.5 * x))
+    distance = np.where(x > 0, x, np.where(x > -LOWEST, np.absolute(x - np.rint(x)), 0))
+    is_near = np.asarray(np.absolute(y) < 0.5 * distance)
     if is_near.any():
         difference[is_near] = polygamma_difference(x[is_near], y[is_near], order)
     return difference
