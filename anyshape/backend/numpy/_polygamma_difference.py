@@ -12,7 +12,7 @@ BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 
 
 
 def polygamma_difference(x: Any, y: Any, order: int) -> Any:
-    """Return polygamma(order, x + y) - polygamma(order, x) for x that are no poles: DLMF 5.15.5, 5.15.8.
+    """Return polygamma(order, x + y) - polygamma(order, x) between poles: DLMF 5.15.5, 5.15.8.
 
     The size of y is below half of x, or of the distance of a negative x to the next pole.
     """
