@@ -214,6 +214,11 @@ class Graph:
         return bounds
 
     @cached_property
+    def passed(self) -> set[object]:
+        """Checks that the graph has passed: as it never changes, each is made once."""
+        return set()
+
+    @cached_property
     def _key(self) -> tuple[Any, ...]:
         return canonical_key(self)
 

@@ -63,8 +63,14 @@ def check_sizes_defined(graph: Graph) -> None:
             raise IllegalGraphError(graph.name or "a graph", f"has the size {variable}, which nothing defines")
 
 
-def check_subgraph(graph: Graph, tick: Tick = bool, scope: Scope | None = None) -> None:
+def check_subgraph(graph: Graph, tick: Tick = bool) -> None:
     """Raise IllegalGraphError unless the graph is legal and closed, as a param of a node must be."""
+    if check_subgraph not in graph.passed:  # by the graphs around it
+        _check_subgraph(graph, _scope_of(graph, Scope), tick)
+        graph.passed.add(check_subgraph)
+
+
+def _check_subgraph(graph: Graph, scope: Scope, tick: Tick = bool) -> None:
     name = graph.name or "a subgraph"
     if graph.constants or graph.values or graph.hidden:
         raise IllegalGraphError(name, "is a subgraph with constants, sizes by value or hidden inputs")
@@ -75,7 +81,7 @@ def check_subgraph(graph: Graph, tick: Tick = bool, scope: Scope | None = None) 
     free = [v for v in variables_in_types(graph) if v not in bound]
     if free:
         raise IllegalGraphError(name, f"is a subgraph with the size {free[0]}, which is not an axis of its inputs")
-    _check(graph, _scope_of(graph, Scope) if scope is None else scope, tick)
+    _check(graph, scope, tick)
 
 
 def with_lemmas(graph: Graph) -> Graph:
@@ -86,7 +92,7 @@ def with_lemmas(graph: Graph) -> Graph:
     for _ in range(_ROUNDS):
         scope = _scope_of(graph, _StatingScope)
         before = len(scope.conditions)
-        check_subgraph(graph, scope=scope)
+        _check_subgraph(graph, scope)
         lemmas = [c for c in scope.conditions[before:] if c.kind == "assertion"]
         if not lemmas:
             return graph

@@ -8,10 +8,12 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
+from anyshape import cond
 from anyshape.backend.compiler.passes.simplify import simplify
 from anyshape.errors import IllegalGraphError
+from anyshape.graph.ir import validate
 from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.graph import Value
+from anyshape.graph.ir.graph import Value, walk
 from anyshape.graph.ir.validate import check_graph, check_sizes_defined
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
@@ -138,3 +140,14 @@ def test_reliances_of_rules_are_recorded():
 
     anyshape.grad(function)(np.ones((2, 3)))
     assert any(r.primitive == "reduce_sum" and r.field == "shape" for r in reliance_log[0].reliances)
+
+
+def test_a_subgraph_is_checked_once_though_many_stand_around_it(monkeypatch):
+    def nest(x, depth):
+        return cond(x.sum() > depth, lambda: nest(x * 2, depth - 1), lambda: x * 3) if depth else x
+
+    checked, check_types = [], validate._check_types
+    monkeypatch.setattr(validate, "_check_types", lambda scope, node: (checked.append(node), check_types(scope, node)))
+    graph = trace(lambda x: nest(x, 8))(ShapeDtypeStruct("n")).trace.graph
+    check_graph(graph)
+    assert len(checked) == len({*checked}) >= len([*walk(graph)])
