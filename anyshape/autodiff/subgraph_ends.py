@@ -70,14 +70,14 @@ def read_kinds(ends: Sequence[Ends], results: Sequence[Sequence[Any]]) -> list[A
     return [ct for kind, ys in zip(ends, results, strict=True) for ct in kind.read(ys)]
 
 
-def with_ends(graphs: Sequence[Graph], cts: Sequence[Sequence[Any]], first: int = 0) -> tuple[list[Graph], Ends]:
+def with_ends(made: Sequence[tuple[Graph, Sequence[Any]]], first: int = 0) -> tuple[list[Graph], Ends]:
     """Return the graphs with the ends that one of them has behind the first outputs, and which these are.
 
-    Each graph has an array and a mark of all; `cts` are what these stand for.
+    Each graph has an array and a mark of all, and stands beside what these stand for.
     """
-    columns = [*zip(*cts, strict=True)]
+    columns = [*zip(*[cts for _, cts in made], strict=True)]
     live = [any(ct is not None for ct in column) for column in columns]
     has_zeros = [any(ct is None or isinstance(ct, Part) for ct in column) for column in columns]
     ends = Ends(live, [a and b for a, b in zip(live, has_zeros, strict=True)])
     flags = [*[True] * first, *ends.live, *ends.parted]
-    return [replace(g, outputs=tuple(flagged(g.outputs, flags))) for g in graphs], ends
+    return [replace(g, outputs=tuple(flagged(g.outputs, flags))) for g, _ in made], ends

@@ -30,6 +30,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.ops.elementwise import lift
 from anyshape.ops.reduction import reduce_sum
+from anyshape.ops.void_branches import of_branch
 
 Handle = type[Traced]
 
@@ -37,7 +38,8 @@ Handle = type[Traced]
 def with_shared_variables(graphs: Sequence[Graph], handle: Handle) -> list[Graph]:
     """Return the subgraphs of one node with the variables of the first. In a file each has its own."""
     first, *others = graphs
-    return [first, *[g if g.dims == first.dims else _in_variables_of(first, g, handle) for g in others]]
+    renamed = lambda graph: _in_variables_of(first, graph, handle)
+    return [first, *[g if g.dims == first.dims else of_branch(renamed, g) for g in others]]
 
 
 def _in_variables_of(first: Graph, graph: Graph, handle: Handle) -> Graph:
@@ -63,15 +65,15 @@ def pushed_graphs(graphs: Sequence[Graph], active: Ends, handle: Handle) -> tupl
     """
     metas = [v.meta for v in graphs[0].inputs]
     tangent_metas = active.each(metas)
-    pushed, slopes = [], []
-    for graph in graphs:
+
+    def pushed(graph: Graph) -> tuple[Graph, list[Any]]:
         with derived(graph, [*metas, *tangent_metas], handle) as (builder, inputs):
             outputs, own = push_parts(builder, graph, inputs[: len(metas)], active.read(inputs[len(metas) :]))
             zeros = [lift(0, y) for y in outputs]
             ends = [*outputs, *filled(map(whole, own), zeros), *filled(map(indicator, own), zeros)]
-            pushed.append(builder.finish(ends, graph.name))
-        slopes.append(own)
-    return with_ends(pushed, slopes, len(graphs[0].outputs))
+            return builder.finish(ends, graph.name), own
+
+    return with_ends([of_branch(pushed, graph) for graph in graphs], len(graphs[0].outputs))
 
 
 def transposed_graphs(
@@ -84,8 +86,8 @@ def transposed_graphs(
     metas = _types(graphs[0].inputs, [not flag for flag in linear])
     linear_metas = _types(graphs[0].inputs, linear)
     cotangent_metas = live.each(_common_types(graphs))
-    made, pulled = [], []
-    for graph in graphs:
+
+    def pulled(graph: Graph) -> tuple[Graph, list[Any]]:
         order = sorted(range(len(graph.inputs)), key=lambda i: not linear[i])
         reordered = replace(graph, inputs=tuple([graph.inputs[i] for i in order]))
         with derived(graph, [*metas, *cotangent_metas], handle) as (builder, inputs):
@@ -93,9 +95,9 @@ def transposed_graphs(
             own = transposed_ends(builder, reordered, len(linear_metas), inputs[: len(metas)], seeds)
             zeros = _zeros(builder, linear_metas)
             ends = [*filled(map(whole, own), zeros), *filled(map(indicator, own), zeros)]
-            made.append(builder.finish(ends, graph.name))
-        pulled.append(own)
-    return with_ends(made, pulled)
+            return builder.finish(ends, graph.name), own
+
+    return with_ends([of_branch(pulled, graph) for graph in graphs])
 
 
 def rows_graphs(
@@ -107,15 +109,16 @@ def rows_graphs(
     """
     rows = expr.from_atom(DimVar("rows"))
     metas = [_stacked(v.meta, rows) if flag else v.meta for v, flag in zip(graphs[0].inputs, carries, strict=True)]
-    made = []
-    for graph in graphs:
+
+    def batched(graph: Graph) -> Graph:
         with derived(graph, [_stacked(index, rows), *metas], handle) as (builder, inputs):
             ctx = ShapeGuardContext(builder.scope, graph.name, rule="batching")
             outputs = batch(builder, graph, inputs[1:], carries, rows)
             stretched = [y if flag else stretch(ctx, rows, y) for y, flag in outputs]
             ends = [reduce_sum(y, (0,)) if total else y for y, total in zip(stretched, totals, strict=True)]
-            made.append(builder.finish(ends, graph.name))
-    return made
+            return builder.finish(ends, graph.name)
+
+    return [of_branch(batched, graph) for graph in graphs]
 
 
 def stacked_graph(graph: Graph, stacked: Sequence[bool], handle: Handle) -> Graph:
@@ -141,14 +144,16 @@ def batched_graphs(
         return list(graphs), [False] * len(graphs[0].outputs)
     inner = size if isinstance(size, int) else expr.from_atom(DimVar("batch"))
     metas = [_stacked(v.meta, inner) if flag else v.meta for v, flag in zip(graphs[0].inputs, batched, strict=True)]
-    made, carries = [], []
-    for graph in graphs:
+
+    def stacked(graph: Graph) -> tuple[Graph, list[bool]]:
         with derived(graph, metas, handle) as (builder, inputs):
             outputs = batch(builder, graph, inputs, batched, inner)
             ctx = ShapeGuardContext(builder.scope, graph.name, rule="batching")
             stretched = [y if flag else stretch(ctx, inner, y) for y, flag in outputs]
-            made.append(builder.finish([*stretched, *[y for y, _ in outputs]], graph.name))
-        carries.append([flag for _, flag in outputs])
+            made = builder.finish([*stretched, *[y for y, _ in outputs]], graph.name)
+        return made, [flag for _, flag in outputs]
+
+    made, carries = zip(*[of_branch(stacked, graph) for graph in graphs], strict=True)
     flags = [any(column) for column in zip(*carries, strict=True)]
     return [_choose_outputs(g, flags) for g in made], flags
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from anyshape.graph.ir.graph import Graph, Node, Op
 from anyshape.graph.ir.subgraph import assertions_at, call_type
+from anyshape.graph.prover.constraints import Verdict
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -69,7 +70,7 @@ class _Join:
         return Unknown() if any(isinstance(e, Unknown) for e in extents) else UpperBound(expr.maximum(*sizes))
 
     def _same(self, a: Exact, b: ShapeExtent, branch: Graph) -> bool:
-        """Return whether a branch that runs gives this size: also by what it asserts."""
+        """Return whether a branch gives this size where it runs: by what it asserts, or as it runs nowhere."""
         if not isinstance(b, Exact):
             return False
         if self.ctx.same(a.size, b.size):
@@ -79,6 +80,8 @@ class _Join:
             return False
         with self.ctx.scope.apart():
             for condition in asserted:
+                if self.ctx.scope.decide(condition.claim) is Verdict.NO:
+                    return True
                 self.ctx.scope.assume(condition)
             return self.ctx.same(a.size, b.size)
 

@@ -11,7 +11,7 @@ from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.autodiff.subgraph_transforms import batch_element, batched_graphs, with_shared_variables
 from anyshape.graph.ir.builder import active
-from anyshape.graph.ir.subgraph import close, sizes_at
+from anyshape.graph.ir.subgraph import sizes_at
 from anyshape.graph.sizes import expr
 from anyshape.ops import control_flow as cf
 from anyshape.ops import creation as cr
@@ -21,6 +21,7 @@ from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import meta_of, sizes_of
 from anyshape.ops.reduction import reduce_sum
 from anyshape.ops.subgraph_call import further_operands
+from anyshape.ops.void_branches import close_branches
 
 BATCHERS[cf.sized_op] = lambda ctx, size, batched, x, *, shape: cf.sized(x, (size, *shape))
 
@@ -43,7 +44,7 @@ BATCHERS[cf.cond_op] = _cond_batch
 
 def _derived_operands(ctx, graphs, branches, batched, operands):
     """Return closed graphs of batches, and all operands that they take."""
-    closed = close(graphs)
+    closed = close_branches(graphs)
     pairs = zip(map(meta_of, operands), batched, strict=True)
     metas = [batch_element(m) if carries else m for m, carries in pairs]
     return closed.graphs, [*operands, *further_operands(closed, sizes_at(ctx, branches[0], metas))]

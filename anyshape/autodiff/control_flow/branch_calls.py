@@ -9,13 +9,14 @@ from anyshape.autodiff.rule_tables import Linear
 from anyshape.autodiff.subgraph_transforms import Handle, batch_element, rows_graphs, with_shared_variables
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.ir.subgraph import close, sizes_at
+from anyshape.graph.ir.subgraph import sizes_at
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.ops import control_flow as cf
 from anyshape.ops.core.apply import meta_of
 from anyshape.ops.subgraph_call import further_operands
+from anyshape.ops.void_branches import close_branches
 
 
 def handle_of(*xs: Any) -> Handle:
@@ -67,7 +68,7 @@ class Branches:
         self, graphs: Sequence[Graph], arguments: Sequence[Any], carries: Sequence[bool], totals: Sequence[bool] | None
     ) -> tuple[Any, ...]:
         """Return the results of a conditional with the same index, whose branches are derived from these."""
-        closed, sizes = close(graphs), self.size_of_variable()
+        closed, sizes = close_branches(graphs), self.size_of_variable()
         operands = [*arguments, *further_operands(closed, sizes)]
         if not self.is_of_examples:
             return cf.cond(self.index, closed.graphs, *operands)
@@ -87,6 +88,6 @@ def apply_each(
 ) -> tuple[Any, ...]:
     """Return the results of each branch for the examples that choose it. `sizes` are the sizes of one example."""
     one = TensorMeta(index.dtype, ())
-    batched = close(rows_graphs(branches, one, carries, totals, handle))
+    batched = close_branches(rows_graphs(branches, one, carries, totals, handle))
     further = further_operands(batched, sizes)
     return cf.cond_each(index, branches, batched.graphs, *operands, *further, carries=carries, totals=totals)

@@ -8,7 +8,7 @@ Values are computed again, not saved, where sizes depend on data, or divide by w
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from anyshape.autodiff.jvp import inline
@@ -25,6 +25,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr
 from anyshape.ops.control_flow import sized
 from anyshape.ops.elementwise import lift
+from anyshape.ops.void_branches import of_branch
 from anyshape.support.lazy_dataclass import dataclass
 
 
@@ -49,7 +50,8 @@ def linearised_graphs(
 
     What follows from `shared` inputs alone is not saved, as these are the same for all examples of a batch.
     """
-    parts = [_Part(graph, active, handle, shared) for graph in graphs]
+    make = lambda graph: _Part(graph, active, handle, shared)
+    parts = [of_branch(make, graph) for graph in graphs]
     live = [any(t is not None for t in column) for column in zip(*[p.map.live for p in parts], strict=True)]
     for part in parts:
         part.decide(live)
@@ -58,8 +60,12 @@ def linearised_graphs(
     for part in parts:
         part.take_slots(slots, bounded)
     read = tuple(sorted({i for part in parts for i in part.read}))
-    values = [part.values(slots, bounded) for part in parts]
-    return Linearised(values, [part.linear(slots, read, live) for part in parts], read, live)
+
+    def derive(part: _Part, of_part: Callable[[_Part], Graph]) -> Graph:
+        return of_branch(lambda graph: of_part(part if graph is part.graph else make(graph)), part.graph)
+
+    values = [derive(part, lambda p: p.values(slots, bounded)) for part in parts]
+    return Linearised(values, [derive(part, lambda p: p.linear(slots, read, live)) for part in parts], read, live)
 
 
 class _Part:

@@ -17,7 +17,6 @@ from anyshape.errors import (
     AnyshapeError,
     BranchMismatchError,
     CheckError,
-    IllegalGraphError,
     InconclusiveDimensionError,
     ShapeError,
     SizePathsError,
@@ -25,6 +24,7 @@ from anyshape.errors import (
 from anyshape.graph.ir.builder import Builder, active, active_builders, user_line
 from anyshape.graph.prover.constraints import CHECK, PREDICATE, Claim, Condition, SourceLine
 from anyshape.numpy.sizes.symdim import SizeComparison
+from anyshape.ops import void_branches
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.tracing.raised import is_stated
@@ -32,9 +32,6 @@ from anyshape.tracing.trace import trace_inner
 from anyshape.transforms.control_flow.conditionals import cond
 
 Function = Callable[..., Any]
-# What no sizes may take proves and refutes all claims: its operations, its graph or a decision may fail.
-_OF_VOID_PATHS = (ShapeError, CheckError, IllegalGraphError, InconclusiveDimensionError)
-_ADVICE = "\n  "  # begins the second line of an error of anyshape
 MAX_DEPTH = 30  # decisions in a row: each nests a conditional in the one before
 
 
@@ -163,7 +160,7 @@ class _Paths:
             return cond(comparison, self._branch(if_true), self._branch(if_false))
         except BranchMismatchError as error:
             raise _in_words_of_paths(error, self.name, tree) from None
-        except _OF_VOID_PATHS as error:
+        except void_branches.ERRORS as error:
             return self._emit_otherwise(_Decision(claim, tree.where, if_false, if_true), error)
 
     def _emit_otherwise(self, tree: _Decision, error: Exception) -> Any:
@@ -185,8 +182,7 @@ class _Paths:
 
     def _emit_checked(self, tree: _Path | _Decision, held: Claim, error: Exception) -> Any:
         """Return the result of the path where a claim holds; a call for which it does not meets the error."""
-        text = str(error).partition(_ADVICE)[0] if isinstance(error, AnyshapeError) else str(error)
-        self.builder.scope.require(held, CHECK, f"{type(error).__name__}: {text}", (), _raised_at(error))
+        self.builder.scope.require(held, CHECK, void_branches.message(error), (), _raised_at(error))
         return self.emit(tree)
 
     def _may_be_void(self, claim: Claim, where: SourceLine | None) -> bool:
@@ -198,7 +194,7 @@ class _Paths:
         def branch() -> Any:
             try:
                 return self.emit(tree)
-            except _OF_VOID_PATHS:
+            except void_branches.ERRORS:
                 self.failed = tree
                 raise
 

@@ -10,7 +10,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct as Spec
-from anyshape import cond, config, export, fori_loop, grad, jit, load, trace, vmap
+from anyshape import cond, config, custom_jvp, export, fori_loop, grad, jit, jvp, load, trace, vmap
 from anyshape.errors import (
     BranchMismatchError,
     CheckError,
@@ -20,7 +20,7 @@ from anyshape.errors import (
     SizePathsError,
 )
 from anyshape.graph.ir.graph import walk
-from tests.attack.size_decisions import PLAIN, TRACED, Ways, function_of
+from tests.attack.size_decisions import CURVATURES, PLAIN, TRACED, WAYS, Ways, expected, function_of
 
 
 def vector(n):
@@ -95,8 +95,8 @@ def test_values_and_gradients_of_a_loaded_program_on_every_path(name):
     program = reloaded(export(function)(Spec("n")))
     for n in SIZES:
         x = vector(n)
-        for actual, expected in zip(leaves(program(x)), leaves(function(x)), strict=True):
-            np.testing.assert_allclose(actual, expected, 1e-12, err_msg=f"n = {n}")
+        for actual, right in zip(leaves(program(x)), leaves(function(x)), strict=True):
+            np.testing.assert_allclose(actual, right, 1e-12, err_msg=f"n = {n}")
         actual = grad(lambda x: total(program(x)))(x)
         np.testing.assert_allclose(actual, grad(lambda x: total(function(x)))(x), 1e-12, err_msg=f"n = {n}")
 
@@ -298,6 +298,79 @@ def test_an_error_of_a_path_that_some_sizes_take_leaves_export():
         export(mistaken)(Spec("n"), Spec("m"))
 
 
+def emptied(x, y, z):
+    """Make x as short as its rows, then swap: no sizes of a path have rows and no number of them."""
+    n, m = x.shape[0], y.shape[0]
+    if m > 0 and n % m == 0:
+        x = (x.reshape(m, -1) ** 2).sum(axis=0)
+    if z.shape[0] + x.shape[0] > 0:
+        x, y = y, z
+    return (x**2).sum() + np.sin(y).sum()
+
+
+IN_GATE = "load of grad of load"
+
+
+@pytest.mark.parametrize(
+    "way", [IN_GATE, *[pytest.param(way, marks=pytest.mark.slow) for way in WAYS if way != IN_GATE]]
+)
+def test_derivatives_of_a_program_with_a_path_that_no_sizes_take(way):
+    run = WAYS[way](Ways(emptied, "nmk"))
+    for sizes in ((4, 2, 1), (2, 0, 0), (0, 2, 0), (3, 2, 2)):
+        xs, ts = [vector(n) for n in sizes], [vector(n)[::-1] for n in sizes]
+        np.testing.assert_allclose(run(xs, ts), expected(emptied, way, xs, ts), 1e-4 if way in CURVATURES else 1e-12)
+
+
+@custom_jvp
+def misruled(x):
+    return 2 * x
+
+
+@misruled.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return 2 * x, t * (np.ones(3) @ np.concatenate([t[:1], t[:1]]))
+
+
+def squares(a, b):
+    """Return the export of a function with a path where n * n == a * m * m + b, whose derivative is a mistake."""
+
+    def function(x, y):
+        n, m = x.shape[0], y.shape[0]
+        if n > 1 and n * n == a * m * m + b:
+            return misruled(x[:1]).sum() + y.sum()
+        return (x**2).sum() + y.sum()
+
+    return export(function)(Spec("n"), Spec("m"))
+
+
+def both(program):
+    return lambda x, y: vmap(program)(np.stack([x, x]), np.stack([y, y]))[1]
+
+
+DERIVED = {
+    "reverse": grad,
+    "forward": lambda f: lambda x, y: jvp(lambda t: f(x + t, y), (0.0,), (1.0,))[1] * np.ones(x.shape),
+    "batch": lambda f: both(grad(f)),
+    "of batch": lambda f: grad(both(f)),
+}
+
+
+@pytest.mark.parametrize("way", DERIVED)
+def test_an_error_of_a_rule_for_a_path_that_no_sizes_are_known_to_take_is_the_one_of_a_run_that_takes_it(way):
+    derived, x, y = DERIVED[way](squares(13, 1)), vector(5), vector(3)
+    right = (2 * x).sum() * np.ones(5) if way == "forward" else 2 * x
+    np.testing.assert_allclose(derived(x, y), right, 1e-12)
+    with pytest.raises(CheckError, match=r"no sizes were known.* ShapeError: np.ones\(3\) @.*test_size_paths.py:\d+"):
+        derived(vector(649), vector(180))  # the first sizes that do
+
+
+@pytest.mark.parametrize("way", DERIVED)
+def test_an_error_of_a_rule_for_a_path_that_some_sizes_take_leaves_the_transform(way):
+    with pytest.raises(ShapeError, match="3"):
+        DERIVED[way](squares(2, 1))(vector(5), vector(3))  # at 3 and 2, and at 17 and 12
+
+
 @pytest.mark.slow
 def test_many_decisions_whose_paths_contradict_themselves():
     rows = ("1", "!=", "n % (m + 1)", ("two trips",), ("sum * max", "y[::-1] + 0.1"))
@@ -419,8 +492,8 @@ def test_gradients_where_the_size_of_what_another_branch_saves_would_be_negative
         x, y = vector(n), vector(m)
         right = grad(function, (0, 1))(x, y)  # of a program for these sizes
         for program in programs:
-            for got, expected in zip(program(x, y), right, strict=True):
-                np.testing.assert_allclose(got, expected, 1e-12, err_msg=f"{n}, {m}")
+            for actual, slope in zip(program(x, y), right, strict=True):
+                np.testing.assert_allclose(actual, slope, 1e-12, err_msg=f"{n}, {m}")
 
 
 def test_memory_and_costs_where_a_branch_that_does_not_run_divides_by_0():
