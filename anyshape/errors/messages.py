@@ -96,11 +96,13 @@ _NUMPY_NAMES = {
     "size_token_each": "x.shape",
     "size_value": "x.shape",
     "slice": "x[...]",
+    "spread": "correlate",
     "unique_each": "unique",
     "sub": "subtract",
     "sum_to": "sum",
     "warn": "x.mean",
     "warn_below": "x.mean",
+    "weigh": "correlate",
     "window_bounds": "x[...]",
 }
 

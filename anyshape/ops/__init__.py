@@ -107,6 +107,7 @@ from anyshape.ops.elementwise import (
     tanh_slope,
     trunc,
 )
+from anyshape.ops.external import filtered, weigh
 from anyshape.ops.factorisations import (
     balance,
     cossin,
@@ -260,6 +261,7 @@ __all__ = [
     "exp2",
     "expm1",
     "fft",
+    "filtered",
     "floor",
     "floor_divide",
     "fmax",
@@ -402,6 +404,7 @@ __all__ = [
     "triangular_solve",
     "trunc",
     "unique",
+    "weigh",
     "window_argmax",
     "window_argmin",
     "window_max",

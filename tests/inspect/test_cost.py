@@ -97,6 +97,8 @@ COUNTED = {
     **dict.fromkeys(("softmax", "safe_softmax"), lambda x, axes: 5 * x.size),
     "recurrence": lambda a, b, axis, reverse: 2 * b.size,
     "autoregression": lambda x, a: 2 * x.size * a.shape[-1],
+    **dict.fromkeys(("correlate", "spread"), lambda x, w, each, **moves: 2 * x.size * math.prod(w.shape[each:])),
+    "weigh": lambda x, y, window, **moves: 2 * x.size * math.prod(window),
     "slice_add": lambda x, part, starts, steps: part.size,
     "put_add": lambda updates, *indices, axes, sizes: updates.size,
     **dict.fromkeys(

@@ -19,8 +19,8 @@ from anyshape.support.true_types import has_type
 
 # modes of filters by what they mean; interpolation has other constants and other wraps
 _FILTER_MODES = {
-    "reflect": "reflect", "grid-mirror": "reflect", "mirror": "mirror", "nearest": "nearest", "wrap": "grid-wrap",
-    "grid-wrap": "grid-wrap", "constant": "constant", "grid-constant": "constant",
+    "reflect": "reflect", "grid-mirror": "reflect", "mirror": "mirror", "nearest": "nearest", "wrap": "wrap",
+    "grid-wrap": "wrap", "constant": "constant", "grid-constant": "constant",
 }  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def inside(position: Any, n: Any, mode: str) -> Any:
     n = xp.maximum(n, 1)
     if mode == "nearest":
         return xp.clip(position, 0, n - 1)
-    if mode == "grid-wrap":
+    if mode == "wrap":
         return xp.mod(position, n)
     period = 2 * n if mode == "reflect" else xp.maximum(2 * n - 2, 1)
     turned = xp.mod(position, period)

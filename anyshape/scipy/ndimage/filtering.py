@@ -16,6 +16,7 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, is_traced, result_type, size_of, static_int
 from anyshape.ops import elementwise as ew
+from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
@@ -23,22 +24,24 @@ from anyshape.scipy.ndimage import extension as ext
 from anyshape.support.packages import scipy_ndimage
 
 
-def _correlated(x: Any, weights: Any, axes: Sequence[int], low: Sequence[Any], modes: Sequence[str], cval: Any) -> Any:
+def _correlated(
+    x: Any, weights: Any, axes: Sequence[int], low: Sequence[Any], mode: str, cval: Any, running: bool = False
+) -> Any:
     """Return sums of products of x and of weights that move along some axes, from `low` elements before each one."""
-    counts = ext.expr_sizes(x, axes)
-    starts: list[Any] = [0] * len(axes)
-    for i, (axis, before, mode, k) in enumerate(zip(axes, low, modes, weights.shape, strict=True)):
-        if mode == "constant" and not is_traced(cval) and cval == 0:
-            starts[i] = size_of(before)
-        else:
-            x = ext.extended(x, axis, before, k - 1 - before, mode, cval)
-    out = wd.convolution(ext.last_axes(x, axes), weights, wd.one_by_one(starts, counts), method="direct")
-    return ext.back(out, axes)
+    starts = [size_of(before) for before in low]
+    if mode != "constant" or (not is_traced(cval) and cval == 0):
+        return ex.filtered(ex.correlate_op, x, weights, axes, starts, mode, running=running)
+    whole = [slice(None)] * x.ndim
+    for axis, before, k in zip(axes, low, weights.shape, strict=True):
+        whole[axis] = slice(before, before + x.shape[axis])
+        x = ext.extended(x, axis, before, k - 1 - before, mode, cval)
+    return ex.filtered(ex.correlate_op, x, weights, axes, starts, mode, running=running)[tuple(whole)]
 
 
-def _common(x: Any, weights: Any) -> tuple[Any, Any]:
-    """Return an image and weights in one dtype."""
-    dtype = np.result_type(x.dtype, result_type(weights), float)
+def _common(x: Any, weights: Any, output: np.dtype) -> tuple[Any, Any]:
+    """Return an image and weights in one dtype: that of the output if it is one of floats, as SciPy rounds to it."""
+    dtype = np.result_type(x.dtype, result_type(weights), np.float32 if output.char in "fF" else float)
+    dtype = output if output.char in ex.DTYPES and dtype.kind == output.kind else dtype
     return ew.convert(x, dtype), as_traced(weights, dtype)
 
 
@@ -60,27 +63,12 @@ def correlate1d(
         return scipy_ndimage.correlate1d(input, weights, axis, output, mode, cval, origin)
     name = "correlate1d"
     dtype = ext.output_dtype(name, input, output, weights)
-    x, w = _common(ext.image(name, input), weights)
+    x, w = _common(as_traced(input), weights, dtype)
     if w.ndim != 1:
         raise context_of(name, w).fail(f"the weights have {w.ndim} axes and must have 1")
     along = axis_of(axis, x.ndim, name)
     before = ext.require_inside(name, x, origin, w.shape[0])
-    filtered = _differenced if _is_odd(weights) else _correlated
-    return ext.in_dtype(filtered(x, _conjugate(w), [along], [before], [ext.filter_mode(name, mode)], cval), dtype)
-
-
-def _is_odd(weights: Any) -> bool:
-    """Return whether weights are known to be antisymmetric."""
-    return not is_traced(weights) and np.array_equal(weights, -np.asarray(weights)[::-1])
-
-
-def _differenced(x: Any, weights: Any, axes: Sequence[int], low: Sequence[Any], modes: Sequence[str], cval: Any) -> Any:
-    """Return what `_correlated` does for antisymmetric weights along an axis: exactly 0 where x is flat."""
-    (axis,), (before,), (mode,) = axes, low, modes
-    steps = xp.diff(ext.extended(x, axis, before, weights.shape[0] - 1 - before, mode, cval), axis=axis)
-    window = -xp.cumsum(weights)[:-1]
-    windows = wd.one_by_one([0], ext.expr_sizes(x, axes))
-    return ext.back(wd.convolution(ext.last_axes(steps, axes), window, windows, method="direct"), axes)
+    return ext.in_dtype(_correlated(x, _conjugate(w), [along], [before], ext.filter_mode(name, mode), cval), dtype)
 
 
 def convolve1d(
@@ -105,7 +93,7 @@ def _over_axes(
 ) -> Any:
     """Return an image correlated with weights over some axes, or convolved where they are turned."""
     dtype = ext.output_dtype(name, input, output, weights)
-    x, w = _common(ext.image(name, input), weights)
+    x, w = _common(as_traced(input), weights, dtype)
     along = axes_of(axes, x.ndim, name)
     if w.ndim != len(along):
         raise context_of(name, x, w).fail(f"the weights have {w.ndim} axes for {len(along)} of the image")
@@ -114,8 +102,8 @@ def _over_axes(
         w = mv.rev(w, tuple(range(w.ndim)))
         origins = [-o - (1 - k % 2) for o, k in zip(origins, w.shape, strict=True)]
     low = [ext.require_inside(name, x, o, k) for o, k in zip(origins, w.shape, strict=True)]
-    modes = [ext.filter_mode(name, mode)] * len(along)
-    return ext.in_dtype(_correlated(x, w if turned else _conjugate(w), along, low, modes, cval), dtype)
+    factors = w if turned else _conjugate(w)
+    return ext.in_dtype(_correlated(x, factors, along, low, ext.filter_mode(name, mode), cval), dtype)
 
 
 def correlate(
@@ -271,9 +259,11 @@ def uniform_filter1d(
     if not is_traced(input, size, cval):
         return scipy_ndimage.uniform_filter1d(input, size, axis, output, mode, cval, origin)
     name = "uniform_filter1d"
-    dtype, x = ext.output_dtype(name, input, output), ext.image(name, input)
-    total = _windows(name, x, axis_of(axis, x.ndim, name), size, mode, cval, origin, wd.window_sum)
-    return ext.in_dtype(as_traced(total / size), dtype)
+    dtype = ext.output_dtype(name, input, output)
+    x, weights = _common(as_traced(input), xp.full(size, 1.0) / size, dtype)
+    before = ext.require_inside(name, x, origin, size)
+    along, how = axis_of(axis, x.ndim, name), ext.filter_mode(name, mode)
+    return ext.in_dtype(_correlated(x, weights, [along], [before], how, cval, running=True), dtype)
 
 
 def uniform_filter(

@@ -40,7 +40,7 @@ _SPLINES = {
     "reflect": "reflect",
     "grid-mirror": "reflect",
     "nearest": "reflect",
-    "grid-wrap": "grid-wrap",
+    "grid-wrap": "wrap",
 }  # the others: mirror
 _MARGIN = 12  # elements put around an image whose spline does not repeat at its ends
 

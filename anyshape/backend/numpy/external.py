@@ -1,0 +1,111 @@
+"""Kernels of functions of other libraries."""
+
+import functools
+
+import numpy as np
+
+from anyshape.ops import external as ex
+from anyshape.ops.core.apply import kernel
+from anyshape.support.packages import scipy_ndimage
+
+
+def _for_each(function):
+    """Return a kernel that runs once, or for each example along the first axis of its operands."""
+
+    @functools.wraps(function)
+    def run(x, y, *, each, axes, **params):
+        if not each:
+            return function(x, y, axes=axes, **params)
+        inner = tuple([a - 1 for a in axes])
+        results = [function(a, b, axes=inner, **params) for a, b in zip(x, y)]
+        if results:
+            return np.stack(results)
+        return np.empty((0, *(params["window"] if "window" in params else x.shape[1:])), x.dtype)
+
+    return run
+
+
+def _correlate(x, w, *, axes, before, mode, running):
+    if not x.size:
+        return np.zeros_like(x)
+    origins = [b - k // 2 for b, k in zip(before, w.shape)]
+    if running:
+        out = x
+        for axis, size, origin in zip(axes, w.shape, origins):
+            out = scipy_ndimage.uniform_filter1d(out, size, axis, x.dtype, mode, 0.0, origin)
+        return out
+    if w.dtype.kind == "c":
+        w = w.conj()  # SciPy takes conjugates of weights
+    if len(axes) == 1:
+        return scipy_ndimage.correlate1d(x, w, axes[0], x.dtype, mode, 0.0, origins[0])
+    shape, origin = [1] * x.ndim, [0] * x.ndim
+    for axis, k, o in zip(axes, w.shape, origins):
+        shape[axis], origin[axis] = k, o
+    weights = np.transpose(w, np.argsort(axes)).reshape(shape)
+    return scipy_ndimage.correlate(x, weights, x.dtype, mode, 0.0, origin)
+
+
+def _spread_weights(x, w, *, axes, before, mode, running):
+    """Correlate with weights in reverse over all positions that windows reach, and add those beyond the ends."""
+    if not x.size:
+        return np.zeros_like(x)
+    shape, inner = list(x.shape), [slice(None)] * x.ndim
+    for axis, k in zip(axes, w.shape):
+        inner[axis] = slice(0, shape[axis])
+        shape[axis] += k - 1
+    reached = np.zeros(shape, x.dtype)
+    reached[tuple(inner)] = x
+    last = tuple([k - 1 for k in w.shape])
+    out = _correlate(reached, np.flip(w), axes=axes, before=last, mode="constant", running=running)
+    for axis, low, n in zip(axes, before, [x.shape[a] for a in axes]):
+        out = _folded(out, axis, low, n, mode)
+    return out
+
+
+def _folded(x, axis, before, n, mode):
+    """Return n elements along an axis, with those beyond the ends added to the elements that they repeat, in place."""
+    x = np.moveaxis(x, axis, 0)
+    out = x[before : before + n]
+    if mode != "constant":
+        elements = _elements(n, before, len(x) - n - before, mode)
+        for i in (*range(before), *range(before + n, len(x))):
+            out[elements[i]] += x[i]
+    return np.moveaxis(out, 0, axis)
+
+
+def _elements(n, before, after, mode):
+    """Return which element of n stands at each position from `before` before the first to `after` after the last."""
+    position = np.arange(-before, n + after)
+    if mode == "nearest":
+        return np.clip(position, 0, n - 1)
+    if mode == "wrap":
+        return position % n
+    mirrors = mode == "mirror"
+    period = max(2 * n - 2 * mirrors, 1)
+    turned = position % period
+    return np.minimum(turned, period - turned - (not mirrors))
+
+
+def _weigh(x, y, *, axes, before, window, mode):
+    if x.size:
+        for axis, low, k in zip(axes, before, window):
+            x = _extended(x, axis, low, k - 1 - low, mode)
+    sums = np.zeros(window, x.dtype)
+    for at in np.ndindex(*window) if x.size else ():
+        part = [slice(None)] * x.ndim
+        for axis, i in zip(axes, at):
+            part[axis] = slice(i, i + y.shape[axis])
+        sums[at] = np.tensordot(x[tuple(part)], y, y.ndim)
+    return sums
+
+
+def _extended(x, axis, before, after, mode):
+    n = x.shape[axis]
+    if mode != "constant":
+        return np.take(x, _elements(n, before, after, mode), axis)
+    return np.pad(x, [(before, after) if a == axis else (0, 0) for a in range(x.ndim)])
+
+
+kernel(ex.correlate_op, _for_each(_correlate))
+kernel(ex.spread_op, _for_each(_spread_weights))
+kernel(ex.weigh_op, _for_each(_weigh))

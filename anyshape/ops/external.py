@@ -1,0 +1,142 @@
+"""Functions of other libraries as ops: their kernels are SciPy's, and all that is derived of them is of their families.
+
+`correlate` weighs the elements around each element, `spread` is its transpose for the operand and `weigh` that for the
+weights. So the three are transposes of one another. Windows reach `before` elements before each element along `axes`,
+and `mode` continues the operand beyond its ends. If `each`, operands have an axis of examples in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from anyshape.graph.ir.graph import Node, Op
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, localise
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import Applied, OpCost, elements
+
+MODES = ("reflect", "mirror", "nearest", "wrap", "constant")
+DTYPES = "fdFD"
+
+
+def _filter_type(
+    ctx: ShapeGuardContext,
+    x: TensorMeta,
+    w: TensorMeta,
+    *,
+    axes: tuple[int, ...],
+    before: tuple[Size, ...],
+    mode: str,
+    running: bool,
+    each: bool,
+) -> TensorMeta:
+    _require_one_dtype(ctx, x, w)
+    if w.rank != len(axes) + each:
+        raise ctx.fail(f"the weights have {w.rank - each} axes for {len(axes)} of the operand")
+    return x
+
+
+def _require_one_dtype(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta) -> None:
+    if x.dtype != y.dtype or x.dtype.char not in DTYPES:
+        raise ctx.bad_dtype(f"operands are {x.dtype} and {y.dtype}", "convert them to one float dtype with astype")
+
+
+def _weigh_type(
+    ctx: ShapeGuardContext,
+    x: TensorMeta,
+    y: TensorMeta,
+    *,
+    axes: tuple[int, ...],
+    before: tuple[Size, ...],
+    window: tuple[Size, ...],
+    mode: str,
+    each: bool,
+) -> TensorMeta:
+    _require_one_dtype(ctx, x, y)
+    for axis in range(max(x.rank, y.rank)):
+        mine, theirs = (ctx.exact(v, axis, field="operands") for v in (x, y))
+        ctx.require_equal(mine, theirs, f"operands have sizes {mine} and {theirs} along axis {axis}")
+    return TensorMeta(x.dtype, (*x.extents[:each], *[ctx.resolve(k) for k in window]))
+
+
+def _filter_flops(a: Applied) -> Size:
+    """Count a product and a sum for each element of the window, for each element of the result."""
+    return expr.mul(2, expr.mul(elements(a.inputs[0]), elements(a.inputs[1][a.params["each"] :])))
+
+
+def _weigh_flops(a: Applied) -> Size:
+    return expr.mul(2, expr.mul(elements(a.inputs[0]), elements(a.params["window"])))
+
+
+def _has_axes(node: Node, params: dict[str, Any]) -> bool:
+    axes, first = params["axes"], params["each"]
+    is_for_each = len(axes) == len(params["before"]) == len(params.get("window", axes))
+    return is_for_each and kinds.are_different_axes(axes, node.inputs[0].meta.rank) and all(a >= first for a in axes)
+
+
+_KINDS = {"axes": kinds.axes, "before": kinds.sizes, "mode": kinds.one_of(*MODES), "each": kinds.flag}
+
+
+def _define_filter(name: str) -> Op:
+    return define(
+        name,
+        _filter_type,
+        params={**_KINDS, "running": kinds.flag},
+        jointly=_has_axes,
+        claims=None,
+        probe=None,
+        cost=OpCost(_filter_flops),
+    )
+
+
+correlate_op: Op = _define_filter("correlate")
+spread_op: Op = _define_filter("spread")
+weigh_op: Op = define(
+    "weigh",
+    _weigh_type,
+    params={**_KINDS, "window": kinds.sizes},
+    jointly=_has_axes,
+    claims=None,
+    probe=None,
+    cost=OpCost(_weigh_flops),
+)
+
+
+def filtered(
+    op: Op,
+    x: Operand,
+    w: Operand,
+    axes: Sequence[int],
+    before: Sequence[Size],
+    mode: str,
+    *,
+    running: bool = False,
+    each: bool = False,
+) -> Any:
+    """Apply `correlate` or `spread`; `running` says that the constant weights take means, in O(1) for each element.
+
+    The caller ensures weights of 1 or more elements along each axis, and that windows hold their own element.
+    """
+    local, sources = localise(tuple(before), (x, w))
+    options = {"axes": tuple(axes), "before": local, "mode": mode, "running": running, "each": each}
+    return apply(op, x, w, sources=sources, **options)
+
+
+def weigh(
+    x: Operand,
+    y: Operand,
+    axes: Sequence[int],
+    before: Sequence[Size],
+    window: Sequence[Size],
+    mode: str,
+    *,
+    each: bool = False,
+) -> Any:
+    """Return sums of products of y and of x moved by each position of a window."""
+    (start, sizes), sources = localise((tuple(before), tuple(window)), (x, y))
+    return apply(weigh_op, x, y, sources=sources, axes=tuple(axes), before=start, window=sizes, mode=mode, each=each)
