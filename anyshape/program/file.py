@@ -38,6 +38,7 @@ from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.core.node_validation import claims, problem
 from anyshape.program.pytree_json import decode_tree, encode_tree, has_order, has_sorted_keys
 from anyshape.program.saved_rules import ProgramRule, refuse_objects, with_saved_rules
+from anyshape.support.garbage import collection_deferred
 from anyshape.support.version import __version__
 from anyshape.tracing.pytrees import Order, order_of_leaves
 from anyshape.tracing.trace import Trace
@@ -202,6 +203,7 @@ class _Clock:
             raise Malformed(f"checking it takes more than {_MAX_SECONDS:g} seconds")
 
 
+@collection_deferred()  # a collection in a proof would take the time that this has
 def _unpack(data: bytes, name: str, tick: Tick) -> Trace:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = _members(archive, len(data))

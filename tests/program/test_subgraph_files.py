@@ -1,6 +1,7 @@
 """Programs with subgraphs in files: saved and loaded, and refused where a file is damaged or hostile."""
 
 import copy
+import gc
 import io
 import json
 
@@ -12,6 +13,7 @@ from anyshape.errors import ArgumentError, ProgramFileError, SizeMismatchError
 from anyshape.graph.ir.decode import MOST
 from anyshape.graph.ir.graph import subgraphs, walk
 from anyshape.graph.ir.validate import check_graph
+from anyshape.graph.prover.solvers import search_budget
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.transforms.arguments.specs import trace
 from tests.graph.ir.conftest import select_graph
@@ -201,3 +203,21 @@ def test_mutations_inside_subgraphs_are_refused_or_legal(file):
         check_graph(program.graph)
         assert all(subgraphs(n) or n.op.name != "select_graph" for n in walk(program.graph))
     assert 100 < refused < 150
+
+
+def test_the_collection_of_garbage_takes_no_time_from_the_proofs_of_a_check():
+    def rows(x, y):
+        n, m = x.shape[0], y.shape[0]
+        return x.reshape(m, -1).sum() if m > 0 and n % m == 0 else y.sum()
+
+    data = saved(anyshape.export(rows)(ShapeDtypeStruct("n"), ShapeDtypeStruct("m")))
+    in_proofs, before = [], gc.get_threshold()
+    note = lambda phase, info: in_proofs.append(search_budget._THREAD.query is not None)
+    try:
+        gc.callbacks.append(note)
+        gc.set_threshold(1, 1 << 30, 1 << 30)
+        loaded(data)
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*before)
+    assert in_proofs and not any(in_proofs)
