@@ -45,6 +45,20 @@ FURTHER = {
     "stats.foldnorm.logsf": [(1.0791029770129985e-07, 0.8361677621150398), (2.0, 1.5)],
     "stats.bradford.logcdf": [(0.9999998579115182, 0.025373201945970595)],
     "stats.truncweibull_min.logsf": [(2.9653489541936295, 2.731915927647351, 0.8787842234391411, 2.965348958584274)],
+    "stats.levy.isf": [(4.8758767168681126e-91,)],
+    "stats.loglaplace.isf": [(4.259730172176577e-98, 0.553118075153749), (0.7, 2.0)],
+    "stats.truncexpon.isf": [(6.65124134861955e-78, 8.327802667972401), (0.5, 2.0), (0.5, 50.0)],
+    "stats.truncweibull_min.isf": [(8.8e-93, 1.13, 0.26, 2.06), (0.999999999998, 1.6, 0.8, 2.1)],
+    "stats.loguniform.cdf": [(20.98402690095944, 0.031, 20.984026900959442), (2.0, 0.5, 3.0)],
+    "stats.bradford.cdf": [(0.9999999999, 53.2), (2e-16, 1.2e-5)],
+    "stats.recipinvgauss.logsf": [(1000.0, 0.0317), (1.5, 2.0)],
+    "stats.foldcauchy.pdf": [(5e-17, 0.78), (1e16, 0.8)],
+    "stats.rice.pdf": [(2e-17, 4.1)],
+    "stats.kappa3.sf": [(4.6e-51, 0.8), (82.0, 18.6), (1e62, 2.77)],
+    "stats.crystalball.cdf": [(8.08, 0.2, 9.4)],
+    "stats.wrapcauchy.ppf": [(0.9999999999999823, 0.47)],
+    "stats.truncnorm.sf": [(-0.554898271766841, -0.5548982717668416, 2.173270289313141), (0.5, -1.0, 2.0)],
+    "stats.genexpon.isf": [(0.99999, 0.15, 1.34, 1.42)],
     "special.eval_sh_chebyt": [(95.52463454365632, 0.013), (20.5, 0.02)],
 }
 # of distributions: factors in logarithms, powers that overflow, complements, parts without a second derivative
@@ -61,23 +75,16 @@ SHARES = {
     "stats.gumbel_l.logcdf": [(-26.4,), (30.0,)],
     "stats.halfcauchy.logpdf": [(3.8e116,), (2.0,)],
 }
-# narrow shares, leading terms where powers underflow, quantiles beside an end
+# narrow shares, quantiles beside an end, the smaller one of a share and its rest
 NARROW = {
     "stats.loggamma.logcdf": [(-38.300036436816775, 11.639981331336449), (-1.9, 30.0), (-2.1, 30.0)],
-    "stats.levy.isf": [(4.8758767168681126e-91,)],
-    "stats.loglaplace.isf": [(4.259730172176577e-98, 0.553118075153749), (0.7, 2.0)],
     "stats.alpha.logsf": [(53774055.359663785, 0.25487257866088026), (2.0, 1.5)],
-    "stats.truncnorm.sf": [(-0.554898271766841, -0.5548982717668416, 2.173270289313141), (0.5, -1.0, 2.0)],
-    "stats.truncexpon.isf": [(6.65124134861955e-78, 8.327802667972401), (0.5, 2.0), (0.5, 50.0)],
+    "stats.truncpareto.isf": [(5.87e-166, 0.93, 1.1), (0.9999999959, -0.66, 1.37), (0.4, 1e-7, 2.0)],
+    "stats.argus.sf": [(1.9e-13, 2.0), (0.25, 1.7), (0.6, 2.0)],
 }
 # what docs/kinks.md names as lost: where the sweep shows that no longer, the line goes
 LOST = {
-    "stats.argus.logcdf": "small points: a difference of shares of the gamma distribution",
-    "stats.argus.logsf": "small points: a difference of shares of the gamma distribution",
     "stats.f.logsf": "a share beside the smallest normal number",
-    "stats.genexpon.isf": "probabilities close to 1",
-    "stats.kappa3.logsf": "a second derivative of 1e-34 by a",
-    "stats.recipinvgauss.logsf": "second derivatives beyond 1000",
     "stats.truncnorm.ppf": "second derivatives at probabilities below 1e-19",
 }
 SECONDS = 1.5
@@ -102,7 +109,7 @@ def test_slopes_keep_their_digits_far_out(points):
     by_name = {row.name: row for row in reversed([*ROWS, *DISTRIBUTIONS])}
     judged = [one for name, at in points.items() for one in judge(by_name[name], at)]
     assert not wrong(judged), "\n".join(wrong(judged))
-    assert len(judged) >= 40
+    assert len(judged) >= 30
 
 
 @pytest.mark.slow
@@ -139,4 +146,6 @@ def test_powers_and_scores_of_distributions_have_slopes_where_they_underflow():
     np.testing.assert_allclose(grad(stats.loggamma.logcdf)(-1843.0, 0.2257), 0.2257, 1e-12)
     np.testing.assert_allclose(grad(stats.wald.logcdf)(2e-15), 0.5 / 2e-15**2, 1e-6)
     np.testing.assert_allclose(grad(stats.gibrat.logcdf)(1e-16), -np.log(1e-16) / 1e-16, 1e-3)
+    np.testing.assert_allclose(grad(stats.invgauss.logsf)(3e5, 0.3), -5.555560555547, 1e-12)
+    np.testing.assert_allclose(grad(stats.truncexpon.isf)(1e-300, 800.0), -1e300, 1e-12)
     np.testing.assert_allclose(grad(stats.semicircular.sf)(-0.99999999), -2 / np.pi * np.sqrt(2e-8), 1e-7)

@@ -51,6 +51,12 @@ VONMISES = Form(
     entropy=lambda kappa: -kappa * sc.i1e(kappa) / sc.i0e(kappa) + log(2 * pi) + _log_i0_less(kappa) + kappa,
 )
 
+
+def _wrapcauchy_quantile(q: Any, c: Any, side: float) -> Any:
+    sine = xp.sin(pi * xp.where(q < 0.5, q, 1 - q))
+    return 2 * xp.arctan2((1 - c) * sine, side * (1 + c) * xp.cos(pi * q))
+
+
 WRAPCAUCHY = Form(
     shapes="c",
     support=lambda c: (0.0, 2 * pi),
@@ -59,7 +65,8 @@ WRAPCAUCHY = Form(
     log_density=lambda z, c: xp.log1p(-xp.square(c)) - log(2 * pi) - xp.log(1 + xp.square(c) - 2 * c * xp.cos(z)),
     cdf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (1 - c) * xp.cos(0.5 * z)) / pi,
     sf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (c - 1) * xp.cos(0.5 * z)) / pi,
-    ppf=lambda q, c: 2 * xp.arctan2((1 - c) * xp.sin(pi * q), (1 + c) * xp.cos(pi * q)),
+    ppf=lambda q, c: _wrapcauchy_quantile(q, c, 1.0),
+    isf=lambda q, c: _wrapcauchy_quantile(q, c, -1.0),
     entropy=lambda c: log(2 * pi) + xp.log1p(-xp.square(c)),
 )
 

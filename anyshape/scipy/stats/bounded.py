@@ -11,10 +11,10 @@ from typing import Any
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
-from anyshape.scipy.stats.distribution import Form, constant
-from anyshape.scipy.stats.extremes import expm1_ratio
+from anyshape.scipy.stats.distribution import Form, Function, constant, exponential
+from anyshape.scipy.stats.extremes import expm1_ratio, log1p_ratio
 from anyshape.scipy.stats.positive import beta_share
-from anyshape.scipy.stats.powers import narrow_normal, of_score
+from anyshape.scipy.stats.powers import NODES, WEIGHTS, narrow_normal, of_score
 from anyshape.transforms.control import stop_gradient
 
 
@@ -58,35 +58,41 @@ def _argus_share(z: Any, chi: Any) -> Any:
     return sc.gammainc(1.5, 0.5 * xp.square(chi) * (1 - z) * (1 + z))
 
 
+def _argus_log_density(square: Any, chi: Any) -> Any:
+    """Return the logarithm of the density by the square of z, without its factor z."""
+    scale = 3 * xp.log(chi) - LOG_ROOT_2PI - xp.log(0.5 * _argus_share(0.0, chi))
+    return scale + 0.5 * xp.log1p(-square) - 0.5 * xp.square(chi) * (1 - square)
+
+
+def _argus_small_cdf(z: Any, chi: Any) -> tuple[Any, Any]:
+    """Return where z is small, and the probability up to it there: an integral over squares."""
+    is_small = z * (1 + chi) < 0.7
+    half = xp.where(is_small, 0.5 * xp.square(z), 0.0)
+    squares = half[..., None] * (1 + NODES)
+    return is_small, 0.5 * half * (xp.exp(_argus_log_density(squares, (chi + 0 * z)[..., None])) @ WEIGHTS)
+
+
+def _argus_sf(z: Any, chi: Any) -> Any:
+    is_small, rest = _argus_small_cdf(z, chi)
+    return xp.where(is_small, 1 - rest, _argus_share(xp.where(is_small, 0.5, z), chi) / _argus_share(0.0, chi))
+
+
+def _argus_cdf(z: Any, chi: Any) -> Any:
+    is_small, share = _argus_small_cdf(z, chi)
+    return xp.where(is_small, share, 1 - _argus_sf(xp.where(is_small, 0.7, z), chi))
+
+
 ARGUS = Form(
     shapes="chi",
     support=_unit_interval,
-    log_density=lambda z, chi: (
-        3 * xp.log(chi)
-        - LOG_ROOT_2PI
-        - xp.log(0.5 * _argus_share(0.0, chi))
-        + xp.log(z)
-        + 0.5 * xp.log1p(-z * z)
-        - 0.5 * xp.square(chi) * (1 - z * z)
-    ),
-    sf=lambda z, chi: _argus_share(z, chi) / _argus_share(0.0, chi),
+    log_density=lambda z, chi: xp.log(z) + _argus_log_density(z * z, chi),
+    density=lambda z, chi: z * exponential(_argus_log_density(z * z, chi)),
+    cdf=_argus_cdf,
+    sf=_argus_sf,
     isf=lambda q, chi: xp.sqrt(
         xp.maximum(1 - 2 * sc.gammaincinv(1.5, q * _argus_share(0.0, chi)) / xp.square(chi), 0.0)
     ),
     mean=lambda chi: sqrt(pi / 2) * chi * sc.ive(1, 0.25 * xp.square(chi)) / _argus_share(0.0, chi),
-)
-LOGUNIFORM = Form(
-    shapes="a b",
-    valid=lambda a, b: (a > 0) & (b > a),
-    support=lambda a, b: (a, b),
-    log_density=lambda z, a, b: -xp.log(z) - xp.log(xp.log(b / a)),
-    cdf=lambda z, a, b: xp.log(z / a) / xp.log(b / a),
-    sf=lambda z, a, b: xp.log(b / z) / xp.log(b / a),
-    ppf=lambda q, a, b: xp.exp((1 - q) * xp.log(a) + q * xp.log(b)),
-    isf=lambda q, a, b: xp.exp(q * xp.log(a) + (1 - q) * xp.log(b)),
-    mean=lambda a, b: (b - a) / xp.log(b / a),
-    var=lambda a, b: 0.5 * (b - a) * (b + a) / xp.log(b / a) - xp.square((b - a) / xp.log(b / a)),
-    entropy=lambda a, b: 0.5 * (xp.log(a) + xp.log(b)) + xp.log(xp.log(b / a)),
 )
 
 
@@ -99,8 +105,9 @@ def _trapezoid(z: Any, c: Any, d: Any, rise: Any, flat: Any, fall: Any) -> Any:
 
 
 def _trapezoid_cdf(z: Any, c: Any, d: Any) -> Any:
-    rise, fall = lambda u: c * xp.square(u), lambda u: 1 + d - c - (1 - d) * xp.square(u)
-    return _trapezoid(z, c, d, rise, lambda z: 2 * z - c, fall) / (1 + d - c)
+    width = 1 + d - c
+    rise, fall = lambda u: c * xp.square(u) / width, lambda u: 1 - (1 - d) * xp.square(u) / width
+    return _trapezoid(z, c, d, rise, lambda z: (2 * z - c) / width, fall)
 
 
 def _trapezoid_quantile(q: Any, c: Any, d: Any) -> Any:
@@ -117,13 +124,103 @@ TRAPEZOID = Form(
     support=_unit_interval,
     log_density=lambda z, c, d: _trapezoid(z, c, d, xp.log, lambda z: 0.0, xp.log) - xp.log(0.5 * (1 + d - c)),
     cdf=_trapezoid_cdf,
-    sf=lambda z, c, d: _trapezoid_cdf(1 - z, 1 - d, 1 - c),
+    sf=lambda z, c, d: by_half(
+        z, 0.5, lambda z: 1 - _trapezoid_cdf(z, c, d), lambda z: _trapezoid_cdf(1 - z, 1 - d, 1 - c)
+    ),
     ppf=_trapezoid_quantile,
     mean=lambda c, d: (1 + d + d * d - c * c) / (3 * (1 + d - c)),
     var=lambda c, d: (
         (1 + d + d**2 + d**3 - c**3) / (6 * (1 + d - c)) - xp.square((1 + d + d * d - c * c) / (3 * (1 + d - c)))
     ),
     entropy=lambda c, d: 0.5 * (1 - d + c) / (1 + d - c) + xp.log(0.5 * (1 + d - c)),
+)
+
+
+def _swell(x: Any, rate: Any) -> Any:
+    """Return (1 - exp(-rate x)) / rate, which is x for rate 0."""
+    if isinstance(rate, int):
+        return -xp.expm1(-rate * x) / rate if rate else x
+    is_slow = xp.abs(rate * x) < 0.5
+    fast = xp.where(is_slow, 1.0, rate)
+    return xp.where(is_slow, expm1_ratio(x, xp.where(is_slow, -rate, 0.0)), -xp.expm1(-fast * x) / fast)
+
+
+def _length(share: Any, rest: Any, width: Any, rate: Any) -> Any:
+    """Return the x whose swell, by that of the width, is a share; by 1 minus the share where that is smaller."""
+    part = share * _swell(width, rate)
+    if isinstance(rate, int) and not rate:
+        return part
+    is_near = rate * part < 0.5
+    far = xp.log(xp.where(is_near, 1.0, rest + share * xp.exp(-xp.maximum(rate * width, 0.0))))
+    return xp.where(is_near, log1p_ratio(xp.where(is_near, part, 0.0), -rate), -far / rate)
+
+
+def _between(
+    below: Function, above: Function, whole: Function, from_low: Function, from_high: Function, rate: Function
+) -> dict[str, Function]:
+    """Return the functions of a family, where a rising function of points has a density exp(-rate x), cut at two ends.
+
+    Three functions give the differences of x to both ends, and that of the ends. Two give points by their differences.
+    """
+
+    def cdf(z: Any, *shapes: Any, turned: bool = False) -> Any:
+        low, high, whole_swell = below(z, *shapes), above(z, *shapes), _swell(whole(*shapes), rate(*shapes))
+        share = _swell(low, rate(*shapes)) / whole_swell
+        rest = xp.exp(-rate(*shapes) * low) * _swell(high, rate(*shapes)) / whole_swell
+        is_small = share < rest
+        smaller = xp.where(is_small, share, rest)
+        return xp.where(is_small != turned, smaller, 1 - smaller)
+
+    def quantile(share: Any, rest: Any, shapes: tuple[Any, ...]) -> Any:
+        width, speed = whole(*shapes), rate(*shapes)
+        low, high = _length(share, rest, width, speed), _length(rest, share, width, -speed)
+        is_low = xp.where(xp.abs(speed * width) > 700, speed * width > 0, xp.abs(low) < xp.abs(high))
+        low, high = xp.where(is_low, low, 0.0), xp.where(is_low, 0.0, high)
+        return xp.where(is_low, from_low(low, *shapes), from_high(high, *shapes))
+
+    return {
+        "cdf": cdf,
+        "sf": lambda z, *shapes: cdf(z, *shapes, turned=True),
+        "ppf": lambda q, *shapes: quantile(q, 1 - q, shapes),
+        "isf": lambda q, *shapes: quantile(1 - q, q, shapes),
+    }
+
+
+LOGUNIFORM = Form(
+    shapes="a b",
+    valid=lambda a, b: (a > 0) & (b > a),
+    support=lambda a, b: (a, b),
+    log_density=lambda z, a, b: -xp.log(z) - xp.log(xp.log(b / a)),
+    **_between(
+        lambda z, a, b: xp.log1p((z - a) / a),
+        lambda z, a, b: xp.log1p((b - z) / z),
+        lambda a, b: xp.log(b / a),
+        lambda x, a, b: a * xp.exp(x),
+        lambda x, a, b: b * xp.exp(-x),
+        lambda a, b: 0,
+    ),
+    mean=lambda a, b: (b - a) / xp.log(b / a),
+    var=lambda a, b: 0.5 * (b - a) * (b + a) / xp.log(b / a) - xp.square((b - a) / xp.log(b / a)),
+    entropy=lambda a, b: 0.5 * (xp.log(a) + xp.log(b)) + xp.log(xp.log(b / a)),
+)
+BRADFORD = Form(
+    shapes="c",
+    support=_unit_interval,
+    log_density=lambda z, c: -xp.log(log1p_ratio(1.0, c)) - xp.log1p(c * z),
+    **_between(
+        log1p_ratio,
+        lambda z, c: log1p_ratio((1 - z) / (1 + c * z), c),
+        lambda c: log1p_ratio(1.0, c),
+        lambda x, c: _swell(x, -c),
+        lambda x, c: 1 - (1 + c) * _swell(x, c),
+        lambda c: 0,
+    ),
+)
+TRUNCEXPON = Form(
+    shapes="b",
+    support=lambda b: (0.0, b),
+    log_density=lambda z, b: -z - xp.log(-xp.expm1(-b)),
+    **_between(lambda z, b: z, lambda z, b: b - z, lambda b: b, lambda x, b: x, lambda x, b: b - x, lambda b: 1),
 )
 
 
@@ -137,22 +234,34 @@ TRUNCPARETO = Form(
     safe=2.0,
     support=lambda b, c: (1.0, c),
     log_density=lambda z, b, c: -(b + 1) * xp.log(z) - xp.log(expm1_ratio(xp.log(c), -b)),
-    cdf=lambda z, b, c: expm1_ratio(xp.log(z), -b) / expm1_ratio(xp.log(c), -b),
-    sf=lambda z, b, c: c**-b * expm1_ratio(xp.log1p((c - z) / z), b) / expm1_ratio(xp.log(c), -b),
-    ppf=lambda q, b, c: xp.exp(-xp.log1p(q * xp.expm1(-b * xp.log(c))) / b),
-    isf=lambda q, b, c: xp.exp(-xp.log(c**-b - q * xp.expm1(-b * xp.log(c))) / b),
+    **_between(
+        lambda z, b, c: xp.log(z),
+        lambda z, b, c: xp.log1p((c - z) / z),
+        lambda b, c: xp.log(c),
+        lambda x, b, c: xp.exp(x),
+        lambda x, b, c: c * xp.exp(-x),
+        lambda b, c: b,
+    ),
     mean=lambda b, c: _truncpareto_moment(1, b, c),
     var=lambda b, c: _truncpareto_moment(2, b, c) - xp.square(_truncpareto_moment(1, b, c)),
     entropy=lambda b, c: xp.log(expm1_ratio(xp.log(c), -b)) - (b + 1) * (xp.log(c) / xp.expm1(b * xp.log(c)) - 1 / b),
 )
 
 
-def _power_difference(z: Any, b: Any, c: Any) -> Any:
-    """Return z**c - b**c for z below b; close to b by the difference of the two."""
-    is_near = b - z < 0.5 * b
-    near = xp.where(is_near, b, 1.0)
-    small = near**c * xp.expm1(c * xp.log1p(xp.where(is_near, z - near, 0.0) / near))
-    return xp.where(is_near, small, z**c - xp.where(is_near, 1.0, b) ** c)
+def _power_rise(low: Any, high: Any, c: Any) -> Any:
+    """Return high**c - low**c; where they are close, by the difference of the two."""
+    is_near = high - low < 0.5 * high
+    near = xp.where(is_near, high, 1.0)
+    small = -(near**c) * xp.expm1(c * xp.log1p(xp.where(is_near, low - near, 0.0) / near))
+    return xp.where(is_near, small, high**c - low**c)
+
+
+def _power_ahead(low: Any, x: Any, c: Any) -> Any:
+    """Return (low**c + x)**(1 / c); where x is smaller, by its share."""
+    is_near = xp.abs(x) < low**c
+    near = xp.where(is_near, low, 1.0)
+    ahead = near * xp.exp(xp.log1p(xp.where(is_near, x, 0.0) / near**c) / c)
+    return xp.where(is_near, ahead, (low**c + xp.where(is_near, 1.0, x)) ** (1 / c))
 
 
 TRUNCWEIBULL_MIN = Form(
@@ -160,10 +269,14 @@ TRUNCWEIBULL_MIN = Form(
     valid=lambda c, a, b: (c > 0) & (a >= 0) & (b > a),
     support=lambda c, a, b: (a, b),
     log_density=lambda z, c, a, b: xp.log(c) + sc.xlogy(c - 1, z) + a**c - z**c - xp.log(-xp.expm1(a**c - b**c)),
-    cdf=lambda z, c, a, b: xp.expm1(a**c - z**c) / xp.expm1(a**c - b**c),
-    sf=lambda z, c, a, b: xp.exp(a**c - z**c) * xp.expm1(_power_difference(z, b, c)) / xp.expm1(a**c - b**c),
-    ppf=lambda q, c, a, b: (a**c - xp.log1p(q * xp.expm1(a**c - b**c))) ** (1 / c),
-    isf=lambda q, c, a, b: (a**c - xp.log(q + (1 - q) * xp.exp(a**c - b**c))) ** (1 / c),
+    **_between(
+        lambda z, c, a, b: _power_rise(a, z, c),
+        lambda z, c, a, b: _power_rise(z, b, c),
+        lambda c, a, b: _power_rise(a, b, c),
+        lambda x, c, a, b: _power_ahead(a, x, c),
+        lambda x, c, a, b: _power_ahead(b, -x, c),
+        lambda c, a, b: 1,
+    ),
 )
 
 
@@ -261,10 +374,12 @@ TRUNCNORM = Form(
 
 FORMS = {
     "argus": ARGUS,
+    "bradford": BRADFORD,
     "johnsonsb": JOHNSONSB,
     "loguniform": LOGUNIFORM,
     "rdist": RDIST,
     "trapezoid": TRAPEZOID,
+    "truncexpon": TRUNCEXPON,
     "truncnorm": TRUNCNORM,
     "truncpareto": TRUNCPARETO,
     "truncweibull_min": TRUNCWEIBULL_MIN,

@@ -380,6 +380,7 @@ POWERLAW = Form(
     logcdf=lambda z, a: a * xp.log(z),
     sf=lambda z, a: -xp.expm1(a * xp.log(z)),
     ppf=lambda q, a: q ** (1 / a),
+    isf=lambda q, a: xp.exp(xp.log1p(-q) / a),
     mean=lambda a: a / (a + 1),
     var=lambda a: a / ((a + 2) * xp.square(a + 1)),
     entropy=lambda a: 1 - 1 / a - xp.log(a),
@@ -398,7 +399,8 @@ def _triang_pdf(z: Any, c: Any) -> Any:
 
 def _triang_cdf(z: Any, c: Any) -> Any:
     up, down = xp.where(c > 0, c, 1.0), xp.where(c < 1, 1 - c, 1.0)
-    return xp.where(_rises(z, c), xp.square(z) / up, (z * (2 - z) - c) / down)
+    rest = xp.square(1 - z) / down
+    return xp.where(_rises(z, c), xp.square(z) / up, xp.where(rest < 0.5, 1 - rest, (z * (2 - z) - c) / down))
 
 
 def _triang_sf(z: Any, c: Any) -> Any:

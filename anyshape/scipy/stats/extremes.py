@@ -36,7 +36,7 @@ def _series(x: Any, *coefficients: float) -> Any:
     return total
 
 
-def _log1p_ratio(x: Any, c: Any) -> Any:
+def log1p_ratio(x: Any, c: Any) -> Any:
     """Return log(1 + c x) / c, which is x for c = 0; by its series where c x is small."""
     product = xp.where((c == 0) & xp.isinf(x), 0.0, c * x)
     is_small = xp.abs(product) < 0.01
@@ -85,7 +85,7 @@ def _extreme_support(c: Any) -> tuple[Any, Any]:
 
 def _reduced(z: Any, c: Any) -> Any:
     """Return -log(-log(cdf)) of the generalised extreme value distribution."""
-    return _log1p_ratio(z, -c)
+    return log1p_ratio(z, -c)
 
 
 GENEXTREME = Form(
@@ -106,8 +106,8 @@ GENPARETO = Form(
     shapes="c",
     valid=_finite,
     support=lambda c: (0.0, _choose(c < 0, lambda c: -1 / c, c, INF)),
-    log_density=lambda z, c: -times_log(c + 1, _log1p_ratio(z, c)),
-    logsf=lambda z, c: -_log1p_ratio(z, c),
+    log_density=lambda z, c: -times_log(c + 1, log1p_ratio(z, c)),
+    logsf=lambda z, c: -log1p_ratio(z, c),
     ppf=lambda q, c: expm1_ratio(-xp.log1p(-q), c),
     isf=lambda q, c: expm1_ratio(-xp.log(q), c),
     mean=lambda c: xp.where(c < 1, 1 / (1 - xp.where(c < 1, c, 0.0)), INF),
@@ -127,9 +127,9 @@ GENLOGISTIC = Form(
 GENHALFLOGISTIC = Form(
     shapes="c",
     support=lambda c: (0.0, 1 / c),
-    log_density=lambda z, c: log(2) + sc.xlog1py(1 / c - 1, -c * z) - 2 * xp.log1p(xp.exp(-_log1p_ratio(z, -c))),
-    cdf=lambda z, c: xp.tanh(0.5 * _log1p_ratio(z, -c)),
-    logsf=lambda z, c: log(2) + sc.log_expit(-_log1p_ratio(z, -c)),
+    log_density=lambda z, c: log(2) + sc.xlog1py(1 / c - 1, -c * z) - 2 * xp.log1p(xp.exp(-log1p_ratio(z, -c))),
+    cdf=lambda z, c: xp.tanh(0.5 * log1p_ratio(z, -c)),
+    logsf=lambda z, c: log(2) + sc.log_expit(-log1p_ratio(z, -c)),
     ppf=lambda q, c: expm1_ratio(2 * xp.arctanh(q), -c),
     isf=lambda q, c: expm1_ratio(xp.log(2 - q) - xp.log(q), -c),
     entropy=lambda c: 2 - (2 * c + 1) * log(2),

@@ -143,14 +143,6 @@ BETAPRIME = Form(
     ppf=lambda q, a, b: truediv(*beta_quantile(q, a, b)),
     isf=lambda q, a, b: truediv(*beta_quantile(q, b, a)[::-1]),
 )
-BRADFORD = Form(
-    shapes="c",
-    support=lambda c: (0.0, 1.0),
-    log_density=lambda z, c: xp.log(c) - xp.log(xp.log1p(c)) - xp.log1p(c * z),
-    cdf=lambda z, c: xp.log1p(c * z) / xp.log1p(c),
-    sf=lambda z, c: xp.log1p(c * (1 - z) / (1 + c * z)) / xp.log1p(c),
-    ppf=lambda q, c: xp.expm1(q * xp.log1p(c)) / c,
-)
 BURR = Form(
     shapes="c d",
     support=_positive_reals,
@@ -211,28 +203,55 @@ FATIGUELIFE = Form(
     mean=lambda c: c**2 / 2 + 1,
     var=lambda c: c**2 * (5 * c**2 / 4 + 1),
 )
+
+
+def _foldcauchy_log_density(z: Any, c: Any) -> Any:
+    """Return the logarithm of the sum of two densities, which has no odd powers of z or c."""
+    size, apart = 1 + xp.square(z) + xp.square(c), 2 * z * c
+    is_near = apart < 0.5 * size
+    product = xp.where(is_near, xp.square(size) - xp.square(apart), (1 + xp.square(z - c)) * (1 + xp.square(z + c)))
+    return log(2 / pi) + xp.log(size) - xp.log(product)
+
+
 FOLDCAUCHY = Form(
     shapes="c",
     support=_positive_reals,
     valid=lambda c: c >= 0,
-    log_density=lambda z, c: xp.log(1 / (1 + xp.square(z - c)) + 1 / (1 + xp.square(z + c))) - log(pi),
+    log_density=_foldcauchy_log_density,
     cdf=lambda z, c: by_half(
         z,
         1.0 + c,
         lambda z: xp.arctan2(2 * z, 1 + (c - z) * (c + z)) / pi,
-        lambda z: (xp.arctan(z - c) + xp.arctan(z + c)) / pi,
+        lambda z: 1 - xp.arctan2(2.0, z - (1 + c * c) / z) / pi,
     ),
-    sf=lambda z, c: (xp.arctan2(1.0, z - c) + xp.arctan2(1.0, z + c)) / pi,
+    sf=lambda z, c: by_half(
+        z,
+        1.0,
+        lambda z: xp.arctan2(2 * z, xp.square(z) - (1 + c * c)) / pi,
+        lambda z: xp.arctan2(2.0, z - (1 + c * c) / z) / pi,
+    ),
     ppf=lambda q, c: _foldcauchy_quantile(q, c, 1.0),
     isf=lambda q, c: _foldcauchy_quantile(q, c, -1.0),
 )
+
+
+def _foldnorm_log_density(z: Any, c: Any) -> Any:
+    """Return the logarithm of the sum of two densities, which has no odd powers of z or c."""
+    is_near = z * c < 1
+    near, far = xp.where(is_near, z * c, 0.0), xp.where(is_near, 1.0, z * c)
+    of_near = xp.log(2 * xp.cosh(near)) - 0.5 * (xp.square(z) + xp.square(c))
+    return xp.where(is_near, of_near, xp.log1p(xp.exp(-2 * far)) - 0.5 * xp.square(z - c)) - LOG_ROOT_2PI
+
+
 FOLDNORM = Form(
     shapes="c",
     support=_positive_reals,
     valid=lambda c: c >= 0,
-    log_density=lambda z, c: xp.logaddexp(-0.5 * xp.square(z - c), -0.5 * xp.square(z + c)) - LOG_ROOT_2PI,
+    log_density=_foldnorm_log_density,
     cdf=lambda z, c: _normal_strip(c - z, c + z, 2 * z),
-    sf=lambda z, c: sc.ndtr(c - z) + sc.ndtr(-c - z),
+    sf=lambda z, c: by_half(
+        z, 0.2, lambda z: 1 - _normal_strip(c - z, c + z, 2 * z), lambda z: sc.ndtr(c - z) + sc.ndtr(-c - z)
+    ),
 )
 _GENGAMMA = of_powers(lambda z, a, c: -(z**c) - sc.gammaln(a), lambda a, c: c * a - 1, factor=lambda a, c: xp.abs(c))
 
@@ -336,24 +355,6 @@ POWERNORM = Form(
 )
 
 
-def _truncexpon_isf(q: Any, b: Any) -> Any:
-    """Return the inverse of the survival function; near b, from there."""
-    share = q * xp.expm1(xp.minimum(b, 700.0))
-    is_near = share < 1
-    far = -xp.log(xp.where(is_near, 1.0, q + (1 - q) * xp.exp(-b)))
-    return xp.where(is_near, b - xp.log1p(xp.where(is_near, share, 0.0)), far)
-
-
-TRUNCEXPON = Form(
-    shapes="b",
-    support=lambda b: (0.0, b),
-    log_density=lambda z, b: -z - xp.log(-xp.expm1(-b)),
-    cdf=lambda z, b: xp.expm1(-z) / xp.expm1(-b),
-    sf=lambda z, b: xp.exp(-z) * xp.expm1(z - b) / xp.expm1(-b),
-    ppf=lambda q, b: -xp.log1p(q * xp.expm1(-b)),
-    isf=_truncexpon_isf,
-)
-
 GUMBEL_R = Form(
     log_density=lambda z: -z - xp.exp(-z),
     logcdf=lambda z: -xp.exp(-z),
@@ -383,7 +384,6 @@ FORMS = {
     "alpha": ALPHA,
     "anglit": ANGLIT,
     "betaprime": BETAPRIME,
-    "bradford": BRADFORD,
     "burr": BURR,
     "cosine": COSINE,
     "dgamma": DGAMMA,
@@ -400,5 +400,4 @@ FORMS = {
     "loglaplace": LOGLAPLACE,
     "powernorm": POWERNORM,
     "semicircular": SEMICIRCULAR,
-    "truncexpon": TRUNCEXPON,
 }

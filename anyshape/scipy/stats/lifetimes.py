@@ -13,8 +13,9 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
-from anyshape.scipy.stats.distribution import Form, constant, log_complement, scaled
-from anyshape.scipy.stats.positive import GAMMA, INVGAUSS
+from anyshape.scipy.stats.distribution import Form, constant, exponential, log_complement, scaled
+from anyshape.scipy.stats.extremes import log1p_ratio
+from anyshape.scipy.stats.positive import GAMMA, INVGAUSS, weibull_logcdf
 
 INF = np.inf
 
@@ -47,6 +48,20 @@ def _kappa3_logcdf(z: Any, a: Any) -> Any:
     return _log_share(start - power, 1 / a, xp.log(z) - start / a)
 
 
+def _kappa3_small(z: Any, a: Any) -> Any:
+    """Return the probability up to a z below 1."""
+    return z * xp.exp(-xp.log(a + z**a) / a)
+
+
+def _kappa3_log_rest(z: Any, a: Any) -> Any:
+    """Return the logarithm of the probability above z, far out with the linear part -a log(z) apart."""
+    power = xp.log(a) - a * xp.log(z)
+    is_far = power < 0
+    rest = xp.log(log1p_ratio(1.0, xp.exp(xp.where(is_far, power, 0.0))))
+    near = xp.log(xp.logaddexp(0.0, xp.where(is_far, 0.0, power))) - xp.log(a)
+    return weibull_logcdf(xp.where(is_far, rest - a * xp.log(z), near))
+
+
 def _kappa3_rest(z: Any, a: Any) -> Any:
     return -(1 / a + 1) * by_half(z, 1.0, lambda z: xp.log(a + z**a), lambda z: a * xp.log(z) + xp.log1p(a * z**-a))
 
@@ -60,8 +75,8 @@ def _mielke_rest(z: Any, k: Any, s: Any) -> Any:
     )
 
 
-def _kappa3_quantile(log_share: Any, a: Any) -> Any:
-    return xp.exp(log_share + (xp.log(a) - log_complement(a * log_share)) / a)
+def _kappa3_quantile(share: Any, log_share: Any, a: Any) -> Any:
+    return share * xp.exp((xp.log(a) - log_complement(a * log_share)) / a)
 
 
 def _mielke_quantile(log_share: Any, k: Any, s: Any) -> Any:
@@ -73,8 +88,11 @@ KAPPA3 = Form(
     support=_positive_reals,
     **scaled(lambda a: a, _kappa3_rest),
     logcdf=_kappa3_logcdf,
-    ppf=lambda q, a: _kappa3_quantile(xp.log(q), a),
-    isf=lambda q, a: _kappa3_quantile(xp.log1p(-q), a),
+    cdf=lambda z, a: by_half(z, 1.0, lambda z: _kappa3_small(z, a), lambda z: xp.exp(_kappa3_logcdf(z, a))),
+    sf=lambda z, a: by_half(z, 1.0, lambda z: 1 - _kappa3_small(z, a), lambda z: xp.exp(_kappa3_log_rest(z, a))),
+    logsf=lambda z, a: by_half(z, 1.0, lambda z: xp.log1p(-_kappa3_small(z, a)), lambda z: _kappa3_log_rest(z, a)),
+    ppf=lambda q, a: _kappa3_quantile(q, xp.log(q), a),
+    isf=lambda q, a: _kappa3_quantile(1 - q, xp.log1p(-q), a),
 )
 MIELKE = Form(
     shapes="k s",
@@ -105,12 +123,19 @@ def _rice_mean(b: Any) -> Any:
     return sqrt(pi / 2) * ((1 + 2 * half) * sc.i0e(half) + 2 * half * sc.i1e(half))
 
 
+def _rice_density(z: Any, b: Any) -> Any:
+    """Return the density, which has no even powers of z."""
+    is_near = z * b < 1
+    near = xp.exp(-0.5 * (xp.square(z) + xp.square(b))) * sc.i0(xp.where(is_near, z * b, 0.0))
+    return z * xp.where(is_near, near, xp.exp(-0.5 * xp.square(z - b)) * sc.i0e(xp.where(is_near, 1.0, z * b)))
+
+
 RICE = Form(
     shapes="b",
     valid=lambda b: b >= 0,
     support=_positive_reals,
     log_density=lambda z, b: xp.log(z) - 0.5 * xp.square(z - b) + xp.log(sc.i0e(z * b)),
-    density=lambda z, b: z * xp.exp(-0.5 * xp.square(z - b)) * sc.i0e(z * b),
+    density=_rice_density,
     cdf=lambda z, b: sc.chndtr(xp.square(z), 2.0, xp.square(b)),
     ppf=lambda q, b: xp.sqrt(sc.chndtrix(q, 2.0, xp.square(b))),
     mean=_rice_mean,
@@ -118,17 +143,13 @@ RICE = Form(
 )
 
 
-def _reciprocal_tail(z: Any, mu: Any) -> Any:
-    return xp.exp(2 / mu + sc.log_ndtr(-(1 / mu + z) / xp.sqrt(z)))
-
-
 RECIPINVGAUSS = Form(
     shapes="mu",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z, mu: -xp.square(1 / mu - z) / (2 * z) - 0.5 * xp.log(z) - LOG_ROOT_2PI,
-    cdf=lambda z, mu: sc.ndtr((z - 1 / mu) / xp.sqrt(z)) - _reciprocal_tail(z, mu),
-    sf=lambda z, mu: sc.ndtr((1 / mu - z) / xp.sqrt(z)) + _reciprocal_tail(z, mu),
+    logcdf=lambda z, mu: INVGAUSS.logsf(1 / z, mu),  # type: ignore[misc]
+    logsf=lambda z, mu: INVGAUSS.logcdf(1 / z, mu),  # type: ignore[misc]
     mean=lambda mu: 1 / mu + 1,
     var=lambda mu: 1 / mu + 2,
 )
@@ -144,19 +165,34 @@ WALD = Form(
 
 
 def _genexpon_log_sf(z: Any, a: Any, b: Any, c: Any) -> Any:
-    return -(a + b) * z - b * xp.expm1(-c * z) / c
+    """Return -a z - b z (1 - (1 - exp(-x)) / x) for x = c z; close to 0 the factor of -b z is a series in x."""
+    x = c * z
+    is_near = x < 0.5
+    near, far = xp.where(is_near, x, 0.0), xp.where(is_near, 1.0, x)
+    total = 0.0 * near
+    for k in reversed(range(2, 16)):
+        total = near / k * (1 - total)
+    return xp.where(is_near, -z * (a + b * total), -(a + b) * z - b * xp.expm1(-far) / c)
+
+
+def _genexpon_hazard(z: Any, a: Any, b: Any, c: Any) -> Any:
+    return a - b * xp.expm1(-c * z)
 
 
 def _genexpon_quantile(log_rest: Any, a: Any, b: Any, c: Any) -> Any:
-    """Return the point beyond which a share lies, by the logarithm of that share and Lambert's function."""
+    """Return the point beyond which a share lies, by Lambert's function and two steps of Newton's method."""
     start = (b - c * log_rest) / (a + b)
-    return (start + xp.real(sc.lambertw(-b / (a + b) * xp.exp(-start)))) / c
+    z = (start + xp.real(sc.lambertw(-b / (a + b) * xp.exp(-start)))) / c
+    for _ in range(2):
+        z = z + (_genexpon_log_sf(z, a, b, c) - log_rest) / _genexpon_hazard(z, a, b, c)
+    return z
 
 
 GENEXPON = Form(
     shapes="a b c",
     support=_positive_reals,
-    log_density=lambda z, a, b, c: xp.log(a - b * xp.expm1(-c * z)) + _genexpon_log_sf(z, a, b, c),
+    log_density=lambda z, *shapes: xp.log(_genexpon_hazard(z, *shapes)) + _genexpon_log_sf(z, *shapes),
+    density=lambda z, *shapes: _genexpon_hazard(z, *shapes) * exponential(_genexpon_log_sf(z, *shapes)),
     logsf=_genexpon_log_sf,
     ppf=lambda q, a, b, c: _genexpon_quantile(xp.log1p(-q), a, b, c),
     isf=lambda q, a, b, c: _genexpon_quantile(xp.log(q), a, b, c),

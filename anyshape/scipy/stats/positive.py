@@ -198,9 +198,17 @@ def _invgauss_logcdf(z: Any, mu: Any) -> Any:
 
 def _invgauss_logsf(z: Any, mu: Any) -> Any:
     _, second, first = _invgauss_terms(z, mu)
-    is_far = first < -1e16  # where the quotient of the terms is that of the scores
-    ratio = xp.where(is_far, xp.log1p(-2 / (1 + xp.where(is_far, z, 1.0) / mu)), second - first)
+    is_far = first < -1e4
+    ratio = xp.where(is_far, _far_ratio(xp.where(is_far, mu / z, 0.0), mu), second - first)
     return first + xp.log(-xp.expm1(ratio))
+
+
+def _far_ratio(u: Any, mu: Any) -> Any:
+    """Return the difference of the logarithms of both terms far out, by u = mu / z and the series of DLMF 7.12.1."""
+    first, second = mu * u / xp.square(1 - u), mu * u / xp.square(1 + u)
+    squares = xp.square(first) + first * second + xp.square(second)
+    change = 4 * mu * xp.square(u / (1 - u * u)) * (1 - 2.5 * (first + second) + 37 / 3 * squares)
+    return change - 2 * xp.arctanh(u)
 
 
 INVGAUSS = Form(

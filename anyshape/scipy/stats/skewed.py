@@ -151,9 +151,8 @@ def _ball_log_density(z: Any, beta: Any, m: Any) -> Any:
 def _ball_cdf(z: Any, beta: Any, m: Any) -> Any:
     is_tail = z <= -beta
     near, far = xp.where(is_tail, 0.0, z), xp.where(is_tail, z, -beta)
-    tail = _ball_tail(beta, m)
-    below = tail * xp.exp((1 - m) * _ball_log(far, beta, m))
-    return xp.where(is_tail, below, tail + sqrt(2 * pi) * (sc.ndtr(near) - sc.ndtr(-beta))) / _ball_weight(beta, m)
+    below = _ball_tail(beta, m) * xp.exp((1 - m) * _ball_log(far, beta, m)) / _ball_weight(beta, m)
+    return xp.where(is_tail, below, 1 - sqrt(2 * pi) * sc.ndtr(-near) / _ball_weight(beta, m))
 
 
 def _ball_sf(z: Any, beta: Any, m: Any) -> Any:
