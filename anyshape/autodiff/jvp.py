@@ -347,8 +347,10 @@ def _push_quotient(
 ) -> None:
     """Apply the JVP rule of a softmax to its last division, or to the difference that is its logarithm."""
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, rule="jvp")
-    tangent = whole(tangent_of[quotient.exponent])
-    tangent_of[node.outputs[0]] = quotient_tangent(context, quotient, *z_and_y, tangent)
+    tangent = tangent_of[quotient.exponent]
+    result = quotient_tangent(context, quotient, *z_and_y, whole(tangent))
+    line = [None if i in quotient.axes else i for i in range(context.rank(result))]
+    (tangent_of[node.outputs[0]],) = zero_flows.pushed_along_lines(context, [tangent], [result], [line, line])
 
 
 def _push_node(
@@ -374,8 +376,8 @@ def _push_node(
         result = result if passes else list(map(whole, result))
     else:
         results = lambda *ts: _each(node, push_with(*ts))
-        types = [v.meta.dtype for v in node.inputs]
-        result = zero_flows.pushed(node.op, results, tangents, types) if has_zeros else map(whole, results(tangents))
+        result = zero_flows.pushed(node, context, results, tangents, params) if has_zeros else results(tangents)
+        result = result if has_zeros else map(whole, result)
     tangent_of.update(_tangents_by_value(node.outputs, list(result)))
 
 

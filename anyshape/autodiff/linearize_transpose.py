@@ -163,7 +163,7 @@ def _pull_part(
     if pulled is not None:
         return [pulled if isinstance(x, Linear) else None for x in inputs]
     rule = lambda ct, *xs: TRANSPOSES[node.op](ctx, ct, *xs, **params)
-    return zero_flows.pulled(node.op, ctx, rule, part, inputs)
+    return zero_flows.pulled(node.op, ctx, rule, part, inputs, params)
 
 
 def _add_all(node: Node, cts: Sequence[Any], linear: set[Value], sums: dict[Value, CotangentSum]) -> None:

@@ -37,6 +37,7 @@ class ZeroFlow(enum.Enum):
     - `ADD`: it is a sum of elements, zero where all of them are.
     - `FILL`: the same, and further zeros are filled in.
     - `REACH`: it is a sum of elements times numbers, which count as 1: a number 0 makes no zero by construction.
+    - `LINES`: it mixes elements along some axes alone, as `lines` says, or is a filter.
     - `MIX`: a zero counts as a number.
     - `PASS`: the rule takes and gives parts, as it is of an op with subgraphs.
     """
@@ -46,16 +47,18 @@ class ZeroFlow(enum.Enum):
     ADD = "add"
     FILL = "fill"
     REACH = "reach"
+    LINES = "lines"
     MIX = "mix"
     PASS = "pass"
 
 
-STAY, MOVE, ADD, FILL, REACH, MIX, PASS = ZeroFlow
+STAY, MOVE, ADD, FILL, REACH, LINES, MIX, PASS = ZeroFlow
 
 JVPS: OpTable[Rule] = OpTable("JVP", "autodiff/rules")
 TRANSPOSES: OpTable[Rule] = OpTable("transpose", "autodiff/rules")
 WINDOW_TRANSPOSES: dict[Op, Rule] = {}  # of one window, which may stay one; None: of the whole array
 ZERO_FLOWS: OpTable[tuple[ZeroFlow, ZeroFlow]] = OpTable("zero flow", "autodiff/rules")
+LINES_OF: dict[Op, Rule] = {}
 ELEMENTWISE = {"elementwise", "special", "special_ufuncs"}  # families whose ops act on each element
 BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/batching")
 ZERO: set[Op] = set()
@@ -183,6 +186,32 @@ def zero_flow(op: Op) -> tuple[ZeroFlow, ZeroFlow]:
 def zeros(jvp: ZeroFlow, transpose: ZeroFlow, *ops: Op) -> None:
     """Declare what becomes of elements that are zero by construction in the JVP and the transpose of ops."""
     ZERO_FLOWS.update(dict.fromkeys(ops, (jvp, transpose)))
+
+
+def lines(rule: Rule, *ops: Op) -> None:
+    """Declare along which axes ops mix elements: `rule(ranks, **params)` gives labels for the axes of each array.
+
+    `ranks` has the ranks of operands and results. Axes of one label stay apart, axes of label None are mixed. If the
+    rule gives None, all are. For a filter it gives 1 or -1: what coefficients count as, so that no sum is 0.
+    """
+    zeros(LINES, LINES, *ops)
+    LINES_OF.update(dict.fromkeys(ops, rule))
+
+
+def along(ranks: Sequence[int], *, axis: int, **params: Any) -> Any:
+    """Return labels for an op along one axis."""
+    return [[None if i == axis else i for i in range(rank)] for rank in ranks]
+
+
+def stacks(ranks: Sequence[int], **params: Any) -> Any:
+    """Return labels for an op on stacks of matrices, the first operand being such."""
+    return [[i if i < ranks[0] - 2 else None for i in range(rank)] for rank in ranks]
+
+
+def solutions(ranks: Sequence[int], **params: Any) -> Any:
+    """Return labels as for stacks, and one for the columns of the last operand and the result."""
+    *factors, right, out = stacks(ranks)
+    return [*factors, [*right[:-1], "column"], [*out[:-1], "column"]]
 
 
 def shift(op: Op, rule: Rule) -> None:

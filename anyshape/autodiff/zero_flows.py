@@ -7,54 +7,108 @@ array too: of 0 where an element is zero, and of 1 elsewhere. Where its result i
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from anyshape.autodiff.rule_tables import FILL, MIX, MOVE, PASS, REACH, STAY, Linear, zero_flow, zeros_like
+from anyshape.autodiff.rule_tables import (
+    FILL,
+    LINES,
+    LINES_OF,
+    MIX,
+    MOVE,
+    PASS,
+    REACH,
+    STAY,
+    Linear,
+    ZeroFlow,
+    zero_flow,
+    zeros_like,
+)
 from anyshape.autodiff.structural_zeros import Mask, Masked, Part, indicator, masked, merged, nonzero, whole
-from anyshape.graph.ir.graph import Op
+from anyshape.graph.ir.graph import Node, Op, Value
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+from anyshape.ops.core.flop_counts import Shape
+from anyshape.ops.creation import full
 
 # Ops without a factor: they leave a number 0 as it is.
 _KEEP_ZEROS = {ew.add_op, ew.sub_op, ew.neg_op, ew.convert_op, ew.real_op, ew.imag_op, ew.conj_op, ew.complex_op}
 
 Rule: TypeAlias = Callable[..., Any]
 Results: TypeAlias = Sequence[Any]
+Params: TypeAlias = Mapping[str, Any]
+Labels: TypeAlias = Sequence[Sequence[Any]]
 
 
 # -- forward mode ------------------------------------------------------------------------------------------------
 
 
-def pushed(op: Op, rule: Rule, tangents: Sequence[Any], dtypes: Sequence[np.dtype]) -> Results:
-    """Return what the JVP rule of an op makes of tangents, which may be parts. The rule gives one for each output.
+def pushed(node: Node, ctx: ShapeGuardContext, rule: Rule, tangents: Sequence[Any], params: Params) -> Results:
+    """Return what the JVP rule of a node makes of tangents, which may be parts. The rule gives one for each output.
 
     It takes a function too, of the operands and outputs that it then reads the results of.
     """
-    flow, _ = zero_flow(op)
+    op, (flow, _) = node.op, zero_flow(node.op)
     has_parts = any(isinstance(t, Part) for t in tangents)
     if flow is STAY:
         return _pushed_on_each(op, rule, tangents) if has_parts else rule(tangents)
     results = rule(list(map(whole, tangents)))
-    if not (has_parts or flow is FILL or _lacks_one(tangents, dtypes)):
+    if not (has_parts or flow is FILL or (flow is not LINES and _lacks_one(tangents, node.inputs))):
         return results
-    factors = [_factor] if flow is REACH else []
+    labels, count = _lines(op, [v.meta.rank for v in (*node.inputs, *node.outputs)], params)
+    if labels is not None:
+        return pushed_along_lines(ctx, tangents, results, labels)
+    return _pushed_with_counts(rule, tangents, results, flow, count) if count else list(map(whole, results))
+
+
+def _pushed_with_counts(rule: Rule, tangents: Sequence[Any], results: Results, flow: ZeroFlow, count: int) -> Results:
+    """Return tangents that are zero by construction where counts have none."""
+    factors = [lambda x: _factor(x, count)] if flow in (REACH, LINES) else []
     ones = functools.cache(lambda: rule(list(map(indicator, tangents)), *factors))
     at = lambda i: lambda: nonzero(whole(ones()[i]))
     return [None if r is None else masked(whole(r), at(i), True, *tangents) for i, r in enumerate(results)]
 
 
-def _factor(x: Any) -> Any:
-    """Return what stands for an operand or output where its numbers count as 1."""
-    return x if x is None or isinstance(x, Linear) or x.dtype.kind not in "fc" else ew.lift(1, x)
+def _lines(op: Op, ranks: Sequence[int], params: Params) -> tuple[Labels | None, int]:
+    """Return labels for the axes of operands and results, or None and what numbers count as: 0 for all mixed."""
+    lines = LINES_OF[op](ranks, **params) if op in LINES_OF else 1
+    return (None, lines) if isinstance(lines, int) else (lines, 0)
 
 
-def _lacks_one(tangents: Sequence[Any], dtypes: Sequence[np.dtype]) -> bool:
+def _factor(x: Any, count: int) -> Any:
+    """Return what stands for an operand or output where its numbers count as 1 or -1."""
+    return x if x is None or isinstance(x, Linear) or x.dtype.kind not in "fc" else ew.lift(count, x)
+
+
+def _lacks_one(tangents: Sequence[Any], inputs: Sequence[Value]) -> bool:
     """Return whether an operand that may have a tangent is a constant."""
-    return any(t is None and dtype.kind in "fc" for t, dtype in zip(tangents, dtypes, strict=True))
+    return any(t is None and v.meta.dtype.kind in "fc" for t, v in zip(tangents, inputs, strict=True))
+
+
+def pushed_along_lines(ctx: ShapeGuardContext, tangents: Sequence[Any], results: Results, labels: Labels) -> Results:
+    """Return tangents that are zero by construction on lines that no operand has a tangent on."""
+    moving = [(t, own) for t, own in zip(tangents, labels, strict=False) if t is not None]
+    if not all(isinstance(t, Part) for t, _ in moving):
+        return list(map(whole, results))
+
+    def masked_on(r: Any, own: Sequence[Any]) -> Any:
+        on_lines = lambda: [_on_lines(t.support(), theirs, own, ctx.shape(r)) for t, theirs in moving]
+        return masked(r, lambda: functools.reduce(ew.logical_or, on_lines()), True, *tangents)
+
+    pairs = zip(map(whole, results), labels[len(tangents) :], strict=True)
+    return [None if r is None else masked_on(r, own) for r, own in pairs]
+
+
+def _on_lines(mask: Any, labels: Sequence[Any], wanted: Sequence[Any], shape: Shape) -> Any:
+    """Return a mask of the lines that have an element in another mask, for an array whose axes have other labels."""
+    own = [label for label in labels if label is not None and label in wanted]
+    mixed = [a for a, label in enumerate(labels) if label not in own]
+    order = sorted(own, key=wanted.index)
+    some = mv.transpose(rd.reduce_or(mask, mixed), [own.index(label) for label in order])
+    return mv.broadcast_in_dim(some, shape, [wanted.index(label) for label in order])
 
 
 def _pushed_on_each(op: Op, rule: Rule, tangents: Sequence[Any]) -> Results:
@@ -97,7 +151,9 @@ def _sum(a: Any, b: Any) -> Any:
 # -- reverse mode ------------------------------------------------------------------------------------------------
 
 
-def pulled(op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any]) -> Sequence[Any] | None:
+def pulled(
+    op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], params: Params
+) -> Sequence[Any] | None:
     """Return what the transpose rule of an op makes of a cotangent that is a part; None: of the whole array."""
     _, flow = zero_flow(op)
     if flow in (MIX, PASS):
@@ -107,14 +163,33 @@ def pulled(op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Seque
     if flow is MOVE:
         return _moved(rule, part, inputs)
     ct = part.whole()
-    factors = [*map(_factor, inputs)] if flow is REACH else inputs
+    labels, count = _lines(op, [ctx.rank(x) for x in (*inputs, ct)], params)
+    if labels is not None:
+        on_lines = lambda i: _on_lines(part.support(), labels[-1], labels[i], ctx.shape(inputs[i]))
+        return [_part_of(part, ct, r, functools.partial(on_lines, i)) for i, r in enumerate(rule(ct, *inputs))]
+    return _pulled_with_counts(ctx, rule, part, ct, inputs, flow, count) if count else None
+
+
+def _pulled_with_counts(
+    ctx: ShapeGuardContext, rule: Rule, part: Part, ct: Any, inputs: Sequence[Any], flow: ZeroFlow, count: int
+) -> Sequence[Any]:
+    """Return cotangents that are zero by construction where counts have none."""
+    factors = [_factor(x, count) for x in inputs] if flow in (REACH, LINES) else inputs
     ones = functools.cache(lambda: rule(part.indicator(), *factors))
     at = functools.cache(lambda i: functools.cache(lambda: nonzero(whole(ones()[i]))))
     if flow is REACH:  # what a factor multiplies has its position
         (linear,) = [i for i, x in enumerate(inputs) if isinstance(x, Linear)]
-        counts = lambda x, f: x if x is f else ew.select(at(linear)(), x, ew.lift(0, x))
-        inputs = list(map(counts, inputs, factors))
+        inputs = [x if x is f else _where(at(linear)(), x) for x, f in zip(inputs, factors, strict=True)]
+    elif flow is LINES and isinstance(inputs[-1], Linear):  # coefficients, for a signal that may be read in part
+        signal, row = inputs
+        reached = rule(part.indicator(), Linear(signal.meta), full(ctx.shape(row), count, row.dtype))[0]
+        inputs = [_where(nonzero(reached), signal), row]
     return [_part_of(part, ct, r, at(i)) for i, r in enumerate(rule(ct, *inputs))]
+
+
+def _where(mask: Any, x: Any) -> Any:
+    """Return an array with 0 where a mask is False."""
+    return ew.select(mask, x, ew.lift(0, x))
 
 
 def _moved(rule: Rule, part: Part, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -135,12 +210,17 @@ def _part_of(part: Part, ct: Any, result: Any, mask: Callable[[], Any]) -> Any:
     return masked(whole(result), mask, True, part)
 
 
-def _pulled_on_each(op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any]) -> Sequence[Any]:
-    """Apply the rule to the elements of the part alone."""
+def _pulled_on_each(
+    op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], zeros: Any = None
+) -> Sequence[Any]:
+    """Apply the rule to the elements of the part alone. `zeros` makes an array of zeros for the whole of it."""
     if isinstance(part, Masked) and sum(isinstance(x, Linear) for x in inputs) > 1:
         part = replace(part, ct=part.whole(), is_clean=True)  # once, rather than for each input
     own = [x if isinstance(x, Linear) else part.at(x) for x in inputs]
-    results = _pulled_on_each(op, ctx, rule, part.ct, own) if isinstance(part.ct, Part) else rule(part.ct, *own)
     linear = next(x for x in inputs if isinstance(x, Linear))
-    zeros = functools.cache(lambda: zeros_like(ctx, linear))
-    return [None if r is None else part.with_ct(r, op in _KEEP_ZEROS, zeros) for r in results]
+    array = zeros or functools.cache(lambda: zeros_like(ctx, linear))
+    if isinstance(part.ct, Part):
+        results = _pulled_on_each(op, ctx, rule, part.ct, own, functools.cache(lambda: part.at(array())))
+    else:
+        results = rule(part.ct, *own)
+    return [None if r is None else part.with_ct(r, op in _KEEP_ZEROS, array) for r in results]

@@ -8,6 +8,8 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import fori_loop, grad, jacfwd, jacrev, jit, jvp, ops, vmap
+from anyshape.scipy import fft, ndimage, signal, special
+from anyshape.scipy.spatial import distance
 
 MASK = np.array([False, True, True, True])
 WEIGHTS = np.array([3.0, -1.0, 2.0, 0.5])
@@ -87,6 +89,22 @@ CHOICES = {
     "cumsum": lambda y: np.cumsum(y[::-1])[:3],
     "cumprod": lambda y: np.cumprod(y[::-1])[:3],
     "logaddexp.accumulate": lambda y: np.logaddexp.accumulate(y[::-1])[:3],
+    "lfilter": lambda y: signal.lfilter([0.3, 0.2], [1.0, -0.5, 0.2], y[::-1])[:3],
+    "lfilter, mask": lambda y: np.where(MASK[::-1], signal.lfilter([1.0], [1.0, 0.9, 0.9], y[::-1]), 0.0),
+    "sosfilt": lambda y: signal.sosfilt(signal.butter(3, 0.4, output="sos"), y[::-1])[:3],
+    "lfilter of coefficients": lambda y: signal.lfilter(y[::-1], [1.0, 0.5], WEIGHTS)[:3],
+    "lfilter, factor": lambda y: signal.lfilter(y[1:3], np.append(1.0, y[2:]), np.where(MASK, y, np.inf)[::-1])[:3],
+    "savgol_filter": lambda y: signal.savgol_filter(y[::-1], 3, 1, mode="mirror")[:2],
+    "gaussian_filter1d": lambda y: ndimage.gaussian_filter1d(y, 0.2, truncate=5.0)[2:],
+    "convolve": lambda y: np.convolve(y, WEIGHTS[:2])[2:],
+    "convolve, factor": lambda y: np.convolve(np.where(MASK, y, np.inf), y[2:])[2:4],
+    "Fourier transforms of rows": lambda y: np.abs(np.fft.rfft(y[:, None] * WEIGHTS)[1:]),
+    "cosine transforms of rows": lambda y: fft.dct(y[:, None] * WEIGHTS)[MASK],
+    "columns of a solution": lambda y: np.linalg.solve(np.eye(2) + 0.1, y[None] * np.ones((2, 1)))[:, 1:],
+    "stacks of products": lambda y: ((y[:, None, None] * np.ones((2, 2))) @ (y[:, None, None] + np.eye(2)))[1:],
+    "stacks of inverses": lambda y: np.linalg.inv(y[:, None, None] + 2 * np.eye(2))[1:],
+    "distances": lambda y: distance.cdist(y[:, None], WEIGHTS[:, None])[1:],
+    "read twice": lambda y: np.take_along_axis(np.sin(y[:, None]), np.array([[1], [3]]), 0).ravel()[anp.argmax(y[2:])],
     "float32": lambda y: y.astype(np.float32)[1:],
     "complex": lambda y: np.real(np.where(MASK, y * 1j, 0.0) * (2 - 1j)),
 }
@@ -177,6 +195,14 @@ BEFORE = {
     "maximum": lambda x: np.maximum(x - 0.2, 0.0) * 1.0,
     "stack": lambda x: np.stack([x[1], np.float64(0.0), x[2]]),
     "broadcast": lambda x: np.where(MASK, x, 0.0)[:, None] * np.ones(2),
+    "lfilter": lambda x: signal.lfilter([0.3, 0.2], [1.0, -0.5], np.where(MASK, x, 0.0)),
+    "convolve": lambda x: np.convolve(np.where(MASK, x, 0.0), np.ones(2)),
+    "products of rows": lambda x: np.prod(np.where(MASK, x, 0.0)[:, None] * np.ones(2), axis=1),
+    "running products": lambda x: np.cumprod(np.where(MASK, 3 * x, 1.0)) - 1.0,
+    "multiplied": lambda x: anp.asarray(np.where(MASK, x, 0.0)).at[anp.array([1])].multiply(x[2]),
+    "softmax of rows": lambda x: special.softmax(np.where(MASK, x, 0.0)[:, None] * WEIGHTS, axis=1)[0] - 0.25,
+    "transforms": lambda x: fft.dct(np.where(MASK, x, 0.0)[:, None] * np.array([3.0, 1.0])),
+    "solutions": lambda x: np.linalg.solve(np.eye(2) + 0.1, np.where(MASK, x, 0.0)[None] * np.ones((2, 1))),
     "sum of two": lambda x: np.where(MASK, x, 0.0) + np.where(MASK, x * x, 0.0),
 }
 

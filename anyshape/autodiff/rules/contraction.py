@@ -5,7 +5,7 @@ an einsum is the einsum with the cotangent in place of the operand, and the labe
 """
 
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.rule_tables import JVPS, MIX, TRANSPOSES, Linear, add_tangents, bilinear, no_shift, shift, zeros
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, bilinear, lines, no_shift, shift
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops.contraction import dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
@@ -54,7 +54,23 @@ TRANSPOSES[einsum_op] = _einsum_back
 
 # -- zeros by construction
 
-zeros(MIX, MIX, dot_general_op, einsum_op)
+
+def _product_lines(ranks, *, contract, batch):
+    """Return labels for the axes of the batch: a product mixes the others. None if there are none."""
+    axes = (*batch, range(len(batch[0])))
+    labels = [[own.index(a) if a in own else None for a in range(rank)] for own, rank in zip(axes, ranks, strict=True)]
+    return labels if batch[0] else None
+
+
+def _einsum_lines(ranks, *, equation):
+    """Return the labels that all operands and the result have; None if there are none."""
+    terms, out = terms_of(equation)
+    common = set(out).intersection(*terms)
+    return [[a if a in common else None for a in term] for term in (*terms, out)] if common else None
+
+
+lines(_product_lines, dot_general_op)
+lines(_einsum_lines, einsum_op)
 
 # -- shifts of operands
 

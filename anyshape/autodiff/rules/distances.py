@@ -3,7 +3,7 @@
 With D**p = sum of |t|**p, dD = D**(1 - p) times the sum of sign(t) |t|**(p - 1) dt. Where D = 0 the derivative is 0.
 """
 
-from anyshape.autodiff.rule_tables import JVPS, MIX, TRANSPOSES, Linear, add_tangents, no_shift, zeros
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, lines, no_shift
 from anyshape.autodiff.rules._matrices import product, swapped
 from anyshape.ops import distances as ds
 from anyshape.ops import elementwise as ew
@@ -89,7 +89,18 @@ TRANSPOSES[ds.difference_pulls_op] = _pulls_back
 
 # -- zeros by construction
 
-zeros(MIX, MIX, ds.pair_distances_op, ds.difference_products_op, ds.difference_pulls_op)
+
+_X, _Y, _PAIRS = ("x", None), ("y", None), ("x", "y")  # rows of x, rows of y, and pairs of them
+
+
+def _lines_of(*arrays):
+    """Return the rule for operands and results whose last two axes are such."""
+    return lambda ranks, **params: [[*range(ranks[0] - 2), *ends] for ends in arrays]
+
+
+lines(_lines_of(_X, _Y, _PAIRS), ds.pair_distances_op)
+lines(_lines_of(_X, _Y, _X, _Y, _PAIRS), ds.difference_products_op)
+lines(_lines_of(_X, _Y, _Y, _PAIRS, _X), ds.difference_pulls_op)
 
 # -- shifts of operands
 

@@ -6,7 +6,7 @@ near a matrix.
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import JVPS, MIX, no_shift, zero, zeros
+from anyshape.autodiff.rule_tables import JVPS, lines, no_shift, stacks, zero
 from anyshape.autodiff.rules._matrices import (
     adjoint,
     diagonal_of,
@@ -191,9 +191,8 @@ zero(fa.balance_op)
 
 # -- zeros by construction
 
-zeros(
-    MIX,
-    MIX,
+lines(
+    stacks,
     fa.qr_complete_op,
     fa.qr_raw_op,
     fa.qr_order_op,

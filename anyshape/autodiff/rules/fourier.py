@@ -7,7 +7,7 @@ what an inverse transform would count twice, and that of `irfft` doubles it.
 import functools
 from math import sqrt
 
-from anyshape.autodiff.rule_tables import MIX, linear, no_shift, zeros
+from anyshape.autodiff.rule_tables import along, linear, lines, no_shift
 from anyshape.graph.sizes import expr
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -84,7 +84,7 @@ linear(fo.irfft_op, _irfft_back)
 
 # -- zeros by construction
 
-zeros(MIX, MIX, fo.fft_op, fo.rfft_op, fo.irfft_op, fo.dct_op, fo.dst_op)
+lines(along, fo.fft_op, fo.rfft_op, fo.irfft_op, fo.dct_op, fo.dst_op)
 
 # -- shifts of operands
 

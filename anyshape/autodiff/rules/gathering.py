@@ -15,6 +15,7 @@ from anyshape.autodiff.rule_tables import (
     FILL,
     JVPS,
     MIX,
+    REACH,
     TRANSPOSES,
     Linear,
     add_tangents,
@@ -183,7 +184,7 @@ JVPS[ga.scatter_min_op], JVPS[ga.scatter_max_op] = _extreme(ABOVE_MIN), _extreme
 
 zeros(FILL, ADD, ga.gather_op, ga.gather_dynamic_op)
 zeros(ADD, ADD, ga.scatter_add_op, ga.scatter_set_op, ga.scatter_min_op, ga.scatter_max_op)
-zeros(MIX, MIX, ga.scatter_mul_op)
+zeros(REACH, MIX, ga.scatter_mul_op)
 
 # -- shifts of operands
 

@@ -12,7 +12,7 @@ import functools
 import numpy as np
 
 from anyshape.autodiff.equal_values import DISTINCT, POLES
-from anyshape.autodiff.rule_tables import JVPS, MIX, TRANSPOSES, add_tangents, no_shift, zero, zeros
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, lines, no_shift, solutions, stacks, zero
 from anyshape.autodiff.rules._matrices import (
     adjoint,
     by_columns,
@@ -451,8 +451,6 @@ zero(la.lu_factor_op)  # its results only help to solve: `lu_solve` has the deri
 
 # -- solutions, which are linear in the right-hand sides
 
-_TRANSPOSED = {"N": "T", "T": "N"}
-
 
 def _solution(op, factors, matrix_tangent):
     """Declare an op that solves with its first operand, by `factors` further ones, for its last operand."""
@@ -472,7 +470,7 @@ def _solution(op, factors, matrix_tangent):
         if form == "C":  # the transpose of a conjugate transpose is the conjugate
             back = conjugate(solve(a, *others[:factors], conjugate(ct), form="N", **params))
         else:
-            back = solve(a, *others[:factors], ct, form=_TRANSPOSED[form], **params)
+            back = solve(a, *others[:factors], ct, form="N" if form == "T" else "T", **params)
         return (*[None] * (factors + 1), back)
 
     return jvp, transpose
@@ -493,8 +491,10 @@ for _op, _function, _factors, _matrix in (
 
 _OPS = (
     la.mirror_op, la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op, la.inv_op, la.det_op,
-    la.adjugate_op, la.slogdet_op, la.lu_factor_op, la.solve_op, la.lu_solve_op, la.triangular_solve_op,
-    la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
+    la.adjugate_op, la.slogdet_op, la.lu_factor_op, la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op,
+    la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
 )  # fmt: skip
-zeros(MIX, MIX, *_OPS)
-no_shift(*_OPS)
+_SOLUTIONS = (la.solve_op, la.lu_solve_op, la.triangular_solve_op)
+lines(stacks, *_OPS)
+lines(solutions, *_SOLUTIONS)
+no_shift(*_OPS, *_SOLUTIONS)

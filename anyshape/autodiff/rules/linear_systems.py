@@ -3,7 +3,7 @@
 Source for factors: F. R. de Hoog et al., "Perturbation theory for the LU and QR factorizations", 2011.
 """
 
-from anyshape.autodiff.rule_tables import JVPS, MIX, TRANSPOSES, add_tangents, no_shift, zero, zeros
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, lines, no_shift, stacks, zero
 from anyshape.autodiff.rules._matrices import product, swapped, triangle
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
@@ -103,7 +103,7 @@ zero(ls.row_order_op)
 
 # -- zeros by construction
 
-zeros(MIX, MIX, ls.lu_op, ls.row_order_op, ls.banded_solve_op)
+lines(stacks, ls.lu_op, ls.row_order_op, ls.banded_solve_op)
 
 # -- shifts of operands
 

@@ -1,6 +1,6 @@
 """Derivatives of functions of matrices: N. J. Higham, "Functions of Matrices", 2008, theorems 3.1 and 3.6."""
 
-from anyshape.autodiff.rule_tables import JVPS, MIX, TRANSPOSES, add_tangents, no_shift, zeros
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, lines, no_shift, stacks
 from anyshape.autodiff.rules._matrices import product, swapped
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
@@ -70,7 +70,7 @@ JVPS[mf.hessenberg_op] = no_derivative("hessenberg")
 
 # -- zeros by construction
 
-zeros(MIX, MIX, mf.matrix_function_op, mf.matrix_function_derivative_op, mf.sylvester_op, mf.schur_op, mf.hessenberg_op)
+lines(stacks, mf.matrix_function_op, mf.matrix_function_derivative_op, mf.sylvester_op, mf.schur_op, mf.hessenberg_op)
 
 # -- shifts of operands
 

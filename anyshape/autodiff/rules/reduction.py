@@ -8,7 +8,20 @@ from typing import Any
 
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
-from anyshape.autodiff.rule_tables import ADD, JVPS, MIX, MOVE, REACH, TRANSPOSES, linear, no_shift, shift, zero, zeros
+from anyshape.autodiff.rule_tables import (
+    ADD,
+    JVPS,
+    MIX,
+    MOVE,
+    REACH,
+    TRANSPOSES,
+    linear,
+    lines,
+    no_shift,
+    shift,
+    zero,
+    zeros,
+)
 from anyshape.autodiff.softmax_tangent import from_largest
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
@@ -170,10 +183,17 @@ TRANSPOSES[rd.autoregression_op] = _autoregression_back
 
 # -- zeros by construction
 
+
+def _lines_along_axes(ranks, *, axes):
+    line = [None if i in axes else i for i in range(ranks[0])]
+    return [line, line if ranks[1] == ranks[0] else [i for i in line if i is not None]]
+
+
 zeros(ADD, MOVE, rd.reduce_sum_op, rd.sum_to_op)
 zeros(ADD, ADD, rd.reduce_max_op, rd.reduce_min_op, rd.cumsum_op, rd.cummax_op, rd.cummin_op)
-zeros(MIX, MIX, rd.reduce_prod_op, rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op, rd.cumprod_op)
-zeros(MIX, MIX, rd.cumlogsumexp_op, rd.autoregression_op)
+lines(_lines_along_axes, rd.reduce_prod_op, rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op)
+zeros(REACH, MIX, rd.cumprod_op, rd.cumlogsumexp_op)
+lines(lambda ranks: -1, rd.autoregression_op)  # it subtracts what they are factors of
 zeros(REACH, REACH, rd.recurrence_op)
 
 # -- shifts of operands

@@ -1,7 +1,7 @@
 """Derivatives of ops on segments: like reductions, from the contribution of each element to its segment."""
 
 from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
-from anyshape.autodiff.rule_tables import ADD, JVPS, MIX, no_shift, zeros
+from anyshape.autodiff.rule_tables import ADD, JVPS, MIX, REACH, no_shift, zeros
 from anyshape.graph.sizes.expr import add
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -70,7 +70,7 @@ JVPS[sg.segment_prod_op] = _prod_jvp
 # -- zeros by construction
 
 zeros(ADD, ADD, sg.segment_max_op, sg.segment_min_op)
-zeros(MIX, MIX, sg.segment_prod_op)
+zeros(REACH, MIX, sg.segment_prod_op)
 
 # -- shifts of operands
 

@@ -7,7 +7,7 @@ has sums of windows as its transpose. The derivative of an extreme is that of it
 
 import itertools
 
-from anyshape.autodiff.rule_tables import ADD, JVPS, MIX, bilinear, linear, no_shift, zero, zeros
+from anyshape.autodiff.rule_tables import ADD, JVPS, bilinear, linear, lines, no_shift, zero, zeros
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
@@ -87,7 +87,16 @@ zero(wd.window_argmin_op)
 # -- zeros by construction
 
 zeros(ADD, ADD, wd.window_sum_op, wd.window_max_op, wd.window_min_op)
-zeros(MIX, MIX, wd.convolution_op)
+
+
+def _convolution_lines(ranks, *, batch, contract, **params):
+    """Return 1 for a filter. A sum over channels is a product, which mixes all but the axes of the batch."""
+    if not contract:
+        return 1
+    return [[a if a < batch else None for a in range(rank)] for rank in ranks] if batch else None
+
+
+lines(_convolution_lines, wd.convolution_op)
 
 # -- shifts of operands
 

@@ -268,7 +268,7 @@ def shape_of(shape: Any, function: str = "shape") -> tuple[Size, ...]:
     if isinstance(shape, (Mapping, Set, bytes, bytearray)):
         problem = "is neither an int nor a sequence of ints"
         raise ArgumentError(function, f"the size {shape!r}", problem, "give one int for each axis")
-    several = isinstance(shape, Iterable) and not isinstance(shape, Traced)
+    several = isinstance(shape, Iterable) and not isinstance(shape, Traced) and getattr(shape, "ndim", 1) > 0
     entries = list(shape) if several else [shape]
     if any(has_type(s, (bool, np.bool_)) for s in entries):
         raise ArgumentError(function, f"the size {shape!r}", "is a bool", "give one int for each axis")

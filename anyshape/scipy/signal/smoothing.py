@@ -18,7 +18,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import is_empty
 from anyshape.scipy.signal.convolving import correlate
-from anyshape.scipy.signal.filtering import lfilter, sosfilt
+from anyshape.scipy.signal.filtering import convolved, lfilter, sosfilt
 from anyshape.support.packages import scipy_signal
 from anyshape.transforms.control import check
 
@@ -127,7 +127,8 @@ def savgol_filter(
         why = "a window is not longer than the samples along the axis"
         context_of(name, x).require(at_least(sizes(lines)[-1], length), why)
         first, last = _ends(length, order, deriv, delta)
-        ends = lines[..., :length] @ first.T.astype(x.dtype), lines[..., -length:] @ last.T.astype(x.dtype)
+        windows = (lines[..., None, :length], first), (lines[..., None, -length:], last)
+        ends = [xp.sum(window * matrix.astype(x.dtype), axis=-1) for window, matrix in windows]
         middle = _dotted(lines[..., half - before :], weights)
         return xp.moveaxis(xp.concatenate([ends[0], middle, ends[1]], axis=-1), -1, along)
     if is_empty(name, x):
@@ -139,7 +140,8 @@ def savgol_filter(
 
 def _dotted(lines: Any, weights: Any) -> Any:
     """Return the products of windows along the last axis with weights."""
-    return xp.lib.stride_tricks.sliding_window_view(lines, weights.shape[0], axis=-1) @ weights
+    count = expr.add(expr.sub(sizes(lines)[-1], weights.shape[0]), 1)
+    return convolved(lines, weights[::-1], 0, count)
 
 
 def _ends(length: int, order: int, deriv: int, delta: float) -> tuple[Any, Any]:

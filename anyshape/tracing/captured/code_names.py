@@ -17,6 +17,8 @@ _IDENTIFIER = r"[^\W\d]\w*"
 _LONGEST_TEXT = 200  # characters of a text whose words may be names, as in "{0.scale}".format(self)
 _GLOBALS = {"LOAD_GLOBAL", "LOAD_NAME"}
 _STORES = ("STORE_", "DELETE_")
+_NAMED = {dis.opmap[f"{op}{kind}"] for op in _STORES for kind in ("ATTR", "GLOBAL")}
+_OUTLIVING = {*_NAMED, *[dis.opmap[f"{op}DEREF"] for op in _STORES]}
 _NAMING = {op: dis.opname[op] for op in dis.hasname if not dis.opname[op].startswith(_STORES)}
 _FLAG_BITS = {"LOAD_GLOBAL": 1, "LOAD_ATTR": int(sys.version_info >= (3, 12)), "LOAD_SUPER_ATTR": 2}
 _IMPORT = dis.opmap["IMPORT_NAME"]
@@ -138,6 +140,12 @@ def changing_line(codes: Sequence[types.CodeType], name: str) -> Line | None:
 def storing_line(codes: Sequence[types.CodeType], name: str) -> Line | None:
     """Return the first line that rebinds a name that outlives the call, None if none does."""
     return next(((c.code, c.line) for c in changing_lines(codes, name) if not c.rank), None)
+
+
+def may_rebind(codes: Sequence[types.CodeType]) -> bool:
+    """Return whether code stores a name that outlives the call, except one that only functions inside of it share."""
+    operations = [(part, set(part.co_code[::2])) for code in codes for part in _nested(code)]
+    return any(not (_OUTLIVING if part.co_freevars else _NAMED).isdisjoint(ops) for part, ops in operations)
 
 
 def naming_line(codes: list[types.CodeType], name: str) -> Line | None:

@@ -7,6 +7,7 @@ puts into a container outside.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
 from collections import deque
@@ -20,9 +21,10 @@ from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.concrete import ConcreteArray
+from anyshape.support.fork_lock import Lock
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
-from anyshape.tracing.captured.code_names import changing_lines, storing_line
+from anyshape.tracing.captured.code_names import changing_lines, may_rebind, storing_line
 from anyshape.tracing.captured.code_origin import TRANSPARENT, made_at, origin
 from anyshape.tracing.captured.holders import UNBOUND, dict_of, read_cell, read_slot, slots_of
 from anyshape.tracing.pytrees import flatten, is_array
@@ -30,6 +32,7 @@ from anyshape.tracing.tree_nodes import Setting, settings_of
 
 _NUMBERS = (int, float, complex, np.number, np.ndarray)
 _CONTAINERS = (list, dict, set, deque)
+_TOGETHER = Lock()  # a call reads or writes names while no thread traces a function that gives them traced values
 _SCOPES = ("global ", "nonlocal ")
 _MAKERS = ("__init__", "__new__", "__post_init__")
 _ADVICE = "return the new value, and pass it to the next call"
@@ -273,7 +276,11 @@ def traced_once(walks: Sequence[Any], trace: Callable[[], Any], *, is_jit: bool)
 
     Raise NamesRebound for these in a jitted function, MutationError elsewhere.
     """
-    before = Snapshot(walks)
+    with _TOGETHER if may_rebind([code for walk in walks for code in walk.codes]) else contextlib.nullcontext():
+        return _traced_once(Snapshot(walks), trace, is_jit)
+
+
+def _traced_once(before: Snapshot, trace: Callable[[], Any], is_jit: bool) -> Any:
     try:
         result = trace()
     except BaseException as error:
@@ -313,7 +320,8 @@ class Rebinding:
 
     def arguments(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments with the values of the names."""
-        values = {label: name.read() for label, name in self._variables.items()}
+        with _TOGETHER:
+            values = {label: name.read() for label, name in self._variables.items()}
         return {**kwargs, **{label: value for label, value in values.items() if value is not UNBOUND}}
 
     def is_in(self, kwargs: Mapping[str, Any]) -> bool:
@@ -369,10 +377,10 @@ class Rebinding:
     def written(self, outputs: Any) -> Any:
         """Return the result of a call, and let the names stand for what the function gave them."""
         result, arrays, numbers, states = outputs
-        for label, value in (*arrays.items(), *states.items()):
-            self.names[label].write(value)
-        for label, value in numbers.items():
-            self.names[label].write(np.asarray(value).item())
+        values = {**arrays, **states, **{label: np.asarray(value).item() for label, value in numbers.items()}}
+        with _TOGETHER:
+            for label, value in values.items():
+                self.names[label].write(value)
         return result
 
 

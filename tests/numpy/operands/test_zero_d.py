@@ -73,3 +73,9 @@ def test_rounded_integers_are_scalars_as_in_numpy(decimals):
     for x in (13, np.int32(17), np.array(25), np.arange(3)):
         expected, result = np.round(x, decimals), jit(lambda x: np.round(x, decimals))(x)
         assert type(result) is type(expected) and result.dtype == expected.dtype and np.array_equal(result, expected)
+
+
+def test_a_concrete_array_of_no_axes_is_a_size():
+    k, x = np.asarray(3), np.arange(3.0)
+    for f in (lambda x: np.linspace(x.sum(), 1, k), lambda x: anp.full(k, x.sum()), lambda x: np.broadcast_to(x, k)):
+        np.testing.assert_array_equal(jit(f)(x), f(x))

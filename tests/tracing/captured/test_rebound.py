@@ -4,6 +4,7 @@ import collections
 import copy
 import dataclasses
 import functools
+import sys
 import threading
 import types
 
@@ -254,3 +255,54 @@ def test_threads_that_rebind_leave_arrays():
         thread.join()
     for net in nets:
         np.testing.assert_allclose(net.w, 1 - 2.0 * X, atol=1e-12)
+
+
+class Shared:
+    """An object with attributes that two methods rebind together."""
+
+    def __init__(self):
+        self.a, self.b, self.k = np.zeros(2), np.zeros(2), 0
+
+    def step(self, x):
+        self.a = self.a + x
+        self.k += 1
+        self.b = self.b + x
+        return self.a - self.b, self.k
+
+    def back(self, x):
+        self.a, self.b, self.k = self.a - x, self.b - x, self.k + 1
+        return self.a - self.b, self.k
+
+
+def test_threads_that_rebind_one_object_mix_no_calls():
+    """Updates may be lost, as in Python. Values of a trace are seen by no call, and what a call writes is together."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(3):
+            check_threads_of_one_object()
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def check_threads_of_one_object():
+    shared, results = Shared(), []
+    jitted, start = [anyshape.jit(shared.step), anyshape.jit(shared.back)], threading.Barrier(4)
+
+    def work(f):
+        start.wait()
+        results.extend(f(np.full(n, 1.0)) for n in (2, 1, 2, 1, 2, 2))
+
+    threads = [threading.Thread(target=work, args=(f,)) for f in jitted * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 24 and not any(difference.any() for difference, _ in results)
+    assert type(shared.k) is int and type(shared.a) is type(shared.b) is np.ndarray
+    np.testing.assert_array_equal(shared.a, shared.b)
+    for f, move in zip(jitted, (1, -1), strict=True):  # the programs hold no value of another thread
+        a, k = shared.a, shared.k
+        f(np.ones(2))
+        np.testing.assert_array_equal(shared.a, a + move)
+        assert shared.k == k + 1
