@@ -140,7 +140,7 @@ def _at_most(seconds: float) -> Any:
         yield
         return
     previous = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)  # again, if a callback swallows it
     try:
         yield
     finally:
