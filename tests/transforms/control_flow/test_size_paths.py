@@ -371,6 +371,17 @@ def test_an_error_of_a_rule_for_a_path_that_some_sizes_take_leaves_the_transform
         DERIVED[way](squares(2, 1))(vector(5), vector(3))  # at 3 and 2, and at 17 and 12
 
 
+def halves(x, y):
+    n = x.shape[0]
+    return x[n // 2 :] * y.sum() if n + y.shape[0] > 0 else x + y.sum()
+
+
+def test_a_path_that_constant_sizes_rule_out_has_no_say_in_the_sizes_of_results():
+    program = export(halves)(Spec("n"), Spec("m"))
+    for m in (0, 3):
+        assert str(trace(program)(Spec("n"), Spec((m,))).graph.outputs[0].meta) == "f64[n - (n // 2)]"
+
+
 @pytest.mark.slow
 def test_many_decisions_whose_paths_contradict_themselves():
     rows = ("1", "!=", "n % (m + 1)", ("two trips",), ("sum * max", "y[::-1] + 0.1"))
