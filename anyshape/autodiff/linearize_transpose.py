@@ -9,9 +9,10 @@ from typing import Any
 
 from anyshape.autodiff import zero_flows
 from anyshape.autodiff.cotangents import CotangentSum, SliceRead
-from anyshape.autodiff.jvp import Replay, begin_replay, push, replay_node, with_sizes_of
+from anyshape.autodiff.jvp import push
 from anyshape.autodiff.live_results import with_live_results
 from anyshape.autodiff.remat_checkpoint import recompute_residuals, topological_order
+from anyshape.autodiff.replay import Replay, begin_replay, replay_node, with_sizes_of
 from anyshape.autodiff.rule_tables import PASS, TRANSPOSES, WINDOW_TRANSPOSES, Linear, zero_flow, zeros_like
 from anyshape.autodiff.structural_zeros import Part, whole
 from anyshape.errors import AnyshapeError

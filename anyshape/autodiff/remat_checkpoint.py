@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
-from anyshape.autodiff.jvp import Replay, begin_replay, replay_node
+from anyshape.autodiff.replay import Replay, begin_replay, replay_node
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value, raises
 from anyshape.ops.control import POLICIES, enter_checkpoint_op, leave_checkpoint_op

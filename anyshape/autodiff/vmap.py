@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from anyshape.autodiff.batch_axis import stretch
-from anyshape.autodiff.jvp import Replay, begin_replay, replay_node, with_sizes_of
+from anyshape.autodiff.replay import Replay, begin_replay, replay_node, with_sizes_of
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.draw_order import is_generator

@@ -27,7 +27,7 @@ from anyshape.numpy.sizes.size_operands import common_scope
 from anyshape.ops.creation import full
 from anyshape.ops.dynamic import nonnegative_size
 from anyshape.ops.elementwise import convert
-from anyshape.support.packages import graph_jvp
+from anyshape.support.packages import graph_replay
 from anyshape.tracing.pytrees import as_leaf
 from anyshape.tracing.trace import Trace, as_value
 
@@ -85,7 +85,7 @@ def call_inside(graph: Graph, leaves: Sequence[Any], paths: Sequence[str]) -> li
     for value in hidden:
         shape = tuple([solved.in_trace(s) for s in value.meta.sizes or ()])
         values.append(full(shape, False, bool))
-    return graph_jvp.inline(builder, graph, values, solved.known)
+    return graph_replay.inline(builder, graph, values, solved.known)
 
 
 def _is_read(graph: Graph, i: int) -> bool:

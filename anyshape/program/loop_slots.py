@@ -15,7 +15,7 @@ from typing import Any
 from anyshape.autodiff.control_flow.loop_calls import Inputs
 from anyshape.autodiff.control_flow.loop_reruns import LoopAgain, RerunLoop
 from anyshape.autodiff.control_flow.loop_transposition import with_last_inputs_at
-from anyshape.autodiff.jvp import Replay, begin_replay, inline, replay_node
+from anyshape.autodiff.replay import Replay, begin_replay, inline, replay_node
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, activate, at_line
 from anyshape.graph.ir.dead_code import remove_dead_code

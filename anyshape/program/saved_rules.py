@@ -33,7 +33,7 @@ from anyshape.ops.custom_rules import CustomRule, custom_linear_solve_op, custom
 from anyshape.ops.elementwise import add
 from anyshape.ops.subgraph_call import paths_of_sizes, size_carrier
 from anyshape.support.lazy_namedtuple import NamedTuple
-from anyshape.support.packages import graph_jvp
+from anyshape.support.packages import graph_replay
 from anyshape.tracing.trace import Trace, as_value, is_inexact
 
 _MOST_RULES, _DEEPEST = 200, 8  # of a program, within each other: a rule may call its function at ever other types
@@ -143,7 +143,7 @@ class ProgramRule(CustomRule):
             raise RuntimeError("a derivative rule ran outside of a trace")
         metas = [x.meta for x in operands]
         call_type(ShapeGuardContext(builder.scope, self.name, builder.line(), metas), program.graph, metas)
-        return graph_jvp.inline(builder, program.graph, operands)
+        return graph_replay.inline(builder, program.graph, operands)
 
 
 class _PullbackOfPrograms(CustomRule):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from anyshape.autodiff.jvp import inline
+from anyshape.autodiff.replay import inline
 from anyshape.backend.compiler.codegen.execute import EntryGuard, Run
 from anyshape.backend.compiler.codegen.meters import Meter
 from anyshape.backend.compiler.passes.binary_einsum import to_pairs

@@ -144,6 +144,7 @@ batching_rules: Folder = Folder("anyshape.autodiff.batching")
 if TYPE_CHECKING:
     from anyshape.autodiff import jvp as graph_jvp
     from anyshape.autodiff import linearize_transpose as linearize_transpose
+    from anyshape.autodiff import replay as graph_replay
     from anyshape.autodiff import subgraph_transforms as subgraph_transforms
     from anyshape.autodiff import value_flow as value_flow
     from anyshape.autodiff import vmap as graph_vmap
@@ -196,7 +197,8 @@ else:
     native_kernels = Package("anyshape.backend.native.kernels")  # of programs that compile their groups
     lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports
     subgraph_transforms = Package("anyshape.autodiff.subgraph_transforms")  # element values of loops
-    graph_jvp = Package("anyshape.autodiff.jvp")  # derived graphs
+    graph_replay = Package("anyshape.autodiff.replay")  # derived graphs
+    graph_jvp = Package("anyshape.autodiff.jvp")
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
     value_flow = Package("anyshape.autodiff.value_flow")

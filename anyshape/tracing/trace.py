@@ -44,7 +44,7 @@ from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import (
     argument_containers,
-    graph_jvp,
+    graph_replay,
     other_names,
     python_slips,
     traced_generators,
@@ -444,7 +444,7 @@ def trace_inner(
             graph = builder.finish([*ends, *finals.values(), *written.values()], name)
     except Exception as error:
         if at_like and not is_batched and not isinstance(error, AnyshapeError):  # decisions lead to it
-            graph_jvp.inline(outer, builder.finish([], name), [*like, *builder.captures()])
+            graph_replay.inline(outer, builder.finish([], name), [*like, *builder.captures()])
         raise
     return InnerTrace(graph, out_tree, tuple(builder.captures()), aux, tuple(finals), tuple(written))
 

@@ -10,7 +10,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.ops.control import POLICIES, enter_checkpoint, leave_checkpoint
-from anyshape.support.packages import argument_containers, graph_jvp
+from anyshape.support.packages import argument_containers, graph_replay
 from anyshape.tracing.pytrees import check_callable, flatten, function_name, unflatten
 from anyshape.tracing.trace import active_builder, trace_inner
 from anyshape.transforms.arguments.options import Declared
@@ -80,5 +80,7 @@ def _emit_checkpoint(function: Callable[..., Any], name: str, keep: str, args: A
             break
         for i in [[*traced][position] for position in stale]:  # the function gets the arrays themselves
             del traced[i]
-    outputs = graph_jvp.inline(builder, inner.graph, [enter_checkpoint(x, keep) for x in (*operands, *inner.captured)])
+    outputs = graph_replay.inline(
+        builder, inner.graph, [enter_checkpoint(x, keep) for x in (*operands, *inner.captured)]
+    )
     return unflatten(inner.out_tree, inner.results([leave_checkpoint(y, keep) for y in outputs]))

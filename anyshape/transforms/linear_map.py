@@ -29,7 +29,7 @@ from anyshape.ops.creation import full
 from anyshape.ops.custom_rules import custom_vjp_tangent_op
 from anyshape.ops.elementwise import lift
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import graph_jvp, linearize_transpose, traced_program
+from anyshape.support.packages import graph_jvp, graph_replay, linearize_transpose, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import as_leaf, flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
@@ -257,7 +257,7 @@ class LinearizedFunction:
         inner = Builder(builder.scope, parent=builder, handle=Array)
         metas = [tensor(v.meta.dtype, [_evaluated(e, known) for e in v.meta.extents]) for v in self.shape.graph.inputs]
         with activate(inner):
-            outputs = graph_jvp.inline(inner, self.shape.graph, [inner.input(m) for m in metas])
+            outputs = graph_replay.inline(inner, self.shape.graph, [inner.input(m) for m in metas])
             return inner.finish(outputs, self.shape.name)
 
     def _matched(self, argument: Any, tree: Any, metas: Sequence[TensorMeta], path: str) -> list[Any]:

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 import anyshape.numpy as anp
-from anyshape import grad, hessian, jacfwd, jit, jvp, vmap
+from anyshape import ShapeDtypeStruct, cond, export, fori_loop, grad, hessian, jacfwd, jit, jvp, scan, vmap, while_loop
 
 RNG = np.random.default_rng(0)
 C, B, Q = RNG.normal(size=(3, 3)), RNG.normal(size=3), np.linalg.qr(RNG.normal(size=(3, 3)))[0]
@@ -182,6 +182,7 @@ SPLIT = {
     "weights": spectral(lambda w, v: (v * (w * np.arange(3.0))) @ v.T),
     "gaps": spectral(lambda w, v: (v[:, 1:] * (w[1:] - w[0])) @ v[:, 1:].T),
     "quadratic": spectral(lambda w, v: np.sum((w * (v.T @ B) ** 2)[1:])),
+    "cubes": spectral(lambda w, v: w * v**3),
     "singular": singular(lambda u, s, vh: (u[:, :2] * s[:2]) @ vh[:2]),
     "thin": singular(lambda u, s, vh: (u * (s * np.arange(3.0))) @ vh, full=False),
     "root": singular(lambda u, s, vh: (u * s) @ u.T),
@@ -214,24 +215,135 @@ def test_kinks_at_equal_values_are_as_in_tables():
     """The projection to positive matrices shares its slope at 0, as `np.maximum` does; rounding may not choose."""
     project = spectral(lambda w, v: np.sum(C * ((v * np.maximum(w, 0.0)) @ v.T)))
     np.testing.assert_allclose(grad(project)(np.zeros((3, 3))), even(C) / 2, 1e-12)
-    split = (Q * [1e-17, -1e-17, 1]) @ Q.T
-    signs = np.sign(np.linalg.eigvalsh(split)[:2])
-    assert signs[0] == signs[1] or np.isnan(grad(project)(split)).any()
+    shares = np.array([[0.5, 0.5, 1], [0.5, 0.5, 1], [1, 1, 1]])
+    expected = Q @ (shares * (Q.T @ even(C) @ Q)) @ Q.T
+    np.testing.assert_allclose(grad(project)((Q * [1e-17, -1e-17, 1]) @ Q.T), expected, 1e-9)
 
 
-def test_second_derivatives_of_values_are_limits_and_others_are_not_numbers():
+def block_exponential(a, s, t):
+    """Return the second derivative of the matrix exponential at a, in the directions s and t."""
+    zero = np.zeros_like(a)
+    blocks = np.block([[a, s, t, zero], [zero, a, zero, t], [zero, zero, a, s], [zero, zero, zero, a]])
+    return scipy.linalg.expm(blocks)[: len(a), 3 * len(a) :]
+
+
+def test_second_derivatives_of_values_are_limits():
     a, change = np.diag([1.0, 1.0, 3.0]), even(C)
     second = lambda function: np.einsum("ijkl,ij,kl", hessian(function)(a), change, change)
     expected = np.sum(change * scipy.linalg.expm_frechet(a, change)[1])
     np.testing.assert_allclose(second(FUNCTIONS["values"][0]), expected, 1e-12)
     np.testing.assert_allclose(second(spectral(lambda w, v: np.sum(np.exp(w)))), expected, 1e-12)
-    assert np.isnan(second(FUNCTIONS["columns"][0]))
     squares = lambda a: np.sum(np.linalg.svdvals(a) ** 2)
     for point in POINTS.values():
         np.testing.assert_allclose(hessian(squares)(point).reshape(9, 9), 2 * np.eye(9), 1e-9, 1e-9)
 
 
+def test_second_derivatives_are_limits_of_second_divided_differences():
+    s, t = even(Q), even(C)
+    slopes = jit(lambda a: jvp(grad(FUNCTIONS["columns"][0]), (a,), (s,))[1])
+    for gap in (0.0, *10.0 ** -np.arange(3, 16, 2)):
+        for values in ([1, 1 + gap, 3], [1, 1 + gap, 1 + 2 * gap], [0, 0, 1 + gap]):
+            a = even((Q * np.array(values)) @ Q.T)
+            expected = np.sum(C * block_exponential(a, s, t))
+            np.testing.assert_allclose(np.sum(slopes(a) * t), expected, 1e-5, err_msg=str(values))
+
+
+def test_second_derivatives_at_all_sizes_and_in_batches_and_complex():
+    second = lambda a, s: jvp(lambda a: jvp(spectral(exponential), (a,), (s,))[1], (a,), (s,))[1]
+    run, batched = jit(second), jit(vmap(second))
+    for size in (0, 1, 2, 5):
+        s = even(RNG.normal(size=(size, size)))
+        np.testing.assert_allclose(run(np.eye(size), s), np.e * s @ s, 1e-12, 1e-12)
+    s = even(C)
+    points = np.stack([np.eye(3), POINTS["turned"], even(C)])
+    actual = batched(points, np.stack([s] * 3))
+    np.testing.assert_allclose(actual, [block_exponential(a, s, s) for a in points], 1e-9, 1e-9)
+    s = (C + 1j * Q) + (C + 1j * Q).conj().T
+    turn = np.linalg.eigh(s)[1]
+    a = (turn * [1, 1, 2]) @ turn.conj().T
+    inner = lambda a: jvp(lambda a: exponential(*np.linalg.eigh(a)), (a,), (s,))[1]
+    np.testing.assert_allclose(jvp(inner, (a,), (s,))[1], block_exponential(a, s, s), 1e-9, 1e-9)
+
+
+@pytest.mark.slow
+def test_second_derivatives_of_other_decompositions_and_third_ones():
+    a, s = np.eye(3), even(C)
+    inverse = general(lambda w, v: ((v * np.exp(w)) @ np.linalg.inv(v)).real)
+    second = lambda f, s: lambda a: jvp(lambda a: jvp(f, (a,), (s,))[1], (a,), (s,))[1]
+    np.testing.assert_allclose(second(inverse, C)(a), np.e * C @ C, 1e-9, 1e-9)
+    third = jvp(second(spectral(exponential), s), (a,), (s,))[1]
+    np.testing.assert_allclose(third, np.e * s @ s @ s, 1e-9, 1e-9)
+
+
+def test_derivatives_of_exported_and_of_batched_gradients():
+    squares = grad(spectral(lambda w, v: np.sum(((v * np.exp(w)) @ v.T) ** 2)))
+    exported, s = export(squares)(ShapeDtypeStruct("n, n")), even(C)
+    expected = 4 * np.e**2 * s
+    np.testing.assert_allclose(jvp(lambda a: exported(a), (np.eye(3),), (s,))[1], expected, 1e-9, 1e-9)
+    (actual,) = jvp(vmap(squares), (np.eye(3)[None],), (s[None],))[1]
+    np.testing.assert_allclose(actual, expected, 1e-9, 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_second_derivatives_in_all_modes(name):
+    """Forward over reverse mode and reverse mode twice have no limit for a decomposition behind another one."""
+    function, plain = FUNCTIONS[name]
+    s = even(Q)
+    slope = lambda a: (differences(plain, a + 1e-4 * s) - differences(plain, a - 1e-4 * s)) / 2e-4
+    modes = [jit(lambda a: jacfwd(lambda a: jvp(function, (a,), (s,))[1])(a))]
+    if name != "nested":
+        modes.append(jit(lambda a: jvp(grad(function), (a,), (s,))[1]))
+        modes.append(jit(grad(lambda a: np.sum(s * grad(function)(a)))))
+    for point, a in POINTS.items():
+        for mode in modes:
+            np.testing.assert_allclose(mode(a), slope(a), 1e-3, 1e-3, err_msg=point)
+
+
+def test_second_derivatives_that_depend_on_the_turn_are_not_numbers():
+    """The squares have slope 0 at zeros whatever is cut, and their second derivative depends on the cut."""
+    squares = spectral(lambda w, v: np.sum(C * ((v[:, 1:] * w[1:] ** 2) @ v[:, 1:].T)))
+    assert np.isnan(jvp(grad(squares), (np.zeros((3, 3)),), (even(C),))[1]).any()
+
+
+LOOPS = {
+    "cond": lambda f: cond(f() > 1e9, lambda: 2 * f(), f),
+    "fori_loop": lambda f: fori_loop(0, 2, lambda i, total: total + f() / 2, 0.0),
+    "scan": lambda f: scan(lambda total, x: (total + x * f(), x), 0.0, np.array([0.25, 0.75]))[0],
+    "while_loop": lambda f: while_loop(lambda c: c[0] < 1, lambda c: (c[0] + 1, c[1] + f()), (0, 0.0))[1],
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_vectors_that_a_branch_or_a_body_reads(name):
+    form = lambda w, v: LOOPS[name](lambda: np.sum(C * ((v * np.exp(w)) @ v.T)))
+    modes = [jit(jacfwd(spectral(form)))]
+    if name != "while_loop":
+        modes.append(grad(spectral(form)))
+    for a in (np.eye(3), POINTS["turned"]):
+        expected = scipy.linalg.expm_frechet(a, even(C))[1]
+        for mode in modes:
+            np.testing.assert_allclose(mode(a), expected, 1e-9, 1e-9)
+
+
+def test_sums_over_all_vectors_and_values():
+    """At zeros the sum vanishes whatever the vectors are, and so does its slope."""
+    for a in (np.zeros((3, 3)), np.eye(3), POINTS["turned"]):
+        np.testing.assert_allclose(grad(spectral(lambda w, v: np.sum((v * w) ** 2)))(a), 2 * a, 1e-9, 1e-9)
+
+
+def test_zeros_by_construction_leave_the_part_with_limits():
+    """The root of a row that is left out has no slope, in both modes."""
+    rows = np.array([True, False, True])
+    form = lambda w, v: np.sum(np.sqrt(np.sum(np.where(rows[:, None], v**2 * np.exp(w), 0.0), 1)))
+    for a in (np.eye(3), even(C)):
+        expected = differences(lambda a: np.sum(np.sqrt(np.diag(expm(a))[rows])), a)
+        for mode in (grad, jacfwd):
+            np.testing.assert_allclose(mode(spectral(form))(a), expected, 1e-6, 1e-6)
+
+
 def test_second_derivatives_of_square_full_decompositions():
     """Sizes of both sides are equal here by what the function does, and take several forms in its derivatives."""
     slope = grad(singular(lambda u, s, vh: np.sum(((u * s) @ vh) ** 3)))
-    np.testing.assert_allclose(jvp(slope, (C,), (Q,))[1], 6 * C * Q, 1e-9)
+    for a in (C, np.eye(3)):
+        np.testing.assert_allclose(jvp(slope, (a,), (Q,))[1], 6 * a * Q, 1e-9, 1e-9)

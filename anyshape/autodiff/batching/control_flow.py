@@ -7,7 +7,8 @@ sees another branch, and the work is a sum. A batch of such conditionals is one 
 
 from anyshape.autodiff.batch_axis import merged, stretch
 from anyshape.autodiff.control_flow.branch_calls import Branches, apply_each, handle_of
-from anyshape.autodiff.jvp import inline
+from anyshape.autodiff.equal_values import DISTINCT
+from anyshape.autodiff.replay import inline
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.autodiff.subgraph_transforms import batch_element, batched_graphs, with_shared_variables
 from anyshape.graph.ir.builder import active
@@ -19,7 +20,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import meta_of, sizes_of
-from anyshape.ops.reduction import reduce_sum
+from anyshape.ops.reduction import reduce_or, reduce_sum
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.ops.void_branches import close_branches
 
@@ -28,6 +29,8 @@ BATCHERS[cf.sized_op] = lambda ctx, size, batched, x, *, shape: cf.sized(x, (siz
 
 def _cond_batch(ctx, size, batched, index, *operands, branches):
     branches = with_shared_variables(branches, handle_of(index, *operands))
+    if batched[0] and branches[0].name.startswith(DISTINCT):  # limits are right where values differ too
+        index, batched = reduce_or(index, (0,)), (False, *batched[1:])
     if not batched[0]:
         results = _together(ctx, size, batched[1:], index, operands, branches)
     elif all(_is_harmless(ctx, branch) for branch in branches):

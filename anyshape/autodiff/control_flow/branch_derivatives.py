@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.linearize_transpose import LinearMap, linearise
+from anyshape.autodiff.replay import inline
 from anyshape.autodiff.rule_tables import zeros_like
 from anyshape.autodiff.subgraph_transforms import Handle, derived
 from anyshape.graph.ir.builder import Builder, Traced, activate

@@ -8,7 +8,7 @@ from typing import Any
 
 from anyshape.autodiff.control_flow.branch_calls import handle_of, meta_of_operand
 from anyshape.autodiff.control_flow.branch_derivatives import Typed
-from anyshape.autodiff.jvp import inline
+from anyshape.autodiff.replay import inline
 from anyshape.autodiff.subgraph_ends import flagged
 from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived, with_shared_variables
 from anyshape.graph.ir.builder import Builder

@@ -15,8 +15,8 @@ import numpy as np
 
 from anyshape.autodiff.control_flow.branch_derivatives import or_zeros
 from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, reordered
-from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.linearize_transpose import LinearMap, linearise
+from anyshape.autodiff.replay import inline
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, Traced, activate

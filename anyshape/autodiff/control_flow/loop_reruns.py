@@ -8,7 +8,7 @@ from typing import Any
 
 from anyshape.autodiff.control_flow.branch_calls import meta_of_operand
 from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, reordered
-from anyshape.autodiff.jvp import inline
+from anyshape.autodiff.replay import inline
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import close

@@ -1,81 +1,122 @@
 """Inverses of differences and sums of eigenvalues or singular values, for the derivatives of their vectors."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.equal_values import bound_of
+from anyshape.autodiff.equal_values import pole
 from anyshape.autodiff.rules._matrices import positions
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
-from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import iota, size_value
 from anyshape.ops.reduction import reduce_or, reduce_sum
 
 
-class Pairs:
-    """Inverses of differences and sums of ordered values, for the derivatives of vectors.
+class Inverses:
+    """Inverses of differences and sums of values that differ, for the derivatives of vectors."""
 
-    Where values are equal they are 0, and their derivatives are infinite or NaN. Poles are inverses for
-    values that differ by their rates, which are distinct. Rates of singular values of 0 are positive.
+    def __init__(self, ctx: Any, values: Any) -> None:
+        self._values, self._rank = values, ctx.rank(values)
+        self._shape = (*ctx.shape(values), ctx.shape(values)[-1])
+        self._is_diagonal = ew.eq(*positions(self._shape))
+
+    def differences(self) -> Any:
+        """Return 1 / (x_j - x_i) for each pair of values, and 0 on the diagonal."""
+        return self._off_diagonal(ew.sub)
+
+    def sums(self) -> Any:
+        """Return 1 / (x_j + x_i) for each pair of values, and 0 on the diagonal."""
+        return self._off_diagonal(ew.add)
+
+    def inverses(self) -> Any:
+        """Return 1 / x."""
+        return self._inverse(lambda x: x)
+
+    def _off_diagonal(self, of: Callable[..., Any]) -> Any:
+        def form(x: Any) -> Any:
+            rows, columns = paired(x, self._shape)
+            result = of(columns, rows)
+            return ew.select(self._is_diagonal, ew.lift(1, result), result)
+
+        inverse = self._inverse(form)
+        return ew.select(self._is_diagonal, ew.lift(0, inverse), inverse)
+
+    def _inverse(self, form: Callable[[Any], Any]) -> Any:
+        return ew.reciprocal(form(self._values))
+
+
+class Scaled(Inverses):
+    """Inverses times epsilon, for values that move with it by their rates; NaN for pairs that are `lost`."""
+
+    def __init__(self, ctx: Any, values: Any, rates: Any, epsilon: Any, lost: Any) -> None:
+        super().__init__(ctx, values)
+        self._rates, self._epsilon, self._lost = rates, epsilon, lost
+
+    def differences(self) -> Any:
+        result = super().differences()
+        return result if self._lost is None else ew.select(self._lost, ew.lift(np.nan, result), result)
+
+    def _inverse(self, form: Callable[[Any], Any]) -> Any:
+        return pole(form(self._values), form(self._rates), self._epsilon)
+
+
+class Near:
+    """Values that are equal up to rounding, as derivatives of an order see them.
+
     Condition numbers of the values multiply what rounding may do to them.
     """
 
-    def __init__(self, ctx: Any, values: Any, conditions: Any = None, *, ends_at_zero: bool = False) -> None:
+    def __init__(
+        self, ctx: Any, values: Any, order: int, conditions: Any = None, *, ends_at_zero: bool = False
+    ) -> None:
         self._ctx, self._values, self._conditions = ctx, values, conditions
         self._shape = (*ctx.shape(values), ctx.shape(values)[-1])
-        rows, columns = self._paired(values)
         rounding = float(np.finfo(values.dtype).eps)
         sizes = errors = ew.absolute(values)
         if conditions is not None:
             errors = ew.mul(sizes, conditions)
         rank = ctx.rank(values)
         total = mv.broadcast_in_dim(reduce_sum(errors, (rank - 1,)), ctx.shape(values), tuple(range(rank - 1)))
-        noise = ew.mul(total, ew.lift(16 * rounding, total))
-        self._rounding = noise
+        self._noise = noise = ew.mul(total, ew.lift(16 * rounding, total))
         self._is_zero = ew.logical_and(ew.le(sizes, noise), ew.eq(noise, noise)) if ends_at_zero else None
+        rows, columns = self._paired(values)
         smaller = ew.minimum(ew.absolute(rows), ew.absolute(columns))
-        least = ew.mul(smaller, ew.lift(rounding**0.5, smaller))
-        near = ew.le(ew.absolute(ew.sub(columns, rows)), ew.maximum(self._paired(noise)[0], least))
-        self._noise = ew.maximum(noise, ew.mul(sizes, ew.lift(rounding**0.5, sizes)))
-        above, left = positions(self._shape)
-        self._is_diagonal = ew.eq(above, left)
-        self._equal = ew.logical_and(near, ew.logical_not(self._is_diagonal))
-        self._sides = [self._count(ew.logical_and(near, order(left, above))) for order in (ew.lt, ew.gt)]
-        self.rates = self._rates(*self._sides)
+        least = ew.mul(smaller, ew.lift(rounding ** (1 / (order + 1)), smaller))
+        self._near = ew.le(ew.absolute(ew.sub(columns, rows)), ew.maximum(self._paired(noise)[0], least))
+        self._above, self._left = positions(self._shape)
+        self._is_diagonal = ew.eq(self._above, self._left)
+        self._equal = ew.logical_and(self._near, ew.logical_not(self._is_diagonal))
 
-    def any_equal(self) -> Any:
+    def any(self) -> Any:
         """Return whether any of the values need limits."""
-        if self._is_zero is None:
-            flags = self._equal if self._conditions is None else ew.logical_or(self._equal, self._is_lost(self._gaps()))
-        else:
-            flags = ew.logical_or(self._equal, self._paired(self._is_zero)[0])
+        flags, lost = self._equal, self.lost()
+        if lost is not None:
+            flags = ew.logical_or(flags, lost)
+        if self._is_zero is not None:
+            flags = ew.logical_or(flags, self._paired(self._is_zero)[0])
         return reduce_or(flags, tuple(range(len(self._shape))))
 
-    def _rates(self, before: Any, after: Any) -> Any:
+    def rates(self) -> Any:
+        """Return how fast values move apart: equal ones differ, and zeros of singular values have positive ones."""
+        before, after = (self._count(order(self._left, self._above)) for order in (ew.lt, ew.gt))
         middle = ew.mul(ew.sub(before, after), ew.lift(0.5, before))
-        if self._is_zero is None:
-            return middle
-        return ew.select(self._is_zero, ew.add(before, ew.lift(1, before)), middle)
+        return middle if self._is_zero is None else ew.select(self._is_zero, ew.add(before, ew.lift(1, before)), middle)
 
-    def swap(self, dtype: Any, apart: bool = False) -> Any:
-        """Return a permutation: each vector of equal values takes the place of the one before; -1 for 0 if `apart`."""
-        (row, column), (_, after) = map(self._paired, self._sides)
-        zero_ = ew.lift(0, row)
-        wraps = ew.logical_and(ew.eq(after, zero_), ew.eq(row, zero_))
-        follows = ew.logical_or(wraps, ew.eq(row, ew.add(column, ew.lift(1, column))))
-        chosen = ew.convert(ew.logical_and(follows, ew.logical_or(self._equal, self._is_diagonal)), dtype)
-        return ew.select(self._both_zero(), ew.neg(chosen), chosen) if apart else chosen
-
-    def moved(self) -> tuple[Any, ...]:
-        """Return the rates, sizes that allow for differences of equal values, and swapped rates; no value differs."""
-        size = ew.mul(self._noise, ew.lift(1 / bound_of(self._noise.dtype), self._noise))
-        size = size if size.dtype == self._values.dtype else ew.convert(size, self._values.dtype)
-        swap = self.swap(self._values.dtype, apart=self._is_zero is not None)
-        swapped = reduce_sum(ew.mul(swap, self._paired(self.rates)[0]), (self._ctx.rank(self._values) - 1,))
-        return self.rates, None, size, None, swapped
+    def means(self) -> Any:
+        """Return the mean of equal values in place of each, and 0 where they have both signs."""
+        values = self._paired(self._values)[1]
+        chosen = ew.select(self._near, values, ew.lift(0, values))
+        total, axis = reduce_sum(chosen, (self._ctx.rank(self._values),)), self._ctx.rank(self._values)
+        means = ew.div(total, self._count(ew.eq(self._left, self._left)))
+        if self._is_zero is not None:
+            return ew.select(self._is_zero, ew.lift(0, means), means)
+        if means.dtype.kind == "c":
+            return means
+        sizes = reduce_sum(ew.absolute(chosen), (axis,))
+        return ew.select(ew.lt(ew.absolute(total), sizes), ew.lift(0, means), means)
 
     def turn(self, dtype: Any, apart: bool = False) -> Any:
         """Return rotations that mix the vectors of equal values; vectors of 0 turn otherwise if `apart`."""
@@ -85,11 +126,12 @@ class Pairs:
         half = ew.select(ew.lt(row, column), angle, ew.neg(angle))
         unit = ew.select(self._is_diagonal, ew.lift(1, row), ew.lift(0, row))
         if apart:
-            half = ew.select(self._both_zero(), ew.mul(half, ew.lift(0.3, half)), half)
+            both_zero = ew.logical_and(*self._paired(self._is_zero))
+            half = ew.select(both_zero, ew.mul(half, ew.lift(0.3, half)), half)
         half = ew.select(self._equal, half, ew.lift(0, half))
         rotation = la.solve(ew.add(unit, half), ew.sub(unit, half))
         if apart:
-            rotation = ew.select(self._both_zero(), ew.neg(rotation), rotation)
+            rotation = ew.select(both_zero, ew.neg(rotation), rotation)
         return rotation if rotation.dtype == dtype else ew.convert(rotation, dtype)
 
     def leaves(self) -> Any:
@@ -100,89 +142,26 @@ class Pairs:
         position = mv.broadcast_in_dim(iota(count), self._ctx.shape(self._values), (rank - 1,))
         return ew.convert(ew.logical_and(self._is_zero, ew.eq(position, last)), self._values.dtype)
 
-    def _count(self, mask: Any) -> Any:
-        return reduce_sum(ew.convert(mask, self._values.dtype), (self._ctx.rank(self._values),))
-
-    def _paired(self, x: Any) -> list[Any]:
-        rank = self._ctx.rank(x)
-        return [mv.broadcast_in_dim(x, self._shape, (*range(rank - 1), axis)) for axis in (rank - 1, rank)]
-
-    def _differences(self, x: Any) -> Any:
-        rows, columns = self._paired(x)
-        return ew.sub(columns, rows)
-
-    def _both_zero(self) -> Any:
-        return ew.logical_and(*self._paired(self._is_zero))
-
-    def _gaps(self) -> Any:
-        return self._differences(self._values)
-
-    def differences(self) -> Any:
-        """Return 1 / (x_j - x_i) for each pair of distinct values."""
-        gaps = self._gaps()
-        inverses = _inverse(ew.select(self._is_diagonal, ew.lift(1, gaps), gaps), self._equal)
-        if self._conditions is not None:
-            inverses = ew.select(self._is_lost(gaps), ew.lift(np.nan, inverses), inverses)
-        return ew.select(self._is_diagonal, ew.lift(0, gaps), inverses)
-
-    def _is_lost(self, gaps: Any) -> Any:
-        """Return where vectors are so nearly dependent that rounding leaves less than half of the digits."""
+    def lost(self) -> Any:
+        """Return where vectors are so nearly dependent that rounding leaves less than half of the digits, or None."""
+        if self._conditions is None:
+            return None
         conditions = ew.maximum(*self._paired(self._conditions))
         most = ew.lift(float(np.finfo(conditions.dtype).eps) ** -0.25, conditions)
-        least = ew.mul(self._paired(self._rounding)[0], ew.mul(conditions, ew.mul(most, most)))
+        least = ew.mul(self._paired(self._noise)[0], ew.mul(conditions, ew.mul(most, most)))
+        gaps = ew.absolute(ew.sub(*self._paired(self._values)))
         is_off = ew.logical_not(self._is_diagonal)
-        return ew.logical_and(is_off, ew.logical_and(ew.gt(conditions, most), ew.le(ew.absolute(gaps), least)))
+        return ew.logical_and(is_off, ew.logical_and(ew.gt(conditions, most), ew.le(gaps, least)))
 
-    def difference_poles(self) -> Any:
-        """Return 1 / (r_j - r_i) by the rates of equal values, 0 for others."""
-        return _pole(self._differences(self._values), self._differences(self.rates), self._equal)
+    def _count(self, mask: Any) -> Any:
+        counted = ew.convert(ew.logical_and(self._near, mask), self._values.dtype)
+        return reduce_sum(counted, (self._ctx.rank(self._values),))
 
-    def sums(self) -> Any:
-        """Return 1 / (s_i + s_j) off the diagonal, unless both are 0."""
-        sums = ew.add(*self._paired(self._values))
-        return ew.select(self._is_diagonal, ew.lift(0, sums), _inverse(sums, self._both_zero()))
-
-    def sum_poles(self) -> Any:
-        """Return 1 / (r_i + r_j) off the diagonal by the rates of values of 0, 0 for others."""
-        pole = _pole(ew.add(*self._paired(self._values)), ew.add(*self._paired(self.rates)), self._both_zero())
-        return ew.select(self._is_diagonal, ew.lift(0, pole), pole)
-
-    def inverses(self) -> Any:
-        """Return 1 / s for values other than 0."""
-        return _inverse(self._values, self._is_zero)
-
-    def inverse_poles(self) -> Any:
-        """Return 1 / r by the rates of values of 0, 0 for others."""
-        return _pole(self._values, self.rates, self._is_zero)
+    def _paired(self, x: Any) -> list[Any]:
+        return paired(x, self._shape)
 
 
-class Distinct(Pairs):
-    """Inverses where all values differ, and none is 0."""
-
-    def __init__(self, ctx: Any, values: Any, *unread: Any, ends_at_zero: bool = False) -> None:
-        self._ctx, self._values = ctx, values
-        self._shape = (*ctx.shape(values), ctx.shape(values)[-1])
-        self._is_diagonal = ew.eq(*positions(self._shape))
-        self._equal = self._is_zero = self._conditions = None
-
-    def _both_zero(self) -> Any:
-        return None
-
-
-def _inverse(x, masked):
-    """Return 1 / x where it is not masked; it is 0 elsewhere, and has no finite derivative there."""
-    one = ew.lift(1, x)
-    if masked is None:
-        return ew.div(one, x)
-    return ew.select(masked, _steep(x, masked), ew.div(one, ew.select(masked, one, x)))
-
-
-def _steep(x, masked):
-    """Return 0 with an infinite derivative where x is masked: no later derivative of these formulas is right there."""
-    return ew.sqrt(ew.select(masked, ew.sub(x, stop_gradient(x)), ew.lift(1, x)))
-
-
-def _pole(x, rates, masked):
-    one, zero_ = ew.lift(1, x), ew.lift(0, x)
-    inverse = ew.div(one, ew.select(masked, rates, one))
-    return ew.select(masked, ew.add(inverse, _steep(x, masked)), zero_)
+def paired(x: Any, shape: Any) -> list[Any]:
+    """Return values along the rows and along the columns of matrices of a shape."""
+    rank = len(shape)
+    return [mv.broadcast_in_dim(x, shape, (*range(rank - 2), axis)) for axis in (rank - 2, rank - 1)]

@@ -7,12 +7,23 @@ A solution keeps the factors of its matrix, which solve for its tangent and cota
 operand, so that the derivative in it is known; its factors have none.
 """
 
-import functools
-
 import numpy as np
 
-from anyshape.autodiff.equal_values import DISTINCT, POLES
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, lines, no_shift, solutions, stacks, zero
+from anyshape.autodiff.equal_values import RULES, WITH_VECTORS, Decomposition
+from anyshape.autodiff.jvp import Pushed
+from anyshape.autodiff.rule_tables import (
+    JVPS,
+    MIX,
+    TRANSPOSES,
+    add_tangents,
+    lines,
+    no_shift,
+    solutions,
+    stacks,
+    with_values,
+    zero,
+    zeros,
+)
 from anyshape.autodiff.rules._matrices import (
     adjoint,
     by_columns,
@@ -26,7 +37,7 @@ from anyshape.autodiff.rules._matrices import (
     swapped,
     triangle,
 )
-from anyshape.autodiff.rules._pairs import Distinct, Pairs
+from anyshape.autodiff.rules._pairs import Inverses, Near, Scaled
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
@@ -144,12 +155,6 @@ def _real_diagonal(ctx, a):
     return ew.real(diagonal_of(ctx, a))
 
 
-def _eigvals_jvp(ctx, tangents, out, a):
-    """Return the diagonal of V^-1 dA V (Giles 2008, section 3.1)."""
-    _, vectors = la.eig(a)
-    return _simple(ctx, vectors, diagonal_of(ctx, _in_basis(ctx, vectors, tangents[0])))
-
-
 def _conditions(ctx, vectors):
     """Return the condition numbers of eigenvalues, the lengths of the rows of V^-1 (Golub and Van Loan, 7.2.2)."""
     return ew.sqrt(reduce_sum(ew.square(ew.absolute(la.inv(stop_gradient(vectors)))), (ctx.rank(vectors) - 1,)))
@@ -162,12 +167,12 @@ def _simple(ctx, vectors, slopes):
     return ew.mul(slopes, ew.select(is_simple, ew.lift(1, slopes), ew.lift(np.nan, slopes)))
 
 
-def _eig_jvp(ctx, tangents, out, a, *, pairs=Pairs):
-    """Return tangents by Giles (2008), section 3.1. Vectors of equal eigenvalues have poles beside them."""
-    values, vectors = out
-    inner = _in_basis(ctx, vectors, tangents[0])
-    differences = pairs(ctx, values, _conditions(ctx, vectors)).differences()
-    return _simple(ctx, vectors, diagonal_of(ctx, inner)), _eig_turns(ctx, vectors, ew.mul(differences, inner))
+def _eig_push(ctx, t, out, inverses):
+    """Return tangents by Giles (2008), section 3.1."""
+    _, vectors = out
+    inner = _in_basis(ctx, vectors, t)
+    turn = ew.mul(inverses.differences(), inner)
+    return _simple(ctx, vectors, diagonal_of(ctx, inner)), _eig_turns(ctx, vectors, turn)
 
 
 def _eig_turns(ctx, vectors, turn):
@@ -180,17 +185,6 @@ def _eig_turns(ctx, vectors, turn):
     growth = ew.real(reduce_sum(ew.mul(ew.conj(vectors), derivatives), (ctx.rank(derivatives) - 2,)))
     turned = ew.imag(ew.div(_of_largest(ctx, derivatives, vectors), _of_largest(ctx, vectors, vectors)))
     return ew.sub(derivatives, ew.mul(vectors, by_columns(ctx, vectors, ew.make_complex(growth, turned))))
-
-
-def _eig_pairs(ctx, out):
-    return Pairs(ctx, out[0], _conditions(ctx, out[1]))
-
-
-def _eig_poles(ctx, t, out):
-    _, vectors = out
-    inner = _in_basis(ctx, vectors, t)
-    poles = _eig_pairs(ctx, out).difference_poles()
-    return None, _eig_turns(ctx, vectors, ew.mul(poles, inner))
 
 
 def _in_basis(ctx, vectors, t):
@@ -211,11 +205,11 @@ def _of_largest(ctx, x, vectors):
     return reduce_sum(ew.select(chosen, x, ew.lift(0, x)), (axis,))
 
 
-def _eigh_jvp(ctx, tangents, out, a, *, lower, pairs=Pairs):
-    """Return tangents by Giles (2008), section 3.1. Vectors of equal eigenvalues have poles beside them."""
-    values, vectors = out
-    inner = _hermitian_inner(ctx, tangents[0], vectors)
-    turn = ew.mul(in_dtype_of(inner, pairs(ctx, values).differences()), inner)
+def _eigh_push(ctx, t, out, inverses):
+    """Return tangents by Giles (2008), section 3.1."""
+    _, vectors = out
+    inner = _hermitian_inner(ctx, t, vectors)
+    turn = ew.mul(in_dtype_of(inner, inverses.differences()), inner)
     return _real_diagonal(ctx, inner), product(ctx, vectors, turn)
 
 
@@ -224,37 +218,17 @@ def _hermitian_inner(ctx, t, vectors):
     return hermitian_part(ctx, product(ctx, adjoint(ctx, vectors), product(ctx, t, vectors)))
 
 
-def _eigh_poles(ctx, t, out):
-    values, vectors = out
-    inner = _hermitian_inner(ctx, t, vectors)
-    return None, product(ctx, vectors, ew.mul(in_dtype_of(inner, Pairs(ctx, values).difference_poles()), inner))
-
-
-def _eigvalsh_jvp(ctx, tangents, out, a, *, lower):
-    _, vectors = la.eigh(a, lower=lower)
-    moved = product(ctx, hermitian_part(ctx, tangents[0]), vectors)
-    return ew.real(reduce_sum(ew.mul(conjugate(vectors), moved), (ctx.rank(a) - 2,)))
-
-
-def _svdvals_jvp(ctx, tangents, out, a):
-    u, _, vh = la.svd(a)
-    moved = product(ctx, tangents[0], adjoint(ctx, vh))
-    return ew.real(reduce_sum(ew.mul(conjugate(u), moved), (ctx.rank(a) - 2,)))
-
-
-def _svd_jvp(ctx, tangents, out, a, *, full, pairs=Pairs):
+def _svd_push(ctx, t, out, inverses):
     """Differentiate by Townsend (2016), "Differentiating the singular value decomposition".
 
     Vectors beyond the shorter side of a full decomposition have derivative NaN, as they may turn freely.
     """
-    (t,) = tangents
     u, s, vh = out
-    if not full:
-        return _thin_svd_derivatives(ctx, t, u, s, vh, pairs)
     count = ctx.shape(s)[-1]
+    if ctx.shape(u)[-1] == count == ctx.shape(vh)[-2]:
+        return _thin_svd_push(ctx, t, u, vh, inverses)
     rows = swapped(ctx, first_columns(ctx, swapped(ctx, vh), count))
-    du, _, dvh = _thin_svd_derivatives(ctx, t, first_columns(ctx, u, count), s, rows, pairs)
-    ds = _svdvals_jvp(ctx, tangents, s, a)  # by a thin decomposition, whose further derivatives have no free columns
+    du, ds, dvh = _thin_svd_push(ctx, t, first_columns(ctx, u, count), rows, inverses)
     return _with_free_columns(ctx, t, du, u), ds, swapped(ctx, _with_free_columns(ctx, t, swapped(ctx, dvh), vh))
 
 
@@ -270,75 +244,36 @@ def _with_free_columns(ctx, t, derivatives, like):
     return mv.concatenate([derivatives, ew.mul(free, ew.lift(np.nan, free))], rank - 1)
 
 
-def _thin_svd_derivatives(ctx, t, u, s, vh, pairs):
+def _thin_svd_push(ctx, t, u, vh, inverses):
     """Return tangents. Vectors of both sides turn together by the Hermitian part of U^H T V, and apart by the rest."""
-    inverses = pairs(ctx, s, ends_at_zero=True)
-    factors = inverses.differences(), inverses.sums(), inverses.inverses()
-    du, inner, dv = _svd_turns(ctx, t, u, vh, *factors)
-    return du, _real_diagonal(ctx, inner), dv
-
-
-def _svd_turns(ctx, t, u, vh, differences, sums, inverses):
-    """Return the tangents of singular vectors by the inverses of differences, sums and singular values."""
     v = adjoint(ctx, vh)
     right = product(ctx, t, v)
     inner = product(ctx, adjoint(ctx, u), right)
     even = hermitian_part(ctx, inner)
     odd = ew.sub(inner, even)
-    together, apart = ew.mul(in_dtype_of(t, differences), even), ew.mul(in_dtype_of(t, sums), odd)
+    together = ew.mul(in_dtype_of(t, inverses.differences()), even)
+    apart = ew.mul(in_dtype_of(t, inverses.sums()), odd)
     turn_u, turn_v = ew.add(together, apart), ew.sub(together, apart)
+    steep = inverses.inverses()
     if t.dtype.kind == "c":  # left vectors turn in the complex plane, so that singular values stay real
         on_diagonal = ew.eq(*positions(ctx.shape(odd)))
-        phase = ew.mul(odd, by_columns(ctx, odd, inverses))
+        phase = ew.mul(odd, by_columns(ctx, odd, steep))
         turn_u = ew.add(turn_u, ew.select(on_diagonal, phase, ew.lift(0, phase)))
-    du = ew.add(product(ctx, u, turn_u), _outside(ctx, u, right, inverses))
-    dv = ew.add(product(ctx, v, turn_v), _outside(ctx, v, product(ctx, adjoint(ctx, t), u), inverses))
-    return du, inner, adjoint(ctx, dv)
+    du = ew.add(product(ctx, u, turn_u), _outside(ctx, u, right, steep))
+    dv = ew.add(product(ctx, v, turn_v), _outside(ctx, v, product(ctx, adjoint(ctx, t), u), steep))
+    return du, _real_diagonal(ctx, inner), adjoint(ctx, dv)
 
 
-def _svd_pairs(ctx, s):
-    return Pairs(ctx, s, ends_at_zero=True)
+def _turned_vectors(ctx, out, near):
+    values, vectors = out
+    return values, product(ctx, vectors, near.turn(vectors.dtype))
 
 
-def _svd_poles(ctx, t, out):
+def _turned_sides(ctx, out, near):
     u, s, vh = out
-    count = ctx.shape(s)[-1]
-    pairs = _svd_pairs(ctx, s)
-    rows = swapped(ctx, first_columns(ctx, swapped(ctx, vh), count))
-    factors = pairs.difference_poles(), pairs.sum_poles(), pairs.inverse_poles()
-    du, _, dvh = _svd_turns(ctx, t, first_columns(ctx, u, count), rows, *factors)
-    return _zero_padded(ctx, du, u), None, swapped(ctx, _zero_padded(ctx, swapped(ctx, dvh), swapped(ctx, vh)))
-
-
-def _eig_parts(ctx, out):
-    return _vector_parts(ctx, out, _eig_pairs(ctx, out))
-
-
-def _eigh_parts(ctx, out):
-    return _vector_parts(ctx, out, Pairs(ctx, out[0]))
-
-
-def _vector_parts(ctx, out, pairs):
-    _, vectors = out
-    return pairs.moved(), _twin(vectors, *[product(ctx, vectors, f(vectors.dtype)) for f in (pairs.turn, pairs.swap)])
-
-
-def _no_poles(ctx, t, out):
-    return (None,)
-
-
-def _twin(vectors, twin, other):
-    """Return no rate, a twin and its size, and the vectors in another order."""
-    return None, twin, in_dtype_of(vectors, ew.add(ew.absolute(vectors), ew.absolute(twin))), other, None
-
-
-def _svd_parts(ctx, out):
-    u, s, vh = out
-    pairs, count = _svd_pairs(ctx, s), ctx.shape(s)[-1]
-    v = adjoint(ctx, vh)
-    twins = [_turned(ctx, x, pairs.turn(x.dtype, apart), pairs.leaves(), count) for x, apart in ((u, False), (v, True))]
-    left, right = (_swapped(ctx, x, pairs.swap(x.dtype, apart), count) for x, apart in ((u, False), (v, True)))
-    return _twin(u, twins[0], left), pairs.moved(), _twin(vh, adjoint(ctx, twins[1]), adjoint(ctx, right))
+    count, v = ctx.shape(s)[-1], adjoint(ctx, vh)
+    sides = [_turned(ctx, x, near.turn(x.dtype, apart), near.leaves(), count) for x, apart in ((u, False), (v, True))]
+    return sides[0], s, adjoint(ctx, sides[1])
 
 
 def _turned(ctx, x, rotation, leaves, count):
@@ -353,10 +288,6 @@ def _turned(ctx, x, rotation, leaves, count):
     return _with_others(ctx, ew.div(ew.add(vectors, away), by_columns(ctx, vectors, scale)), x)
 
 
-def _swapped(ctx, x, swap, count):
-    return _with_others(ctx, product(ctx, first_columns(ctx, x, count), swap), x)
-
-
 def _with_others(ctx, vectors, x):
     """Return vectors in place of the first columns of x."""
     *batch, rows, columns = ctx.shape(x)
@@ -365,16 +296,6 @@ def _with_others(ctx, vectors, x):
         return vectors
     others = mv.slice(x, (*[0] * (len(batch) + 1), count), (*batch, rows, expr.sub(columns, count)))
     return mv.concatenate([vectors, others], len(batch) + 1)
-
-
-def _zero_padded(ctx, derivatives, like):
-    """Return derivatives of the first columns, with zeros for the others, whose tangents are NaN already."""
-    *batch, size = ctx.shape(like)[:-1]
-    shape = ctx.shape(derivatives)
-    if ctx.shape(like)[-1] == shape[-1]:
-        return derivatives
-    zeros = full((*batch, size, expr.sub(size, shape[-1])), 0, derivatives.dtype)
-    return mv.concatenate([derivatives, zeros], ctx.rank(derivatives) - 1)
 
 
 def _outside(ctx, vectors, moved, inverses):
@@ -421,20 +342,36 @@ def _pinv_jvp(ctx, tangents, out, a, cutoff):
     return ew.sub(outside, inside)
 
 
-JVPS[la.eigvals_op] = _eigvals_jvp
-JVPS[la.eig_op] = _eig_jvp
-JVPS[la.eigvalsh_op] = _eigvalsh_jvp
-JVPS[la.eigh_op] = _eigh_jvp
-JVPS[la.svdvals_op] = _svdvals_jvp
-JVPS[la.svd_op] = _svd_jvp
-POLES[la.eigh_op] = _eigh_poles, _eigh_parts
-POLES[la.eig_op] = _eig_poles, _eig_parts
-POLES[la.svd_op] = _svd_poles, _svd_parts
-POLES[la.eigvals_op] = POLES[la.eigvalsh_op] = _no_poles, lambda ctx, out: (Pairs(ctx, out[0]).moved(),)
-POLES[la.svdvals_op] = _no_poles, lambda ctx, out: (_svd_pairs(ctx, out[0]).moved(),)
-DISTINCT[la.eig_op] = lambda ctx, out: _eig_pairs(ctx, out).any_equal(), functools.partial(_eig_jvp, pairs=Distinct)
-DISTINCT[la.eigh_op] = lambda ctx, out: Pairs(ctx, out[0]).any_equal(), functools.partial(_eigh_jvp, pairs=Distinct)
-DISTINCT[la.svd_op] = lambda ctx, out: _svd_pairs(ctx, out[1]).any_equal(), functools.partial(_svd_jvp, pairs=Distinct)
+def _decomposition(op, only_values, rules):
+    """Declare the derivatives of a decomposition, and of the one that gives its values alone."""
+
+    def jvp(ctx, tangents, out, a, **params):
+        return rules.push(ctx, tangents[0], out, Inverses(ctx, out[rules.at]))
+
+    def of_values(ctx, tangents, out, a, **params):
+        out = WITH_VECTORS[only_values](a, **params)
+        return Pushed([out[rules.at]], [jvp(ctx, tangents, out, a)[rules.at]])
+
+    JVPS[op] = jvp
+    with_values(only_values, of_values)
+    RULES[op] = RULES[only_values] = rules
+
+
+def _near_of_eigh(ctx, out, order):
+    return Near(ctx, out[0], order)
+
+
+def _near_of_eig(ctx, out, order):
+    return Near(ctx, out[0], order, _conditions(ctx, out[1]))
+
+
+def _near_of_svd(ctx, out, order):
+    return Near(ctx, out[1], order, ends_at_zero=True)
+
+
+_decomposition(la.eigh_op, la.eigvalsh_op, Decomposition(_near_of_eigh, _turned_vectors, _eigh_push, Scaled, 0))
+_decomposition(la.eig_op, la.eigvals_op, Decomposition(_near_of_eig, _turned_vectors, _eig_push, Scaled, 0))
+_decomposition(la.svd_op, la.svdvals_op, Decomposition(_near_of_svd, _turned_sides, _svd_push, Scaled, 1))
 JVPS[la.qr_op] = _qr_jvp
 JVPS[la.pinv_op] = _pinv_jvp
 JVPS[la.mirror_op] = _mirror_jvp
@@ -491,10 +428,11 @@ for _op, _function, _factors, _matrix in (
 
 _OPS = (
     la.mirror_op, la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op, la.inv_op, la.det_op,
-    la.adjugate_op, la.slogdet_op, la.lu_factor_op, la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op,
-    la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
+    la.adjugate_op, la.slogdet_op, la.lu_factor_op, la.eig_op, la.eigh_op, la.svd_op, la.qr_op, la.pinv_op,
 )  # fmt: skip
+_VALUES = (la.eigvals_op, la.eigvalsh_op, la.svdvals_op)
 _SOLUTIONS = (la.solve_op, la.lu_solve_op, la.triangular_solve_op)
 lines(stacks, *_OPS)
 lines(solutions, *_SOLUTIONS)
-no_shift(*_OPS, *_SOLUTIONS)
+zeros(MIX, MIX, *_VALUES)
+no_shift(*_OPS, *_VALUES, *_SOLUTIONS)

@@ -39,7 +39,7 @@ from anyshape.ops.creation import full
 from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
-from anyshape.support.packages import argument_containers, graph_jvp
+from anyshape.support.packages import argument_containers, graph_replay
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import line_of, made_at
 from anyshape.tracing.draws import refuse_draws
@@ -381,4 +381,4 @@ def _run_known(graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:
     for c in graph.conditions:
         if c.kind == "assertion" and graph.runtime.keys().isdisjoint(c.claim.variables()):
             builder.scope.require(c.claim, c.primitive, c.why, (), c.where, c.axes)
-    return graph_jvp.inline(builder, graph, inputs)
+    return graph_replay.inline(builder, graph, inputs)

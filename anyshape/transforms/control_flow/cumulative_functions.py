@@ -14,7 +14,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.creation import iota, size_value
-from anyshape.support.packages import graph_jvp
+from anyshape.support.packages import graph_replay
 
 # Combination of two elements: the dtypes for which it may be reordered, and the op for all prefixes at once.
 _CUMULATIVE: dict[Op, tuple[str, Any]] = {
@@ -41,7 +41,7 @@ def cumulative(
     results = []
     for x, step in zip(elements, steps, strict=True):
         if isinstance(step, Value):
-            (factors,) = graph_jvp.inline(x.builder, parts.up_to(step), [*elements, *elements, *further])
+            (factors,) = graph_replay.inline(x.builder, parts.up_to(step), [*elements, *elements, *further])
             results.append(_linear_steps(factors, x, axis, reverse))
         else:
             results.append(step(x, axis, reverse=reverse))

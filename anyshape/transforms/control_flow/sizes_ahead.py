@@ -11,7 +11,7 @@ from anyshape.graph.ir.graph import Graph, Node, Value, raises
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.ops.subgraph_call import trace_subgraphs
-from anyshape.support.packages import graph_jvp
+from anyshape.support.packages import graph_replay
 from anyshape.tracing.trace import as_value
 
 Subgraphs = tuple[Graph, ...]
@@ -30,10 +30,10 @@ def sizes_ahead(
     if not steps or builder is None:
         return graphs, further
     operands = [*map(as_value, further)]
-    ahead = graph_jvp.begin_replay(builder, body, [*[None] * len(own), *operands])
+    ahead = graph_replay.begin_replay(builder, body, [*[None] * len(own), *operands])
     for node in steps:
         with at_line(builder, node.where):
-            graph_jvp.replay_node(builder, node, ahead)
+            graph_replay.replay_node(builder, node, ahead)
     made = {node: [ahead[v] for v in node.outputs] for node in steps if node.op.makes_sizes}
 
     def again(graph: Graph) -> Any:
@@ -46,14 +46,14 @@ def _replayed(graph: Graph, inputs: Sequence[Any], made: dict[Node, list[Any]]) 
     """Replay a subgraph in the active trace, with values that were made before it."""
     builder = active()
     assert builder is not None  # a subgraph is traced in a trace
-    env = graph_jvp.begin_replay(builder, graph, inputs)
+    env = graph_replay.begin_replay(builder, graph, inputs)
     for node in graph.nodes:
         with at_line(builder, node.where):
             if node in made:
                 env.update(zip(node.outputs, made[node], strict=True))
                 env.record_outputs(builder, node)
             else:
-                graph_jvp.replay_node(builder, node, env)
+                graph_replay.replay_node(builder, node, env)
     return [env[v] for v in graph.outputs]
 
 

@@ -14,7 +14,7 @@ from anyshape.graph.ir.subgraph import close
 from anyshape.graph.sizes import expr
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.program.inline import call_inside
-from anyshape.support.packages import argument_containers, graph_jvp
+from anyshape.support.packages import argument_containers, graph_replay
 from anyshape.tracing.pytrees import flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import active_builder, as_value, trace_inner
 
@@ -42,7 +42,7 @@ class ClosedFunction:
         if leaves is None:
             problem = f"have the structure {structure_text(flatten(args)[1])}, not {structure_text(self.arguments)}"
             raise ArgumentError(self.graph.name, "arguments", problem, "pass the trees that it was traced with")
-        outputs = graph_jvp.inline(active_builder(), self.graph, [*map(as_value, leaves), *params])
+        outputs = graph_replay.inline(active_builder(), self.graph, [*map(as_value, leaves), *params])
         return unflatten(self.result, outputs)
 
     def _applied(self) -> Function:

@@ -22,7 +22,7 @@ from anyshape.ops.custom_rules import (
 from anyshape.ops.elementwise import neg, sub
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import argument_containers, graph_jvp, linearize_transpose
+from anyshape.support.packages import argument_containers, graph_jvp, graph_replay, linearize_transpose
 from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.pytrees import (
     check_callable,
@@ -56,7 +56,7 @@ class _Equations:
             if leaves is None:
                 problem = f"gets the structure {flatten(x)[1]}, not {self.tree}"
                 raise ArgumentError(self.graph.name, "its argument", problem, "pass the tree that it is for")
-            return unflatten(self.tree, graph_jvp.inline(_builder(), self.graph, [*map(as_value, leaves), *params]))
+            return unflatten(self.tree, graph_replay.inline(_builder(), self.graph, [*map(as_value, leaves), *params]))
 
         return function
 
@@ -215,7 +215,7 @@ class _RootRule(CustomRule):
                 problem = f"gets the structure {structure_text(flatten(v)[1])}, not {structure_text(tree)}"
                 raise CustomRuleError(self.name, f"the function that tangent_solve gets {problem}", "pass a tangent")
             typed = [as_value(t, x.dtype if is_fixed(t) else None) for t, x in zip(leaves, xs, strict=True)]
-            values = graph_jvp.inline(_builder(), derivative.graph, [*typed, *derivative.residuals])
+            values = graph_replay.inline(_builder(), derivative.graph, [*typed, *derivative.residuals])
             dense = [None if i is None else values[i] for i in derivative.live]
             return unflatten(tree, _filled(dense, xs))
 

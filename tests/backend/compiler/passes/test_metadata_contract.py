@@ -13,7 +13,7 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.autodiff.jvp import inline
+from anyshape.autodiff.replay import inline
 from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower, reliances_of_passes
 from anyshape.backend.compiler.passes.metadata_contract import CONTRACT, contract_table
