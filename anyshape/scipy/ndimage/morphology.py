@@ -1,24 +1,24 @@
 """Define filters of `scipy.ndimage` by ranks, and morphology of grey and binary images.
 
-Windows are gathered from the image extended by the mode, so memory is that of all windows. For traced images the origin
-is the middle of a window.
+For traced images the origin is the middle of a window. Structures with heights and `generic_filter` take the memory of
+all windows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.errors import ArgumentError, DTypeError
-from anyshape.graph.ir.builder import user_line
+from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
 from anyshape.ops import elementwise as ew
 from anyshape.scipy.ndimage import extension as ext
-from anyshape.scipy.signal.smoothing import ranked, windows_of
+from anyshape.scipy.ndimage.filtering import extreme_of_box, of_rank
+from anyshape.scipy.signal.smoothing import windows_of
 from anyshape.support.packages import scipy_ndimage
 from anyshape.transforms.control_flow.loops import while_loop
 from anyshape.transforms.vmap import vmap
@@ -35,6 +35,8 @@ def _mask(name: str, rank: int, size: Any, footprint: Any) -> np.ndarray:
     mask = np.ones(ext.for_each(name, "size", size, rank)) if footprint is None else np.asarray(footprint)
     if mask.ndim != rank:
         raise ArgumentError(name, "footprint", f"has {mask.ndim} axes", f"pass one with the {rank} of the image")
+    if not mask.any():
+        raise ArgumentError(name, "footprint", "has no elements", "pass one that has some")
     return mask != 0
 
 
@@ -58,9 +60,12 @@ def _around(name: str, x: Any, mask: np.ndarray, mode: Any, cval: Any, *, mirror
 
 def _by_rank(name: str, input: Any, mask: np.ndarray, rank: int, output: Any, mode: Any, cval: Any) -> Any:
     dtype, x = ext.output_dtype(name, input, output), as_traced(input)
-    if x.dtype.kind == "c":
-        raise DTypeError(name, f"the image is {x.dtype}", "pass its real part", user_line())
-    return ew.convert(as_traced(ranked(_around(name, x, mask, mode, cval), mask, rank, x.shape)), dtype)
+    count = int(mask.sum())
+    if not -count <= rank < count:
+        raise ArgumentError(name, f"rank={rank}", f"is not one of {count} elements", "pass one below their number")
+    kind = _one_mode(name, ext.for_each(name, "mode", mode, x.ndim))
+    low = [k // 2 for k in mask.shape]
+    return ew.convert(as_traced(of_rank(name, x, as_traced(mask), range(x.ndim), low, kind, cval, rank)), dtype)
 
 
 @_ndimage
@@ -131,14 +136,31 @@ def _moved(name: str, sign: int, input: Any, size: Any, footprint: Any, structur
     x = as_traced(input)
     shape = None if structure is None else np.shape(structure)
     mask = np.ones(shape, bool) if shape and footprint is None else _mask(name, x.ndim, size, footprint)
-    heights = xp.zeros(mask.shape) if structure is None else xp.asarray(structure)
-    if sign < 0:
-        mask, heights = np.flip(mask), xp.flip(heights)
-    padded = _around(name, x, mask, mode, cval, mirrored=sign < 0)
-    windows = windows_of(padded, mask.shape, x.shape)
+    mask = np.flip(mask) if sign < 0 else mask
+    if structure is not None:
+        return _by_heights(name, sign, x, mask, xp.asarray(structure), mode, cval)
+    rank, axes, modes = min(sign, 0), range(x.ndim), ext.for_each(name, "mode", mode, x.ndim)
+    low = [(k - 1) // 2 if sign < 0 else k // 2 for k in mask.shape]
+    if mask.all():
+        origins = [before - k // 2 for before, k in zip(low, mask.shape, strict=True)]
+        return extreme_of_box(name, x, mask.shape, axes, modes, cval, origins, rank)
+    return of_rank(name, x, as_traced(mask), axes, low, _one_mode(name, modes), cval, rank)
+
+
+def _one_mode(name: str, modes: Sequence[Any]) -> str:
+    """Return what the modes mean that all axes share."""
+    meanings = {ext.filter_mode(name, mode) for mode in modes}
+    if len(meanings) != 1:
+        raise ArgumentError(name, f"mode={modes!r}", "differs along axes of a footprint", "pass one mode")
+    return meanings.pop()
+
+
+def _by_heights(name: str, sign: int, x: Any, mask: np.ndarray, heights: Any, mode: Any, cval: Any) -> Any:
+    heights = xp.flip(heights) if sign < 0 else heights
+    windows = windows_of(_around(name, x, mask, mode, cval, mirrored=sign < 0), mask.shape, x.shape)
     chosen = np.flatnonzero(mask)
     flat = xp.reshape(windows, (*windows.shape[: x.ndim], mask.size))[..., chosen]
-    moved = flat - sign * xp.ravel(heights)[chosen].astype(x.dtype) if structure is not None else flat
+    moved = flat - sign * xp.ravel(heights)[chosen].astype(x.dtype)
     return (xp.min if sign > 0 else xp.max)(moved, axis=-1)
 
 

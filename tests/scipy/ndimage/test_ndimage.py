@@ -178,3 +178,16 @@ def test_what_is_missing_or_wrong_is_named():
         jit(lambda x: ndimage.zoom(x, 2, order=6))(x)
     with pytest.raises(ArgumentError, match="output is an array"):
         jit(lambda x: ndimage.sobel(x, output=np.zeros((5, 5))))(x)
+
+
+def test_equal_elements_of_a_window_share_its_derivative():
+    w = np.array([3.0, 5.0, 7.0])
+    line = grad(lambda x: ndimage.maximum_filter1d(x, 3, mode="constant", cval=-9.0) @ w)(np.array([1.0, 1.0, 0.0]))
+    np.testing.assert_allclose(line, [4.0, 11.0, 0.0])
+    image = np.array([[1.0, 1.0], [0.0, 1.0]])
+    whole = grad(lambda x: ndimage.maximum_filter(x, (2, 2), mode="constant", cval=-9.0)[1, 1])(image)
+    np.testing.assert_allclose(whole, [[1 / 3, 1 / 3], [0.0, 1 / 3]])
+    beyond = grad(lambda x: ndimage.minimum_filter(x, (3, 3), mode="constant", cval=1.0)[0, 0])(np.ones((1, 1)))
+    np.testing.assert_allclose(beyond, [[1 / 9]])  # the eight elements around it are equal too
+    ranks = grad(lambda x: ndimage.median_filter(x, (1, 3)).sum())(np.array([[2.0, 2.0, 5.0]]))
+    np.testing.assert_allclose(ranks.sum(), 3.0)
