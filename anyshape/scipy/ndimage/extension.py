@@ -10,6 +10,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
+from anyshape.graph.sizes import expr
 from anyshape.numpy.operands.promotion import as_traced, choice_of, is_traced, number_dtype, result_type, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
@@ -112,3 +113,14 @@ def back(x: Any, axes: Sequence[int]) -> Any:
 def expr_sizes(x: Any, axes: Sequence[int]) -> list[Any]:
     """Return the sizes of axes as ops take them."""
     return [sizes(x)[axis] for axis in axes]
+
+
+def windows_of(padded: Any, shape: tuple[int, ...], counts: Any) -> Any:
+    """Return the windows of these sides at so many positions of each axis of a padded array, as further axes.
+
+    An image without elements has none, however little it was extended.
+    """
+    missing = [expr.maximum(expr.sub(k, n), 0) for k, n in zip(shape, sizes(padded), strict=True)]
+    none = (0,) * padded.ndim
+    windows = xp.lib.stride_tricks.sliding_window_view(mv.pad_unchecked(padded, none, missing, none), shape)
+    return windows[tuple([slice(0, n) for n in counts])]

@@ -23,7 +23,7 @@ from anyshape.scipy.ndimage import extension as ext
 from anyshape.support.packages import scipy_ndimage
 
 
-def _correlated(
+def correlated(
     x: Any, weights: Any, axes: Sequence[int], low: Sequence[Any], mode: str, cval: Any, running: bool = False
 ) -> Any:
     """Return sums of products of x and of weights that move along some axes, from `low` elements before each one."""
@@ -67,7 +67,7 @@ def correlate1d(
         raise context_of(name, w).fail(f"the weights have {w.ndim} axes and must have 1")
     along = axis_of(axis, x.ndim, name)
     before = ext.require_inside(name, x, origin, w.shape[0])
-    return ext.in_dtype(_correlated(x, _conjugate(w), [along], [before], ext.filter_mode(name, mode), cval), dtype)
+    return ext.in_dtype(correlated(x, _conjugate(w), [along], [before], ext.filter_mode(name, mode), cval), dtype)
 
 
 def convolve1d(
@@ -102,7 +102,7 @@ def _over_axes(
         origins = [-o - (1 - k % 2) for o, k in zip(origins, w.shape, strict=True)]
     low = [ext.require_inside(name, x, o, k) for o, k in zip(origins, w.shape, strict=True)]
     factors = w if turned else _conjugate(w)
-    return ext.in_dtype(_correlated(x, factors, along, low, ext.filter_mode(name, mode), cval), dtype)
+    return ext.in_dtype(correlated(x, factors, along, low, ext.filter_mode(name, mode), cval), dtype)
 
 
 def correlate(
@@ -251,7 +251,7 @@ def uniform_filter1d(
     x, weights = _common(as_traced(input), xp.full(size, 1.0) / size, dtype)
     before = ext.require_inside(name, x, origin, size)
     along, how = axis_of(axis, x.ndim, name), ext.filter_mode(name, mode)
-    return ext.in_dtype(_correlated(x, weights, [along], [before], how, cval, running=True), dtype)
+    return ext.in_dtype(correlated(x, weights, [along], [before], how, cval, running=True), dtype)
 
 
 def uniform_filter(

@@ -18,7 +18,6 @@ from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
 from anyshape.ops import elementwise as ew
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.ndimage.filtering import extreme_of_box, of_rank
-from anyshape.scipy.signal.smoothing import windows_of
 from anyshape.support.packages import scipy_ndimage
 from anyshape.transforms.control_flow.loops import while_loop
 from anyshape.transforms.vmap import vmap
@@ -120,7 +119,7 @@ def generic_filter(
     x = as_traced(input)
     mask = _mask("generic_filter", x.ndim, size, footprint)
     dtype, image = ext.output_dtype("generic_filter", input, output), xp.asarray(x).astype(np.float64)
-    windows = windows_of(_around("generic_filter", image, mask, mode, cval), mask.shape, x.shape)
+    windows = ext.windows_of(_around("generic_filter", image, mask, mode, cval), mask.shape, x.shape)
     flat = xp.reshape(windows, (-1, mask.size))[:, np.flatnonzero(mask)]
     value = lambda v: xp.reshape(xp.asarray(function(v, *extra_arguments, **(extra_keywords or {}))), ())
     return ew.convert(as_traced(xp.reshape(vmap(value)(flat), x.shape)), dtype)
@@ -157,7 +156,7 @@ def _one_mode(name: str, modes: Sequence[Any]) -> str:
 
 def _by_heights(name: str, sign: int, x: Any, mask: np.ndarray, heights: Any, mode: Any, cval: Any) -> Any:
     heights = xp.flip(heights) if sign < 0 else heights
-    windows = windows_of(_around(name, x, mask, mode, cval, mirrored=sign < 0), mask.shape, x.shape)
+    windows = ext.windows_of(_around(name, x, mask, mode, cval, mirrored=sign < 0), mask.shape, x.shape)
     chosen = np.flatnonzero(mask)
     flat = xp.reshape(windows, (*windows.shape[: x.ndim], mask.size))[..., chosen]
     moved = flat - sign * xp.ravel(heights)[chosen].astype(x.dtype)
@@ -223,7 +222,7 @@ def _structure(name: str, rank: int, structure: Any) -> np.ndarray:
 def _over_windows(name: str, x: Any, mask: np.ndarray, border: bool, reduce: Filter, *, mirrored: bool) -> Any:
     """Reduce the truth values of each window at the positions of a mask, with a value beyond the border."""
     padded = _around(name, x, mask, "constant", border, mirrored=mirrored)
-    windows = windows_of(padded, mask.shape, x.shape)
+    windows = ext.windows_of(padded, mask.shape, x.shape)
     flat = xp.reshape(windows, (*windows.shape[: x.ndim], mask.size))[..., np.flatnonzero(mask)]
     return reduce(flat, axis=-1)
 

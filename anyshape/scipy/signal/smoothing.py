@@ -11,43 +11,16 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.sizes import expr
 from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, sizes, static_int
-from anyshape.ops import movement as mv
+from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, is_traced, sizes, static_int
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.operands.conversion import is_empty
+from anyshape.scipy.ndimage.filtering import correlated, of_rank
 from anyshape.scipy.signal.convolving import correlate
-from anyshape.scipy.signal.filtering import convolved, lfilter, sosfilt
+from anyshape.scipy.signal.filtering import lfilter, sosfilt
 from anyshape.support.packages import scipy_signal
 from anyshape.transforms.control import check
 
 _signal = falls_through(scipy_signal)
-
-
-def windows_of(padded: Any, shape: tuple[int, ...], counts: Any) -> Any:
-    """Return the windows of these sides at so many positions of each axis of a padded array, as further axes.
-
-    An image without elements has none, however little it was extended.
-    """
-    missing = [expr.maximum(expr.sub(k, n), 0) for k, n in zip(shape, sizes(padded), strict=True)]
-    none = (0,) * padded.ndim
-    windows = xp.lib.stride_tricks.sliding_window_view(mv.pad_unchecked(padded, none, missing, none), shape)
-    return windows[tuple([slice(0, n) for n in counts])]
-
-
-def ranked(padded: Any, footprint: np.ndarray, rank: int, counts: Any) -> Any:
-    """Return the element of a rank of each window, of those positions where the footprint is true.
-
-    Each window is sorted, so memory is that of all windows.
-    """
-    windows = windows_of(padded, footprint.shape, counts)
-    flat = xp.reshape(windows, (*windows.shape[: padded.ndim], footprint.size))
-    return xp.sort(flat[..., np.flatnonzero(footprint)], axis=-1)[..., rank]
-
-
-def _zeros_around(x: Any, shape: tuple[int, ...]) -> Any:
-    return xp.pad(x, [(k // 2, k // 2) for k in shape])
 
 
 @_signal
@@ -62,7 +35,8 @@ def order_filter(a: Any, domain: Any, rank: Any) -> Any:
     if mask.ndim != x.ndim or any(k % 2 != 1 for k in mask.shape):
         problem = f"has the shape {mask.shape}"
         raise ArgumentError("order_filter", "domain", problem, f"pass {x.ndim} axes with an odd number of elements")
-    return ranked(_zeros_around(x, mask.shape), mask != 0, static_int(rank, "order_filter", "rank"), x.shape)
+    where = as_traced(mask != 0), range(x.ndim), [k // 2 for k in mask.shape], "constant"
+    return of_rank("order_filter", x, *where, 0.0, static_int(rank, "order_filter", "rank"))
 
 
 @_signal
@@ -115,33 +89,24 @@ def savgol_filter(
     `mode` "interp" takes the polynomials of the first and the last window at the ends. Others extend the samples.
     """
     name = "savgol_filter"
-    pads = {"mirror": "reflect", "nearest": "edge", "wrap": "wrap", "constant": "constant", "interp": ""}
-    choice_of(name, "mode", mode, tuple(pads))
+    modes = {"mirror": "mirror", "nearest": "nearest", "wrap": "wrap", "constant": "constant", "interp": "nearest"}
+    choice_of(name, "mode", mode, tuple(modes))
     x = xp.asarray(x)
     x = x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
     length, order = static_int(window_length, name, "window_length"), static_int(polyorder, name, "polyorder")
     weights = scipy_signal.savgol_coeffs(length, order, deriv, delta, use="dot").astype(x.dtype)
-    along = axis_of(axis, x.ndim, name)
-    lines, half, before = xp.moveaxis(x, along, -1), length // 2, (length - 1) // 2
-    if mode == "interp":
-        why = "a window is not longer than the samples along the axis"
-        context_of(name, x).require(at_least(sizes(lines)[-1], length), why)
-        first, last = _ends(length, order, deriv, delta)
-        windows = (lines[..., None, :length], first), (lines[..., None, -length:], last)
-        ends = [xp.sum(window * matrix.astype(x.dtype), axis=-1) for window, matrix in windows]
-        middle = _dotted(lines[..., half - before :], weights)
-        return xp.moveaxis(xp.concatenate([ends[0], middle, ends[1]], axis=-1), -1, along)
-    if is_empty(name, x):
-        return x
-    around = [(0, 0)] * (x.ndim - 1) + [(before, half)]
-    options = {"constant_values": cval} if mode == "constant" else {}
-    return xp.moveaxis(_dotted(xp.pad(lines, around, pads[mode], **options), weights), -1, along)
-
-
-def _dotted(lines: Any, weights: Any) -> Any:
-    """Return the products of windows along the last axis with weights."""
-    count = expr.add(expr.sub(sizes(lines)[-1], weights.shape[0]), 1)
-    return convolved(lines, weights[::-1], 0, count)
+    along, half = axis_of(axis, x.ndim, name), length // 2
+    middle = correlated(as_traced(x), as_traced(weights), [along], [(length - 1) // 2], modes[mode], cval)
+    if mode != "interp":
+        return middle
+    lines = xp.moveaxis(x, along, -1)
+    why = "a window is not longer than the samples along the axis"
+    context_of(name, x).require(at_least(sizes(lines)[-1], length), why)
+    first, last = _ends(length, order, deriv, delta)
+    windows = (lines[..., None, :length], first), (lines[..., None, -length:], last)
+    start, end = [xp.sum(window * matrix.astype(x.dtype), axis=-1) for window, matrix in windows]
+    inner = xp.moveaxis(middle, along, -1)[..., half : lines.shape[-1] - half]
+    return xp.moveaxis(xp.concatenate([start, inner, end], axis=-1), -1, along)
 
 
 def _ends(length: int, order: int, deriv: int, delta: float) -> tuple[Any, Any]:
