@@ -25,6 +25,7 @@ from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 
 MODES = ("reflect", "mirror", "nearest", "wrap", "constant")
 DTYPES = "fdFD"
+BLOCK = 1 << 22  # bytes of windows that a kernel copies at once
 
 
 def _filter_type(

@@ -77,6 +77,7 @@ put_add_along_axis: F(x, i, 4, 0)
 put_add_at: F(x, (i,), (0,), (4,))
 python_int: F('multiply', k, 3)
 qz: F(M, M.T, 'real')[0]
+ranked: F(x, np.array([True, True]), (0,), (1,), 'nearest', rank=0, box=True)
 recurrence: F(x, x * 2, 0)
 reshape: F(X, (-1,))
 rfft: F(x, 0)
@@ -96,6 +97,7 @@ take_at: F(x, (i,), (0,))
 top_k: F(x, 2)
 triangular_solve: F(A, X, lower=True)
 unique: F(i)
+weigh: F(x, y, (0,), (0,), (2,), 'nearest')
 """
     ),
     "gather": "F(X, i[:, np.newaxis], offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,), "

@@ -8,8 +8,6 @@ from anyshape.ops import external as ex
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import scipy_ndimage
 
-_BLOCK = 1 << 22  # bytes of windows that are copied at once
-
 
 def _for_each(function):
     """Return a kernel that runs once, or for each example along the first axis of its operands."""
@@ -132,7 +130,7 @@ def _parted(x, mask, rank, shape):
     """Return the element of a rank of each window of a continued array: by NumPy, in a sixth of SciPy's time."""
     windows = np.lib.stride_tricks.sliding_window_view(x, mask.shape)
     out = np.empty(shape, x.dtype)
-    rows = max(1, _BLOCK * len(out) // (mask.size * out.size * x.itemsize))
+    rows = max(1, ex.BLOCK * len(out) // (mask.size * out.size * x.itemsize))
     for start in range(0, len(out), rows):
         block = windows[start : start + rows][..., mask]
         out[start : start + rows] = np.partition(block, rank, axis=-1)[..., rank]
