@@ -163,5 +163,8 @@ def bit_patterns(rng):
     mode = MODES[int(rng.integers(4) == 0)] if compiler() else MODES[0]
     if (name, char) in OPEN:
         return "not defined"
-    taken = check(name, operands(rng, [char] * FUNCTIONS[name][2]), mode)
+    xs = operands(rng, [char] * FUNCTIONS[name][2])
+    if "power" in name:  # C libraries differ on power 0 of a signalling NaN, which a product makes quiet
+        xs = [x if x.dtype.kind == "b" else x * x.dtype.type(1) for x in xs]
+    taken = check(name, xs, mode)
     return "patterns" if taken else "refusals of NumPy"

@@ -196,12 +196,17 @@ def _decided(node):
     return node
 
 
+def _is_number(node):
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
 class _Instrument(ast.NodeTransformer):
     def visit_Compare(self, node):
-        is_number = isinstance(node.comparators[0], ast.Constant) and type(node.comparators[0].value) is int
         by_order = not isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot)
-        if len(node.ops) == 1 and is_number and by_order:
+        if len(node.ops) == 1 and by_order and _is_number(node.comparators[0]):
             node.left = _decided(node.left)
+        if len(node.ops) == 1 and by_order and _is_number(node.left):
+            node.comparators = [_decided(node.comparators[0])]
         self.generic_visit(node)
         if by_order:
             node.left = ast.Call(ast.Name("left_of", ast.Load()), [node.left], [])
