@@ -32,6 +32,12 @@ def _unary(names, prepare, smooth=True):
     }
 
 
+def _signed(np, y):
+    """Return numbers that have a sign: that of NaN is not defined."""
+    y = uneven(np, y) + 0.517
+    return np.where(np.isnan(y), 1.0, y)
+
+
 def _binary(names, prepare, other, smooth=True):
     return {
         name: Row(lambda np, x, y, name=name: getattr(np, name)(prepare(np, x), other(np, y)), 2, smooth=smooth)
@@ -259,7 +265,8 @@ FUNCTIONS: dict[str, Row] = {
     **_unary("real imag angle", lambda np, x: x * (1 + 0.5j), smooth=False),
     **_unary("nan_to_num", lambda np, x: np.real(x) / np.floor(uneven(np, x)), smooth=False),
     **_binary("arctan2 hypot logaddexp logaddexp2 float_power", positive, positive),
-    **_binary("fmax fmin copysign nextafter heaviside", uneven, lambda np, y: uneven(np, y) + 0.517, smooth=False),
+    **_binary("fmax fmin nextafter heaviside", uneven, lambda np, y: uneven(np, y) + 0.517, smooth=False),
+    **_binary("copysign", uneven, _signed, smooth=False),
     **_binary("less equal not_equal greater_equal logical_and logical_or logical_xor", uneven, integers, smooth=False),
     **_special("expit erf erfc ndtr log_ndtr gammaln digamma i0e i1e k0e j0 j1 entr log_expit dawsn exp1", positive),
     **_special("erfinv ndtri", lambda np, x: bounded(np, x) ** 2 * 0.4 + 0.3),

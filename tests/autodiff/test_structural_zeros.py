@@ -8,6 +8,8 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import fori_loop, grad, jacfwd, jacrev, jit, jvp, ops, vmap
+from anyshape.autodiff.control_flow.branch_calls import handle_of
+from anyshape.autodiff.structural_zeros import Mask, Masked
 from anyshape.scipy import fft, ndimage, signal, special
 from anyshape.scipy.spatial import distance
 
@@ -363,3 +365,16 @@ def test_sizes_of_a_dead_while_inside_need_no_values():
     """Reverse over reverse mode joins what the trips of the inner loop save, and cuts it by their lengths."""
     f = lambda x: unread_of_a_while_inside(x * x) / 1.331
     np.testing.assert_allclose(jacrev(grad(f))(np.ones(2)), 2 * np.eye(2), rtol=1e-12)
+
+
+def test_a_loop_is_transposed_of_a_cotangent_that_alone_is_traced():
+    """Its operands are constants there, and the cotangent is a part of an array."""
+    classes = []
+
+    def f(x):
+        part = Masked(x, Mask(lambda: x > 0), True)
+        classes.append((type(x), handle_of(np.ones(2), None, part), handle_of(Masked(part, part.mask, True))))
+        return x
+
+    jit(f)(np.ones(3))
+    assert len({*classes[0]}) == 1

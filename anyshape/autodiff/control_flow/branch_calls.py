@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyshape.autodiff.rule_tables import Linear
+from anyshape.autodiff.structural_zeros import Part
 from anyshape.autodiff.subgraph_transforms import Handle, batch_element, rows_graphs, with_shared_variables
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Graph
@@ -20,8 +21,14 @@ from anyshape.ops.void_branches import close_branches
 
 
 def handle_of(*xs: Any) -> Handle:
-    """Return the class of handles that traced operands have."""
-    return type(next(x for x in xs if isinstance(x, Traced)))
+    """Return the class of handles that traced operands have, or the elements of cotangents that are parts."""
+    return type(next(x for x in map(_elements, xs) if isinstance(x, Traced)))
+
+
+def _elements(x: Any) -> Any:
+    while isinstance(x, Part):
+        x = x.ct
+    return x
 
 
 def meta_of_operand(x: Any) -> TensorMeta:
