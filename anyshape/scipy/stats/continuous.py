@@ -408,6 +408,19 @@ def _triang_sf(z: Any, c: Any) -> Any:
     return xp.where(_rises(z, c), 1 - xp.square(z) / up, xp.square(1 - z) / down)
 
 
+def _triang_logcdf(z: Any, c: Any) -> Any:
+    return _triang_log(z, 1 - z, c, 1 - c, _rises(z, c))
+
+
+def _triang_log(z: Any, rest: Any, c: Any, other: Any, rises: Any) -> Any:
+    """Return the logarithm of a share of the triangle from the end where z is 0; `rest` is 1 - z and `other` 1 - c."""
+    up, down = xp.where(c > 0, c, 1.0), xp.where(other > 0, other, 1.0)
+    beyond = xp.square(rest) / down
+    near = beyond >= 0.5
+    log_rest = xp.where(near, xp.log(xp.where(near, (z * (1 + rest) - c) / down, 1.0)), xp.log1p(-beyond))
+    return xp.where(rises, 2 * xp.log(xp.where(rises, z, 1.0)) - xp.log(up), log_rest)
+
+
 TRIANG = Form(
     shapes="c",
     support=_unit_interval,
@@ -418,6 +431,8 @@ TRIANG = Form(
     exponent=lambda c: xp.where(c > 0, 1.0, 0.0),
     cdf=_triang_cdf,
     sf=_triang_sf,
+    logcdf=_triang_logcdf,
+    logsf=lambda z, c: _triang_log(1 - z, z, 1 - c, c, ~_rises(z, c)),
     ppf=lambda q, c: xp.where(q < c, xp.sqrt(c * xp.minimum(q, c)), 1 - xp.sqrt((1 - c) * xp.minimum(1 - q, 1 - c))),
     mean=lambda c: (c + 1) / 3,
     var=lambda c: (1 - c + xp.square(c)) / 18,
