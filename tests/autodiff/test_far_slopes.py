@@ -82,6 +82,20 @@ NARROW = {
     "stats.truncpareto.isf": [(5.87e-166, 0.93, 1.1), (0.9999999959, -0.66, 1.37), (0.4, 1e-7, 2.0)],
     "stats.argus.sf": [(1.9e-13, 2.0), (0.25, 1.7), (0.6, 2.0)],
 }
+# quantiles that invert or take powers of others, whose own slopes overflow
+INVERTED = {
+    "stats.invgamma.isf": [
+        (3.903574302617102e-180, 1.0076629566057318),
+        (6.8e-204, 0.6974833559680166),
+        (9.5e-247, 1.54),
+        (0.3, 2.0),
+    ],
+    "stats.chi.ppf": [(9.049370968632572e-202, 1.3396320250427032), (5.2e-164, 1.0414898318121528), (0.3, 2.0)],
+    "stats.nakagami.ppf": [(4.0046144343771855e-205, 0.6616232965675547), (7.92e-43, 0.134), (0.3, 2.0)],
+    "stats.gengamma.ppf": [(9.2e-207, 10.424671267467827, 0.10956279817966637), (0.3, 2.0, 1.5)],
+    "stats.fisk.ppf": [(4.3e-244, 1.0911726773042396), (2.26e-216, 0.92), (0.3, 2.0)],
+    "stats.fisk.isf": [(1e-150, 3.0), (0.3, 2.0)],
+}
 # what docs/kinks.md names as lost: where the sweep shows that no longer, the line goes
 LOST = {
     "stats.f.logsf": "a share beside the smallest normal number",
@@ -104,8 +118,8 @@ def _swept(row):
 
 @pytest.mark.parametrize(
     "points",
-    [GATE, SHARES, NARROW, pytest.param(FURTHER, marks=pytest.mark.slow)],
-    ids=["gate", "shares", "narrow", "further"],
+    [GATE, SHARES, NARROW, INVERTED, pytest.param(FURTHER, marks=pytest.mark.slow)],
+    ids=["gate", "shares", "narrow", "inverted", "further"],
 )
 def test_slopes_keep_their_digits_far_out(points):
     by_name = {row.name: row for row in reversed([*ROWS, *DISTRIBUTIONS])}

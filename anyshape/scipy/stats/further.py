@@ -16,7 +16,14 @@ from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
 from anyshape.scipy.stats.distribution import Form, Function, complement, constant, log_by_complement, scaled
 from anyshape.scipy.stats.positive import beta_share, log_expm1, times_log, weibull_logcdf
-from anyshape.scipy.stats.powers import beta_quantile, narrow_normal, of_powers, of_powers_of_size, of_score
+from anyshape.scipy.stats.powers import (
+    beta_quantile,
+    narrow_normal,
+    of_powers,
+    of_powers_of_size,
+    of_score,
+    power_of_gamma_quantile,
+)
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 PI_REST = 1.2246467991473532e-16  # of pi beyond its float
@@ -275,7 +282,7 @@ _gengamma_below, _gengamma_above = lambda z, a, c: sc.gammainc(a, z**c), lambda 
 _gengamma_log_below = lambda z, a, c: _loggamma_logcdf(c * xp.log(z), a)
 _gengamma_log_above = log_by_complement(_gengamma_above, _gengamma_below)
 _gengamma_low, _gengamma_high = (
-    lambda q, a, c: sc.gammaincinv(a, q) ** (1 / c),
+    lambda q, a, c: power_of_gamma_quantile(q, a, 1 / c),
     lambda q, a, c: sc.gammainccinv(a, q) ** (1 / c),
 )
 GENGAMMA = Form(

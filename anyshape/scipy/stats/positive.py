@@ -14,7 +14,14 @@ from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
 from anyshape.scipy.stats.distribution import Form, complement, constant, exponential, log_complement, scaled
-from anyshape.scipy.stats.powers import beta_quantile, log1p_square, log_angle, of_powers, of_score
+from anyshape.scipy.stats.powers import (
+    beta_quantile,
+    log1p_square,
+    log_angle,
+    of_powers,
+    of_score,
+    power_of_gamma_quantile,
+)
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
@@ -80,7 +87,7 @@ CHI = Form(
     ),
     cdf=lambda z, df: sc.gammainc(0.5 * df, 0.5 * xp.square(z)),
     sf=lambda z, df: sc.gammaincc(0.5 * df, 0.5 * xp.square(z)),
-    ppf=lambda q, df: xp.sqrt(2 * sc.gammaincinv(0.5 * df, q)),
+    ppf=lambda q, df: sqrt(2) * power_of_gamma_quantile(q, 0.5 * df, 0.5),
     isf=lambda q, df: xp.sqrt(2 * sc.gammainccinv(0.5 * df, q)),
     mean=_chi_mean,
     var=lambda df: df - xp.square(_chi_mean(df)),
@@ -95,7 +102,7 @@ INVGAMMA = Form(
     cdf=lambda z, a: sc.gammaincc(a, 1 / z),
     sf=lambda z, a: sc.gammainc(a, 1 / z),
     ppf=lambda q, a: 1 / sc.gammainccinv(a, q),
-    isf=lambda q, a: 1 / sc.gammaincinv(a, q),
+    isf=lambda q, a: power_of_gamma_quantile(q, a, -1.0),
     mean=lambda a: beyond(1, a, lambda a: 1 / (a - 1)),
     var=lambda a: beyond(2, a, lambda a: 1 / (xp.square(a - 1) * (a - 2))),
     entropy=lambda a: a - (a + 1) * sc.digamma(a) + sc.gammaln(a),
@@ -319,8 +326,8 @@ FISK = Form(
     sf=lambda z, c: sc.expit(-c * xp.log(z)),
     logcdf=lambda z, c: sc.log_expit(c * xp.log(z)),
     logsf=lambda z, c: sc.log_expit(-c * xp.log(z)),
-    ppf=lambda q, c: xp.exp(sc.logit(q) / c),
-    isf=lambda q, c: xp.exp(-sc.logit(q) / c),
+    ppf=lambda q, c: (q / (1 - q)) ** (1 / c),
+    isf=lambda q, c: (q / (1 - q)) ** (-1 / c),
     mean=lambda c: beyond(1, c, _circle),
     var=lambda c: beyond(2, c, lambda c: _circle(0.5 * c) - xp.square(_circle(c))),
     entropy=lambda c: 2 - xp.log(c),
@@ -360,7 +367,7 @@ NAKAGAMI = Form(
     **of_powers(lambda z, nu: log(2) + sc.xlogy(nu, nu) - sc.gammaln(nu) - nu * xp.square(z), lambda nu: 2 * nu - 1),
     cdf=lambda z, nu: sc.gammainc(nu, nu * xp.square(z)),
     sf=lambda z, nu: sc.gammaincc(nu, nu * xp.square(z)),
-    ppf=lambda q, nu: xp.sqrt(sc.gammaincinv(nu, q) / nu),
+    ppf=lambda q, nu: power_of_gamma_quantile(q, nu, 0.5) / xp.sqrt(nu),
     isf=lambda q, nu: xp.sqrt(sc.gammainccinv(nu, q) / nu),
     mean=_nakagami_mean,
     var=lambda nu: 1 - xp.square(_nakagami_mean(nu)),

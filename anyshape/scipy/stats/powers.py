@@ -145,6 +145,21 @@ def beta_quantile(q: Any, a: Any, b: Any) -> tuple[Any, Any]:
     return xp.where(is_low, low, 1 - high), xp.where(is_low, 1 - low, high)
 
 
+def power_of_gamma_quantile(q: Any, a: Any, exponent: Any) -> Any:
+    """Return a power of the quantile of a gamma distribution.
+
+    A tiny quantile is a power of the probability: derivatives by way of the quantile itself would overflow.
+    """
+    level = stop_gradient(q)
+    power = exponent / a
+    logarithm = power * (xp.log(level) + sc.gammaln(a + 1))
+    value = stop_gradient(sc.gammaincinv(a, q) ** exponent)
+    is_tiny = (stop_gradient(logarithm / exponent) < -40) & xp.isfinite(value)
+    near = sc.gammaincinv(a, xp.where(is_tiny, 0.5, q)) ** exponent
+    far = value * (q / level) ** power * xp.exp(logarithm - stop_gradient(logarithm))
+    return xp.where(is_tiny, far, near)
+
+
 POINTS = 10
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(POINTS)
 
