@@ -42,6 +42,9 @@ def _weigh_back(op):
 bilinear(ex.correlate_op, _partner(ex.spread_op), lambda ctx, ct, x, w, **params: _weights(ctx, x, ct, w, **params))
 bilinear(ex.spread_op, _partner(ex.correlate_op), _weights)
 bilinear(ex.weigh_op, _weigh_back(ex.spread_op), _weigh_back(ex.correlate_op))
+_correlate_jvp = JVPS[ex.correlate_op]
+# Running sums would carry an infinite tangent, or the rounding of a large one, to all elements behind it.
+JVPS[ex.correlate_op] = lambda *args, running, **params: _correlate_jvp(*args, running=False, **params)
 
 
 def _ranked_jvp(ctx, tangents, out, x, footprint, *, rank, box, fill, sources=(), **params):

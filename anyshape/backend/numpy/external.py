@@ -1,6 +1,8 @@
 """Kernels of functions of other libraries."""
 
 import functools
+import math
+import sys
 
 import numpy as np
 
@@ -34,6 +36,10 @@ def _correlate(x, w, *, axes, before, mode, running):
         for axis, size, origin in zip(axes, w.shape, origins):
             out = scipy_ndimage.uniform_filter1d(out, size, axis, x.dtype, mode, 0.0, origin)
         return out
+    scale = _scale(w)
+    if scale != 1:
+        whole = {"axes": axes, "before": before, "mode": mode, "running": False}
+        return _correlate(x, w * w.dtype.type(scale), **whole) / x.dtype.type(scale)
     if w.dtype.kind == "c":
         w = w.conj()  # SciPy takes conjugates of weights
     if len(axes) == 1:
@@ -43,6 +49,23 @@ def _correlate(x, w, *, axes, before, mode, running):
         shape[axis], origin[axis] = k, o
     weights = np.transpose(w, np.argsort(axes)).reshape(shape)
     return scipy_ndimage.correlate(x, weights, x.dtype, mode, 0.0, origin)
+
+
+def _scale(w):
+    """Return a power of 2 for weights: SciPy takes differences of 2e-16 for symmetry, and weights of that size for 0.
+
+    Tangents and cotangents, of any size, may stand for weights.
+    """
+    parts = [part.ravel().tolist() for part in ((w.real, w.imag) if w.dtype.kind == "c" else (w,))]
+    if not any(_is_tiny(v) or _is_tiny(v - u) or _is_tiny(v + u) for part in parts for u, v in zip(part, part[::-1])):
+        return 1.0
+    largest = max(abs(v) for part in parts for v in part)
+    exponent = -math.frexp(largest)[1] if math.isfinite(largest) else 0
+    return 2.0 ** min(max(exponent, 0), np.finfo(w.dtype).maxexp - 1)
+
+
+def _is_tiny(number):
+    return 0 < abs(number) <= sys.float_info.epsilon
 
 
 def _spread_weights(x, w, *, axes, before, mode, running):

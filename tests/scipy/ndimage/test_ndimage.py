@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.ndimage
 
-from anyshape import check_grads, grad, jit, vmap
+from anyshape import check_grads, grad, jit, jvp, vjp, vmap
 from anyshape.errors import AnyshapeError, ArgumentError, UnsupportedFunctionError
 from anyshape.scipy import ndimage
 
@@ -191,3 +191,25 @@ def test_equal_elements_of_a_window_share_its_derivative():
     np.testing.assert_allclose(beyond, [[1 / 9]])  # the eight elements around it are equal too
     ranks = grad(lambda x: ndimage.median_filter(x, (1, 3)).sum())(np.array([[2.0, 2.0, 5.0]]))
     np.testing.assert_allclose(ranks.sum(), 3.0)
+
+
+def test_tangents_of_any_size_stand_for_weights():
+    x, t = np.array([1.0, 5.0, 2.0, 8.0]), np.array([1.0, 2.0, 5.0])
+    f = lambda w: ndimage.correlate1d(x, w, mode="constant")
+    g = lambda w: ndimage.correlate(x[None], w[None], mode="constant")
+    for size in (1.0, 1e-18, 1e-300):
+        for function in (f, g):
+            np.testing.assert_allclose(jvp(function, (t,), (t * size,))[1] / size, function(t), rtol=1e-14)
+            back = vjp(function, t)[1](function(t) * size)[0] / size
+            np.testing.assert_allclose(back, vjp(function, t)[1](function(t))[0], rtol=1e-14)
+
+
+def test_a_large_cotangent_of_a_mean_stays_in_its_window():
+    for large in (np.inf, 1e30):
+        weights = np.array([0.0, large, 0.0, 0.0, 0.0, 3.0])
+        for derivative in (
+            vjp(lambda x: ndimage.uniform_filter1d(x, 3), np.ones(6))[1](weights)[0],
+            jvp(lambda x: ndimage.uniform_filter1d(x, 3), (np.ones(6),), (weights,))[1],
+        ):
+            np.testing.assert_allclose(derivative[:4], [large / 3, large / 3, large / 3, 0.0])
+            np.testing.assert_allclose(derivative[4:], [1.0, 2.0])
