@@ -280,7 +280,7 @@ def of_rank(
         raise DTypeError(name, f"the image is {x.dtype}", "pass its real part", user_line())
     starts = [size_of(before) for before in low]
     if mode != "constant" or not is_traced(cval):
-        return ex.ranked(x, footprint, axes, starts, mode, rank=rank, box=box, fill=x.dtype.type(cval).item())
+        return ex.ranked(x, footprint, axes, starts, mode, rank=rank, box=box, fill=float(cval))
     whole = [slice(None)] * x.ndim
     for axis, before, k in zip(axes, low, footprint.shape, strict=True):
         whole[axis] = slice(before, before + x.shape[axis])

@@ -213,3 +213,12 @@ def test_a_large_cotangent_of_a_mean_stays_in_its_window():
         ):
             np.testing.assert_allclose(derivative[:4], [large / 3, large / 3, large / 3, 0.0])
             np.testing.assert_allclose(derivative[4:], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i4", "f4"])
+def test_a_constant_beyond_the_ends_is_converted_as_in_scipy(dtype):
+    x = np.abs(numbers(5, 4)).astype(dtype)
+    for cval in (-1.0, 0.5):
+        agree(lambda nd, x, c=cval: nd.maximum_filter(x, 3, mode="constant", cval=c), [(x,)])
+        agree(lambda nd, x, c=cval: nd.grey_erosion(x, 3, mode="constant", cval=c), [(x,)])
+        agree(lambda nd, x, c=cval: nd.rank_filter(x, 1, (2, 3), mode="constant", cval=c), [(x,)])
