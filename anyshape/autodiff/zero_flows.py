@@ -79,7 +79,9 @@ def _lines(op: Op, ranks: Sequence[int], params: Params) -> tuple[Labels | None,
 
 
 def _factor(x: Any, count: int) -> Any:
-    """Return what stands for an operand or output where its numbers count as 1 or -1."""
+    """Return what stands for an operand or output, or several, where numbers count as 1 or -1."""
+    if isinstance(x, tuple):
+        return tuple([_factor(v, count) for v in x])
     return x if x is None or isinstance(x, Linear) or x.dtype.kind not in "fc" else ew.lift(count, x)
 
 
@@ -180,10 +182,10 @@ def _pulled_with_counts(
     if flow is REACH:  # what a factor multiplies has its position
         (linear,) = [i for i, x in enumerate(inputs) if isinstance(x, Linear)]
         inputs = [x if x is f else _where(at(linear)(), x) for x, f in zip(inputs, factors, strict=True)]
-    elif flow is LINES and isinstance(inputs[-1], Linear):  # coefficients, for a signal that may be read in part
-        signal, row = inputs
-        reached = rule(part.indicator(), Linear(signal.meta), full(ctx.shape(row), count, row.dtype))[0]
-        inputs = [_where(nonzero(reached), signal), row]
+    elif flow is LINES and not isinstance(inputs[0], Linear):  # coefficients, for a signal that may be read in part
+        others = [full(ctx.shape(x), count, x.dtype) for x in inputs[1:]]
+        reached = rule(part.indicator(), Linear(inputs[0].meta), *others)[0]
+        inputs = [_where(nonzero(reached), inputs[0]), *inputs[1:]]
     return [_part_of(part, ct, r, at(i)) for i, r in enumerate(rule(ct, *inputs))]
 
 

@@ -107,7 +107,7 @@ from anyshape.ops.elementwise import (
     tanh_slope,
     trunc,
 )
-from anyshape.ops.external import filtered, ranked, tied, weigh
+from anyshape.ops.external import filtered, lfilter, ranked, tied, weigh
 from anyshape.ops.factorisations import (
     balance,
     cossin,
@@ -147,7 +147,6 @@ from anyshape.ops.random import draw
 from anyshape.ops.reduction import (
     argmax,
     argmin,
-    autoregression,
     cumlogsumexp,
     cummax,
     cummin,
@@ -208,7 +207,6 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
-    "autoregression",
     "balance",
     "banded_solve",
     "bessel_i",
@@ -298,6 +296,7 @@ __all__ = [
     "le",
     "left_shift",
     "length",
+    "lfilter",
     "log",
     "log1p",
     "log2",

@@ -4,6 +4,9 @@
 weights. So the three are transposes of one another. Windows reach `before` elements before each element along `axes`,
 and `mode` continues the operand beyond its ends. If `each`, operands have an axis of examples in front.
 
+`lfilter` runs sections of a recursive filter along the last axis, each with a numerator and the weights of the values
+before.
+
 `ranked` gives the element of a rank of each window, at the positions of a footprint. `tied` adds up the elements of t
 where x equals y, the element of the window. `untied` is its transpose.
 """
@@ -19,9 +22,10 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply, localise
+from anyshape.ops.core.apply import Operand, apply, apply_all, localise, meta_of
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
+from anyshape.ops.creation import full
 
 MODES = ("reflect", "mirror", "nearest", "wrap", "constant")
 DTYPES = "fdFD"
@@ -53,8 +57,12 @@ def _require_one_dtype(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta) -> 
 def _require_one_shape(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta) -> None:
     for other in others:
         for axis in range(max(x.rank, other.rank)):
-            mine, theirs = (ctx.exact(v, axis, field="operands") for v in (x, other))
-            ctx.require_equal(mine, theirs, f"operands have sizes {mine} and {theirs} along axis {axis}")
+            _require_equal_axis(ctx, x, other, axis)
+
+
+def _require_equal_axis(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta, axis: int) -> None:
+    mine, theirs = (ctx.exact(v, axis, field="operands") for v in (x, y))
+    ctx.require_equal(mine, theirs, f"operands have sizes {mine} and {theirs} along axis {axis}")
 
 
 def _weigh_type(
@@ -71,6 +79,39 @@ def _weigh_type(
     _require_one_dtype(ctx, x, y)
     _require_one_shape(ctx, x, y)
     return TensorMeta(x.dtype, (*x.extents[:each], *[ctx.resolve(k) for k in window]))
+
+
+def _lfilter_type(
+    ctx: ShapeGuardContext,
+    x: TensorMeta,
+    b: TensorMeta,
+    c: TensorMeta,
+    z: TensorMeta,
+    *,
+    ends: bool,
+    each: bool,
+    sections: int,
+) -> TensorMeta | tuple[TensorMeta, TensorMeta]:
+    dtypes = dict.fromkeys([v.dtype for v in (x, b, c, z)])
+    if len(dtypes) > 1 or x.dtype.char not in "fdgFDG":
+        problem = f"operands are {', '.join(map(str, dtypes))}"
+        raise ctx.bad_dtype(problem, "convert them to one float dtype with astype")
+    if not (x.rank == z.rank > each and b.rank == c.rank == 2 + each):
+        raise ctx.fail(f"x, b, c and z have {x.rank}, {b.rank}, {c.rank} and {z.rank} axes")
+    for v, other, axis in [(b, c, i) for i in range(each)] + [(x, z, i) for i in range(x.rank - 1)]:
+        _require_equal_axis(ctx, v, other, axis)
+    if each:
+        _require_equal_axis(ctx, x, b, 0)
+    for v in (b, c):
+        ctx.require_equal(ctx.shape(v)[each], sections, f"coefficients are for {ctx.shape(v)[each]} sections")
+    mine, states = ctx.shape(z)[-1], _states(ctx.shape(b), ctx.shape(c), sections)
+    ctx.require_equal(mine, states, f"z has {mine} states, and the sections have {states}")
+    return (x, z) if ends else x
+
+
+def _states(b: Sequence[Size], c: Sequence[Size], sections: int) -> Size:
+    """Return how many numbers sections keep of the past."""
+    return expr.mul(sections, expr.maximum(expr.sub(b[-1], 1), c[-1]))
 
 
 def _ranked_type(
@@ -119,6 +160,10 @@ def _filter_flops(a: Applied) -> Size:
     return expr.mul(2, expr.mul(elements(a.inputs[0]), elements(a.inputs[1][a.params["each"] :])))
 
 
+def _coefficients(a: Applied) -> Size:
+    return expr.add(*[elements(shape[a.params["each"] :]) for shape in a.inputs[1:3]])
+
+
 def _footprint_flops(a: Applied) -> Size:
     """Count a comparison, or one and a sum, for each position of the footprint, for each element of the result."""
     return expr.mul(len(a.inputs) // 2, expr.mul(elements(a.inputs[0]), elements(a.inputs[-1])))
@@ -159,6 +204,15 @@ weigh_op: Op = define(
     claims=None,
     probe=None,
     cost=OpCost(_weigh_flops),
+)
+lfilter_op: Op = define(
+    "lfilter",
+    _lfilter_type,
+    params={"ends": kinds.flag, "each": kinds.flag, "sections": kinds.integer},
+    jointly=lambda node, params: params["sections"] >= 1,
+    claims=None,
+    probe=None,
+    cost=OpCost(lambda a: expr.mul(2, expr.mul(elements(a.inputs[0]), _coefficients(a)))),
 )
 _FOOTPRINT = {"axes": kinds.axes, "before": kinds.sizes, "mode": kinds.one_of(*MODES), "fill": kinds.number}
 ranked_op: Op = define(
@@ -221,6 +275,21 @@ def weigh(
     """Return sums of products of y and of x moved by each position of a window."""
     (start, sizes), sources = localise((tuple(before), tuple(window)), (x, y))
     return apply(weigh_op, x, y, sources=sources, axes=tuple(axes), before=start, window=sizes, mode=mode, each=each)
+
+
+def lfilter(
+    x: Operand, b: Operand, c: Operand, z: Any = None, *, sections: int = 1, ends: bool = False, each: bool = False
+) -> Any:
+    """Return x after sections y[n] = sum of b[k] x[n - k] + sum of c[k - 1] y[n - k], along the last axis.
+
+    Numerators b and weights c have a row for each section. `z` are the states of all sections at the start, as SciPy
+    has them, and None zeros. With `ends` those at the end are a second result.
+    """
+    if z is None:
+        meta = meta_of(x)
+        z = full((*meta.sizes[:-1], _states(meta_of(b).sizes, meta_of(c).sizes, sections)), 0, meta.dtype)
+    results = apply_all(lfilter_op, x, b, c, z, ends=ends, each=each, sections=sections)
+    return results if ends else results[0]
 
 
 def ranked(

@@ -98,20 +98,6 @@ def _recurrence_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, ax
     return b
 
 
-def _autoregression_type(ctx: ShapeGuardContext, x: TensorMeta, a: TensorMeta) -> TensorMeta:
-    """Filter lines along the last axis of x, all of them by one vector of weights or each by its own."""
-    if x.dtype != a.dtype:
-        raise ctx.bad_dtype(f"operands are {x.dtype} and {a.dtype}", "convert them to one dtype with astype")
-    if x.dtype.kind not in "fc":
-        raise ctx.bad_dtype(f"operands are {x.dtype}", "convert them to floats with astype")
-    if not x.rank or a.rank not in (1, x.rank):
-        raise ctx.fail(f"lines of {x.rank} axes cannot have weights of {a.rank}")
-    for axis in range(x.rank - 1 if a.rank > 1 else 0):
-        mine, theirs = (ctx.exact(v, axis, field="operands") for v in (x, a))
-        ctx.require_equal(mine, theirs, f"lines of size {mine} have weights of size {theirs}")
-    return x
-
-
 def _sum_to_type(
     ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...], axes: tuple[int, ...]
 ) -> TensorMeta:
@@ -263,15 +249,6 @@ recurrence_op: Op = define(
     probe=PROBE_ONES,
     cost=per_operand(2),
 )
-autoregression_op: Op = define(
-    "autoregression",
-    _autoregression_type,
-    params={},
-    jointly=None,
-    claims=None,
-    probe=PROBE_ONES,
-    cost=OpCost(lambda a: expr.mul(2, expr.mul(elements(a.inputs[0]), a.inputs[1][-1]))),
-)
 sum_to_op: Op = define(
     "sum_to",
     _sum_to_type,
@@ -291,14 +268,6 @@ def recurrence(a: Operand, b: Operand, axis: int, *, reverse: bool = False) -> A
     It runs from the end if `reverse`.
     """
     return apply(recurrence_op, a, b, axis=axis, reverse=reverse)
-
-
-def autoregression(x: Operand, a: Operand) -> Any:
-    """Return y with y[n] = x[n] - a[0] * y[n - 1] - a[1] * y[n - 2] - ... along the last axis.
-
-    Values before the first are 0. `a` is a vector, or has the leading axes of x.
-    """
-    return apply(autoregression_op, x, a)
 
 
 def sum_to(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:

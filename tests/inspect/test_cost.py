@@ -96,7 +96,7 @@ COUNTED = {
     "reduce_logsumexp": lambda x, axes: 4 * x.size + 2 * math.prod(n for i, n in enumerate(x.shape) if i not in axes),
     **dict.fromkeys(("softmax", "safe_softmax"), lambda x, axes: 5 * x.size),
     "recurrence": lambda a, b, axis, reverse: 2 * b.size,
-    "autoregression": lambda x, a: 2 * x.size * a.shape[-1],
+    "lfilter": lambda x, b, c, z, each, **options: 2 * x.size * sum(v[0].size if each else v.size for v in (b, c)),
     **dict.fromkeys(("correlate", "spread"), lambda x, w, each, **moves: 2 * x.size * math.prod(w.shape[each:])),
     "weigh": lambda x, y, window, **moves: 2 * x.size * math.prod(window),
     "ranked": lambda x, footprint, **moves: x.size * footprint.size,

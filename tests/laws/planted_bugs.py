@@ -293,9 +293,9 @@ BUGS = (
     ),
     Bug(
         "what a recursive filter reaches is counted with both signs",
-        "anyshape/autodiff/rules/reduction.py",
-        "lines(lambda ranks: -1, rd.autoregression_op)",
-        "lines(lambda ranks: 1, rd.autoregression_op)",
+        "anyshape/autodiff/rules/external.py",
+        "lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op)",
+        "lines(lambda ranks, **params: -1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op)",
         ("tests/autodiff/test_structural_zeros.py", "-k", "lfilter"),
     ),
     Bug(

@@ -19,14 +19,15 @@ from tests.laws.sweep import arrays_of, cases, few_combinations, gate_part, is_e
 PRODUCTS = ("contraction", "custom_rules", "factorisations")
 MIXED = {
     "mask of rows", "cholesky", "lstsq at any size", "qr", "lu", "lu of high matrices", "solve_banded",
-    "solve_banded of stacks", "polyfit with weights", "cov", "cov of two", "autoregression", "conv",
+    "solve_banded of stacks", "polyfit with weights", "cov", "cov of two", "recursive filter", "conv",
     "conv of windows of all sizes", "conv with strides", "conv of the same size", "conv with dilations",
     "conv that cuts off", "conv of three axes", "conv of groups",
 }  # fmt: skip
 # Filters whose infinite weights meet zeros beyond an end, and sums that run on beyond an infinite element.
 MIXED |= {
     "correlate, constant", "spread, reflect", "spread, mirror", "spread, nearest", "spread, constant",
-    "weigh, reflect", "weigh, nearest", "weigh, constant", "means of windows",
+    "weigh, reflect", "weigh, nearest", "weigh, constant", "means of windows", "recursive filter from states",
+    "sections of filters", "sections of lines",
 }  # fmt: skip
 CASES = [c for c in cases(("float64",)) if c[1].grad is True and c[0] not in PRODUCTS and c[1].name not in MIXED]
 

@@ -41,6 +41,36 @@ def weighed(before, window, mode):
     return function
 
 
+def recursive(sections):
+    """Return the op, and for NumPy its definition: values, and the states at the end where it begins with states."""
+
+    def function(np, x, b, c, *states):
+        if type(x) is numpy.ndarray:
+            return by_steps(x, numpy.atleast_2d(b), numpy.atleast_2d(c), *states)
+        b, c = (v if v.ndim > 1 else v[None] for v in (b, c))
+        out = ex.lfilter(x, b, c, *states, sections=sections, ends=bool(states))
+        return numpy.concatenate(out, axis=-1) if states else out
+
+    return function
+
+
+def by_steps(x, b, c, *states):
+    order, n = max(b.shape[1] - 1, c.shape[1]), x.shape[-1]
+    at_end = []
+    for i, (above, below) in enumerate(zip(b, c, strict=True)):
+        y, state = numpy.zeros_like(x), numpy.zeros((*x.shape[:-1], order + 1), x.dtype)
+        if states:
+            state[..., :order] = states[0][..., i * order : (i + 1) * order]
+        for k in range(n):
+            y[..., k] = above[0] * x[..., k] + state[..., 0]
+            state[..., :-1] = state[..., 1:]
+            state[..., : len(above) - 1] += above[1:] * x[..., k, None]
+            state[..., : len(below)] += below * y[..., k, None]
+        at_end.append(state[..., :order])
+        x = y
+    return numpy.concatenate([x, *at_end], axis=-1) if states else x
+
+
 FOOTPRINT = numpy.array([True, False, True, True])
 
 
@@ -74,6 +104,10 @@ def apart(rng, shapes, dtype):
 
 
 SAMPLES = [
+    S("recursive filter", recursive(1), ("m, n", "2", "q"), ("lfilter",), NUMBERS, (-0.7, 0.7), order=3),
+    S("recursive filter from states", recursive(1), ("n", "3", "1", "2"), ("lfilter",), domain=(-0.7, 0.7)),
+    S("sections of filters", recursive(2), ("n", "2, 3", "2, 2", "4"), ("lfilter",), NUMBERS[:2], (-0.7, 0.7)),
+    S("sections of lines", recursive(3), ("2, n", "3, 1", "3, 1", "2, 3"), ("lfilter",), domain=(-0.7, 0.7)),
     S("median of windows", lambda np, x: ndimage.median_filter(x, (2, 3)), ("n, m",), ("ranked",), make=apart),
     S("ranks of windows", lambda np, x: ndimage.rank_filter(x, 1, 4, mode="wrap"), ("n",), ("ranked",), make=apart),
     S("erosion", lambda np, x: ndimage.grey_erosion(x, (3, 2), mode="nearest"), ("n, m",), ("ranked",), make=apart),

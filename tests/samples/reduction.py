@@ -559,20 +559,7 @@ EXPONENTIALS = [
 ]
 
 
-def autoregressive(np, x, a):
-    """Return the op, and for NumPy its definition."""
-    if np is not numpy or type(x) is not numpy.ndarray:
-        return ops.autoregression(x, a)
-    y = x.copy()
-    for n in range(x.shape[-1]):
-        for k in range(min(n, a.shape[-1])):
-            y[..., n] -= a[..., k] * y[..., n - 1 - k]
-    return y
-
-
 SAMPLES = [
-    Sample("autoregression", autoregressive, ("m, n", "p"), ("autoregression",), INEXACT, order=3, domain=(-0.7, 0.7)),
-    Sample("autoregression by line", autoregressive, ("m, n", "m, p"), ("autoregression",), domain=(-0.7, 0.7)),
     *SUMS,
     *EXTREMES,
     *AVERAGES,

@@ -33,7 +33,6 @@ PRIMITIVES = {
     **rows_like(f"F(x, (2,), {_ONE_WINDOW})", "window_argmax window_argmin window_max window_min window_sum"),
     **rows(
         """
-autoregression: F(x, v[:1])
 balance: F(A, permute=True, scale=True)[0]
 banded_solve: F(np.stack([0 * x, a + 3, y]), X, lower=1, upper=1)
 broadcast_in_dim: F(x, (2, 3), (1,))
@@ -62,6 +61,7 @@ iota: F(4)
 irfft: F(z, 0, 4)
 ldexp: F(x, k)
 ldl: F(S, lower=True, hermitian=True)[0]
+lfilter: F(x, v[None, :2], v[None, :1])
 lu_solve: F(np.diag([2.0, 4.0]), np.diag([2.0, 4.0]), np.array([0, 1], np.int32), M)
 matrix_function: F(M, 'exp')
 matrix_function_derivative: F(M, M, 'exp')

@@ -1,29 +1,39 @@
 """Batching of functions of other libraries: one more leading axis of the operand, or one call for each example."""
 
-from anyshape.autodiff.batch_axis import stretch_all
+from anyshape.autodiff.batch_axis import stretch, stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.sizes import expr
 from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
-from anyshape.ops.core.apply import apply, localise
+from anyshape.ops.core.apply import apply_all, localise
 
 
-def _for_each(op):
-    """Declare an op whose operands have one axis of examples in front, if any: of all batches together."""
+def _for_each(op, shared=()):
+    """Declare an op whose operands have one axis of examples in front, if any: of all batches together.
 
-    def rule(ctx, size, batched, x, y, *, axes, each, **params):
-        if not each and not batched[1] and op is not ex.weigh_op:
-            return _applied(op, x, y, tuple([a + 1 for a in axes]), False, params)
-        x, y = stretch_all(ctx, size, batched, (x, y))
-        if not each:
-            return _applied(op, x, y, tuple([a + 1 for a in axes]), True, params)
-        shape, others = ctx.shape(x), ctx.shape(y)
-        count = expr.mul(*shape[:2])
-        out = _applied(op, mv.reshape(x, (count, *shape[2:])), mv.reshape(y, (count, *others[2:])), axes, True, params)
-        return mv.reshape(out, (*shape[:2], *ctx.shape(out)[1:]))
+    Without it all examples share the operands at these positions.
+    """
+
+    def rule(ctx, size, batched, *xs, each, **params):
+        if "axes" in params and not each:
+            params["axes"] = tuple([a + 1 for a in params["axes"]])
+        if shared and not each and not any(batched[i] for i in shared):
+            repeated = [x if i in shared or batched[i] else stretch(ctx, size, x) for i, x in enumerate(xs)]
+            return _applied(op, repeated, params, each=False)
+        own = stretch_all(ctx, size, batched, xs)
+        return _of_both(ctx, op, own, params) if each else _applied(op, own, params, each=True)
 
     BATCHERS[op] = rule
+
+
+def _of_both(ctx, op, xs, params):
+    """Apply an op to examples of examples, as to ones along one axis."""
+    shapes = [ctx.shape(x) for x in xs]
+    count = expr.mul(*shapes[0][:2])
+    out = _applied(op, [mv.reshape(x, (count, *s[2:])) for x, s in zip(xs, shapes, strict=True)], params, each=True)
+    split = lambda v: mv.reshape(v, (*shapes[0][:2], *ctx.shape(v)[1:]))
+    return tuple(map(split, out)) if isinstance(out, tuple) else split(out)
 
 
 def _footprint(op):
@@ -33,22 +43,22 @@ def _footprint(op):
         if batched[-1]:
             raise UnsupportedFunctionError("vmap", "over footprints of filters", "pass one for all", ctx.where)
         images = stretch_all(ctx, size, batched[:-1], xs[:-1])
-        names = [name for name in ("before", "beyond") if name in params]
-        local, sources = localise(tuple([params[name] for name in names]), (*images, xs[-1]))
-        options = {**params, **dict(zip(names, local, strict=True)), "axes": tuple([a + 1 for a in axes])}
-        return apply(op, *images, xs[-1], sources=sources, **options)
+        return _applied(op, (*images, xs[-1]), {**params, "axes": tuple([a + 1 for a in axes])})
 
     BATCHERS[op] = rule
 
 
-def _applied(op, x, y, axes, each, params):
-    names = [name for name in ("before", "window") if name in params]
-    local, sources = localise(tuple([params[name] for name in names]), (x, y))
-    options = {**params, **dict(zip(names, local, strict=True))}
-    return apply(op, x, y, sources=sources, axes=axes, each=each, **options)
+def _applied(op, xs, params, **options):
+    params = dict(params)
+    names = [name for name in ("before", "window", "beyond") if name in params]
+    local, sources = localise(tuple([params.pop(name) for name in names]), xs)
+    results = apply_all(op, *xs, sources=sources, **params, **options, **dict(zip(names, local, strict=True)))
+    return results if len(results) > 1 else results[0]
 
 
-for _op in (ex.correlate_op, ex.spread_op, ex.weigh_op):
-    _for_each(_op)
+for _op in (ex.correlate_op, ex.spread_op):
+    _for_each(_op, shared=(1,))
+_for_each(ex.weigh_op)
+_for_each(ex.lfilter_op, shared=(1, 2))
 for _op in (ex.ranked_op, ex.tied_op, ex.untied_op):
     _footprint(_op)

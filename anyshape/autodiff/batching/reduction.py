@@ -1,8 +1,7 @@
 """Batching of reductions: the batch stays the first axis, so every other axis moves one place on."""
 
-from anyshape.autodiff.batch_axis import stretch, stretch_all
+from anyshape.autodiff.batch_axis import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
-from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import apply
 
@@ -47,18 +46,6 @@ for _op in (
     _along_axis(_op)
 
 
-def _autoregression(ctx, size, batched, x, a):
-    """Give each line its weights where these are batched, or differ between lines."""
-    x = x if batched[0] else stretch(ctx, size, x)
-    if not batched[1] and ctx.rank(a) == 1:
-        return rd.autoregression(x, a)
-    shape, rank = (*ctx.shape(x)[:-1], ctx.shape(a)[-1]), ctx.rank(a)
-    own = rank - 1 if batched[1] else rank
-    axes = range(len(shape) - rank, len(shape)) if not batched[1] else (0, *range(len(shape) - own, len(shape)))
-    return rd.autoregression(x, mv.broadcast_in_dim(a, shape, tuple(axes)))
-
-
-BATCHERS[rd.autoregression_op] = _autoregression
 BATCHERS[rd.sum_to_op] = lambda ctx, size, batched, x, *, shape, axes: rd.sum_to(
     x, (size, *shape), (0, *[a + 1 for a in axes])
 )

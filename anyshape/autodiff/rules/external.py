@@ -4,12 +4,26 @@ Correlations are linear in the operand and in the weights. The elements of a win
 its derivative. They are found along one axis of a box after the other.
 """
 
-from anyshape.autodiff.rule_tables import ADD, JVPS, TRANSPOSES, bilinear, lines, no_shift, zeros
+import functools
+
+from anyshape.autodiff.rule_tables import (
+    ADD,
+    JVPS,
+    TRANSPOSES,
+    Linear,
+    add_tangents,
+    bilinear,
+    lines,
+    no_shift,
+    zeros,
+    zeros_like,
+)
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes import expr
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import external as ex
+from anyshape.ops import movement as mv
 
 
 def _options(ctx, params):
@@ -45,6 +59,114 @@ bilinear(ex.weigh_op, _weigh_back(ex.spread_op), _weigh_back(ex.correlate_op))
 _correlate_jvp = JVPS[ex.correlate_op]
 # Running sums would carry an infinite tangent, or the rounding of a large one, to all elements behind it.
 JVPS[ex.correlate_op] = lambda *args, running, **params: _correlate_jvp(*args, running=False, **params)
+
+
+# -- recursive filters
+
+
+def _cut(ctx, x, axis, start, size):
+    """Return so many elements along an axis from a position on, and None of None."""
+    if x is None:
+        return None
+    shape, starts = list(ctx.shape(x)), [0] * ctx.rank(x)
+    shape[axis], starts[axis] = size, start
+    return mv.strided(x, starts, shape)
+
+
+def _padded(ctx, x, low, high):
+    none = (0,) * (ctx.rank(x) - 1)
+    return mv.pad_unchecked(x, (*none, low), (*none, high), (*none, 0))
+
+
+def _sections(ctx, each, count, rows, states):
+    """Return for each section its coefficients and its states; None stays."""
+    size = _order(ctx, *rows[:2])
+    part = lambda v, i: _cut(ctx, v, -1, expr.mul(i, size), size)
+    return [([_cut(ctx, v, int(each), i, 1) for v in rows], [part(v, i) for v in states]) for i in range(count)]
+
+
+def _order(ctx, b, c):
+    return expr.maximum(expr.sub(ctx.shape(b)[-1], 1), ctx.shape(c)[-1])
+
+
+def _section_jvp(ctx, run, tangents, y, x, b, c):
+    """Filter tangents: one of x as x, and one of coefficients with what they are factors of."""
+    t, tb, tc, tz = tangents
+    terms = []
+    if t is not None or tz is not None:
+        terms.append(run(zeros_like(ctx, x) if t is None else t, b, c, tz))
+    if tb is not None:
+        terms.append(run(x, tb, c))
+    if tc is not None:
+        terms.append(run(y, _padded(ctx, tc, 1, expr.sub(_order(ctx, b, c), ctx.shape(c)[-1])), c))
+    return [functools.reduce(add_tangents, results) for results in zip(*terms, strict=True)]
+
+
+def _lfilter_jvp(ctx, tangents, out, x, b, c, z, *, ends, each, sections):
+    t, tb, tc, tz = tangents
+
+    def run(*operands, sections=1):
+        results = ex.lfilter(*operands, ends=ends, each=each, sections=sections)
+        return results if ends else (results,)
+
+    if sections == 1 or (tb is None and tc is None):
+        whole = functools.partial(run, sections=sections)
+        results = _section_jvp(ctx, whole, tangents, out[0] if ends else out, x, b, c)
+        return results if ends else results[0]
+    at_end: list = []
+    for (b_i, c_i, tb_i, tc_i), (z_i, tz_i) in _sections(ctx, each, sections, (b, c, tb, tc), (z, tz)):
+        y = run(x, b_i, c_i, z_i)[0]
+        t, *end = _section_jvp(ctx, run, (t, tb_i, tc_i, tz_i), y, x, b_i, c_i)
+        x, at_end = y, at_end + end
+    return (t, mv.concatenate(at_end, ctx.rank(x) - 1)) if ends else t
+
+
+def _driving(ctx, ct, end, b, c, each):
+    """Return the cotangents of what drives the recurrence of a section, and behind them the ones of its last states."""
+    last = (ctx.rank(ct) - 1,)
+    one = _padded(ctx, cr.full((*ctx.shape(b)[:-1], 1), 1, b.dtype), 0, expr.sub(ctx.shape(b)[-1], 1))
+    start = None
+    if end is not None:
+        past = mv.rev(_padded(ctx, c, 0, expr.sub(ctx.shape(end)[-1], ctx.shape(c)[-1])), (ctx.rank(c) - 1,))
+        start = mv.rev(ex.lfilter(end, _padded(ctx, past, 0, 1), _no_weights(ctx, c), each=each), last)
+    driving = mv.rev(ex.lfilter(mv.rev(ct, last), one, c, start, each=each), last)
+    return driving if end is None else mv.concatenate([driving, end], *last)
+
+
+def _no_weights(ctx, c):
+    return _cut(ctx, c, -1, 0, 0)
+
+
+def _lfilter_back(ctx, ct, x, b, c, z, *, ends, each, sections):
+    """Filter cotangents backwards in time, from the ones of states at the end on."""
+    y, end = ct if ends else (ct, None)
+    y, last = zeros_like(ctx, x) if y is None else y, (ctx.rank(x) - 1,)
+    if isinstance(b, Linear):
+        return None, _numerators_back(ctx, y, end, x, b, c, each), None, None
+    if end is None and not isinstance(z, Linear):
+        b, c = (mv.rev(v, (int(each),)) for v in (b, c))
+        return mv.rev(ex.lfilter(mv.rev(y, last), b, c, each=each, sections=sections), last), None, None, None
+    starts: list = []
+    for (b_i, c_i), (end_i,) in reversed(_sections(ctx, each, sections, (b, c), (end,))):
+        order = _order(ctx, b, c)
+        driving = _driving(ctx, _padded(ctx, y, 0, order) if end is None else y, end_i, b_i, c_i, each)
+        starts.insert(0, _cut(ctx, driving, -1, 0, order))
+        y = mv.rev(ex.lfilter(mv.rev(driving, last), b_i, _no_weights(ctx, c_i), each=each), last)
+        y = _cut(ctx, y, -1, 0, ctx.shape(x)[-1])
+    starts_ct = mv.concatenate(starts, *last) if isinstance(z, Linear) else None
+    return y if isinstance(x, Linear) else None, None, None, starts_ct
+
+
+def _numerators_back(ctx, ct, end, x, b, c, each):
+    driving, size = _driving(ctx, ct, end, b, c, each), ctx.shape(b)[-1]
+    x = x if end is None else _padded(ctx, x, 0, _order(ctx, b, c))
+    sums = ex.weigh(x, driving, (ctx.rank(x) - 1,), (expr.sub(size, 1),), (size,), "constant", each=each)
+    return mv.reshape(mv.rev(sums, (int(each),)), ctx.shape(b))
+
+
+JVPS[ex.lfilter_op], TRANSPOSES[ex.lfilter_op] = _lfilter_jvp, _lfilter_back
+
+# -- ranks of windows
 
 
 def _ranked_jvp(ctx, tangents, out, x, footprint, *, rank, box, fill, sources=(), **params):
@@ -88,9 +210,9 @@ TRANSPOSES[ex.tied_op], TRANSPOSES[ex.untied_op] = _tied_back(ex.untied_op), _ti
 
 # -- zeros by construction
 
-lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op)
+lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op)
 zeros(ADD, ADD, ex.ranked_op, ex.tied_op, ex.untied_op)
 
 # -- shifts of operands
 
-no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.ranked_op, ex.tied_op, ex.untied_op)
+no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op, ex.untied_op)

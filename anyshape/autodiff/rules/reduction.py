@@ -27,7 +27,6 @@ from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops import windows as wd
 from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import full
 
@@ -161,26 +160,6 @@ TRANSPOSES[rd.recurrence_op] = lambda ctx, ct, a, b, *, axis, reverse: (
 )
 
 
-def _autoregression_jvp(ctx, tangents, out, x, a):
-    """Filter the tangent of x, less that of the weights times the values before each one."""
-    tx, ta = tangents
-    if ta is not None:
-        size = ctx.exact(a, ctx.rank(a) - 1, field="operands")
-        moves = wd.one_by_one((size,), (ctx.exact(x, ctx.rank(x) - 1, field="operands"),))
-        batch = ctx.rank(a) - 1
-        past = wd.convolution(out, mv.rev(ta, (batch,)), moves, batch=batch, method="direct")
-        tx = ew.neg(past) if tx is None else tx - past
-    return rd.autoregression(tx, a)
-
-
-def _autoregression_back(ctx, ct, x, a):
-    last = (ctx.rank(x) - 1,)
-    return mv.rev(rd.autoregression(mv.rev(ct, last), a), last), None
-
-
-JVPS[rd.autoregression_op] = _autoregression_jvp
-TRANSPOSES[rd.autoregression_op] = _autoregression_back
-
 # -- zeros by construction
 
 
@@ -193,7 +172,6 @@ zeros(ADD, MOVE, rd.reduce_sum_op, rd.sum_to_op)
 zeros(ADD, ADD, rd.reduce_max_op, rd.reduce_min_op, rd.cumsum_op, rd.cummax_op, rd.cummin_op)
 lines(_lines_along_axes, rd.reduce_prod_op, rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op)
 zeros(REACH, MIX, rd.cumprod_op, rd.cumlogsumexp_op)
-lines(lambda ranks: -1, rd.autoregression_op)  # it subtracts what they are factors of
 zeros(REACH, REACH, rd.recurrence_op)
 
 # -- shifts of operands
@@ -205,5 +183,4 @@ shift(rd.reduce_logsumexp_op, shifts.reduction((False,)))
 shift(rd.softmax_op, shifts.softmax)
 shift(rd.safe_softmax_op, shifts.softmax)
 no_shift(rd.reduce_prod_op, rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op)
-no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recurrence_op, rd.autoregression_op)
-no_shift(rd.sum_to_op)
+no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recurrence_op, rd.sum_to_op)

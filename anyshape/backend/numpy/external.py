@@ -8,21 +8,23 @@ import numpy as np
 
 from anyshape.ops import external as ex
 from anyshape.ops.core.apply import kernel
-from anyshape.support.packages import scipy_ndimage
+from anyshape.support.packages import scipy_ndimage, scipy_signal
 
 
 def _for_each(function):
     """Return a kernel that runs once, or for each example along the first axis of its operands."""
 
     @functools.wraps(function)
-    def run(x, y, *, each, axes, **params):
+    def run(*xs, each, **params):
         if not each:
-            return function(x, y, axes=axes, **params)
-        inner = tuple([a - 1 for a in axes])
-        results = [function(a, b, axes=inner, **params) for a, b in zip(x, y)]
-        if results:
-            return np.stack(results)
-        return np.empty((0, *(params["window"] if "window" in params else x.shape[1:])), x.dtype)
+            return function(*xs, **params)
+        if "axes" in params:
+            params["axes"] = tuple([a - 1 for a in params["axes"]])
+        examples = list(zip(*xs)) or [tuple([np.zeros(x.shape[1:], x.dtype) for x in xs])]
+        results = [function(*parts, **params) for parts in examples]
+        if isinstance(results[0], tuple):
+            return tuple([np.stack(parts)[: len(xs[0])] for parts in zip(*results)])
+        return np.stack(results)[: len(xs[0])]
 
     return run
 
@@ -130,6 +132,22 @@ def _extended(x, axis, before, after, mode, fill=0):
     return np.pad(x, [(before, after) if a == axis else (0, 0) for a in range(x.ndim)], constant_values=fill)
 
 
+def _lfilter(x, b, c, z, *, ends, sections):
+    """Run sections by SciPy. Its function for many sections takes some of second order, and passes over x once."""
+    x, end = (x, z) if x.size else (x.copy(), z.copy())  # or results would be operands
+    if x.size:
+        a = np.concatenate([np.ones((len(c), 1), c.dtype), -c], 1)
+        states = np.moveaxis(z.reshape(*z.shape[:-1], sections, z.shape[-1] // sections), -2, 0)
+        if sections > 1 and b.shape[1] == a.shape[1] == 3:
+            x, end = scipy_signal.sosfilt(np.concatenate([b, a], 1), x, zi=states)
+        else:
+            end = np.empty_like(states)
+            for i, row in enumerate(b):
+                x, end[i] = scipy_signal.lfilter(row, a[i], x, zi=states[i])
+        end = np.moveaxis(end, 0, -2).reshape(z.shape)
+    return (x, end) if ends else x
+
+
 # -- ranks of windows
 
 
@@ -209,6 +227,7 @@ def _untied(x, y, t, footprint, *, axes, before, mode, fill, beyond):
 kernel(ex.correlate_op, _for_each(_correlate))
 kernel(ex.spread_op, _for_each(_spread_weights))
 kernel(ex.weigh_op, _for_each(_weigh))
+kernel(ex.lfilter_op, _for_each(_lfilter))
 kernel(ex.ranked_op, _ranked)
 kernel(ex.tied_op, _tied)
 kernel(ex.untied_op, _untied)

@@ -8,7 +8,6 @@ import numpy as np
 from anyshape.backend.runtime import short_rows
 from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import kernel
-from anyshape.support.packages import scipy_signal
 
 
 def least_value(dtype: Any) -> Any:
@@ -182,19 +181,6 @@ def _recurrence(a, b, *, axis, reverse):
     return np.moveaxis(out[::-1] if reverse else out, 0, axis)
 
 
-def _autoregression(x, a):
-    """Filter lines by SciPy, one by one where each has its own weights."""
-    if not x.size:
-        return np.zeros(x.shape, x.dtype)
-    one = np.ones(1, x.dtype)
-    if a.ndim == 1:
-        return scipy_signal.lfilter(one, np.concatenate([one, a]), x)
-    out = np.empty(x.shape, x.dtype)
-    for line in np.ndindex(*x.shape[:-1]):
-        out[line] = scipy_signal.lfilter(one, np.concatenate([one, a[line]]), x[line])
-    return out
-
-
 def _sum_to(x, *, shape, axes):
     """Sum the broadcast axes: all that are not in `axes`, or have size 1 in `shape` and not in x."""
     if x.shape == shape:
@@ -229,5 +215,4 @@ kernel(rd.cummax_op, _cumulative(np.maximum, least_value))
 kernel(rd.cummin_op, _cumulative(np.minimum, largest_value))
 kernel(rd.cumlogsumexp_op, _cumulative(np.logaddexp, lambda dtype: -np.inf))
 kernel(rd.recurrence_op, _recurrence)
-kernel(rd.autoregression_op, _autoregression)
 kernel(rd.sum_to_op, _sum_to, inline=_inline_sum_to)

@@ -26,9 +26,9 @@ from anyshape.numpy.operands.promotion import (
 )
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
+from anyshape.ops import external as ex
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.operands.conversion import require_elements
@@ -106,11 +106,11 @@ def _prefiltered(x: Any, order: int, axis: int, mode: str) -> Any:
     k = xp.arange(n) * 1.0
     c = lines * math.prod((1 - z) * (1 - 1 / z) for z in _POLES[order])
     for z in _POLES[order]:
-        feedback = np.full(1, -z, dtype=c.dtype)
+        one, feedback = np.ones((1, 1), c.dtype), np.full((1, 1), z, c.dtype)
         c = xp.where(k == 0, _first(c, z, k, n, mode), c)
-        c = rd.autoregression(c, feedback)
+        c = ex.lfilter(c, one, feedback)
         c = xp.where(k == n - 1, _last(c, z, k, n, mode), -z * c)
-        c = xp.flip(rd.autoregression(xp.flip(c, -1), feedback), -1)
+        c = xp.flip(ex.lfilter(xp.flip(c, -1), one, feedback), -1)
     is_line = mv.broadcast_to(cr.size_value(sizes(lines)[-1]), ()) > 1
     return ext.back(as_traced(xp.where(is_line, c, lines)), [axis])
 

@@ -1,11 +1,11 @@
 """Define the filters of `scipy.signal`, of coefficients that may be traced.
 
-A filter is a convolution with the numerator and a recurrence with the denominator. Initial conditions are added to the
-first values of the convolution.
+They run by SciPy's own code, on lines along the last axis, for coefficients whose denominators begin with 1.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,9 +30,8 @@ from anyshape.numpy.operands.promotion import (
     sizes,
     static_int,
 )
+from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
-from anyshape.ops import reduction as rd
-from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements
 from anyshape.support.packages import scipy_signal
@@ -57,11 +56,6 @@ def _vector(name: str, x: Any, dtype: np.dtype, role: str) -> Any:
     return row
 
 
-def convolved(x: Any, row: Any, low: Size, count: Size) -> Any:
-    """Return `count` elements of the convolution of lines with a vector; the first one reads `low` elements before."""
-    return wd.convolution(x, mv.rev(row, (0,)), wd.one_by_one((low,), (count,)), method="direct")
-
-
 def fitted(x: Any, start: Size, count: Size) -> Any:
     """Return `count` elements of each line from a position on, zeros beyond the end."""
     last = x.ndim - 1
@@ -73,25 +67,18 @@ def fitted(x: Any, start: Size, count: Size) -> Any:
     return mv.pad_unchecked(part, none, (*none[:last], expr.sub(count, length)), none)
 
 
-def _filtered(b: Any, a: Any, x: Any, zi: Any) -> tuple[Any, Any]:
-    """Return lines filtered from the initial conditions `zi`, and the final ones; a[0] is 1."""
-    n, before = sizes(x)[-1], expr.sub(sizes(b)[0], 1)
-    driven = convolved(x, b, before, n)
-    if zi is not None:
-        driven = driven + fitted(zi, 0, n)
-    y = rd.autoregression(driven, slice_axis(a, 0, 1, expr.sub(sizes(a)[0], 1)))
-    if zi is None:
-        return y, None
-    order = sizes(zi)[-1]
-    rest = convolved(x, b, expr.sub(before, n), order) - convolved(y, a, expr.sub(expr.sub(sizes(a)[0], 1), n), order)
-    return y, rest + fitted(zi, n, order)
-
-
 def _normalised(name: str, b: Any, a: Any, dtype: np.dtype) -> tuple[Any, Any]:
     """Return the coefficients divided by the first one of the denominator."""
     b, a = _vector(name, b, dtype, "b"), _vector(name, a, dtype, "a")
     check(a[0] != 0, f"{name}: the first coefficient of a must not be 0")
     return b / a[0], a / a[0]
+
+
+def _filtered(sections: Sequence[tuple[Any, Any]], x: Any, zi: Any = None) -> Any:
+    """Return lines that went through one section after another; from states at the start, those at the end too."""
+    b, c = (xp.stack(rows) for rows in zip(*[(b, -a[1:]) for b, a in sections], strict=True))
+    count, ends = len(sections), zi is not None
+    return ex.lfilter(x, as_traced(b, x.dtype), as_traced(c, x.dtype), zi, sections=count, ends=ends)
 
 
 def _conditions(name: str, zi: Any, x: Any, order: Size) -> Any:
@@ -125,11 +112,11 @@ def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     recursive_or_some = at_least(expr.add(sizes(a)[0], sizes(lines)[-1]), 2)
     context_of("lfilter", lines, a).require(recursive_or_some, "x has an element, or a has two coefficients or more")
     if zi is None:
-        return xp.moveaxis(_filtered(b, a, lines, None)[0], -1, along)
+        return xp.moveaxis(_filtered([(b, a)], lines), -1, along)
     order = expr.sub(expr.maximum(sizes(a)[0], sizes(b)[0]), 1)
     state = xp.moveaxis(as_traced(zi, dtype), along, -1) if np.ndim(zi) == array.ndim else as_traced(zi, dtype)
-    y, final = _filtered(b, a, lines, _conditions("lfilter", state, lines, order))
-    return xp.moveaxis(y, -1, along), xp.moveaxis(final, -1, along)
+    state = _conditions("lfilter", state, lines, order)
+    return tuple([xp.moveaxis(v, -1, along) for v in _filtered([(b, a)], lines, state)])
 
 
 def lfilter_zi(b: Any, a: Any) -> Any:
@@ -175,16 +162,21 @@ def extended(x: Any, edge: Size, kind: str) -> Any:
     return xp.concatenate([before, x, after], axis=-1)
 
 
-def _both_ways(name: str, x: Any, edge: Size, padtype: Any, run: Callable[[Any, Any], Any]) -> Any:
-    """Filter lines forwards and then backwards, each time from the steady state for the first element."""
+def _both_ways(name: str, x: Any, edge: Size, padtype: Any, sections: Sequence[tuple[Any, Any]]) -> Any:
+    """Filter lines forwards and then backwards, each time from the steady state for the first element.
+
+    From there on a constant is multiplied by the gain. So the difference from the first element is filtered from zeros.
+    """
     choice_of(name, "padtype", padtype, ("odd", "even", "constant", None))
     n = sizes(x)[-1]
     edge = 0 if padtype is None else edge
     why = f"x has {n} elements along the axis, and must have more than padlen, which is {edge}"
     context_of(name, x).require(at_least(n, expr.add(edge, 1)), why)
     y = x if padtype is None else extended(x, edge, padtype)
+    gain = math.prod(b.sum() / a.sum() for b, a in sections)
     for _ in range(2):
-        y = mv.rev(run(y, y[..., :1]), (y.ndim - 1,))
+        first = xp.where(xp.isfinite(y[..., :1]), y[..., :1], 0)  # else no difference would be finite
+        y = mv.rev(_filtered(sections, y - first) + gain * first, (y.ndim - 1,))
     return slice_axis(y, y.ndim - 1, edge, n)
 
 
@@ -212,9 +204,7 @@ def filtfilt(
     array = as_traced(x, dtype)
     along = axis_of(axis, array.ndim, "filtfilt")
     edge = expr.mul(3, expr.maximum(sizes(a)[0], sizes(b)[0])) if padlen is None else new_size(padlen, "filtfilt")
-    steady = _steady_state(b, a)
-    run = lambda y, first: _filtered(b, a, y, mv.broadcast_to(steady * first, (*sizes(y)[:-1], sizes(steady)[0])))[0]
-    return xp.moveaxis(_both_ways("filtfilt", xp.moveaxis(array, along, -1), edge, padtype, run), -1, along)
+    return xp.moveaxis(_both_ways("filtfilt", xp.moveaxis(array, along, -1), edge, padtype, [(b, a)]), -1, along)
 
 
 # -- sections of second order ------------------------------------------------------------------------------------
@@ -227,17 +217,9 @@ def _sections(name: str, sos: Any, dtype: np.dtype) -> list[tuple[Any, Any]]:
         raise context_of(name, array).fail(f"sos has {array.ndim} axes", "give one row of six numbers per section")
     count, width = array.shape
     context_of(name, array).require_equal(size_of(width), 6, f"sections have {width} numbers and need 6")
+    context_of(name, array).require(at_least(size_of(count), 1), "sos has a section")
     rows = [array[i] for i in range(static_int(count, name, "the number of sections"))]
     return [(row[:3] / row[3], row[3:6] / row[3]) for row in rows]
-
-
-def _chained(sections: Sequence[tuple[Any, Any]], x: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Return lines that went through one section after another, and the final conditions of each."""
-    final = []
-    for (b, a), state in zip(sections, states, strict=True):
-        x, rest = _filtered(b, a, x, state)
-        final.append(rest)
-    return x, final
 
 
 def sosfilt(sos: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
@@ -250,11 +232,12 @@ def sosfilt(sos: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     lines = xp.moveaxis(array, along, -1)
     context_of("sosfilt", lines).require(at_least(sizes(lines)[-1], 1), "x has a sample along the axis")
     if zi is None:
-        return xp.moveaxis(_chained(sections, lines, [None] * len(sections))[0], -1, along)
+        return xp.moveaxis(_filtered(sections, lines), -1, along)
     state = xp.moveaxis(as_traced(zi, dtype), along + 1, -1)
     states = [_conditions("sosfilt", state[i], lines, 2) for i in range(len(sections))]
-    y, final = _chained(sections, lines, states)
-    return xp.moveaxis(y, -1, along), xp.moveaxis(xp.stack(final), -1, along + 1)
+    y, end = _filtered(sections, lines, as_traced(xp.concatenate(states, axis=-1)))
+    final = xp.stack(xp.split(end, len(sections), axis=-1))
+    return xp.moveaxis(y, -1, along), xp.moveaxis(final, -1, along + 1)
 
 
 def _steady_sections(sections: Sequence[tuple[Any, Any]]) -> list[Any]:
@@ -286,13 +269,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: Any = -1, padtype: Any = "odd", padlen: 
         unused = [(numbers[:, column] == 0).sum() for column in (2, 5)]
         padlen = 3 * (2 * len(sections) + 1 - (xp.minimum(*unused) if is_traced(sos) else int(min(unused))))
     edge = shape_of(padlen, "sosfiltfilt")[0]
-    steady = _steady_sections(sections)
-
-    def run(y: Any, first: Any) -> Any:
-        states = [mv.broadcast_to(state * first, (*sizes(y)[:-1], 2)) for state in steady]
-        return _chained(sections, y, states)[0]
-
-    return xp.moveaxis(_both_ways("sosfiltfilt", xp.moveaxis(array, along, -1), edge, padtype, run), -1, along)
+    return xp.moveaxis(_both_ways("sosfiltfilt", xp.moveaxis(array, along, -1), edge, padtype, sections), -1, along)
 
 
 # -- trends and analytic signals ---------------------------------------------------------------------------------

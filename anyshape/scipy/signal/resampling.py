@@ -11,15 +11,22 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, is_traced, result_type, sizes, static_int
 from anyshape.ops import movement as mv
+from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.signal.convolving import convolve
-from anyshape.scipy.signal.filtering import convolved, lfilter, sosfilt, sosfiltfilt
+from anyshape.scipy.signal.filtering import lfilter, sosfilt, sosfiltfilt
 from anyshape.support.packages import scipy_signal
 
 _signal = falls_through(scipy_signal)
+
+
+def convolved(x: Any, row: Any, low: Size, count: Size) -> Any:
+    """Return `count` elements of the convolution of lines with a vector; the first one reads `low` elements before."""
+    return wd.convolution(x, mv.rev(row, (0,)), wd.one_by_one((low,), (count,)), method="direct")
 
 
 @_signal

@@ -26,5 +26,5 @@ def _continued(step: Step) -> Size | None:
     return expr.add(arrays, expr.minimum(windows, expr.add(3 * ex.BLOCK, row)))
 
 
-declare(OPAQUE._replace(scratch=operands_and_results(3)), ex.correlate_op)
+declare(OPAQUE._replace(scratch=operands_and_results(3)), ex.correlate_op, ex.lfilter_op)
 declare(OPAQUE._replace(scratch=_continued), ex.spread_op, ex.weigh_op, ex.ranked_op, ex.tied_op, ex.untied_op)

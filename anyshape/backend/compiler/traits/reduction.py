@@ -31,7 +31,6 @@ declare(ALONG_ONE_AXIS._replace(scratch=scratch.like_first_operand(1)), rd.argma
 declare(ALONG_ONE_AXIS, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op)
 declare(ALONG_ONE_AXIS._replace(scratch=scratch.like_first_operand(2)), rd.cumlogsumexp_op)
 declare(ALONG_ONE_AXIS._replace(scratch=scratch.operands_and_results(1)), rd.recurrence_op)
-declare(OPAQUE._replace(scratch=scratch.like_first_operand(3)), rd.autoregression_op)
 
 declare(
     OPAQUE._replace(
