@@ -20,9 +20,9 @@ from anyshape.inspect.profile.data import Profile
 from anyshape.program.program import Program
 from anyshape.support.version import __version__ as __version__
 from anyshape.tracing.named_dims import Dim as Dim
+from anyshape.tracing.named_dims import ShapeDtypeStruct as ShapeDtypeStruct
 from anyshape.tracing.named_dims import SymbolicScope as SymbolicScope
-from anyshape.tracing.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
-from anyshape.tracing.symbolic_shape import SymbolicShape as SymbolicShape
+from anyshape.tracing.named_dims import SymbolicShape as SymbolicShape
 from anyshape.tracing.view import View as View
 from anyshape.transforms.arguments.dynamic_shapes import Axis
 

@@ -19,7 +19,7 @@ import numpy as np
 import optree
 
 import anyshape
-from anyshape.demo import data, handwritten, model
+from anyshape.demo import train
 from benchmarks.timing import Effort, Result, interleaved, no_collection, ratio, seconds
 
 LENGTHS = range(20, 220)
@@ -28,9 +28,9 @@ LENGTHS = range(20, 220)
 def run(effort: Effort, lengths: Sequence[int] = LENGTHS) -> list[Result]:
     """The results of this file."""
     rng = np.random.default_rng(0)
-    params = model.init(rng, data.VOCABULARY, layers=1)
-    texts = {n: rng.integers(data.VOCABULARY, size=n + 1) for n in lengths}
-    step = anyshape.jit(anyshape.value_and_grad(model.loss))
+    params = train.init(rng, train.VOCABULARY, layers=1)
+    texts = {n: rng.integers(train.VOCABULARY, size=n + 1) for n in lengths}
+    step = anyshape.jit(anyshape.value_and_grad(train.loss))
     agree(step, params, texts)
 
     first = _first_calls(params, texts, rng)
@@ -60,7 +60,7 @@ def agree(step: Any, params: Any, texts: dict[int, np.ndarray]) -> None:
     """The step must equal the hand-written one at every length (also a first call at each)."""
     for tokens in texts.values():
         got: Any = step(params, tokens)
-        expected: Any = handwritten.value_and_grad(params, tokens)
+        expected: Any = train.value_and_grad(params, tokens)
         pairs: Any = zip(optree.tree_leaves(got), optree.tree_leaves(expected), strict=True)
         for x, y in pairs:
             np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-5)
@@ -68,8 +68,8 @@ def agree(step: Any, params: Any, texts: dict[int, np.ndarray]) -> None:
 
 def _first_calls(params: Any, texts: dict[int, np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """For each length: seconds of the first call ever at it, and of four repeats."""
-    step = anyshape.jit(anyshape.value_and_grad(model.loss))
-    warm = rng.integers(data.VOCABULARY, size=max(texts) + 2)  # a length that is not among them
+    step = anyshape.jit(anyshape.value_and_grad(train.loss))
+    warm = rng.integers(train.VOCABULARY, size=max(texts) + 2)  # a length that is not among them
     for _ in range(5):
         step(params, warm)
     table = []
@@ -87,7 +87,7 @@ def _rounds(
     lengths = list(texts)
     with no_collection():
         for r in range(rounds):
-            for who, function in enumerate((step, handwritten.value_and_grad)):
+            for who, function in enumerate((step, train.value_and_grad)):
                 for i in rng.permutation(len(lengths)):
                     tokens = texts[lengths[i]]
                     tables[who, r, i] = [_timed(function, params, tokens) for _ in range(3)]
@@ -122,7 +122,7 @@ def _one_length(step: Any, params: Any, texts: dict[int, np.ndarray], hand: np.n
     def still(function: Callable[..., Any]) -> Callable[[], Any]:
         return lambda: [function(params, fixed) for _ in order]
 
-    by_hand = handwritten.value_and_grad
+    by_hand = train.value_and_grad
     table = interleaved([sweep(step), still(step), sweep(by_hand), still(by_hand)], Effort(effort.rounds, 0.0))
     ours, theirs = ratio(table[:, 0], table[:, 1]), ratio(table[:, 2], table[:, 3])
     detail = f"n = {len(fixed) - 1}; {ours:.3f}, where the hand-written NumPy has {theirs:.3f} (1 if the work is equal)"

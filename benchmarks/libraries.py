@@ -60,7 +60,7 @@ class Anyshape(Library):
         self.anyshape = importlib.import_module("anyshape")
         self.version = self.anyshape.__version__
         self.blocks = importlib.import_module("anyshape.backend.runtime.block_cache")
-        self.shape_constants = importlib.import_module("anyshape.backend.runtime.shape_constant_cache")
+        self.shape_constants = importlib.import_module("anyshape.backend.runtime.block_cache")
         conv_of = self.anyshape.conv  # not `self`: each call asks whether what the function closes over has changed
         conv = lambda x, w: conv_of(x, w, (1, 1), "VALID")
         erf = importlib.import_module("scipy.special").erf

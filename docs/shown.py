@@ -6,8 +6,7 @@ import numpy as np
 
 import anyshape
 from anyshape import ShapeDtypeStruct, cluster, errors, scipy
-from anyshape.backend.compiler.codegen.failures import error_translator
-from anyshape.backend.compiler.codegen.user_lines import UserLines
+from anyshape.backend.compiler.codegen.user_lines import UserLines, error_translator
 from anyshape.backend.compiler.plan import Step
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.ops.elementwise import add_op

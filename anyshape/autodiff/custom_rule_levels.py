@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.jvp import push
+from anyshape.autodiff.rule_tables import stretch
 from anyshape.autodiff.subgraph_transforms import batch_element
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, at_own_lines, home, resume

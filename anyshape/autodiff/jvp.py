@@ -8,20 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff import zero_flows
-from anyshape.autodiff.equal_values import DECOMPOSITIONS, Poles, followed, order_of
-from anyshape.autodiff.limits import Limits
+from anyshape.autodiff import structural_zeros
+from anyshape.autodiff.equal_values import DECOMPOSITIONS, Limits, Poles, followed, order_of
 from anyshape.autodiff.replay import Replay, begin_replay, context_and_params, replay_node, with_sizes_of
 from anyshape.autodiff.roots_of_squares import roots_of_squares
 from anyshape.autodiff.rule_tables import JVPS, MIX, PASS, Rule, RuleWithValues, zero_flow
-from anyshape.autodiff.shift_invariance import shift_invariant_extremes
-from anyshape.autodiff.softmax_tangent import SoftmaxQuotient, quotient_tangent, softmax_quotients
+from anyshape.autodiff.shift_invariance import (
+    SoftmaxQuotient,
+    quotient_tangent,
+    shift_invariant_extremes,
+    softmax_quotients,
+)
 from anyshape.autodiff.structural_zeros import Masked, whole
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.elementwise import length_op
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 
 def has_tangent(dtype: np.dtype) -> bool:
@@ -189,7 +192,7 @@ def _push_quotient(
     tangent = tangent_of[quotient.exponent]
     result = quotient_tangent(context, quotient, *z_and_y, whole(tangent))
     line = [None if i in quotient.axes else i for i in range(context.rank(result))]
-    (tangent_of[node.outputs[0]],) = zero_flows.pushed_along_lines(context, [tangent], [result], [line, line])
+    (tangent_of[node.outputs[0]],) = structural_zeros.pushed_along_lines(context, [tangent], [result], [line, line])
 
 
 def _push_node(
@@ -215,7 +218,7 @@ def _push_node(
         result = result if passes else list(map(whole, result))
     else:
         results = lambda *ts: _each(node, push_with(*ts))
-        result = zero_flows.pushed(node, context, results, tangents, params) if has_zeros else results(tangents)
+        result = structural_zeros.pushed(node, context, results, tangents, params) if has_zeros else results(tangents)
         result = result if has_zeros else map(whole, result)
     tangent_of.update(_tangents_by_value(node.outputs, list(result)))
 

@@ -9,6 +9,8 @@ A verb fills JVP and transpose together, so the two cannot drift. VJPs are deriv
 - Both take arrays, and may return a `Part` for each.
 - Batching: `rule(ctx, size, batched, *inputs, **params)` returns the output, or a tuple. Batched inputs and all outputs
   have the batch as their first axis, but for outputs that are `Common`.
+
+Operands with the batch as their first axis, for batching rules.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from anyshape.graph.ir.graph import Op
-from anyshape.graph.ir.op_table import OpTable
+from anyshape.graph.ir.graph import Op, OpTable
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import Size, mul
 from anyshape.ops.core.apply import apply
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
+from anyshape.ops.movement import broadcast_in_dim, reshape
 from anyshape.support.lazy_dataclass import dataclass
 
 Rule: TypeAlias = Callable[..., Any]
@@ -222,3 +225,22 @@ def shift(op: Op, rule: Rule) -> None:
 def no_shift(*ops: Op) -> None:
     """Declare that nothing is known of these ops under shifts of their operands: the proof of invariance ends there."""
     SHIFTS.update(dict.fromkeys(ops))
+
+
+def stretch(ctx: ShapeGuardContext, size: Size, x: Any) -> Any:
+    """Return a value that carries no batch, repeated along a new first axis."""
+    return broadcast_in_dim(x, (size, *ctx.shape(x)), range(1, ctx.rank(x) + 1))
+
+
+def stretch_all(ctx: ShapeGuardContext, size: Size, batched: Sequence[bool], xs: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the operands, each with the batch as its first axis."""
+    return tuple([x if carries else stretch(ctx, size, x) for x, carries in zip(xs, batched)])
+
+
+def merged(ctx: ShapeGuardContext, x: Any, sizes: tuple[Size, Size], flags: tuple[bool, bool]) -> Any:
+    """Return an operand with a row for each example of a batch of batches, which has the flagged ones of both axes."""
+    one = ctx.shape(x)[sum(flags) :]
+    if not all(flags):
+        axes = [i for i, flag in enumerate(flags) if flag]
+        x = broadcast_in_dim(x, (*sizes, *one), (*axes, *range(2, 2 + len(one))))
+    return reshape(x, (mul(*sizes), *one))

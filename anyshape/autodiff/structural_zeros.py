@@ -1,20 +1,45 @@
 """Tangents and cotangents that are zero by construction where a select, a mask, an index or an update leaves out.
 
 Such a zero is not a number. It stays 0 where it meets an infinite slope, as the element does not take part.
+
+Carry elements that are zero by construction through the rules of an op, in both modes.
+
+An op that acts on each element leaves them where they are. One that moves or adds up elements is applied to another
+array too: of 0 where an element is zero, and of 1 elsewhere. Where its result is 0, it is zero by construction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from anyshape.autodiff.rule_tables import (
+    FILL,
+    LINES,
+    LINES_OF,
+    MIX,
+    MOVE,
+    PASS,
+    REACH,
+    STAY,
+    Linear,
+    ZeroFlow,
+    zero_flow,
+    zeros_like,
+)
 from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.graph import Node, Op, Value
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import apply
 from anyshape.ops.core.flop_counts import Shape
+from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
 
 DEEP = 40  # masks that wait for one another, before one is computed: each calls the one below
@@ -235,3 +260,197 @@ def _of_its_type(number: int, x: Any) -> Any:
     mask = nonzero(x)
     op = ew.logical_or_op if number else ew.logical_and_op
     return ew.convert(apply(op, mask, ew.logical_not(mask)), x.dtype)
+
+
+# Ops without a factor: they leave a number 0 as it is.
+_KEEP_ZEROS = {ew.add_op, ew.sub_op, ew.neg_op, ew.convert_op, ew.real_op, ew.imag_op, ew.conj_op, ew.complex_op}
+
+Rule: TypeAlias = Callable[..., Any]
+Results: TypeAlias = Sequence[Any]
+Params: TypeAlias = Mapping[str, Any]
+Labels: TypeAlias = Sequence[Sequence[Any]]
+
+
+# -- forward mode ------------------------------------------------------------------------------------------------
+
+
+def pushed(node: Node, ctx: ShapeGuardContext, rule: Rule, tangents: Sequence[Any], params: Params) -> Results:
+    """Return what the JVP rule of a node makes of tangents, which may be parts. The rule gives one for each output.
+
+    It takes a function too, of the operands and outputs that it then reads the results of.
+    """
+    op, (flow, _) = node.op, zero_flow(node.op)
+    has_parts = any(isinstance(t, Part) for t in tangents)
+    if flow is STAY:
+        return _pushed_on_each(op, rule, tangents) if has_parts else rule(tangents)
+    results = rule(list(map(whole, tangents)))
+    if not (has_parts or flow is FILL or (flow is not LINES and _lacks_one(tangents, node.inputs))):
+        return results
+    labels, count = _lines(op, [v.meta.rank for v in (*node.inputs, *node.outputs)], params)
+    if labels is not None:
+        return pushed_along_lines(ctx, tangents, results, labels)
+    return _pushed_with_counts(rule, tangents, results, flow, count) if count else list(map(whole, results))
+
+
+def _pushed_with_counts(rule: Rule, tangents: Sequence[Any], results: Results, flow: ZeroFlow, count: int) -> Results:
+    """Return tangents that are zero by construction where counts have none."""
+    factors = [lambda x: _factor(x, count)] if flow in (REACH, LINES) else []
+    ones = functools.cache(lambda: rule(list(map(indicator, tangents)), *factors))
+    at = lambda i: lambda: nonzero(whole(ones()[i]))
+    return [None if r is None else masked(whole(r), at(i), True, *tangents) for i, r in enumerate(results)]
+
+
+def _lines(op: Op, ranks: Sequence[int], params: Params) -> tuple[Labels | None, int]:
+    """Return labels for the axes of operands and results, or None and what numbers count as: 0 for all mixed."""
+    lines = LINES_OF[op](ranks, **params) if op in LINES_OF else 1
+    return (None, lines) if isinstance(lines, int) else (lines, 0)
+
+
+def _factor(x: Any, count: int) -> Any:
+    """Return what stands for an operand or output, or several, where numbers count as 1 or -1."""
+    if isinstance(x, tuple):
+        return tuple([_factor(v, count) for v in x])
+    return x if x is None or isinstance(x, Linear) or x.dtype.kind not in "fc" else ew.lift(count, x)
+
+
+def _lacks_one(tangents: Sequence[Any], inputs: Sequence[Value]) -> bool:
+    """Return whether an operand that may have a tangent is a constant."""
+    return any(t is None and v.meta.dtype.kind in "fc" for t, v in zip(tangents, inputs, strict=True))
+
+
+def pushed_along_lines(ctx: ShapeGuardContext, tangents: Sequence[Any], results: Results, labels: Labels) -> Results:
+    """Return tangents that are zero by construction on lines that no operand has a tangent on."""
+    moving = [(t, own) for t, own in zip(tangents, labels, strict=False) if t is not None]
+    if not all(isinstance(t, Part) for t, _ in moving):
+        return list(map(whole, results))
+
+    def masked_on(r: Any, own: Sequence[Any]) -> Any:
+        on_lines = lambda: [_on_lines(t.support(), theirs, own, ctx.shape(r)) for t, theirs in moving]
+        return masked(r, lambda: functools.reduce(ew.logical_or, on_lines()), True, *tangents)
+
+    pairs = zip(map(whole, results), labels[len(tangents) :], strict=True)
+    return [None if r is None else masked_on(r, own) for r, own in pairs]
+
+
+def _on_lines(mask: Any, labels: Sequence[Any], wanted: Sequence[Any], shape: Shape) -> Any:
+    """Return a mask of the lines that have an element in another mask, for an array whose axes have other labels."""
+    own = [label for label in labels if label is not None and label in wanted]
+    mixed = [a for a, label in enumerate(labels) if label not in own]
+    order = sorted(own, key=wanted.index)
+    some = mv.transpose(rd.reduce_or(mask, mixed), [own.index(label) for label in order])
+    return mv.broadcast_in_dim(some, shape, [wanted.index(label) for label in order])
+
+
+def _pushed_on_each(op: Op, rule: Rule, tangents: Sequence[Any]) -> Results:
+    """Push the tangents of each mask by themselves, and add up the results."""
+    groups: dict[Any, list[Any]] = {}
+    for i, t in enumerate(tangents):
+        if t is not None:
+            groups.setdefault(t.mask if isinstance(t, Masked) else None, [None] * len(tangents))[i] = t
+    totals, *others = [_pushed_group(op, rule, mask, own) for mask, own in groups.items()]
+    for results in others:
+        totals = list(map(_sum, totals, results))
+    return totals
+
+
+def _pushed_group(op: Op, rule: Rule, mask: Mask | None, tangents: Sequence[Any]) -> Results:
+    """Push tangents of one mask, or arrays."""
+    if mask is None:
+        return rule(tangents)
+    results = rule([None if t is None else t.ct for t in tangents])
+    form = Masked(None, mask, all(t is None or t.is_clean for t in tangents))
+    return [None if r is None else form.with_ct(r, op in _KEEP_ZEROS, _no_zeros) for r in results]
+
+
+def _no_zeros() -> Any:
+    raise NotImplementedError  # a mask alone needs none
+
+
+def _sum(a: Any, b: Any) -> Any:
+    """Return the sum of two tangents, zero by construction where both are."""
+    if a is None or b is None:
+        return b if a is None else a
+    if not (isinstance(a, Masked) and isinstance(b, Masked)):
+        return ew.add(whole(a), whole(b))
+    total = merged(a, b)
+    if total is not None:
+        return total
+    return masked(ew.add(whole(a), whole(b)), lambda: ew.logical_or(a.mask(), b.mask()), True, a, b)
+
+
+# -- reverse mode ------------------------------------------------------------------------------------------------
+
+
+def pulled(
+    op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], params: Params
+) -> Sequence[Any] | None:
+    """Return what the transpose rule of an op makes of a cotangent that is a part; None: of the whole array."""
+    _, flow = zero_flow(op)
+    if flow in (MIX, PASS):
+        return None
+    if flow is STAY:
+        return _pulled_on_each(op, ctx, rule, part, inputs)
+    if flow is MOVE:
+        return _moved(rule, part, inputs)
+    ct = part.whole()
+    labels, count = _lines(op, [ctx.rank(x) for x in (*inputs, ct)], params)
+    if labels is not None:
+        on_lines = lambda i: _on_lines(part.support(), labels[-1], labels[i], ctx.shape(inputs[i]))
+        return [_part_of(part, ct, r, functools.partial(on_lines, i)) for i, r in enumerate(rule(ct, *inputs))]
+    return _pulled_with_counts(ctx, rule, part, ct, inputs, flow, count) if count else None
+
+
+def _pulled_with_counts(
+    ctx: ShapeGuardContext, rule: Rule, part: Part, ct: Any, inputs: Sequence[Any], flow: ZeroFlow, count: int
+) -> Sequence[Any]:
+    """Return cotangents that are zero by construction where counts have none."""
+    factors = [_factor(x, count) for x in inputs] if flow in (REACH, LINES) else inputs
+    ones = functools.cache(lambda: rule(part.indicator(), *factors))
+    at = functools.cache(lambda i: functools.cache(lambda: nonzero(whole(ones()[i]))))
+    if flow is REACH:  # what a factor multiplies has its position
+        (linear,) = [i for i, x in enumerate(inputs) if isinstance(x, Linear)]
+        inputs = [x if x is f else _where(at(linear)(), x) for x, f in zip(inputs, factors, strict=True)]
+    elif flow is LINES and not isinstance(inputs[0], Linear):  # coefficients, for a signal that may be read in part
+        others = [full(ctx.shape(x), count, x.dtype) for x in inputs[1:]]
+        reached = rule(part.indicator(), Linear(inputs[0].meta), *others)[0]
+        inputs = [_where(nonzero(reached), inputs[0]), *inputs[1:]]
+    return [_part_of(part, ct, r, at(i)) for i, r in enumerate(rule(ct, *inputs))]
+
+
+def _where(mask: Any, x: Any) -> Any:
+    """Return an array with 0 where a mask is False."""
+    return ew.select(mask, x, ew.lift(0, x))
+
+
+def _moved(rule: Rule, part: Part, inputs: Sequence[Any]) -> Sequence[Any]:
+    """Move a cotangent and its mask alike."""
+    is_clean = not isinstance(part, Masked) or part.is_clean
+    results = rule(part.ct if isinstance(part, Masked) else part.whole(), *inputs)
+    masks = functools.cache(lambda: rule(part.support(), *inputs))
+    at = lambda i: lambda: masks()[i]
+    return [None if r is None else masked(r, at(i), is_clean, part) for i, r in enumerate(results)]
+
+
+def _part_of(part: Part, ct: Any, result: Any, mask: Callable[[], Any]) -> Any:
+    """Return a result of a transpose rule as a part: a part of `ct` is one of the part that `ct` is."""
+    if result is None:
+        return None
+    if isinstance(result, Part) and result.ct is ct:
+        return result.of(part)
+    return masked(whole(result), mask, True, part)
+
+
+def _pulled_on_each(
+    op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], zeros: Any = None
+) -> Sequence[Any]:
+    """Apply the rule to the elements of the part alone. `zeros` makes an array of zeros for the whole of it."""
+    if isinstance(part, Masked) and sum(isinstance(x, Linear) for x in inputs) > 1:
+        part = replace(part, ct=part.whole(), is_clean=True)  # once, rather than for each input
+    own = [x if isinstance(x, Linear) else part.at(x) for x in inputs]
+    linear = next(x for x in inputs if isinstance(x, Linear))
+    array = zeros or functools.cache(lambda: zeros_like(ctx, linear))
+    if isinstance(part.ct, Part):
+        results = _pulled_on_each(op, ctx, rule, part.ct, own, functools.cache(lambda: part.at(array())))
+    else:
+        results = rule(part.ct, *own)
+    return [None if r is None else part.with_ct(r, op in _KEEP_ZEROS, array) for r in results]

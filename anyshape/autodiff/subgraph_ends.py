@@ -12,7 +12,7 @@ from typing import Any
 
 from anyshape.autodiff.structural_zeros import Part, indicator, whole, with_indicators
 from anyshape.graph.ir.graph import Graph
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 
 def by_flags(flags: Iterable[bool], xs: Iterable[Any]) -> list[Any]:

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.jvp import push_parts
 from anyshape.autodiff.linearize_transpose import transposed_ends
 from anyshape.autodiff.replay import inline
-from anyshape.autodiff.rule_tables import zeros_like
+from anyshape.autodiff.rule_tables import stretch, zeros_like
 from anyshape.autodiff.structural_zeros import indicator, whole
 from anyshape.autodiff.subgraph_ends import Ends, filled, with_ends
 from anyshape.autodiff.vmap import batch

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.replay import Replay, begin_replay, replay_node, with_sizes_of
-from anyshape.autodiff.rule_tables import BATCHERS, Common
+from anyshape.autodiff.rule_tables import BATCHERS, Common, stretch
 from anyshape.graph.ir.builder import Builder, Traced, at_line
-from anyshape.graph.ir.draw_order import is_generator
-from anyshape.graph.ir.graph import Graph, Node, Value, draws, subgraphs
+from anyshape.graph.ir.graph import Graph, Node, Value, draws, is_generator, subgraphs
 from anyshape.graph.ir.op_local import bind_local
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext

@@ -13,7 +13,7 @@ from anyshape.backend.numpy.reruns import run_rerun
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
-from anyshape.graph.signature.solve_binding import read_input, solve_binding
+from anyshape.graph.signature.prologue import read_input, solve_binding
 from anyshape.graph.sizes.expr import Leaf
 from anyshape.ops.control_flow import cond_each_op, cond_op
 from anyshape.ops.core.apply import KERNELS, resolve

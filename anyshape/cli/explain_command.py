@@ -1,17 +1,33 @@
-"""`anyshape explain`: the programs that a function needs for several sizes, traced and not run."""
+"""`anyshape explain`: the programs that a function needs for several sizes, traced and not run.
+
+`anyshape profile`: the time of a call with random arguments, step by step.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from anyshape.cli.load_target import Arguments, UsageError, one_line
-from anyshape.cli.sample_inputs import assignments, read_sizes, shown
+import numpy as np
+
+from anyshape.cli.load_target import (
+    Arguments,
+    UsageError,
+    assignments,
+    draw,
+    named_sizes,
+    one_line,
+    read_sizes,
+    shown,
+    write_text,
+)
 from anyshape.errors import AnyshapeError
 from anyshape.inspect.explain.data import Explanation
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
-from anyshape.transforms.explain import explain
-from anyshape.transforms.jit import jit
+from anyshape.inspect.profile.data import Profile
+from anyshape.program.program import Program
+from anyshape.tracing.named_dims import ShapeDtypeStruct
+from anyshape.transforms.jit import explain, jit, profile
 
 _LISTED = 8  # assignments of sizes on one line
 
@@ -61,3 +77,37 @@ def _refusals(refused: Mapping[str, Sequence[str]]) -> list[str]:
 def _few(cases: Sequence[str]) -> str:
     more = f"; and {len(cases) - _LISTED} more" if len(cases) > _LISTED else ""
     return "; ".join(cases[:_LISTED]) + more
+
+
+_DOMAIN = (0.1, 0.9)  # of random arguments: roots, logarithms and inverse functions are defined there
+
+
+def profile_report(function: Callable[..., Any], arguments: Arguments, options: Any) -> Profile:
+    """Print and return the profile, and write the page if requested; a page on standard output is alone there."""
+    if options.repeat is not None and options.repeat < 1:
+        raise UsageError(f"--repeat is {options.repeat}; give 1 or more")
+    sizes = named_sizes(arguments, options.sizes)
+    args = _random(arguments, sizes, options)
+    declared = [spec or None for spec in arguments.specs]
+    target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
+    try:
+        result = profile(
+            target, repeat=options.repeat, file=sys.stderr if options.html == "-" or options.json else None
+        )(*args)
+    except AnyshapeError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
+    if options.html is not None:
+        write_text(options.html, result.html())
+    return result
+
+
+def _random(arguments: Arguments, sizes: dict[str, int], options: Any) -> list[Any]:
+    """Return random arguments of these sizes."""
+    rng = np.random.default_rng(options.seed)
+    every = zip(arguments.sizes(sizes), arguments.dtypes, arguments.by_value, strict=True)
+    try:
+        return [d.type(*s) if value else draw(rng, s, d, _DOMAIN) for s, d, value in every]
+    except (MemoryError, OverflowError, ValueError) as error:  # what NumPy raises, from large to larger
+        raise UsageError(f"--sizes is {options.sizes!r}, too large for arguments: {one_line(error)}") from error

@@ -1,15 +1,24 @@
-"""Command line: anyshape demo | show | explain | profile | check | export | run | completion."""
+"""Command line: anyshape demo | show | explain | profile | check | export | run | completion.
+
+Completion of commands, options and files in shells, by argcomplete.
+
+`anyshape export` and `run`: programs in files, and their runs on arrays in files.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
-from anyshape.cli import check_command, completion, program_commands
-from anyshape.cli.explain_command import explain_report
+import numpy as np
+
+from anyshape.cli import check_command
+from anyshape.cli.explain_command import explain_report, profile_report
 from anyshape.cli.load_target import (
     Arguments,
     UsageError,
@@ -20,17 +29,17 @@ from anyshape.cli.load_target import (
     read_arguments,
     write_text,
 )
-from anyshape.cli.profile_command import profile_report
 from anyshape.demo import train
 from anyshape.errors import AnyshapeError
 from anyshape.inspect.draw.dot import to_dot
 from anyshape.program.program import Program
-from anyshape.support.packages import demo_cluster
+from anyshape.support.packages import argcomplete, demo_cluster
 from anyshape.support.version import __version__
+from anyshape.tracing.pytrees import flatten, result_paths
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.arguments.specs import trace
-from anyshape.transforms.export import load
 from anyshape.transforms.grad import value_and_grad
+from anyshape.transforms.jit import export, load
 
 EPILOG = """examples:
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --grad
@@ -56,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return 0, or 1 if a check failed, or 2 for a mistake on the command line."""
     parser = _parser()
-    completion.answer(parser)
+    answer(parser)
     options, rest = parser.parse_known_args(argv)
     if options.command is None and not rest:
         parser.print_help()
@@ -151,7 +160,7 @@ def _add_files(commands: Any) -> None:
     _add_json(ran)
     ran.set_defaults(run=_run)
     completed = commands.add_parser("completion", help="print the script by which a shell completes this command")
-    completed.add_argument("shell", choices=completion.SHELLS)
+    completed.add_argument("shell", choices=SHELLS)
     completed.set_defaults(run=_completion)
 
 
@@ -183,7 +192,7 @@ def _show(options: argparse.Namespace, rest: list[str]) -> int:
     drawings = [(options.html, lambda p: p.html(beside=other)), (options.dot, to_dot)]
     pages = [(path, draw(program)) for path, draw in drawings if path is not None]
     if options.json:
-        _print_json(program_commands.described(program))
+        _print_json(described(program))
     elif options.plan or not pages:
         print(program.plan if options.plan else program)
     for path, text in pages:
@@ -249,27 +258,124 @@ def _profile(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _export(options: argparse.Namespace, rest: list[str]) -> int:
-    program = program_commands.save_program(*_described(options), options.out, options.target)
+    program = save_program(*_described(options), options.out, options.target)
     if options.json:
-        _print_json(program_commands.described(program))
+        _print_json(described(program))
     return 0
 
 
 def _run(options: argparse.Namespace, rest: list[str]) -> int:
-    results = program_commands.run_program(options.target, options.files)
+    results = run_program(options.target, options.files)
     if options.out is not None:
-        program_commands.save_results(results, options.out)
+        save_results(results, options.out)
     if options.json:
         _print_json({path: x.tolist() for path, x in results.items()})
     elif options.out is None:
-        print(program_commands.results_text(results))
+        print(results_text(results))
     return 0
 
 
 def _completion(options: argparse.Namespace, rest: list[str]) -> int:
-    print(completion.script(options.shell))
+    print(script(options.shell))
     return 0
 
 
 def _check(options: argparse.Namespace, rest: list[str]) -> int:
     return check_command.main(*_loaded(options), options)
+
+
+SHELLS = ("bash", "zsh", "fish")
+_ASKED = "_ARGCOMPLETE"  # the variable by which a shell asks for completions
+
+
+def script(shell: str) -> str:
+    """Return what a shell reads at its start to complete the command `anyshape`."""
+    text: str = argcomplete.shellcode(["anyshape"], shell=shell)
+    return text
+
+
+def answer(parser: argparse.ArgumentParser) -> None:
+    """Print completions and exit, if a shell has asked for them."""
+    if _ASKED in os.environ:
+        argcomplete.autocomplete(parser)
+
+
+def save_program(function: Callable[..., Any], arguments: Arguments, path: str, target: str) -> Program:
+    """Export the function for all sizes of the arguments, write the program to a file, and return it."""
+    try:
+        program = export(function)(*arguments.structs)
+        program.save(path)
+    except AnyshapeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot write {path!r}: {error.strerror or error}") from error
+    except Exception as error:
+        raise UsageError(f"{target} raised {type(error).__name__}: {one_line(error)}") from error
+    return program
+
+
+def run_program(target: str, files: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return the results of a saved program by path, for arguments in files: each in a .npy, or all in one .npz."""
+    if not is_saved(target):
+        raise UsageError(f"{target!r} is not a saved program; write one with anyshape export")
+    program = load(target)
+    result = program(*_arguments(program, files))
+    leaves, structure = flatten(result)
+    return {path: np.asarray(x) for path, x in zip(result_paths(structure), leaves, strict=True)}
+
+
+def _arguments(program: Program, files: Sequence[str]) -> list[np.ndarray]:
+    """Return the arrays of the files. In a .npz they are named by the parameters of the program."""
+    arrays: list[np.ndarray] = []
+    named: dict[str, np.ndarray] = {}
+    for file in files:
+        content = _read(file)
+        if isinstance(content, dict):
+            named |= content
+        else:
+            arrays.append(content)
+    names = list(program.__signature__.parameters)[len(arrays) :]
+    missing = [name for name in names if name not in named]
+    surplus = [name for name in named if name not in names]
+    if missing or surplus:
+        taken = ", ".join(program.__signature__.parameters)
+        problem = f"do not give {missing[0]}" if missing else f"give {surplus[0]!r} besides"
+        raise UsageError(f"the files {problem}; {program.name} takes {taken}")
+    return [*arrays, *[named[name] for name in names]]
+
+
+def _read(file: str) -> Any:
+    """Return the array of a .npy file, or the arrays of a .npz file by name. Nothing in it is executed."""
+    try:
+        content = np.load(Path(file), allow_pickle=False)
+        return dict(content) if isinstance(content, np.lib.npyio.NpzFile) else content
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(f"cannot read {file!r} as .npy or .npz: {one_line(error)}") from error
+
+
+def results_text(results: dict[str, np.ndarray]) -> str:
+    """Return the results as text: dtype and shape of each, and its values as NumPy prints them."""
+    return "\n".join([f"{path}: {x.dtype}{list(x.shape)}\n{x}" for path, x in results.items()])
+
+
+def save_results(results: dict[str, np.ndarray], path: str) -> None:
+    """Write the results to a .npy file if there is one, else to a .npz file by their paths."""
+    try:
+        if path.endswith(".npy"):
+            if len(results) != 1:
+                raise UsageError(f"{path!r} holds one array, and there are {len(results)} results; name a .npz file")
+            np.save(path, next(iter(results.values())))
+        else:
+            np.savez(path, **results)  # type: ignore[arg-type]
+    except OSError as error:
+        raise UsageError(f"cannot write {path!r}: {error.strerror or error}") from error
+
+
+def described(program: Program) -> dict[str, Any]:
+    """Return the arguments, results and text of a program, as JSON holds them."""
+    sides = {"inputs": program.inputs, "outputs": program.outputs}
+    shown = {
+        side: {path: {"shape": [str(s) for s in x.shape], "dtype": str(x.dtype)} for path, x in structs.items()}
+        for side, structs in sides.items()
+    }
+    return {"name": program.name, **shown, "text": str(program).splitlines()}

@@ -12,7 +12,7 @@ import numpy as np
 from anyshape.cluster.block_sizes import UNKNOWN
 from anyshape.cluster.chunks import root_of
 from anyshape.errors import ArgumentError
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 Index = tuple[int, ...]
 _ADVICE = "give both the same chunks, as by rechunk"

@@ -13,10 +13,10 @@ from anyshape.graph.ir.dead_code import ancestors
 from anyshape.graph.ir.graph import Graph, Value, decisions_of
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent
 from anyshape.graph.signature.prologue import Prologue, Solver, compile_prologue
-from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar, InputAxis, Leaf, RuntimeScalar, as_atom, leaves_of
+from anyshape.graph.sizes.substitute import evaluate, values_from
 from anyshape.program.program import Program
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing.decisions import evaluate_quietly
 from anyshape.transforms.jitted import Jitted
 

@@ -21,7 +21,7 @@ from anyshape.cluster.worker import (
     writes,
 )
 from anyshape.errors import ArgumentError
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing.pytrees import flatten, unflatten
 
 

@@ -28,7 +28,7 @@ from anyshape.tracing.pytrees import (
     result_paths,
     unflatten,
 )
-from anyshape.transforms.arguments.static_args import with_static
+from anyshape.transforms.arguments.options import with_static
 from anyshape.transforms.grad import vjp
 from anyshape.transforms.jit import jit
 from anyshape.transforms.jitted import Jitted

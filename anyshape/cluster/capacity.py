@@ -8,8 +8,7 @@ import numpy as np
 
 from anyshape.cluster.sums import PAIRS
 from anyshape.errors import ArgumentError
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 
 _TASKS, _FEW = 2, 2 * PAIRS  # tasks of a worker, and outcomes that the client adds up, as `Dask` has them
 

@@ -29,7 +29,7 @@ from anyshape.cluster.worker import (
 )
 from anyshape.errors import ArgumentError
 from anyshape.program.program import Program
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import distributed
 from anyshape.tracing.pytrees import check_callable, flatten, function_name, parameter_names, unflatten
 from anyshape.transforms.jit import jit

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 _REMAPPED = 256  # files that one process keeps mapped: each has a descriptor
 _ALIGNED = 64  # bytes to whose multiples arrays in a file begin

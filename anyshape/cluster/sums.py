@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing.pytrees import flatten, result_paths, unflatten
 
 PAIRS = 8  # partial sums that one task on a worker adds up: aligned pairs of pairs, as the tree has them

@@ -25,7 +25,7 @@ from anyshape.cluster.chunks import copied, resolved
 from anyshape.cluster.limits import keep_freed_memory, limited_threads
 from anyshape.cluster.sums import Accumulator, Partial, add_pairs
 from anyshape.errors import ArgumentError, ChunkError, ClusterError
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.version import __version__
 from anyshape.tracing.pytrees import flatten, function_name
 

@@ -7,25 +7,23 @@ second what to do. docs/errors.md shows a message of each class.
 from anyshape.errors.base import (
     AnyshapeError,
 )
-from anyshape.errors.program_errors import (
-    IllegalGraphError,
-    MissingPackageError,
-    MissingRuleError,
-    ProgramFileError,
-    UnsupportedDynamicShapeError,
-)
 from anyshape.errors.run_errors import (
     ChunkError,
     ClusterError,
     GradientCheckError,
+    IllegalGraphError,
     MemoryLimitError,
     MetadataError,
+    MissingPackageError,
+    MissingRuleError,
+    ProgramFileError,
     RunError,
     RunFloatingPointError,
     RunLinAlgError,
     RunMemoryError,
     RunOverflowError,
     RunZeroDivisionError,
+    UnsupportedDynamicShapeError,
 )
 from anyshape.errors.size_errors import (
     AxisError,

@@ -15,13 +15,12 @@ from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.compiler.plan import Plan
 from anyshape.errors import ArgumentError, SizeLimitError
 from anyshape.graph.ir.graph import Graph, Node
-from anyshape.graph.prover.claim_text import SizeNames
+from anyshape.graph.prover.constraints import SizeNames
 from anyshape.graph.prover.solvers.models import nearest
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, project
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar, Leaf, Size, leaves_of
-from anyshape.graph.sizes.substitute import computable, substitute_leaves
+from anyshape.graph.sizes.substitute import computable, evaluate, substitute_leaves, values_from
 from anyshape.ops.core.flop_counts import (
     COSTS,
     Applied,

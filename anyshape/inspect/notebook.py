@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from anyshape.inspect.explain.model import Fact, ProgramTable, report
+from anyshape.inspect.explain.text import Fact, ProgramTable, report
 
 _PAGE = Path(__file__).resolve().parent / "page"
 _COSTS = ("flops", "bytes read", "bytes written")

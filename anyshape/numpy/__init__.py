@@ -90,7 +90,7 @@ from anyshape.numpy.dynamic import (
     unique_inverse,
     unique_values,
 )
-from anyshape.numpy.einsum_function import einsum
+from anyshape.numpy.contraction import einsum
 from anyshape.numpy.elementwise import (
     abs,
     absolute,
@@ -256,7 +256,8 @@ from anyshape.numpy.movement import (
     tile,
     transpose,
 )
-from anyshape.numpy.linalg.chains import matrix_power, multi_dot
+from anyshape.numpy.linalg.solving import matrix_power
+from anyshape.numpy.linalg.solving import multi_dot
 from anyshape.numpy.linalg.norms import matrix_norm, norm, vector_norm
 from anyshape.numpy.reduction import (
     all,

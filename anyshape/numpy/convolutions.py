@@ -13,8 +13,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least, equal
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import dilated_size
+from anyshape.graph.shapes.shape_context import ShapeGuardContext, dilated_size
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise
@@ -33,7 +32,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
 
 Pads = Sequence[tuple[Size, Size]]

@@ -29,8 +29,7 @@ from anyshape.numpy.operands.promotion import (
     refuse_kinds,
     sizes,
 )
-from anyshape.numpy.operands.reduction_args import refuse_out
-from anyshape.numpy.operands.zero_d import makes_array
+from anyshape.numpy.operands.reduction_args import makes_array, refuse_out
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew

@@ -11,7 +11,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.shapes.shape_context import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import dynamic, joining, movement, reduction

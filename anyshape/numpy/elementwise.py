@@ -33,9 +33,8 @@ from anyshape.numpy.operands.promotion import (
     sizes,
     static_int,
 )
-from anyshape.numpy.operands.reduction_args import refuse_out
+from anyshape.numpy.operands.reduction_args import keeps_class, keeps_number, refuse_out
 from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, stands_for, ufunc_doc
-from anyshape.numpy.operands.zero_d import keeps_class, keeps_number
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
 from anyshape.ops.reduction import reduce_and

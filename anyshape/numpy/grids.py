@@ -22,7 +22,7 @@ from anyshape.numpy.operands.promotion import (
     sizes,
     static_int,
 )
-from anyshape.numpy.operands.signatures import publish
+from anyshape.numpy.operands.ufuncs import publish
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew

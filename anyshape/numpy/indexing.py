@@ -14,8 +14,7 @@ from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import broadcast_sizes
+from anyshape.graph.shapes.shape_context import ShapeGuardContext, broadcast_sizes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise, reduction
@@ -38,8 +37,7 @@ from anyshape.numpy.operands.promotion import (
     sizes,
     static_int,
 )
-from anyshape.numpy.operands.reduction_args import refuse_out
-from anyshape.numpy.operands.zero_d import as_arrays, makes_array
+from anyshape.numpy.operands.reduction_args import as_arrays, makes_array, refuse_out
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix

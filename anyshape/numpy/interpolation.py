@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError
-from anyshape.graph.prover.claim_text import OperandAxes
-from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.prover.constraints import OperandAxes, at_least
 from anyshape.numpy.operands.promotion import asarray, is_traced, refuse_kinds, result_type, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix

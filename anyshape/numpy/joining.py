@@ -9,8 +9,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, ZeroDivisorError
 from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.graph.prover.claim_text import OperandAxes
-from anyshape.graph.prover.constraints import at_least, equal
+from anyshape.graph.prover.constraints import OperandAxes, at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import atleast_1d, atleast_2d, atleast_3d, ravel, slice_axis
@@ -26,8 +25,7 @@ from anyshape.numpy.operands.promotion import (
     sizes,
     static_int,
 )
-from anyshape.numpy.operands.reduction_args import refuse_out
-from anyshape.numpy.operands.zero_d import makes_array
+from anyshape.numpy.operands.reduction_args import makes_array, refuse_out
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.support.true_types import has_type

@@ -8,7 +8,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
-from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.shapes.shape_context import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import ravel

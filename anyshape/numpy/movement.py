@@ -11,11 +11,10 @@ from anyshape.errors import AxisError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import equal
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
+from anyshape.graph.shapes.shape_context import broadcast_sizes, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.layouts import order_in_memory
-from anyshape.numpy.operands.memory import makes_copy, owned
+from anyshape.numpy.operands.memory import makes_copy, order_in_memory, owned
 from anyshape.numpy.operands.promotion import (
     ORDERS,
     as_traced,
@@ -28,7 +27,7 @@ from anyshape.numpy.operands.promotion import (
     size_of,
     sizes,
 )
-from anyshape.numpy.operands.zero_d import keeps_class, makes_array
+from anyshape.numpy.operands.reduction_args import keeps_class, makes_array
 from anyshape.numpy.sizes.shape_tuple import as_shape
 from anyshape.ops import dynamic as dy
 from anyshape.ops import indexing as ix

@@ -10,8 +10,8 @@ import numpy as np
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least, equal
-from anyshape.graph.shapes.shape_rules import numel
-from anyshape.graph.shapes.view_reshape import row_major
+from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.strided_view import row_major
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import dynamic, indexing, joining, movement, reduction, sorting

@@ -30,7 +30,7 @@ from anyshape.numpy.operands.reduction_args import (
     start_value,
     sum_over,
 )
-from anyshape.numpy.operands.signatures import publish
+from anyshape.numpy.operands.ufuncs import publish
 from anyshape.numpy.sizes.shape_tuple import is_shape, reduce_sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv

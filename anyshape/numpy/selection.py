@@ -22,8 +22,7 @@ from anyshape.numpy.operands.promotion import (
     result_type,
     sizes,
 )
-from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value, refuse_out
-from anyshape.numpy.operands.zero_d import makes_array
+from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value, makes_array, refuse_out
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of

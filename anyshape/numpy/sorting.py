@@ -30,7 +30,7 @@ from anyshape.numpy.operands.reduction_args import (
     refuse_out,
     restore_axes,
 )
-from anyshape.numpy.operands.signatures import publish
+from anyshape.numpy.operands.ufuncs import publish
 from anyshape.numpy.statistics import aligned_weights
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix

@@ -17,8 +17,8 @@ import scipy.special as sc
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, loop_dtypes, promoted, result_type
+from anyshape.numpy.operands.reduction_args import makes_array
 from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, plain_ufunc, ufunc_doc
-from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp

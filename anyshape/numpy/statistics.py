@@ -31,6 +31,7 @@ from anyshape.numpy.operands.reduction_args import (
     apply_mask,
     broadcast_back,
     count_along,
+    makes_array,
     mask_like,
     reduced_axes,
     refuse_axis_kinds,
@@ -40,8 +41,7 @@ from anyshape.numpy.operands.reduction_args import (
     start_value,
     sum_over,
 )
-from anyshape.numpy.operands.signatures import publish
-from anyshape.numpy.operands.zero_d import makes_array
+from anyshape.numpy.operands.ufuncs import publish
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

@@ -14,8 +14,7 @@ from typing import Any
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.graph.shapes.shape_context import ShapeGuardContext, free_axes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import contraction_order

@@ -18,8 +18,7 @@ from anyshape.graph.ir.graph import Node, Op, ShapeRule
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, exact_size, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.shapes.shape_context import ShapeGuardContext, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops import creation as cr

@@ -27,8 +27,7 @@ from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.graph.shapes.shape_context import ShapeGuardContext, free_axes
 from anyshape.graph.sizes.expr import DimExpr, Size, input_axis
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix

@@ -12,8 +12,7 @@ from typing import Any
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.ir.op_local import refusal
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.graph.shapes.shape_context import ShapeGuardContext, free_axes
 from anyshape.graph.sizes.expr import Size, input_axis
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, result_sizes, sizes_of

@@ -34,7 +34,7 @@ from anyshape.ops.core.apply import Operand, apply_all, localise, meta_of
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import Applied, OpCost, Shape, UnknownSizeError, graph_flops
 from anyshape.ops.subgraph_call import size_carrier, with_element
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 BOOL = np.dtype(bool)
 INT = np.dtype(np.int64)

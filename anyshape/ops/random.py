@@ -1,7 +1,7 @@
 """Draws from random generators, which are operands of their own kind: arrays of dtype object that hold generators.
 
 A draw moves its generator, so draws keep their order. Each gives a mark of its end besides its numbers. `order_draw`
-passes a generator on after such a mark. Builders insert it before each node that draws: see `graph/ir/draw_order.py`.
+passes a generator on after such a mark. Builders insert it before each node that draws: see `graph/ir/graph.py`.
 """
 
 from __future__ import annotations

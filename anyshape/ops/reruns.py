@@ -32,7 +32,7 @@ from anyshape.ops.loops import (
     one_or_all,
     with_ends,
 )
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 
 class Operands(NamedTuple):

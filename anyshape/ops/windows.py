@@ -22,7 +22,7 @@ from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, localise, result_sizes
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 METHODS = ("auto", "direct", "fft")
 POSITION = np.dtype(np.int64)

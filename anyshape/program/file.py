@@ -36,9 +36,16 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.core.node_validation import claims, problem
-from anyshape.program.pytree_json import decode_tree, encode_tree, has_order, has_sorted_keys
-from anyshape.program.saved_rules import ProgramRule, refuse_objects, with_saved_rules
-from anyshape.support.garbage import collection_deferred
+from anyshape.program.saved_rules import (
+    ProgramRule,
+    decode_tree,
+    encode_tree,
+    has_order,
+    has_sorted_keys,
+    refuse_objects,
+    with_saved_rules,
+)
+from anyshape.support.fork_lock import collection_deferred
 from anyshape.support.version import __version__
 from anyshape.tracing.pytrees import Order, order_of_leaves
 from anyshape.tracing.trace import Trace

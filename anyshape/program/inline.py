@@ -18,11 +18,10 @@ from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
-from anyshape.graph.signature.solve_binding import solve_binding
+from anyshape.graph.signature.prologue import solve_binding
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, RuntimeScalar, Size
-from anyshape.graph.sizes.substitute import substitute
+from anyshape.graph.sizes.substitute import evaluate, substitute, values_from
 from anyshape.numpy.sizes.size_operands import common_scope
 from anyshape.ops.creation import full
 from anyshape.ops.dynamic import nonnegative_size

@@ -32,10 +32,9 @@ from anyshape.ops.elementwise import add
 from anyshape.ops.loops import LOOPS, Layout, mask_position, scan_op, varying_variables, while_op
 from anyshape.ops.movement import transpose_op
 from anyshape.ops.subgraph_call import with_element
-from anyshape.program.replay_builder import replay_builder, replay_scope
-from anyshape.support.interruption import restores_thread
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.program.specialize import replay_builder, replay_scope
+from anyshape.support.fork_lock import restores_thread
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 
 Stack = tuple[Value, int]  # a value, and its axis of trips
 

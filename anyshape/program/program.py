@@ -15,10 +15,9 @@ from anyshape.backend.compiler.codegen.execute import Run
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
-from anyshape.backend.runtime.call_log import log_calls, logs_calls
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.generator_states import has_generators, restoring_generators
-from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
+from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft, log_calls, logs_calls
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph, decisions_of
@@ -34,14 +33,12 @@ from anyshape.inspect.explain.data import TierInfo
 from anyshape.program.inline import call_inside, check_meta, is_symbolic, require_one_path
 from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
-from anyshape.program.specialize import Specializer
-from anyshape.program.tiers import Tiers, mode_of
+from anyshape.program.specialize import Specializer, Tiers, mode_of
 from anyshape.program.written_arguments import ending, refuse_layouts, require_arrays, writing_back, written_inside
-from anyshape.support.packages import draw_compare, draw_dot, draw_html, notebook, program_file, saved_rules
-from anyshape.tracing.display_names import DisplayNames, show_call
+from anyshape.support.packages import draw_dot, draw_html, notebook, program_file, saved_rules
+from anyshape.tracing.named_dims import ShapeDtypeStruct, described
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
-from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
-from anyshape.tracing.trace import Trace
+from anyshape.tracing.trace import DisplayNames, Trace, show_call
 
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -458,7 +455,7 @@ class Program:
 
     def html(self, beside: Program | Graph | None = None) -> str:
         """Return a page that draws the program, with conditions and costs; with `beside`, one that compares the two."""
-        return draw_html.to_html(self) if beside is None else draw_compare.to_page(self, beside)
+        return draw_html.to_html(self) if beside is None else draw_html.to_page(self, beside)
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, for notebooks."""

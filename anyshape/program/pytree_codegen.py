@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.draw_order import DRAWING
+from anyshape.graph.ir.graph import DRAWING
 from anyshape.tracing.pytrees import PYTHON_SCALARS, Order, generator_array, unflatten
 
 Reader = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[Any, ...] | None"]

@@ -7,38 +7,288 @@ call.
 The function is not traced again. Its graph is replayed under the assumptions of the pattern. A pattern gets a plan
 when that pays (`tiers.py`), or at once if plans are optimised at once. The number of patterns is bounded: the plan made
 first goes first. All other calls use a first plan, which assumes nothing and has the contraction paths of the call.
+
+Contraction paths of a program, chosen by the sizes of each call.
+
+The path with the least work may depend on sizes that only a call knows. Calls whose sizes choose the same paths share
+a plan.
+
+Builders into which a graph is replayed with its own inputs, to make a variant of it.
+
+Tiers of one program: which plan runs, and when the optimised one is made.
+
+A first call runs the first plan, which one linear walk over the graph makes. Groups, views and specialization save time
+where arrays are large, or where calls are many. So the calls so far decide: what they would have saved is compared
+with what optimising takes. The optimised plan is made at the beginning of a call, and serves it and all later ones.
+That is never within `np.errstate`, whose block sees one plan.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, Protocol
+
+import numpy as np
 
 from anyshape.autodiff.replay import inline
 from anyshape.backend.compiler.codegen.execute import EntryGuard, Run
 from anyshape.backend.compiler.codegen.meters import Meter
-from anyshape.backend.compiler.passes.binary_einsum import to_pairs
+from anyshape.backend.compiler.passes.fold_into_contractions import default_path, einsum_nodes, labelled_sizes, to_pairs
 from anyshape.backend.compiler.passes.pipeline import Tier
+from anyshape.backend.runtime.config import AMBIENT_ERRSTATE
 from anyshape.errors import AnyshapeError
-from anyshape.graph.ir.builder import activate
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.builder import Builder, activate
+from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.prover.constraints import Claim, Condition, equal
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.signature.equation_terms import atoms_of
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.signature.dim_equations import atoms_of
 from anyshape.graph.signature.guards import size_function
 from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, may_divide_by_zero, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
-from anyshape.graph.sizes.substitute import substitute
-from anyshape.program.contraction_choice import ContractionPaths, Paths
-from anyshape.program.replay_builder import replay_builder, replay_scope
-from anyshape.program.tiers import Tiers
-from anyshape.support.interruption import restores_thread
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.graph.sizes.substitute import evaluate, may_divide_by_zero, substitute, values_from
+from anyshape.inspect.explain.data import TierInfo
+from anyshape.numpy.arrays.array import Array
+from anyshape.ops.contraction import terms_of
+from anyshape.ops.core.contraction_order import Path, cheapest_path
+from anyshape.support.fork_lock import Lock, restores_thread
+from anyshape.support.lazy_dataclass import NamedTuple
+
+Paths = tuple[Path, ...]  # one for each product of a graph
+
+
+class _Product(NamedTuple):
+    value: Value
+    terms: Sequence[str]
+    out: str
+    sizes: Mapping[str, Size]
+
+
+class ContractionPaths:
+    """Contraction paths of the products of a graph whose sizes follow from the arguments; false without products."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.products: list[_Product] = []
+        default: list[Path] = []
+        nodes, solved = einsum_nodes(graph), {s.variable for s in graph.dims}
+        scope = Scope(conditions=graph.conditions if nodes else (), runtime=graph.runtime)
+        ctx = ShapeGuardContext(scope, "orders", rule="pass")
+        for node in nodes:
+            sizes = labelled_sizes(ctx, node)
+            if all(solved.issuperset(expr.variables(s)) and not may_divide_by_zero(s) for s in sizes.values()):
+                self.products.append(_Product(node.outputs[0], *terms_of(dict(node.params)["equation"]), sizes))
+                default.append(default_path(ctx, node))
+        self.default: Paths = tuple(default)
+        self.sizes: list[Size] = list(dict.fromkeys(s for p in self.products for s in p.sizes.values()))
+
+    def __bool__(self) -> bool:
+        return bool(self.products)
+
+    def cheapest(self, numbers: Mapping[Size, int]) -> Paths:
+        """Return the cheapest path of each product at these sizes; the default one wins a tie."""
+        paths = []
+        for product, default in zip(self.products, self.default, strict=True):
+            counts = {label: max(numbers[size], 1) for label, size in product.sizes.items()}
+            paths.append(cheapest_path(product.terms, product.out, counts, default))
+        return tuple(paths)
+
+    def by_value(self, paths: Paths) -> dict[Value, Path]:
+        """Map the value of each product to its path."""
+        return dict(zip([p.value for p in self.products], paths, strict=True))
+
+
+def replay_scope(graph: Graph) -> Scope:
+    """Return a scope with the conditions of a graph, except those on run-time sizes.
+
+    The replay makes new run-time sizes, and states their conditions again.
+    """
+    runtime = graph.runtime.keys()
+    return Scope(conditions=[c for c in graph.conditions if runtime.isdisjoint(c.claim.variables())])
+
+
+def replay_builder(graph: Graph, scope: Scope) -> tuple[Builder, list[Any]]:
+    """Return a builder with the dimension variables and inputs of a graph, and handles of these inputs."""
+    builder = Builder(scope, handle=Array, values=dict(graph.values))
+    for source in graph.dims:
+        builder.define_dim(source.variable, source.size, source.read)
+    visible = len(graph.inputs) - graph.hidden
+    inputs = [builder.input(v.meta) for v in graph.inputs[:visible]]
+    for value in graph.inputs[visible:]:
+        inputs += [builder.hidden_input(variable) for variable, _ in value.meta.variable_axes()]
+    return builder, inputs
+
+
+SAVED_SHARE = 0.5  # of the time of calls with large arrays, which optimised plans save where they save much
+SAVED_SHARE_OF_SMALL = 0.2  # of that of calls with small ones: nothing is stretched at run time
+COST_RATIO = 2.0  # between the time of making an optimised plan and a first one
+SECONDS_PER_PLANNED_STEP = 1.5e-4  # of making a first plan
+SECONDS_PER_ELEMENT = 1e-9  # of a step on large arrays
+MAX_ELEMENTS = 1 << 27  # in all steps, a gigabyte of float64, beyond which no first plan runs: it has no tiles
+
+Make = Callable[[Hashable], Callable[[], None]]  # makes the plan of a pattern; returns what installs it
+clock = perf_counter
+_DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+
+
+class Tiers:
+    """Tiers of one program.
+
+    - `mode`: "now" makes optimised plans at once, "auto" when they pay, "off" never.
+    - `why`: the reason for a mode that nobody asked for.
+    - `make` makes an optimised plan for a pattern of calls. `pattern_of` tells the pattern of arrays.
+    """
+
+    pattern_of: Callable[..., Hashable]
+    name: str
+    mode: str
+    why: str
+    make: Make
+    steps: int
+    cost: float
+    calls: int
+    seconds: float
+
+    def __init__(
+        self, name: str, mode: str, why: str, make: Make, pattern_of: Callable[..., Hashable] | None = None
+    ) -> None:
+        self.name, self.mode, self.why, self.make = name, mode, why, make
+        self.first = Tier.OPTIMISED if mode == "now" else Tier.FIRST  # of the plan for a first call
+        self.has_patterns: bool = pattern_of is not None
+        self.pattern_of = (lambda *arrays: None) if pattern_of is None else pattern_of
+        self.steps, self.cost = 1, 0.0
+        self.calls, self.seconds = 0, 0.0  # of first plans, since the last optimised plan was made
+        self.saving: float = 0.0  # seconds that optimised plans would have saved of these
+        self.made: dict[Hashable, TierInfo] = {}
+        self.making: dict[Hashable, int] = {}  # with the process: a fork has no thread that goes on
+        self.failed: dict[Hashable, str] = {}
+        self.waits: bool = False  # for a call outside of np.errstate
+        self.lock: Lock = Lock()
+
+    def meter(self, instead: Callable[..., Any]) -> Meter | None:
+        """Return what a first plan calls, with what runs instead of it; None where no plan takes its place."""
+        return Meter(self.measure, instead, self.has_patterns) if self.mode == "auto" else None
+
+    @contextmanager
+    def making_first(self, steps: int) -> Iterator[None]:
+        """Note how long the block takes to make a first plan with so many steps.
+
+        The first program of a process also loads modules, which is not a cost of a second plan.
+        """
+        started, modules = clock(), len(sys.modules)
+        yield
+        seconds, self.steps = clock() - started, max(1, steps)
+        if len(sys.modules) > modules:
+            seconds = min(seconds, self.steps * SECONDS_PER_PLANNED_STEP)
+        self.cost = COST_RATIO * seconds
+
+    # -- calls of first plans
+
+    def measure(
+        self, run: Callable[..., Any], instead: Callable[..., Any], calls: int, elements: int, *arrays: Any
+    ) -> Any:
+        """Run the optimised plan if it is there or pays by now. Else measure a call of the first one.
+
+        The call stands for so many `calls`. Its largest array has so many `elements`.
+        """
+        pattern = self.pattern_of(*arrays)
+        if pattern in self.made or (self._pays(elements) and self._is_due_now() and self.optimise(pattern)):
+            return instead(*arrays)
+        started = clock()
+        outputs = run(*arrays, _measured=True)
+        taken = calls * (clock() - started)
+        self.calls += calls
+        self.seconds += taken
+        self.saving += (SAVED_SHARE if calls == 1 else SAVED_SHARE_OF_SMALL) * taken
+        return outputs
+
+    def _pays(self, elements: int = 0) -> bool:
+        """Return True if an optimised plan pays for the calls so far, or for one with so large an array alone."""
+        work = elements * self.steps
+        alone = work >= MAX_ELEMENTS or SAVED_SHARE * work * SECONDS_PER_ELEMENT >= self.cost
+        return alone or self.saving >= self.cost
+
+    def _is_due_now(self) -> bool:
+        """Return True unless the call is within np.errstate, after other calls."""
+        self.waits = self.calls > 0 and np.geterr() not in (AMBIENT_ERRSTATE, _DEFAULTS)
+        return not self.waits
+
+    # -- optimised plans
+
+    def optimise(self, pattern: Hashable) -> bool:
+        """Make the optimised plan for a pattern; return False if another thread does or it fails, which is logged."""
+        is_mine = False
+        try:
+            with self.lock:
+                if pattern in self.made:
+                    return True
+                if self.making.get(pattern) == os.getpid() or pattern in self.failed:
+                    return False
+                is_mine = True
+                self.making[pattern] = os.getpid()
+            started = clock()
+            install = self.make(pattern)
+        except Exception as error:  # the first plan is right too
+            self.failed[pattern] = f"{type(error).__name__}: {error}"
+            _PLAN.exception("%s: the optimised plan could not be made; the first one stays in use", self.name)
+            return False
+        finally:
+            if is_mine:
+                self.making.pop(pattern, None)
+        taken = clock() - started
+        with self.lock:
+            install()
+            self.made[pattern] = self._info("optimised", f"made in {_time(taken)}, {self._so_far('had taken')}")
+            self.calls, self.seconds, self.saving, self.waits = 0, 0.0, 0.0, False
+        _PLAN.debug("%s: the optimised plan is %s", self.name, self.made[pattern].why)
+        return True
+
+    # -- explanations
+
+    def info(self) -> TierInfo:
+        """Return which plan runs, and why."""
+        if self.mode == "now":
+            return self._info("optimised", f"made at once, {self.why}")
+        if self.mode == "off":
+            return self._info("first", f"no other is made, {self.why}")
+        if self.made:
+            return list(self.made.values())[-1]
+        if self.failed:
+            return self._info("first", f"the optimised one could not be made: {list(self.failed.values())[-1]}")
+        if self.waits:
+            return self._info("first", "the optimised one waits for a call outside of np.errstate")
+        if self.saving < self.cost / 10:
+            return self._info("first", "calls so far are too short for an optimised one to pay")
+        estimate = f"an optimised one would have saved {_time(self.saving)} and takes {_time(self.cost)} to make"
+        return self._info("first", f"{self._so_far('took')}; {estimate}")
+
+    def _so_far(self, took: str) -> str:
+        calls = "1 call" if self.calls == 1 else f"{self.calls} calls"
+        return f"{'after' if took != 'took' else ''} {calls} {took} {_time(self.seconds)}".strip()
+
+    def _info(self, tier: str, why: str) -> TierInfo:
+        return TierInfo(tier, self.mode, self.calls, self.seconds, self.saving, self.cost, why)
+
+
+def _time(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def mode_of(optimize: str, max_bytes: int | None, timers: Any) -> tuple[str, str]:
+    """Return when optimised plans are made, and why then."""
+    if optimize == "auto" and max_bytes is not None:
+        return "now", "as max_bytes bounds its arrays"
+    if optimize == "auto" and timers is not None:
+        return "now", "for a profile"
+    return optimize, f'by optimize="{optimize}"'
+
 
 _PLAN = logging.getLogger("anyshape.plan")
 MAX_SIZES = 16  # that a call compares with 1

@@ -13,9 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import MissingPackageError
-from anyshape.support.fork_lock import Lock
-from anyshape.support.garbage import collection_paused
-from anyshape.support.interruption import restores_thread
+from anyshape.support.fork_lock import Lock, collection_paused, restores_thread
 
 _LOCK = Lock()
 
@@ -153,12 +151,9 @@ if TYPE_CHECKING:
     from anyshape.demo import cluster as demo_cluster
     from anyshape.graph.prover.solvers import one_variable as one_variable
     from anyshape.graph.prover.solvers import sampled_points as sampled_points
-    from anyshape.graph.prover.solvers import small_sizes as small_sizes
     from anyshape.inspect import notebook as notebook
-    from anyshape.inspect.draw import compare as draw_compare
     from anyshape.inspect.draw import dot as draw_dot
     from anyshape.inspect.draw import html as draw_html
-    from anyshape.inspect.explain import table as explain_table
     from anyshape.inspect.explain import text as explain_text
     from anyshape.inspect.profile import data as profiles
     from anyshape.numpy import numpy_names as numpy_names
@@ -176,7 +171,6 @@ if TYPE_CHECKING:
     from anyshape.program import file as program_file
     from anyshape.program import loop_slots as loop_slots
     from anyshape.program import program as traced_program
-    from anyshape.program import pytree_json as pytree_json
     from anyshape.program import saved_rules as saved_rules
     from anyshape.tracing import argument_containers as argument_containers
     from anyshape.tracing import decisions as value_decisions
@@ -204,7 +198,6 @@ else:
     value_flow = Package("anyshape.autodiff.value_flow")
     one_variable = Package("anyshape.graph.prover.solvers.one_variable")  # of open claims about sizes
     sampled_points = Package("anyshape.graph.prover.solvers.sampled_points")
-    small_sizes = Package("anyshape.graph.prover.solvers.small_sizes")
     covariance = Package("anyshape.numpy.analysis.covariance")  # of traced variables
     quantile_methods = Package("anyshape.numpy.analysis.quantile_methods")  # all but "linear"
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
@@ -223,7 +216,6 @@ else:
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")
     saved_rules = Package("anyshape.program.saved_rules")  # pickles of programs
-    pytree_json = Package("anyshape.program.pytree_json")
     less_memory = Package("anyshape.transforms.less_memory")  # for calls that exceed max_bytes
     paths = Package("anyshape.transforms.caching.paths")  # of a function that decides on values
     rebound = Package("anyshape.tracing.captured.rebound")  # the first trace
@@ -234,9 +226,7 @@ else:
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan
     size_paths = Package("anyshape.transforms.control_flow.size_paths")  # of exported functions that decide on sizes
     explain_text = Package("anyshape.inspect.explain.text")
-    explain_table = Package("anyshape.inspect.explain.table")
     notebook = Package("anyshape.inspect.notebook")
-    draw_compare = Package("anyshape.inspect.draw.compare")
     draw_dot = Package("anyshape.inspect.draw.dot")
     draw_html = Package("anyshape.inspect.draw.html")
     profiler = Package("anyshape.transforms.profiler")

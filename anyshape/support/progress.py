@@ -16,7 +16,7 @@ import threading
 from time import perf_counter
 from types import TracebackType
 
-from anyshape.support.interruption import is_thread_state
+from anyshape.support.fork_lock import is_thread_state
 
 _LOG = logging.getLogger("anyshape.progress")
 FIRST = 2.0  # seconds until the first line

@@ -26,8 +26,7 @@ from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import code_of, line_of, made_at
-from anyshape.tracing.pytrees import PYTHON_SCALARS, named, parameter_names
-from anyshape.tracing.tree_nodes import NAMESPACE, Setting, argument_path, wrapped
+from anyshape.tracing.pytrees import NAMESPACE, PYTHON_SCALARS, Setting, argument_path, named, parameter_names, wrapped
 
 _LOG = logging.getLogger("anyshape.trace")
 _CONTAINERS = (list, tuple, dict, collections.deque)

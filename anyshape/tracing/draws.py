@@ -24,10 +24,10 @@ import numpy as np
 
 from anyshape.errors import FrozenDrawError
 from anyshape.errors.tracing_errors import GLOBAL_GENERATOR
-from anyshape.graph.ir.draw_order import DRAWING
+from anyshape.graph.ir.graph import DRAWING
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import is_user_frame
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import closed_generators
 from anyshape.support.true_types import has_type
 

@@ -20,7 +20,6 @@ import numpy as np
 from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.support.packages import optree
 from anyshape.tracing.captured import containers
-from anyshape.tracing.captured.code_names import absolute, code_names
 from anyshape.tracing.captured.code_origin import (
     ABSENCE,
     ATOMS,
@@ -32,6 +31,8 @@ from anyshape.tracing.captured.code_origin import (
     PURE_MODULES,
     REFLECTION,
     TRANSPARENT,
+    absolute,
+    code_names,
     is_atom,
     is_scalar,
     is_special,
@@ -39,7 +40,7 @@ from anyshape.tracing.captured.code_origin import (
     origin,
     package,
 )
-from anyshape.tracing.captured.holders import (
+from anyshape.tracing.captured.containers import (
     UNBOUND,
     Holder,
     Namespace,
@@ -55,7 +56,7 @@ from anyshape.tracing.captured.holders import (
     slots_of,
 )
 from anyshape.tracing.draws import is_stream
-from anyshape.tracing.tree_nodes import NAMESPACE
+from anyshape.tracing.pytrees import NAMESPACE
 
 LIMIT = 20_000  # objects of one function that are walked over
 

@@ -1,22 +1,34 @@
-"""Trace a Python function to a graph: run it once on traced arrays."""
+"""Trace a Python function to a graph: run it once on traced arrays.
+
+Paths of a function that end in an exception of its own: what the program of such a path raises.
+
+A call on a known path raises an equal exception without a trace. Its traceback ends at the line of the function, as the
+first one's did.
+
+Show sizes, claims and structures as the caller writes them: `x.shape[0]` for `x_0`, `(x, {'w': *})` for a tree.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dis
 import logging
+import operator
+import re
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter, thread_time
-from types import TracebackType
-from typing import Any, TypeAlias
+from types import CodeType, TracebackType
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from anyshape.backend.runtime.outcome import PathLeft
 from anyshape.errors import AnyshapeError, ArgumentError, ConcretizationError, MutationError, SymbolicIterationError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, user_line
-from anyshape.graph.ir.draw_order import DRAWING, is_generator
-from anyshape.graph.ir.graph import Graph, Value
-from anyshape.graph.prover.constraints import SourceLine
+from anyshape.graph.ir.graph import DRAWING, Graph, Value, decisions_of, is_generator
+from anyshape.graph.prover.constraints import RELATIONS, Claim, SizeNames, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import calls_traced_function, is_user_frame
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
@@ -25,10 +37,11 @@ from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array, NDArray
-from anyshape.numpy.operands.layouts import layout_of, layout_text
 from anyshape.numpy.operands.memory import (
     Memory,
     is_same_view,
+    layout_of,
+    layout_text,
     may_write,
     reached_by,
     with_sharers,
@@ -39,8 +52,7 @@ from anyshape.numpy.operands.memory import (
 from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.numpy.sizes.symdim import symdim
-from anyshape.support.garbage import collection_deferred
-from anyshape.support.interruption import restores_thread
+from anyshape.support.fork_lock import collection_deferred, restores_thread
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import (
     argument_containers,
@@ -52,9 +64,149 @@ from anyshape.support.packages import (
 )
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import Order, flatten, is_array, named, readable, result_paths, scalar_kind, unflatten
-from anyshape.tracing.raised import Raised
-from anyshape.tracing.tree_nodes import settings_of
+from anyshape.tracing.pytrees import (
+    Fields,
+    Order,
+    Setting,
+    Static,
+    class_of,
+    flatten,
+    is_array,
+    named,
+    readable,
+    result_paths,
+    scalar_kind,
+    settings_of,
+    unflatten,
+)
+
+_ATOMS = {str, bytes, int, float, complex, bool, type(None)}
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+
+class Raised:
+    """Exception that ends a path.
+
+    - `error` is a copy of it without a traceback, None if it is not known to be the same in each call.
+    - `original` is the exception itself, until the call that was traced has raised it.
+    """
+
+    original: Exception | None
+    line: tuple[str, int, str]
+    error: Exception | None
+
+    __slots__ = ("error", "line", "original")
+
+    def __init__(self, original: Exception | None, line: tuple[str, int, str], error: Exception | None) -> None:
+        self.original, self.line, self.error = original, line, error
+
+    @classmethod
+    def of(cls, original: Exception) -> Raised:
+        """Return what a program raises for an exception that a trace met."""
+        line = _innermost(original)
+        if line is None:
+            return cls(original, ("", 1, ""), None)
+        code = line.tb_frame.f_code
+        position = code.co_filename, line.tb_lineno or 1, code.co_name
+        return cls(original, position, _copied(original) if is_stated(original) else None)
+
+    def again(self) -> NoReturn:
+        """Raise the exception at the line of the user."""
+        if self.original is not None:
+            raise self.original
+        assert self.error is not None
+        exec(self._raising_code(), {"error": _copied(self.error)})
+        raise AssertionError("the line above has raised")
+
+    def _raising_code(self) -> CodeType:
+        file, line, name = self.line
+        return compile("\n" * (line - 1) + "raise error", file, "exec").replace(co_name=name, co_qualname=name)
+
+    def __str__(self) -> str:
+        return f"raises {type(self.error).__name__}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raised) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self.line)
+
+    def _key(self) -> Any:
+        return self.line, type(self.error), getattr(self.error, "args", None), getattr(self.error, "__dict__", None)
+
+    def __reduce__(self) -> Any:
+        return Raised, (None, self.line, self.error)
+
+
+def _innermost(error: BaseException) -> TracebackType | None:
+    """Return the entry of the line that raised."""
+    line = error.__traceback__
+    while line is not None and line.tb_next is not None:
+        line = line.tb_next
+    return line
+
+
+def is_stated(error: BaseException) -> bool:
+    """Return whether a `raise` or `assert` of the user made an exception: not a mistake, and nothing that a call met.
+
+    One that is raised again is as at first.
+    """
+    line = _innermost(error)
+    return line is not None and is_user_frame(line.tb_frame) and line.tb_frame.f_code.co_code[line.tb_lasti] == _RAISE
+
+
+def _copied(error: Any) -> Exception | None:
+    """Return an exception like this one, None if it holds more than texts and numbers or cannot be copied."""
+    if not _is_plain([error.args, vars(error)]):
+        return None
+    try:
+        new = _rebuilt(error)
+        is_same = type(new) is type(error) and new.args == error.args and str(new) == str(error)
+    except Exception:  # its class asks for other arguments than it keeps
+        return None
+    cause = None if error.__cause__ is None else _copied(error.__cause__)
+    if not is_same or (cause is None) is not (error.__cause__ is None):
+        return None
+    new.__cause__, new.__suppress_context__ = cause, error.__suppress_context__
+    return new
+
+
+def _rebuilt(error: BaseException) -> Any:
+    """Return the exception as its class makes it again.
+
+    `copy.copy` would ask `copyreg`, where packages register copies with their traceback, which holds arrays.
+    """
+    reduced: Any = error.__reduce_ex__(4)
+    make, args, *state = reduced
+    new = make(*args)
+    if state and state[0]:
+        new.__setstate__(state[0])
+    return new
+
+
+def _is_plain(x: Any) -> bool:
+    if type(x) in (tuple, list):
+        return all(map(_is_plain, x))
+    if type(x) is dict:
+        return all(map(_is_plain, [*x, *x.values()]))
+    return type(x) in _ATOMS or issubclass(type(x), np.generic)
+
+
+def is_one_of_several(graph: Graph) -> bool:
+    """Return whether other calls may take another path of the function."""
+    return bool(decisions_of(graph)) or any(c.kind == "guard" for c in graph.conditions)
+
+
+def raise_first(run: Callable[..., Any] | None, raised: Raised, arrays: Sequence[Any]) -> NoReturn:
+    """Raise the exception of a trace for the first time, or what lines before it raise for these arrays."""
+    try:
+        if run is not None:
+            with contextlib.suppress(PathLeft):  # the plan and the naive evaluator differ by rounding
+                run(*arrays)
+        raised.again()
+    finally:
+        raised.original = None  # its traceback holds the arrays
+
 
 _HOLD_NOTHING = (type, types.BuiltinFunctionType, np.ufunc, Ufunc)
 _LOG = logging.getLogger("anyshape.trace")
@@ -483,3 +635,121 @@ def generator_value(x: Any) -> Traced:
 def is_inexact(dtype: np.dtype) -> bool:
     """Return True if arrays of the dtype can be differentiated."""
     return dtype.kind in "fc"
+
+
+_COMPARISON = r"([^=<>!]+) (==|!=|<=|>=|<|>) ([^=<>!]+)"
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+class DisplayNames(SizeNames):
+    """Names of the sizes of one program in explanations.
+
+    `labels` are the paths of the arguments by the names of parameters, `params['w']`. `solved` says how a call finds
+    each variable.
+    """
+
+    def __init__(self, labels: Sequence[str], solved: Iterable[SizeBinding]) -> None:
+        self.solved: dict[DimVar, SizeBinding] = {s.variable: s for s in solved}
+        names = size_names(self.solved.values(), labels)
+        super().__init__(names.sources, names.undeclared)
+
+    def claim(self, claim: Claim) -> str:
+        """Return the claim as it was asked, or as its two sides."""
+        names = [str(v) for v in claim.variables()]
+        if claim.text and len(set(names)) == len(names):
+            return self.text(_plainly(claim.text))
+        return f"{self.size(claim.left)} {RELATIONS.get(claim.relation, claim.relation)} {self.size(claim.right)}"
+
+    def negated(self, claim: Claim) -> str:
+        """Return the claim that holds exactly where this one does not."""
+        return _plainly(f"not ({self.claim(claim)})")
+
+    def values(self, variables: Iterable[DimVar], sizes: Mapping[DimVar, int]) -> str:
+        """Return the sizes as `x.shape[0] = 7, k = 2`."""
+        return ", ".join(f"{self.leaf(v)} = {sizes[v]}" for v in variables)
+
+
+def _plainly(text: str) -> str:
+    """Return `not (a > b)` as `a <= b`."""
+    if not (text.startswith("not (") and text.endswith(")")):
+        return text
+    inside = text[5:-1]
+    comparison = re.fullmatch(_COMPARISON, inside)
+    if comparison is not None:
+        left, symbol, right = comparison.groups()
+        return f"{left} {_OPPOSITE[symbol]} {right}"
+    return inside[5:-1] if inside.startswith("not (") else text
+
+
+# -- structures --------------------------------------------------------------------------------------------------
+
+
+def show_tree(tree: Any, leaves: Iterator[str] | None = None) -> str:
+    """Return a structure as Python writes it, with these texts or * for leaves: `{'w': *, 'b': (*, *)}`."""
+    if tree.is_leaf():
+        return "*" if leaves is None else next(leaves)
+    parts = [show_tree(child, leaves) for child in tree.children()]
+    if tree.type is type(None):
+        return "None"
+    if tree.type is Static:
+        return repr(unflatten(tree, []).value)
+    if tree.type is Setting:
+        return repr(unflatten(tree, []))
+    return _show_node(class_of(tree), tree.entries(), parts)
+
+
+def _show_node(kind: type, entries: Sequence[Any], parts: Sequence[str]) -> str:
+    """Return a node of a pytree as Python writes it, with these texts for its children."""
+    if kind in (tuple, list):
+        opening, closing = ("(", ",)" if len(parts) == 1 else ")") if kind is tuple else "[]"
+        return f"{opening}{', '.join(parts)}{closing}"
+    if issubclass(kind, dict):
+        inside = ", ".join([f"{key!r}: {part}" for key, part in zip(entries, parts, strict=True)])
+        return f"{{{inside}}}" if kind is dict else f"{kind.__name__}({{{inside}}})"
+    labels = [f"{e}=" if isinstance(e, str) else "" for e in getattr(kind, "_fields", None) or entries]
+    return f"{kind.__name__}({', '.join(map(operator.add, labels, parts))})"
+
+
+def show_order(before: Any, now: Any) -> tuple[str, str]:
+    """Return the keys of two nodes that differ in their order."""
+    return ", ".join(map(repr, before.entries())), ", ".join(map(repr, now.entries()))
+
+
+def show_call(tree: Any, names: Sequence[str], static: Mapping[int | str, Any]) -> str:
+    """Return the arguments of a call: `(x, {'w': *}, k=3)`."""
+    args, kwargs = tree.children()
+    parts = []
+    for i, child in enumerate(args.children()):
+        name = names[i] if i < len(names) else f"args[{i}]"
+        parts.append(f"{name}={static[i]!r}" if i in static else name if child.is_leaf() else show_tree(child))
+    for name, child in zip(kwargs.entries(), kwargs.children(), strict=True):
+        value = repr(static[name]) if name in static else name if child.is_leaf() else show_tree(child)
+        parts.append(f"{name}={value}")
+    return f"({', '.join(parts)})"
+
+
+def tree_difference(before: Any, now: Any, names: Sequence[str]) -> tuple[str, Any, Any]:
+    """Return the path and both versions of the first subtree in which the arguments of two calls differ.
+
+    The path is empty where the arguments differ as a whole.
+    """
+    path, depth, whole = "", 0, (before, now)
+    while (difference := _differing_child(before, now)) is not None:
+        entry, kind = difference[0], before.type
+        if depth == 1:
+            path = entry if isinstance(entry, str) else names[entry] if entry < len(names) else f"args[{entry}]"
+        elif depth > 1:
+            fields = getattr(kind, "_fields", None)
+            name = entry if kind is Fields else fields[entry] if fields else None
+            path += f"[{entry!r}]" if name is None else f".{name}"
+        _, before, now = difference
+        depth += 1
+    return (path, before, now) if depth > 1 else ("", *whole)
+
+
+def _differing_child(before: Any, now: Any) -> tuple[Any, Any, Any] | None:
+    """Return entry and both versions of the first child that differs, None where the nodes themselves differ."""
+    if before.is_leaf() or now.is_leaf() or before.one_level() != now.one_level():
+        return None
+    pairs = zip(before.entries(), before.children(), now.children(), strict=True)
+    return next(((entry, a, b) for entry, a, b in pairs if a != b), None)

@@ -19,7 +19,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.sizes.size_operands import scope_of
 from anyshape.numpy.sizes.symdim import SymDim, symdim
 from anyshape.support.true_types import has_type
-from anyshape.tracing.symbolic_shape import SymbolicShape, unproved
+from anyshape.tracing.named_dims import SymbolicShape, unproved
 
 Pair = tuple[Any, Any]
 _ANSWERS = {Verdict.YES: True, Verdict.NO: False, Verdict.UNKNOWN: None}

@@ -15,6 +15,7 @@ from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
+    NAMESPACE,
     as_leaf,
     flatten,
     flatten_as,
@@ -22,9 +23,9 @@ from anyshape.tracing.pytrees import (
     is_python_scalar,
     leaf_paths,
     unflatten,
+    wrapped,
 )
 from anyshape.tracing.trace import is_inexact
-from anyshape.tracing.tree_nodes import NAMESPACE, wrapped
 from anyshape.transforms.grad import jvp, vjp
 from anyshape.transforms.jit import jit
 from anyshape.transforms.jitted import Jitted

@@ -22,7 +22,7 @@ import numpy as np
 
 from anyshape.errors import MissingPackageError, ProgramFileError
 from anyshape.support.fork_lock import Lock
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import cloudpickle
 from anyshape.support.true_types import has_type
 

@@ -17,6 +17,7 @@ from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import argument_containers, graph_jvp, linearize_transpose, value_flow
 from anyshape.support.true_types import has_type
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import (
     Static,
     check_callable,
@@ -24,15 +25,14 @@ from anyshape.tracing.pytrees import (
     flatten_as,
     function_name,
     is_array,
+    is_setting,
     leaf_paths,
     named,
     parameter_names,
     structure_text,
     unflatten,
 )
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.tracing.trace import active_builder, as_value, is_inexact, trace_inner
-from anyshape.tracing.tree_nodes import is_setting
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.specs import zeros_like_spec
 from anyshape.transforms.function_memo import memoised, share_programs

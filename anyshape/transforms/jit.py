@@ -1,22 +1,36 @@
-"""`jit`: the public transform, and how other transforms are jitted."""
+"""`jit`: the public transform, and how other transforms are jitted.
+
+`explain`: describe the program that a call would use, without running it.
+
+Programs that leave the process: `export` and `load`.
+
+`profile`: measure the time of each step of a call.
+"""
 
 from __future__ import annotations
 
 import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TextIO
 
+import numpy as np
+
+from anyshape.errors import ArgumentError, InconclusiveDimensionError
+from anyshape.graph.ir.builder import active_builders
+from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.tracing.pytrees import (
-    check_callable,
-    function_name,
-    is_array,
-    is_registered,
-)
+from anyshape.inspect.explain.data import Explanation
+from anyshape.ops.subgraph_call import paths_of_sizes
+from anyshape.support.packages import profiler, profiles, program_file, saved_rules, size_paths, traced_program
+from anyshape.support.true_types import has_type
+from anyshape.tracing.named_dims import ShapeDtypeStruct
+from anyshape.tracing.pytrees import check_callable, flatten, function_name, is_array, is_registered, unflatten
+from anyshape.tracing.trace import Trace
 from anyshape.transforms.arguments.dynamic_shapes import dynamic_shapes_of
-from anyshape.transforms.arguments.options import Declared, Options
-from anyshape.transforms.arguments.static_args import static_arguments
+from anyshape.transforms.arguments.options import Declared, Options, static_arguments
+from anyshape.transforms.arguments.specs import trace_specs, zeros_like_spec
 from anyshape.transforms.jitted import Jitted, bind
 
 
@@ -118,3 +132,153 @@ def jit_transform(
 
     remake: tuple[Any, ...] = (recipe[0], recipe[1:], dict(keywords)) if recipe else ()
     return Jitted(function, name, like, options, remake, method if without_object is not None else None)
+
+
+@short_traceback
+def explain(function: Callable[..., Any], *, verbose: bool = False) -> Callable[..., Explanation]:
+    """Return a function of arguments that explains which program they need, and the conditions of all programs.
+
+    Arguments are arrays, or ShapeDtypeStruct with ints for sizes. A missing program is traced, not run. For a jitted
+    or transformed function its own programs are explained; any other function is jitted first. With `verbose` it also
+    prints the decisions that were proved, with the reason, and every size that rules and passes rely on.
+
+    >>> import numpy as np
+    >>> text = explain(lambda x: x * 2 if len(x.shape) > 1 else x.sum())(np.ones(3))
+    >>> print(str(text).splitlines()[0])
+    <lambda>: 1 program; 1 trace, 0 calls without
+    """
+    check_callable("explain", function)
+    jitted = function if isinstance(function, Jitted) else jit(function)
+
+    @short_traceback
+    def explained(*args: Any, **kwargs: Any) -> Explanation:
+        leaves, tree = flatten((args, kwargs))
+        arrays = [zeros_like_spec(x) if isinstance(x, ShapeDtypeStruct) else x for x in leaves]
+        args, kwargs = unflatten(tree, arrays)
+        return replace(jitted.explain_call(*args, **kwargs), verbose=verbose)
+
+    return explained
+
+
+paths_of_sizes.provide_by(lambda: size_paths)
+
+
+@short_traceback
+def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program]:
+    """Return a function of specifications, as `trace` takes them, that returns a program which can be saved.
+
+    The program holds for all sizes of the specifications. A decision of Python on sizes is followed both ways: the
+    program has all paths, and a call takes the one of its sizes. A path that ends in a `raise` or `assert` of yours is
+    a check, and a call that would take it raises CheckError. So is one with sizes that do not fit, if no sizes are
+    found that take it. Any other exception on a path, such as a NameError or one of NumPy, is raised by `export`.
+    Where Python asks for the value of a size, InconclusiveDimensionError names the line. Raise SizePathsError for more
+    than `config.max_paths` decisions. Captured arrays are copied.
+
+    >>> import io
+    >>> import numpy as np
+    >>> from anyshape import ShapeDtypeStruct, grad
+    >>> program = export(lambda x, w: np.sum(np.tanh(x @ w)))(ShapeDtypeStruct("n, d"), ShapeDtypeStruct("d"))
+    >>> program.save(file := io.BytesIO())
+    >>> loaded = load(io.BytesIO(file.getvalue()))
+    >>> [float(loaded(np.ones((n, 2)), np.zeros(2))) for n in (0, 3)], grad(loaded, 1)(np.ones((3, 2)), np.zeros(2))
+    ([0.0, 0.0], array([3., 3.]))
+    >>> program = export(lambda x: x.sum() if x.shape[0] > 2 else x.sum() * 10)(ShapeDtypeStruct("n"))
+    >>> [float(program(np.ones(n))) for n in (1, 2, 3)], grad(program)(np.ones(2))
+    ([10.0, 20.0, 3.0], array([10., 10.]))
+    """
+    check_callable("export", function)
+
+    @short_traceback
+    def exported(*args: Any, **kwargs: Any) -> traced_program.Program:
+        traced = _trace(function, args, kwargs)
+        saved_rules.check_tree(traced.in_tree, traced.graph.name, "an argument")
+        saved_rules.check_tree(traced.out_tree, traced.graph.name, "the result")
+        return traced_program.Program(replace(traced, graph=_copy_constants(traced.graph)))
+
+    return exported
+
+
+def _trace(function: Callable[..., Any], args: Any, kwargs: Any) -> Trace:
+    """Return the trace for specifications; of all paths where the function decides on sizes."""
+    try:
+        return trace_specs(function, args, kwargs, fixed=False)[0]
+    except InconclusiveDimensionError as error:
+        if error.decision is None:
+            raise
+    return trace_specs(function, args, kwargs, fixed=False, following=size_paths.following_sizes)[0]
+
+
+def _copy_constants(graph: Graph) -> Graph:
+    """Return the graph with read-only copies of its constants."""
+    constants = []
+    for value, array in graph.constants:
+        copy = np.array(array)
+        copy.flags.writeable = False
+        constants.append((value, copy))
+    return replace(graph, constants=tuple(constants))
+
+
+@short_traceback
+def load(file: Any) -> traced_program.Program:
+    """Return the program that `Program.save` wrote to a path, or to a file that is open for bytes.
+
+    The file may come from anyone: loading executes nothing of it, and ProgramFileError names the defect of a bad one.
+
+    >>> import io
+    >>> import numpy as np
+    >>> from anyshape import ShapeDtypeStruct, trace
+    >>> file = io.BytesIO()
+    >>> trace(lambda x: x * 2)(ShapeDtypeStruct("n")).save(file)
+    >>> _ = file.seek(0)
+    >>> print(load(file)(np.ones(3)))
+    [2. 2. 2.]
+    """
+    return traced_program.Program(program_file.read_trace(file))
+
+
+@short_traceback
+def profile(
+    function: Callable[..., Any], *, repeat: int | None = None, rows: int | None = 40, file: TextIO | None = None
+) -> Callable[..., profiles.Profile]:
+    """Return a function of the same arguments that calls `function` repeatedly and prints the time of each step.
+
+    Every callable can be profiled: jitted and transformed functions, programs and loaded programs. Any other function
+    is jitted first.
+
+    - After a warm-up it is called `repeat` times as it is, alternating with as many calls with timers around each step.
+      By default these calls fill half a second, with at most 100 repeats.
+    - The table has medians. Steps that ran as tiles are one row, with the steps inside. The time outside of all steps
+      is a row, so shares add up to 100 %.
+    - Bytes and operations are counted like `program.cost()`, at the sizes of the call. Values that stay in a tile move
+      no bytes.
+    - At most `rows` rows are printed, all with None, to `file` or to standard output. The result has all rows as data
+      and the value of the call, and its `save` writes a page.
+
+    >>> import io
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> gradient = grad(lambda x: np.sum(np.sin(x) * x))
+    >>> result = profile(gradient, repeat=3, file=io.StringIO())(np.zeros(2000))
+    >>> [row.name for row in result.rows]
+    ['cos', 'mul', 'sin', 'add', 'entry and exit']
+    >>> result.rows[0].flops, result.rows[0].bytes, round(sum(row.share for row in result.rows), 6)
+    (2000, 32000, 1.0)
+    >>> result.save("gradient.html")  # doctest: +SKIP
+    """
+    check_callable("profile", function)
+    for name, value in (("repeat", repeat), ("rows", rows)):
+        if value is not None and (has_type(value, bool) or not has_type(value, int) or value < 1):
+            raise ArgumentError("profile", name, f"is {value!r}", "give a number of at least 1, or None")
+    target = function if isinstance(function, (Jitted, traced_program.Program)) else jit(function)
+
+    @short_traceback
+    @functools.wraps(function, updated=())
+    def profiled(*args: Any, **kwargs: Any) -> profiles.Profile:
+        if active_builders():
+            advice = "profile the outermost function, from outside of all traces"
+            raise ArgumentError("profile", target.__name__, "is being traced, and does not run", advice)
+        result = profiler.measure(target, args, kwargs, repeat)
+        result.print(rows, file)
+        return result
+
+    return profiled

@@ -21,10 +21,9 @@ from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.program.pytree_codegen import NO_MATCH
-from anyshape.support.fork_lock import Lock
-from anyshape.support.interruption import restores_thread
+from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.packages import explanation, less_memory, paths, rebound, sent_programs, traced_program
-from anyshape.tracing.captured.holders import Roots
+from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.pytrees import (
@@ -40,12 +39,9 @@ from anyshape.tracing.pytrees import (
     scalar_kind,
     visible_order,
 )
-from anyshape.tracing.raised import is_one_of_several, raise_first
-from anyshape.tracing.trace import Leaves, Trace, active_builder, trace_call
-from anyshape.transforms.arguments.options import Options
-from anyshape.transforms.arguments.static_args import with_static
-from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, TracedCall
-from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
+from anyshape.tracing.trace import Leaves, Trace, active_builder, is_one_of_several, raise_first, trace_call
+from anyshape.transforms.arguments.options import Options, with_static
+from anyshape.transforms.caching.cache import Arguments, Cache, CacheEntry, Call, Key, ReasonList, TracedCall, leaf_key
 from anyshape.transforms.function_pickle import StoredMethod, bind_method, is_packing, reduce_function
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler.codegen.timers import TimedRun, Timers, clock_read_seconds
-from anyshape.backend.compiler.op_traits import TRAITS
+from anyshape.backend.compiler.op_traits import TRAITS, bytes_of
 from anyshape.backend.compiler.plan import Group, Step
-from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.errors import ArgumentError
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, short_dtype
 from anyshape.graph.sizes.expr import Size

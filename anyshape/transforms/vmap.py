@@ -7,12 +7,10 @@ from typing import Any
 
 from anyshape.errors import ArgumentError, MutationError
 from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.graph.ir.draw_order import DRAWING
-from anyshape.graph.ir.graph import applies
+from anyshape.graph.ir.graph import DRAWING, applies
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.shapes.shape_context import ShapeGuardContext, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.memory import into, lent, shares
 from anyshape.numpy.operands.promotion import size_of, sizes
@@ -33,8 +31,7 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import InnerTrace, active_builder, as_value, trace_inner
-from anyshape.transforms.arguments.options import Declared
-from anyshape.transforms.arguments.static_args import with_static
+from anyshape.transforms.arguments.options import Declared, with_static
 from anyshape.transforms.function_memo import memoised, share_programs
 from anyshape.transforms.grad import (
     Argnums,

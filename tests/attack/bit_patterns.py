@@ -12,7 +12,7 @@ import scipy.special
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.backend.native import tier_times
+from anyshape.backend.native import launch
 from anyshape.backend.native.elementary import OPERANDS
 from anyshape.backend.native.toolchain import compiler
 from anyshape.scipy import special
@@ -129,11 +129,11 @@ def differing(name, ours, theirs):
 @contextlib.contextmanager
 def kernels_that_are_slower():
     """Let kernels serve in machine code that do not pay."""
-    limit, tier_times.SLOWER = tier_times.SLOWER, np.inf
+    limit, launch.SLOWER = launch.SLOWER, np.inf
     try:
         yield
     finally:
-        tier_times.SLOWER = limit
+        launch.SLOWER = limit
 
 
 @kernels_that_are_slower()

@@ -8,7 +8,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import fori_loop, grad, jacfwd, jacrev, jit, jvp, ops, vmap
-from anyshape.autodiff.control_flow.branch_calls import handle_of
+from anyshape.autodiff.control_flow.branch_derivatives import handle_of
 from anyshape.autodiff.structural_zeros import Mask, Masked
 from anyshape.scipy import fft, ndimage, signal, special
 from anyshape.scipy.spatial import distance

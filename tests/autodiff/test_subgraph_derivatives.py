@@ -11,7 +11,7 @@ from anyshape.graph.ir.validate import check_graph
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.definition import DEFINITIONS
 from anyshape.ops.core.flop_counts import COSTS
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.arguments.specs import trace
 from tests.graph.ir.subgraph_programs import PROGRAMS, SIZES, arrays, choose
 

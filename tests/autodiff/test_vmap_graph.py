@@ -11,7 +11,7 @@ from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis
 from anyshape.numpy.arrays.array import Array
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.arguments.specs import trace
 
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from anyshape import ShapeDtypeStruct, jit, scan, trace
-from anyshape.inspect.draw.compare import _conditions, _nodes, pairs
+from anyshape.inspect.draw.html import _conditions, _nodes, pairs
 
 
 def matched(left, right):

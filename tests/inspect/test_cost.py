@@ -16,7 +16,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, UpperBound
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate
+from anyshape.graph.sizes.substitute import evaluate
 from anyshape.inspect.cost import cost
 from anyshape.ops.contraction import terms_of
 from anyshape.ops.core.apply import KERNELS, resolve

@@ -23,13 +23,13 @@ from anyshape.graph.ir.graph import OPS, Graph, Node, Value
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, UpperBound
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.substitute import evaluate, values_from
 from anyshape.inspect.cost import cost, variables_of
 from anyshape.inspect.draw import html
 from anyshape.inspect.draw.dot import quote, to_dot
 from anyshape.inspect.draw.html import formula, start_sizes, to_html
-from anyshape.inspect.draw.layout import Wire, _Rows, lay_out
 from anyshape.inspect.draw.picture import picture
+from anyshape.inspect.draw.sheets import Wire, _Rows, lay_out
 from anyshape.ops.core.flop_counts import ceil_log2
 from tests.inspect.test_cost import programs
 

@@ -16,10 +16,9 @@ import anyshape
 from anyshape import ShapeDtypeStruct, trace, value_and_grad
 from anyshape.inspect.cost import variables_of
 from anyshape.inspect.draw import html
-from anyshape.inspect.draw.groups import MOST, Group, folded
 from anyshape.inspect.draw.html import drawing_data
 from anyshape.inspect.draw.picture import picture
-from anyshape.inspect.draw.sheets import Drawing
+from anyshape.inspect.draw.sheets import MOST, Drawing, Group, folded
 
 PAGE = Path(html.__file__).parents[1] / "page"
 

@@ -34,8 +34,8 @@ from anyshape import (
 )
 from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.compiler.codegen.timers import Share, TimedRun
-from anyshape.backend.compiler.plan_ops import PLAN_OPS
-from anyshape.inspect.profile import flame, model
+from anyshape.backend.compiler.plan import PLAN_OPS
+from anyshape.inspect.profile import data
 from anyshape.ops.core.flop_counts import COSTS
 from anyshape.ops.movement import reshape_op
 from anyshape.transforms import profiler
@@ -328,7 +328,7 @@ def test_it_prints_to_standard_output(capsys):
 
 
 def test_without_rich_it_prints_as_well(monkeypatch):
-    monkeypatch.setitem(sys.modules, "anyshape.inspect.profile.table", None)
+    monkeypatch.setitem(sys.modules, "anyshape.inspect.profile.data", None)
     stream = io.StringIO()
     result = profile(wave, repeat=1, file=stream)(np.ones(3))
     assert stream.getvalue() == str(result) + "\n"
@@ -385,7 +385,7 @@ def test_the_page_loads_nothing_and_runs_its_own_script_alone(tmp_path):
 
 def test_bars_lie_inside_of_those_above_and_not_on_each_other():
     result = of(value_and_grad(lambda x: np.sum(np.sin(x) * np.exp(x))), np.linspace(0, 1, 100_000))
-    for root in (flame.in_order(result), flame.by_line(result)):
+    for root in (data.in_order(result), data.by_line(result)):
         assert root.share == 1.0
         todo = [root]
         while todo:
@@ -409,7 +409,7 @@ def test_names_and_lines_are_escaped():
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node to run the script of the page")
 def test_the_script_widens_a_bar_and_hides_what_is_beside_it(tmp_path):
-    script = (Path(flame.__file__).parents[1] / "page" / "flame.js").read_text()
+    script = (Path(data.__file__).parents[1] / "page" / "flame.js").read_text()
     start, end = script.index("function zoom"), script.index("for (const b of bars) {\n  b.bar.addEventListener")
     (tmp_path / "run.js").write_text(
         "const NEAR = 1e-6;"
@@ -442,7 +442,7 @@ def test_views_move_nothing():
 
 
 def test_durations_and_numbers_read_well():
-    assert model.seconds(0.0) == "0 us" and model.quantity(1234) == "1.23 k"
+    assert data.seconds(0.0) == "0 us" and data.quantity(1234) == "1.23 k"
 
 
 def in_loops(w, xs):

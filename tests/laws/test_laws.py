@@ -18,7 +18,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, UpperBound
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate as evaluate_size
+from anyshape.graph.sizes.substitute import evaluate as evaluate_size
 from anyshape.ops.core.apply import KERNELS, resolve
 from tests.laws.random_programs import programs, seeded_program, size_combinations
 from tests.laws.sweep import (

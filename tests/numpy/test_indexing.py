@@ -18,10 +18,9 @@ from anyshape.errors import (
     UnsupportedFunctionError,
 )
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import slice_bounds
+from anyshape.graph.shapes.shape_context import ShapeGuardContext, slice_bounds
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate
+from anyshape.graph.sizes.substitute import evaluate
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.indexing import put_add_op
 

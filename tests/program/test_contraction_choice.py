@@ -10,11 +10,11 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.backend.compiler.passes.binary_einsum import to_pairs
+from anyshape.backend.compiler.passes.fold_into_contractions import to_pairs
+from anyshape.backend.runtime.block_cache import CACHE
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.shape_constant_cache import CACHE
 from anyshape.errors import DTypeError, MemoryLimitError, ShapeError
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.substitute import evaluate, values_from
 from anyshape.ops.contraction import equation_of, is_product
 from anyshape.program import specialize
 

@@ -21,7 +21,7 @@ import anyshape
 from anyshape import ShapeDtypeStruct as Spec
 from anyshape.errors import AnyshapeError, ArgumentError, InputSizeError, ProgramFileError, SizeMismatchError
 from anyshape.graph.ir.validate import check_graph
-from anyshape.program.pytree_json import decode_tree, encode_tree
+from anyshape.program.saved_rules import decode_tree, encode_tree
 from anyshape.tracing.pytrees import flatten
 from tests.laws.sweep import check_equal, leaves
 from tests.program.damaged_files import (

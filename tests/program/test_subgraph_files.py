@@ -14,7 +14,7 @@ from anyshape.graph.ir.decode import MOST
 from anyshape.graph.ir.graph import subgraphs, walk
 from anyshape.graph.ir.validate import check_graph
 from anyshape.graph.prover.solvers import search_budget
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.arguments.specs import trace
 from tests.graph.ir.conftest import select_graph
 from tests.graph.ir.subgraph_programs import PROGRAMS, SIZES, arrays, captured_values, nested

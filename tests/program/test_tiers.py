@@ -21,7 +21,7 @@ from anyshape.backend.runtime.config import MODES, config, default_mode
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.graph import subgraphs
 from anyshape.graph.prover.user_stack import is_generated, is_library_frame
-from anyshape.program import tiers
+from anyshape.program import specialize
 from tests.laws.sweep import arrays_of, few_combinations, is_error, leaves, outcome, rows
 from tests.laws.sweep import cases as swept_cases
 
@@ -58,8 +58,8 @@ def clock(monkeypatch):
     for mode in MODES:  # the first plan of a process takes longer, and another estimate of its time
         jit(lambda x, w: bumps(x * w), optimize=mode)(np.ones(3), np.ones(3))
     made = Clock(1.0)
-    monkeypatch.setattr(tiers, "clock", made)
-    monkeypatch.setattr(tiers, "SECONDS_PER_ELEMENT", 0.0)
+    monkeypatch.setattr(specialize, "clock", made)
+    monkeypatch.setattr(specialize, "SECONDS_PER_ELEMENT", 0.0)
     return made
 
 
@@ -190,7 +190,7 @@ def test_loops_over_small_arrays_pay_by_the_clock(steps, clock):
 
 
 def test_one_call_that_is_long_enough_gets_the_optimised_plan_at_once(clock, monkeypatch):
-    monkeypatch.setattr(tiers, "SECONDS_PER_ELEMENT", 1.0)
+    monkeypatch.setattr(specialize, "SECONDS_PER_ELEMENT", 1.0)
     function = jit(bumps, optimize="auto")
     function(LARGE)
     assert only(function).tier.tier == "optimised" and only(function).tier.calls == 0
@@ -199,7 +199,7 @@ def test_one_call_that_is_long_enough_gets_the_optimised_plan_at_once(clock, mon
 def test_arrays_that_would_fill_the_memory_never_run_without_tiles(clock, monkeypatch):
     function = jit(bumps, optimize="auto")
     function(np.ones(3))
-    monkeypatch.setattr(tiers, "MAX_ELEMENTS", meters.LARGE)
+    monkeypatch.setattr(specialize, "MAX_ELEMENTS", meters.LARGE)
     function(LARGE)
     assert only(function).tier.tier == "optimised"
 

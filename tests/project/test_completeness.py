@@ -16,12 +16,11 @@ from anyshape.autodiff.linearize_transpose import linearise
 from anyshape.autodiff.rule_tables import BATCHERS, ELEMENTWISE, JVPS, SHIFTS, TRANSPOSES, ZERO, ZERO_FLOWS
 from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS
-from anyshape.backend.compiler.plan_ops import PLAN_OPS
+from anyshape.backend.compiler.plan import PLAN_OPS
 from anyshape.errors import AnyshapeError, MissingRuleError
 from anyshape.errors.messages import numpy_name
 from anyshape.graph.ir.builder import Builder, activate
-from anyshape.graph.ir.graph import OPS, Graph, Node, Op, Value
-from anyshape.graph.ir.op_table import OpTable
+from anyshape.graph.ir.graph import OPS, Graph, Node, Op, OpTable, Value
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.numpy.arrays.array import Array

@@ -14,7 +14,7 @@ import scipy.special
 
 import anyshape
 import anyshape.cluster
-from anyshape.backend.compiler.plan_ops import PLAN_OPS
+from anyshape.backend.compiler.plan import PLAN_OPS
 from anyshape.inspect.explain.data import Explanation
 from anyshape.inspect.profile.data import Profile
 from anyshape.numpy.arrays.array import Array

@@ -1,8 +1,7 @@
 """Samples of control ops."""
 
 from anyshape.ops.control import decide
-from anyshape.transforms.checkpoint import checkpoint
-from anyshape.transforms.control import check, stop_gradient
+from anyshape.transforms.control import check, checkpoint, stop_gradient
 from tests.samples.sample import Sample
 
 

@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 from anyshape import jit
-from anyshape.support.garbage import collection_deferred, collection_paused
+from anyshape.support.fork_lock import collection_deferred, collection_paused
 
 
 class Node:

@@ -7,8 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from anyshape.support.fork_lock import Lock
-from anyshape.support.interruption import restores_thread
+from anyshape.support.fork_lock import Lock, restores_thread
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])

@@ -7,7 +7,7 @@ import typing
 import optree
 import pytest
 
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 
 class Point(NamedTuple):

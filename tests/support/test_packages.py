@@ -162,7 +162,7 @@ def test_the_state_of_floating_point_errors_is_the_one_at_the_import():
     code = """
 from anyshape.support.packages import traced_program
 before, np.seterr(all="raise")
-import anyshape.backend.runtime.config as settings, anyshape.program.tiers as tiers
+import anyshape.backend.runtime.config as settings, anyshape.program.specialize as tiers
 print(tiers.AMBIENT_ERRSTATE == before != np.geterr())
 """
     lines, _ = outputs(code.replace("before,", "before = np.geterr();"))

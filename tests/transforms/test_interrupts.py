@@ -19,7 +19,7 @@ import pytest
 import anyshape
 from anyshape import Dim, grad, jit, vmap
 from anyshape.graph.ir.builder import active_builders
-from anyshape.support.interruption import _STATES
+from anyshape.support.fork_lock import _STATES
 
 # Python drops an exception in a callback of its own
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

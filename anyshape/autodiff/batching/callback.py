@@ -1,7 +1,6 @@
 """Batching of callbacks: one call per example, or one for all where the function is declared vectorized."""
 
-from anyshape.autodiff.batch_axis import stretch_all
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, stretch_all
 from anyshape.graph.shapes.array_type import Unknown, UpperBound
 from anyshape.ops import callback as cb
 

@@ -1,7 +1,7 @@
 """Batching of products: a batched operand has one more axis, and so has the result."""
 
 from anyshape.autodiff.rule_tables import BATCHERS
-from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.graph.shapes.shape_context import free_axes
 from anyshape.ops.contraction import (
     LETTERS,
     dot_general,

@@ -5,11 +5,10 @@ each. A branch then runs on the examples that choose it, in their order, and not
 sees another branch, and the work is a sum. A batch of such conditionals is one conditional of more examples.
 """
 
-from anyshape.autodiff.batch_axis import merged, stretch
-from anyshape.autodiff.control_flow.branch_calls import Branches, apply_each, handle_of
+from anyshape.autodiff.control_flow.branch_derivatives import Branches, apply_each, handle_of
 from anyshape.autodiff.equal_values import DISTINCT
 from anyshape.autodiff.replay import inline
-from anyshape.autodiff.rule_tables import BATCHERS, Common
+from anyshape.autodiff.rule_tables import BATCHERS, Common, merged, stretch
 from anyshape.autodiff.subgraph_transforms import batch_element, batched_graphs, with_shared_variables
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.subgraph import sizes_at

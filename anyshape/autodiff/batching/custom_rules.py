@@ -1,7 +1,6 @@
 """Batching of functions with derivative rules of the user: a rule sees one example, and is batched when applied."""
 
-from anyshape.autodiff.batch_axis import stretch_all
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, stretch_all
 from anyshape.ops import custom_rules as cr
 
 

@@ -4,8 +4,7 @@ Nodes whose operands carry no batch are not batched. Slices of a known size at r
 of each example, or by the position of each element.
 """
 
-from anyshape.autodiff.batch_axis import stretch_all
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, stretch_all
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from anyshape.autodiff.batch_axis import stretch_all
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, stretch_all
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise
 from anyshape.ops.core.apply import apply_all

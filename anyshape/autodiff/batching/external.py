@@ -1,7 +1,6 @@
 """Batching of functions of other libraries: one more leading axis of the operand, or one call for each example."""
 
-from anyshape.autodiff.batch_axis import stretch, stretch_all
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, stretch, stretch_all
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.sizes import expr
 from anyshape.ops import external as ex

@@ -4,8 +4,7 @@ Where the operand alone carries the batch, it is one more axis of every window. 
 axes pair examples of indices and operand.
 """
 
-from anyshape.autodiff.batch_axis import stretch_all
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, stretch_all
 from anyshape.ops import gathering as ga
 
 

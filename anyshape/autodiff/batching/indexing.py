@@ -1,7 +1,6 @@
 """Batching of take and put_add: where the indices carry the batch, its positions are one more index array."""
 
-from anyshape.autodiff.batch_axis import stretch_all
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, stretch_all
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.creation import iota

@@ -7,12 +7,10 @@ between examples, a trip computes the rows of those that are live.
 from dataclasses import replace
 from typing import Any
 
-from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.control_flow.example_loops import of_batches
-from anyshape.autodiff.control_flow.live_rows import LiveRows
-from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, counted, with_axis
+from anyshape.autodiff.control_flow.loop_calls import Inputs, LiveRows, Loop, counted, with_axis
 from anyshape.autodiff.control_flow.loop_reruns import first_slots, slot_flags
-from anyshape.autodiff.rule_tables import BATCHERS, Common
+from anyshape.autodiff.rule_tables import BATCHERS, Common, stretch
 from anyshape.autodiff.subgraph_transforms import batch_element, derived
 from anyshape.autodiff.vmap import batch
 from anyshape.errors import RaggedBatchError, UnsupportedFunctionError

@@ -1,7 +1,6 @@
 """Batching of movement ops: the batch is one more axis, the first, which stays as it is."""
 
-from anyshape.autodiff.batch_axis import stretch_all
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, stretch_all
 from anyshape.ops import movement as mv
 
 

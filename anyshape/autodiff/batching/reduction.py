@@ -1,7 +1,6 @@
 """Batching of reductions: the batch stays the first axis, so every other axis moves one place on."""
 
-from anyshape.autodiff.batch_axis import stretch_all
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, stretch_all
 from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import apply
 

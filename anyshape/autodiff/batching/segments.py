@@ -1,7 +1,6 @@
 """Batching of ops on segments: one more axis after the first, or more segments where each example has its own ids."""
 
-from anyshape.autodiff.batch_axis import stretch_all
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, stretch_all
 from anyshape.graph.sizes.expr import mul
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew

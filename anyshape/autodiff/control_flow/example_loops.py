@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.autodiff.batch_axis import merged, stretch
-from anyshape.autodiff.control_flow.branch_calls import handle_of, meta_of_operand
-from anyshape.autodiff.control_flow.branch_derivatives import Typed
+from anyshape.autodiff.control_flow.branch_derivatives import Typed, handle_of, meta_of_operand
 from anyshape.autodiff.control_flow.loop_calls import reordered
 from anyshape.autodiff.jvp import push_parts
 from anyshape.autodiff.linearize_transpose import linearise, transposed_ends
-from anyshape.autodiff.rule_tables import Linear
+from anyshape.autodiff.rule_tables import Linear, merged, stretch
 from anyshape.autodiff.structural_zeros import whole
 from anyshape.autodiff.subgraph_ends import Ends, by_flags, flagged
 from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from anyshape.autodiff.control_flow.branch_calls import meta_of_operand
+from anyshape.autodiff.control_flow.branch_derivatives import meta_of_operand
 from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, reordered
 from anyshape.autodiff.replay import inline
 from anyshape.autodiff.subgraph_transforms import derived
@@ -24,8 +24,7 @@ from anyshape.ops.core.flop_counts import Shape, elements
 from anyshape.ops.creation import full, size_value
 from anyshape.ops.reruns import Operands, rerun, split_operands
 from anyshape.ops.subgraph_call import further_operands
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 
 
 class Made(NamedTuple):

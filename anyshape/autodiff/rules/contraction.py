@@ -6,7 +6,7 @@ an einsum is the einsum with the cotangent in place of the operand, and the labe
 
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, bilinear, lines, no_shift, shift
-from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.graph.shapes.shape_context import free_axes
 from anyshape.ops.contraction import dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
 

@@ -4,8 +4,7 @@ Tangents in the graph of the values make one conditional of both. Tangents in a 
 make two. The first gives the values and residuals, and the second is linear in the tangents.
 """
 
-from anyshape.autodiff.control_flow.branch_calls import Branches
-from anyshape.autodiff.control_flow.branch_derivatives import linearised_graphs
+from anyshape.autodiff.control_flow.branch_derivatives import Branches, linearised_graphs
 from anyshape.autodiff.jvp import Pushed, are_inside
 from anyshape.autodiff.rule_tables import MOVE, PASS, TRANSPOSES, Linear, linear, no_shift, with_values, zeros
 from anyshape.autodiff.structural_zeros import whole

@@ -4,7 +4,7 @@ With D**p = sum of |t|**p, dD = D**(1 - p) times the sum of sign(t) |t|**(p - 1)
 """
 
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, lines, no_shift
-from anyshape.autodiff.rules._matrices import product, swapped
+from anyshape.autodiff.rules.linalg import product, swapped
 from anyshape.ops import distances as ds
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full

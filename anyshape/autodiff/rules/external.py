@@ -18,7 +18,7 @@ from anyshape.autodiff.rule_tables import (
     zeros,
     zeros_like,
 )
-from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.shapes.shape_context import numel
 from anyshape.graph.sizes import expr
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew

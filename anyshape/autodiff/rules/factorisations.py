@@ -7,7 +7,7 @@ near a matrix.
 import numpy as np
 
 from anyshape.autodiff.rule_tables import JVPS, lines, no_shift, stacks, zero
-from anyshape.autodiff.rules._matrices import (
+from anyshape.autodiff.rules.linalg import (
     adjoint,
     diagonal_of,
     first_columns,
@@ -15,9 +15,9 @@ from anyshape.autodiff.rules._matrices import (
     positions,
     product,
     swapped,
+    thin_qr_tangents,
     triangle,
 )
-from anyshape.autodiff.rules.linalg import thin_qr_tangents
 from anyshape.autodiff.rules.matrix_functions import no_derivative
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew

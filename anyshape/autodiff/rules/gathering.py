@@ -23,7 +23,7 @@ from anyshape.autodiff.rule_tables import (
     zeros,
     zeros_like,
 )
-from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.shapes.shape_context import numel
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
 from anyshape.ops import movement as mv

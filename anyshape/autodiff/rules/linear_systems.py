@@ -4,7 +4,7 @@ Source for factors: F. R. de Hoog et al., "Perturbation theory for the LU and QR
 """
 
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, lines, no_shift, stacks, zero
-from anyshape.autodiff.rules._matrices import product, swapped, triangle
+from anyshape.autodiff.rules.linalg import product, swapped, triangle
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la

@@ -1,7 +1,7 @@
 """Derivatives of functions of matrices: N. J. Higham, "Functions of Matrices", 2008, theorems 3.1 and 3.6."""
 
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, lines, no_shift, stacks
-from anyshape.autodiff.rules._matrices import product, swapped
+from anyshape.autodiff.rules.linalg import product, swapped
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
 from anyshape.ops import matrix_functions as mf

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.cotangents import Rest, SlicePart, SliceRead, Window
-from anyshape.autodiff.indexed_windows import axes_left
+from anyshape.autodiff.cotangents import Rest, SlicePart, SliceRead, Window, axes_left
 from anyshape.autodiff.rule_tables import (
     ADD,
     FILL,
@@ -21,7 +20,7 @@ from anyshape.autodiff.rule_tables import (
     zeros,
     zeros_like,
 )
-from anyshape.graph.shapes.shape_rules import dilated_size
+from anyshape.graph.shapes.shape_context import dilated_size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import apply, sizes_of

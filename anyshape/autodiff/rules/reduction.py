@@ -22,8 +22,8 @@ from anyshape.autodiff.rule_tables import (
     zero,
     zeros,
 )
-from anyshape.autodiff.softmax_tangent import from_largest
-from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.autodiff.shift_invariance import from_largest
+from anyshape.graph.shapes.shape_context import free_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

@@ -3,7 +3,7 @@
 Any other derivative goes through the two loops that a rerun stands for, which save the carry of each trip.
 """
 
-from anyshape.autodiff.control_flow.branch_calls import handle_of, meta_of_operand
+from anyshape.autodiff.control_flow.branch_derivatives import handle_of, meta_of_operand
 from anyshape.autodiff.control_flow.loop_modes import jvp_of_loop, transpose_loop
 from anyshape.autodiff.control_flow.loop_reruns import Made, Rerun
 from anyshape.autodiff.control_flow.loop_transposition import linear_inputs

@@ -8,7 +8,7 @@ has sums of windows as its transpose. The derivative of an extreme is that of it
 import itertools
 
 from anyshape.autodiff.rule_tables import ADD, JVPS, bilinear, linear, lines, no_shift, zero, zeros
-from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.shapes.shape_context import numel
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anyshape.backend.compiler import names
+from anyshape.backend.compiler import plan
 from anyshape.backend.compiler.op_traits import TRAITS, Alias, runs_user_code
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -183,7 +183,7 @@ class BufferReuse:
         taken_at = {slot: position for position, slot in reuse.items()}
         drops: dict[int, list[str]] = {}
         for slot, position in self.last_use.items():
-            if isinstance(slot, str) and position < len(self.steps) and not names.is_constant(slot):
+            if isinstance(slot, str) and position < len(self.steps) and not plan.is_constant(slot):
                 drops.setdefault(taken_at.get(slot, position), []).append(slot)
         return [s.with_buffers(reuse.get(i), tuple(drops.get(i, ()))) for i, s in enumerate(self.steps)]
 

@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.ops.elementwise import STEEP
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 
 
 class CSite(NamedTuple):

@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from anyshape.backend.compiler import names
+from anyshape.backend.compiler import plan
 from anyshape.backend.compiler.buffer_reuse import BufferReuse
 from anyshape.backend.compiler.op_traits import TRAITS, runs_user_code
-from anyshape.backend.compiler.passes.loop_elements import Batched, split_elements
-from anyshape.backend.compiler.passes.loop_invariants import split_invariants
+from anyshape.backend.compiler.passes.loop_elements import Batched, split_elements, split_invariants
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.pipeline import PlanSteps, Tier, optimize, prepare_to_run, run_plan_passes
-from anyshape.backend.compiler.plan import Group, Literal, Plan, Slot, Step, named_sizes
-from anyshape.backend.compiler.plan_ops import scatter_sums_op
+from anyshape.backend.compiler.plan import Group, Literal, Plan, Slot, Step, named_sizes, scatter_sums_op
 from anyshape.graph.ir.dead_code import asserted_values, refusals_of_dead
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.ir.op_local import NodeSizes
@@ -83,8 +81,8 @@ class _Lowering:
         self.live = self._live_nodes()
         self.tier = Tier.OPTIMISED
         self.batched: Batched | None = None
-        self.slot: dict[Value, Slot] = {v: names.input_slot(i) for i, v in enumerate(graph.inputs)}
-        self.slot |= {v: names.constant_slot(i) for i, (v, _) in enumerate(graph.constants)}
+        self.slot: dict[Value, Slot] = {v: plan.input_slot(i) for i, v in enumerate(graph.inputs)}
+        self.slot |= {v: plan.constant_slot(i) for i, (v, _) in enumerate(graph.constants)}
 
     # -- liveness
 
@@ -124,14 +122,14 @@ class _Lowering:
         rewritten = PlanSteps(steps, outputs, self.scope, read, graph.runtime)
         hoisted, parts = run_plan_passes(rewritten, tier, hoist=hoist)
         groups, steps = _flatten(parts)
-        inputs = tuple(map(names.input_slot, range(len(visible))))
+        inputs = tuple(map(plan.input_slot, range(len(visible))))
         buffers = BufferReuse(steps, outputs, pass_context(self.scope, "buffer_reuse"), groups, inputs[:carries])
         return Plan(
             name=graph.name,
             inputs=inputs,
             input_metas=_metas(visible),
             input_names=graph.input_names or tuple([f"args[{i}]" for i in range(len(visible))]),
-            constants=tuple([(names.constant_slot(i), array) for i, (_, array) in enumerate(graph.constants)]),
+            constants=tuple([(plan.constant_slot(i), array) for i, (_, array) in enumerate(graph.constants)]),
             dims=size_bindings(graph),
             conditions=graph.conditions,
             steps=tuple(buffers.assign()),
@@ -150,7 +148,7 @@ class _Lowering:
     def _step(self, node: Node) -> Step:
         count_op()
         start = len(self.slot)
-        self.slot |= {v: names.value_slot(start + i) for i, v in enumerate(node.outputs)}
+        self.slot |= {v: plan.value_slot(start + i) for i, v in enumerate(node.outputs)}
         operands = self.operands[node]
         inputs = tuple([o if isinstance(o, Literal) else self.slot[o] for o in operands])
         metas = tuple([TensorMeta(o.dtype, ()) if isinstance(o, Literal) else o.meta for o in operands])

@@ -3,6 +3,10 @@
 Counted is what a run allocates, except inputs and constants: results, copies of outputs, and the scratch memory of
 kernels, which traits bound. Functions of the user are not counted. A movement that may copy counts as a copy, so the
 result is a bound. Buffers of NumPy that do not grow with the operands are left out. Buffers of tiles are counted.
+
+Length of a block of trips of a scan: so many trips that the element values of a block fit in a cache.
+
+A block has at least one trip. The length depends on sizes alone, so equal arguments have equal blocks.
 """
 
 from __future__ import annotations
@@ -12,23 +16,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from anyshape.backend.compiler.codegen.tile_buffers import KERNEL_ARRAYS, row_sizes, scratch_like
-from anyshape.backend.compiler.codegen.tiles import MIN_BLOCKS, min_tiled_elements, tile_memory
-from anyshape.backend.compiler.op_traits import TRAITS
+from anyshape.backend.compiler.codegen.tiles import (
+    KERNEL_ARRAYS,
+    MIN_BLOCKS,
+    min_tiled_elements,
+    row_sizes,
+    scratch_like,
+    tile_memory,
+)
+from anyshape.backend.compiler.op_traits import TRAITS, bytes_of, total_bytes
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
-from anyshape.backend.compiler.scratch import bytes_of, total_bytes
 from anyshape.backend.runtime.config import config
 from anyshape.errors import MemoryLimitError, SizeLimitError
-from anyshape.graph.prover.claim_text import SizeNames
-from anyshape.graph.prover.constraints import SourceLine
+from anyshape.graph.prover.constraints import SizeNames, SourceLine
 from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_rules import numel
-from anyshape.graph.sizes import expr, polynomial_bounds
-from anyshape.graph.sizes.evaluate import evaluate, values_from
-from anyshape.graph.sizes.expr import Size
+from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.sizes import expr, polynomials
+from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.polynomials import Monomial
-from anyshape.graph.sizes.substitute import computable
-from anyshape.ops.loops import mask_position
+from anyshape.graph.sizes.substitute import computable, evaluate, substitute, values_from
+from anyshape.ops.loops import Layout, mask_position
 from anyshape.support.lazy_dataclass import dataclass
 
 OVERHANG = 8  # tiles at most into which rows are cut that would fill fewer
@@ -308,7 +315,7 @@ def _is_at_least(a: Size, b: Size) -> bool:
     for negative in (True, False):  # negative terms first, which most often have no bound
         for monomial, coefficient in difference.items():
             if coefficient and (coefficient < 0) == negative:
-                bound = polynomial_bounds.of_monomial(monomial)[negative]
+                bound = polynomials.of_monomial(monomial)[negative]
                 if bound is None:
                     return False
                 low += coefficient * bound
@@ -317,3 +324,21 @@ def _is_at_least(a: Size, b: Size) -> bool:
 
 def _terms(size: Size) -> tuple[tuple[Monomial, int], ...]:
     return (((), size),) if isinstance(size, int) else size.terms
+
+
+BLOCK_BYTES = 1 << 18
+
+
+def trips_variable(block: Plan, layout: Layout) -> DimVar:
+    """Return the variable of the plan of element values that is the number of trips of a block."""
+    return next(b.variable for b in block.dims if b.target == expr.input_axis(layout.stacks.start, 0))
+
+
+def trips_of_block(block: Plan, layout: Layout) -> Size:
+    """Return how many trips a block has at most, over the other variables of the plan of its element values."""
+    made = [meta for step in block.steps for meta in step.results if TRAITS[step.op].alias.may_allocate]
+    size = total_bytes([bytes_of(meta) for meta in made])
+    assert size is not None  # element values have exact sizes
+    variable = trips_variable(block, layout)
+    of_one = substitute(size, lambda atom: 1 if atom is variable else None)
+    return expr.maximum(1, expr.floordiv(BLOCK_BYTES, expr.maximum(1, of_one)))

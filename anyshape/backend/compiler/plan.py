@@ -1,26 +1,37 @@
 """Plan: a graph lowered to straight-line steps on named slots. Frozen data; nothing is left to decide but sizes.
 
 Sizes in a plan are value-side expressions over the variables of the program, read off the inputs when a call starts.
+
+Names of slots and of locals in generated functions. No other module of the compiler invents one.
+
+A slot is named by how its value comes about: inputs `x0`, constants `c0`, results of steps `v0`, bit masks `m0`. Locals
+of the function of a fusion group are derived from the slots that they stand for.
+
+Ops of plans alone: passes replace several steps by one of them.
+
+No graph holds them, so they have a kernel, traits and a cost, but no shape rule, derivative or batching rule.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from anyshape.backend.compiler.names import INPUT_SHAPE, INPUT_VALUE
+from anyshape.errors import IllegalGraphError
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.ir.printer import show_param
 from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, UpperBound
 from anyshape.graph.signature.dim_equations import SizeBinding
+from anyshape.graph.sizes import expr
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.graph.sizes.symbols import DimVar, InputAxis, RuntimeScalar
+from anyshape.ops.core.flop_counts import COSTS, MOVES, PER_LAST_OPERAND, PICKS, Applied, OpCost, elements, per_result
 from anyshape.support.lazy_dataclass import dataclass
 
 
@@ -298,3 +309,191 @@ class Plan:
     def show(self) -> None:
         """Print the plan: its sizes, its steps, and which of them run in tiles, with reasons."""
         sys.stdout.write(f"{self}\n")
+
+
+LIVE = "_live"  # the local of the count of bytes
+INPUT_SHAPE, INPUT_VALUE = "x{}.shape", "int(x{})"  # formats of what a signature reads of input number {}
+
+
+def input_slot(position: int) -> str:
+    """Return the slot of an input of the plan."""
+    return f"x{position}"
+
+
+def constant_slot(position: int) -> str:
+    """Return the slot of a captured array."""
+    return f"c{position}"
+
+
+def value_slot(position: int) -> str:
+    """Return the slot of a result of a step."""
+    return f"v{position}"
+
+
+def mask_slot(position: int) -> str:
+    """Return the slot of a hoisted bit mask."""
+    return f"m{position}"
+
+
+def is_input(slot: str) -> bool:
+    """Return whether the caller holds the value of a slot; freeing it would free nothing."""
+    return slot.startswith("x")
+
+
+def is_constant(slot: str) -> bool:
+    """Return whether the plan itself holds the value of a slot."""
+    return slot.startswith("c")
+
+
+# -- locals of the function of a plan
+
+
+def variable_local(position: int) -> str:
+    """Return the local of a dimension variable."""
+    return f"n{position}"
+
+
+def size_local(position: int) -> str:
+    """Return the local of a computed size."""
+    return f"s{position}"
+
+
+def kernel_results(depth: int) -> str:
+    """Return the local of the results of a compiled kernel, in the function of a plan or in a body at this depth."""
+    return f"k{depth}_results"
+
+
+def in_body(depth: int) -> str:
+    """Return the prefix of slots and locals of a body at this depth. One branch runs, so branches share it."""
+    return f"b{depth}_"
+
+
+def branch_index(depth: int) -> str:
+    """Return the local of the position of the branch that runs, of a conditional at this depth."""
+    return f"i{depth}_"
+
+
+def rows_local(depth: int) -> str:
+    """Return the local of the rows of a batch whose examples choose between branches, at this depth."""
+    return f"rows{depth}_"
+
+
+def unused_name(prefix: str, names: Collection[str]) -> str:
+    """Return a name for an object in the scope of generated code; scopes only grow, so their length is unused."""
+    return f"{prefix}{len(names)}"
+
+
+# -- locals of the function of a fusion group
+
+
+def tile_of_operand(slot: str) -> str:
+    """Return the local of the rows of one tile of an operand."""
+    return f"t_{slot}"
+
+
+def tile_of_result(slot: str) -> str:
+    """Return the local of the rows of one tile of a result."""
+    return f"r_{slot}"
+
+
+def whole_result(slot: str) -> str:
+    """Return the local of the array that all tiles of a result are written to."""
+    return f"o_{slot}"
+
+
+def partial_results(slot: str) -> str:
+    """Return the local of the array of partial results of a carried reduction."""
+    return f"p_{slot}"
+
+
+def partial_result(slot: str) -> str:
+    """Return the local of the partial result of one tile."""
+    return f"q_{slot}"
+
+
+def tile_buffer(position: int) -> str:
+    """Return the local of a buffer, cut to the rows of the tile."""
+    return f"b{position}"
+
+
+def full_buffer(buffer: str) -> str:
+    """Return the local of a buffer with the rows of the largest tile."""
+    return f"f_{buffer}"
+
+
+def uncollapsed(array: str) -> str:
+    """Return the local of an array as it was before axes were collapsed."""
+    return f"whole_{array}"
+
+
+# -- helper functions of a long function
+
+
+def chunk(function: str, position: int) -> str:
+    """Return the name of a chunk of a function."""
+    return f"{function}_{position}"
+
+
+PLAN_OPS: dict[str, PlanOp] = {}
+
+
+class PlanOp(Op):
+    """Primitive of plans. Where the kernel of a view returns None, the fallback of the step runs."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return find_plan_op, (self.name,)
+
+
+def find_plan_op(name: str) -> PlanOp:
+    """Return the primitive of this name."""
+    return PLAN_OPS[name]
+
+
+def _no_rule(*_: Any, **__: Any) -> NoReturn:
+    raise IllegalGraphError("a step of a plan", "has no shape rule and cannot stand in a graph")
+
+
+def _define(name: str, family: str, cost: OpCost) -> PlanOp:
+    op = PLAN_OPS[name] = PlanOp(name, _no_rule, family)
+    COSTS[op] = cost
+    return op
+
+
+def _contraction_flops(a: Applied) -> Size:
+    """Return as many as a dot_general counts."""
+    operands, _, out = a.params["equation"].partition("->")
+    left = operands.partition(",")[0]
+    summed = [size for label, size in zip(left, a.inputs[0], strict=True) if label not in out]
+    return expr.mul(2, expr.mul(elements(a.outputs[0]), elements(tuple(summed))))
+
+
+# x with another shape: strides and an offset in bytes, as NumPy has them, over the elements in C order
+view_op: PlanOp = _define("view", "movement", MOVES)
+stretched_view_op: PlanOp = _define(
+    "stretched_view", "movement", MOVES
+)  # one element may stand for several: never written to
+padded_view_op: PlanOp = _define(
+    "padded_view", "movement", MOVES
+)  # a new array: a view of x from `starts` to `stops`, padded
+scatter_sums_op: PlanOp = _define(
+    "scatter_sums", "gathering", PER_LAST_OPERAND
+)  # scatter_add into zeros that are never made
+add_part_op: PlanOp = _define(
+    "add_part", "movement", PER_LAST_OPERAND
+)  # x + y, y with `low` and `high` zeros around `axis`
+read_element_op: PlanOp = _define("read_element", "movement", PICKS)  # the element of x at `starts`, as a number
+write_element_op: PlanOp = _define("write_element", "movement", MOVES)  # x with a number at `starts`
+add_to_element_op: PlanOp = _define("add_to_element", "movement", PER_LAST_OPERAND)  # x with a number added at `starts`
+contract_op: PlanOp = _define(
+    "contract", "contraction", OpCost(_contraction_flops)
+)  # two operands, as np.einsum writes it
+bits_op: PlanOp = _define(
+    "bits", "elementwise", per_result(1)
+)  # a mask as integers: all bits set where chosen, or where not
+rest_op: PlanOp = _define("rest", "elementwise", per_result(1))  # the bits of a number where bits are not set
+masked_op: PlanOp = _define("masked", "elementwise", per_result(1))  # x where bits are set, else 0
+masked_else_op: PlanOp = _define(
+    "masked_else", "elementwise", per_result(1)
+)  # x where bits are set, else the bits of a rest

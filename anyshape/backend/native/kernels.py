@@ -20,12 +20,11 @@ import numpy as np
 
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource
 from anyshape.backend.compiler.plan import Step
-from anyshape.backend.native import row_sums
+from anyshape.backend.native import launch
 from anyshape.backend.native.c_source import KernelText, kernel_text
-from anyshape.backend.native.launch import LAUNCH_NAMES, launcher_source, limited
+from anyshape.backend.native.launch import LAUNCH_NAMES, launcher_source, limited, most_elements
 from anyshape.backend.native.self_test import disagreement
 from anyshape.backend.native.statements import NotExpressible, statements_of
-from anyshape.backend.native.tier_times import most_elements
 from anyshape.backend.native.toolchain import BuildError, CompileError, build
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.indexing import put_add_op
@@ -80,7 +79,7 @@ class PlanKernels:
         if step.op is not put_add_op:
             return None
         dtype, name = step.results[0].dtype, f"{step.op.name} {len(self._steps)}"
-        function = row_sums.step_function(KERNELS[step.op].run, dtype, threads)
+        function = launch.step_function(KERNELS[step.op].run, dtype, threads)
         if function is not None:
             self._steps[name], self.states[name] = dtype, "waiting"
         return function
@@ -101,7 +100,7 @@ class PlanKernels:
 
     def build_steps(self) -> None:
         """Build what the kernels of steps share, and record its state."""
-        self.states.update({name: row_sums.SUMS.state(dtype) for name, dtype in self._steps.items()})
+        self.states.update({name: launch.SUMS.state(dtype) for name, dtype in self._steps.items()})
 
     def _build_groups(self, namespace: dict[str, Any]) -> None:
         try:

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler.codegen.tiles import GroupSource
-from anyshape.backend.compiler.plan import Group, Literal, Step
-from anyshape.backend.compiler.plan_ops import masked_else_op, masked_op
+from anyshape.backend.compiler.plan import Group, Literal, Step, masked_else_op, masked_op
 from anyshape.errors import AnyshapeError
 from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size, variables
+from anyshape.graph.sizes.substitute import evaluate
 from anyshape.ops.core.apply import KERNELS
 
 _TRIALS = (

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler.plan_ops import contract_op
-from anyshape.backend.runtime.split_gemm import split_product
-from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.backend.compiler.plan import contract_op
+from anyshape.backend.runtime.thread_pool import split_product
+from anyshape.graph.shapes.shape_context import free_axes
 from anyshape.ops.contraction import dot_general_op, einsum_op
 from anyshape.ops.core.apply import kernel
 from anyshape.support.lazy_dataclass import dataclass

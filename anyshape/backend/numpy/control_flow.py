@@ -8,7 +8,7 @@ from anyshape.backend.numpy.loops import compiled
 from anyshape.backend.runtime.rows import Rows
 from anyshape.errors import ShapeError
 from anyshape.graph.shapes.array_type import Unknown
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.substitute import evaluate, values_from
 from anyshape.ops import control_flow as cf
 from anyshape.ops.core.apply import kernel, resolve
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler import plan_ops as po
+from anyshape.backend.compiler import plan as po
 from anyshape.backend.runtime import short_rows
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise as ew

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler import plan_ops as po
+from anyshape.backend.compiler import plan as po
 from anyshape.backend.numpy.indexing import add_rows, check_first, check_starts, summed_rows
 from anyshape.ops import gathering as ga
 from anyshape.ops.core.apply import kernel
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 
 class _Layout(NamedTuple):

@@ -7,12 +7,11 @@ import numpy as np
 
 from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower
-from anyshape.backend.runtime import live_bytes
-from anyshape.backend.runtime.checkpoint_slots import Slots
-from anyshape.backend.runtime.trips import check_ends, owned, pieces, stacked
-from anyshape.backend.runtime.trips import joined as join
+from anyshape.backend.runtime import checkpoint_slots
+from anyshape.backend.runtime.checkpoint_slots import Slots, check_ends, owned, pieces, stacked
+from anyshape.backend.runtime.checkpoint_slots import joined as join
 from anyshape.graph.shapes.array_type import Exact
-from anyshape.graph.sizes.evaluate import evaluate
+from anyshape.graph.sizes.substitute import evaluate
 from anyshape.ops import loops as lp
 from anyshape.ops.core.apply import kernel
 
@@ -21,7 +20,7 @@ _compiled = functools.lru_cache(maxsize=64)(lambda graph, counts: compile_plan(l
 
 def compiled(graph: Any) -> Any:
     """Return the function of a graph, which counts bytes where the run does that calls it."""
-    return _compiled(graph, live_bytes.current() is not None)
+    return _compiled(graph, checkpoint_slots.current() is not None)
 
 
 def run_scan(

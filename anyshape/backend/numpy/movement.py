@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anyshape.backend.compiler import plan_ops as po
+from anyshape.backend.compiler import plan as po
 from anyshape.backend.numpy.creation import filled, filling
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import kernel

@@ -3,7 +3,7 @@
 import numpy as np
 
 from anyshape.errors import DTypeError
-from anyshape.graph.ir.draw_order import DRAWING
+from anyshape.graph.ir.graph import DRAWING
 from anyshape.ops import random as rd
 from anyshape.ops.core.apply import kernel
 

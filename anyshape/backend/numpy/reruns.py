@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.numpy.loops import collected, compiled
-from anyshape.backend.runtime import live_bytes
-from anyshape.backend.runtime.checkpoint_slots import FilledSlots, from_the_last
-from anyshape.backend.runtime.trips import check_ends, owned
+from anyshape.backend.runtime import checkpoint_slots
+from anyshape.backend.runtime.checkpoint_slots import FilledSlots, check_ends, from_the_last, owned
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.shapes.array_type import Exact
-from anyshape.graph.sizes.evaluate import evaluate
+from anyshape.graph.sizes.substitute import evaluate
 from anyshape.ops import loops as lp
 from anyshape.ops.core.apply import kernel
 from anyshape.ops.reruns import rerun_op, split_operands
@@ -108,7 +107,7 @@ def run_rerun(
         carries, ys = results[: plan.carries], results[plan.carries :]
         if not added:
             added = [np.empty((loop.count, *np.shape(y)), np.asarray(y).dtype) for y in ys]
-            live_bytes.add(*added)
+            checkpoint_slots.add(*added)
         for stack, y in zip(added, ys):
             stack[i] = y
     check_ends(carries, ends)

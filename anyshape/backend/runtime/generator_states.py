@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.runtime.outcome import PathLeft
-from anyshape.graph.ir.draw_order import is_generator
-from anyshape.graph.ir.graph import Graph, applies, draws
+from anyshape.graph.ir.graph import Graph, applies, draws, is_generator
 
 _FLOAT = np.dtype(float)
 

@@ -4,21 +4,31 @@ A run hands out its tiles one by one, in order. The calling thread takes tiles, 
 Nobody waits for a thread that has not started, so concurrent and nested runs cannot deadlock.
 
 After a failed tile or Ctrl-C no further tile is handed out. The error surfaces once the running tiles are done.
+
+Query the number of threads that BLAS uses for one product; it can change at any time.
+
+Split large contractions among threads where BLAS itself uses one.
+
+The axis and the number of parts depend on sizes and the machine alone, so the result is the same for any number of
+threads. Each part packs the other operand again: two parts of 512 rows take 5 % more time in all, four take 14 %.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.fp_warnings import WarningCollector
-from anyshape.support.packages import queue
+from anyshape.support.packages import queue, threadpoolctl
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -193,3 +203,64 @@ def _run_on(threads: int, work: Work, count: int, per: int) -> None:
     finally:
         run.close()
     run.surface()
+
+
+@functools.cache
+def _libraries() -> list[Any]:
+    """List the BLAS libraries that NumPy calls; SciPy may have loaded another one."""
+    controllers = threadpoolctl.ThreadpoolController().lib_controllers
+    loaded = [c for c in controllers if c.user_api == "blas"]
+    return [c for c in loaded if "numpy" in c.filepath] or loaded
+
+
+def blas_threads() -> int | None:
+    """Return the number of threads of NumPy's BLAS, or None if that library does not report it."""
+    return max([c.num_threads for c in _libraries()], default=None)
+
+
+PARTS = min(4, os.cpu_count() or 1)
+MIN_PRODUCTS = 1 << 25  # about a millisecond of BLAS; waking a thread takes 0.1 ms
+Product = Callable[[Any, Any], Any]
+
+
+def split_product(
+    left: Sequence[Any],
+    right: Sequence[Any],
+    out: Sequence[Any],
+    product: Product,
+    into: Callable[..., Any] | None = None,
+) -> Product:
+    """Return `product` computed in parts along one axis of the result.
+
+    `left`, `right` and `out` label the axes of the operands and of the result. If there is `into(x, y, out)`, it
+    writes each part straight to its slice of the result.
+    """
+    if not out:
+        return product
+
+    def run(x: Any, y: Any) -> Any:
+        if PARTS == 1 or blas_threads() != 1:
+            return product(x, y)
+        sizes = dict(zip((*left, *right), x.shape + y.shape, strict=True))
+        label = max(out, key=sizes.__getitem__)
+        size, result = sizes[label], np.empty([sizes[a] for a in out], x.dtype)
+        parts = min(PARTS, size)
+
+        def work(tiles: Any) -> None:
+            for k in tiles:
+                part = slice(size * k // parts, size * (k + 1) // parts)
+                x_part, y_part = x[_index(left, label, part)], y[_index(right, label, part)]
+                if into is not None:
+                    into(x_part, y_part, result[_index(out, label, part)])
+                else:
+                    result[_index(out, label, part)] = product(x_part, y_part)
+
+        run_tiles(work, parts)
+        return result
+
+    return run
+
+
+def _index(labels: Sequence[Any], label: Any, part: slice) -> tuple[slice, ...]:
+    """Return the index that takes `part` of one axis and the whole of the others."""
+    return tuple([part if a == label else slice(None) for a in labels])

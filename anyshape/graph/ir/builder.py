@@ -15,8 +15,19 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from anyshape.errors import InconclusiveDimensionError, LeakedTracerError, MutationError
-from anyshape.graph.ir.draw_order import ORDER, DrawOrder, is_generator
-from anyshape.graph.ir.graph import DimSource, Graph, Handle, Node, Op, Value, find_op, params_tuple
+from anyshape.graph.ir.graph import (
+    ORDER,
+    DimSource,
+    DrawOrder,
+    Graph,
+    Handle,
+    Node,
+    Op,
+    Value,
+    find_op,
+    is_generator,
+    params_tuple,
+)
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import RepeatedLines, user_line
@@ -27,8 +38,8 @@ from anyshape.graph.signature.dim_equations import SizeBinding, is_hidden_axis, 
 from anyshape.graph.signature.guards import drop_implied
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.support.fork_lock import is_thread_state
 from anyshape.support.freezing import freeze
-from anyshape.support.interruption import is_thread_state
 from anyshape.support.progress import count_op
 
 E = TypeVar("E", bound=Exception)

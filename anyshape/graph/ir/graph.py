@@ -1,4 +1,13 @@
-"""Values, nodes and graphs: the frozen SSA form of a program, which prints, compares and pickles."""
+"""Values, nodes and graphs: the frozen SSA form of a program, which prints, compares and pickles.
+
+Order of draws from random generators: each node of a graph that draws reads a mark of the draw before it.
+
+A generator is a value that nodes advance when they run. It has one value in a graph. Each node that draws also reads
+the mark of the last draw, from whichever generator, because two generators may share their bits. So no pass can change
+the order of draws. A replay of a graph orders its draws after the ones that the builder already has.
+
+Tables with one row per op.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +15,11 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from anyshape.errors import AnyshapeError
+from anyshape.errors import AnyshapeError, MissingRuleError
 from anyshape.graph.ir.printer import show_graph, show_node
 from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, project
@@ -404,3 +413,78 @@ class _Keys:
             return atom
         number = self.number.setdefault(atom, len(self.number))
         return number, atom.name, atom.label, atom.lower, atom.upper
+
+
+DRAWING = (np.random.Generator, np.random.RandomState)  # classes of NumPy whose objects draw random numbers
+ORDER = "order_draw"  # the op that passes a generator on after a mark
+
+
+class DrawOrder:
+    """Draws of one graph under construction: the generators behind marks, and the mark of the last draw."""
+
+    __slots__ = ("last", "plain")
+
+    def __init__(self) -> None:
+        self.plain: dict[Value, Value] = {}  # the generator behind a mark, without it
+        self.last: Value | None = None
+
+    def of_node(self, op: Op, params: Mapping[str, Any]) -> DrawOrder | None:
+        """Return the order for a node that draws, in a subgraph perhaps, and None for others."""
+        subgraphs = (graph for p in params.values() for graph in graphs_in(p))
+        return self if op.draws or any(node.op.draws for graph in subgraphs for node in walk(graph)) else None
+
+    def note(self, op: Op, outputs: Sequence[Value]) -> None:
+        """Take the mark of a node that draws: its last output, or of a node with subgraphs any."""
+        self.last = outputs[-1 if op.draws else 0]
+
+    def behind_last(self, values: Sequence[Value], emit_order: Callable[[Value, Value], Value]) -> tuple[Value, ...]:
+        """Return the operands of a node that draws, with each generator behind the mark of the last draw."""
+        return tuple([self._behind_last(v, emit_order) if is_generator(v) else v for v in values])
+
+    def _behind_last(self, generator: Value, emit_order: Callable[[Value, Value], Value]) -> Value:
+        plain = self.plain.get(generator, generator)
+        if self.last is None:
+            return plain
+        ordered = emit_order(plain, self.last)
+        self.plain[ordered] = plain
+        return ordered
+
+
+def is_generator(value: Value) -> bool:
+    """Return whether a value stands for random generators."""
+    return value.meta.dtype.kind == "O"
+
+
+Row = TypeVar("Row")
+
+
+class OpTable(dict[Op, Row]):
+    """Rows by op. Indexing by an op without a row raises MissingRuleError, which names the file of the row.
+
+    - `kind`: what a row is, as the error says it.
+    - `folder`: the folder of the package whose file of the op's family has the row.
+
+    The rows may come late: `fill_by` names the function that the lookup of a missing row calls with the op's family. It
+    enters the rows of that family.
+    """
+
+    kind: str
+    folder: str
+
+    __slots__ = ("_fill", "folder", "kind")
+
+    def __init__(self, kind: str, folder: str) -> None:
+        super().__init__()
+        self.kind, self.folder = kind, folder
+        self._fill: Callable[[str], object] | None = None
+
+    def fill_by(self, fill: Callable[[str], object]) -> None:
+        """Let a function enter the rows of a family, at the lookup of one that is missing."""
+        self._fill = fill
+
+    def __missing__(self, op: Op) -> Row:
+        if (fill := self._fill) is not None:
+            fill(op.family)  # waits, if another thread is at it
+            if op in self:
+                return self[op]
+        raise MissingRuleError(op.name, self.kind, f"{self.folder}/{op.family}.py")

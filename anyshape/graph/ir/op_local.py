@@ -10,9 +10,9 @@ from anyshape.graph.ir.graph import Graph, Node, Op, Params, Value, params_tuple
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import DimExpr, Size
+from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute_leaves
-from anyshape.graph.sizes.symbols import DimVar, InputAxis, Leaf
+from anyshape.graph.sizes.symbols import Leaf
 
 
 def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any:

@@ -2,28 +2,32 @@
 
 Queries try cheap checks first: the canonical form with known equalities applied, intervals, and known models in which
 the outcomes differ. Only then integer sets decide, over the facts that are connected with the query.
+
+Known facts: assumptions with every known equality applied, which single steps of a proof use.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from anyshape.errors import SizeLimitError
-from anyshape.graph.prover.claim_index import Claims, connected_claims
 from anyshape.graph.prover.constraints import (
     NO,
     UNKNOWN,
     YES,
     Claim,
+    Claims,
     Verdict,
     at_least,
+    connected_claims,
     equal,
     implied_broadcasts,
     substitute_claim,
 )
 from anyshape.graph.prover.decide import (
+    Links,
     contradict,
     decide_at_points,
     decide_by_bounds,
@@ -34,24 +38,28 @@ from anyshape.graph.prover.decide import (
     is_unprovable,
     stretches_to,
 )
-from anyshape.graph.prover.known_facts import LINKS, KnownFacts
 from anyshape.graph.prover.solvers.equalities import (
+    declare_ranges,
+    divide_out,
     informative_claims,
     mentions,
+    nest_quotients,
     range_claims,
     replacements_from,
+    rewritten,
     simplify_relation,
     substitute_if_defined,
     substitute_in_replacements,
     substitute_keeping_broadcasts,
+    write_as_multiples,
 )
 from anyshape.graph.prover.solvers.integer_sets import range_of
-from anyshape.graph.prover.solvers.known_divisions import declare_ranges, divide_out, nest_quotients, write_as_multiples
-from anyshape.graph.prover.solvers.known_models import KnownModels, SeenSizes
 from anyshape.graph.prover.solvers.linear_constraints import count_products, divides_by_size
 from anyshape.graph.prover.solvers.models import (
     Assignment,
+    KnownModels,
     Model,
+    SeenSizes,
     corners,
     points_of_box,
     proved_least,
@@ -64,7 +72,7 @@ from anyshape.graph.prover.verdict_tables import FinalVerdicts, VerdictTables, k
 from anyshape.graph.sizes import expr, intervals
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound, negated
-from anyshape.graph.sizes.substitute import substitute
+from anyshape.graph.sizes.substitute import Replace, substitute
 from anyshape.support.packages import one_variable
 
 # CPU seconds of integer sets: in total, per query, and per query once the total is spent.
@@ -497,3 +505,40 @@ class Assumptions:
                     point |= self.witnesses(claim).get(True, {})
             self._has_no_model = not self._models.add(Model(point))
         return not self._has_no_model
+
+
+LINKS = ("broadcasts", "stretches")  # chains of such claims lead from one size to another
+
+
+class KnownFacts:
+    """Claims by variable, and the links between sizes apart from them."""
+
+    def __init__(self) -> None:
+        self._claims = Claims()
+        self._link_facts: list[Claim] = []
+        self._links: Links | None = None  # made when they are needed
+
+    def add(self, fact: Claim) -> None:
+        """Add a fact."""
+        if fact.relation not in LINKS:
+            self._claims.add(fact)
+            return
+        self._link_facts.append(fact)
+        if self._links is not None:
+            self._links.add(fact)
+
+    def rewrite(self, atom: Atom, replace: Replace, links: Iterable[Claim]) -> None:
+        """Replace an atom in all facts, and in these links that it makes."""
+        self._claims = Claims(rewritten(self._claims, atom, replace))
+        self._link_facts = rewritten([*self._link_facts, *links], atom, replace)
+        self._links = None
+
+    def about(self, claim: Claim) -> Sequence[Claim]:
+        """Return the facts about sizes of a claim, without links."""
+        return self._claims.about(claim.variables())
+
+    def links(self) -> Links:
+        """Return the links between sizes."""
+        if self._links is None:
+            self._links = Links(self._link_facts)
+        return self._links

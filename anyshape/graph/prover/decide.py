@@ -16,11 +16,11 @@ from anyshape.graph.prover.solvers.integer_sets import IntegerSet
 from anyshape.graph.prover.solvers.linear_constraints import Alternatives, Row, negation_of, rows_of
 from anyshape.graph.prover.solvers.models import Assignment, Model, has_counterexample, truth
 from anyshape.graph.prover.solvers.search_budget import open_where_it_fails
-from anyshape.graph.sizes import expr, intervals, polynomial_bounds
+from anyshape.graph.sizes import expr, intervals, polynomials
 from anyshape.graph.sizes.expr import Atom, Call, Size
 from anyshape.graph.sizes.intervals import Bound, Interval
 from anyshape.graph.sizes.polynomials import Terms
-from anyshape.support.packages import one_variable, small_sizes
+from anyshape.support.packages import one_variable, sampled_points
 
 _FIRST_FACTS = 16  # that integer sets get at first
 Facts: TypeAlias = Callable[[], Sequence[Claim]]  # gathered when they are needed
@@ -118,7 +118,7 @@ def _bounds_of_gap(a: Size, b: Size) -> Interval:
     if isinstance(a, int) and not isinstance(b, int) and not b.merges:
         low, high = expr.bounds(b)
         return None if high is None else a - high, None if low is None else a - low
-    return polynomial_bounds.of_terms(expr.difference_terms(a, b))
+    return polynomials.of_terms(expr.difference_terms(a, b))
 
 
 def _decide_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
@@ -156,7 +156,7 @@ def _lower_bound_of_gap(a: Size, b: Size, facts: Sequence[Claim], known: Bound) 
     for fact in facts:
         if fact.relation == ">=":
             distance = expr.combination_terms((a, 1), (b, -1), (fact.left, -1), (fact.right, 1))
-            low, _ = polynomial_bounds.of_terms(distance)
+            low, _ = polynomials.of_terms(distance)
             known = intervals.tighter(known, low, max)
     return known
 
@@ -181,7 +181,7 @@ def is_independent(claim: Claim) -> bool:
 
 def _has_free_variable(terms: Terms) -> bool:
     """Return whether one unbounded variable of coefficient 1 or -1 can make the terms 0."""
-    low, high = polynomial_bounds.of_terms(terms)
+    low, high = polynomials.of_terms(terms)
     reaches_zero = {1: low is None or low <= 0, -1: high is None or high >= 0}
     unbounded = [c for m, c in terms.items() if m and abs(c) == 1 and m[0][0].interval[1] is None]
     return any(reaches_zero[c] for c in unbounded)
@@ -292,9 +292,9 @@ class Decision:
         """Take over the cases of a claim at small sizes; return whether these decide."""
         sizes = set(claim.variables())
         own = [f for f in facts if sizes.issuperset(f.variables())]
-        cases = small_sizes.cases_at_small_sizes(claim, own)
+        cases = sampled_points.cases_at_small_sizes(claim, own)
         if cases is not None and len(own) < len(facts) and None not in cases:
-            cases = small_sizes.cases_at_small_sizes(claim, facts)
+            cases = sampled_points.cases_at_small_sizes(claim, facts)
         if cases is None:
             return False
         if None in cases:
@@ -400,7 +400,7 @@ def _find_point(feasible: IntegerSet, conjunction: Sequence[Alternatives]) -> As
 def _is_possible(rows: Sequence[Row]) -> bool:
     """Return whether bounds leave room for the first row, if it is an inequality."""
     row = rows[0]
-    high = polynomial_bounds.of_terms(expr.difference_terms(row.size, row.other))[1] if row.relation == ">=" else None
+    high = polynomials.of_terms(expr.difference_terms(row.size, row.other))[1] if row.relation == ">=" else None
     return high is None or high + row.plus >= 0
 
 

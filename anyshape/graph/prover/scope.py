@@ -27,14 +27,26 @@ from anyshape.errors import (
 from anyshape.errors.messages import at, operation
 from anyshape.errors.size_errors import kind_of_reason
 from anyshape.graph.prover.assumptions import Assumptions
-from anyshape.graph.prover.claim_text import RELATIONS, OperandAxes, SizeNames
-from anyshape.graph.prover.constraints import CHECK, NO, UNKNOWN, YES, Claim, Condition, SourceLine, Verdict, equal
+from anyshape.graph.prover.constraints import (
+    CHECK,
+    NO,
+    RELATIONS,
+    UNKNOWN,
+    YES,
+    Claim,
+    Condition,
+    OperandAxes,
+    SizeNames,
+    SourceLine,
+    Verdict,
+    equal,
+)
 from anyshape.graph.prover.user_stack import tell_of_fixed_size, with_callers
 from anyshape.graph.prover.verdict_tables import FinalVerdicts
-from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size, from_atom, variables
 from anyshape.graph.sizes.intervals import Bound
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.graph.sizes.substitute import evaluate, values_from
+from anyshape.support.lazy_dataclass import NamedTuple
 
 _LOG = logging.getLogger("anyshape.guards")
 _COSTLY_SECONDS = 1.0  # of proofs in one trace, from which on the log reports them

@@ -2,39 +2,34 @@
 
 Each axis of an input, each integer value and each declared equality is one equation. Equations with one unknown are
 solved one by one, the others together, by elimination over their terms. No arrays and no generated code.
+
+Search for two choices of sizes that no call can tell apart: the counterexample of an undetermined size.
+
+Parts of equations between sizes: terms in a variable, linear factors, periods, and identities of quotients.
+
+Fraction-free Gauss-Jordan elimination of linear equations with integer coefficients.
+
+Unknowns are any hashable keys. Right-hand sides are combinations of numbered equations.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from anyshape.errors import SizeLimitError, SpecError, UndeterminedSizeError
-from anyshape.graph.prover.constraints import Condition, at_least
+from anyshape.graph.prover.constraints import Claim, Condition, at_least
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.signature.ambiguous_sizes import Choice, find_indistinguishable
-from anyshape.graph.signature.equation_terms import (
-    call_identities,
-    greatest_arguments,
-    linear_factor,
-    period_of,
-    replace_variable,
-    residue_class,
-    split_terms,
-    terms_in,
-    variables_of,
-)
-from anyshape.graph.signature.integer_elimination import Elimination, Row, TooMuchWork
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
-from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, InputAxis, RuntimeScalar, Size
+from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, InputAxis, RuntimeScalar, Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.polynomials import Monomial, Terms
-from anyshape.graph.sizes.substitute import substitute
+from anyshape.graph.sizes.substitute import BUILDERS, evaluate, substitute, values_from
 from anyshape.support.lazy_dataclass import dataclass
 
 InputSize: TypeAlias = InputAxis | RuntimeScalar  # what a call gives: the length of an axis, the value of an integer
@@ -423,3 +418,276 @@ def _differences(a: Mapping[DimVar, int], b: Mapping[DimVar, int]) -> tuple[dict
     """Return the sizes in which two choices differ, by name."""
     different = [v for v in a if a[v] != b[v]]
     return {str(v): a[v] for v in different}, {str(v): b[v] for v in different}
+
+
+Choice: TypeAlias = dict[DimVar, int]
+_WIDTHS = (40, 12, 9, 7, 5)  # values tried for each variable, by the number of variables
+
+
+def find_indistinguishable(
+    variable: DimVar, sizes: Sequence[Size], claims: Sequence[Claim]
+) -> tuple[Choice, Choice] | None:
+    """Return two choices of small sizes that satisfy the claims and give equal input sizes, or None.
+
+    Choices that differ in the variable come first.
+    """
+    variables, sizes, claims = _connected(variable, sizes, claims)
+    if len(variables) > len(_WIDTHS):
+        return None
+    tops = [v.lower + _WIDTHS[len(variables) - 1] for v in variables]
+    ranges = [range(v.lower, t if v.upper is None else min(t, v.upper + 1)) for v, t in zip(variables, tops)]
+    seen: dict[tuple[int, ...], Choice] = {}
+    pair = None
+    for values in itertools.product(*ranges):
+        choice = dict(zip(variables, values, strict=True))
+        observed = _observe(choice, sizes, claims)
+        if observed is not None:
+            earlier = seen.setdefault(observed, choice)
+            if earlier[variable] != choice[variable]:
+                return earlier, choice
+            pair = (earlier, choice) if earlier is not choice and pair is None else pair
+    return pair
+
+
+def _connected(
+    variable: DimVar, sizes: Sequence[Size], claims: Sequence[Claim]
+) -> tuple[list[DimVar], list[Size], list[Claim]]:
+    """Return the variables connected with one, itself first, and all sizes and claims about them."""
+    variables = {variable: None}
+    before = 0
+    while before < len(variables):
+        before = len(variables)
+        near_sizes = [s for s in sizes if not variables.keys().isdisjoint(expr.variables(s))]
+        near_claims = [c for c in claims if not variables.keys().isdisjoint(c.variables())]
+        variables |= dict.fromkeys(v for s in near_sizes for v in expr.variables(s))
+        variables |= dict.fromkeys(v for c in near_claims for v in c.variables())
+    return list(variables), near_sizes, near_claims
+
+
+def _observe(choice: Choice, sizes: Sequence[Size], claims: Sequence[Claim]) -> tuple[int, ...] | None:
+    """Return the input sizes of a call with these sizes; None where there is no such call."""
+    value = values_from(choice)
+    try:
+        observed = tuple([evaluate(size, value) for size in sizes])
+        return observed if min(observed, default=0) >= 0 and all(c.holds(value) for c in claims) else None
+    except ZeroDivisionError:
+        return None
+
+
+_MAX_PERIOD = 64
+
+
+def atoms_of(size: Size) -> list[Atom]:
+    """Return the distinct atoms of an expression, including the arguments of calls."""
+    atoms: dict[Atom, None] = {}
+    pending = [size]
+    while pending:
+        for atom in [atom for monomial in expr.terms_of(pending.pop()) for atom, _ in monomial]:
+            if atom not in atoms:
+                atoms[atom] = None
+                pending.extend(atom.args if isinstance(atom, Call) else ())
+    return list(atoms)
+
+
+def split_terms(terms: Terms, variables: Collection[DimVar]) -> tuple[Terms, Terms]:
+    """Return the terms that contain one of the variables, and all other terms."""
+    inside: Terms = {}
+    outside: Terms = {}
+    for monomial, factor in terms.items():
+        contains = monomial and any(v in variables for v in variables_of(monomial))
+        (inside if contains else outside)[monomial] = factor
+    return inside, outside
+
+
+def variables_of(monomial: Monomial) -> tuple[DimVar, ...]:
+    """Return the distinct variables of a monomial."""
+    return expr.variables(DimExpr(((monomial, 1),)))
+
+
+def terms_in(size: Size, variable: DimVar) -> Size:
+    """Return the sum of the terms that contain the variable."""
+    return expr.from_terms(split_terms(expr.terms_of(size), [variable])[0])
+
+
+def linear_factor(curve: Size, variable: DimVar) -> Size | None:
+    """Return the factor of the variable where the curve is a multiple of it; None otherwise."""
+    factor = replace_variable(curve, variable, 1)
+    multiple = isinstance(curve, DimExpr) and factor * expr.from_atom(variable) is curve
+    return factor if multiple and variable not in expr.variables(factor) else None
+
+
+def period_of(curve: Size, variable: DimVar) -> int:
+    """Return a period of the quotients and remainders by constants in the variable; 1 where it is large."""
+    calls = [a for a in atoms_of(curve) if isinstance(a, Call) and variable in expr.variables(expr.from_atom(a))]
+    divisors = [c.args[1] for c in calls if c.function in ("floordiv", "mod")]
+    period = math.lcm(*[abs(d) for d in divisors if isinstance(d, int)])
+    return period if 0 < period <= _MAX_PERIOD else 1
+
+
+def residue_class(period: int, start: int, low: int, high: Bound) -> Size:
+    """Return the sizes `start` plus any multiple of the period, at least `low` and below `high`, as an expression."""
+    least, most = -((start - low) // period), None if high is None else (high - 1 - start) // period
+    return period * expr.variable("t", least, most) + start
+
+
+def replace_variable(size: Size, variable: DimVar, value: Size) -> Size:
+    """Return the size with the variable replaced."""
+    return substitute(size, lambda atom: value if atom is variable else None)
+
+
+def greatest_arguments(size: Size, scope: Scope) -> Size:
+    """Return the size with extrema reduced to the arguments that the scope does not prove to be exceeded."""
+
+    def replace(atom: Atom) -> Size | None:
+        if not isinstance(atom, Call) or atom.function not in ("max", "min"):
+            return None
+        sign, left = (1 if atom.function == "max" else -1), list(atom.args)
+        for arg in atom.args:
+            if any(scope.proves(at_least(sign * other, sign * arg)) for other in left if other is not arg):
+                left.remove(arg)
+        return BUILDERS[atom.function](*left) if len(left) < len(atom.args) else None
+
+    return substitute(size, replace)
+
+
+def call_identities(sums: Sequence[Terms]) -> list[Terms]:
+    """Return sums that are 0 for all variables and tie quotients, remainders and extrema to their operands.
+
+    a is b*(a // b) + a % b, and it is the sum of (a + i) // b for all i < b. Likewise max(a, b) + min(a, b) is a + b.
+    The identities are terms and not sizes, since their canonical form is 0.
+    """
+    identities = _extrema_identities(sums)
+    for call in _calls(sums, "mod"):
+        a, b = call.args
+        quotient = expr.terms_of(b * expr.floordiv(a, b))
+        identities.append(_add_terms(expr.terms_of(a), [(m, -c) for m, c in quotient.items()], [(((call, 1),), -1)]))
+    shifted: dict[tuple[Size, Size], dict[int, Call]] = {}
+    for call in _calls(sums, "floordiv"):
+        a, b = call.args
+        shift = expr.terms_of(a).get((), 0)
+        shifted.setdefault((a - shift, b), {})[shift] = call
+    for (a, b), calls in shifted.items():
+        if isinstance(b, int) and sorted(calls) == list(range(b)):
+            identities.append(_add_terms(expr.terms_of(a), [(((c, 1),), -1) for c in calls.values()]))
+    return identities
+
+
+def _extrema_identities(sums: Sequence[Terms]) -> list[Terms]:
+    """Return max(a, b) + min(a, b) - a - b for each pair that occurs."""
+    lows = {c.args: c for c in _terms_calling(sums, "min")}
+    pairs = [(c, lows[c.args]) for c in _terms_calling(sums, "max") if len(c.args) == 2 and c.args in lows]
+    both = [expr.combination_terms(*[(a, -1) for a in high.args]) for high, _ in pairs]
+    return [_add_terms(terms, [(((c, 1),), 1) for c in pair]) for terms, pair in zip(both, pairs, strict=True)]
+
+
+def _calls(sums: Iterable[Terms], function: str) -> list[Call]:
+    """Return the calls by positive constants that are terms of their own."""
+    return [c for c in _terms_calling(sums, function) if isinstance(c.args[1], int) and c.args[1] > 0]
+
+
+def _terms_calling(sums: Iterable[Terms], function: str) -> list[Call]:
+    """Return the calls of the function that are terms of their own."""
+    atoms = dict.fromkeys(a for terms in sums for m in terms if len(m) == 1 for a, _ in m)
+    return [a for a in atoms if isinstance(a, Call) and a.function == function]
+
+
+def _add_terms(terms: Terms, *more: Iterable[tuple[Monomial, int]]) -> Terms:
+    total = dict(terms)
+    for monomial, factor in itertools.chain(*more):
+        total[monomial] = total.get(monomial, 0) + factor
+    return {m: c for m, c in total.items() if c}
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+MAX_WORK = 4_000_000  # operations on coefficients of one machine word: about a second
+
+
+class TooMuchWork(Exception):
+    """Elimination exceeds `MAX_WORK`. The caller words the error for the user."""
+
+
+@dataclass(slots=True)
+class Row(Generic[Key]):
+    """Equation: the sum of coefficient * unknown equals the sum of factor * right-hand side.
+
+    `parts` maps the number of an equation to the factor of its right-hand side.
+    """
+
+    coefficients: dict[Key, int]
+    parts: dict[int, int]
+
+
+class Elimination(Generic[Key]):
+    """System in reduced form: the pivot of a row occurs in no other row, and `dependent` rows have no unknown.
+
+    Unknowns in `last` become pivots only in rows without other unknowns. The rows therefore contain every equation
+    among these unknowns alone. `work` counts operations and continues the count of an earlier elimination.
+    """
+
+    rows: list[Row[Any]]
+    dependent: list[Row[Any]]
+
+    def __init__(self, rows: Iterable[Row[Key]], last: Collection[Key] = (), work: int = 0) -> None:
+        self.work: int = work
+        self._system = [Row(dict(r.coefficients), dict(r.parts)) for r in rows]
+        self._rows_with: dict[Key, set[int]] = {}  # numbers of the rows, by unknown
+        for i, row in enumerate(self._system):
+            for key in row.coefficients:
+                self._rows_with.setdefault(key, set()).add(i)
+        self._reduce(frozenset(last))
+        self.rows = [r for r in self._system if r.coefficients]
+        self.dependent = [r for r in self._system if not r.coefficients]
+
+    def _reduce(self, last: frozenset[Key]) -> None:
+        """Choose a pivot for each row, the shortest row first, and clear it from all other rows."""
+        pending = set(range(len(self._system)))
+        for avoided in (last, frozenset()) if last else (last,):
+            postponed = set()
+            while pending:
+                i = min(pending, key=lambda k: (len(self._system[k].coefficients), k))
+                pending.discard(i)
+                row = self._system[i]
+                keys = [k for k in row.coefficients if k not in avoided]
+                if not keys:
+                    postponed.add(i)
+                    continue
+                pivot = min(keys, key=lambda k: (abs(row.coefficients[k]), len(self._rows_with[k])))
+                for other in sorted(self._rows_with[pivot] - {i}):
+                    self._clear(other, row, pivot)
+            pending = postponed
+
+    def _clear(self, index: int, pivot_row: Row[Key], pivot: Key) -> None:
+        """Subtract a multiple of the pivot row from a row so that the pivot vanishes."""
+        row = self._system[index]
+        a, b = pivot_row.coefficients[pivot], row.coefficients[pivot]
+        common = math.gcd(a, b)
+        scale, factor = a // common, b // common
+        for key in pivot_row.coefficients:
+            self._rows_with[key].add(index)
+        candidates = list(row.coefficients) + list(pivot_row.coefficients)
+        row.coefficients = _combine(row.coefficients, scale, pivot_row.coefficients, -factor)
+        row.parts = _combine(row.parts, scale, pivot_row.parts, -factor)
+        for key in candidates:
+            if key not in row.coefficients:
+                self._rows_with[key].discard(index)
+        self._divide_by_content(row)
+
+    def _divide_by_content(self, row: Row[Key]) -> None:
+        """Divide a row by the greatest common divisor of its numbers, and count the work."""
+        numbers = [*row.coefficients.values(), *row.parts.values()]
+        common = math.gcd(*numbers)
+        if common > 1:
+            row.coefficients = {key: c // common for key, c in row.coefficients.items()}
+            row.parts = {part: c // common for part, c in row.parts.items()}
+        self.work += len(numbers) * (1 + max((n.bit_length() for n in numbers), default=0) // 32)
+        if self.work > MAX_WORK:
+            raise TooMuchWork
+
+
+def _combine(a: dict[Key, int], m: int, b: dict[Key, int], n: int) -> dict[Key, int]:
+    """Return m * a + n * b, without zeros."""
+    total = {key: m * c for key, c in a.items()}
+    for key, c in b.items():
+        total[key] = total.get(key, 0) + n * c
+    return {key: c for key, c in total.items() if c}

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from anyshape.graph.prover.assumptions import Assumptions
-from anyshape.graph.prover.claim_index import Index, bound_of, connected_claims
-from anyshape.graph.prover.constraints import YES, Claim, Condition, equal
+from anyshape.graph.prover.constraints import YES, Claim, Condition, Index, bound_of, connected_claims, equal
 from anyshape.graph.prover.decide import follows
 from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.prover.solvers.search_budget import out_of_time, time_limit
@@ -26,9 +25,9 @@ from anyshape.graph.signature.prologue import (
 )
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, InputAxis, Size
-from anyshape.graph.sizes.printing import to_source
 from anyshape.graph.sizes.substitute import substitute
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.graph.sizes.symbols import to_source
+from anyshape.support.lazy_dataclass import NamedTuple
 
 _MAX_QUERIES = 100  # per program; beyond, implied conditions stay
 _MAX_SECONDS = 1.0  # of processor time, with the same effect

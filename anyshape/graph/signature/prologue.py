@@ -1,31 +1,312 @@
 """Prologue of a program as Python source: read sizes from the inputs, bind variables, and check the signature.
 
 One generator serves programs and `compile_solver`, whose function takes shapes.
+
+Signature mismatch: the error for a call whose sizes do not fit. Variables are bound again, up to the first mismatch.
+
+Generated code detects a mismatch fast, without details. This module then builds the message, slowly.
+
+Size of a variable at a call, from its binding and the sizes of the inputs.
+
+Signature of a program: the declared sizes of its inputs, and the bindings of its variables.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
-from anyshape.graph.prover.constraints import Condition
+from anyshape.errors import InputSizeError, SizeMismatchError
+from anyshape.graph.prover.constraints import Condition, SizeNames
 from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.signature.dim_equations import InputSize, SizeBinding, solve_dims
-from anyshape.graph.signature.input_signature import Signature
-from anyshape.graph.signature.mismatch import find_mismatch
-from anyshape.graph.signature.solve_binding import floor_inverse
+from anyshape.graph.signature.dim_equations import InputSize, SizeBinding, input_axes, solve_dims
+from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import may_divide_by_zero
-from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, Leaf, RuntimeScalar, Size
+from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, Leaf, RuntimeScalar, Size, leaves_of
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.limits import LARGEST_SIZE
 from anyshape.graph.sizes.polynomials import Terms
-from anyshape.graph.sizes.printing import call_source, to_source
-from anyshape.graph.sizes.substitute import substitute
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.graph.sizes.substitute import evaluate, may_divide_by_zero, substitute
+from anyshape.graph.sizes.symbols import call_source, to_source
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
+
+_Context: TypeAlias = list[tuple[str, int, str]]  # sizes that explain an error: text, size, where it is from
+
+
+def find_mismatch(signature: Signature, inputs: tuple[Any, ...]) -> SizeMismatchError:
+    """Return the error for the first size that does not fit; `inputs` are arrays or their shapes."""
+    error = next(_mismatches(_Call(signature, inputs)), None)
+    if error is None:
+        raise AssertionError(f"{signature.program}: the sizes fit after all")
+    return error
+
+
+class _Call:
+    """Sizes of one call: all input sizes, and the variables that are bound so far."""
+
+    def __init__(self, signature: Signature, inputs: tuple[Any, ...]) -> None:
+        self.signature = signature
+        self.sizes: dict[Leaf, int] = {source: read_input(source, inputs) for source in signature.declared_sizes}
+
+    def value(self, size: Size) -> int:
+        return evaluate(size, self.sizes.__getitem__)
+
+    def sources(self, size: Size) -> tuple[InputSize, ...]:
+        """Return the input sizes that the variables of a size are computed from."""
+        sources = [source for v in expr.variables(size) for source in self.signature.sources[v]]
+        return tuple(dict.fromkeys(sources))
+
+    def knows(self, size: Size) -> bool:
+        return all(leaf in self.sizes for leaf in expr.leaves_of(size))
+
+    def context(self, size: Size, without: DimVar | None, others: Sequence[InputSize] = ()) -> _Context:
+        """Return the bound variables of a size, and other input sizes."""
+        s = self.signature
+        variables = [v for v in expr.variables(size) if v is not without and v in self.sizes]
+        bound = [(str(v), self.sizes[v], s.describe(s.sources[v])) for v in variables]
+        return bound + [(str(s.declared_sizes[o]), self.sizes[o], s.describe([o])) for o in others]
+
+
+class _Blamed(NamedTuple):
+    """Input size that does not fit, with the sizes that explain it."""
+
+    call: _Call
+    source: InputSize
+    context: _Context
+
+    @property
+    def size(self) -> int:
+        return self.call.sizes[self.source]
+
+    @property
+    def declared(self) -> Size:
+        return self.call.signature.declared_sizes[self.source]
+
+    def error(self, reason: str, advice: str = "", remainder: int | None = None) -> InputSizeError:
+        axis = None if isinstance(self.source, RuntimeScalar) else self.source.axis
+        signature, spec, context = self.call.signature, str(self.declared), self.context
+        name = signature.names[self.source.operand]
+        is_unnamed = context and not any(source for _, _, source in context)  # read from inputs that no caller passes
+        if is_unnamed and not reason and remainder is None and self.call.knows(self.declared):
+            spec, context = str(self.call.value(self.declared)), []
+        return InputSizeError(signature.program, name, axis, spec, self.size, context, reason, advice, remainder)
+
+
+def _mismatches(call: _Call) -> Iterator[SizeMismatchError]:
+    """Yield errors in the order in which a caller would look: too large, unsolvable, unequal."""
+    declared = call.signature.declared_sizes
+    for source in declared:
+        if call.sizes[source] > LARGEST_SIZE:
+            yield _Blamed(call, source, []).error("no array is that large", f"make it at most {LARGEST_SIZE}")
+    for binding in call.signature.bindings:
+        error = _bind(call, binding)
+        if error is not None:
+            yield error
+    for source, size in declared.items():
+        error = _compare(call, source, size)
+        if error is not None:
+            yield error
+
+
+def _compare(call: _Call, source: InputSize, size: Size) -> InputSizeError | None:
+    """Return the error of an input size that differs from its declared size."""
+    context = call.context(size, None)
+    try:
+        expected = call.value(size)
+    except ZeroDivisionError:
+        return _Blamed(call, source, context).error("it divides by 0")
+    if expected == call.sizes[source]:
+        return None
+    others = [s for s in call.sources(size) if s != source]
+    texts = call.signature.describe(others)
+    advice = f"make it {expected}, or change {texts}" if texts else f"make it {expected}"
+    return _Blamed(call, source, context if others else []).error("", advice)
+
+
+def _bind(call: _Call, binding: SizeBinding) -> SizeMismatchError | None:
+    """Bind one variable, or return the error that says why there is no size for it."""
+    variable, declared = binding.variable, call.signature.declared_sizes
+    sources = call.signature.sources[variable]
+    if not sources:
+        return _bind_constant(call, binding)
+    source = next((s for s in sources if variable in expr.variables(declared[s])), sources[0])
+    others = [leaf for leaf in expr.leaves_of(binding.target) if not isinstance(leaf, DimVar) and leaf != source]
+    blamed = _Blamed(call, source, call.context(declared[source], variable, others))
+    try:
+        if binding.curve is None:
+            return _bind_by_division(blamed, binding)
+        return _bind_by_curve(blamed, binding, binding.curve)
+    except ZeroDivisionError:
+        return blamed.error("it divides by 0")
+
+
+def _bind_constant(call: _Call, binding: SizeBinding) -> SizeMismatchError | None:
+    """Bind a variable that is the same at every call; its constraints may have no solution in range."""
+    variable = binding.variable
+    value = call.sizes[variable] = solve_binding(binding, call.sizes.__getitem__)
+    if value >= variable.lower and (variable.upper is None or value <= variable.upper):
+        return None
+    why = f"no {variable} satisfies its constraints"
+    return SizeMismatchError(call.signature.program, str(binding), {str(variable): value}, why)
+
+
+def _bind_by_division(blamed: _Blamed, binding: SizeBinding) -> InputSizeError | None:
+    """Bind a variable to target // divisor, or return the error of a zero divisor, a remainder or a bound."""
+    call, variable = blamed.call, binding.variable
+    target, divisor = call.value(binding.target), call.value(binding.divisor)
+    if divisor == 0:
+        product = expr.mul(binding.divisor, expr.from_atom(variable))
+        declares = variable in expr.variables(blamed.declared)
+        return blamed.error(f"{binding.divisor} is 0" if declares else f"{product} must be {target}")
+    call.sizes[variable], remainder = divmod(target, divisor)
+    if not remainder or blamed.source not in expr.leaves_of(binding.target):
+        return _check_range(blamed, binding)
+    sizes = [size for size in (blamed.size - remainder, blamed.size - remainder + divisor) if size >= 0]
+    alone = isinstance(binding.target, DimExpr) and dict(binding.target.terms).get(((blamed.source, 1),)) == 1
+    advice = f"make it a size without a remainder, such as {' or '.join(map(str, sizes))}" if alone else ""
+    return blamed.error("", advice, remainder)
+
+
+def _bind_by_curve(blamed: _Blamed, binding: SizeBinding, size: Size) -> InputSizeError | None:
+    """Bind a variable to the size where its curve meets the target, or return the error where it misses."""
+    call, variable = blamed.call, binding.variable
+    target, curve = call.value(binding.target), curve_function(binding, size, call.sizes.__getitem__)
+    value = call.sizes[variable] = solve_binding(binding, call.sizes.__getitem__)
+    if curve(value) == target:
+        return _check_range(blamed, binding)
+    near = [t for t in (value, value + 1) if binding.high is None or t <= binding.high]
+    sizes = " and ".join(f"{blamed.size - target + curve(t)} for {variable} = {t}" for t in near)
+    return blamed.error(f"the nearest {'are' if len(near) > 1 else 'is'} {sizes}")
+
+
+def _check_range(blamed: _Blamed, binding: SizeBinding) -> InputSizeError | None:
+    """Return the error of a variable outside of its range."""
+    call, variable = blamed.call, binding.variable
+    value, low, high = call.sizes[variable], variable.lower, variable.upper
+    if value >= low and (high is None or value <= high):
+        return None
+    side, bound = ("least", low) if value < low or high is None else ("most", high)
+    spec, actual = blamed.declared, blamed.size
+    alone = expr.as_atom(spec) is variable
+    reason = f"{variable} is at {side} {bound}" if alone else f"{variable} would be {value}, and is at {side} {bound}"
+    wanted = evaluate(spec, {**call.sizes, variable: bound}.__getitem__) if call.knows(spec) else actual
+    helps = wanted > actual if value < low else wanted < actual
+    return blamed.error(reason, f"make it at {side} {wanted}" if helps else "")
+
+
+def floor_inverse(curve: Callable[[int], int], target: int, low: int, high: Bound = None, guess: int = 0) -> int:
+    """Return the last t from `low` to `high` with curve(t) <= target, for a strictly increasing curve; else `low`.
+
+    The number of steps is logarithmic in the distance from the guess. A curve may fail to increase where the sizes that
+    it depends on are wrong. The result is then any size.
+    """
+    start = max(low, guess if high is None else min(guess, high))
+    if start > low and curve(start) > target:
+        low, high = _bracket_below(curve, target, low, start)
+    else:
+        low, high = _bracket_above(curve, target, start, high)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if curve(middle) <= target:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _bracket_below(curve: Callable[[int], int], target: int, low: int, start: int) -> tuple[int, int]:
+    """Return an interval of the result below `start`, from steps that double."""
+    high, step = start - 1, 1
+    while start - step > low and curve(start - step) > target:
+        high = start - step - 1
+        step *= 2
+    return max(low, start - step), high
+
+
+def _bracket_above(curve: Callable[[int], int], target: int, low: int, high: Bound) -> tuple[int, int]:
+    """Return an interval of the result from `low` on, from steps that double."""
+    step = 1
+    while (high is None or low + step <= high) and curve(low + step) <= target:
+        low += step
+        step *= 2
+        if high is None and step > LARGEST_SIZE:
+            high = low + max(0, target - curve(low))  # a strictly increasing curve gains at least 1 per step
+    return low, low + step - 1 if high is None else max(low, min(low + step - 1, high))
+
+
+def curve_function(binding: SizeBinding, curve: Size, sizes: Callable[[Leaf], int]) -> Callable[[int], int]:
+    """Return the curve of a binding as a function of its variable, where all other sizes are known."""
+    return lambda t: evaluate(curve, lambda leaf: t if leaf is binding.variable else sizes(leaf))
+
+
+def solve_binding(binding: SizeBinding, sizes: Callable[[Leaf], int]) -> int:
+    """Return the size of the variable, where the sizes that it depends on are known."""
+    target = evaluate(binding.target, sizes)
+    if binding.curve is None:
+        return target // evaluate(binding.divisor, sizes)
+    return floor_inverse(curve_function(binding, binding.curve, sizes), target, binding.low, binding.high)
+
+
+def read_input(source: InputSize, inputs: Sequence[Any]) -> int:
+    """Return the size that a call gives by its inputs, which are arrays or their shapes."""
+    x = inputs[source.operand]
+    if isinstance(source, RuntimeScalar):
+        return int(x)
+    return int(getattr(x, "shape", x)[source.axis])
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Array types and integer values of the inputs of a program, and the bindings of its variables.
+
+    `values` are the sizes that scalar integer inputs give by their value, by position. Errors leave out inputs without
+    a name, which are not the caller's.
+    """
+
+    program: str
+    names: tuple[str, ...]
+    metas: tuple[TensorMeta, ...]
+    values: tuple[tuple[int, Size], ...]
+    bindings: tuple[SizeBinding, ...]
+
+    @cached_property
+    def declared_sizes(self) -> dict[InputSize, Size]:
+        """Declared size of each axis and of each integer value."""
+        return dict(input_axes(self.metas, dict(self.values)))
+
+    @cached_property
+    def sources(self) -> dict[DimVar, tuple[InputSize, ...]]:
+        """Input sizes that each variable is computed from, directly or through other variables."""
+        sources: dict[DimVar, tuple[InputSize, ...]] = {}
+        for binding in self.bindings:
+            used = [leaf for size in binding.sizes() for leaf in leaves_of(size) if leaf is not binding.variable]
+            groups = [sources[leaf] if isinstance(leaf, DimVar) else (leaf,) for leaf in used]
+            sources[binding.variable] = tuple(dict.fromkeys(source for group in groups for source in group))
+        return sources
+
+    def describe(self, sources: Iterable[InputSize]) -> str:
+        """Return input sizes as the caller writes them: `x.shape[0] and k`."""
+        names = [(source, self.names[source.operand]) for source in sources]
+        texts = [n if isinstance(s, RuntimeScalar) else f"{n}.shape[{s.axis}]" for s, n in names if n]
+        return " and ".join(texts)
+
+    @cached_property
+    def size_names(self) -> SizeNames:
+        """Names of sizes in errors."""
+        return size_names(self.bindings, self.names)
+
+    def first_violated(self, conditions: Sequence[Condition], variables: Sequence[DimVar], *sizes: int) -> None:
+        """Raise the error for the first condition that does not hold for these sizes of the variables."""
+        known: dict[Any, int] = dict(zip(variables, sizes, strict=True))
+        for condition in conditions:
+            if not condition.claim.holds(known.__getitem__):
+                self.violated(condition, *[known[v] for v in condition.claim.variables()])
+
+    def violated(self, condition: Condition, *sizes: int) -> NoReturn:
+        """Raise the error for a condition that does not hold for these sizes of its variables."""
+        raise condition.error(dict(zip(condition.claim.variables(), sizes, strict=True)), self.size_names)
 
 
 @dataclass(frozen=True)

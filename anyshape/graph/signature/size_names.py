@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from anyshape.graph.prover.claim_text import SizeNames
+from anyshape.graph.prover.constraints import SizeNames
 from anyshape.graph.signature.dim_equations import InputSize, SizeBinding
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis

@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from anyshape.graph.sizes import polynomial_bounds, polynomial_residues, polynomials
-from anyshape.graph.sizes.calls import Call
+from anyshape.graph.sizes import polynomials
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.limits import FAR_FROM_LIMITS, check_limit, check_polynomial
-from anyshape.graph.sizes.polynomials import Monomial, Terms
-from anyshape.graph.sizes.printing import show
-from anyshape.graph.sizes.symbols import DimVar, InputAxis, Interned, Leaf, memoised
+from anyshape.graph.sizes.polynomials import Call, Monomial, Terms
+from anyshape.graph.sizes.symbols import DimVar, InputAxis, Interned, Leaf, memoised, show
 from anyshape.graph.sizes.symbols import RuntimeScalar as RuntimeScalar
 
 Atom: TypeAlias = Leaf | Call
@@ -120,7 +118,7 @@ class DimExpr(Interned):
 
     def bounds(self) -> tuple[Bound, Bound]:
         if self._bounds is None:
-            self._bounds = polynomial_bounds.of_terms(dict(self.terms))
+            self._bounds = polynomials.of_terms(dict(self.terms))
         return self._bounds
 
     def sort_key(self) -> tuple[Any, ...]:
@@ -269,7 +267,7 @@ def divide_coefficients(size: Size, by: int) -> Size:
 def _is_residue(a: Size, b: Size) -> bool:
     """Return whether the bounds of the variables alone imply 0 <= a < b."""
     low = bounds(a)[0]
-    gap = None if low is None or low < 0 else polynomial_bounds.of_terms(difference_terms(b, a))[0]
+    gap = None if low is None or low < 0 else polynomials.of_terms(difference_terms(b, a))[0]
     return gap is not None and gap >= 1
 
 
@@ -301,7 +299,7 @@ def _constant_quotient(a: Size, b: int) -> int | None:
 def _merge_nested_quotient(quotient: Size, rest: Size, b: int) -> Size | None:
     """Return quotient + rest // b as one division, if rest is p + q // k or p - q // k modulo b; else None."""
     terms = terms_of(rest)
-    calls = polynomial_bounds.constant_quotients(terms)
+    calls = polynomials.constant_quotients(terms)
     times = terms.get(((calls[0], 1),), 0) if len(calls) == 1 else 0
     if times not in (1, b - 1):
         return None
@@ -355,7 +353,7 @@ def mod(a: Size, b: Size) -> Size:
 
 def _mod_by_positive(a: DimExpr, b: int) -> Size:
     residues = {m: c % b for m, c in a.terms}
-    rest = from_terms(polynomial_residues.canonical(residues, b) if a.has_powers else residues)
+    rest = from_terms(polynomials.canonical(residues, b) if a.has_powers else residues)
     constant = _constant_quotient(rest, b)
     if constant is not None:
         return sub(rest, b * constant)
@@ -432,7 +430,7 @@ def _extremum(function: str, args: tuple[Size, ...], sign: int) -> Size:
     """Build the call without arguments that another argument dominates for all values of the leaves."""
     maximal: list[Size] = []
     for arg in _flatten(function, args):
-        gaps = [polynomial_bounds.of_terms(difference_terms(o, arg))[::sign] for o in maximal]
+        gaps = [polynomials.of_terms(difference_terms(o, arg))[::sign] for o in maximal]
         if not [low for low, _ in gaps if low is not None and low * sign >= 0]:
             others = [o for o, (_, high) in zip(maximal, gaps, strict=True) if high is None or high * sign > 0]
             maximal = [*others, arg]

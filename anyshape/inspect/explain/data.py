@@ -1,20 +1,22 @@
-"""Data of an explanation: the programs of a cache, their sizes and conditions, and why each was traced."""
+"""Data of an explanation: the programs of a cache, their sizes and conditions, and why each was traced.
+
+Reports as dicts, lists, texts and numbers, as JSON holds them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import field, fields
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import field, fields, is_dataclass
+from typing import Any
 
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, Verdict
 from anyshape.graph.prover.scope import Scope, reliances
 from anyshape.graph.shapes.array_type import Exact, UpperBound
-from anyshape.inspect.plain_data import to_plain
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import explain_table, explain_text, lower, notebook
-from anyshape.tracing.display_names import DisplayNames
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
+from anyshape.support.packages import explain_text, lower, notebook
+from anyshape.tracing.trace import DisplayNames
 
 _MAX_CONDITIONS = 30  # that the reason of a decision is sought in
 
@@ -305,7 +307,7 @@ class Explanation:
         return html
 
     def __rich__(self) -> Any:
-        return explain_table.explanation_table(self)
+        return explain_text.explanation_table(self)
 
 
 def _reason(claim: Claim, conditions: Sequence[Condition], words: DisplayNames) -> str:
@@ -331,3 +333,18 @@ def _answer(answer: Any, words: DisplayNames) -> str:
     if isinstance(answer, (Exact, UpperBound)):
         return f"{'<=' if isinstance(answer, UpperBound) else ''}{words.size(answer.size)}"
     return str(answer)
+
+
+def to_plain(x: Any) -> Any:
+    """Return a dataclass as a dict of its fields, at every depth, and a source line as a dict of its parts.
+
+    The lines that called the function of a source line are its part `called`, if there are any.
+    """
+    if isinstance(x, SourceLine):
+        line = {"file": x.file, "line": x.line, "function": x.function}
+        return {**line, "called": [to_plain(caller) for caller in x.callers]} if x.callers else line
+    if is_dataclass(x) and not isinstance(x, type):
+        return {f.name: to_plain(getattr(x, f.name)) for f in fields(x)}
+    if isinstance(x, Mapping):
+        return {key: to_plain(value) for key, value in x.items()}
+    return type(x)(map(to_plain, x)) if type(x) in (list, tuple) else x

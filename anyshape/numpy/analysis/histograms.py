@@ -10,7 +10,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.shapes.shape_context import numel
 from anyshape.graph.sizes import expr
 from anyshape.numpy import creation, indexing, reduction, sorting
 from anyshape.numpy.analysis.quantile_methods import at_levels, weighted
@@ -29,7 +29,7 @@ from anyshape.numpy.operands.promotion import (
     sizes,
 )
 from anyshape.numpy.operands.reduction_args import refuse_out, restore_axes
-from anyshape.numpy.operands.signatures import publish
+from anyshape.numpy.operands.ufuncs import publish
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix

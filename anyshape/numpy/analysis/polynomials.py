@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError
-from anyshape.graph.prover.claim_text import OperandAxes
-from anyshape.graph.prover.constraints import at_least, equal
+from anyshape.graph.prover.constraints import OperandAxes, at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.numpy import creation, dynamic, joining, matrices, movement, reduction
 from anyshape.numpy.analysis import signals

@@ -14,7 +14,6 @@ from anyshape.numpy import (
     contraction,
     creation,
     dynamic,
-    einsum_function,
     elementwise,
     indexing,
     interpolation,
@@ -28,7 +27,7 @@ from anyshape.numpy import (
     statistics,
 )
 from anyshape.numpy.arrays import ufunc_methods
-from anyshape.numpy.linalg import chains, decompositions, norms, solving, variants
+from anyshape.numpy.linalg import decompositions, norms, solving, variants
 from anyshape.numpy.operands import array_queries
 
 _MODULES = (
@@ -46,11 +45,11 @@ _MODULES = (
     statistics,
     ufunc_methods,
     contraction,
-    einsum_function,
+    contraction,
     norms,
     solving,
     decompositions,
-    chains,
+    solving,
     sorting,
     interpolation,
     dynamic,

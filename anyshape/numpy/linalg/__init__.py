@@ -5,7 +5,6 @@ Matrices are in the last two axes, and leading axes are a batch. Concrete argume
 
 from numpy.linalg import LinAlgError
 
-from anyshape.numpy.linalg.chains import matrix_power, multi_dot
 from anyshape.numpy.linalg.decompositions import (
     eig,
     eigh,
@@ -19,7 +18,17 @@ from anyshape.numpy.linalg.decompositions import (
     svdvals,
 )
 from anyshape.numpy.linalg.norms import cond, matrix_norm, norm, vector_norm
-from anyshape.numpy.linalg.solving import cholesky, det, inv, slogdet, solve, tensorinv, tensorsolve
+from anyshape.numpy.linalg.solving import (
+    cholesky,
+    det,
+    inv,
+    matrix_power,
+    multi_dot,
+    slogdet,
+    solve,
+    tensorinv,
+    tensorsolve,
+)
 from anyshape.numpy.linalg.variants import cross, diagonal, matmul, outer, tensordot, trace, vecdot
 from anyshape.numpy.movement import matrix_transpose
 

@@ -21,7 +21,7 @@ from anyshape.graph.ir.graph import Handle
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import NUMERIC, as_traced
-from anyshape.numpy.operands.zero_d import makes_array
+from anyshape.numpy.operands.reduction_args import makes_array
 from anyshape.support.true_types import STANDS_FOR
 
 Operator: TypeAlias = Callable[..., Any]

@@ -16,8 +16,7 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import broadcast_sizes, counted_from_start, slice_bounds
+from anyshape.graph.shapes.shape_context import ShapeGuardContext, broadcast_sizes, counted_from_start, slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.concrete import plain
@@ -29,8 +28,7 @@ from anyshape.ops import gathering as ga
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of, meta_of
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.true_types import has_type
 
 _INDEX = np.dtype(np.int64)

@@ -23,8 +23,7 @@ from anyshape.errors import (
     SpecError,
 )
 from anyshape.graph.ir.builder import Traced, active, user_line
-from anyshape.graph.prover.claim_text import OperandAxes
-from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.prover.constraints import OperandAxes, at_least
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr

@@ -1,30 +1,31 @@
-"""Read the arguments that NumPy's reductions and products share, and compose small steps over axes."""
+"""Read the arguments that NumPy's reductions and products share, and compose small steps over axes.
+
+Say which functions give an array without axes where others give a scalar, as NumPy's do.
+
+A sum, an element and the result of a ufunc are scalars in NumPy, and functions can ask: `np.isscalar(x)`. Functions
+that make arrays give one without axes.
+"""
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from anyshape.errors import ArgumentError, ConcretizationError, DTypeError, MutationError
-from anyshape.graph.ir.builder import user_line
-from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.ir.tracebacks import short_traceback
+from anyshape.graph.shapes.shape_context import numel
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.promotion import (
-    asarray,
-    axes_of,
-    axis_of,
-    is_traced,
-    number_dtype,
-    result_type,
-    sizes,
-)
+from anyshape.numpy.operands.promotion import asarray, axes_of, axis_of, is_traced, number_dtype, result_type, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.creation import iota
+from anyshape.ops.elementwise import convert
 from anyshape.support.true_types import has_type
 
 ABSENT: Any = getattr(np, "_NoValue")  # noqa: B009 - NumPy's own mark of an argument that was not given
@@ -190,3 +191,62 @@ def squared_magnitude(x: Any) -> Any:
         return ew.mul(x, x)
     real, imag = ew.real(x), ew.imag(x)
     return ew.add(ew.mul(real, real), ew.mul(imag, imag))
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def makes_array(function: F) -> F:
+    """Return a function whose results are arrays, also without axes."""
+
+    @short_traceback
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return as_arrays(function(*args, **kwargs))
+
+    return cast(F, wrapper)
+
+
+def keeps_class(function: F) -> F:
+    """Return a function that gives a scalar for a scalar of NumPy, and an array for anything else."""
+
+    @short_traceback
+    @functools.wraps(function)
+    def wrapper(a: Any, *args: Any, **kwargs: Any) -> Any:
+        result = function(a, *args, **kwargs)
+        return result if is_numpy_scalar(a) else as_arrays(result)
+
+    return cast(F, wrapper)
+
+
+def keeps_number(function: F) -> F:
+    """Return a function that gives a number for a number, and an array for an array."""
+
+    @short_traceback
+    @functools.wraps(function)
+    def wrapper(val: Any, *args: Any, **kwargs: Any) -> Any:
+        return alike(function(val, *args, **kwargs), val)
+
+    return cast(F, wrapper)
+
+
+def alike(result: Any, x: Any) -> Any:
+    """Return a result as an array, a scalar of NumPy or a Python number, as x is; of a bool it is an int."""
+    if not isinstance(x, Traced) or not isinstance(result, Traced):
+        return result
+    if getattr(x, "weak", False):
+        number: Any = convert(result, np.dtype(int)) if result.dtype.kind == "b" else result
+        return number.as_weak()
+    return as_arrays(result) if x.is_array else result.as_scalar()
+
+
+def is_numpy_scalar(x: Any) -> bool:
+    """Return whether x is a traced scalar of NumPy: neither an array nor a Python number."""
+    return isinstance(x, Traced) and not x.is_array and not getattr(x, "weak", False)
+
+
+def as_arrays(result: Any) -> Any:
+    """Return a result, or the members of a tuple or list of them, as arrays."""
+    if isinstance(result, (tuple, list)):
+        return type(result)([as_arrays(x) for x in result])
+    return result if not isinstance(result, Traced) or result.is_array else result.as_ndarray()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.builder import Builder, active, active_builders
-from anyshape.graph.ir.draw_order import DRAWING, DrawOrder
+from anyshape.graph.ir.graph import DRAWING, DrawOrder
 from anyshape.numpy.random.draws import BITS
 from anyshape.numpy.random.random_state import traced_generator
 from anyshape.support.true_types import has_type

@@ -1,19 +1,30 @@
 """Legacy generators of NumPy that are arguments of a traced function, or that it closes over.
 
 Their methods draw when the program runs, and give the numbers of `RandomState`.
+
+Random generators of NumPy that are arguments of a traced function, or that it closes over.
+
+Their methods draw when the program runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
-from anyshape.numpy.linalg.decompositions import svd
-from anyshape.numpy.operands.promotion import flag_of, number_dtype
-from anyshape.numpy.random.draws import BITS, INT, Draws, integer_parameter, parameter, refused
-from anyshape.numpy.random.generator import TracedGenerator
+from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.indexing import take, take_along_axis
+from anyshape.numpy.linalg.decompositions import eigh, svd
+from anyshape.numpy.linalg.solving import cholesky
+from anyshape.numpy.operands.promotion import asarray, axis_of, choice_of, flag_of, number_dtype, sizes
+from anyshape.numpy.random.draws import BITS, INT, Draws, integer_parameter, parameter, refused, written_into
+from anyshape.ops import movement as mv
+from anyshape.ops import random as rd
 
 
 class LegacyTraced(Traced):
@@ -100,3 +111,108 @@ def generator_kind(x: Traced) -> type | None:
 
 
 TracedRandomState.__name__ = TracedRandomState.__qualname__ = np.random.RandomState.__name__  # as messages name it
+
+
+class TracedGenerator(Draws, np.random.Generator):
+    """Generator of the function being traced; its methods are NumPy's."""
+
+    def __init__(self, traced: Traced) -> None:
+        super().__init__(BITS)
+        self.traced = traced
+
+    # -- base draws
+
+    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        return self._typed("random", (), size, dtype, out)
+
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        return self._typed("standard_normal", (), size, dtype, out)
+
+    def standard_exponential(
+        self, size: Any = None, dtype: Any = np.float64, method: str = "zig", out: Any = None
+    ) -> Any:
+        options = (("method", choice_of("standard_exponential", "method", method, ("zig", "inv"))),)
+        return self._typed("standard_exponential", (), size, dtype, out, options)
+
+    def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        return self._typed("standard_gamma", [parameter("standard_gamma", "shape", shape)], size, dtype, out)
+
+    def integers(
+        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
+    ) -> Any:
+        if high is None:
+            low, high = 0, low
+        kind = dtype if dtype in (bool, int) else np.generic
+        wide = np.dtype(np.uint64) if number_dtype(dtype, "integers") == np.uint64 else INT
+        bounds = [integer_parameter("integers", name, x, wide) for name, x in (("low", low), ("high", high))]
+        options = (("endpoint", flag_of("integers", "endpoint", endpoint)),)
+        return self._numbers("integers", bounds, size, number_dtype(dtype, "integers"), kind, options)
+
+    def multivariate_hypergeometric(
+        self, colors: Any, nsample: Any, size: Any = None, method: str = "marginals"
+    ) -> Any:
+        name = "multivariate_hypergeometric"
+        colors, count = integer_parameter(name, "colors", colors, INT), integer_parameter(name, "nsample", nsample, INT)
+        if len(sizes(colors)) != 1:
+            raise ArgumentError(name, "colors", "has not one axis", "give the number of elements of each color")
+        options = (("method", choice_of(name, "method", method, ("count", "marginals"))),)
+        return self._rows(name, (colors, count), colors, size, INT, options)
+
+    def multivariate_normal(
+        self, mean: Any, cov: Any, size: Any = None, check_valid: str = "warn", tol: float = 1e-8, *,
+        method: str = "svd",
+    ) -> Any:  # fmt: skip
+        choice_of("multivariate_normal", "method", method, ("svd", "eigh", "cholesky"))
+        checked = "ignore" if method == "cholesky" else check_valid
+        z, mean, cov = self._normal_rows(mean, cov, size, check_valid, checked, tol)
+        return mean + z @ _factor(cov, method).T
+
+    # -- positions
+
+    def choice(
+        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
+    ) -> Any:
+        options = (
+            ("replace", flag_of("choice", "replace", replace)),
+            ("shuffle", flag_of("choice", "shuffle", shuffle)),
+        )
+        return self._chosen(a, size, p, axis, options)
+
+    def permutation(self, x: Any, axis: int = 0) -> Any:
+        return self._permutation(x, axis)
+
+    def shuffle(self, x: Any, axis: int = 0) -> None:
+        self._shuffle(x, axis)
+
+    def permuted(self, x: Any, *, axis: Any = None, out: Any = None) -> Any:
+        x = asarray(x, None, "permuted")
+        if axis is None:
+            count = numel(sizes(x))
+            result = mv.reshape(take(mv.reshape(x, (count,)), self._permuted((count,), 0)), sizes(x))
+        else:
+            axis = axis_of(axis, len(sizes(x)), "permuted")
+            result = take_along_axis(x, self._permuted(sizes(x), axis), axis=axis)
+        return written_into(out, result)
+
+    def _permuted(self, shape: Sequence[Size], axis: int) -> Any:
+        options = (("axis", axis),)
+        return rd.draw(self._one("permuted"), "permuted", shape, dtype=INT, options=options)[0].as_ndarray()
+
+    # -- methods without a meaning in a program
+
+    spawn: Any = refused("spawn")
+    bit_generator: Any = property(refused("bit_generator"))
+
+
+TracedGenerator.__name__ = TracedGenerator.__qualname__ = np.random.Generator.__name__  # as messages name it
+
+
+def _factor(cov: Any, method: str) -> Any:
+    """Return a matrix whose product with its transpose is the covariance."""
+    if method == "cholesky":
+        return cholesky(cov)
+    if method == "eigh":
+        squares, vectors = eigh(cov)
+        return vectors * np.sqrt(np.abs(squares))
+    u, squares, _ = svd(cov)
+    return u * np.sqrt(squares)

@@ -27,7 +27,7 @@ from anyshape.graph.sizes.expr import DimVar, variables
 from anyshape.numpy.operands.promotion import resolve_size
 from anyshape.ops.creation import size_value
 from anyshape.ops.elementwise import convert
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
 
 

@@ -24,9 +24,9 @@ from anyshape.graph.ir.builder import (
 from anyshape.graph.prover.constraints import Claim, at_least, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.graph.sizes.expr import Size, variables
 from anyshape.graph.sizes.intervals import Bound
+from anyshape.graph.sizes.substitute import evaluate
 from anyshape.numpy.operands import array_queries
 from anyshape.numpy.operands.promotion import resolve_size
 from anyshape.numpy.sizes.size_operands import (

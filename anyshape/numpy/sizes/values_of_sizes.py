@@ -13,7 +13,7 @@ from anyshape.graph.ir.op_local import bind_local
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.creation import float_of_size_op, full_op, size_value_op
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 _SIZES = (size_value_op, float_of_size_op)
 _LITERALS = (full_op, *_SIZES)

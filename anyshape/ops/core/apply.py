@@ -12,10 +12,8 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, LeakedTracerError
 from anyshape.graph.ir.builder import Builder, Traced, active, active_builders, home, user_line
-from anyshape.graph.ir.draw_order import is_generator
-from anyshape.graph.ir.graph import Op, Value
+from anyshape.graph.ir.graph import Op, OpTable, Value, is_generator
 from anyshape.graph.ir.op_local import bind_local, over_axes
-from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
@@ -23,8 +21,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute_leaves
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.true_types import has_type
 
 Operand: TypeAlias = Traced | np.ndarray

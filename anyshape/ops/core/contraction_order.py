@@ -20,9 +20,9 @@ from anyshape.errors import ShapeError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Leaf, Size
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.graph.sizes.substitute import evaluate
+from anyshape.support.lazy_dataclass import NamedTuple
 
 Term: TypeAlias = frozenset[Any]
 Path: TypeAlias = tuple[tuple[int, int], ...]  # positions of pairs; a result takes the position of the first of a pair

@@ -13,12 +13,11 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir import graph
-from anyshape.graph.ir.graph import Node, Op, ShapeRule
-from anyshape.graph.ir.op_table import OpTable
+from anyshape.graph.ir.graph import Node, Op, OpTable, ShapeRule
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.core.flop_counts import COSTS, OpCost
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 ParamKind: TypeAlias = Callable[[Node, Any], bool]
 Params: TypeAlias = dict[str, Any]

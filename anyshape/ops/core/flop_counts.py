@@ -20,13 +20,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 from weakref import WeakValueDictionary
 
-from anyshape.graph.ir.graph import Graph, Value
-from anyshape.graph.ir.op_table import OpTable
+from anyshape.graph.ir.graph import Graph, OpTable, Value
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, Unknown, project
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.true_types import has_type
 
 Shape: TypeAlias = tuple[Size, ...]

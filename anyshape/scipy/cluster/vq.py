@@ -13,7 +13,7 @@ from anyshape import numpy as xp
 from anyshape.numpy.arrays.fallthrough import Module, falls_through
 from anyshape.numpy.operands.promotion import result_type, sizes
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.operands.finite import require_finite
+from anyshape.scipy.operands.conversion import require_finite
 from anyshape.scipy.spatial.distance.metrics import euclidean
 from anyshape.support.packages import scipy_vq
 

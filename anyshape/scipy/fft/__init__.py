@@ -7,19 +7,30 @@ and refuses traced arrays by name.
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.fft.complex_transforms import (
+from anyshape.scipy.fft.transforms import (
+    dct,
+    dctn,
+    dst,
+    dstn,
     fft,
     fft2,
     fftfreq,
     fftn,
     fftshift,
+    fht,
+    fhtoffset,
     hfft,
     hfft2,
     hfftn,
+    idct,
+    idctn,
+    idst,
+    idstn,
     ifft,
     ifft2,
     ifftn,
     ifftshift,
+    ifht,
     ihfft,
     ihfft2,
     ihfftn,
@@ -31,8 +42,6 @@ from anyshape.scipy.fft.complex_transforms import (
     rfftfreq,
     rfftn,
 )
-from anyshape.scipy.fft.hankel import fht, fhtoffset, ifht
-from anyshape.scipy.fft.real_transforms import dct, dctn, dst, dstn, idct, idctn, idst, idstn
 from anyshape.support.packages import scipy_fft
 
 __all__ = [

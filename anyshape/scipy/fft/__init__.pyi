@@ -14,13 +14,13 @@ from scipy.fft import set_global_backend as set_global_backend
 from scipy.fft import set_workers as set_workers
 from scipy.fft import skip_backend as skip_backend
 
-from anyshape.scipy.fft.complex_transforms import fftfreq as fftfreq
-from anyshape.scipy.fft.complex_transforms import fftshift as fftshift
-from anyshape.scipy.fft.complex_transforms import ifftshift as ifftshift
-from anyshape.scipy.fft.complex_transforms import rfftfreq as rfftfreq
-from anyshape.scipy.fft.hankel import fht as fht
-from anyshape.scipy.fft.hankel import fhtoffset as fhtoffset
-from anyshape.scipy.fft.hankel import ifht as ifht
+from anyshape.scipy.fft.transforms import fftfreq as fftfreq
+from anyshape.scipy.fft.transforms import fftshift as fftshift
+from anyshape.scipy.fft.transforms import fht as fht
+from anyshape.scipy.fft.transforms import fhtoffset as fhtoffset
+from anyshape.scipy.fft.transforms import ifftshift as ifftshift
+from anyshape.scipy.fft.transforms import ifht as ifht
+from anyshape.scipy.fft.transforms import rfftfreq as rfftfreq
 
 def dct(
     x: Any,

@@ -8,8 +8,7 @@ from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.integrate.initial_value import odeint, solve_ivp
-from anyshape.scipy.integrate.nested import dblquad, nquad, tplquad
-from anyshape.scipy.integrate.quadrature import fixed_quad, quad, quad_vec
+from anyshape.scipy.integrate.quadrature import dblquad, fixed_quad, nquad, quad, quad_vec, tplquad
 from anyshape.scipy.integrate.sampled import (
     cumulative_simpson,
     cumulative_trapezoid,

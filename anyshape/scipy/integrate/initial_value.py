@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,11 @@ from anyshape.scipy.integrate.problem import Problem, State
 from anyshape.scipy.integrate.radau import Radau
 from anyshape.scipy.integrate.runge_kutta import RungeKutta
 from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.results.fixed_attributes import FixedAttributes
-from anyshape.scipy.results.result import Result
+from anyshape.scipy.results.result import FixedAttributes, Result
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import scipy_integrate
-from anyshape.tracing.pytrees import check_callable
+from anyshape.tracing.pytrees import check_callable, register_class
 from anyshape.tracing.trace import as_value
-from anyshape.tracing.tree_nodes import register_class
 from anyshape.transforms.control import check, stop_gradient
 from anyshape.transforms.control_flow.loops import scan, while_loop
 from anyshape.transforms.custom.closed_functions import closed_function

@@ -7,12 +7,12 @@ SciPy's own, and refuses traced arrays by name.
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.interpolate.bernstein import BPoly
-from anyshape.scipy.interpolate.bspline import BSpline, make_interp_spline, make_lsq_spline
-from anyshape.scipy.interpolate.cubic import Akima1DInterpolator, CubicSpline, PchipInterpolator, pchip_interpolate
-from anyshape.scipy.interpolate.fitpack import (
+from anyshape.scipy.interpolate.bspline import (
+    BSpline,
     InterpolatedUnivariateSpline,
     UnivariateSpline,
+    make_interp_spline,
+    make_lsq_spline,
     make_splprep,
     make_splrep,
     splantider,
@@ -22,21 +22,29 @@ from anyshape.scipy.interpolate.fitpack import (
     splprep,
     splrep,
 )
-from anyshape.scipy.interpolate.piecewise import CubicHermiteSpline, PPoly
-from anyshape.scipy.interpolate.polynomials import (
+from anyshape.scipy.interpolate.piecewise import (
+    Akima1DInterpolator,
     BarycentricInterpolator,
+    BPoly,
+    CubicHermiteSpline,
+    CubicSpline,
     KroghInterpolator,
+    PchipInterpolator,
+    PPoly,
     barycentric_interpolate,
     krogh_interpolate,
+    pchip_interpolate,
 )
-from anyshape.scipy.interpolate.scattered import (
+from anyshape.scipy.interpolate.smoothing import bisplev, bisplrep, insert, make_smoothing_spline, spalde, sproot
+from anyshape.scipy.interpolate.tables import (
     LinearNDInterpolator,
     NearestNDInterpolator,
     RBFInterpolator,
+    RegularGridInterpolator,
     griddata,
+    interp1d,
+    interpn,
 )
-from anyshape.scipy.interpolate.smoothing import bisplev, bisplrep, insert, make_smoothing_spline, spalde, sproot
-from anyshape.scipy.interpolate.tables import RegularGridInterpolator, interp1d, interpn
 from anyshape.support.packages import scipy_interpolate
 
 __all__ = [

@@ -12,15 +12,14 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced, sizes, static_int
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.interpolate.bspline import BSpline, make_interp_spline
-from anyshape.scipy.interpolate.fitpack import is_traced_spline, spline_of, tuple_of
+from anyshape.scipy.interpolate.bspline import BSpline, is_traced_spline, make_interp_spline, spline_of, tuple_of
 from anyshape.scipy.interpolate.piecewise import data
 from anyshape.scipy.linalg.banded import solve_banded
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.minima import minimize_scalar
 from anyshape.support.packages import scipy_interpolate
 from anyshape.tracing.callback import pure_callback
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.trace import as_value
 from anyshape.transforms.control import check, stop_gradient
 from anyshape.transforms.custom.implicit_solves import custom_root

@@ -10,25 +10,49 @@ from numpy.linalg import LinAlgError
 
 from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.scipy.linalg.banded import (
+    bandwidth,
+    cho_solve_banded,
+    cholesky_banded,
+    eig_banded,
     eigh_tridiagonal,
+    eigvals_banded,
     eigvalsh_tridiagonal,
+    ishermitian,
+    issymmetric,
     matmul_toeplitz,
     solve_banded,
     solve_circulant,
     solve_toeplitz,
     solveh_banded,
 )
-from anyshape.scipy.linalg.banded_factors import (
-    bandwidth,
-    cho_solve_banded,
-    cholesky_banded,
-    eig_banded,
-    eigvals_banded,
-    ishermitian,
-    issymmetric,
+from anyshape.scipy.linalg.factoring import (
+    cdf2rdf,
+    cholesky,
+    cossin,
+    eigh,
+    eigvals,
+    eigvalsh,
+    expm_cond,
+    hessenberg,
+    ldl,
+    lu,
+    lu_factor,
+    lu_solve,
+    matrix_balance,
+    ordqz,
+    polar,
+    qr,
+    qr_delete,
+    qr_insert,
+    qr_multiply,
+    qr_update,
+    qz,
+    rq,
+    rsf2csf,
+    schur,
+    svd,
+    svdvals,
 )
-from anyshape.scipy.linalg.constant_matrices import hadamard, helmert, invhilbert, invpascal, pascal
-from anyshape.scipy.linalg.factoring import cholesky, eigh, eigvals, eigvalsh, polar, qr, svd, svdvals
 from anyshape.scipy.linalg.functions import (
     coshm,
     cosm,
@@ -40,7 +64,9 @@ from anyshape.scipy.linalg.functions import (
     signm,
     sinhm,
     sinm,
+    solve_continuous_are,
     solve_continuous_lyapunov,
+    solve_discrete_are,
     solve_discrete_lyapunov,
     solve_lyapunov,
     solve_sylvester,
@@ -48,8 +74,6 @@ from anyshape.scipy.linalg.functions import (
     tanhm,
     tanm,
 )
-from anyshape.scipy.linalg.further_factors import cdf2rdf, cossin, expm_cond, ldl, matrix_balance, ordqz, qz
-from anyshape.scipy.linalg.riccati import solve_continuous_are, solve_discrete_are
 from anyshape.scipy.linalg.solving import cho_factor, cho_solve, det, inv, lstsq, norm, solve, solve_triangular
 from anyshape.scipy.linalg.structured import (
     block_diag,
@@ -60,16 +84,19 @@ from anyshape.scipy.linalg.structured import (
     diagsvd,
     fiedler,
     fiedler_companion,
+    hadamard,
     hankel,
+    helmert,
     hilbert,
+    invhilbert,
+    invpascal,
     khatri_rao,
     leslie,
+    pascal,
     toeplitz,
 )
 from anyshape.scipy.linalg.subspaces import eig, null_space, orth, orthogonal_procrustes, pinv, pinvh, subspace_angles
-from anyshape.scipy.linalg.triangular_forms import hessenberg, lu, lu_factor, lu_solve, qr_multiply, rq, rsf2csf, schur
-from anyshape.scipy.linalg.updates import qr_delete, qr_insert, qr_update
-from anyshape.scipy.operands.finite import checks_finite
+from anyshape.scipy.operands.conversion import checks_finite
 from anyshape.support.packages import scipy_linalg
 
 __all__ = [

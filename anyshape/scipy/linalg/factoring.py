@@ -1,21 +1,46 @@
 """Define the functions of `scipy.linalg` that factor, with SciPy's arguments and conventions.
 
 Options that let SciPy overwrite or check its operands, or choose a routine of LAPACK, have no effect on traced arrays.
+
+Define the functions of `scipy.linalg` that bring matrices to triangular form.
+
+Matrices are in the last two axes, and leading axes are a batch. Options that let SciPy overwrite or check its operands
+have no effect on traced arrays.
+
+Define the functions of `scipy.linalg` that factor pairs, blocks and symmetric matrices, or balance one.
+
+Matrices are in the last two axes, and leading axes are a batch. Options that let SciPy overwrite or check its operands
+have no effect on traced arrays.
+
+Define updates of QR factors under SciPy's names: rows or columns inserted and deleted, and changes of low rank.
+
+The changed matrix is factored anew, with the derivatives of `qr`. A callback gives the signs of SciPy's rotations,
+which have no derivative. This takes O(m n^2) operations, and SciPy O(m n).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.linalg.solving import as_matrices, as_squares, from_triangle
-from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.graph.prover.constraints import at_least
+from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.numpy.linalg.solving import as_matrices, as_squares, from_triangle, in_one_dtype
+from anyshape.numpy.operands.promotion import as_traced, choice_of, is_traced, sizes, static_int
 from anyshape.ops import factorisations as fa
 from anyshape.ops import linalg as la
+from anyshape.ops import linear_systems as ls
+from anyshape.ops import matrix_functions as mf
+from anyshape.ops.core.apply import context_of
+from anyshape.scipy.linalg.solving import FORMS, in_double, solve_triangular, with_columns
 from anyshape.support.packages import scipy_linalg
+from anyshape.tracing.callback import pure_callback
+from anyshape.tracing.named_dims import ShapeDtypeStruct
+from anyshape.transforms.control import stop_gradient
 
 
 def refuse_option(function: str, option: str, value: Any) -> ArgumentError:
@@ -167,3 +192,391 @@ def eigvals(a: Any, b: Any = None, overwrite_a: bool = False, check_finite: bool
     if b is not None:
         raise refuse_option("eigvals", "b", "a matrix")
     return xp.linalg.eigvals(xp.asarray(a).astype(np.result_type(a.dtype, np.complex64)))
+
+
+def lu(
+    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
+) -> tuple[Any, ...]:
+    """Return (p, l, u) with p l u = a for matrices of shape (..., m, n): p permutes rows, l has ones on its diagonal.
+
+    With `permute_l` the pair (p l, u). With `p_indices` p is the vector with l[p] u = a. The derivative needs a first
+    square part of full rank.
+    """
+    if not is_traced(a):
+        return scipy_linalg.lu(a, permute_l, overwrite_a, check_finite, p_indices)
+    factors, pivots = ls.lu(as_matrices("lu", a))
+    order = ls.row_order(pivots)
+    rows, columns = factors.shape[-2:]
+    common = xp.minimum(rows, columns)
+    lower = xp.tril(factors[..., :, :common], -1) + xp.eye(rows, common, dtype=factors.dtype)
+    upper = xp.triu(factors[..., :common, :])
+    if p_indices:
+        return xp.argsort(order, axis=-1), lower, upper
+    permutation = (order[..., None, :] == xp.arange(rows)[:, None]).astype(factors.real.dtype)
+    return (permutation @ lower, upper) if permute_l else (permutation, lower, upper)
+
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """Return the LU factors of matrices (..., m, n) in one array, and the pivots of rows; `lu_solve` takes square ones.
+
+    A singular matrix has factors with a zero on the diagonal, which no equation can be solved with. The derivative
+    needs a first square part of full rank.
+    """
+    if not is_traced(a):
+        return scipy_linalg.lu_factor(a, overwrite_a, check_finite)
+    return ls.lu(as_matrices("lu_factor", a))
+
+
+def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """Return x with a x = b by the factors of a that `lu_factor` gave, for b of shape (n,) or (..., n, k).
+
+    `trans` 1 solves with the transpose, 2 with the conjugate transpose.
+    """
+    factors, pivots = lu_and_piv
+    if not is_traced(factors, pivots, b):
+        return scipy_linalg.lu_solve(lu_and_piv, b, trans, overwrite_b, check_finite)
+    form = FORMS[choice_of("lu_solve", "trans", trans, tuple(FORMS))]
+    matrix, right, is_vector = with_columns("lu_solve", factors, b)
+    order = ls.row_order(xp.asarray(pivots).astype(np.int32))
+    order = xp.broadcast_to(order[..., None], right.shape)
+    if form == "N":
+        moved = xp.take_along_axis(right, order, -2)
+        x = solve_triangular(matrix, solve_triangular(matrix, moved, 0, True, True), 0, False)
+    else:
+        turned = solve_triangular(matrix, solve_triangular(matrix, right, form, False), form, True, True)
+        x = xp.take_along_axis(turned, xp.argsort(order, axis=-2), -2)
+    return x[..., 0] if is_vector else x
+
+
+def schur(
+    a: Any,
+    output: str = "real",
+    lwork: Any = None,
+    overwrite_a: bool = False,
+    sort: Any = None,
+    check_finite: bool = True,
+) -> Any:
+    """Return triangular t and unitary z with z t z^H = a; real ones may have blocks of 2 by 2 on the diagonal of t.
+
+    For traced arrays `sort` raises ArgumentError. There is no derivative: `eig` and `eigh` have one.
+    """
+    if not is_traced(a):
+        return scipy_linalg.schur(a, output, lwork, overwrite_a, sort, check_finite)
+    if sort is not None:
+        raise refuse_option("schur", "sort", sort)
+    choice_of("schur", "output", output, ("real", "complex", "r", "c"))
+    matrix = as_squares("schur", a)
+    return mf.schur(matrix, "complex" if output[0] == "c" or matrix.dtype.kind == "c" else "real")
+
+
+def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
+    """Return the complex triangular form of a real one that `schur` gave; there is no derivative."""
+    if not is_traced(T, Z):
+        return scipy_linalg.rsf2csf(T, Z, check_finite)
+    triangular, turn = mf.schur(in_double(as_squares("rsf2csf", T)), "complex")
+    return triangular, Z @ turn
+
+
+def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return h with zeros below its first subdiagonal, with `calc_q` the pair (h, q) with q h q^H = a.
+
+    There is no derivative.
+    """
+    if not is_traced(a):
+        return scipy_linalg.hessenberg(a, calc_q, overwrite_a, check_finite)
+    h, q = mf.hessenberg(as_squares("hessenberg", a))
+    return (h, q) if calc_q else h
+
+
+def qr_multiply(
+    a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False, **options: Any
+) -> Any:
+    """Return (c q, r), or (q c, r) for mode "left", for the economic factors of a; with `pivoting` p is the last."""
+    if not is_traced(a, c):
+        return scipy_linalg.qr_multiply(a, c, mode, pivoting, conjugate, **options)
+    choice_of("qr_multiply", "mode", mode, ("left", "right"))
+    q, *others = qr(a, mode="economic", pivoting=pivoting)
+    if conjugate:
+        q = xp.conj(q)
+    return ((c @ q if mode == "right" else q @ c), *others)
+
+
+def rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:
+    """Return (r, q) with r q = a: r is upper triangular from the right lower end on, q has orthonormal rows.
+
+    With mode "r" r alone. Derivatives are as in `qr`.
+    """
+    if not is_traced(a):
+        return scipy_linalg.rq(a, overwrite_a, lwork, mode, check_finite)
+    choice_of("rq", "mode", mode, ("full", "r", "economic"))
+    turned = _turned(as_matrices("rq", a))
+    if mode == "r":
+        return _turned(qr(turned, mode="r")[0])
+    q, r = qr(turned, mode=mode)
+    return _turned(r), _turned(q)
+
+
+def _turned(x: Any) -> Any:
+    """Return the conjugate transposes of matrices with rows and columns in reverse order."""
+    return xp.conj(xp.matrix_transpose(xp.flip(x, (-2, -1))))
+
+
+def ldl(
+    A: Any, lower: bool = True, hermitian: bool = True, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, Any, Any]:
+    """Return (l, d, perm) with l d l^H = A for Hermitian matrices of shape (..., n, n): l[perm] is triangular.
+
+    d has blocks of at most 2 by 2. Only the triangle of `lower` is read, and tangents count as their Hermitian part.
+    Without `hermitian` complex matrices are symmetric, and so is the product. The derivative keeps the pivots, and
+    needs a regular matrix: NumPy's LinAlgError is raised for a singular one when the program runs.
+
+    >>> import numpy as np
+    >>> from anyshape import jit
+    >>> from anyshape.scipy import linalg
+    >>> print(jit(linalg.ldl)(np.array([[4.0, 2.0], [2.0, 5.0]]))[1])
+    [[4. 0.]
+     [0. 4.]]
+    """
+    if not is_traced(A):
+        return scipy_linalg.ldl(A, lower, hermitian, overwrite_a, check_finite)
+    matrix = from_triangle(as_squares("ldl", A), lower, conjugate=bool(hermitian))
+    return fa.ldl(matrix, lower=bool(lower), hermitian=bool(hermitian))
+
+
+def _pair(name: str, A: Any, B: Any, output: str) -> tuple[Any, Any, str]:
+    """Return a pair of square matrices in one dtype and batch, and the form of their factors."""
+    choice_of(name, "output", output, ("real", "complex", "r", "c"))
+    a, b = in_one_dtype(name, as_squares(name, A), as_squares(name, B))
+    batch = xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
+    return a, b, "complex" if output[0] == "c" or a.dtype.kind == "c" else "real"
+
+
+def qz(
+    A: Any,
+    B: Any,
+    output: str = "real",
+    lwork: Any = None,
+    sort: Any = None,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> tuple[Any, ...]:
+    """Return triangular aa and bb and unitary q and z with q aa z^H = A and q bb z^H = B.
+
+    Real ones may have blocks of 2 by 2 on the diagonal of aa. There is no derivative. `sort` is not available, as in
+    SciPy.
+    """
+    if not is_traced(A, B):
+        return scipy_linalg.qz(A, B, output, lwork, sort, overwrite_a, overwrite_b, check_finite)
+    if sort is not None:
+        raise refuse_option("qz", "sort", sort)
+    return fa.qz(*_pair("qz", A, B, output))
+
+
+def ordqz(
+    A: Any,
+    B: Any,
+    sort: Any = "lhp",
+    output: str = "real",
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> tuple[Any, ...]:
+    """Return (aa, bb, alpha, beta, q, z): factors as of `qz`, and eigenvalues alpha / beta, the ones of `sort` first.
+
+    For traced arrays `sort` is "lhp", "rhp", "iuc" or "ouc". There is no derivative.
+    """
+    if not is_traced(A, B):
+        return scipy_linalg.ordqz(A, B, sort, output, overwrite_a, overwrite_b, check_finite)
+    if callable(sort):
+        raise refuse_option("ordqz", "sort", sort)
+    choice_of("ordqz", "sort", sort, fa.REGIONS)
+    return fa.ordqz(*_pair("ordqz", A, B, output), sort)
+
+
+def cossin(
+    X: Any,
+    p: Any = None,
+    q: Any = None,
+    separate: bool = False,
+    swap_sign: bool = False,
+    compute_u: bool = True,
+    compute_vh: bool = True,
+) -> tuple[Any, ...]:
+    """Return (u, cs, vh) with u cs vh = X, for a unitary matrix X or its four blocks: u and vh are block diagonal.
+
+    With `separate` ((u1, u2), angles, (v1h, v2h)). `p` and `q` are the rows and columns of the first block. A factor
+    that is not computed is an empty array. There is no derivative.
+    """
+    blocks = X if isinstance(X, (tuple, list)) else (X,)
+    if not is_traced(*blocks):
+        return scipy_linalg.cossin(X, p, q, separate, swap_sign, compute_u, compute_vh)
+    parts = in_one_dtype("cossin", *(as_matrices("cossin", x) for x in _blocks(X, p, q)))
+    rows, columns = parts[0].shape[-2:]
+    u, cs, vh = fa.cossin(*parts, swap_sign=bool(swap_sign))
+    none = xp.zeros((0, 0), u.dtype)
+    u, vh = u if compute_u else none, vh if compute_vh else none
+    if not separate:
+        return u, cs, vh
+    lefts = (u[..., :rows, :rows], u[..., rows:, rows:]) if compute_u else (none, none)
+    rights = (vh[..., :columns, :columns], vh[..., columns:, columns:]) if compute_vh else (none, none)
+    return lefts, fa.cossin_angles(*parts), rights
+
+
+def _blocks(X: Any, p: Any, q: Any) -> tuple[Any, ...]:
+    """Return the four blocks of a matrix whose first one has p rows and q columns."""
+    if p or q:
+        matrix = as_squares("cossin", X)
+        side = sizes(matrix)[-1]
+        rows, columns = (1 if n is None else static_int(n, "cossin", name) for n, name in ((p, "p"), (q, "q")))
+        ctx = context_of("cossin", matrix)
+        for n, name in ((rows, "p"), (columns, "q")):
+            if n < 1:
+                raise ArgumentError("cossin", f"{name}={n}", "is not positive", "leave rows and columns on both sides")
+            ctx.require_at_least(side, n + 1, f"{name}={n} leaves nothing of {side}")
+        above, below = matrix[..., :rows, :], matrix[..., rows:, :]
+        return above[..., :columns], above[..., columns:], below[..., :columns], below[..., columns:]
+    if not isinstance(X, (tuple, list)) or len(X) != 4:
+        raise ArgumentError("cossin", "X", "is not four blocks", "pass p and q, or the four blocks of the matrix")
+    return tuple(X)
+
+
+def cdf2rdf(w: Any, v: Any) -> tuple[Any, Any]:
+    """Return the real block diagonal form of complex eigenvalues w (..., n) and eigenvectors v (..., n, n).
+
+    Conjugate eigenvalues stand beside each other, as `eig` gives them. The results are (wr, vr) with vr wr = a vr.
+    """
+    if not is_traced(w, v):
+        return scipy_linalg.cdf2rdf(w, v)
+    w, v = xp.asarray(w), as_squares("cdf2rdf", v)
+    ctx = context_of("cdf2rdf", w, v)
+    if w.ndim != v.ndim - 1:
+        raise ctx.fail("v must have one axis more than w")
+    size = sizes(w)[-1]
+    ctx.require_equal(size, sizes(v)[-1], f"{size} eigenvalues have {sizes(v)[-1]} eigenvectors")
+    paired = xp.imag(w) != 0
+    first = paired & (xp.cumsum(paired, -1) % 2 == 1)  # the flat order of SciPy's pairs is the one of each row
+    second = paired & ~first
+    row, column = xp.arange(w.shape[-1])[:, None], xp.arange(w.shape[-1])
+    on_diagonal = row == column
+    before = (column == row + 1) & first[..., :, None]
+    after = (row == column + 1) & second[..., :, None]
+    real = xp.where(on_diagonal, xp.real(w)[..., :, None], 0)
+    form = real + xp.where(before | after, xp.imag(w)[..., :, None], 0)
+    diagonal = xp.where(first, 0.5j, xp.where(second, 0.5, 1.0))
+    turn = xp.where(on_diagonal, diagonal[..., :, None], 0) + xp.where(before, 0.5, 0) - xp.where(after, 0.5j, 0)
+    return form, xp.real(v @ turn)
+
+
+def matrix_balance(
+    A: Any, permute: bool = True, scale: bool = True, separate: bool = False, overwrite_a: bool = False
+) -> tuple[Any, Any]:
+    """Return (b, t) with t b = A t: t permutes and scales by powers of 2, so that rows and columns have close norms.
+
+    With `separate` t is the pair of scales and permutation. The derivative of b keeps t.
+    """
+    if not is_traced(A):
+        return scipy_linalg.matrix_balance(A, permute, scale, separate, overwrite_a)
+    matrix = as_squares("matrix_balance", A)
+    scales, order = fa.balance(matrix, permute=bool(permute), scale=bool(scale))
+    rows = xp.take_along_axis(matrix, order[..., :, None], -2)
+    near = scales.astype(matrix.real.dtype)
+    balanced = xp.take_along_axis(rows, order[..., None, :], -1) * near[..., None, :] / near[..., :, None]
+    if separate:
+        return balanced, (scales, order)
+    return balanced, xp.where(xp.arange(matrix.shape[-1])[:, None] == order[..., None, :], scales[..., None, :], 0.0)
+
+
+def expm_cond(A: Any, check_finite: bool = True) -> Any:
+    """Return the condition number of the exponential of square matrices: |K|_2 |A|_F / |exp(A)|_F.
+
+    K is the matrix of the derivative, with n**2 rows and columns. Its largest singular value has a derivative where it
+    is single.
+    """
+    if not is_traced(A):
+        return scipy_linalg.expm_cond(A, check_finite)
+    matrix = in_double(as_squares("expm_cond", A))
+    size = matrix.shape[-1]
+    count = size * size
+    directions = xp.reshape(xp.eye(count, dtype=matrix.dtype), (count, size, size))
+    shape = (*matrix.shape[:-2], count, size, size)
+    points, changes = (xp.broadcast_to(x, shape) for x in (matrix[..., None, :, :], directions))
+    columns = xp.reshape(mf.matrix_function_derivative(points, changes, "exp"), (*matrix.shape[:-2], count, count))
+    lengths = (xp.linalg.matrix_norm(x) for x in (matrix, mf.matrix_function(matrix, "exp")))
+    before, after = lengths
+    return xp.linalg.matrix_norm(columns, ord=2) * before / after
+
+
+_linalg = falls_through(scipy_linalg)
+
+
+def _adjoint(x: Any) -> Any:
+    return xp.conj(xp.matrix_transpose(x))
+
+
+def _factors(Q: Any, R: Any, *further: Any) -> tuple[Any, ...]:
+    """Return operands in a common dtype of floats."""
+    dtype = xp.result_type(Q, R, *further, np.float32)
+    return tuple([as_traced(x).astype(dtype) for x in (Q, R, *further)])
+
+
+def _factored(matrix: Any, update: Callable[..., Any], check: bool, *operands: Any) -> tuple[Any, Any]:
+    """Return the factors of a changed matrix, turned to those that SciPy's update of the operands gives."""
+    is_full = bool(operands[0].shape[-1] == operands[0].shape[-2])
+    q, r = qr(matrix, mode="full" if is_full else "economic", check_finite=check)
+    run = lambda *arrays: np.asarray(update(*arrays, check_finite=check)[0], q.dtype)
+    turned = pure_callback(run, ShapeDtypeStruct(q.shape, q.dtype), *stop_gradient(operands))
+    turn = stop_gradient(_adjoint(q) @ turned)  # unitary: signs, and a basis of the columns that r does not need
+    return q @ turn, xp.triu(_adjoint(turn) @ r)
+
+
+def _split(function: str, matrix: Any, k: Any, which: str, count: int) -> tuple[Any, Any, int]:
+    """Return the rows or columns before position k, those behind it and `count` further ones, and their axis."""
+    axis = -2 if choice_of(function, "which", which, ("row", "col")) == "row" else -1
+    position, size = static_int(k, function, "k"), matrix.shape[axis]
+    beyond = -position if position < 0 else position + count
+    context_of(function, matrix).require(at_least(sizes(matrix)[axis], beyond), f"k={position} is out of bounds")
+    position = position % size if position < 0 else position
+    rows = (Ellipsis, slice(None, position), slice(None)), (Ellipsis, slice(position + count, None), slice(None))
+    columns = (Ellipsis, slice(None, position)), (Ellipsis, slice(position + count, None))
+    before, after = rows if axis == -2 else columns
+    return matrix[before], matrix[after], axis
+
+
+@_linalg
+def qr_insert(
+    Q: Any, R: Any, u: Any, k: Any, which: str = "row", rcond: Any = None, overwrite_qru: bool = False,
+    check_finite: bool = True,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return the factors of Q R with rows or columns u inserted before position k, an int."""
+    Q, R, u = _factors(Q, R, u)
+    matrix = Q @ R
+    before, after, axis = _split("qr_insert", matrix, k, which, 0)
+    new = xp.expand_dims(u, axis) if u.ndim == matrix.ndim - 1 else u
+    changed = xp.concatenate([before, new, after], axis)
+    update = lambda *arrays, **check: scipy_linalg.qr_insert(*arrays, int(k), which, rcond, **check)
+    return _factored(changed, update, check_finite, Q, R, u)
+
+
+@_linalg
+def qr_delete(
+    Q: Any, R: Any, k: Any, p: int = 1, which: str = "row", overwrite_qr: bool = False, check_finite: bool = True
+) -> tuple[Any, Any]:
+    """Return the factors of Q R without p rows or columns from position k on; both are ints."""
+    Q, R = _factors(Q, R)
+    count = static_int(p, "qr_delete", "p")
+    before, after, axis = _split("qr_delete", Q @ R, k, which, count)
+    changed = xp.concatenate([before, after], axis)
+    update = lambda *arrays, **check: scipy_linalg.qr_delete(*arrays, int(k), count, which, **check)
+    return _factored(changed, update, check_finite, Q, R)
+
+
+@_linalg
+def qr_update(
+    Q: Any, R: Any, u: Any, v: Any, overwrite_qruv: bool = False, check_finite: bool = True
+) -> tuple[Any, Any]:
+    """Return the factors of Q R + u v^H, for vectors u and v, or matrices of as many columns."""
+    Q, R, u, v = _factors(Q, R, u, v)
+    left, right = (x[..., None] if x.ndim == Q.ndim - 1 else x for x in (u, v))
+    return _factored(Q @ R + left @ _adjoint(right), scipy_linalg.qr_update, check_finite, Q, R, u, v)

@@ -17,7 +17,7 @@ from anyshape.scipy.ndimage.interpolation import map_coordinates
 from anyshape.scipy.ndimage.measurements import beyond, maximum, minimum, parts_of
 from anyshape.support.packages import scipy_ndimage
 from anyshape.tracing.callback import pure_callback
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import check, stop_gradient
 from anyshape.transforms.vmap import vmap
 

@@ -21,7 +21,7 @@ from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.support.packages import scipy_ndimage
 from anyshape.tracing.callback import pure_callback
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import check, stop_gradient
 
 _ndimage = falls_through(scipy_ndimage)

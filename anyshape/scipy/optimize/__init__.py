@@ -6,19 +6,19 @@ The solvers are SciPy's. What has no counterpart here is SciPy's own, and refuse
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.optimize.active_sets import isotonic_regression, lsq_linear, nnls
+from anyshape.scipy.optimize.active_sets import isotonic_regression, linear_sum_assignment, linprog, lsq_linear, nnls
 from anyshape.scipy.optimize.constraints import Bounds, LinearConstraint
 from anyshape.scipy.optimize.fits import curve_fit, least_squares
-from anyshape.scipy.optimize.global_minima import (
+from anyshape.scipy.optimize.minima import (
     basinhopping,
     differential_evolution,
     direct,
     dual_annealing,
+    minimize,
+    minimize_scalar,
     shgo,
 )
-from anyshape.scipy.optimize.minima import minimize, minimize_scalar
-from anyshape.scipy.optimize.programs import linear_sum_assignment, linprog
-from anyshape.scipy.optimize.root_functions import (
+from anyshape.scipy.optimize.roots import (
     bisect,
     brent,
     brenth,
@@ -29,13 +29,14 @@ from anyshape.scipy.optimize.root_functions import (
     golden,
     newton,
     ridder,
+    root,
+    root_scalar,
     rosen,
     rosen_der,
     rosen_hess,
     rosen_hess_prod,
     toms748,
 )
-from anyshape.scipy.optimize.roots import root, root_scalar
 from anyshape.support.packages import scipy_optimize
 
 __all__ = [

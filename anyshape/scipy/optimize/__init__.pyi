@@ -56,29 +56,29 @@ from scipy.optimize import tnc as tnc
 from scipy.optimize import zeros as zeros
 
 from anyshape.scipy.optimize.active_sets import isotonic_regression as isotonic_regression
+from anyshape.scipy.optimize.active_sets import linear_sum_assignment as linear_sum_assignment
+from anyshape.scipy.optimize.active_sets import linprog as linprog
 from anyshape.scipy.optimize.active_sets import lsq_linear as lsq_linear
 from anyshape.scipy.optimize.active_sets import nnls as nnls
 from anyshape.scipy.optimize.constraints import Bounds as Bounds
 from anyshape.scipy.optimize.constraints import LinearConstraint as LinearConstraint
 from anyshape.scipy.optimize.fits import curve_fit as curve_fit
 from anyshape.scipy.optimize.fits import least_squares as least_squares
-from anyshape.scipy.optimize.global_minima import basinhopping as basinhopping
+from anyshape.scipy.optimize.minima import basinhopping as basinhopping
 from anyshape.scipy.optimize.minima import minimize as minimize
 from anyshape.scipy.optimize.minima import minimize_scalar as minimize_scalar
-from anyshape.scipy.optimize.programs import linear_sum_assignment as linear_sum_assignment
-from anyshape.scipy.optimize.programs import linprog as linprog
-from anyshape.scipy.optimize.root_functions import brent as brent
-from anyshape.scipy.optimize.root_functions import fixed_point as fixed_point
-from anyshape.scipy.optimize.root_functions import fminbound as fminbound
-from anyshape.scipy.optimize.root_functions import fsolve as fsolve
-from anyshape.scipy.optimize.root_functions import golden as golden
-from anyshape.scipy.optimize.root_functions import newton as newton
-from anyshape.scipy.optimize.root_functions import rosen as rosen
-from anyshape.scipy.optimize.root_functions import rosen_der as rosen_der
-from anyshape.scipy.optimize.root_functions import rosen_hess as rosen_hess
-from anyshape.scipy.optimize.root_functions import rosen_hess_prod as rosen_hess_prod
+from anyshape.scipy.optimize.roots import brent as brent
+from anyshape.scipy.optimize.roots import fixed_point as fixed_point
+from anyshape.scipy.optimize.roots import fminbound as fminbound
+from anyshape.scipy.optimize.roots import fsolve as fsolve
+from anyshape.scipy.optimize.roots import golden as golden
+from anyshape.scipy.optimize.roots import newton as newton
 from anyshape.scipy.optimize.roots import root as root
 from anyshape.scipy.optimize.roots import root_scalar as root_scalar
+from anyshape.scipy.optimize.roots import rosen as rosen
+from anyshape.scipy.optimize.roots import rosen_der as rosen_der
+from anyshape.scipy.optimize.roots import rosen_hess as rosen_hess
+from anyshape.scipy.optimize.roots import rosen_hess_prod as rosen_hess_prod
 
 def bisect(
     f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any

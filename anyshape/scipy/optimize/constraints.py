@@ -14,8 +14,7 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.optimize.objectives import Objective, derived, objective
-from anyshape.scipy.optimize.unknowns import Unknowns, as_tuple, packed, unpacked
+from anyshape.scipy.optimize.objectives import Objective, Unknowns, as_tuple, derived, objective, packed, unpacked
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import scipy_optimize
 from anyshape.transforms.control import stop_gradient

@@ -13,17 +13,14 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.shapes.shape_context import numel
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import as_traced, choice_of, sizes
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.operands.finite import require_finite
-from anyshape.scipy.optimize.at_run_time import solved
+from anyshape.scipy.operands.conversion import real_floats, require_finite
 from anyshape.scipy.optimize.constraints import bounds_of
 from anyshape.scipy.optimize.minima import stationary
-from anyshape.scipy.optimize.objectives import Objective, objective
-from anyshape.scipy.optimize.unknowns import Unknowns, as_tuple, packed, unpacked
+from anyshape.scipy.optimize.objectives import Objective, Unknowns, as_tuple, objective, packed, solved, unpacked
 from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_optimize
 from anyshape.tracing.pytrees import check_callable

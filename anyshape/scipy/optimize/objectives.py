@@ -1,4 +1,9 @@
-"""Functions that SciPy's solvers call: of vectors, with exact derivatives, made of functions of trees."""
+"""Functions that SciPy's solvers call: of vectors, with exact derivatives, made of functions of trees.
+
+Unknowns of solvers: trees, which SciPy sees as vectors.
+
+Solvers of SciPy in programs: they run as callbacks, and the equations of the solution give its derivative.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +13,94 @@ from typing import Any
 
 import numpy as np
 
+from anyshape import numpy as xp
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.optimize.unknowns import Unknowns, packed, unpacked
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.tracing.callback import pure_callback
+from anyshape.tracing.named_dims import ShapeDtypeStruct
+from anyshape.tracing.pytrees import flatten, unflatten
+from anyshape.transforms.custom.closed_functions import closed_function
+from anyshape.transforms.custom.implicit_solves import custom_root
 from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.grad import value_and_grad
 from anyshape.transforms.jit import jit
-from anyshape.transforms.vmap import hessian, hvp, jacfwd
+from anyshape.transforms.vmap import hessian, hvp, jacfwd, vmap
+
+
+def _is_vector(x: Any) -> bool:
+    """Return whether SciPy would read an unknown as one array: numbers, in lists or not."""
+    if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
+        return bool(x) and all(np.ndim(part) == 0 and not isinstance(part, (dict, str)) for part in x)
+    return not isinstance(x, (list, tuple, dict)) and hasattr(x, "__len__") + np.isscalar(x) > 0 and np.ndim(x) <= 1
+
+
+class Unknowns:
+    """Tree of floats that a solver changes. Numbers in a list are a vector, as for SciPy."""
+
+    structure: Any
+
+    def __init__(self, name: str, x0: Any, *, is_tree: bool = False) -> None:
+        self.is_vector: bool = not is_tree and _is_vector(x0)
+        leaves, self.structure = flatten(xp.atleast_1d(xp.asarray(x0)) if self.is_vector else x0)
+        self.leaves: list[Any] = [_as_floats(name, x) for x in leaves]
+
+    @property
+    def tree(self) -> Any:
+        """Start as a tree of arrays of floats."""
+        return unflatten(self.structure, self.leaves)
+
+    def vector(self) -> np.ndarray:
+        """Return the start as a vector of float64."""
+        return np.concatenate([np.ravel(x).astype(np.float64) for x in self.leaves]) if self.leaves else np.zeros(0)
+
+    def filled(self, leaves: Sequence[Any]) -> Any:
+        """Return the tree with these leaves."""
+        return unflatten(self.structure, leaves)
+
+    def unpacked(self, v: Any) -> Any:
+        """Return the tree that a vector stands for."""
+        return unpacked(v, self.tree)
+
+
+def _as_floats(name: str, x: Any) -> Any:
+    array = xp.asarray(x)
+    if array.dtype.kind in "biu":
+        return real_floats(array)
+    if array.dtype.kind != "f":
+        raise ArgumentError(name, "x0", f"has the dtype {array.dtype}", "pass real numbers")
+    return array
+
+
+def unpacked(v: Any, like: Any) -> Any:
+    """Return the tree like another one whose elements stand one after the other in a vector."""
+    leaves, structure = flatten(like)
+    parts, position = [], 0
+    for leaf in leaves:
+        part = v[position : position + leaf.size]
+        parts.append(xp.reshape(part, leaf.shape).astype(leaf.dtype))
+        position = position + leaf.size
+    return unflatten(structure, parts)
+
+
+def packed(tree: Any) -> Any:
+    """Return the elements of a tree one after the other in a vector of float64."""
+    leaves = flatten(tree)[0]
+    parts = [xp.ravel(real_floats(x)) for x in leaves]
+    return xp.concatenate(parts) if parts else np.zeros(0)
+
+
+def solve_densely(linear: Function, right: Any) -> Any:
+    """Solve linear equations of trees by their matrix."""
+    b = packed(right)
+    columns = vmap(lambda v: packed(linear(unpacked(v, right))))(xp.eye(b.shape[0]))
+    return unpacked(xp.linalg.solve(columns.T, b), right)
+
+
+def as_tuple(args: Any) -> Sequence[Any]:
+    """Return further arguments of a function, which SciPy takes alone or in a tuple."""
+    return args if isinstance(args, tuple) else (args,)
+
 
 Function = Callable[..., Any]
 _LOG = logging.getLogger("anyshape.trace")
@@ -142,3 +227,56 @@ def check_count(name: str, jacobian: Any, count: int | None) -> None:
         raise ArgumentError(name, "f", f"gives {values} values, and ydata has {count}", advice)
     advice = "give as many equations as unknowns, or use least_squares"
     raise ArgumentError(name, "fun", f"gives {values} values for {unknowns} unknowns", advice)
+
+
+COUNTS = ("success", "status", "nfev", "njev", "nit")
+
+
+def solved(
+    name: str,
+    function: Function,
+    unknowns: Unknowns,
+    solve: Function,
+    equations: Function,
+    *,
+    is_scalar: bool,
+    settings: Any = (),
+    further: Any = (),
+) -> tuple[Any, dict[str, Any], Function]:
+    """Return the solution, its counts, and the function without what it closes over.
+
+    - `solve(objective, settings)` runs SciPy's solver at run time and returns a tuple: its result, then the further
+      unknowns.
+    - `settings` are a tree of values that it needs, which may be traced.
+    - `equations(f)` are zero at the solution, as a function of a tree and of the further unknowns; f is the function.
+    - `further` are arrays like the further unknowns.
+    """
+    closed, params = closed_function(name, function, unknowns.tree)
+    like = (unknowns.tree, *further)
+
+    def at(params: Sequence[Any]) -> Function:
+        return lambda x: closed(params, x)
+
+    def run(x0: Any, params: Sequence[Any], settings: Any) -> Any:
+        start = Unknowns(name, x0, is_tree=True)
+        result, *others = solve(Objective(function, start, tuple(params), derived(closed.applied, is_scalar)), settings)
+        tree = start.unpacked(np.atleast_1d(np.asarray(result.x, np.float64)))
+        return flatten((tree, *others))[0], [_count(result, key) for key in COUNTS]
+
+    def call(f: Any, guess: Any) -> Any:
+        specs = [ShapeDtypeStruct(x.shape, x.dtype) for x in flatten(guess)[0]]
+        counts = [ShapeDtypeStruct((), np.bool_ if key == "success" else np.int64) for key in COUNTS]
+        leaves, counts = pure_callback(run, (specs, counts), guess[0], params, settings)
+        width = len(unknowns.leaves)
+        return (unknowns.filled(leaves[:width]), *leaves[width:]), counts
+
+    conditions = equations(at(params))
+    zero = (lambda z: conditions(*z)) if further else (lambda z: (conditions(*z),))
+    (x, *_), counts = custom_root(zero, like, call, solve_densely, has_aux=True)
+    return x, dict(zip(COUNTS, counts, strict=True)), at(params)
+
+
+def _count(result: Any, key: str) -> Any:
+    """Return a count of a result; 0 where a solver has none."""
+    value = result.get(key, 0)
+    return np.bool_(value) if key == "success" else np.int64(value)

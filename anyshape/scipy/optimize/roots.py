@@ -1,4 +1,7 @@
-"""Define `root` and `root_scalar`: SciPy's solvers of equations, with the derivative of the equation."""
+"""Define `root` and `root_scalar`: SciPy's solvers of equations, with the derivative of the equation.
+
+Define functions of `scipy.optimize` for roots that return the solution alone, and Rosenbrock's function.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,19 @@ from anyshape import numpy as xp
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.optimize.at_run_time import solved
-from anyshape.scipy.optimize.objectives import Objective, objective
-from anyshape.scipy.optimize.unknowns import Unknowns, as_tuple, packed, unpacked
+from anyshape.graph.prover.constraints import at_least
+from anyshape.numpy.arrays.fallthrough import refuse
+from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.conversion import is_empty, real_floats
+from anyshape.scipy.optimize.minima import minimize_scalar
+from anyshape.scipy.optimize.objectives import Objective, Unknowns, as_tuple, objective, packed, solved, unpacked
 from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_optimize
 from anyshape.tracing.callback import pure_callback
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import check_callable
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.transforms.control import check
 from anyshape.transforms.custom.closed_functions import closed_function
 from anyshape.transforms.custom.implicit_solves import custom_root
 from anyshape.transforms.function_memo import memoised
@@ -162,3 +169,201 @@ def _root_scalar_of(
         slopes |= exact
     rest = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
     return scipy_optimize.root_scalar(f, args, method, bracket, x0=x0, x1=x1, **slopes, **rest)
+
+
+def _bracketed(method: str) -> Function:
+    """Return a solver between two points where the function has different signs."""
+
+    def solver(
+        f: Function, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None,
+        **options: Any,
+    ) -> Any:  # fmt: skip
+        if active() is None:
+            present = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
+            named = {k: v for k, v in present.items() if v is not None}
+            return getattr(scipy_optimize, method)(f, a, b, args, **named, **options)
+        raises = options.pop("disp", True)
+        if any(options.values()):
+            raise refuse(f"scipy.optimize.{method} with {next(iter(options))}")
+        return _root_of(method, root_scalar(f, args, method, (a, b), xtol=xtol, rtol=rtol, maxiter=maxiter), raises)
+
+    solver.__name__ = solver.__qualname__ = method
+    solver.__doc__ = (
+        f"Return a root of f between a and b by SciPy's {method}, with the derivative of the equation.\n\n"
+        f">>> round(float({method}(lambda x: x * x - 2.0, 0.0, 2.0)), 6)\n1.414214"
+    )
+    solver.__module__ = __name__
+    return solver
+
+
+def _root_of(name: str, result: Any, raises: bool) -> Any:
+    """Return the root of a result; without convergence it is an error of the run, unless `disp` is False."""
+    if raises:
+        check(result.converged, f"{name}: failed to converge")
+    return result.root
+
+
+bisect: Function = _bracketed("bisect")
+brentq: Function = _bracketed("brentq")
+brenth: Function = _bracketed("brenth")
+ridder: Function = _bracketed("ridder")
+toms748: Function = _bracketed("toms748")
+
+
+def newton(
+    func: Function, x0: Any, fprime: Any = None, args: Any = (), tol: Any = 1.48e-8, maxiter: int = 50,
+    fprime2: Any = None, x1: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    """Return a root of func near x0, a number, by Newton's method with the exact slope, or by secants from x0 and x1.
+
+    Inside of a trace the root has the derivative of the equation.
+
+    >>> float(newton(lambda x: x * x - 2.0, 1.0))
+    1.414213562373095
+    """
+    if active() is None:
+        return scipy_optimize.newton(func, x0, fprime, args, tol, maxiter, fprime2, x1, **options)
+    raises = options.pop("disp", True)
+    if any(options.values()):
+        raise refuse(f"scipy.optimize.newton with {next(iter(options))}")
+    if is_traced(x0) and xp.ndim(x0):
+        raise ArgumentError("newton", "x0", f"has {xp.ndim(x0)} axes", "use vmap over a number, or `root`")
+    method = "secant" if x1 is not None else "newton" if fprime2 is None else "halley"
+    return _root_of("newton", root_scalar(func, args, method, x0=x0, x1=x1, xtol=tol, maxiter=maxiter), raises)
+
+
+def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any) -> Any:
+    """Return a root of a function of a vector near x0; see `root`, which says whether it has converged.
+
+    >>> import numpy as np
+    >>> fsolve(lambda x: x * x - np.array([1.0, 4.0]), np.ones(2)).round(6)
+    array([1., 2.])
+    """
+    if active() is None:
+        return scipy_optimize.fsolve(func, x0, args, fprime, full_output, **options)
+    if full_output:
+        raise refuse("scipy.optimize.fsolve with full_output")
+    if is_traced(x0) and is_empty("fsolve", x0):
+        raise ArgumentError("fsolve", "x0", "has no element", "begin at a vector with one or more")
+    return root(func, x0, args, options=options or None).x
+
+
+def fixed_point(
+    func: Function, x0: Any, args: Any = (), xtol: Any = 1e-8, maxiter: int = 500, method: str = "del2"
+) -> Any:
+    """Return x with func(x, *args) = x near x0, a number or an array.
+
+    Inside of a trace it is the root of the difference, by `root`, with the derivative of the equation.
+
+    >>> import numpy as np
+    >>> float(fixed_point(lambda x: np.cos(x), 1.0).round(6))
+    0.739085
+    """
+    if active() is None:
+        return scipy_optimize.fixed_point(func, x0, args, xtol, maxiter, method)
+    further = args if isinstance(args, tuple) else (args,)
+    return root(lambda tree: [func(tree[0], *further) - tree[0]], [xp.asarray(x0) * 1.0], tol=xtol).x[0]
+
+
+def rosen(x: Any) -> Any:
+    """Return Rosenbrock's function of a vector, or along the first axis.
+
+    >>> import numpy as np
+    >>> float(rosen(np.array([1.0, 2.0])))
+    100.0
+    """
+    if not is_traced(x):
+        return scipy_optimize.rosen(x)
+    x = xp.asarray(x)
+    return xp.sum(100.0 * (x[1:] - x[:-1] ** 2.0) ** 2.0 + (1 - x[:-1]) ** 2.0, axis=0)
+
+
+def rosen_der(x: Any) -> Any:
+    """Return the gradient of Rosenbrock's function of a vector.
+
+    >>> import numpy as np
+    >>> rosen_der(np.array([1.0, 2.0]))
+    array([-400.,  200.])
+    """
+    if not is_traced(x):
+        return scipy_optimize.rosen_der(x)
+    x = xp.asarray(x)
+    context_of("rosen_der", x).require(at_least(sizes(x)[0], 2), "x has two elements")
+    rise = x[1:] - x[:-1] ** 2
+    before = -400 * x[:-1] * rise - 2 * (1 - x[:-1])
+    none = xp.zeros_like(x[:1])
+    return xp.concatenate([before, none]) + xp.concatenate([none, 200 * rise])
+
+
+def rosen_hess(x: Any) -> Any:
+    """Return the matrix of second derivatives of Rosenbrock's function of a vector of two numbers or more.
+
+    >>> rosen_hess([1.0, 1.0]).tolist()
+    [[802.0, -400.0], [-400.0, 200.0]]
+    """
+    if not is_traced(x):
+        return scipy_optimize.rosen_hess(x)
+    x = xp.atleast_1d(xp.asarray(x) * 1.0)
+    context_of("rosen_hess", x).require(at_least(sizes(x)[0], 2), "x has two elements")
+    ends = xp.ones_like(x[:1])
+    low = xp.concatenate([1200 * x[:-1] ** 2 - 400 * x[1:] + 2, 0 * ends])
+    main = low + xp.concatenate([0 * ends, 200 * xp.ones_like(x[1:])])
+    beside = xp.diag(-400 * x[:-1], 1)
+    return xp.diag(main) + beside + beside.T
+
+
+def rosen_hess_prod(x: Any, p: Any) -> Any:
+    """Return the product of the second derivatives of Rosenbrock's function and a vector.
+
+    >>> rosen_hess_prod([1.0, 1.0], [1.0, 2.0]).tolist()
+    [2.0, 0.0]
+    """
+    if not is_traced(x, p):
+        return scipy_optimize.rosen_hess_prod(x, p)
+    return rosen_hess(xp.asarray(x)) @ xp.asarray(p) if is_traced(x) else xp.asarray(rosen_hess(x)) @ p
+
+
+def fminbound(
+    func: Function, x1: Any, x2: Any, args: Any = (), xtol: Any = 1e-5, maxfun: int = 500, **options: Any
+) -> Any:
+    """Return a minimum of a function of a number between bounds; see `minimize_scalar`, which says more of it.
+
+    >>> float(fminbound(lambda x: (x - 1.0) ** 2, 0.0, 3.0).round(6))
+    1.0
+    """
+    if active() is None:
+        return scipy_optimize.fminbound(func, x1, x2, args, xtol, maxfun, **options)
+    if options.get("full_output"):
+        raise refuse("scipy.optimize.fminbound with full_output")
+    limits = {"xatol": xtol, "maxiter": maxfun}
+    return minimize_scalar(func, bounds=(x1, x2), args=args, method="bounded", options=limits).x
+
+
+def brent(
+    func: Function, args: Any = (), brack: Any = None, tol: Any = 1.48e-8, full_output: Any = 0, maxiter: int = 500
+) -> Any:
+    """Return a minimum of a function of a number by Brent's method; see `minimize_scalar`.
+
+    >>> float(brent(lambda x: (x - 1.0) ** 2).round(6))
+    1.0
+    """
+    if active() is None:
+        return scipy_optimize.brent(func, args, brack, tol, full_output, maxiter)
+    if full_output:
+        raise refuse("scipy.optimize.brent with full_output")
+    return minimize_scalar(func, brack, None, args, "brent", options={"xtol": tol, "maxiter": maxiter}).x
+
+
+def golden(
+    func: Function, args: Any = (), brack: Any = None, tol: Any = 2**-26, full_output: Any = 0, maxiter: int = 5000
+) -> Any:
+    """Return a minimum of a function of a number by golden sections; see `minimize_scalar`.
+
+    >>> float(round(golden(lambda x: (x - 1.0) ** 2), 6))
+    1.0
+    """
+    if active() is None:
+        return scipy_optimize.golden(func, args, brack, tol, full_output, maxiter)
+    if full_output:
+        raise refuse("scipy.optimize.golden with full_output")
+    return minimize_scalar(func, brack, None, args, "golden", options={"xtol": tol, "maxiter": maxiter}).x

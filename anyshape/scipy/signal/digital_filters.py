@@ -17,7 +17,7 @@ from anyshape.scipy.linalg.functions import expm
 from anyshape.scipy.signal.representations import bilinear_zpk, lp2bp_zpk, lp2bs_zpk, lp2hp_zpk, lp2lp_zpk
 from anyshape.support.packages import scipy_signal
 from anyshape.tracing.callback import pure_callback
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import check, stop_gradient
 
 _signal = falls_through(scipy_signal)

@@ -17,7 +17,7 @@ from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements
 from anyshape.support.packages import scipy_signal
 from anyshape.tracing.callback import pure_callback
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import stop_gradient
 
 _signal = falls_through(scipy_signal)

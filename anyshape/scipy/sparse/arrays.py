@@ -14,9 +14,9 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced
-from anyshape.scipy.results.fixed_attributes import FixedAttributes
+from anyshape.scipy.results.result import FixedAttributes
 from anyshape.support.packages import scipy_sparse
-from anyshape.tracing.tree_nodes import register_class
+from anyshape.tracing.pytrees import register_class
 
 
 class SparseMatrix(FixedAttributes):

@@ -10,13 +10,13 @@ from typing import Any
 
 from anyshape.numpy import special as core
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.special import associated, counting, orders, pairs
+from anyshape.scipy.special import counting, orders
 from anyshape.support.packages import further, scipy_special
 
 OF_JAX = frozenset(["bessel_jn"])  # names that SciPy does not have
 OWN = {
     name: member
-    for module in (associated, counting, orders, pairs)
+    for module in (orders, counting, orders, orders)
     for name, member in vars(module).items()
     if name[0] != "_" and getattr(member, "__module__", "") == module.__name__
     if hasattr(scipy_special, name) or name in OF_JAX

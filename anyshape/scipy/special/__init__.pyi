@@ -105,11 +105,6 @@ from anyshape.numpy.reduction import softmax as softmax
 from anyshape.numpy.special import polygamma as polygamma
 from anyshape.numpy.special import sinc as sinc
 from anyshape.numpy.special import zeta as zeta
-from anyshape.scipy.special.associated import assoc_legendre_p as assoc_legendre_p
-from anyshape.scipy.special.associated import assoc_legendre_p_all as assoc_legendre_p_all
-from anyshape.scipy.special.associated import sph_harm_y_all as sph_harm_y_all
-from anyshape.scipy.special.associated import sph_legendre_p as sph_legendre_p
-from anyshape.scipy.special.associated import sph_legendre_p_all as sph_legendre_p_all
 from anyshape.scipy.special.counting import bernoulli as bernoulli
 from anyshape.scipy.special.counting import comb as comb
 from anyshape.scipy.special.counting import euler as euler
@@ -117,27 +112,32 @@ from anyshape.scipy.special.counting import factorial as factorial
 from anyshape.scipy.special.counting import multigammaln as multigammaln
 from anyshape.scipy.special.counting import perm as perm
 from anyshape.scipy.special.orders import assoc_laguerre as assoc_laguerre
+from anyshape.scipy.special.orders import assoc_legendre_p as assoc_legendre_p
+from anyshape.scipy.special.orders import assoc_legendre_p_all as assoc_legendre_p_all
 from anyshape.scipy.special.orders import diric as diric
 from anyshape.scipy.special.orders import factorial2 as factorial2
+from anyshape.scipy.special.orders import fresnel as fresnel
 from anyshape.scipy.special.orders import h1vp as h1vp
 from anyshape.scipy.special.orders import h2vp as h2vp
 from anyshape.scipy.special.orders import ivp as ivp
 from anyshape.scipy.special.orders import jvp as jvp
 from anyshape.scipy.special.orders import kelvin as kelvin
 from anyshape.scipy.special.orders import kvp as kvp
+from anyshape.scipy.special.orders import lambertw as lambertw
 from anyshape.scipy.special.orders import legendre_p as legendre_p
 from anyshape.scipy.special.orders import legendre_p_all as legendre_p_all
+from anyshape.scipy.special.orders import shichi as shichi
+from anyshape.scipy.special.orders import sici as sici
 from anyshape.scipy.special.orders import softplus as softplus
+from anyshape.scipy.special.orders import sph_harm_y as sph_harm_y
+from anyshape.scipy.special.orders import sph_harm_y_all as sph_harm_y_all
+from anyshape.scipy.special.orders import sph_legendre_p as sph_legendre_p
+from anyshape.scipy.special.orders import sph_legendre_p_all as sph_legendre_p_all
 from anyshape.scipy.special.orders import spherical_in as spherical_in
 from anyshape.scipy.special.orders import spherical_jn as spherical_jn
 from anyshape.scipy.special.orders import spherical_kn as spherical_kn
 from anyshape.scipy.special.orders import spherical_yn as spherical_yn
 from anyshape.scipy.special.orders import yvp as yvp
-from anyshape.scipy.special.pairs import fresnel as fresnel
-from anyshape.scipy.special.pairs import lambertw as lambertw
-from anyshape.scipy.special.pairs import shichi as shichi
-from anyshape.scipy.special.pairs import sici as sici
-from anyshape.scipy.special.pairs import sph_harm_y as sph_harm_y
 
 def agm(a: Any, b: Any, /, out: Any = None, **options: Any) -> Any:
     """Return the arithmetic-geometric mean of a and b."""

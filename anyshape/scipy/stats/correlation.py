@@ -20,7 +20,7 @@ from anyshape.scipy.stats.ranks import rankdata
 from anyshape.scipy.stats.sampling import filled_up, sampled
 from anyshape.scipy.stats.summaries import count_of, floats
 from anyshape.support.packages import scipy_stats
-from anyshape.tracing.tree_nodes import register_class
+from anyshape.tracing.pytrees import register_class
 
 _stats = falls_through(scipy_stats)
 

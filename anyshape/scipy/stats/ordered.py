@@ -24,9 +24,8 @@ from anyshape.scipy.stats.sampling import filled_up, sampled, vectors_along
 from anyshape.scipy.stats.summaries import count_of, floats
 from anyshape.support.packages import scipy_stats
 from anyshape.tracing.callback import pure_callback
-from anyshape.tracing.pytrees import tree_map
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
-from anyshape.tracing.tree_nodes import register_class
+from anyshape.tracing.named_dims import ShapeDtypeStruct
+from anyshape.tracing.pytrees import register_class, tree_map
 from anyshape.transforms.control import stop_gradient
 
 _stats = falls_through(scipy_stats)

@@ -18,7 +18,7 @@ import numpy as np
 
 from anyshape.support.fork_lock import Lock
 from anyshape.support.packages import closed_over_generators
-from anyshape.tracing.captured.holders import Holder, read_holder
+from anyshape.tracing.captured.containers import Holder, read_holder
 
 _LOCK = Lock()
 

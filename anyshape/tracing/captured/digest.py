@@ -23,10 +23,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.numpy.operands.ufuncs import Ufunc
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import MAIN, TRANSPARENT, is_scalar
-from anyshape.tracing.captured.holders import SMALL, UNBOUND, Holder, Roots, slots_of
+from anyshape.tracing.captured.containers import SMALL, UNBOUND, Holder, Roots, slots_of
 from anyshape.tracing.captured.watch import Watch
 
 _WORD = 8  # bytes of a pointer: to the attributes of an object, to a slot, to weak references

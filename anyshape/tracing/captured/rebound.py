@@ -22,13 +22,11 @@ from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.concrete import ConcreteArray
 from anyshape.support.fork_lock import Lock
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.true_types import has_type
-from anyshape.tracing.captured.code_names import changing_lines, may_rebind, storing_line
-from anyshape.tracing.captured.code_origin import TRANSPARENT, made_at, origin
-from anyshape.tracing.captured.holders import UNBOUND, dict_of, read_cell, read_slot, slots_of
-from anyshape.tracing.pytrees import flatten, is_array
-from anyshape.tracing.tree_nodes import Setting, settings_of
+from anyshape.tracing.captured.code_origin import TRANSPARENT, changing_lines, made_at, may_rebind, origin, storing_line
+from anyshape.tracing.captured.containers import UNBOUND, dict_of, read_cell, read_slot, slots_of
+from anyshape.tracing.pytrees import Setting, flatten, is_array, settings_of
 
 _NUMBERS = (int, float, complex, np.number, np.ndarray)
 _CONTAINERS = (list, dict, set, deque)

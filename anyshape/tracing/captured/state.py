@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from anyshape.tracing.captured.code_names import Line, changing_line, naming_line
-from anyshape.tracing.captured.holders import Roots, Unwatched, dict_of, of_class
+from anyshape.tracing.captured.code_origin import Line, changing_line, naming_line
+from anyshape.tracing.captured.containers import Roots, Unwatched, dict_of, of_class
 from anyshape.tracing.captured.watch import Change, Watch, watch
 
 _LOG = logging.getLogger("anyshape.trace")

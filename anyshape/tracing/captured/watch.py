@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.draw_order import DRAWING
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.graph.ir.graph import DRAWING
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import closed_over_generators
 from anyshape.support.true_types import has_type
-from anyshape.tracing.captured.holders import UNBOUND, Holder, Roots, Unwatched, read_holder
+from anyshape.tracing.captured.containers import UNBOUND, Holder, Roots, Unwatched, read_holder
 from anyshape.tracing.reachable import Walk
 
 _INLINE = 8  # things of one kind that are compared by a term each; more are compared in bulk

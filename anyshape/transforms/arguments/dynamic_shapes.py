@@ -27,8 +27,8 @@ from anyshape.graph.signature.dim_equations import solve_dims
 from anyshape.graph.signature.prologue import compile_solver
 from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.arrays.array import Array
 from anyshape.program.inline import call_inside
 from anyshape.support.lazy_dataclass import dataclass
@@ -36,16 +36,20 @@ from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import Dim, SymbolicScope, scope_of_sizes
 from anyshape.tracing.pytrees import (
+    NAMESPACE,
+    Setting,
     as_leaf,
     flatten,
+    is_fields,
+    is_setting,
     leaf_paths,
     named,
     parameter_names,
     readable,
     unflatten,
+    wrapped,
 )
 from anyshape.tracing.trace import Leaves, Prepared
-from anyshape.tracing.tree_nodes import NAMESPACE, Setting, is_fields, is_setting, wrapped
 
 
 class Axis(enum.Enum):

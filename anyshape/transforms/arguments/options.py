@@ -1,8 +1,12 @@
-"""Options of `jit` for one function, and of the transforms that are jitted."""
+"""Options of `jit` for one function, and of the transforms that are jitted.
+
+Static arguments: their values are part of the key of the cache, and are built into the program.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -10,10 +14,157 @@ import numpy as np
 
 from anyshape.backend.runtime.config import checked_compile, checked_mode
 from anyshape.errors import ArgumentError
+from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
+from anyshape.tracing.pytrees import is_setting, named
 from anyshape.transforms.arguments.dynamic_shapes import DynamicShapes, dynamic_shapes_of
-from anyshape.transforms.arguments.static_args import StaticArguments, static_arguments
+
+
+@dataclass(frozen=True)
+class StaticArguments:
+    """Positions and keywords of the static arguments of one function."""
+
+    function: str = ""
+    positions: frozenset[int] = frozenset()
+    names: frozenset[str] = frozenset()
+    parameters: tuple[str, ...] = ()  # positional ones, as far as they are known
+
+    def __bool__(self) -> bool:
+        return bool(self.positions or self.names)
+
+    def __or__(self, other: StaticArguments) -> StaticArguments:
+        """Return the arguments that are static here or there, for a function of the same parameters."""
+        parameters = self.parameters or other.parameters
+        return replace(
+            self, positions=self.positions | other.positions, names=self.names | other.names, parameters=parameters
+        )
+
+    def require_other(self, argnums: int | Sequence[int]) -> None:
+        """Raise ArgumentError if a derivative is taken in a static argument."""
+        for a in (argnums,) if has_type(argnums, int) else argnums:
+            position = a + len(self.parameters) if has_type(a, int) and a < 0 else a
+            if position in self.positions:
+                path = named(f"args[{position}]", self.parameters)
+                advice = "leave it out of argnums, or of the static arguments"
+                raise ArgumentError(self.function, path, "is static: it has no derivative", advice)
+
+    def split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], dict[int | str, Any]]:
+        """Return the arguments with None in place of static ones, and the static ones by position or keyword."""
+        static: dict[int | str, Any] = {i: x for i, x in enumerate(args) if i in self.positions or is_setting(x)}
+        static |= {name: kwargs[name] for name in sorted(kwargs) if name in self.names or is_setting(kwargs[name])}
+        if not static:
+            return args, kwargs, static
+        rest = tuple([None if i in static else x for i, x in enumerate(args)])
+        return rest, {name: None if name in static else x for name, x in kwargs.items()}, static
+
+    def closed_over(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str]
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], list[str]]:
+        """Return the function of the other arguments, these arguments by position and name, and their parameters."""
+        _, _, static = self.split(args, kwargs)
+        dynamic = [i for i in range(len(args)) if i not in static]
+        keywords = {name: x for name, x in static.items() if isinstance(name, str)}
+
+        def of_dynamic(*values: Any, **others: Any) -> Any:
+            by_position: dict[int | str, Any] = static | dict(zip(dynamic, values, strict=True))
+            return function(*[by_position[i] for i in range(len(args))], **keywords, **others)
+
+        rest = {name: x for name, x in kwargs.items() if name not in static}
+        parameters = [n for i, n in enumerate(names) if i not in static]
+        return of_dynamic, tuple([args[i] for i in dynamic]), rest, parameters
+
+    def key(self, static: dict[int | str, Any]) -> tuple[Any, ...]:
+        """Return static arguments as part of a key, by type and value at every depth."""
+        key = tuple([(position, freeze(value)) for position, value in static.items()])
+        for position, value in static.items():
+            if is_setting(value):
+                continue  # known by its type to be static: it is compared by identity if it cannot be hashed
+            try:
+                hash(value)
+            except TypeError:
+                path = position if isinstance(position, str) else named(f"args[{position}]", self.parameters)
+                problem = f"is static and of type {type(value).__name__}, which cannot be hashed"
+                advice = "pass something with __hash__ and __eq__, such as a tuple"
+                if has_type(value, np.ndarray):
+                    advice = "leave it out of the static arguments: arrays are arguments of the program"
+                raise ArgumentError(self.function, path, problem, advice) from None
+        return key
+
+    def bound(self) -> StaticArguments:
+        """Return the static arguments of a method that is bound to an object."""
+        positions = frozenset(i - 1 for i in self.positions if i > 0)
+        return replace(self, positions=positions, parameters=self.parameters[1:])
+
+
+def with_static(function: Callable[..., Any], static: dict[int | str, Any]) -> Callable[..., Any]:
+    """Return a function of the arguments as `split` leaves them, which puts the static values back."""
+    if not static:
+        return function
+
+    def merged(*args: Any, **kwargs: Any) -> Any:
+        positional = [static.get(i, x) for i, x in enumerate(args)]
+        return function(*positional, **{name: static.get(name, x) for name, x in kwargs.items()})
+
+    merged.__wrapped__ = function  # type: ignore[attr-defined]  # errors name its parameters
+    return merged
+
+
+def static_arguments(function: Callable[..., Any], name: str, argnums: Any, argnames: Any) -> StaticArguments:
+    """Return the static arguments that a user names by position or by parameter; each is known by both."""
+    numbers = _sequence(name, "static_argnums", argnums, int)
+    names = _sequence(name, "static_argnames", argnames, str)
+    if not numbers and not names:
+        return StaticArguments(name)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positions = _positions(name, numbers, parameters, positional)
+    _check_names(name, names, parameters)
+    keywords = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
+    by_both = {positional[i] for i in positions if i < len(positional)} & keywords
+    positions |= {positional.index(n) for n in names if n in positional}
+    return StaticArguments(name, frozenset(positions), frozenset({*names, *by_both}), tuple(positional))
+
+
+def _positions(
+    name: str, numbers: Sequence[int], parameters: Sequence[inspect.Parameter], positional: Sequence[str]
+) -> set[int]:
+    """Return `numbers` counted from 0; raise ArgumentError if one names no parameter."""
+    any_number = not parameters or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    count = len(positional)
+    for i in numbers:
+        if i < 0 if any_number else not -count <= i < count:
+            raise ArgumentError(
+                name, "static_argnums", f"is {i}, for {count} positional parameters", "count them from 0"
+            )
+    return set(numbers) if any_number else {i % count for i in numbers}
+
+
+def _check_names(name: str, names: Sequence[str], parameters: Sequence[inspect.Parameter]) -> None:
+    """Raise ArgumentError if a name is not a parameter of the function."""
+    known = [p.name for p in parameters]
+    if not parameters or any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    for text in names:
+        if text not in known:
+            advice = f"name one of the parameters: {', '.join(known)}"
+            raise ArgumentError(name, "static_argnames", f"names {text!r}", advice)
+
+
+def _sequence(name: str, option: str, value: Any, kind: type) -> Sequence[Any]:
+    """Return one or several values of a kind as a tuple; raise ArgumentError for anything else."""
+    items = (value,) if isinstance(value, kind) else () if value is None else value
+    if not isinstance(items, Iterable) or not all(isinstance(x, kind) and not has_type(x, bool) for x in items):
+        word = "ints" if kind is int else "names"
+        example = (0, 1) if kind is int else "k"
+        raise ArgumentError(name, option, f"is {value!r}", f"give {word}, as in {option}={example!r}")
+    return tuple(items)
+
 
 _NUMBERS = (int, float, np.integer, np.floating)
 

@@ -21,7 +21,16 @@ from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.packages import argument_containers, rebound, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.draws import drawing_later, refuse_draws
-from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
+from anyshape.tracing.named_dims import (
+    ShapeDtypeStruct,
+    SymbolicScope,
+    SymbolicShape,
+    described,
+    like_sizes,
+    scope_of,
+    scope_of_sizes,
+    spec_text,
+)
 from anyshape.tracing.pytrees import (
     as_leaf,
     check_callable,
@@ -39,8 +48,6 @@ from anyshape.tracing.pytrees import (
     visible_order,
 )
 from anyshape.tracing.reachable import Walk
-from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
-from anyshape.tracing.symbolic_shape import SymbolicShape
 from anyshape.tracing.trace import Leaves, Trace, trace_in
 from anyshape.transforms.jitted import Jitted
 

@@ -22,10 +22,9 @@ from anyshape.inspect.explain.data import (
     ProgramInfo,
     SizeInfo,
 )
-from anyshape.numpy.operands.layouts import layout_text
-from anyshape.tracing.display_names import DisplayNames, show_call, show_tree
-from anyshape.transforms.caching.cache import Cache, CacheEntry
-from anyshape.transforms.caching.cache_miss import broken_claims, describe_number, shorten
+from anyshape.numpy.operands.memory import layout_text
+from anyshape.tracing.trace import DisplayNames, show_call, show_tree
+from anyshape.transforms.caching.cache import Cache, CacheEntry, broken_claims, describe_number, shorten
 
 
 def explain_cache(name: str, cache: Cache) -> Explanation:

@@ -7,26 +7,36 @@ that has drawn random numbers restores the generators, and the next one draws th
 
 Plans may add up in another order than NumPy. Where they disagree about an answer with the naive evaluator, that one
 computes the result.
+
+Paths that share what they compute before they part: the run that leaves one hands its values to the other.
+
+The program of the path that is left is compiled again. Its decision then reads the values that the rest of the other
+path needs. A program of that rest takes them as further inputs. Plans may differ in rounding, as always.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
 
 from anyshape.backend.interpreter import evaluate
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.generator_states import restoring_generators
 from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
 from anyshape.errors import DecisionError, SizeMismatchError
+from anyshape.graph.ir.graph import Graph, Node, Value, applies, draws
+from anyshape.ops.control import decide_op
 from anyshape.program.pytree_codegen import maker
 from anyshape.program.written_arguments import ending, writing_back
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing.decisions import path_left
 from anyshape.tracing.trace import Trace
-from anyshape.transforms.caching.cache import Cache, CacheEntry, Call
-from anyshape.transforms.caching.cache_miss import Key
-from anyshape.transforms.caching.shared_prefixes import by_detour, count_switch
+from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, Key
 
 _LOG = logging.getLogger("anyshape.trace")
 
@@ -153,3 +163,198 @@ def _say_full(function: Any) -> None:
         text = "%s: it has taken %d paths of decisions on values; further paths run without a program\n  %s"
         advice = "write loops with anyshape.while_loop and choices with np.where, or raise anyshape.config.max_paths"
         _LOG.warning(text, function.name, config.max_paths, advice)
+
+
+_WORTH = 3  # times that calls went from one path to another until both share what they can
+_MOST_SHARING = 4  # entries of one key that hand over values
+_MOST_RESTS = 64  # decisions and answers by which calls leave one entry so
+_IN_A_ROW = 32  # such calls until the other path is tried first
+
+
+class Rest(NamedTuple):
+    """Rest of the path of an entry, from a decision of another one; `positions` say which values it takes."""
+
+    entry: CacheEntry
+    program: Any
+    positions: tuple[int, ...]
+
+
+class Detours:
+    """Ways from the path of one entry to others.
+
+    - `rests`: by the turn and the answer that part them, the rest of each path, the last one used first.
+    - `live`: by turn, the values that a run hands over. Values are only appended, as a run may hold an older program.
+    - `counts`: how often calls went to another entry, None where the two share nothing.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.rests: dict[tuple[int, bool | int], list[Rest]] = {}
+        self.live: dict[int, list[Value]] = {}
+        self.counts: Counter[int] = Counter()
+        self.in_a_row = 0
+        self.last: tuple[Literal[0], Literal[0]] = (
+            0,
+            0,
+        )  # the calls of the entry at the last detour, and the number of the other path
+
+
+def by_detour(cache: Cache, entry: CacheEntry, left: PathLeft, arrays: Sequence[Any]) -> tuple[CacheEntry, Any] | None:
+    """Return the entry whose rest serves a call that left a path, and its outputs; None where none does."""
+    rests: list[Rest] = [] if entry.detours is None else entry.detours.rests.get((left.turn, left.answer), [])
+    path: tuple[bool | int, ...] = ()
+    for rest in list(rests):
+        other = rest.entry
+        if other.path[: len(path)] != path or not _may_serve(cache, rest, left, arrays):
+            continue
+        try:
+            outputs = rest.program.run(*arrays, *[left.live[i] for i in rest.positions])
+        except PathLeft as further:
+            path = (*other.path[: further.turn], further.answer)
+            continue
+        except Exception:  # the whole program raises it too, if it is one of the call
+            return None
+        if outputs is GUARD_FAILED:
+            return None
+        if rests[0] is not rest:
+            rests[:] = [rest, *[r for r in rests if r is not rest]]
+        _count_of_shared_prefixes(cache, entry, other)
+        return other, outputs
+    return None
+
+
+def _may_serve(cache: Cache, rest: Rest, left: PathLeft, arrays: Sequence[Any]) -> bool:
+    """Return whether an entry is still in the cache, takes the arrays, and the run has handed over what it needs."""
+    entry = rest.entry
+    is_kept = entry in cache.by_key.get(entry.key, ())
+    return is_kept and entry.serves(arrays) and len(left.live) > max(rest.positions, default=-1)
+
+
+def _count_of_shared_prefixes(cache: Cache, entry: CacheEntry, other: CacheEntry) -> None:
+    """Count a detour; after many in a row to the same path, calls try that one first."""
+    detours = entry.detours
+    is_same = detours.last == (entry.calls, other.number)
+    detours.in_a_row = detours.in_a_row + 1 if is_same else 1
+    detours.last = entry.calls, other.number
+    if detours.in_a_row >= _IN_A_ROW:
+        detours.in_a_row = 0
+        cache.prefer(other)
+
+
+def count_switch(
+    cache: Cache, entry: CacheEntry, left: PathLeft, other: CacheEntry, program_of: Callable[[Trace], Any]
+) -> None:
+    """Count a call that went from one path to another; make both share what they can once it pays.
+
+    Where they share nothing, the next call tries the other path first.
+    """
+    if entry.detours is None:
+        entry.detours = Detours(entry.program.trace)
+    detours = entry.detours
+    detours.counts[other.number] += 1
+    if detours.counts[other.number] < _WORTH:
+        return
+    if detours.counts[other.number] > _WORTH or not _may_share(cache, entry, left, other):
+        cache.prefer(other)
+        return
+    _share(entry, left, other, program_of)
+
+
+def _may_share(cache: Cache, entry: CacheEntry, left: PathLeft, other: CacheEntry) -> bool:
+    """Return whether two paths are the same up to a turn, and few programs are compiled for sharing so far."""
+    sharing = sum(e.detours is not None and bool(e.detours.rests) for e in cache.by_key.get(entry.key, ()))
+    few = sharing < _MOST_SHARING or bool(entry.detours.rests)
+    return few and len(entry.detours.rests) < _MOST_RESTS and other.path[: left.turn] == entry.path[: left.turn]
+
+
+def _share(entry: CacheEntry, left: PathLeft, other: CacheEntry, program_of: Callable[[Trace], Any]) -> None:
+    """Compile the program of an entry so that it hands over values, and the rest of the path of the other one."""
+    ours, theirs = entry.detours.trace, other.program.trace
+    same = _same_values(entry, ours.graph, other, theirs.graph, left.turn)
+    if same is None:
+        return
+    rest, live = _rest(theirs.graph, left.turn, same)
+    handed = entry.detours.live.setdefault(left.turn, [])
+    added = [same[v] for v in live if same[v] not in handed]
+    program = program_of(replace(theirs, graph=rest, paths=_named(theirs.paths, live), labels=()))
+    if added:
+        handed += added
+        handing = program_of(replace(ours, graph=_handing_over(ours.graph, entry.detours.live)))
+        handing.trace = ours
+        entry.program = handing
+    positions = tuple([handed.index(same[v]) for v in live])
+    entry.detours.rests.setdefault((left.turn, left.answer), []).insert(0, Rest(other, program, positions))
+
+
+def _named(paths: Sequence[str], live: Sequence[Value]) -> tuple[str, ...]:
+    return (*paths, *[f"shared[{i}]" for i in range(len(live))])
+
+
+def _decision(graph: Graph, turn: int) -> int | None:
+    """Return the position of the one node that checks a decision, None if it is in a subgraph or in two places."""
+    made = [i for i, n in enumerate(graph.nodes) if n.op is decide_op and dict(n.params)["turn"] == turn]
+    return made[0] if len(made) == 1 else None
+
+
+def _same_values(
+    entry: CacheEntry, graph: Graph, other: CacheEntry, other_graph: Graph, turn: int
+) -> dict[Value, Value] | None:
+    """Return for each value that the other graph makes before a decision the value of this graph that equals it.
+
+    None if they are not the same up to there, or have run-time sizes, whose names differ. A program that draws random
+    numbers runs whole: one that has left its path starts again from the state that the generator had.
+    """
+    count = _decision(graph, turn)
+    if count is None or count != _decision(other_graph, turn) or graph.hidden or other_graph.hidden:
+        return None
+    before, other_before = graph.nodes[:count], other_graph.nodes[:count]
+    if any(applies(node, lambda op: op.makes_sizes) for node in before):
+        return None
+    if any(draws(node) for node in (*graph.nodes, *other_graph.nodes)):
+        return None
+    if not _are_equal(_part(graph, before), _part(other_graph, other_before), entry.visible | other.visible):
+        return None
+    pairs = zip(before, other_before, strict=True)
+    return {v: own for mine, its in pairs for own, v in zip(mine.outputs, its.outputs, strict=True)}
+
+
+def _are_equal(ours: Graph, theirs: Graph, visible: frozenset[int]) -> bool:
+    """Return whether two parts compute the same, now and after arrays that the user can change have changed."""
+    if ours != theirs:
+        return False
+    pairs = zip(ours.constants, theirs.constants, strict=True)
+    return all(a is b or (_is_own(a, visible) and _is_own(b, visible)) for (_, a), (_, b) in pairs)
+
+
+def _is_own(array: np.ndarray, visible: frozenset[int]) -> bool:
+    return id(array) not in visible and array.base is None
+
+
+def _part(graph: Graph, nodes: tuple[Node, ...]) -> Graph:
+    """Return the graph of some first nodes."""
+    read = {v for node in nodes for v in node.operands}
+    constants = tuple([(v, a) for v, a in graph.constants if v in read])
+    outputs = nodes[-1].outputs if nodes else ()
+    return replace(graph, name="", nodes=nodes, outputs=outputs, constants=constants, conditions=())
+
+
+def _rest(graph: Graph, turn: int, same: dict[Value, Value]) -> tuple[Graph, list[Value]]:
+    """Return the graph behind a decision, and the values of before that it takes as its last inputs."""
+    count = _decision(graph, turn)
+    assert count is not None
+    nodes = graph.nodes[count + 1 :]
+    needed = [*[v for node in nodes for v in node.operands], *graph.outputs]
+    live = list(dict.fromkeys([v for v in needed if v in same]))
+    read = set(needed)
+    constants = tuple([(v, a) for v, a in graph.constants if v in read])
+    names = graph.input_names and _named(graph.input_names, live)
+    return replace(graph, inputs=(*graph.inputs, *live), input_names=names, nodes=nodes, constants=constants), live
+
+
+def _handing_over(graph: Graph, live: dict[int, list[Value]]) -> Graph:
+    """Return the graph whose decisions read the values to hand over, too."""
+    nodes = []
+    for node in graph.nodes:
+        more = live.get(dict(node.params)["turn"], ()) if node.op is decide_op else ()
+        nodes.append(replace(node, inputs=(*node.inputs, *more)) if more else node)
+    return replace(graph, nodes=tuple(nodes))

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anyshape.errors import MissingPackageError, ProgramFileError
-from anyshape.graph.ir.draw_order import is_generator
-from anyshape.graph.ir.graph import walk
+from anyshape.graph.ir.graph import is_generator, walk
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explain.data import Reason
 from anyshape.ops.callback import callback_op
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import cloudpickle
 from anyshape.support.true_types import has_type
 from anyshape.support.version import __version__
@@ -33,8 +32,7 @@ from anyshape.tracing.captured.watch import Watch
 from anyshape.tracing.decisions import path_left
 from anyshape.tracing.pytrees import Order, frozen_keys
 from anyshape.tracing.trace import Trace
-from anyshape.transforms.caching.cache import Cache, CacheEntry
-from anyshape.transforms.caching.cache_miss import Arguments, Key
+from anyshape.transforms.caching.cache import Arguments, Cache, CacheEntry, Key
 
 if TYPE_CHECKING:
     from anyshape.program.program import Program

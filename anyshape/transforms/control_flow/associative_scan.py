@@ -21,8 +21,8 @@ from anyshape.graph.prover.constraints import Condition, Verdict, at_least, equa
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.operands.promotion import axis_of, sizes
 from anyshape.ops import loops as lp
 from anyshape.ops import movement as mv

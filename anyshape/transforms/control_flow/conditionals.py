@@ -37,8 +37,7 @@ from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
 from anyshape.ops.subgraph_call import trace_subgraphs
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import argument_containers, graph_replay
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import line_of, made_at
@@ -56,13 +55,7 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.trace import Leaves, active_builder, any_sizes, as_value, kind_of, run_traced, standing_for
-from anyshape.transforms.control_flow.subgraph_results import (
-    ResultType,
-    like_returned,
-    noted,
-    promoted,
-    promoted_type,
-)
+from anyshape.transforms.control_flow.loop_tracing import ResultType, like_returned, noted, promoted, promoted_type
 
 Function = Callable[..., Any]
 

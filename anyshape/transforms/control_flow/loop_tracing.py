@@ -2,6 +2,10 @@
 
 Axes of carries start with the sizes that the initial values have. Those that a trip leaves with another size get a
 varying size: a variable of the body, shared by axes that stay equal. Each further trace only splits them, so it ends.
+
+Hoist the nodes that compute a size which no trip of a loop changes: results of trips may then have this size.
+
+Results of functions that are traced into subgraphs: the numbers that they stand for.
 """
 
 from __future__ import annotations
@@ -10,27 +14,31 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
+
 from anyshape.errors import ArgumentError, CarryMismatchError, ShapeError
-from anyshape.graph.ir.builder import Builder, Traced, active, user_line
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.builder import Builder, Traced, active, at_line, user_line
+from anyshape.graph.ir.dead_code import refusals
+from anyshape.graph.ir.graph import Graph, Node, Value, raises
 from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.operands.memory import Memory, may_write, reached_by, write_outside, writes_outside
-from anyshape.numpy.operands.promotion import cast_operand, is_weak
+from anyshape.numpy.operands.promotion import cast_operand, dtype_of, is_weak, result_type
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
 from anyshape.ops.subgraph_call import trace_subgraphs
+from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.packages import graph_replay
+from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import line_of, made_at
 from anyshape.tracing.pytrees import flatten, function_name, order_of_leaves, result_paths, structure_text, unflatten
 from anyshape.tracing.trace import as_value, kind_of, run_traced, standing_for
-from anyshape.transforms.control_flow.sizes_ahead import sizes_ahead
-from anyshape.transforms.control_flow.subgraph_results import ResultType, like_returned, promoted_type
 
 Function = Callable[..., Any]
 # Gives, for the carries as a tree and the other inputs, the carries after a trip, and all else that the trip gives.
@@ -276,3 +284,113 @@ def _equal_parts(
         else:
             part.append(axis)
     return parts
+
+
+Subgraphs = tuple[Graph, ...]
+
+
+def sizes_ahead(
+    graphs: Subgraphs, own: Sequence[TensorMeta], further: list[Any], names: Sequence[str], carries: int
+) -> tuple[Subgraphs, list[Any]]:
+    """Return the subgraphs of a loop, the body last, and the operands behind inputs of these types.
+
+    Nodes of the body that give a run-time size of a result of trips are emitted before the loop. They read captured
+    values alone and refuse none.
+    """
+    builder, body = active(), graphs[-1]
+    steps = _steps_ahead(body, len(own), carries) if body.runtime else ()
+    if not steps or builder is None:
+        return graphs, further
+    operands = [*map(as_value, further)]
+    ahead = graph_replay.begin_replay(builder, body, [*[None] * len(own), *operands])
+    for node in steps:
+        with at_line(builder, node.where):
+            graph_replay.replay_node(builder, node, ahead)
+    made = {node: [ahead[v] for v in node.outputs] for node in steps if node.op.makes_sizes}
+
+    def again(graph: Graph) -> Any:
+        return lambda *inputs: _replayed(graph, [*inputs, *operands], made)
+
+    return trace_subgraphs([again(graph) for graph in graphs], own, names)
+
+
+def _replayed(graph: Graph, inputs: Sequence[Any], made: dict[Node, list[Any]]) -> list[Any]:
+    """Replay a subgraph in the active trace, with values that were made before it."""
+    builder = active()
+    assert builder is not None  # a subgraph is traced in a trace
+    env = graph_replay.begin_replay(builder, graph, inputs)
+    for node in graph.nodes:
+        with at_line(builder, node.where):
+            if node in made:
+                env.update(zip(node.outputs, made[node], strict=True))
+                env.record_outputs(builder, node)
+            else:
+                graph_replay.replay_node(builder, node, env)
+    return [env[v] for v in graph.outputs]
+
+
+def _steps_ahead(body: Graph, own: int, carries: int) -> list[Node]:
+    """Return the nodes that give the run-time sizes of results of trips and do not depend on the inputs of a trip."""
+    wanted, needed = _with_sizes_of_results(body, carries), list[Node]()
+    for node in reversed(_constant_steps(body, own)):
+        if not wanted.isdisjoint(node.outputs):
+            wanted.update(node.operands)
+            needed.append(node)
+    return needed[::-1]
+
+
+def _with_sizes_of_results(body: Graph, carries: int) -> set[Value]:
+    """Return the values that have the run-time sizes of results of trips."""
+    extents = [e for y in body.outputs[carries:] for e in y.meta.extents if isinstance(e, Exact)]
+    named = {v for extent in extents for v in expr.variables(extent.size)}
+    return {body.runtime[v][0] for v in named if v in body.runtime}
+
+
+def _constant_steps(body: Graph, own: int) -> list[Node]:
+    """Return the nodes that read captured values alone and refuse none."""
+    constant, steps = {*body.inputs[own:]}, list[Node]()
+    for node in body.nodes:
+        if constant.issuperset(node.operands) and not raises(node) and not refusals(node):
+            constant.update(node.outputs)
+            steps.append(node)
+    return steps
+
+
+class ResultType(NamedTuple):
+    """Type of a result: its dtype, and the kind of number that it stands for, None for an array."""
+
+    dtype: np.dtype
+    kind: type | None
+
+
+def promoted(x: Any, result: ResultType) -> Any:
+    """Return a result of a function that ran outside of a trace in the dtype that it has inside."""
+    if not is_weak(x):
+        return x if x.dtype == result.dtype else x.astype(result.dtype)
+    return result.dtype.type(x) if result.kind in (None, np.generic) else result.kind(x)
+
+
+def promoted_type(xs: Sequence[Any]) -> ResultType:
+    """Return the type that a result of several functions has by NumPy's promotion."""
+    dtype = result_type(*xs) if len({str(dtype_of(x)) for x in xs}) > 1 else xs[0].dtype
+    kinds = [kind_of(x) for x in xs]
+    if all(map(is_weak, xs)):
+        return ResultType(dtype, max([k for k in kinds if k is not None], key=_ORDER.index))
+    return ResultType(dtype, None if None in kinds else np.generic)
+
+
+def noted(result: Any, leaves: list[Any]) -> Any:
+    """Return a result, and note its leaves as they are."""
+    leaves += flatten(result)[0]
+    return result
+
+
+def like_returned(y: Any, x: Any) -> Any:
+    """Return a traced result that stands for what the function returned: a Python number is weak."""
+    if isinstance(x, Traced):
+        return y
+    weak = dtype_of(x) if is_weak(x) else None
+    return standing_for(y, weak or (None if has_type(x, np.ndarray) else np.generic))
+
+
+_ORDER: list[type] = [bool, int, float, complex]

@@ -27,8 +27,7 @@ from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import void_branches
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import flatten, unflatten
-from anyshape.tracing.raised import is_stated
-from anyshape.tracing.trace import trace_inner
+from anyshape.tracing.trace import is_stated, trace_inner
 from anyshape.transforms.control_flow.conditionals import cond
 
 Function = Callable[..., Any]

@@ -18,20 +18,21 @@ from anyshape.support.packages import argument_containers, optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.code_origin import line_of
 from anyshape.tracing.pytrees import (
+    NAMESPACE,
     check_callable,
     flatten,
     function_name,
     named,
     parameter_names,
     structure_text,
+    wrapped,
 )
 from anyshape.tracing.trace import is_inexact
-from anyshape.tracing.tree_nodes import NAMESPACE, wrapped
-from anyshape.transforms.custom.closures import HasRule
 from anyshape.transforms.custom.custom_calls import (
     Bundle,
     Captures,
     Giver,
+    HasRule,
     Results,
     bundle,
     by_position,

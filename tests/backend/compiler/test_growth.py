@@ -12,7 +12,7 @@ from anyshape import grad, value_and_grad
 from anyshape.backend.compiler.codegen import chunks
 from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower
-from anyshape.backend.compiler.passes.fusion.part_paths import PartPaths
+from anyshape.backend.compiler.passes.fusion.fuse import PartPaths
 
 FEW, FACTOR = 10, 4
 

@@ -12,13 +12,13 @@ from anyshape import jit
 from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.runtime import block_cache
+from anyshape.backend.runtime.block_cache import CACHE
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.shape_constant_cache import CACHE
 from anyshape.errors import ArgumentError, MemoryLimitError
 from anyshape.graph.shapes.array_type import Unknown, UpperBound
 from anyshape.graph.signature.prologue import compile_prologue
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.substitute import evaluate, values_from
 from tests.laws.sweep import in_gate, rows
 
 SLACK = 400_000  # bytes that the loops of NumPy and first uses take for themselves, whatever the size of operands

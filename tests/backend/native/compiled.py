@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape.backend.native import tier_times, toolchain
+from anyshape.backend.native import launch, toolchain
 from anyshape.backend.native.kernels import PlanKernels, loaded
 
-tier_times.SLOWER = math.inf  # kernels are tested whether they pay or not
+launch.SLOWER = math.inf  # kernels are tested whether they pay or not
 toolchain.SECONDS = 600.0  # machines that run tests are loaded
 needs_compiler = pytest.mark.skipif(not toolchain.compiler(), reason="no C compiler")
 

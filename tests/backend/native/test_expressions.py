@@ -9,8 +9,7 @@ import pytest
 from anyshape.backend.compiler.c_expressions import CSite, c_type
 from anyshape.backend.compiler.codegen.tiles import GroupSource
 from anyshape.backend.compiler.op_traits import TRAITS
-from anyshape.backend.compiler.plan import Group, Step
-from anyshape.backend.compiler.plan_ops import PLAN_OPS
+from anyshape.backend.compiler.plan import PLAN_OPS, Group, Step
 from anyshape.backend.native.elementary import OPERANDS
 from anyshape.graph.ir.graph import OPS
 from anyshape.graph.shapes.array_type import tensor

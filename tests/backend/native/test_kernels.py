@@ -11,7 +11,7 @@ import scipy.special
 import anyshape
 import anyshape.numpy as np
 from anyshape.backend.native import kernels as native
-from anyshape.backend.native import tier_times
+from anyshape.backend.native import launch
 from anyshape.errors import RunFloatingPointError
 from anyshape.scipy import special
 from tests.backend.native.compiled import assert_bits, compiled, launched, needs_compiler, states
@@ -524,7 +524,7 @@ def test_trials_of_kernels_are_small():
 
 def test_a_kernel_that_is_slower_than_numpy_is_not_used(monkeypatch):
     function, x = (lambda x: np.tanh(x) * 2 + x), numpy.linspace(0, 1, 50)
-    monkeypatch.setattr(tier_times, "SLOWER", 0.0)
+    monkeypatch.setattr(launch, "SLOWER", 0.0)
     ours = compiled(function)
     numpy.testing.assert_allclose(ours(x), function(x), rtol=1e-13)
     assert states(ours) == ["NumPy: it is faster"]
@@ -533,8 +533,8 @@ def test_a_kernel_that_is_slower_than_numpy_is_not_used(monkeypatch):
 
 def test_a_kernel_serves_the_sizes_at_which_it_pays(monkeypatch):
     """Larger arrays are left to NumPy; both have one element more than the kernel takes."""
-    slower = lambda group, writer, launcher, elements: elements > tier_times.FEW
-    monkeypatch.setattr(tier_times, "_is_slower", slower)
+    slower = lambda group, writer, launcher, elements: elements > launch.FEW
+    monkeypatch.setattr(launch, "_is_slower", slower)
     scopes, install = [], native.PlanKernels.install
     monkeypatch.setattr(native.PlanKernels, "install", lambda *args: install(*args) or scopes.append(args[-1]))
     ours = compiled(lambda x: np.tanh(x) * 2 + x)

@@ -10,7 +10,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape.backend.interpreter import evaluate
-from anyshape.backend.native import c_source, launch, strips
+from anyshape.backend.native import c_loops, c_source, launch
 from tests.backend.compiler.codegen.test_tile_sweep import CANCELLING, LAYOUTS, SIZES, laid, small, total
 from tests.backend.native.compiled import built_together, needs_compiler
 from tests.laws.random_programs import NAMES, seeded_program
@@ -23,8 +23,8 @@ REFUSED = ("differs", "failed", "waiting", "error")  # in states of kernels that
 def short_loops(monkeypatch):
     """Have blocks of six elements, strips of four for loops with two functions, and parts of few rows."""
     monkeypatch.setattr(c_source, "BLOCK", 6)
-    monkeypatch.setattr(strips, "STRIP", 4)
-    monkeypatch.setattr(strips, "MAX_INLINE", 1)
+    monkeypatch.setattr(c_loops, "STRIP", 4)
+    monkeypatch.setattr(c_loops, "MAX_INLINE", 1)
     monkeypatch.setattr(launch, "PART_NANOSECONDS", 4.0)
     monkeypatch.setattr(anyshape.config, "num_threads", 2)
     with warnings.catch_warnings():

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 import anyshape
 import anyshape.numpy as np
 from anyshape import ops
-from anyshape.backend.native import row_sums
+from anyshape.backend.native import launch
 from anyshape.backend.native.toolchain import BuildError
 from tests.backend.native.compiled import assert_bits, compiled, needs_compiler, states
 
@@ -25,11 +25,11 @@ DTYPES = ("float64", "float32", "int64", "int32", "complex128", "complex64")
 @pytest.fixture(scope="module", autouse=True)
 def library():
     """Build the kernels; they serve short rows too, and share small work."""
-    row_sums.SUMS.load()
+    launch.SUMS.load()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_sums, "LEAST_WIDTH", 1)
-        patch.setattr(row_sums, "SHARED_ROW", 1)
-        patch.setattr(row_sums, "PART_BYTES", 64)
+        patch.setattr(launch, "LEAST_WIDTH", 1)
+        patch.setattr(launch, "SHARED_ROW", 1)
+        patch.setattr(launch, "PART_BYTES", 64)
         yield
 
 
@@ -52,7 +52,7 @@ def test_sums_have_the_bits_of_numpy_for_any_number_of_threads(dtype, threads, m
     for length, width, count in ((1, 1, 1), (2, 3, 5), (40, 1, 7), (64, 17, 3), (500, 8, 400)):
         rows = rows_of(dtype, length, width)
         position = numpy.random.default_rng(length).integers(-count, count, length)
-        result = row_sums.SUMS(rows, position, count)
+        result = launch.SUMS(rows, position, count)
         assert result is not None
         assert_bits(result, added(rows, position, count))
 
@@ -67,21 +67,21 @@ def test_rows_of_any_strides(length, width, count, seed, dtype):
     position = rng.integers(-count, count, 2 * length)[::2]
     for rows in every:
         at = position[: len(rows)]
-        assert_bits(row_sums.SUMS(rows, at, count), added(rows, at, count))
+        assert_bits(launch.SUMS(rows, at, count), added(rows, at, count))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_large_results_take_pages_that_are_clear(dtype, monkeypatch):
-    monkeypatch.setattr(row_sums.block_cache, "HEAP_BYTES", 1000)
+    monkeypatch.setattr(launch.block_cache, "HEAP_BYTES", 1000)
     rows, position = rows_of(dtype, 300, 8), numpy.random.default_rng(3).integers(-50, 50, 300)
-    assert_bits(row_sums.SUMS(rows, position, 50), added(rows, position, 50))
+    assert_bits(launch.SUMS(rows, position, 50), added(rows, position, 50))
 
 
 def test_short_rows_are_left_to_numpy(monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(row_sums, "LEAST_WIDTH", 4)
-    assert row_sums.SUMS(numpy.ones((9, 3)), numpy.zeros(9, int), 2) is None
-    assert row_sums.SUMS(numpy.ones((9, 4)), numpy.zeros(9, int), 2) is not None
+    monkeypatch.setattr(launch, "LEAST_WIDTH", 4)
+    assert launch.SUMS(numpy.ones((9, 3)), numpy.zeros(9, int), 2) is None
+    assert launch.SUMS(numpy.ones((9, 4)), numpy.zeros(9, int), 2) is not None
 
 
 @pytest.mark.parametrize("dtype", ["complex128", "complex64"])
@@ -97,15 +97,15 @@ def test_infinite_complex_numbers_keep_their_parts(dtype, length):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_a_process_forked_during_a_build_builds_by_itself(monkeypatch):
-    started, sums = threading.Event(), row_sums.RowSums()
+    started, sums = threading.Event(), launch.RowSums()
 
     def slow(text):
         started.set()
         time.sleep(2 if os.getpid() == parent else 0)
         return build(text)
 
-    parent, build = os.getpid(), row_sums.build
-    monkeypatch.setattr(row_sums, "build", slow)
+    parent, build = os.getpid(), launch.build
+    monkeypatch.setattr(launch, "build", slow)
     thread = threading.Thread(target=sums.load)
     thread.start()
     started.wait(30)
@@ -121,7 +121,7 @@ def test_a_process_forked_during_a_build_builds_by_itself(monkeypatch):
 def test_no_position_is_written_to_that_is_out_of_range():
     rows, guarded = numpy.ones((3, 2)), numpy.zeros((8, 2))
     for bad in (4, -5, 2**62, -(2**62)):
-        assert row_sums.SUMS(rows, numpy.array([0, bad, 1]), 4) is None
+        assert launch.SUMS(rows, numpy.array([0, bad, 1]), 4) is None
     assert not guarded.any()
 
 
@@ -170,9 +170,9 @@ def test_without_a_library_numpy_serves_and_explain_says_why(monkeypatch):
     def fails():
         raise BuildError("no compiler today")
 
-    sums = row_sums.RowSums()
+    sums = launch.RowSums()
     monkeypatch.setattr(sums, "load", fails)
-    monkeypatch.setattr(row_sums, "SUMS", sums)
+    monkeypatch.setattr(launch, "SUMS", sums)
     ours = compiled(lambda rows, ids: ops.put_add(rows, ids, 4))
     rows, ids = numpy.ones((3, 2)), numpy.array([0, 3, 0])
     assert_bits(ours(rows, ids), added(rows, ids, 4))
@@ -181,9 +181,9 @@ def test_without_a_library_numpy_serves_and_explain_says_why(monkeypatch):
 
 def test_a_kernel_that_disagrees_with_numpy_is_not_used(monkeypatch):
     wrong = lambda kernel, rows, position, count, threads: added(rows, position, count) + 1
-    monkeypatch.setattr(row_sums, "_run", wrong)
-    sums = row_sums.RowSums()
-    monkeypatch.setattr(row_sums, "SUMS", sums)
+    monkeypatch.setattr(launch, "_run", wrong)
+    sums = launch.RowSums()
+    monkeypatch.setattr(launch, "SUMS", sums)
     ours = compiled(lambda rows, ids: ops.put_add(rows, ids, 4))
     assert_bits(ours(numpy.ones((3, 2)), numpy.array([0, 1, 0])), added(numpy.ones((3, 2)), numpy.array([0, 1, 0]), 4))
     assert "differ from NumPy's" in str(ours.explain())

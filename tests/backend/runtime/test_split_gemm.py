@@ -5,7 +5,7 @@ import pytest
 
 import anyshape
 from anyshape.backend.compiler.codegen import step_source
-from anyshape.backend.runtime import blas_threads, split_gemm
+from anyshape.backend.runtime import thread_pool
 from anyshape.backend.runtime.config import config
 
 CASES = {
@@ -26,7 +26,7 @@ CASES = {
 def everything_is_large(monkeypatch):
     """Split contractions of every size; `MIN_PRODUCTS` is read when a program is compiled."""
     monkeypatch.setattr(step_source, "MIN_PRODUCTS", 0)
-    monkeypatch.setattr(split_gemm, "blas_threads", lambda: 1)
+    monkeypatch.setattr(thread_pool, "blas_threads", lambda: 1)
     monkeypatch.setattr(config, "num_threads", 3)
 
 
@@ -62,11 +62,11 @@ def test_results_are_bitwise_equal_for_any_number_of_threads(everything_is_large
 
 
 def test_a_multithreaded_blas_gets_whole_contractions(everything_is_large, monkeypatch):
-    monkeypatch.setattr(split_gemm, "blas_threads", lambda: 2)
-    monkeypatch.setattr(split_gemm, "run_tiles", lambda *_: pytest.fail("two pools of threads at once"))
+    monkeypatch.setattr(thread_pool, "blas_threads", lambda: 2)
+    monkeypatch.setattr(thread_pool, "run_tiles", lambda *_: pytest.fail("two pools of threads at once"))
     assert anyshape.jit(lambda x: x @ x)(np.eye(3)).tolist() == np.eye(3).tolist()
 
 
 def test_the_number_of_blas_threads_is_positive_or_unknown():
-    threads = blas_threads.blas_threads()
+    threads = thread_pool.blas_threads()
     assert threads is None or threads >= 1

@@ -3,8 +3,7 @@
 import pytest
 
 from anyshape.errors import MissingRuleError
-from anyshape.graph.ir.graph import OPS
-from anyshape.graph.ir.op_table import OpTable
+from anyshape.graph.ir.graph import OPS, OpTable
 
 
 def test_rows_come_with_the_first_lookup_of_one_that_is_missing():

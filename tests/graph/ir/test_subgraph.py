@@ -19,7 +19,7 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.ops.control import check
 from anyshape.ops.creation import full
 from anyshape.ops.dynamic import slice_at
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.arguments.specs import trace
 from tests.graph.ir.subgraph_programs import PROGRAMS, captured_values, nested, size_without_an_axis
 

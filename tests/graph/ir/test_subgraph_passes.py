@@ -7,8 +7,8 @@ import anyshape
 import anyshape.numpy as anp
 from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower, reliances_of_passes
+from anyshape.backend.compiler.passes.identities import simplify
 from anyshape.backend.compiler.passes.pipeline import optimize, prepare_to_run
-from anyshape.backend.compiler.passes.simplify import simplify
 from anyshape.backend.interpreter import evaluate
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import subgraphs
@@ -18,7 +18,7 @@ from anyshape.inspect.cost import cost
 from anyshape.inspect.draw.dot import to_dot
 from anyshape.inspect.draw.html import to_html
 from anyshape.ops.control import check
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.arguments.specs import trace
 from tests.graph.ir.subgraph_programs import PROGRAMS, SIZES, arrays, captured_values, choose
 

@@ -9,14 +9,14 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import cond
-from anyshape.backend.compiler.passes.simplify import simplify
+from anyshape.backend.compiler.passes.identities import simplify
 from anyshape.errors import IllegalGraphError
 from anyshape.graph.ir import validate
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Value, walk
 from anyshape.graph.ir.validate import check_graph, check_sizes_defined
 from anyshape.graph.shapes.array_type import tensor
-from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.arguments.specs import trace
 from tests.laws.sweep import few_combinations, gate_part, is_error, outcome, programs_at, rows
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anyshape.autodiff.batch_axis import stretch
-from anyshape.autodiff.rule_tables import BATCHERS, JVPS, PASS, SHIFTS, TRANSPOSES, ZERO_FLOWS, Linear, zeros
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, PASS, SHIFTS, TRANSPOSES, ZERO_FLOWS, Linear, stretch, zeros
 from anyshape.autodiff.subgraph_ends import Ends, by_flags
 from anyshape.autodiff.subgraph_transforms import batched_graphs, pushed_graphs, transposed_graphs
 from anyshape.backend.compiler.lower import lower

@@ -3,8 +3,7 @@
 import itertools
 import random
 
-from anyshape.graph.prover.claim_index import Claims, bound_of, connected_claims
-from anyshape.graph.prover.constraints import Claim, at_least, equal
+from anyshape.graph.prover.constraints import Claim, Claims, at_least, bound_of, connected_claims, equal
 from anyshape.graph.sizes import expr
 from tests.graph.prover import random_claims
 

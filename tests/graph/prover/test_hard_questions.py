@@ -22,8 +22,8 @@ from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.spec_parser import parse_relation
 from anyshape.graph.signature.guards import drop_implied
-from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar, variables
+from anyshape.graph.sizes.substitute import evaluate, values_from
 from tests.graph.prover import random_claims
 from tests.graph.prover.fact_table import names
 from tests.program import damaged_files

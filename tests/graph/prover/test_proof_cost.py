@@ -14,14 +14,12 @@ import anyshape
 from anyshape.graph.prover import decide as decide_module
 from anyshape.graph.prover import scope as scope_module
 from anyshape.graph.prover.assumptions import Assumptions
-from anyshape.graph.prover.claim_index import Claims
-from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
-from anyshape.graph.prover.equal_classes import EqualClasses
+from anyshape.graph.prover.constraints import Claim, Claims, Condition, Verdict, at_least, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.solvers.integer_sets import IntegerSet
-from anyshape.graph.prover.solvers.known_models import KnownModels
-from anyshape.graph.prover.solvers.models import Model, truth
+from anyshape.graph.prover.solvers.models import KnownModels, Model, truth
 from anyshape.graph.prover.solvers.search_budget import Leaves, OutOfBudgetError, SearchBudget, search
+from anyshape.graph.prover.verdict_tables import EqualClasses
 from anyshape.graph.sizes import expr
 from tests.graph.prover import random_claims
 from tests.graph.prover.random_claims import check_sound, condition, scope_of

@@ -15,8 +15,8 @@ from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, Verd
 from anyshape.graph.prover.decide import decide
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar
+from anyshape.graph.sizes.substitute import evaluate, values_from
 
 A, B, C = DimVar("a"), DimVar("b"), DimVar("c", lower=1, upper=4)
 a, b, c = (expr.from_atom(v) for v in (A, B, C))

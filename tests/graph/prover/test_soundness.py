@@ -15,7 +15,7 @@ from anyshape.errors import ContradictionError
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import values_from
+from anyshape.graph.sizes.substitute import values_from
 from tests.graph.prover import random_claims
 from tests.graph.prover.random_claims import check_sound, condition, listed, ranges, scope_of
 

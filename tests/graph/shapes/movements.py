@@ -6,7 +6,7 @@ from anyshape.graph.prover.constraints import Condition, Verdict
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.strided_view import View
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.substitute import evaluate, values_from
 
 N, M, K = (expr.variable(name) for name in "nmk")
 VARIABLES = [expr.as_atom(v) for v in (N, M, K)]

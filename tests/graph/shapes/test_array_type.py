@@ -12,7 +12,7 @@ import anyshape.numpy as anp
 from anyshape import Dim, ShapeDtypeStruct, eval_shape, jit, pure_callback, trace
 from anyshape.graph.shapes.array_type import Exact, Unknown, UpperBound, bind, project
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.substitute import evaluate, values_from
 from anyshape.graph.sizes.symbols import DimVar
 
 N, M, R, S = (DimVar(name) for name in "nmrs")

@@ -9,7 +9,7 @@ import anyshape
 from anyshape import ShapeDtypeStruct, trace
 from anyshape.graph.signature.dim_equations import connected_conditions
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import values_from
+from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.sizes.symdim import symdim
 from tests.graph.signature.solvers import input_sizes, integer
 

@@ -10,7 +10,7 @@ from anyshape.graph.prover.spec_parser import parse_relation, parse_shape
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.prologue import compile_solver
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.substitute import evaluate, values_from
 
 FLOAT, INT = np.dtype(float), np.dtype(np.int64)
 

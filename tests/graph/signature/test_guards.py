@@ -19,8 +19,8 @@ from anyshape.graph.signature.dim_equations import solve_dims
 from anyshape.graph.signature.guards import accept_all, drop_implied, guard_predicate
 from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar
+from anyshape.graph.sizes.substitute import values_from
 
 A, B, C = DimVar("a", upper=6), DimVar("b", upper=6), DimVar("c", lower=1, upper=6)
 a, b, c = (expr.from_atom(v) for v in (A, B, C))

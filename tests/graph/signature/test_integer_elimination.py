@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from anyshape.graph.signature.integer_elimination import Elimination, Row, TooMuchWork
+from anyshape.graph.signature.dim_equations import Elimination, Row, TooMuchWork
 
 
 def rank_of(matrix):

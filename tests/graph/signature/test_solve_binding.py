@@ -6,9 +6,9 @@ import pytest
 
 from anyshape import errors
 from anyshape.errors import InputSizeError
-from anyshape.graph.signature.solve_binding import floor_inverse
+from anyshape.graph.signature.prologue import floor_inverse
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.substitute import evaluate, values_from
 from tests.graph.signature.solvers import (
     by_name,
     check_indistinguishable,

@@ -13,10 +13,9 @@ import pytest
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.prover.decide import decide
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import broadcast_ints, evaluate, values_from
 from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, RuntimeScalar
-from anyshape.graph.sizes.printing import to_source
-from anyshape.graph.sizes.substitute import substitute
+from anyshape.graph.sizes.substitute import broadcast_ints, evaluate, substitute, values_from
+from anyshape.graph.sizes.symbols import to_source
 
 VARIABLES = (DimVar("a"), DimVar("b"), DimVar("c", lower=1, upper=6))
 VALUES = {VARIABLES[0]: (0, 1, 2, 3, 7), VARIABLES[1]: (0, 1, 2, 5), VARIABLES[2]: (1, 2, 6)}

@@ -12,7 +12,7 @@ from anyshape.graph.prover.constraints import Claim, Condition, Verdict, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar
-from anyshape.graph.sizes.printing import to_source
+from anyshape.graph.sizes.symbols import to_source
 
 STEPS = 30
 

@@ -5,7 +5,7 @@ import pytest
 
 import anyshape.numpy as anp
 from anyshape import jit
-from anyshape.numpy.operands.zero_d import is_numpy_scalar
+from anyshape.numpy.operands.reduction_args import is_numpy_scalar
 
 X = np.arange(1.0, 4.0)
 

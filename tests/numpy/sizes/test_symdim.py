@@ -14,7 +14,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import Dim, ShapeDtypeStruct, SymbolicShape, errors, jit, max_dim, min_dim, symbolic_shape, trace
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.substitute import evaluate, values_from
 from anyshape.numpy.sizes.symdim import SymDim
 
 

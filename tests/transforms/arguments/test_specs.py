@@ -12,8 +12,7 @@ import anyshape
 from anyshape import Dim, ShapeDtypeStruct, SymbolicScope, errors, symbolic_args_specs, symbolic_shape, trace
 from anyshape.graph.prover.spec_parser import parse_relation, parse_shape, parse_size
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
-from anyshape.graph.sizes.substitute import substitute
+from anyshape.graph.sizes.substitute import evaluate, substitute, values_from
 
 X = np.ones((3, 4))
 

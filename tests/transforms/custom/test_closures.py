@@ -8,7 +8,7 @@ import pytest
 
 import anyshape.numpy as anp
 from anyshape import cond, custom_jvp, custom_vjp, grad, jit, linearize, scan, vjp, vmap, while_loop
-from anyshape.transforms.custom.closures import closed_over, rebound
+from anyshape.transforms.custom.custom_calls import closed_over, rebound
 
 
 def in_closure(w):

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from anyshape.backend.compiler import names as naming
+from anyshape.backend.compiler import plan as naming
 from anyshape.backend.compiler.codegen.step_source import StepSource
 from anyshape.backend.compiler.codegen.timers import begin_body_line, done_body_line, end_body_line
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, sizes_of_body
 from anyshape.backend.runtime.rows import Rows
-from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
+from anyshape.backend.runtime.thread_pool import MIN_PRODUCTS
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown

@@ -16,12 +16,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from anyshape.backend.compiler import names as naming
+from anyshape.backend.compiler import plan as naming
 from anyshape.backend.compiler.codegen import meters
 from anyshape.backend.compiler.codegen.bodies import Body, write_bodies
 from anyshape.backend.compiler.codegen.chunks import chunked
-from anyshape.backend.compiler.codegen.failures import error_translator, verify
-from anyshape.backend.compiler.codegen.lazy_functions import Generated, compiled, define
 from anyshape.backend.compiler.codegen.loop_source import write_loop
 from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepKernels, StepSource
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min_tiled_elements
@@ -32,14 +30,22 @@ from anyshape.backend.compiler.codegen.timers import (
     end_line,
     shares_argument,
 )
-from anyshape.backend.compiler.codegen.user_lines import PlacedKernels, UserLines, file_of_steps
-from anyshape.backend.compiler.op_traits import TRAITS
+from anyshape.backend.compiler.codegen.user_lines import (
+    Generated,
+    PlacedKernels,
+    UserLines,
+    compiled,
+    define,
+    error_translator,
+    file_of_steps,
+    verify,
+)
+from anyshape.backend.compiler.op_traits import TRAITS, bytes_of
 from anyshape.backend.compiler.peak_memory import Budget, scratch_bytes
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
-from anyshape.backend.compiler.scratch import bytes_of
-from anyshape.backend.runtime import live_bytes
+from anyshape.backend.runtime import checkpoint_slots
+from anyshape.backend.runtime.block_cache import ShapeConstants
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
-from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
@@ -50,7 +56,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.substitute import computable
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.ops.loops import LOOPS
-from anyshape.support.checking import checks_enabled
+from anyshape.support.fork_lock import checks_enabled
 from anyshape.support.lazy_dataclass import dataclass
 
 _PLAN = logging.getLogger("anyshape.plan")
@@ -229,7 +235,7 @@ class _PlanSource(StepSource):
         if self.budget is not None:
             self._write_budget(self.budget)
         if self.counts_bytes:
-            self.names["_current"] = live_bytes.current
+            self.names["_current"] = checkpoint_slots.current
             self.lines.append(f"{naming.LIVE} = _current()")
         if self.checks:
             for slot, meta in zip(self.plan.inputs, self.plan.input_metas, strict=True):

@@ -15,9 +15,9 @@ from typing import Any
 from anyshape.backend.compiler.codegen.tiles import MIN_ELEMENTS
 from anyshape.backend.compiler.op_traits import is_compute_bound
 from anyshape.backend.compiler.plan import Plan, variables_in
-from anyshape.graph.shapes.shape_rules import numel
-from anyshape.graph.sizes.evaluate import may_divide_by_zero
+from anyshape.graph.shapes.shape_context import numel
 from anyshape.graph.sizes.expr import Size
+from anyshape.graph.sizes.substitute import may_divide_by_zero
 from anyshape.ops.loops import LOOPS
 from anyshape.support.lazy_dataclass import dataclass
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from anyshape.backend.compiler.plan import Plan
 from anyshape.graph.sizes.symbols import DimVar
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 READINGS, ROUNDS = 100, 30  # of the measurement of what a reading costs
 

@@ -13,18 +13,16 @@ from typing import Any
 
 from anyshape.backend.compiler.op_traits import TRAITS, Movement
 from anyshape.backend.compiler.passes.metadata_contract import pass_context
-from anyshape.backend.compiler.plan import Slot, Step
-from anyshape.backend.compiler.plan_ops import padded_view_op, stretched_view_op, view_op
+from anyshape.backend.compiler.plan import Slot, Step, padded_view_op, stretched_view_op, view_op
 from anyshape.errors import SizeLimitError, ViewError
 from anyshape.graph.ir.graph import params_tuple
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.strided_view import View
-from anyshape.graph.shapes.view_reshape import row_major
+from anyshape.graph.shapes.strided_view import View, row_major
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.calls import Call
 from anyshape.graph.sizes.expr import DimExpr, Size
+from anyshape.graph.sizes.polynomials import Call
 from anyshape.ops import movement as mv
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass

@@ -12,7 +12,7 @@ from typing import Any
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 
 class Need(NamedTuple):

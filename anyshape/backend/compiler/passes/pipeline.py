@@ -10,19 +10,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from anyshape.backend.compiler.passes.binary_einsum import to_pairs
 from anyshape.backend.compiler.passes.collapse_views import collapse_views
-from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_contractions
+from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_contractions, to_pairs
+from anyshape.backend.compiler.passes.fusion.collapse_loop_axes import fold_pads_into_sums
 from anyshape.backend.compiler.passes.fusion.fuse import fuse
-from anyshape.backend.compiler.passes.fusion.pad_add import fold_pads_into_sums
-from anyshape.backend.compiler.passes.hoist_shape_only import hoist_shape_only
+from anyshape.backend.compiler.passes.identities import simplify
 from anyshape.backend.compiler.passes.loop_masks import without_masks
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
-from anyshape.backend.compiler.passes.prune_branches import prune_branches
+from anyshape.backend.compiler.passes.prune_branches import (
+    hoist_shape_only,
+    prune_branches,
+    read_and_write_elements,
+    sink,
+)
 from anyshape.backend.compiler.passes.share_exponentials import share_exponentials
-from anyshape.backend.compiler.passes.simplify import simplify
-from anyshape.backend.compiler.passes.single_elements import read_and_write_elements
-from anyshape.backend.compiler.passes.sink import sink
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.backend.runtime.config import config
 from anyshape.graph.ir.dead_code import remove_dead_code
@@ -39,8 +40,8 @@ from anyshape.ops.custom_rules import (
     custom_vjp_op,
     custom_vjp_tangent_op,
 )
-from anyshape.support.checking import checks_enabled
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.fork_lock import checks_enabled
+from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.progress import show_if_due
 
 _LOG = logging.getLogger("anyshape.passes")

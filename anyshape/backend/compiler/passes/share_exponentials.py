@@ -19,8 +19,7 @@ import numpy as np
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.graph.shapes.shape_context import ShapeGuardContext, free_axes
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv

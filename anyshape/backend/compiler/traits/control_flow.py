@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, declare
+from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, bytes_of, declare, total_bytes
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
-from anyshape.backend.compiler.scratch import bytes_of, total_bytes
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Size

@@ -2,8 +2,8 @@
 
 import math
 
-from anyshape.backend.compiler import plan_ops as po
-from anyshape.backend.compiler import scratch
+from anyshape.backend.compiler import op_traits
+from anyshape.backend.compiler import plan as po
 from anyshape.backend.compiler.c_expressions import (
     CExpression,
     Elementary,
@@ -208,7 +208,7 @@ declare(ELEMENTWISE, ew.narrow_op)
 declare(_in_c(convert, _simplified(identities.same_dtype)), ew.convert_op)
 CHOICE = "({0} ? {1} : {2})"
 SELECT = _simplified(identities.equal_choices, identities.known_choice, identities.nested_choice)
-SELECT = SELECT._replace(scratch=scratch.bit_masks)
+SELECT = SELECT._replace(scratch=op_traits.bit_masks)
 PARTS = [f"as_choice{{f}}({{0}}, {part} {{1}}, {part} {{2}})" for part in ("__real__", "__imag__")]
 CHOICES = by_kind("as_choice{f}({0}, {1}, {2})", CHOICE, CHOICE, f"as_pair{{f}}({PARTS[0]}, {PARTS[1]})")
 declare(_in_c(CHOICES, SELECT), ew.select_op)

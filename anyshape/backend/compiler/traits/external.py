@@ -1,8 +1,7 @@
 """Traits of functions of other libraries."""
 
-from anyshape.backend.compiler.op_traits import OPAQUE, declare
+from anyshape.backend.compiler.op_traits import OPAQUE, declare, operands_and_results
 from anyshape.backend.compiler.plan import Step
-from anyshape.backend.compiler.scratch import operands_and_results
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import external as ex

@@ -1,10 +1,10 @@
 """Traits of further factorisations: whole matrices at a time."""
 
-from anyshape.backend.compiler import scratch
+from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.op_traits import OPAQUE, ElementTime, declare
 from anyshape.ops import factorisations as fa
 
-_SLOW = OPAQUE._replace(time=ElementTime(10.0, 5.0), scratch=scratch.operands_and_results(8))
+_SLOW = OPAQUE._replace(time=ElementTime(10.0, 5.0), scratch=op_traits.operands_and_results(8))
 
 declare(
     _SLOW,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyshape.backend.compiler import plan_ops as po
+from anyshape.backend.compiler import plan as po
 from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, Movement, Tiling, declare
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.compiler.passes.fusion import collapse_loop_axes as collapse
 from anyshape.backend.compiler.passes.fusion import row_parallel as rows
-from anyshape.graph.shapes.shape_rules import Sizes
+from anyshape.graph.shapes.shape_context import Sizes
 from anyshape.graph.shapes.strided_view import View
 from anyshape.ops import movement as mv
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anyshape.backend.compiler import scratch
+from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, Tiling, declare
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.compiler.passes.fusion import collapse_loop_axes as collapse
@@ -24,13 +24,15 @@ declare(OPAQUE._replace(tiling=_combined(np.maximum)), rd.reduce_max_op)
 declare(OPAQUE._replace(tiling=_combined(np.minimum)), rd.reduce_min_op)
 declare(OPAQUE._replace(tiling=_combined(np.logical_and)), rd.reduce_and_op)
 declare(OPAQUE._replace(tiling=_combined(np.logical_or)), rd.reduce_or_op)
-declare(OPAQUE._replace(tiling=NOT_COMBINED, scratch=scratch.like_first_operand(2)), rd.reduce_logsumexp_op)
-declare(OPAQUE._replace(tiling=NOT_COMBINED, scratch=scratch.like_first_operand(2)), rd.softmax_op, rd.safe_softmax_op)
+declare(OPAQUE._replace(tiling=NOT_COMBINED, scratch=op_traits.like_first_operand(2)), rd.reduce_logsumexp_op)
+declare(
+    OPAQUE._replace(tiling=NOT_COMBINED, scratch=op_traits.like_first_operand(2)), rd.softmax_op, rd.safe_softmax_op
+)
 
-declare(ALONG_ONE_AXIS._replace(scratch=scratch.like_first_operand(1)), rd.argmax_op, rd.argmin_op)
+declare(ALONG_ONE_AXIS._replace(scratch=op_traits.like_first_operand(1)), rd.argmax_op, rd.argmin_op)
 declare(ALONG_ONE_AXIS, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op)
-declare(ALONG_ONE_AXIS._replace(scratch=scratch.like_first_operand(2)), rd.cumlogsumexp_op)
-declare(ALONG_ONE_AXIS._replace(scratch=scratch.operands_and_results(1)), rd.recurrence_op)
+declare(ALONG_ONE_AXIS._replace(scratch=op_traits.like_first_operand(2)), rd.cumlogsumexp_op)
+declare(ALONG_ONE_AXIS._replace(scratch=op_traits.operands_and_results(1)), rd.recurrence_op)
 
 declare(
     OPAQUE._replace(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anyshape.backend.compiler.lower import lower
-from anyshape.backend.compiler.op_traits import OPAQUE, declare
+from anyshape.backend.compiler.op_traits import OPAQUE, bytes_of, declare, total_bytes
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
-from anyshape.backend.compiler.scratch import bytes_of, total_bytes
 from anyshape.backend.runtime.checkpoint_slots import SLOT_BYTES
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes import expr

@@ -1,6 +1,6 @@
 """Traits of special functions: elementwise, expensive, and as slow for singles as for doubles, as measured of SciPy."""
 
-from anyshape.backend.compiler import scratch
+from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.c_expressions import CExpression, Elementary, by_kind, slope_by_share
 from anyshape.backend.compiler.op_traits import ElementTime, declare
 from anyshape.backend.compiler.traits.elementwise import ELEMENTWISE
@@ -8,7 +8,7 @@ from anyshape.ops import special as sp
 
 SPECIAL = ELEMENTWISE._replace(time=ElementTime(7.0, 7.0))
 # of 256 elements at once: up to 24 arrays of 64 points for each
-QUADRATURE = ELEMENTWISE._replace(time=ElementTime(1500.0, 1500.0), scratch=scratch.by_blocks(24 * 64 * 256 * 8))
+QUADRATURE = ELEMENTWISE._replace(time=ElementTime(1500.0, 1500.0), scratch=op_traits.by_blocks(24 * 64 * 256 * 8))
 
 declare(SPECIAL._replace(c_expression=Elementary("erf", 1)), sp.erf_op)
 declare(SPECIAL._replace(c_expression=Elementary("erfc", 2)), sp.erfc_op)

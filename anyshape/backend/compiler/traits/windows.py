@@ -1,8 +1,7 @@
 """Traits of convolutions and of reductions of windows."""
 
-from anyshape.backend.compiler.op_traits import OPAQUE, declare
+from anyshape.backend.compiler.op_traits import OPAQUE, bytes_of, declare, total_bytes
 from anyshape.backend.compiler.plan import Step
-from anyshape.backend.compiler.scratch import bytes_of, total_bytes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import windows as wd

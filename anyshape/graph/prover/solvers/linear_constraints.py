@@ -13,12 +13,11 @@ from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from anyshape.graph.prover.constraints import Claim
-from anyshape.graph.sizes import expr, polynomial_bounds, polynomials
+from anyshape.graph.sizes import expr, polynomials
 from anyshape.graph.sizes.expr import Call, DimExpr, Size
 from anyshape.graph.sizes.intervals import Interval
 from anyshape.graph.sizes.polynomials import Monomial, Terms
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 
 Form: TypeAlias = tuple[dict[int, int], int]  # coefficients by column, and the constant
 Relation: TypeAlias = Literal["==", ">="]
@@ -177,7 +176,7 @@ class LinearForms:
         if column is None:
             column = self.columns[monomial] = len(self.monomials)
             self.monomials.append(monomial)
-            low, high = polynomial_bounds.of_monomial(monomial)
+            low, high = polynomials.of_monomial(monomial)
             if low is not None:
                 self.definitions.append(Constraint({column: 1}, -low, ">="))
             if high is not None:
@@ -364,7 +363,7 @@ def _is_nonnegative(atom: Any) -> bool:
 def _range_in(terms: Terms, monomial: Monomial, relation: Relation) -> Interval:
     """Return the range that `terms >= 0`, or `terms == 0`, leaves to one of its monomials."""
     factor = terms[monomial]
-    below, above = polynomial_bounds.of_terms({m: -c for m, c in terms.items() if m != monomial})  # factor * monomial
+    below, above = polynomials.of_terms({m: -c for m, c in terms.items() if m != monomial})  # factor * monomial
     if relation == ">=":
         above = None
     if factor < 0:
@@ -384,7 +383,7 @@ def _root(number: int, power: int) -> int:
 
 def _bound_rows(monomial: Monomial) -> list[Row]:
     """Return the bounds of a monomial as rows."""
-    low, high = polynomial_bounds.of_monomial(monomial)
+    low, high = polynomials.of_monomial(monomial)
     size = expr.from_terms({monomial: 1})
     rows = [Row(expr.sub(size, low))] if low is not None else []
     return rows + ([Row(expr.sub(high, size))] if high is not None else [])

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, DimVar, Size
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 _MOST_PIECES = 64  # of one side
 _EXTREMA = ("max", "min")

@@ -14,8 +14,7 @@ import time
 from collections.abc import Iterator
 
 from anyshape.errors import SizeLimitError
-from anyshape.support.checking import checks_enabled
-from anyshape.support.interruption import is_thread_state
+from anyshape.support.fork_lock import checks_enabled, is_thread_state
 from anyshape.support.progress import show_if_due
 
 _FAILED_LEAVES, _FEW_LEAVES = 1500, 40  # of all optional queries of one owner, and of each one beyond

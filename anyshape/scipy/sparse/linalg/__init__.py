@@ -6,8 +6,15 @@ What has no counterpart here is SciPy's own, and refuses traced arrays by name.
 from typing import Any
 
 from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.sparse.linalg.direct import expm_multiply, factorized, spsolve, spsolve_triangular
-from anyshape.scipy.sparse.linalg.solvers import bicgstab, cg, gmres
+from anyshape.scipy.sparse.linalg.solvers import (
+    bicgstab,
+    cg,
+    expm_multiply,
+    factorized,
+    gmres,
+    spsolve,
+    spsolve_triangular,
+)
 from anyshape.support.packages import scipy_sparse_linalg
 
 __all__ = ["bicgstab", "cg", "expm_multiply", "factorized", "gmres", "spsolve", "spsolve_triangular"]

@@ -40,10 +40,10 @@ from scipy.sparse.linalg import svds as svds
 from scipy.sparse.linalg import tfqmr as tfqmr
 from scipy.sparse.linalg import use_solver as use_solver
 
-from anyshape.scipy.sparse.linalg.direct import expm_multiply as expm_multiply
-from anyshape.scipy.sparse.linalg.direct import factorized as factorized
-from anyshape.scipy.sparse.linalg.direct import spsolve as spsolve
-from anyshape.scipy.sparse.linalg.direct import spsolve_triangular as spsolve_triangular
 from anyshape.scipy.sparse.linalg.solvers import bicgstab as bicgstab
 from anyshape.scipy.sparse.linalg.solvers import cg as cg
+from anyshape.scipy.sparse.linalg.solvers import expm_multiply as expm_multiply
+from anyshape.scipy.sparse.linalg.solvers import factorized as factorized
 from anyshape.scipy.sparse.linalg.solvers import gmres as gmres
+from anyshape.scipy.sparse.linalg.solvers import spsolve as spsolve
+from anyshape.scipy.sparse.linalg.solvers import spsolve_triangular as spsolve_triangular

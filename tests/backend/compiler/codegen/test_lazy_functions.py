@@ -5,7 +5,7 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.backend.compiler.codegen import lazy_functions
+from anyshape.backend.compiler.codegen import user_lines
 
 
 def weighted(x):
@@ -19,8 +19,8 @@ def test_calls_at_new_sizes_compile_nothing(optimize, monkeypatch):
     for n in (40, 1):
         f(x[:n])
     texts = []
-    compiled = lazy_functions.compiled
-    monkeypatch.setattr(lazy_functions, "compiled", lambda text, *rest: texts.append(text) or compiled(text, *rest))
+    compiled = user_lines.compiled
+    monkeypatch.setattr(user_lines, "compiled", lambda text, *rest: texts.append(text) or compiled(text, *rest))
     for n in (2, 3, 17, 39):
         np.testing.assert_allclose(f(x[:n]), np.mean(x[:n] * np.arange(n)))
     assert not texts and f.cache_info().traces == 1

@@ -16,7 +16,7 @@ from anyshape.backend import interpreter
 from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.passes.pipeline import optimize
-from anyshape.backend.compiler.plan_ops import PLAN_OPS, padded_view_op, stretched_view_op, view_op
+from anyshape.backend.compiler.plan import PLAN_OPS, padded_view_op, stretched_view_op, view_op
 from anyshape.errors import IllegalGraphError, ShapeError
 from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import OPS, Graph, Node, Value, params_tuple

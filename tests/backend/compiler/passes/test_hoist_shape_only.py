@@ -10,7 +10,7 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.backend.runtime.shape_constant_cache import CACHE, ENTRY_BYTES, MAX_CALL_BYTES
+from anyshape.backend.runtime.block_cache import CACHE, ENTRY_BYTES, MAX_CALL_BYTES
 from anyshape.errors import ArgumentError, ZeroDivisorError
 from tests.laws.sweep import check_same_outcome, is_error, outcome
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import anyshape
 import anyshape.numpy as anp
 from anyshape import check, cond, fori_loop, grad, jit, pure_callback, scan
-from anyshape.backend.compiler import loop_blocks
+from anyshape.backend.compiler import peak_memory
 from anyshape.errors import CheckError, MemoryLimitError, ShapeError
 from tests.backend.compiler.test_peak_memory import SLACK
 from tests.transforms.control_flow.plain_loops import scan as plain_scan
@@ -130,7 +130,7 @@ def _flat(x):
 @pytest.mark.parametrize("name", BODIES)
 def test_blocks_of_any_length_give_what_trips_give(name, reverse, monkeypatch):
     """Blocks of a few trips, with and without a rest, against a loop in Python and a plan without blocks."""
-    monkeypatch.setattr(loop_blocks, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(peak_memory, "BLOCK_BYTES", 300)
     body = BODIES[name]
 
     def run(w, h, xs):
@@ -262,7 +262,7 @@ def test_a_block_takes_what_it_says():
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         bound = f.programs()[0].cost().at({"xs_0": length, "xs_1": 50, "h_0": 50}).peak_bytes.size
-        assert peak <= bound + SLACK and bound <= 4 * loop_blocks.BLOCK_BYTES
+        assert peak <= bound + SLACK and bound <= 4 * peak_memory.BLOCK_BYTES
 
 
 def test_a_limit_of_memory_undoes_blocks():

@@ -10,13 +10,13 @@ import pytest
 
 import anyshape
 from anyshape import grad, jit, pure_callback
+from anyshape.backend.compiler.op_traits import bytes_of
 from anyshape.backend.compiler.passes.remat import rematerialise
-from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.backend.interpreter import evaluate
 from anyshape.errors import MemoryLimitError
 from anyshape.graph.ir.validate import check_graph
-from anyshape.graph.sizes.evaluate import evaluate as value_of
-from anyshape.graph.sizes.evaluate import values_from
+from anyshape.graph.sizes.substitute import evaluate as value_of
+from anyshape.graph.sizes.substitute import values_from
 from tests.backend.compiler.test_peak_memory import SLACK, measured
 
 RNG = np.random.default_rng(0)

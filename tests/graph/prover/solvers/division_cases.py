@@ -13,7 +13,7 @@ from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.spec_parser import parse_relation, parse_size
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.substitute import evaluate, values_from
 
 LARGEST = 12
 NAMES = "abc"

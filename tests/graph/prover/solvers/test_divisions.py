@@ -10,7 +10,7 @@ import random
 import pytest
 
 from anyshape.graph.prover.constraints import Verdict
-from anyshape.graph.sizes import expr, polynomial_residues
+from anyshape.graph.sizes import expr, polynomials
 from tests.graph.prover.solvers import division_cases
 from tests.graph.prover.solvers.division_cases import LARGEST, NAMES, Posed, claim_text, constraint_texts, size_text
 
@@ -228,8 +228,8 @@ def value_at(size, sizes, point):
 def test_large_polynomials_are_left_as_they_are():
     x, y = expr.variable("x"), expr.variable("y")
     terms = expr.terms_of(x**30 * y**30 + 1)
-    assert polynomial_residues.canonical(terms, 7) is terms
-    assert polynomial_residues.range_of_residues(terms, 10**6) == (0, 10**6 - 1)
+    assert polynomials.canonical(terms, 7) is terms
+    assert polynomials.range_of_residues(terms, 10**6) == (0, 10**6 - 1)
 
 
 # -- decisions -------------------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ import pytest
 
 from anyshape.graph.prover.constraints import Claim, Verdict
 from anyshape.graph.prover.decide import contradict, decide_exactly, decide_quickly, follows
-from anyshape.graph.prover.solvers import equalities, known_divisions, models, one_variable, sampled_points, small_sizes
+from anyshape.graph.prover.solvers import equalities, models, one_variable, sampled_points
 from anyshape.graph.prover.solvers.integer_sets import range_of
-from anyshape.graph.prover.solvers.points import Points
+from anyshape.graph.prover.solvers.sampled_points import Points
 from anyshape.graph.sizes import expr
 from tests.graph.prover import random_claims
 
@@ -78,7 +78,7 @@ def line_of_one_variable(asked):
 
 
 def small_cases(asked):
-    cases = small_sizes.cases_at_small_sizes(asked.claim, asked.facts)
+    cases = sampled_points.cases_at_small_sizes(asked.claim, asked.facts)
     return cases is not None and check_cases(asked, *cases)
 
 
@@ -127,13 +127,13 @@ def points_in_columns(asked):
 
 def quotients_carried_out(asked):
     size = asked.claim.left
-    simpler = known_divisions.divide_out(size, lambda divisor: (expr.bounds(divisor)[0] or 0) > 0)
+    simpler = equalities.divide_out(size, lambda divisor: (expr.bounds(divisor)[0] or 0) > 0)
     same(asked, [Claim("==", size, 0)], [Claim("==", simpler, 0)])
     return simpler is not size
 
 
 def nested_quotients(asked):
-    claims = known_divisions.nest_quotients([asked.claim, *asked.facts])
+    claims = equalities.nest_quotients([asked.claim, *asked.facts])
     same(asked, [asked.claim, *asked.facts], claims)
     return True
 

@@ -17,7 +17,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
-from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple
 
 
 class ParallelAxis(NamedTuple):

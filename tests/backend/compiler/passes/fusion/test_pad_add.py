@@ -5,7 +5,7 @@ import pytest
 
 import anyshape
 from anyshape import jit
-from anyshape.backend.compiler.plan_ops import add_part_op
+from anyshape.backend.compiler.plan import add_part_op
 from anyshape.backend.interpreter import evaluate
 from anyshape.ops.core.apply import KERNELS
 
