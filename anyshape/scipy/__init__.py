@@ -1,38 +1,25 @@
 """SciPy's functions for traced and concrete arrays, under the names of SciPy's modules.
 
 `from anyshape.scipy import stats` stands for `from scipy import stats`. Each module has all public names of SciPy's
-module. Concrete arrays go to SciPy itself. A function without a counterpart refuses traced arrays by its name.
+module, and loads at its first use. Concrete arrays go to SciPy itself. A function without a counterpart refuses traced
+arrays by its name.
 """
 
-from anyshape.scipy import (
-    cluster,
-    fft,
-    integrate,
-    interpolate,
-    linalg,
-    ndimage,
-    optimize,
-    signal,
-    sparse,
-    spatial,
-    special,
-    stats,
-)
+from typing import Any
+
+from anyshape.support.packages import load
 
 __all__ = [
-    "cluster",
-    "fft",
-    "integrate",
-    "interpolate",
-    "linalg",
-    "ndimage",
-    "optimize",
-    "signal",
-    "sparse",
-    "spatial",
-    "special",
-    "stats",
-]
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial",
+    "special", "stats",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Return a module, loaded."""
+    if name not in __all__:
+        raise AttributeError(f"module 'anyshape.scipy' has no attribute {name!r}", name=name)
+    return load(f"anyshape.scipy.{name}")
 
 
 def __dir__() -> list[str]:

@@ -19,8 +19,8 @@ _LOCK = Lock()
 
 
 @restores_thread
-def _import(name: str) -> Any:
-    """Import a module, without looking for garbage meanwhile.
+def load(name: str) -> Any:
+    """Import a module by its name, without looking for garbage meanwhile.
 
     Threads load one after another: two that came from two sides to modules which need each other would get half of one.
     """
@@ -49,7 +49,7 @@ class Package:
     def _module(self) -> Any:
         """Return the module, imported if it is not."""
         try:
-            module = importlib.import_module(self._name) if self._loaded else _import(self._name)
+            module = importlib.import_module(self._name) if self._loaded else load(self._name)
         except ModuleNotFoundError as error:
             package = self._name.partition(".")[0]
             if self._extra is None or (error.name or "").partition(".")[0] != package:
@@ -84,7 +84,7 @@ class Folder:
         """Import the module of a family, if the folder has one."""
         name = f"{self._name}.{family}"
         try:
-            _import(name)
+            load(name)
         except ModuleNotFoundError as error:
             if error.name != name:
                 raise

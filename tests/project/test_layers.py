@@ -78,7 +78,9 @@ FORBIDDEN = {
 # Files that may load modules by name: the table of packages loaded at first use, and the command line. The latter loads
 # the module that the user names.
 LATE = "anyshape.support.packages"
-LOADERS = {"support/packages.py", "cli/load_target.py", "numpy/__init__.py", "optimize/__init__.py"}
+LOADERS = {
+    "support/packages.py", "cli/load_target.py", "numpy/__init__.py", "optimize/__init__.py", "scipy/__init__.py",
+}  # fmt: skip
 FILE_LINES, FUNCTION_LINES = 800, 60
 FILES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
 # the packages of SciPy's names, as numpy/, serve names by a row
@@ -253,6 +255,19 @@ def test_what_import_does_not_need_is_not_loaded():
     early = set(late_rows().values()) & set(modules)
     assert not early, f"loaded at import, though rows of support/packages.py: {sorted(early)}"
     assert len(modules) <= 240, f"{len(modules)} modules at import; 0.2 ms each: which of them can come later?"
+
+
+def test_a_name_of_scipy_loads_only_what_defines_it():
+    code = """
+    import sys
+    from anyshape.scipy.special import erf
+    from anyshape.scipy.linalg import toeplitz
+    print(*sorted(m.removeprefix("anyshape.scipy.") for m in sys.modules if m.startswith("anyshape.scipy.")))
+    """
+    arguments = [sys.executable, "-c", textwrap.dedent(code)]
+    loaded = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert {m.partition(".")[0] for m in loaded} == {"linalg", "operands", "special"}
+    assert {m for m in loaded if m.startswith("linalg.")} == {"linalg.structured"}, loaded
 
 
 def test_the_first_calls_load_only_the_families_that_they_use():

@@ -10,10 +10,10 @@ from typing import Any
 
 from anyshape.errors import ArgumentError
 from anyshape.numpy import elementwise as el
-from anyshape.numpy.arrays.fallthrough import Module, falls_through
 from anyshape.numpy.movement import broadcast_arrays
 from anyshape.numpy.operands.promotion import as_traced, asarray, is_traced, sizes
 from anyshape.numpy.reduction import all as all_of
+from anyshape.numpy.serve import Module, falls_through
 from anyshape.ops.control import check
 from anyshape.ops.core.apply import context_of
 from anyshape.support.packages import numpy_testing
@@ -24,16 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 _NUMPY = Module(numpy_testing, "numpy.testing")
-
-
-def __getattr__(name: str) -> Any:
-    """Return what a further name of NumPy stands for; its functions refuse traced arrays by name."""
-    return _NUMPY.named(name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names of NumPy."""
-    return sorted(_NUMPY.public_names())
+__getattr__, __dir__ = _NUMPY.named, _NUMPY.public_names
 
 
 def _compare(name: str, holds: Callable[[Any, Any], Any], x: Any, y: Any, err_msg: str, strict: bool) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.numpy.arrays.fallthrough import Module, falls_through
 from anyshape.numpy.operands.promotion import result_type, sizes
+from anyshape.numpy.serve import Module, falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_finite
 from anyshape.scipy.spatial.distance.metrics import euclidean
@@ -21,16 +21,7 @@ __all__ = ["vq", "whiten"]
 
 _SCIPY = Module(scipy_vq, "scipy.cluster.vq")
 _vq = falls_through(scipy_vq)
-
-
-def __getattr__(name: str) -> Any:
-    """Return what a further name of SciPy stands for."""
-    return _SCIPY.named(name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names of SciPy."""
-    return sorted(_SCIPY.public_names())
+__getattr__, __dir__ = _SCIPY.named, _SCIPY.public_names
 
 
 @_vq

@@ -24,7 +24,6 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy import special
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.fft import fitted, norm_of, points_of, steps_of
 from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, choice_of, is_traced, sizes
 from anyshape.numpy.sizes.symdim import max_dim
@@ -263,9 +262,6 @@ dstn: Callable[..., Any] = _of_axes_of_real_transforms(
 idstn: Callable[..., Any] = _of_axes_of_real_transforms("idstn", fo.dst, "Return the inverse of `dstn` of this type.")
 
 
-_fft = falls_through(scipy_fft)
-
-
 def _coefficients(n: Any, dln: Any, mu: Any, offset: Any, bias: Any, *, inverse: bool) -> Any:
     """Return the coefficients of the transform; where one is singular the constant part is left off."""
     high, low = (mu + 1 + bias) / 2, (mu + 1 - bias) / 2
@@ -294,7 +290,6 @@ def _dtype(a: Any, bias: Any) -> np.dtype:
     return np.dtype(np.float32 if is_single else np.float64)
 
 
-@_fft
 def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     """Return the Hankel transform of order mu of samples along the last axis, whose logarithms are `dln` apart.
 
@@ -307,7 +302,6 @@ def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     return (_biased(xp.fft.irfft(spectrum, n)[..., ::-1], -bias * dln) * xp.exp(-bias * offset)).astype(dtype)
 
 
-@_fft
 def ifht(A: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     """Return the inverse of `fht` along the last axis."""
     dtype, x = _dtype(A, bias), real_floats(A)
@@ -318,7 +312,6 @@ def ifht(A: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     return _biased(xp.fft.irfft(spectrum, n)[..., ::-1], bias * dln).astype(dtype)
 
 
-@_fft
 def fhtoffset(dln: Any, mu: Any, initial: Any = 0.0, bias: Any = 0.0) -> Any:
     """Return the offset near an initial one for which `fht` rings least."""
     dln, mu, initial, bias = (real_floats(v) for v in (dln, mu, initial, bias))

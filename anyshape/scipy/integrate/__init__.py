@@ -4,33 +4,19 @@ Outside of a trace SciPy itself computes. Inside of one, integrands and right-ha
 counterpart here is SciPy's own, and refuses traced arrays by name.
 """
 
-from typing import Any
-
-from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.integrate.initial_value import odeint, solve_ivp
-from anyshape.scipy.integrate.quadrature import dblquad, fixed_quad, nquad, quad, quad_vec, tplquad
-from anyshape.scipy.integrate.sampled import (
-    cumulative_simpson,
-    cumulative_trapezoid,
-    romb,
-    simpson,
-    trapezoid,
-)
+from anyshape.scipy.operands.served import Module
 from anyshape.support.packages import scipy_integrate
 
-__all__ = [
-    "cumulative_simpson", "cumulative_trapezoid", "dblquad", "fixed_quad", "nquad", "odeint", "quad", "quad_vec",
-    "romb", "simpson", "solve_ivp", "tplquad", "trapezoid",
-]  # fmt: skip
-
-_SCIPY = Module(scipy_integrate, "scipy.integrate")
-
-
-def __getattr__(name: str) -> Any:
-    """Return what a further name of SciPy stands for."""
-    return _SCIPY.named(name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names of SciPy."""
-    return sorted(_SCIPY.public_names())
+_SERVED = Module(
+    scipy_integrate,
+    "scipy.integrate",
+    own={
+        "initial_value": "odeint solve_ivp",
+        "quadrature": "dblquad fixed_quad nquad quad quad_vec tplquad",
+    },
+    through={
+        "sampled": "cumulative_simpson cumulative_trapezoid romb simpson trapezoid",
+    },
+)
+__all__ = [*_SERVED.own]
+__getattr__, __dir__ = _SERVED.named, _SERVED.public_names

@@ -10,8 +10,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.numpy.serve import refuse
 from anyshape.scipy.integrate.adjoint import with_continuous_adjoint
 from anyshape.scipy.integrate.bdf import BDF
 from anyshape.scipy.integrate.events import TERMINATED, Events, events_of

@@ -15,8 +15,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.numpy.serve import refuse
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_integrate
 from anyshape.tracing.pytrees import check_callable

@@ -13,7 +13,6 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import axis_of, is_traced, result_type, sizes
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops.core.apply import context_of
-from anyshape.support.packages import scipy_integrate
 from anyshape.transforms.control import check
 
 
@@ -22,8 +21,6 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
     The samples are at the points x, or `dx` apart. x is a vector or broadcasts against y.
     """
-    if not is_traced(y, x, dx):
-        return scipy_integrate.trapezoid(y, x, dx, axis)
     total, dtype = xp.trapezoid(y, x, dx, axis), result_type(y)
     return total.astype(dtype) if dtype.kind == total.dtype.kind else total  # samples decide, not points
 
@@ -68,8 +65,6 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
 
     The samples are at the points x, or `dx` apart. x is a vector or has the shape of y. `initial=0` puts a zero first.
     """
-    if not is_traced(y, x, dx):
-        return scipy_integrate.cumulative_trapezoid(y, x, dx, axis, initial)
     if initial is not None and (is_traced(initial) or initial != 0):
         raise ArgumentError("cumulative_trapezoid", f"initial={initial!r:.30}", "is not None or 0", "pass 0")
     y, steps, along = _samples("cumulative_trapezoid", y, x, axis, xp.asarray)
@@ -108,8 +103,6 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     >>> print(grad(lambda y: integrate.simpson(y, dx=0.5))(np.ones(5)))
     [0.16666667 0.66666667 0.33333333 0.66666667 0.16666667]
     """
-    if not is_traced(y, x, dx):
-        return scipy_integrate.simpson(y, x, dx=dx, axis=axis)
     y, steps, _ = _samples("simpson", y, x, axis)
     count = y.shape[-1]
     last = y[..., -1]  # requires a sample
@@ -144,8 +137,6 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     The samples are at the points x, or `dx` apart. x is a vector or has the shape of y, and increases. `initial` is the
     integral up to the first point, and is put first. Two samples make a trapezoid, which keeps float32.
     """
-    if not is_traced(y, x, dx, initial):
-        return scipy_integrate.cumulative_simpson(y, x=x, dx=dx, axis=axis, initial=initial)
     y, steps, along = _samples("cumulative_simpson", y, x, axis, of_points=_floats)
     count = y.shape[-1]
     y[..., -1]  # requires a sample
@@ -180,8 +171,6 @@ def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: Any = False) -> Any:
     The number of samples is 1 plus a power of 2. It decides how often the method extrapolates, so each number makes a
     program of its own.
     """
-    if not is_traced(y, dx):
-        return scipy_integrate.romb(y, dx, axis, show)
     if show:
         raise ArgumentError("romb", "show", "prints values, which a trace does not have", "leave it out")
     y, _, _ = _samples("romb", y, None, axis, xp.asarray)

@@ -14,8 +14,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.arrays.fallthrough import falls_through, refuse
 from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.numpy.serve import refuse
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.scipy.interpolate.piecewise import Interpolant, data
 from anyshape.scipy.linalg.banded import solve_banded
@@ -315,7 +315,6 @@ make_lsq_spline = checks_finite(make_lsq_spline, "x y t w")
 
 
 _EXTENSIONS = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
-_fitpack = falls_through(scipy_interpolate)
 
 
 def is_traced_spline(tck: Any) -> bool:
@@ -342,7 +341,6 @@ def _extension(name: str, ext: Any) -> int:
     return int(number)
 
 
-@_fitpack
 def splrep(
     x: Any, y: Any, w: Any = None, xb: Any = None, xe: Any = None, k: int = 3, task: int = 0, s: Any = None,
     t: Any = None, full_output: int = 0, per: int = 0, quiet: int = 1,
@@ -407,7 +405,6 @@ def make_splprep(x: Any, *, u: Any = None, k: int = 3, s: Any = 0, **options: An
     return make_interp_spline(parameter, rows.T, k, axis=1), parameter
 
 
-@_fitpack
 def splprep(
     x: Any, w: Any = None, u: Any = None, ub: Any = None, ue: Any = None, k: int = 3, task: int = 0, s: Any = None,
     t: Any = None, full_output: int = 0, nest: Any = None, per: int = 0, quiet: int = 1,

@@ -22,8 +22,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, sizes
+from anyshape.numpy.serve import refuse
 from anyshape.numpy.sizes.symdim import max_dim, min_dim
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.banded import solve_banded
@@ -421,8 +421,6 @@ class PchipInterpolator(CubicHermiteSpline):
 
 def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
     """Return the values of a `PchipInterpolator`, or derivatives of order `der`; a list of orders gives a list."""
-    if not is_traced(xi, yi, x):
-        return scipy_interpolate.pchip_interpolate(xi, yi, x, der, axis)
     interpolant = PchipInterpolator(xi, yi, axis)
     return [interpolant(x, nu) for nu in der] if isinstance(der, (list, tuple)) else interpolant(x, der)
 
@@ -696,15 +694,11 @@ class KroghInterpolator(_Polynomial):
 
 def barycentric_interpolate(xi: Any, yi: Any, x: Any, axis: int = 0, *, der: Any = 0, rng: Any = None) -> Any:
     """Return the polynomial through points at x, or its derivatives of the orders `der`."""
-    if not is_traced(xi, yi, x):
-        return scipy_interpolate.barycentric_interpolate(xi, yi, x, axis, der=der)
     return _orders(BarycentricInterpolator(xi, yi, axis), x, der)
 
 
 def krogh_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
     """Return the polynomial through points at x, or its derivatives of the orders `der`; see `KroghInterpolator`."""
-    if not is_traced(xi, yi, x):
-        return scipy_interpolate.krogh_interpolate(xi, yi, x, der, axis)
     return _orders(KroghInterpolator(xi, yi, axis), x, der)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced, sizes, static_int
+from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.interpolate.bspline import BSpline, is_traced_spline, make_interp_spline, spline_of, tuple_of
 from anyshape.scipy.interpolate.piecewise import data
@@ -165,9 +165,6 @@ def bisplrep(
     `tx` and `ty` are the knots. The kx + 1 and ky + 1 at both ends are set to the rectangle of the points. It has the
     derivative of weighted least squares. FITPACK chooses knots for concrete data alone.
     """
-    if not is_traced(x, y, z, w, xb, xe, yb, ye, tx, ty):
-        options = {"full_output": full_output, "nxest": nxest, "nyest": nyest, "quiet": quiet}
-        return scipy_interpolate.bisplrep(x, y, z, w, xb, xe, yb, ye, kx, ky, task, s, eps, tx, ty, **options)
     if task != -1 or full_output:
         raise refuse("scipy.interpolate.bisplrep with full_output" if full_output else "bisplrep without task=-1")
     if tx is None or ty is None:
@@ -202,8 +199,6 @@ def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
 
     `tck` has the knots along x and y, the coefficients, and both degrees.
     """
-    if not is_traced(x, y, *tck[:3]):
-        return scipy_interpolate.bisplev(x, y, tck, dx, dy)
     tx, ty, c, kx, ky = tck
     tx, ty, c = (as_value(real_floats(part)) for part in (tx, ty, c))
     counts = tx.shape[0] - kx - 1, ty.shape[0] - ky - 1

@@ -17,8 +17,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, sizes
+from anyshape.numpy.serve import refuse
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops import distances as ds
 from anyshape.ops.core.apply import context_of
@@ -141,8 +141,6 @@ def interpn(
     points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
 ) -> Any:
     """Return values on a rectangular grid between its points; see `RegularGridInterpolator`."""
-    if not is_traced(*points, values, *(xi if isinstance(xi, tuple) else (xi,))):
-        return scipy_interpolate.interpn(points, values, xi, method, bounds_error, fill_value)
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
 
 

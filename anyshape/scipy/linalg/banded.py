@@ -16,15 +16,13 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.sizes import expr
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.linalg.solving import as_matrices, as_squares, in_one_dtype
-from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes, static_int
+from anyshape.numpy.operands.promotion import choice_of, sizes, static_int
 from anyshape.ops import linear_systems as ls
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.factoring import refuse_option
 from anyshape.scipy.linalg.solving import in_double
 from anyshape.scipy.linalg.structured import toeplitz
-from anyshape.support.packages import scipy_linalg
 
 
 def solve_banded(
@@ -35,8 +33,6 @@ def solve_banded(
     Element (i, j) of a is at ab[u + i - j, j], so ab has the shape (..., l + u + 1, n); b has (n,) or (..., n, k).
     Elements of ab outside of a have derivative 0. A singular matrix is NumPy's LinAlgError when the program runs.
     """
-    if not is_traced(ab, b):
-        return scipy_linalg.solve_banded(l_and_u, ab, b, overwrite_ab, overwrite_b, check_finite)
     lower, upper = (static_int(count, "solve_banded", "l_and_u") for count in l_and_u)
     if min(lower, upper) < 0:
         raise ArgumentError("solve_banded", f"l_and_u={l_and_u}", "is negative", "give numbers of diagonals")
@@ -68,8 +64,6 @@ def solveh_banded(
     number must be known when the function is traced. A matrix that is not positive definite is NumPy's LinAlgError when
     the program runs.
     """
-    if not is_traced(ab, b):
-        return scipy_linalg.solveh_banded(ab, b, overwrite_ab, overwrite_b, lower, check_finite)
     band = as_matrices("solveh_banded", ab)
     width = static_int(band.shape[-2], "solveh_banded", "the number of rows of ab") - 1
     size = band.shape[-1]
@@ -112,15 +106,11 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
 
     Traced arrays are solved with the whole matrix, of n**2 elements.
     """
-    if not is_traced(*_parts(c_or_cr), b):
-        return scipy_linalg.solve_toeplitz(c_or_cr, b, check_finite)
     return xp.linalg.solve(in_double(toeplitz(*_column_and_row(c_or_cr))), b)
 
 
 def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
     """Return the product of a Toeplitz matrix and x of shape (n,) or (n, k), by Fourier transforms."""
-    if not is_traced(*_parts(c_or_cr), x):
-        return scipy_linalg.matmul_toeplitz(c_or_cr, x, check_finite, workers)
     c, r = _column_and_row(c_or_cr)
     c, r, right = in_one_dtype("matmul_toeplitz", in_double(c), r, x)
     columns = right[:, None] if right.ndim == 1 else right
@@ -142,8 +132,6 @@ def solve_circulant(
 
     A singular matrix gives infinities or NaN. For traced arrays the other options keep their defaults.
     """
-    if not is_traced(c, b):
-        return scipy_linalg.solve_circulant(c, b, singular, tol, caxis, baxis, outaxis)
     for option, value, default in (
         ("singular", singular, "raise"),
         ("caxis", caxis, -1),
@@ -169,8 +157,6 @@ def eigh_tridiagonal(
     d (n,) is its diagonal, e (n - 1,) the one beside it. `select` "i" takes the positions of `select_range`; "v" raises
     ArgumentError. Traced arrays are solved with the whole matrix, of n**2 elements.
     """
-    if not is_traced(d, e):
-        return scipy_linalg.eigh_tridiagonal(d, e, eigvals_only, select, select_range, **options)
     if choice_of("eigh_tridiagonal", "select", select, ("a", "i", "v")) == "v":
         raise refuse_option("eigh_tridiagonal", "select", select)
     chosen = slice(None) if select == "a" else slice(select_range[0], select_range[1] + 1)
@@ -189,9 +175,6 @@ def eigh_tridiagonal(
 def eigvalsh_tridiagonal(d: Any, e: Any, select: str = "a", select_range: Any = None, **options: Any) -> Any:
     """Return the eigenvalues of a real symmetric tridiagonal matrix in ascending order; see `eigh_tridiagonal`."""
     return eigh_tridiagonal(d, e, True, select, select_range, **options)
-
-
-_linalg = falls_through(scipy_linalg)
 
 
 def _whole(band: Any, lower: bool) -> Any:
@@ -219,7 +202,6 @@ def _mirrored(half: Any) -> Any:
     return xp.where(i[:, None] == i, xp.real(half).astype(half.dtype), half + xp.conj(xp.matrix_transpose(half)))
 
 
-@_linalg
 def cholesky_banded(ab: Any, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True) -> Any:
     """Return the upper Cholesky factor of a Hermitian positive definite banded matrix, or the `lower` one, as a band.
 
@@ -231,7 +213,6 @@ def cholesky_banded(ab: Any, overwrite_ab: bool = False, lower: bool = False, ch
     return _side(factor, band, lower)
 
 
-@_linalg
 def cho_solve_banded(cb_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """Return x with a x = b by the band that `cholesky_banded` gave; b has the shape (n,) or (..., n, k).
 
@@ -245,7 +226,6 @@ def cho_solve_banded(cb_and_lower: Any, b: Any, overwrite_b: bool = False, check
     return solve_banded((0, width), above, solve_banded((width, 0), below, b))
 
 
-@_linalg
 def eig_banded(
     a_band: Any,
     lower: bool = False,
@@ -272,13 +252,10 @@ def eig_banded(
 
 def eigvals_banded(a_band: Any, lower: bool = False, *args: Any, **options: Any) -> Any:
     """Return the eigenvalues of Hermitian banded matrices in ascending order; see `eig_banded`."""
-    if not is_traced(a_band):
-        return scipy_linalg.eigvals_banded(a_band, lower, *args, **options)
     names = ("overwrite_a_band", "select", "select_range", "check_finite")
     return eig_banded(a_band, lower, True, **dict(zip(names, args, strict=False)), **options)
 
 
-@_linalg
 def bandwidth(a: Any) -> tuple[Any, Any]:
     """Return how many diagonals below and above the main one have a number that is not 0, as traced integers."""
     matrix = as_matrices("bandwidth", a)
@@ -300,13 +277,11 @@ def _equals(name: str, a: Any, mirrored: Any, atol: Any, rtol: Any) -> Any:
     return xp.all(xp.isclose(matrix, other, atol=absolute, rtol=relative), axis=(-2, -1))
 
 
-@_linalg
 def issymmetric(a: Any, atol: Any = None, rtol: Any = None) -> Any:
     """Return whether square matrices equal their transpose, as a traced boolean; exactly without a tolerance."""
     return _equals("issymmetric", a, lambda x: x, atol, rtol)
 
 
-@_linalg
 def ishermitian(a: Any, atol: Any = None, rtol: Any = None) -> Any:
     """Return whether square matrices equal their conjugate transpose; see `issymmetric`."""
     return _equals("ishermitian", a, xp.conj, atol, rtol)

@@ -28,7 +28,6 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.linalg.solving import as_matrices, as_squares, from_triangle, in_one_dtype
 from anyshape.numpy.operands.promotion import as_traced, choice_of, is_traced, sizes, static_int
 from anyshape.ops import factorisations as fa
@@ -53,8 +52,6 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     The factor has the shape (..., n, n) of the matrices. Only the triangle of the factor is read.
     A matrix that is not positive definite is NumPy's LinAlgError when the program runs.
     """
-    if not is_traced(a):
-        return scipy_linalg.cholesky(a, lower, overwrite_a, check_finite)
     return xp.linalg.cholesky(a, upper=not lower)
 
 
@@ -67,8 +64,6 @@ def svd(
     lapack_driver: str = "gesdd",
 ) -> Any:
     """Return (u, s, vh) with u s vh = a for matrices a of shape (..., m, n), or s alone without `compute_uv`."""
-    if not is_traced(a):
-        return scipy_linalg.svd(a, full_matrices, compute_uv, overwrite_a, check_finite, lapack_driver)
     return tuple(xp.linalg.svd(a, full_matrices)) if compute_uv else xp.linalg.svdvals(a)
 
 
@@ -94,8 +89,6 @@ def qr(
     The derivative needs min(m, n) independent columns, which are the first ones or chosen by `pivoting`. That of
     further columns of q, or of "raw", needs a reflection for each. NumPy's LinAlgError is raised without it.
     """
-    if not is_traced(a):
-        return scipy_linalg.qr(a, overwrite_a, lwork, mode, pivoting, check_finite)
     choice_of("qr", "mode", mode, ("full", "r", "economic", "raw"))
     matrix = as_matrices("qr", a)
     order: tuple[Any, ...] = ()
@@ -121,8 +114,6 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     `a` has the shape (..., m, n). Derivatives hold where singular values are equal too. They are NaN for matrices
     without full rank, where u is not determined.
     """
-    if not is_traced(a):
-        return scipy_linalg.polar(a, side)
     choice_of("polar", "side", side, ("right", "left"))
     matrix = as_matrices("polar", a)
     u = fa.polar(matrix)
@@ -149,11 +140,6 @@ def eigh(
     `a` and the positive definite `b` have the shape (n, n). `subset_by_index` is a pair of positions; the other choices
     of a subset raise ArgumentError. With `eigvals_only` the eigenvalues come alone.
     """
-    if not is_traced(a, b):
-        choices = {"type": type, "driver": driver, "subset_by_index": subset_by_index}
-        return scipy_linalg.eigh(
-            a, b, lower=lower, eigvals_only=eigvals_only, subset_by_value=subset_by_value, **choices
-        )
     if subset_by_value is not None:
         raise refuse_option("eigh", "subset_by_value", subset_by_value)
     if b is not None and type != 1:
@@ -180,15 +166,11 @@ def _eigh_of_pencil(a: Any, b: Any, lower: bool, eigvals_only: bool, subset: sli
 
 def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
     """Return the eigenvalues of Hermitian matrices in ascending order, or of the pencil a v = w b v; see `eigh`."""
-    if not is_traced(a, b):
-        return scipy_linalg.eigvalsh(a, b, lower=lower, **options)
     return eigh(a, b, lower, eigvals_only=True, **options)
 
 
 def eigvals(a: Any, b: Any = None, overwrite_a: bool = False, check_finite: bool = True, **options: Any) -> Any:
     """Return the eigenvalues of square matrices, complex and in the order of LAPACK; `b` raises ArgumentError."""
-    if not is_traced(a, b):
-        return scipy_linalg.eigvals(a, b, overwrite_a, check_finite, **options)
     if b is not None:
         raise refuse_option("eigvals", "b", "a matrix")
     return xp.linalg.eigvals(xp.asarray(a).astype(np.result_type(a.dtype, np.complex64)))
@@ -202,8 +184,6 @@ def lu(
     With `permute_l` the pair (p l, u). With `p_indices` p is the vector with l[p] u = a. The derivative needs a first
     square part of full rank.
     """
-    if not is_traced(a):
-        return scipy_linalg.lu(a, permute_l, overwrite_a, check_finite, p_indices)
     factors, pivots = ls.lu(as_matrices("lu", a))
     order = ls.row_order(pivots)
     rows, columns = factors.shape[-2:]
@@ -222,8 +202,6 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     A singular matrix has factors with a zero on the diagonal, which no equation can be solved with. The derivative
     needs a first square part of full rank.
     """
-    if not is_traced(a):
-        return scipy_linalg.lu_factor(a, overwrite_a, check_finite)
     return ls.lu(as_matrices("lu_factor", a))
 
 
@@ -260,8 +238,6 @@ def schur(
 
     For traced arrays `sort` raises ArgumentError. There is no derivative: `eig` and `eigh` have one.
     """
-    if not is_traced(a):
-        return scipy_linalg.schur(a, output, lwork, overwrite_a, sort, check_finite)
     if sort is not None:
         raise refuse_option("schur", "sort", sort)
     choice_of("schur", "output", output, ("real", "complex", "r", "c"))
@@ -271,8 +247,6 @@ def schur(
 
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """Return the complex triangular form of a real one that `schur` gave; there is no derivative."""
-    if not is_traced(T, Z):
-        return scipy_linalg.rsf2csf(T, Z, check_finite)
     triangular, turn = mf.schur(in_double(as_squares("rsf2csf", T)), "complex")
     return triangular, Z @ turn
 
@@ -282,8 +256,6 @@ def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False, check_fi
 
     There is no derivative.
     """
-    if not is_traced(a):
-        return scipy_linalg.hessenberg(a, calc_q, overwrite_a, check_finite)
     h, q = mf.hessenberg(as_squares("hessenberg", a))
     return (h, q) if calc_q else h
 
@@ -292,8 +264,6 @@ def qr_multiply(
     a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False, **options: Any
 ) -> Any:
     """Return (c q, r), or (q c, r) for mode "left", for the economic factors of a; with `pivoting` p is the last."""
-    if not is_traced(a, c):
-        return scipy_linalg.qr_multiply(a, c, mode, pivoting, conjugate, **options)
     choice_of("qr_multiply", "mode", mode, ("left", "right"))
     q, *others = qr(a, mode="economic", pivoting=pivoting)
     if conjugate:
@@ -306,8 +276,6 @@ def rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
 
     With mode "r" r alone. Derivatives are as in `qr`.
     """
-    if not is_traced(a):
-        return scipy_linalg.rq(a, overwrite_a, lwork, mode, check_finite)
     choice_of("rq", "mode", mode, ("full", "r", "economic"))
     turned = _turned(as_matrices("rq", a))
     if mode == "r":
@@ -337,8 +305,6 @@ def ldl(
     [[4. 0.]
      [0. 4.]]
     """
-    if not is_traced(A):
-        return scipy_linalg.ldl(A, lower, hermitian, overwrite_a, check_finite)
     matrix = from_triangle(as_squares("ldl", A), lower, conjugate=bool(hermitian))
     return fa.ldl(matrix, lower=bool(lower), hermitian=bool(hermitian))
 
@@ -367,8 +333,6 @@ def qz(
     Real ones may have blocks of 2 by 2 on the diagonal of aa. There is no derivative. `sort` is not available, as in
     SciPy.
     """
-    if not is_traced(A, B):
-        return scipy_linalg.qz(A, B, output, lwork, sort, overwrite_a, overwrite_b, check_finite)
     if sort is not None:
         raise refuse_option("qz", "sort", sort)
     return fa.qz(*_pair("qz", A, B, output))
@@ -387,8 +351,6 @@ def ordqz(
 
     For traced arrays `sort` is "lhp", "rhp", "iuc" or "ouc". There is no derivative.
     """
-    if not is_traced(A, B):
-        return scipy_linalg.ordqz(A, B, sort, output, overwrite_a, overwrite_b, check_finite)
     if callable(sort):
         raise refuse_option("ordqz", "sort", sort)
     choice_of("ordqz", "sort", sort, fa.REGIONS)
@@ -447,8 +409,6 @@ def cdf2rdf(w: Any, v: Any) -> tuple[Any, Any]:
 
     Conjugate eigenvalues stand beside each other, as `eig` gives them. The results are (wr, vr) with vr wr = a vr.
     """
-    if not is_traced(w, v):
-        return scipy_linalg.cdf2rdf(w, v)
     w, v = xp.asarray(w), as_squares("cdf2rdf", v)
     ctx = context_of("cdf2rdf", w, v)
     if w.ndim != v.ndim - 1:
@@ -476,8 +436,6 @@ def matrix_balance(
 
     With `separate` t is the pair of scales and permutation. The derivative of b keeps t.
     """
-    if not is_traced(A):
-        return scipy_linalg.matrix_balance(A, permute, scale, separate, overwrite_a)
     matrix = as_squares("matrix_balance", A)
     scales, order = fa.balance(matrix, permute=bool(permute), scale=bool(scale))
     rows = xp.take_along_axis(matrix, order[..., :, None], -2)
@@ -494,8 +452,6 @@ def expm_cond(A: Any, check_finite: bool = True) -> Any:
     K is the matrix of the derivative, with n**2 rows and columns. Its largest singular value has a derivative where it
     is single.
     """
-    if not is_traced(A):
-        return scipy_linalg.expm_cond(A, check_finite)
     matrix = in_double(as_squares("expm_cond", A))
     size = matrix.shape[-1]
     count = size * size
@@ -506,9 +462,6 @@ def expm_cond(A: Any, check_finite: bool = True) -> Any:
     lengths = (xp.linalg.matrix_norm(x) for x in (matrix, mf.matrix_function(matrix, "exp")))
     before, after = lengths
     return xp.linalg.matrix_norm(columns, ord=2) * before / after
-
-
-_linalg = falls_through(scipy_linalg)
 
 
 def _adjoint(x: Any) -> Any:
@@ -544,7 +497,6 @@ def _split(function: str, matrix: Any, k: Any, which: str, count: int) -> tuple[
     return matrix[before], matrix[after], axis
 
 
-@_linalg
 def qr_insert(
     Q: Any, R: Any, u: Any, k: Any, which: str = "row", rcond: Any = None, overwrite_qru: bool = False,
     check_finite: bool = True,
@@ -559,7 +511,6 @@ def qr_insert(
     return _factored(changed, update, check_finite, Q, R, u)
 
 
-@_linalg
 def qr_delete(
     Q: Any, R: Any, k: Any, p: int = 1, which: str = "row", overwrite_qr: bool = False, check_finite: bool = True
 ) -> tuple[Any, Any]:
@@ -572,7 +523,6 @@ def qr_delete(
     return _factored(changed, update, check_finite, Q, R)
 
 
-@_linalg
 def qr_update(
     Q: Any, R: Any, u: Any, v: Any, overwrite_qruv: bool = False, check_finite: bool = True
 ) -> tuple[Any, Any]:

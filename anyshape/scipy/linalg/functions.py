@@ -50,8 +50,6 @@ def _some(name: str, A: Any) -> Any:
 
 def logm(A: Any, **options: Any) -> Any:
     """Return the principal logarithms of the square matrices in the last two axes, in double precision."""
-    if not is_traced(A):
-        return scipy_linalg.logm(A, **options)
     return mf.matrix_function(in_double(_some("logm", A)), "log")
 
 
@@ -60,8 +58,6 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
 
     Both arguments may be differentiated. Another `method` has no effect on traced arrays.
     """
-    if not is_traced(A, E):
-        return scipy_linalg.expm_frechet(A, E, method, compute_expm, check_finite)
     a, e = in_one_dtype("expm_frechet", *(in_double(as_squares("expm_frechet", x)) for x in (A, E)))
     derivative = mf.matrix_function_derivative(a, e, "exp")
     return (mf.matrix_function(a, "exp"), derivative) if compute_expm else derivative
@@ -69,32 +65,24 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
 
 def fractional_matrix_power(A: Any, t: Any) -> Any:
     """Return the power t of regular square matrices: the exponential of t times the principal logarithm."""
-    if not is_traced(A, t):
-        return scipy_linalg.fractional_matrix_power(A, t)
     logarithm = mf.matrix_function(in_double(_some("fractional_matrix_power", A)), "log")
     return expm(t * xp.asarray(logarithm))
 
 
 def signm(A: Any, **options: Any) -> Any:
     """Return the matrix sign function, A times the inverse root of A A, for matrices without imaginary eigenvalues."""
-    if not is_traced(A):
-        return scipy_linalg.signm(A, **options)
     a = _some("signm", A)
     return xp.linalg.solve(mf.matrix_function(a @ a, "sqrt"), a)
 
 
 def sinhm(A: Any) -> Any:
     """Return the hyperbolic sines of square matrices."""
-    if not is_traced(A):
-        return scipy_linalg.sinhm(A)
     a = as_squares("sinhm", A)
     return 0.5 * (expm(a) - expm(-a))
 
 
 def coshm(A: Any) -> Any:
     """Return the hyperbolic cosines of square matrices."""
-    if not is_traced(A):
-        return scipy_linalg.coshm(A)
     a = as_squares("coshm", A)
     return 0.5 * (expm(a) + expm(-a))
 
@@ -116,8 +104,6 @@ def cosm(A: Any) -> Any:
 
 def tanm(A: Any) -> Any:
     """Return the tangents of square matrices."""
-    if not is_traced(A):
-        return scipy_linalg.tanm(A)
     cosine, sine = _of_turned("tanm", A)
     return xp.linalg.solve(cosine, sine)
 
@@ -138,8 +124,6 @@ def funm(A: Any, func: Any, disp: bool = True) -> Any:
     Results of traced arrays are complex, also where SciPy finds all of them real. `func` gets the eigenvalues as one
     array.
     """
-    if not is_traced(A):
-        return scipy_linalg.funm(A, func, disp)
     values, vectors = xp.linalg.eig(as_squares("funm", A))
     scaled = xp.matrix_transpose(vectors * func(values)[..., None, :])
     return xp.matrix_transpose(xp.linalg.solve(xp.matrix_transpose(vectors), scaled))
@@ -147,8 +131,6 @@ def funm(A: Any, func: Any, disp: bool = True) -> Any:
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     """Return x with a x + x b = q; no eigenvalue of a may be minus one of b. Leading axes are a batch."""
-    if not is_traced(a, b, q):
-        return scipy_linalg.solve_sylvester(a, b, q)
     left, right = as_squares("solve_sylvester", a), as_squares("solve_sylvester", b)
     left, right, q = in_one_dtype("solve_sylvester", left, right, q)
     batch = xp.broadcast_shapes(*(x.shape[:-2] for x in (left, right, q)))
@@ -157,8 +139,6 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
 
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     """Return x with a x + x a^H = q."""
-    if not is_traced(a, q):
-        return scipy_linalg.solve_continuous_lyapunov(a, q)
     return solve_sylvester(a, xp.conj(xp.matrix_transpose(a)), q)
 
 
@@ -167,8 +147,6 @@ solve_lyapunov = solve_continuous_lyapunov
 
 def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     """Return x with a x a^H - x + q = 0, by the bilinear transformation; -1 may not be an eigenvalue of a."""
-    if not is_traced(a, q):
-        return scipy_linalg.solve_discrete_lyapunov(a, q, method)
     matrix = in_double(as_squares("solve_discrete_lyapunov", a))
     matrix, right = in_one_dtype("solve_discrete_lyapunov", matrix, q)
     one = xp.eye(matrix.shape[-1], dtype=matrix.dtype)

@@ -58,8 +58,6 @@ def solve_triangular(
     >>> print(grad(lambda b: linalg.solve_triangular(a, b, lower=True).sum())(np.ones(2)))
     [0.375 0.25 ]
     """
-    if not is_traced(a, b):
-        return scipy_linalg.solve_triangular(a, b, trans, lower, unit_diagonal, overwrite_b, check_finite)
     form = FORMS[choice_of("solve_triangular", "trans", trans, tuple(FORMS))]
     matrix, right, is_vector = with_columns("solve_triangular", a, b)
     x = la.triangular_solve(matrix, right, lower=bool(lower), form=form, unit=bool(unit_diagonal))
@@ -71,8 +69,6 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
     Where SciPy leaves the other triangle undefined, it is 0.
     """
-    if not is_traced(a):
-        return scipy_linalg.cho_factor(a, lower, overwrite_a, check_finite)
     return xp.linalg.cholesky(a, upper=not lower), bool(lower)
 
 
@@ -116,9 +112,6 @@ def solve(
     Its tangents count as their Hermitian part, or symmetric part for "sym".
     A singular matrix is NumPy's LinAlgError when the program runs.
     """
-    if not is_traced(a, b):
-        options = {"lower": lower, "check_finite": check_finite, "assume_a": assume_a, "transposed": transposed}
-        return scipy_linalg.solve(a, b, overwrite_a=overwrite_a, overwrite_b=overwrite_b, **options)
     structure = _STRUCTURES[choice_of("solve", "assume_a", assume_a, tuple(_STRUCTURES))]
     if structure in ("upper", "lower"):
         return solve_triangular(a, b, trans=int(transposed), lower=structure == "lower")
@@ -145,9 +138,6 @@ def inv(
 
     A singular matrix is NumPy's LinAlgError when the program runs. `assume_a` names the structure as in `solve`.
     """
-    if not is_traced(a):
-        options = {} if assume_a is None and not lower else {"assume_a": assume_a, "lower": lower}
-        return scipy_linalg.inv(a, overwrite_a, check_finite, **options)
     choices = tuple(name for name in _STRUCTURES if name not in ("tridiagonal", "banded"))
     structure = _STRUCTURES[choice_of("inv", "assume_a", assume_a, choices)]
     return xp.linalg.inv(_structured("inv", a, lower, structure))
@@ -160,8 +150,6 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     """Return norms of vectors or matrices along the axes, as `numpy.linalg.norm` does."""
-    if not is_traced(a):
-        return scipy_linalg.norm(a, ord, axis, keepdims, check_finite)
     return xp.linalg.norm(a, ord, axis, keepdims)
 
 
@@ -175,6 +163,4 @@ def lstsq(
     lapack_driver: Any = None,
 ) -> Any:
     """Return (x, residues, rank, s) of least squares for a of shape (m, n), as `numpy.linalg.lstsq` does."""
-    if not is_traced(a, b):
-        return scipy_linalg.lstsq(a, b, cond, overwrite_a, overwrite_b, check_finite, lapack_driver)
     return xp.linalg.lstsq(a, b, cond)

@@ -18,11 +18,9 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
-from anyshape.numpy.arrays.fallthrough import falls_through
-from anyshape.numpy.operands.promotion import choice_of, is_traced, new_size, sizes
+from anyshape.numpy.operands.promotion import choice_of, new_size, sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.special.counting import comb
-from anyshape.support.packages import scipy_linalg
 from anyshape.transforms.control import check
 from anyshape.transforms.vmap import vmap
 
@@ -34,8 +32,6 @@ def _require(name: str, x: Any, least: int, why: str) -> None:
 
 def block_diag(*arrs: Any) -> Any:
     """Return the matrix with these matrices on its diagonal and zeros elsewhere; a vector counts as one row."""
-    if not is_traced(*arrs):
-        return scipy_linalg.block_diag(*arrs)
     blocks = [xp.atleast_2d(x) for x in arrs]
     dtype = xp.result_type(*blocks)
     rows = []
@@ -70,8 +66,6 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
     Without r the row is the conjugate of c, so that the matrix is Hermitian where c[0] is real.
     """
-    if not is_traced(c, r):
-        return scipy_linalg.toeplitz(c) if r is None else scipy_linalg.toeplitz(c, r)
     return _by_rows(_toeplitz, *((c, xp.conj(xp.asarray(c))) if r is None else (c, r)))
 
 
@@ -85,8 +79,6 @@ def hankel(c: Any, r: Any = None) -> Any:
 
     Without r the rest of the last row is 0.
     """
-    if not is_traced(c, r):
-        return scipy_linalg.hankel(c) if r is None else scipy_linalg.hankel(c, r)
     column = xp.ravel(c)
     row = xp.zeros_like(column) if r is None else xp.ravel(r)
     values = xp.concatenate([column, row[1:]])
@@ -95,8 +87,6 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 def circulant(c: Any) -> Any:
     """Return the matrix whose first column is c, and whose further columns are c rotated, one step each."""
-    if not is_traced(c):
-        return scipy_linalg.circulant(c)
     return _by_rows(_circulant, c)
 
 
@@ -107,8 +97,6 @@ def _circulant(column: Any) -> Any:
 
 def companion(a: Any) -> Any:
     """Return the matrix whose characteristic polynomial has these coefficients, highest power first."""
-    if not is_traced(a):
-        return scipy_linalg.companion(a)
     return _by_rows(_companion, a)
 
 
@@ -122,8 +110,6 @@ def _companion(a: Any) -> Any:
 
 def convolution_matrix(a: Any, n: Any, mode: str = "full") -> Any:
     """Return the matrix A with A @ v = convolve(a, v, mode), for v of n elements."""
-    if not is_traced(a, n):
-        return scipy_linalg.convolution_matrix(a, n, mode)
     return _by_rows(lambda a: _convolution_matrix(a, n, mode), a)
 
 
@@ -146,8 +132,6 @@ def _convolution_rows(a: Any, size: Any, n: Any) -> Any:
 
 def diagsvd(s: Any, M: Any, N: Any) -> Any:
     """Return the M by N matrix with the singular values s on its diagonal; s has min(M, N) elements."""
-    if not is_traced(s, M, N):
-        return scipy_linalg.diagsvd(s, M, N)
     padded = xp.concatenate([s, xp.zeros(1, s.dtype)])
     offsets = _offsets(M, N)
     index = xp.where(offsets == 0, xp.arange(M)[:, None], s.shape[0])
@@ -156,16 +140,12 @@ def diagsvd(s: Any, M: Any, N: Any) -> Any:
 
 def hilbert(n: Any) -> Any:
     """Return the matrix with 1 / (i + j + 1) at row i and column j; n may be symbolic."""
-    if not is_traced(n):
-        return scipy_linalg.hilbert(n)
     index = xp.arange(n)
     return 1.0 / (index[:, None] + index[None, :] + 1)
 
 
 def dft(n: Any, scale: Any = None) -> Any:
     """Return the matrix of the discrete Fourier transform of n points; n may be symbolic."""
-    if not is_traced(n):
-        return scipy_linalg.dft(n, scale)
     choice_of("dft", "scale", scale, (None, "sqrtn", "n"))
     index, size = xp.arange(n), xp.maximum(n, 1)
     turns = xp.mod(index[:, None] * index[None, :], size)  # exact, where the angle itself would be rounded
@@ -175,15 +155,11 @@ def dft(n: Any, scale: Any = None) -> Any:
 
 def fiedler(a: Any) -> Any:
     """Return the matrix of the distances of the elements of a vector, or of those along the last axis."""
-    if not is_traced(a):
-        return scipy_linalg.fiedler(a)
     return xp.abs(a[..., :, None] - a[..., None, :])
 
 
 def leslie(f: Any, s: Any) -> Any:
     """Return the matrix with first row f and the subdiagonal s, of a population by age."""
-    if not is_traced(f, s):
-        return scipy_linalg.leslie(f, s)
     return _by_rows(_leslie, f, s)
 
 
@@ -199,16 +175,12 @@ def _leslie(first: Any, rates: Any) -> Any:
 
 def khatri_rao(a: Any, b: Any) -> Any:
     """Return the Kronecker products of the columns of two matrices, as columns."""
-    if not is_traced(a, b):
-        return scipy_linalg.khatri_rao(a, b)
     products = a[:, None, :] * b[None, :, :]
     return xp.reshape(products, (a.shape[0] * b.shape[0], products.shape[-1]))
 
 
 def fiedler_companion(a: Any) -> Any:
     """Return the pentadiagonal matrix whose characteristic polynomial has these coefficients, highest power first."""
-    if not is_traced(a):
-        return scipy_linalg.fiedler_companion(a)
     return _by_rows(_fiedler_companion, a)
 
 
@@ -223,7 +195,6 @@ def _fiedler_companion(a: Any) -> Any:
     return xp.where(from_coefficient, coefficients, is_one.astype(scaled.dtype))
 
 
-_linalg = falls_through(scipy_linalg)
 KINDS = ("symmetric", "lower", "upper")
 
 
@@ -239,7 +210,6 @@ def _limited(name: str, n: Any, largest: int) -> None:
     context_of(name).require(at_least(largest, new_size(n, name)), why)
 
 
-@_linalg
 def hadamard(n: Any, dtype: Any = int) -> Any:
     """Return Hadamard's matrix of n rows, with elements 1 and -1; n is a power of 2, or CheckError is raised.
 
@@ -251,7 +221,6 @@ def hadamard(n: Any, dtype: Any = int) -> Any:
     return (1 - 2 * odd.astype(np.int64)).astype(dtype)
 
 
-@_linalg
 def helmert(n: Any, full: bool = False) -> Any:
     """Return Helmert's orthonormal contrasts of n levels, of shape (n - 1, n); `full` adds the row of the mean."""
     context_of("helmert").require(at_least(new_size(n, "helmert"), 1), "n is at least 1")
@@ -268,7 +237,6 @@ def _lower_pascal(n: Any, exact: bool, dtype: Any) -> Any:
     return xp.rint(values).astype(dtype) if exact else values
 
 
-@_linalg
 def pascal(n: Any, kind: str = "symmetric", exact: bool = True) -> Any:
     """Return the n by n matrix of binomial coefficients: triangular, or the product of both triangles.
 
@@ -283,7 +251,6 @@ def pascal(n: Any, kind: str = "symmetric", exact: bool = True) -> Any:
     return lower if kind == "lower" else lower.T
 
 
-@_linalg
 def invpascal(n: Any, kind: str = "symmetric", exact: bool = True) -> Any:
     """Return the inverse of `pascal`: exact int64 for a symbolic n up to 34, or float64."""
     choice_of("invpascal", "kind", kind, KINDS)
@@ -297,7 +264,6 @@ def invpascal(n: Any, kind: str = "symmetric", exact: bool = True) -> Any:
     return inverse if kind == "lower" else inverse.T
 
 
-@_linalg
 def invhilbert(n: Any, exact: bool = False) -> Any:
     """Return the inverse of `hilbert`: float64, or exact int64 for a symbolic n up to 14."""
     if exact:

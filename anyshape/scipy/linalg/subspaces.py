@@ -13,10 +13,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy.linalg.solving import as_matrices, as_squares, from_triangle
-from anyshape.numpy.operands.promotion import is_traced
 from anyshape.scipy.linalg.factoring import refuse_option
 from anyshape.scipy.linalg.solving import solve_triangular
-from anyshape.support.packages import scipy_linalg
 from anyshape.transforms.control import stop_gradient
 
 
@@ -49,8 +47,6 @@ def orth(A: Any, rcond: Any = None) -> Any:
     Singular values up to `rcond` times the largest one count as 0; by default it is an ulp of 1 times the longer side.
     The columns are left singular vectors, also in derivatives. These need distinct singular values.
     """
-    if not is_traced(A, rcond):
-        return scipy_linalg.orth(A, rcond)
     basis = _range(A, rcond)
     turn = xp.linalg.svd(xp.conj(basis.T) @ as_matrices("orth", A), full_matrices=False)[0]
     return basis @ (turn @ xp.conj(stop_gradient(turn).T))
@@ -63,8 +59,6 @@ def null_space(A: Any, rcond: Any = None, **options: Any) -> Any:
     independent and at most 6/11 as many as the columns, and so do derivatives. Elsewhere the basis turns least in
     derivatives. Functions of the space alone, as `n @ n.T`, do not depend on it.
     """
-    if not is_traced(A, rcond):
-        return scipy_linalg.null_space(A, rcond, **options)
     a, _, vh, rank, tolerance = _decomposed("null_space", A, rcond)
     basis = xp.conj(vh[xp.arange(a.shape[1]) >= rank].T)
     least = _orthonormal(basis - xp.linalg.pinv(a, tolerance) @ (a @ basis))
@@ -96,8 +90,6 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
     By default `rtol` is an ulp of 1 times the longer side. For traced arrays `atol` and `return_rank` raise
     ArgumentError.
     """
-    if not is_traced(a, rtol):
-        return scipy_linalg.pinv(a, atol=atol, rtol=rtol, return_rank=return_rank, check_finite=check_finite)
     if atol is not None:
         raise refuse_option("pinv", "atol", atol)
     if return_rank:
@@ -112,8 +104,6 @@ def pinvh(
 
     Tangents count as their Hermitian part.
     """
-    if not is_traced(a, rtol):
-        return scipy_linalg.pinvh(a, atol, rtol, lower, return_rank, check_finite)
     return pinv(from_triangle(as_squares("pinvh", a), lower), atol=atol, rtol=rtol, return_rank=return_rank)
 
 
@@ -122,8 +112,6 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options
 
     For traced arrays `b` and `left` raise ArgumentError. Without `right` the eigenvalues come alone.
     """
-    if not is_traced(a, b):
-        return scipy_linalg.eig(a, b, left, right, **options)
     if b is not None:
         raise refuse_option("eig", "b", "a matrix")
     if left:
@@ -134,8 +122,6 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options
 
 def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """Return the orthogonal r that makes the norm of a r - b least, and the sum of the singular values of a^T b."""
-    if not is_traced(A, B):
-        return scipy_linalg.orthogonal_procrustes(A, B, check_finite)
     u, s, vh = xp.linalg.svd(xp.conj(xp.matrix_transpose(A)) @ B, full_matrices=False)
     return u @ vh, xp.sum(s)
 
@@ -146,8 +132,6 @@ def subspace_angles(A: Any, B: Any) -> Any:
     Small angles follow from their sines, and large ones from their cosines. Derivatives need distinct angles other
     than 0.
     """
-    if not is_traced(A, B):
-        return scipy_linalg.subspace_angles(A, B)
     first, second = _range(A), _range(B)
     products = xp.conj(first.T) @ second
     cosines = xp.flip(xp.linalg.svdvals(products))

@@ -3,9 +3,7 @@
 Concrete arguments go to SciPy itself. What has no counterpart here is SciPy's own, and refuses traced arrays by name.
 """
 
-from typing import Any
-
-from anyshape.numpy.arrays.fallthrough import Module
+from anyshape.numpy.serve import Module
 from anyshape.scipy.ndimage.extremes import (
     distance_transform_bf,
     distance_transform_cdt,
@@ -100,13 +98,4 @@ __all__ = [
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_ndimage, "scipy.ndimage")
-
-
-def __getattr__(name: str) -> Any:
-    """Return what a further name of SciPy stands for."""
-    return _SCIPY.named(name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names of SciPy."""
-    return sorted(_SCIPY.public_names())
+__getattr__, __dir__ = _SCIPY.named, _SCIPY.public_names

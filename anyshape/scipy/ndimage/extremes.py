@@ -10,8 +10,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import sizes, static_int
+from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage.interpolation import map_coordinates
 from anyshape.scipy.ndimage.measurements import beyond, maximum, minimum, parts_of

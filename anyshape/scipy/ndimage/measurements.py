@@ -14,8 +14,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, sizes, static_int
+from anyshape.numpy.serve import falls_through
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext

@@ -13,8 +13,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
+from anyshape.numpy.serve import falls_through
 from anyshape.ops import elementwise as ew
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.ndimage.filtering import extreme_of_box, of_rank

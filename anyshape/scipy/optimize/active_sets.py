@@ -61,8 +61,6 @@ def nnls(A: Any, b: Any, *, maxiter: Any = None, **options: Any) -> tuple[Any, A
     >>> print(grad(lambda b: optimize.nnls(np.eye(2), b)[0].sum())(np.array([2.0, -1.0])) + 0)
     [1. 0.]
     """
-    if not is_traced(A, b):
-        return scipy_optimize.nnls(A, b, maxiter=maxiter, **options)
     matrix, right = _equations("nnls", A, b)
     run = lambda a, b: scipy_optimize.nnls(a, b, maxiter=maxiter, **options)[0]
     spec = ShapeDtypeStruct((matrix.shape[1],), np.float64)
@@ -106,8 +104,6 @@ def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True)
     >>> isotonic_regression(np.array([1.0, 3.0, 2.0, 4.0])).x.tolist()
     [1.0, 2.5, 2.5, 4.0]
     """
-    if not is_traced(y, weights):
-        return scipy_optimize.isotonic_regression(y, weights=weights, increasing=increasing)
     target = xp.asarray(y).astype(np.float64)
     if target.ndim != 1:
         raise ArgumentError("isotonic_regression", "y", f"has {target.ndim} axes", "pass a vector")
@@ -132,8 +128,6 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[Any
     >>> rows.tolist(), columns.tolist()
     ([0, 1], [1, 0])
     """
-    if not is_traced(cost_matrix):
-        return scipy_optimize.linear_sum_assignment(cost_matrix, maximize)
     cost = xp.asarray(cost_matrix)
     if cost.ndim != 2:
         raise ArgumentError("linear_sum_assignment", "cost_matrix", f"has {cost.ndim} axes", "pass a matrix")

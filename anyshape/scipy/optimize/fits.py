@@ -14,8 +14,8 @@ from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.shape_context import numel
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import as_traced, choice_of, sizes
+from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats, require_finite
 from anyshape.scipy.optimize.constraints import bounds_of

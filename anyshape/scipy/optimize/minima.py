@@ -14,8 +14,8 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced, static_int
+from anyshape.numpy.serve import refuse
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.optimize.constraints import (
     Constraint,

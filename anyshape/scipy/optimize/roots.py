@@ -15,8 +15,8 @@ from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import is_empty, real_floats
 from anyshape.scipy.optimize.minima import minimize_scalar
@@ -272,8 +272,6 @@ def rosen(x: Any) -> Any:
     >>> float(rosen(np.array([1.0, 2.0])))
     100.0
     """
-    if not is_traced(x):
-        return scipy_optimize.rosen(x)
     x = xp.asarray(x)
     return xp.sum(100.0 * (x[1:] - x[:-1] ** 2.0) ** 2.0 + (1 - x[:-1]) ** 2.0, axis=0)
 
@@ -285,8 +283,6 @@ def rosen_der(x: Any) -> Any:
     >>> rosen_der(np.array([1.0, 2.0]))
     array([-400.,  200.])
     """
-    if not is_traced(x):
-        return scipy_optimize.rosen_der(x)
     x = xp.asarray(x)
     context_of("rosen_der", x).require(at_least(sizes(x)[0], 2), "x has two elements")
     rise = x[1:] - x[:-1] ** 2
@@ -301,8 +297,6 @@ def rosen_hess(x: Any) -> Any:
     >>> rosen_hess([1.0, 1.0]).tolist()
     [[802.0, -400.0], [-400.0, 200.0]]
     """
-    if not is_traced(x):
-        return scipy_optimize.rosen_hess(x)
     x = xp.atleast_1d(xp.asarray(x) * 1.0)
     context_of("rosen_hess", x).require(at_least(sizes(x)[0], 2), "x has two elements")
     ends = xp.ones_like(x[:1])
@@ -318,8 +312,6 @@ def rosen_hess_prod(x: Any, p: Any) -> Any:
     >>> rosen_hess_prod([1.0, 1.0], [1.0, 2.0]).tolist()
     [2.0, 0.0]
     """
-    if not is_traced(x, p):
-        return scipy_optimize.rosen_hess_prod(x, p)
     return rosen_hess(xp.asarray(x)) @ xp.asarray(p) if is_traced(x) else xp.asarray(rosen_hess(x)) @ p
 
 

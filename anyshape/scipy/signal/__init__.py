@@ -3,9 +3,7 @@
 Concrete arguments go to SciPy itself. What has no counterpart here is SciPy's own, and refuses traced arrays by name.
 """
 
-from typing import Any
-
-from anyshape.numpy.arrays.fallthrough import Module
+from anyshape.numpy.serve import Module
 from anyshape.scipy.signal import windows
 from anyshape.scipy.signal.convolving import convolve, convolve2d, correlate, correlate2d, fftconvolve, oaconvolve
 from anyshape.scipy.signal.design import envelope, firwin, firwin2, freqs, freqs_zpk, group_delay
@@ -95,13 +93,4 @@ __all__ = [
 ]  # fmt: skip
 
 _SCIPY = Module(scipy_signal, "scipy.signal")
-
-
-def __getattr__(name: str) -> Any:
-    """Return what a further name of SciPy stands for."""
-    return _SCIPY.named(name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names of SciPy."""
-    return sorted(_SCIPY.public_names())
+__getattr__, __dir__ = _SCIPY.named, _SCIPY.public_names

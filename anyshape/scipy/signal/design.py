@@ -9,8 +9,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, static_int
+from anyshape.numpy.serve import falls_through
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.signal.resampling import at_other_rate
 from anyshape.scipy.signal.windows import get_window

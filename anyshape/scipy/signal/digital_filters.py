@@ -11,8 +11,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.arrays.fallthrough import falls_through, refuse
 from anyshape.numpy.operands.promotion import choice_of, is_traced, static_int
+from anyshape.numpy.serve import falls_through, refuse
 from anyshape.scipy.linalg.functions import expm
 from anyshape.scipy.signal.representations import bilinear_zpk, lp2bp_zpk, lp2bs_zpk, lp2hp_zpk, lp2lp_zpk
 from anyshape.support.packages import scipy_signal

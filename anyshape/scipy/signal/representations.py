@@ -13,8 +13,8 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import result_type, sizes, static_int
+from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.signal.filtering import fitted
 from anyshape.support.packages import scipy_signal

@@ -11,8 +11,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, result_type, sizes, static_int
+from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements
 from anyshape.support.packages import scipy_signal

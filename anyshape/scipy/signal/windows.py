@@ -13,8 +13,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.arrays.fallthrough import Module
 from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.numpy.serve import Module
 from anyshape.scipy.operands.conversion import real_floats, require_elements
 from anyshape.support.packages import scipy_windows
 

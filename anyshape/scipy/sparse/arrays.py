@@ -12,8 +12,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced
+from anyshape.numpy.serve import refuse
 from anyshape.scipy.results.result import FixedAttributes
 from anyshape.support.packages import scipy_sparse
 from anyshape.tracing.pytrees import register_class

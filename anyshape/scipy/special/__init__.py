@@ -9,30 +9,29 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape.numpy import special as core
-from anyshape.numpy.arrays.fallthrough import Module
-from anyshape.scipy.special import counting, orders
+from anyshape.scipy.operands.served import Module
 from anyshape.support.packages import further, scipy_special
 
-OF_JAX = frozenset(["bessel_jn"])  # names that SciPy does not have
-OWN = {
-    name: member
-    for module in (orders, counting, orders, orders)
-    for name, member in vars(module).items()
-    if name[0] != "_" and getattr(member, "__module__", "") == module.__name__
-    if hasattr(scipy_special, name) or name in OF_JAX
-}
+_SERVED = Module(
+    scipy_special,
+    "scipy.special",
+    own={"orders": "bessel_jn sici shichi fresnel lambertw sph_harm_y", "counting": "comb perm factorial"},
+    through={
+        "orders": (
+            "spherical_jn spherical_yn spherical_in spherical_kn jvp yvp ivp kvp h1vp h2vp assoc_laguerre kelvin "
+            "diric legendre_p legendre_p_all softplus factorial2 assoc_legendre_p sph_legendre_p "
+            "assoc_legendre_p_all sph_legendre_p_all sph_harm_y_all"
+        ),
+        "counting": "multigammaln bernoulli euler",
+    },
+)
 SHARED: dict[str, Any] = {ufunc.__name__: function for ufunc, function in core.UFUNCS.items()}  # by NumPy's names
-_SCIPY = Module(scipy_special, "scipy.special")
+__dir__ = _SERVED.public_names
 
 
 def __getattr__(name: str) -> Any:
     """Return a function of `anyshape.numpy.special`, a further one, or what a name of SciPy stands for."""
     if name in core.__all__:
         return getattr(core, name)
-    own = OWN.get(name) or SHARED.get(name) or further.SPECIAL.get(name)
-    return own if own is not None else _SCIPY.named(name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names of SciPy."""
-    return sorted(_SCIPY.public_names())
+    shared = None if name in _SERVED.own else SHARED.get(name) or further.SPECIAL.get(name)
+    return _SERVED.named(name) if shared is None else shared

@@ -17,8 +17,6 @@ def multigammaln(a: Any, d: Any) -> Any:
     The result has the shape of a, and derivatives exist by a. Where a is too small it is the analytic continuation,
     which SciPy refuses with ValueError.
     """
-    if not is_traced(a, d):
-        return scipy_special.multigammaln(a, d)
     steps = 0.5 * xp.arange(d)
     return 0.25 * log(pi) * d * (d - 1) + xp.sum(core.gammaln(xp.asarray(a)[..., None] - steps), axis=-1)
 
@@ -50,8 +48,6 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
 
 def bernoulli(n: Any) -> Any:
     """Return the Bernoulli numbers B0 to Bn; n may be a size or a traced integer. Source: DLMF 25.6.2."""
-    if not is_traced(n):
-        return scipy_special.bernoulli(n)
     k, even = _even_numbers(n)
     sizes = 2 * _factorials_over(even, 2 * pi) * core.zeta(xp.maximum(even, 2.0), 1.0)
     numbers = xp.where(even % 4 == 0, -sizes, sizes)
@@ -60,8 +56,6 @@ def bernoulli(n: Any) -> Any:
 
 def euler(n: Any) -> Any:
     """Return the Euler numbers E0 to En; n may be a size or a traced integer. Source: DLMF 24.4.31 and 25.11.39."""
-    if not is_traced(n):
-        return scipy_special.euler(n)
     k, even = _even_numbers(n)
     beta = (core.zeta(even + 1, 0.25) - core.zeta(even + 1, 0.75)) / 4 ** (even + 1)
     sizes = 4 / pi * _factorials_over(even, pi / 2) * beta

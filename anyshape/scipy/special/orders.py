@@ -17,7 +17,6 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy import special as core
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
 from anyshape.numpy.special_ufuncs import FUNCTIONS
 from anyshape.ops import special as sp
@@ -25,8 +24,6 @@ from anyshape.ops import special_ufuncs as su
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_special
 from anyshape.transforms.grad import grad
-
-_special = falls_through(scipy_special)
 
 
 def _spherical(name: str, n: Any, z: Any, derivative: bool) -> Any:
@@ -37,25 +34,21 @@ def _spherical(name: str, n: Any, z: Any, derivative: bool) -> Any:
     return su.special_ufunc(name, order, argument)
 
 
-@_special
 def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Any:
     """Return the spherical Bessel function of the first kind of integer order n at real z, or its derivative."""
     return _spherical("spherical_jn", n, z, derivative)
 
 
-@_special
 def spherical_yn(n: Any, z: Any, derivative: bool = False) -> Any:
     """Return the spherical Bessel function of the second kind of integer order n at real z, or its derivative."""
     return _spherical("spherical_yn", n, z, derivative)
 
 
-@_special
 def spherical_in(n: Any, z: Any, derivative: bool = False) -> Any:
     """Return the modified spherical Bessel function of the first kind at real z, or its derivative."""
     return _spherical("spherical_in", n, z, derivative)
 
 
-@_special
 def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Any:
     """Return the modified spherical Bessel function of the second kind at real z, or its derivative."""
     return _spherical("spherical_kn", n, z, derivative)
@@ -71,49 +64,41 @@ def _differentiated(name: str, function: Callable[..., Any], v: Any, z: Any, n: 
     return sum(terms[1:], terms[0]) / 2.0**order
 
 
-@_special
 def jvp(v: Any, z: Any, n: int = 1) -> Any:
     """Return the n-th derivative of jv(v, z) by z."""
     return _differentiated("jvp", core.jv, v, z, n, -1)
 
 
-@_special
 def yvp(v: Any, z: Any, n: int = 1) -> Any:
     """Return the n-th derivative of yv(v, z) by z."""
     return _differentiated("yvp", core.yv, v, z, n, -1)
 
 
-@_special
 def ivp(v: Any, z: Any, n: int = 1) -> Any:
     """Return the n-th derivative of iv(v, z) by z."""
     return _differentiated("ivp", core.iv, v, z, n, 1)
 
 
-@_special
 def kvp(v: Any, z: Any, n: int = 1) -> Any:
     """Return the n-th derivative of kv(v, z) by z."""
     return (-1) ** n * _differentiated("kvp", core.kv, v, z, n, 1)
 
 
-@_special
 def h1vp(v: Any, z: Any, n: int = 1) -> Any:
     """Return the n-th derivative of hankel1(v, z) by z."""
     return _differentiated("h1vp", FUNCTIONS["hankel1"], v, z, n, -1)
 
 
-@_special
 def h2vp(v: Any, z: Any, n: int = 1) -> Any:
     """Return the n-th derivative of hankel2(v, z) by z."""
     return _differentiated("h2vp", FUNCTIONS["hankel2"], v, z, n, -1)
 
 
-@_special
 def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Any:
     """Return the generalised Laguerre polynomial of degree n and parameter k at x."""
     return FUNCTIONS["eval_genlaguerre"](n, k, x)
 
 
-@_special
 def kelvin(x: Any) -> tuple[Any, Any, Any, Any]:
     """Return Kelvin's functions ber + i bei and ker + i kei of real x, and then their derivatives, complex."""
     pairs = (("ber", "bei"), ("ker", "kei"), ("berp", "beip"), ("kerp", "keip"))
@@ -121,7 +106,6 @@ def kelvin(x: Any) -> tuple[Any, Any, Any, Any]:
     return be, ke, bep, kep
 
 
-@_special
 def diric(x: Any, n: Any) -> Any:
     """Return sin(n x / 2) / (n sin(x / 2)), the Dirichlet kernel for positive integers n, and NaN for other numbers.
 
@@ -138,7 +122,6 @@ def diric(x: Any, n: Any) -> Any:
     return xp.where(known, xp.where(is_pole, sign, regular), np.nan)
 
 
-@_special
 def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
     """Return Legendre's polynomial of integer degree n at real z and its derivatives up to `diff_n`, in rows."""
     order = static_int(diff_n, "legendre_p", "diff_n")
@@ -158,7 +141,6 @@ def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
     return xp.stack(rows)
 
 
-@_special
 def legendre_p_all(n: Any, z: Any, *, diff_n: int = 0) -> Any:
     """Return what `legendre_p` does of the degrees 0 to n, along a second axis."""
     count = static_int(n, "legendre_p_all", "n") + 1
@@ -181,13 +163,11 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     return xp.stack([core.jv(float(order), z) for order in range(count)])
 
 
-@_special
 def softplus(x: Any, **options: Any) -> Any:
     """Return log(1 + exp(x)), accurate for numbers of any size."""
     return xp.logaddexp(0.0, x)
 
 
-@_special
 def factorial2(n: Any, exact: bool = False, extend: str = "zero") -> Any:
     """Return n (n - 2) (n - 4) ..., as floats: 0 for negative n, 1 for 0; `exact` needs concrete integers."""
     if exact:
@@ -260,7 +240,6 @@ def _associated(n: Any, m: Any, branch_cut: int, norm: bool) -> Callable[[Any], 
     return value
 
 
-@_special
 def assoc_legendre_p(n: Any, m: Any, z: Any, *, branch_cut: int = 2, norm: bool = False, diff_n: int = 0) -> Any:
     """Return the associated Legendre function of degree n and order m at real z, with derivatives up to `diff_n`.
 
@@ -273,7 +252,6 @@ def assoc_legendre_p(n: Any, m: Any, z: Any, *, branch_cut: int = 2, norm: bool 
     return _rows("assoc_legendre_p", _associated(degree, order, branch_cut, norm), z, diff_n)
 
 
-@_special
 def sph_legendre_p(n: Any, m: Any, theta: Any, *, diff_n: int = 0) -> Any:
     """Return the spherical Legendre function of degree n and order m at angles theta, with derivatives in rows."""
     degree, order = _integers("sph_legendre_p", "n", n), _integers("sph_legendre_p", "m", m)
@@ -298,21 +276,18 @@ def _all(function: str, n: Any, m: Any, *points: Any) -> tuple[np.ndarray, np.nd
     return np.arange(last + 1).reshape((-1, 1, *[1] * rank)), orders.reshape((-1, *[1] * rank))
 
 
-@_special
 def assoc_legendre_p_all(n: Any, m: Any, z: Any, *, branch_cut: int = 2, norm: bool = False, diff_n: int = 0) -> Any:
     """Return what `assoc_legendre_p` does of the degrees to n and the orders to m, along a second and third axis."""
     degrees, orders = _all("assoc_legendre_p_all", n, m, z)
     return assoc_legendre_p(degrees, orders, z, branch_cut=branch_cut, norm=norm, diff_n=diff_n)
 
 
-@_special
 def sph_legendre_p_all(n: Any, m: Any, theta: Any, *, diff_n: int = 0) -> Any:
     """Return what `sph_legendre_p` does of the degrees to n and the orders to m, along a second and third axis."""
     degrees, orders = _all("sph_legendre_p_all", n, m, theta)
     return sph_legendre_p(degrees, orders, theta, diff_n=diff_n)
 
 
-@_special
 def sph_harm_y_all(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     """Return the spherical harmonics of the degrees 0 to n and the orders 0 to m, -m to -1, along two first axes.
 

@@ -5,7 +5,7 @@ Concrete arguments go to SciPy itself. What has no counterpart here is SciPy's o
 
 from typing import Any
 
-from anyshape.numpy.arrays.fallthrough import Module
+from anyshape.numpy.serve import Module
 from anyshape.scipy.stats import (
     angles,
     bounded,

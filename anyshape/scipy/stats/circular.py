@@ -9,7 +9,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.arrays.fallthrough import falls_through
+from anyshape.numpy.serve import falls_through
 from anyshape.scipy.stats.sampling import sampled
 from anyshape.scipy.stats.summaries import count_of, floats
 from anyshape.support.packages import scipy_stats

@@ -15,8 +15,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.arrays.fallthrough import guarded, refuse
 from anyshape.numpy.operands.promotion import is_traced
+from anyshape.numpy.serve import guarded, refuse
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.packages import scipy_stats
 from anyshape.transforms.control import stop_gradient

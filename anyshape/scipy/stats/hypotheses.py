@@ -11,8 +11,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.numpy.serve import falls_through
 from anyshape.scipy.stats import tails
 from anyshape.scipy.stats.correlation import SignificanceResult, pearsonr
 from anyshape.scipy.stats.sampling import filled_up, sampled

@@ -14,8 +14,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy import special as sc
-from anyshape.numpy.arrays.fallthrough import guarded
 from anyshape.numpy.operands.promotion import is_traced
+from anyshape.numpy.serve import guarded
 from anyshape.ops.control import check, stop_gradient
 from anyshape.scipy.linalg.solving import solve_triangular
 from anyshape.scipy.operands.conversion import real_floats, squeezed

@@ -12,8 +12,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.arrays.fallthrough import falls_through
 from anyshape.numpy.operands.promotion import result_type, sizes
+from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.stats.sampling import filled_up, sampled, without_nan
 from anyshape.support.packages import scipy_stats

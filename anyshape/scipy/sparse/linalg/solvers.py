@@ -13,8 +13,8 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import as_traced, is_traced, result_type, sizes
+from anyshape.numpy.serve import refuse
 from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.sparse.linalg import krylov

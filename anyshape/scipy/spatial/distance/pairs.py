@@ -20,7 +20,6 @@ from anyshape.ops.creation import iota, size_value
 from anyshape.ops.dynamic import size_from_count
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.spatial.distance.metrics import METRICS, OF_COUNTS, Metric, total
-from anyshape.support.packages import scipy_distance
 from anyshape.transforms.control import check
 from anyshape.transforms.vmap import vmap
 
@@ -87,8 +86,6 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
     [[0.6 0.8]
      [0.  0. ]]
     """
-    if not is_traced(XA, XB, *options.values()):
-        return scipy_distance.cdist(XA, XB, metric, out=out, **options)
     refuse_out("cdist", out)
     a, b = _rows("cdist", "XA", XA), _rows("cdist", "XB", XB)
     ctx, left, right = context_of("cdist", a, b), sizes(a)[1], sizes(b)[1]
@@ -99,8 +96,6 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **opt
 
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
     """Return the distances of each two rows of X in a vector; see `cdist` and `squareform`."""
-    if not is_traced(X, *options.values()):
-        return scipy_distance.pdist(X, metric, out=out, **options)
     refuse_out("pdist", out)
     x = _rows("pdist", "X", X)
     distance, whole = _metric("pdist", metric, options, x, x)
@@ -110,8 +105,6 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any)
 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     """Return the symmetric matrix of a vector of distances, or the vector of a matrix."""
-    if not is_traced(X):
-        return scipy_distance.squareform(X, force, checks)
     x = xp.asarray(X)
     if x.ndim == 2:
         if force.lower() in ("tomatrix", "m"):

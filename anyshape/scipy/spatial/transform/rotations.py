@@ -15,8 +15,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.arrays.fallthrough import refuse
 from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.functions import sqrtm
 from anyshape.scipy.results.result import FixedAttributes

@@ -23,7 +23,7 @@ _WRAPPED = ("uarray", "functools")  # homes of the types of functions that choos
 
 
 class Module:
-    """Public names of one module of SciPy, a row of `support/packages.py` that is loaded at the first use of a name."""
+    """Public names of a module of SciPy or NumPy that have no counterpart, each loaded at its first use."""
 
     package: Any
     name: str
@@ -35,18 +35,22 @@ class Module:
     def named(self, name: str) -> Any:
         """Return what a name of the module stands for; raise AttributeError for names that it does not have."""
         if name not in self._served:
-            missing = AttributeError(f"module 'anyshape.{self.name}' has no attribute {name!r}", name=name)
-            if name.startswith("_"):
-                raise missing
-            member = getattr(self.package, name, missing)
-            if member is missing:
-                raise missing
-            self._served[name] = guarded(member, f"{self.name}.{name}") if _is_function(member) else member
+            self._served[name] = self.found(name)
         return self._served[name]
 
-    def public_names(self) -> set[str]:
-        """Return the names that the module of SciPy shows."""
-        return {name for name in attributes(self.package) if not name.startswith("_")}
+    def found(self, name: str) -> Any:
+        """Return what a name stands for, before it is remembered."""
+        missing = AttributeError(f"module 'anyshape.{self.name}' has no attribute {name!r}", name=name)
+        if name.startswith("_"):
+            raise missing
+        member = getattr(self.package, name, missing)
+        if member is missing:
+            raise missing
+        return guarded(member, f"{self.name}.{name}") if _is_function(member) else member
+
+    def public_names(self) -> list[str]:
+        """Return the names that the other library's module shows."""
+        return sorted(name for name in attributes(self.package) if not name.startswith("_"))
 
 
 def _is_function(member: Any) -> bool:

@@ -1,0 +1,50 @@
+"""Tables of who serves the names of a module of SciPy: a module of anyshape by a row, or SciPy itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anyshape.numpy.serve import Module as Fallback
+from anyshape.numpy.serve import falls_through
+from anyshape.scipy.operands.conversion import checks_finite
+from anyshape.support.packages import load
+
+
+class Module(Fallback):
+    """Public names of one module of SciPy. A row names the submodule that defines names, which loads at first use.
+
+    Names in the row "" are submodules themselves.
+    Functions in `through` leave calls without traced arguments to SciPy; what is in `own` gets all calls. `finite`
+    gives functions by the arguments that SciPy checks for infinities and NaN, unless `check_finite` is false.
+    """
+
+    def __init__(
+        self,
+        package: Any,
+        name: str,
+        own: Mapping[str, str],
+        through: Mapping[str, str] | None = None,
+        finite: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(package, name)
+        rows = (*own.items(), *(through or {}).items())
+        self._homes = {n: home for home, names in rows for n in names.split()}
+        self._finite = {n: arguments for arguments, names in (finite or {}).items() for n in names.split()}
+        self._through = {n for names in (through or {}).values() for n in names.split()}
+
+    @property
+    def own(self) -> list[str]:
+        """The names that anyshape defines."""
+        return sorted(self._homes)
+
+    def found(self, name: str) -> Any:
+        """Return what a name stands for: a function of ours with what its rows say of it, or SciPy's own."""
+        if name not in self._homes:
+            return super().found(name)
+        if not self._homes[name]:
+            return load(f"anyshape.{self.name}.{name}")
+        function = getattr(load(f"anyshape.{self.name}.{self._homes[name]}"), name)
+        if name in self._finite:
+            function = checks_finite(function, self._finite[name])
+        return falls_through(self.package)(function) if name in self._through else function
