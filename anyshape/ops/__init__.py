@@ -107,7 +107,7 @@ from anyshape.ops.elementwise import (
     tanh_slope,
     trunc,
 )
-from anyshape.ops.external import filtered, lfilter, ranked, tied, weigh
+from anyshape.ops.external import lfilter, ranked, weigh
 from anyshape.ops.factorisations import (
     balance,
     cossin,
@@ -259,7 +259,6 @@ __all__ = [
     "exp2",
     "expm1",
     "fft",
-    "filtered",
     "floor",
     "floor_divide",
     "fmax",
@@ -399,7 +398,6 @@ __all__ = [
     "tan",
     "tanh",
     "tanh_slope",
-    "tied",
     "top_k",
     "transpose",
     "triangular_solve",
