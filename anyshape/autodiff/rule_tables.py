@@ -62,6 +62,7 @@ TRANSPOSES: OpTable[Rule] = OpTable("transpose", "autodiff/rules")
 WINDOW_TRANSPOSES: dict[Op, Rule] = {}  # of one window, which may stay one; None: of the whole array
 ZERO_FLOWS: OpTable[tuple[ZeroFlow, ZeroFlow]] = OpTable("zero flow", "autodiff/rules")
 LINES_OF: dict[Op, Rule] = {}
+FIRST_ALONE: set[Op] = set()  # whose JVP has zeros by construction if no operand but the first has a tangent
 ELEMENTWISE = {"elementwise", "special", "special_ufuncs"}  # families whose ops act on each element
 BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/batching")
 ZERO: set[Op] = set()

@@ -19,6 +19,7 @@ import numpy as np
 
 from anyshape.autodiff.rule_tables import (
     FILL,
+    FIRST_ALONE,
     LINES,
     LINES_OF,
     MIX,
@@ -286,7 +287,7 @@ def pushed(node: Node, ctx: ShapeGuardContext, rule: Rule, tangents: Sequence[An
     results = rule(list(map(whole, tangents)))
     if not (has_parts or flow is FILL or (flow is not LINES and _lacks_one(tangents, node.inputs))):
         return results
-    labels, count = _lines(op, [v.meta.rank for v in (*node.inputs, *node.outputs)], params)
+    labels, count = _lines(op, [v.meta.rank for v in (*node.inputs, *node.outputs)], params, tangents[1:])
     if labels is not None:
         return pushed_along_lines(ctx, tangents, results, labels)
     return _pushed_with_counts(rule, tangents, results, flow, count) if count else list(map(whole, results))
@@ -300,8 +301,13 @@ def _pushed_with_counts(rule: Rule, tangents: Sequence[Any], results: Results, f
     return [None if r is None else masked(whole(r), at(i), True, *tangents) for i, r in enumerate(results)]
 
 
-def _lines(op: Op, ranks: Sequence[int], params: Params) -> tuple[Labels | None, int]:
-    """Return labels for the axes of operands and results, or None and what numbers count as: 0 for all mixed."""
+def _lines(op: Op, ranks: Sequence[int], params: Params, others: Results = ()) -> tuple[Labels | None, int]:
+    """Return labels for the axes of operands and results, or None and what numbers count as: 0 for all mixed.
+
+    `others` are the tangents of all operands but the first.
+    """
+    if op in FIRST_ALONE and any(t is not None for t in others):
+        return None, 0
     lines = LINES_OF[op](ranks, **params) if op in LINES_OF else 1
     return (None, lines) if isinstance(lines, int) else (lines, 0)
 

@@ -98,6 +98,11 @@ COUNTED = {
     "recurrence": lambda a, b, axis, reverse: 2 * b.size,
     "lfilter": lambda x, b, c, z, each, **options: 2 * x.size * sum(v[0].size if each else v.size for v in (b, c)),
     **dict.fromkeys(("correlate", "spread"), lambda x, w, each, **moves: 2 * x.size * math.prod(w.shape[each:])),
+    "spline_filter": lambda x, order, **options: 4 * (order // 2) * x.size,
+    "interpolate": lambda x, p, shape, order, slopes, each, **options: (
+        2 * (order + 1) ** len(slopes) * math.prod(shape) * (len(x) if each else 1)
+    ),
+    "deposit": lambda x, p, order, slopes, **options: 2 * (order + 1) ** len(slopes) * x.size,
     "weigh": lambda x, y, window, **moves: 2 * x.size * math.prod(window),
     "ranked": lambda x, footprint, **moves: x.size * footprint.size,
     **dict.fromkeys(("tied", "untied"), lambda x, y, t, footprint, **moves: 2 * x.size * footprint.size),

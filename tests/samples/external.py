@@ -1,6 +1,7 @@
 """Samples of functions of other libraries: correlations by all modes, their transposes, windows of any size."""
 
 import numpy
+import scipy.ndimage
 
 from anyshape.ops import external as ex
 from anyshape.scipy import ndimage
@@ -71,6 +72,39 @@ def by_steps(x, b, c, *states):
     return numpy.concatenate([x, *at_end], axis=-1) if states else x
 
 
+def between(op, order, mode):
+    """Return values of splines at points, or what they deposit in 5, and for NumPy the same by SciPy's values."""
+    is_value = op is ex.interpolate_op
+
+    def function(np, x, at):
+        if type(x) is not numpy.ndarray:
+            options = {"form": "points", "order": order, "mode": mode, "slopes": (0,), "each": False}
+            options |= {"fill": 0.5} if is_value else {}
+            return ex.interpolate(op, x, at[None], at.shape if is_value else (5,), **options)
+        value = lambda unit, fill: scipy.ndimage.map_coordinates(unit, at[None], None, order, mode, fill, False)
+        rows = numpy.array([value(unit, 0.0) for unit in numpy.eye(len(x) if is_value else 5)])
+        rows = rows.reshape(len(x) if is_value else 5, len(at))
+        if not is_value:
+            return (rows @ x).astype(x.dtype)
+        return (x @ rows + (value(numpy.zeros(len(x)), 0.5) if len(x) else 0.5)).astype(x.dtype)
+
+    return function
+
+
+def beyond(rng, shapes, dtype):
+    """Return an array, and coordinates inside and beyond the ends."""
+    return [rng.uniform(-1, 1, shapes[0]).astype(dtype), rng.uniform(-4, 8, shapes[1])]
+
+
+def prefiltered(order, mode):
+    def function(np, x):
+        if type(x) is numpy.ndarray:
+            return scipy.ndimage.spline_filter1d(x, order, 0, x.dtype, mode) if x.size else x
+        return ex.spline_filter(x, 0, order, mode)
+
+    return function
+
+
 FOOTPRINT = numpy.array([True, False, True, True])
 
 
@@ -120,6 +154,21 @@ SAMPLES = [
     ],
     *[S(f"spread, {mode}", filtered(ex.spread_op, 3, mode), ("n", "4"), ("spread",), NUMBERS) for mode in ex.MODES],
     *[S(f"weigh, {mode}", weighed(2, 3, mode), ("n", "n"), ("weigh",), NUMBERS) for mode in ex.MODES],
+    *[
+        S(f"spline values, {mode}", between(ex.interpolate_op, order, mode), ("n", "k"), ("interpolate",), make=beyond)
+        for order, mode in zip((3, 3, 2, 4, 5, 3, 3), ex.SPLINES, strict=True)
+    ],
+    S("linear values", between(ex.interpolate_op, 1, "wrap"), ("n", "k"), ("interpolate",), NUMBERS[::2], make=beyond),
+    S("deposits", between(ex.deposit_op, 3, "reflect"), ("k", "k"), ("deposit",), NUMBERS[::2], make=beyond),
+    S("even deposits", between(ex.deposit_op, 2, "grid-constant"), ("k", "k"), ("deposit",), make=beyond),
+    *[
+        S(f"prefilter, {mode}", prefiltered(order, mode), ("n, 2",), ("spline_filter",), NUMBERS[::2])
+        for order, mode in ((3, "mirror"), (5, "reflect"), (4, "grid-wrap"))
+    ],
+    S("shifted image", lambda np, x: ndimage.shift(x, (0.3, -1.2), mode="nearest"), ("n, m",), smallest=1),
+    S("zoomed image", lambda np, x: ndimage.zoom(x, (2, 3), order=2, mode="mirror"), ("n, m",), smallest=1),
+    S("zoomed grid", lambda np, x: ndimage.zoom(x, 2, mode="grid-wrap", grid_mode=True), ("n",), smallest=1),
+    S("transformed image", lambda np, x, a: ndimage.affine_transform(x, a, 0.4, (3, 2)), ("n, m", "2, 2"), smallest=2),
     S("correlate of images", lambda np, x, w: ndimage.correlate(x, w, mode="mirror"), ("n, m", "3, 2")),
     S("convolve along an axis", lambda np, x, w: ndimage.convolve1d(x, w, axis=1), ("2, n, 3", "5")),
     S("means of windows", lambda np, x: ndimage.uniform_filter(x, (3, 4), mode="nearest"), ("n, m",)),

@@ -49,7 +49,7 @@ def _footprint(op):
 
 def _applied(op, xs, params, **options):
     params = dict(params)
-    names = [name for name in ("before", "window", "beyond") if name in params]
+    names = [name for name in ("before", "window", "beyond", "shape") if name in params]
     local, sources = localise(tuple([params.pop(name) for name in names]), xs)
     results = apply_all(op, *xs, sources=sources, **params, **options, **dict(zip(names, local, strict=True)))
     return results if len(results) > 1 else results[0]
@@ -57,7 +57,9 @@ def _applied(op, xs, params, **options):
 
 for _op in (ex.correlate_op, ex.spread_op):
     _for_each(_op, shared=(1,))
-_for_each(ex.weigh_op)
+for _op in (ex.weigh_op, ex.interpolate_op, ex.deposit_op):
+    _for_each(_op)
+BATCHERS[ex.spline_filter_op] = lambda ctx, size, batched, x, *, axis, **params: ex.spline_filter(x, axis + 1, **params)
 _for_each(ex.lfilter_op, shared=(1, 2))
 for _op in (ex.ranked_op, ex.tied_op, ex.untied_op):
     _footprint(_op)

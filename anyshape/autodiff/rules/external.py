@@ -8,11 +8,14 @@ import functools
 
 from anyshape.autodiff.rule_tables import (
     ADD,
+    FIRST_ALONE,
     JVPS,
     TRANSPOSES,
     Linear,
     add_tangents,
+    along,
     bilinear,
+    linear,
     lines,
     no_shift,
     zeros,
@@ -166,6 +169,75 @@ def _numerators_back(ctx, ct, end, x, b, c, each):
 
 JVPS[ex.lfilter_op], TRANSPOSES[ex.lfilter_op] = _lfilter_jvp, _lfilter_back
 
+# -- splines
+
+
+def _points(ctx, p, shape, form, each, rank):
+    """Return the coordinates along each axis that scales and offsets p give, or rows of a matrix; linear in p."""
+    if form == "points":
+        return [mv.drop(_cut(ctx, p, int(each), i, 1), (int(each),)) for i in range(rank)]
+    lead = ctx.shape(p)[:each]
+    grid = [mv.broadcast_in_dim(cr.iota(n, p.dtype), (*lead, *shape), (each + j,)) for j, n in enumerate(shape)]
+
+    def entry(i, j):
+        element = _cut(ctx, _cut(ctx, p, int(each), i, 1), -1, j, 1)
+        return mv.broadcast_in_dim(mv.reshape(element, lead), (*lead, *shape), range(each))
+
+    if form == "matrix":
+        rows = [[entry(i, j) * o for j, o in enumerate(grid)] for i in range(rank)]
+        return [functools.reduce(ew.add, [*row, entry(i, len(shape))]) for i, row in enumerate(rows)]
+    return [entry(0, i) * o + entry(1, i) for i, o in enumerate(grid)]
+
+
+def _interpolate_jvp(op):
+    """Return the JVP of `interpolate` or `deposit`: for coordinates it is the sum of slopes along each axis."""
+
+    def jvp(ctx, tangents, out, x, p, *, form, shape, slopes, each, sources=(), **params):
+        tx, tp = tangents
+        shape, total = ctx.bind(shape, field="shape"), None
+        if tx is not None:
+            still = {**params, "fill": 0.0} if "fill" in params else params
+            total = ex.interpolate(op, tx, p, shape, form=form, slopes=slopes, each=each, **still)
+        if tp is None:
+            return total
+        coordinates = functools.partial(
+            _points, ctx, shape=ctx.shape(out if op is ex.interpolate_op else x)[each:], form=form, each=each,
+            rank=len(slopes),
+        )  # fmt: skip
+        points = mv.concatenate([mv.expand(c, (int(each),)) for c in coordinates(p)], int(each))
+        for i, t in enumerate(coordinates(tp)):
+            t = ew.convert(t, x.dtype)
+            steeper = tuple([s + (axis == i) for axis, s in enumerate(slopes)])
+            options = {**params, "form": "points", "slopes": steeper, "each": each}
+            if op is ex.interpolate_op:
+                term = ex.interpolate(op, x, points, shape, **options) * t
+            else:
+                term = ex.interpolate(op, x * t, points, shape, **options)
+            total = add_tangents(total, term)
+        return total
+
+    return jvp
+
+
+def _interpolate_back(op):
+    def back(ctx, ct, x, p, *, shape, each, sources=(), **params):
+        further = {"fill": 0.0} if op is ex.interpolate_op else {}
+        params.pop("fill", None)
+        return ex.interpolate(op, ct, p, ctx.shape(x)[each:], each=each, **params, **further), None
+
+    return back
+
+
+linear(
+    ex.spline_filter_op,
+    lambda ctx, ct, x, *, axis, order, mode, transposed: ex.spline_filter(
+        ct, axis, order, mode, transposed=not transposed
+    ),
+)
+JVPS[ex.interpolate_op], JVPS[ex.deposit_op] = map(_interpolate_jvp, (ex.interpolate_op, ex.deposit_op))
+TRANSPOSES[ex.interpolate_op] = _interpolate_back(ex.deposit_op)
+TRANSPOSES[ex.deposit_op] = _interpolate_back(ex.interpolate_op)
+
 # -- ranks of windows
 
 
@@ -177,8 +249,8 @@ def _ranked_jvp(ctx, tangents, out, x, footprint, *, rank, box, fill, sources=()
         stages = [((a,), (b,), cr.full((k,), True, bool)) for a, b, k in zip(axes, before, sides, strict=True)]
     ties_beyond: expr.Size = 1
     total, count = tangents[0], ew.lift(1, tangents[0])
-    for i, (along, low, window) in enumerate(stages, start=1):
-        where = window, along, low, mode
+    for i, (across, low, window) in enumerate(stages, start=1):
+        where = window, across, low, mode
         least = out if i == len(stages) else ex.ranked(x, *where, rank=rank, box=box, fill=fill)
         total = ex.tied(ex.tied_op, x, least, total, *where, fill=fill)
         count = ex.tied(ex.tied_op, x, least, count, *where, fill=fill, beyond=ties_beyond)
@@ -211,8 +283,13 @@ TRANSPOSES[ex.tied_op], TRANSPOSES[ex.untied_op] = _tied_back(ex.untied_op), _ti
 # -- zeros by construction
 
 lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op)
+lines(along, ex.spline_filter_op)
+lines(lambda ranks, *, slopes, **params: int(not any(slopes)), ex.interpolate_op, ex.deposit_op)
+zeros(ADD, ADD, ex.interpolate_op, ex.deposit_op)  # weights of values are not negative, as the ones of slopes are
+FIRST_ALONE.update((ex.interpolate_op, ex.deposit_op))
 zeros(ADD, ADD, ex.ranked_op, ex.tied_op, ex.untied_op)
 
 # -- shifts of operands
 
+no_shift(ex.spline_filter_op, ex.interpolate_op, ex.deposit_op)
 no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op, ex.untied_op)

@@ -8,7 +8,11 @@ import numpy as np
 
 from anyshape.ops import external as ex
 from anyshape.ops.core.apply import kernel
-from anyshape.support.packages import scipy_ndimage, scipy_signal
+from anyshape.support.packages import scipy_ndimage, scipy_signal, scipy_sparse
+
+ENDS = {"reflect": "reflect", "nearest": "nearest", "grid-wrap": "wrap"}  # of splines by mode, and else "mirror"
+POINTS = 1 << 14  # values that are made or deposited at once, whose weights stay in a cache
+FEW = 32  # elements from which on sums over mirrored ends are exact to rounding
 
 
 def _for_each(function):
@@ -100,7 +104,11 @@ def _folded(x, axis, before, n, mode):
 
 def _elements(n, before, after, mode):
     """Return which element of n stands at each position from `before` before the first to `after` after the last."""
-    position = np.arange(-before, n + after)
+    return _inside(np.arange(-before, n + after), n, mode)
+
+
+def _inside(position, n, mode):
+    """Return which element of n stands at positions."""
     if mode == "nearest":
         return np.clip(position, 0, n - 1)
     if mode == "wrap":
@@ -146,6 +154,170 @@ def _lfilter(x, b, c, z, *, ends, sections):
                 x, end[i] = scipy_signal.lfilter(row, a[i], x, zi=states[i])
         end = np.moveaxis(end, 0, -2).reshape(z.shape)
     return (x, end) if ends else x
+
+
+# -- splines
+
+
+def _spline_filter(x, *, axis, order, mode, transposed):
+    """Filter lines by SciPy. It is its own transpose where elements beyond the ends count once, as all do but mirrored.
+
+    SciPy's sums for reflected ends are not exact for few elements, which take the matrix.
+    """
+    n = x.shape[axis]
+    run = lambda v, axis: scipy_ndimage.spline_filter1d(v, order, axis, v.dtype, mode) if v.size else v.copy()
+    if transposed and n <= FEW:
+        return np.moveaxis(np.tensordot(run(np.eye(n), 0), x, (0, axis)), 0, axis)
+    if not transposed or mode != "mirror":
+        return run(x, axis)
+    half = np.ones([n if a == axis else 1 for a in range(x.ndim)])
+    np.moveaxis(half, axis, 0)[[0, -1]] = 0.5
+    return run(x / half, axis) * half
+
+
+def _of_parts(function):
+    """Return a kernel that runs for the real and the imaginary part of its first operand."""
+
+    def run(x, p, fill=0.0, **params):
+        if x.dtype.kind != "c":
+            return function(x, p, fill, **params)
+        return run(x.real, p, np.real(fill), **params) + 1j * run(x.imag, p, np.imag(fill), **params)
+
+    return run
+
+
+@_of_parts
+def _interpolate(x, p, fill, *, shape, form, order, mode, slopes):
+    if not x.size or not math.prod(shape):
+        return np.full(shape, 0.0 if any(slopes) else fill)
+    if not any(slopes):
+        options = {"order": order, "mode": mode, "cval": fill, "prefilter": False}
+        return _SCIPY[form](x, p, shape, options)
+    x = x - fill if fill and mode == "grid-constant" else x
+    return _weighed(x, p, x.shape, shape, form, (order, mode, slopes))
+
+
+@_of_parts
+def _deposit(x, p, fill, *, shape, form, order, mode, slopes):
+    if not x.size or not math.prod(shape):
+        return np.zeros(shape)
+    return _weighed(x, p, shape, x.shape, form, (order, mode, slopes), back=True)
+
+
+def _affine(x, p, shape, options):
+    """Transform an image by scales and offsets. SciPy divides by scales, and so a 0 among them needs a matrix."""
+    matrix = p[0] if p[0].all() else np.diag(p[0])
+    return scipy_ndimage.affine_transform(x, matrix, p[1], shape, **options)
+
+
+_SCIPY = {
+    "points": lambda x, p, shape, options: scipy_ndimage.map_coordinates(x, p, **options),
+    "matrix": lambda x, p, shape, options: scipy_ndimage.affine_transform(x, p[:, :-1], p[:, -1], shape, **options),
+    "diagonal": _affine,
+    "shift": lambda x, p, shape, options: scipy_ndimage.shift(x, -p[1], **options),
+    "zoom": lambda x, p, shape, options: scipy_ndimage.zoom(x, np.divide(shape, x.shape), **options),
+    "grid": lambda x, p, shape, options: scipy_ndimage.zoom(x, np.divide(shape, x.shape), grid_mode=True, **options),
+}
+_COORDINATES = {
+    "diagonal": lambda k, scale, offset: (k + offset / scale) * scale if scale else offset + 0 * k,
+    "shift": lambda k, scale, offset: k + offset,
+    "zoom": lambda k, scale, offset: k * scale,
+    "grid": lambda k, scale, offset: (k + 0.5) * scale - 0.5,
+}
+
+
+def _weighed(x, p, sizes, shape, form, options, back=False):
+    """Multiply an image by the matrix of weights of values, or values by its transpose; axes apart where it can be."""
+    order, mode, slopes = options
+    if form not in _COORDINATES:
+        return _weighed_at_points(x, p, sizes, shape, form, options, back)
+    for axis, (n, m, slope) in enumerate(zip(sizes, shape, slopes)):
+        at = _COORDINATES[form](np.arange(m, dtype=float), *p[:, axis])
+        positions, weights = _taps(at, n, order, mode, slope)
+        ends = np.arange(0, positions.size + 1, order + 1)
+        matrix = scipy_sparse.csr_array((weights.T.ravel(), positions.T.ravel(), ends), (m, n))
+        lines = np.moveaxis(x, axis, 0)
+        product = (matrix.T if back else matrix) @ lines.reshape(len(lines), -1)
+        x = np.moveaxis(product.reshape(-1, *lines.shape[1:]), 0, axis)
+    return x
+
+
+def _weighed_at_points(x, p, sizes, shape, form, options, back):
+    order, mode, slopes = options
+    if form == "matrix":
+        grid = np.ogrid[tuple([slice(m) for m in shape])]
+        p = np.stack([np.broadcast_to(sum(a * k for a, k in zip(row, grid)) + row[-1], shape) for row in p])
+    lines, values = p.reshape(len(sizes), -1), x.ravel()
+    out = np.zeros(math.prod(sizes if back else shape))
+    for start in range(0, lines.shape[1], POINTS):
+        part = slice(start, start + POINTS)
+        taps = [_taps(at, n, order, mode, slope) for at, n, slope in zip(lines[:, part], sizes, slopes)]
+        for at, weights in _products(taps, sizes, 0, values[part] if back else 1.0):
+            if back:
+                np.add.at(out, at, weights)
+            else:
+                out[part] += weights * values[at]
+    return out.reshape(sizes if back else shape)
+
+
+def _products(taps, sizes, at, weights):
+    """Give the positions in a flat image that values read, and their weights, for each position along all axes."""
+    if not taps:
+        yield at, weights
+        return
+    at = at * sizes[0]
+    for own, factors in zip(*taps[0]):
+        yield from _products(taps[1:], sizes[1:], at + own, weights * factors)
+
+
+def _taps(at, n, order, mode, slope):
+    """Return the positions of the coefficients that make values at coordinates along an axis, and their weights.
+
+    They are uniform B-splines by the recurrence of Cox and de Boor. Derivatives are differences of lower ones.
+    """
+    at, sign = _turned(at, n, mode)
+    base = np.floor(at if order % 2 else at + 0.5)
+    t = at - base if order % 2 else at + 0.5 - base
+    weights = [np.ones_like(at)]
+    for q in range(1, order + 1):
+        less, more = [0.0, *weights], [*weights, 0.0]
+        if q > order - slope:
+            weights = [a - b for a, b in zip(less, more)]
+        else:
+            weights = [((t + (q - j)) * a + (j + 1 - t) * b) / q for j, (a, b) in enumerate(zip(less, more))]
+    positions = np.where(np.isfinite(base), base, 0).astype(np.int64) + np.arange(order + 1)[:, None] - order // 2
+    factors = np.stack(weights) * (sign**slope if slope <= order else 0)
+    if mode not in ("grid-constant", "nearest"):
+        factors[:, np.isnan(at)] = 0
+    if mode == "grid-constant":
+        factors[(positions < 0) | (positions >= n)] = 0
+    reaches = (positions[[0, -1]] < 0) | (positions[[0, -1]] >= n)
+    return _inside(positions, n, ENDS.get(mode, "mirror")) if reaches.any() else positions, factors
+
+
+def _turned(at, n, mode):
+    """Return coordinates inside for ones beyond the ends, NaN for none, and how they change with these: 1, -1 or 0."""
+    sign, last = np.ones_like(at), n - 1
+    if mode in ("grid-constant", "nearest"):  # what positions beyond the ends mean is left to them
+        return at, sign
+    outside = (at < 0) | (at > last)
+    if mode == "constant" or not last:
+        return np.where(outside, np.nan if mode == "constant" else 0.0, at), np.where(outside, 0.0, sign)
+    c = at[outside]
+    is_below, whole = c < 0, mode not in ("mirror", "wrap")  # whether the period of an axis has all of its elements
+    if mode in ("wrap", "grid-wrap"):
+        period = last + whole
+        turned = c + period * np.where(is_below, np.trunc((-whole - c) / period) + 1, -np.trunc(c / period))
+        turned = np.where(c < np.inf, turned, c)
+    else:
+        period = 2 * (last + whole)
+        c = c - period * np.trunc(c / period)
+        flips = np.where(is_below, c >= -last - whole, c >= n)
+        turned = np.where(flips, np.where(is_below, -c, period - c) - whole, np.where(is_below, c + period, c))
+        sign[outside] = np.where(flips, -1.0, 1.0)
+    at = at.copy()
+    at[outside] = turned
+    return at, sign
 
 
 # -- ranks of windows
@@ -228,6 +400,9 @@ kernel(ex.correlate_op, _for_each(_correlate))
 kernel(ex.spread_op, _for_each(_spread_weights))
 kernel(ex.weigh_op, _for_each(_weigh))
 kernel(ex.lfilter_op, _for_each(_lfilter))
+kernel(ex.spline_filter_op, _spline_filter)
+kernel(ex.interpolate_op, _for_each(_interpolate))
+kernel(ex.deposit_op, _for_each(_deposit))
 kernel(ex.ranked_op, _ranked)
 kernel(ex.tied_op, _tied)
 kernel(ex.untied_op, _untied)

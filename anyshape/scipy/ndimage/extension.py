@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -98,21 +97,6 @@ def require_inside(name: str, x: Any, origin: Any, size: Any) -> Any:
         advice = "let it be from -(size // 2) to (size - 1) // 2"
         raise context_of(name, x).fail(f"origin {origin} is outside of a window of {size}", advice)
     return before
-
-
-def last_axes(x: Any, axes: Sequence[int]) -> Any:
-    """Return x with these axes last."""
-    return mv.move_axes(x, axes, range(x.ndim - len(axes), x.ndim))
-
-
-def back(x: Any, axes: Sequence[int]) -> Any:
-    """Return x with its last axes at these places."""
-    return mv.move_axes(x, range(x.ndim - len(axes), x.ndim), axes)
-
-
-def expr_sizes(x: Any, axes: Sequence[int]) -> list[Any]:
-    """Return the sizes of axes as ops take them."""
-    return [sizes(x)[axis] for axis in axes]
 
 
 def windows_of(padded: Any, shape: tuple[int, ...], counts: Any) -> Any:

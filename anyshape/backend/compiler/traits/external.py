@@ -25,5 +25,18 @@ def _continued(step: Step) -> Size | None:
     return expr.add(arrays, expr.minimum(windows, expr.add(3 * ex.BLOCK, row)))
 
 
-declare(OPAQUE._replace(scratch=operands_and_results(3)), ex.correlate_op, ex.lfilter_op)
+def _interpolated(step: Step) -> Size | None:
+    """Bound coordinates of values, weights along each axis, and images that are deposited along some axes."""
+    params, x, out = dict(step.params), step.metas[0].sizes, step.results[0].sizes
+    copies, weights = operands_and_results(6)(step), len(params["slopes"]) * (params["order"] + 1)
+    if x is None or out is None or copies is None:
+        return None
+    if params["form"] in ("points", "matrix"):
+        return expr.add(copies, 64 * weights * ex.BLOCK // 256)
+    sides = [expr.maximum(*pair) for pair in zip(x, out, strict=True)]
+    return expr.add(copies, expr.mul(48, elements(tuple(sides))))
+
+
+declare(OPAQUE._replace(scratch=operands_and_results(3)), ex.correlate_op, ex.lfilter_op, ex.spline_filter_op)
+declare(OPAQUE._replace(scratch=_interpolated), ex.interpolate_op, ex.deposit_op)
 declare(OPAQUE._replace(scratch=_continued), ex.spread_op, ex.weigh_op, ex.ranked_op, ex.tied_op, ex.untied_op)
