@@ -182,6 +182,13 @@ def spence_slope(x: Any) -> Any:
     return near_and_far(within(x - 1, 0.5), x - 1, near, lambda z: -ew.log(x) / z)
 
 
+def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+    """Return Gauss's function; where c - a - b is a whole number but for rounding, SciPy would divide by nearly 0."""
+    gap = c - a - b
+    is_whole = ew.lt(ew.absolute(gap - ew.rint(gap)), 1e-15 * (ew.absolute(a) + ew.absolute(b) + ew.absolute(c)))
+    return sp.hyp2f1(a, ew.select(is_whole, c - a - ew.rint(gap), b), c, x)
+
+
 def sinh_by_x(x: Any) -> Any:
     """Return sinh(x) / x."""
     coefficients = [1 / factorial(2 * k + 1) for k in range(9)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from anyshape.autodiff.far_slopes import hyp2f1
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
 from anyshape.ops import special_ufuncs as su
@@ -53,8 +54,8 @@ def _chebyu(n, y, low, high):
     """Return the slope of sin((n + 1) arccos(y)) / sin(arccos(y)): 18.5.2, 18.9.21."""
 
     def at_angle(angle, sine, cosine):
-        turned = (n + 1) * angle
-        return (cosine * ew.sin(turned) / sine - (n + 1) * ew.cos(turned)) / ew.square(sine)
+        turned = n * angle  # with n + 1 in its place, terms would cancel for small n
+        return (ew.sin(turned) * (1 / sine + n * sine) - n * cosine * ew.cos(turned)) / ew.square(sine)
 
     whole = lambda n, y: 2 * _below("eval_gegenbauer", n, 2, y)
     near = lambda n, high: n * (n + 1) * (n + 2) / 3 * sp.hyp2f1(1 - n, n + 3, 2.5, high)
@@ -65,8 +66,16 @@ def _sh_legendre(n, x, out):
     """Return the slope for whole degrees, and for others near 0 by a function without a pole there: 15.8.1."""
     is_near = ew.logical_and(ew.ne(ew.rint(n), n), ew.lt(x, ew.lift(0.5, x)))
     degree, z = ew.select(is_near, n, 1), ew.select(is_near, x, 1)
-    near = degree * (degree + 1) * sp.hyp2f1(1 + degree, -degree, 2.0, 1 - z) / z
+    near = degree * (degree + 1) * hyp2f1(-degree, 1 + degree, ew.lift(2, z), 1 - z) / z
     return ew.select(is_near, near, 2 * _below("eval_gegenbauer", n, 1.5, 2 * x - 1))
+
+
+def _laguerre(n, a, x):
+    """Return the slope; for degrees that are fractions SciPy's hypergeometric function has more digits: 18.5.12."""
+    is_whole = ew.eq(ew.rint(n), n)
+    degree = ew.select(is_whole, 0.5, n)
+    apart = sp.binom(degree + a, degree - 1) * sp.hyp1f1(1 - degree, a + 2, ew.select(is_whole, 0, x))
+    return -ew.select(is_whole, _below("eval_genlaguerre", ew.select(is_whole, n, 1), a + 1, x), apart)
 
 
 POLYNOMIALS: dict[str, Callable[..., Any]] = {
@@ -81,8 +90,8 @@ POLYNOMIALS: dict[str, Callable[..., Any]] = {
     "eval_chebys": lambda n, x, out: 0.5 * _chebyu(n, 0.5 * x, 0.25 * (2 + x), 0.25 * (2 - x)),
     "eval_sh_chebyt": lambda n, x, out: 2 * _chebyt(n, 2 * x - 1, x, 1 - x),
     "eval_sh_chebyu": lambda n, x, out: 2 * _chebyu(n, 2 * x - 1, x, 1 - x),
-    "eval_laguerre": lambda n, x, out: -_below("eval_genlaguerre", n, 1, x),
-    "eval_genlaguerre": lambda n, a, x, out: -_below("eval_genlaguerre", n, a + 1, x),
+    "eval_laguerre": lambda n, x, out: _laguerre(n, ew.lift(0, x), x),
+    "eval_genlaguerre": lambda n, a, x, out: _laguerre(n, a, x),
     "eval_hermite": lambda n, x, out: 2 * n * _below("eval_hermite", n, x),
     "eval_hermitenorm": lambda n, x, out: n * _below("eval_hermitenorm", n, x),
 }

@@ -13,7 +13,7 @@ def slopes(rng):
     """Compare first and second derivatives of one function at four points."""
     rows, by_value = ((ROWS, 0), (DISTRIBUTIONS, VALUE_ULPS))[rng.integers(2)]
     row = rows[rng.integers(len(rows))]
-    dtype = "float32" if row.single and not by_value and rng.integers(4) == 0 else "float64"
+    dtype = "float32" if not by_value and rng.integers(4) == 0 else "float64"
     judged = judge(row, sampled(row, rng, 4, dtype), dtype, SECONDS, by_value)
     wrong = [str(one) for one in judged if not one.error <= 1]
     if wrong:

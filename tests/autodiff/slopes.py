@@ -70,6 +70,8 @@ def judge(
                 right = _right_slopes(row.formula, point, operand, seconds)
                 if right is None or not _agree(mp.mpf(float(value)), right[0], RELATIVE[dtype]):
                     continue
+                if not all(_is_right(row, near, dtype) for near in (row.neighbours(*point) if row.neighbours else ())):
+                    continue
                 for order in (1, 2):
                     judged += _judged(row, operand, order, point, float(slopes[order - 1][k]), right, dtype, by_value)
     return judged
@@ -81,6 +83,11 @@ def _function(row: Row, modules: dict[str, Any]) -> Any:
     for name in names:
         function = getattr(function, name)
     return function if row.result is None else lambda *xs: function(*xs)[row.result]
+
+
+def _is_right(row: Row, point: tuple[float, ...], dtype: str) -> bool:
+    value = _function(row, SCIPY)(*(np.array(x, "float64") for x in point))
+    return _agree(mp.mpf(float(value)), row.formula(*point), RELATIVE[dtype])
 
 
 def _slopes(function: Any, xs: list[Any], operand: int) -> tuple[Any, Any]:

@@ -49,8 +49,11 @@ def _student_density(df, t):
     """Return the density of Student's t with df degrees of freedom; the standard normal for infinitely many."""
     is_normal = ew.isinf(df)
     nu = ew.select(is_normal, 1, df)  # both choices are computed, and differentiated again
-    logarithm = -0.5 * (nu + 1) * far.log1p_of_square(t / ew.sqrt(nu)) - 0.5 * ew.log(nu) - sp.betaln(0.5 * nu, 0.5)
-    return ew.select(is_normal, ew.exp(-0.5 * ew.square(t)) / ROOT_TWO_PI, ew.exp(logarithm))
+    return ew.select(is_normal, ew.exp(-0.5 * ew.square(t)) / ROOT_TWO_PI, ew.exp(_log_student_density(nu, t)))
+
+
+def _log_student_density(nu, t):
+    return -0.5 * (nu + 1) * far.log1p_of_square(t / ew.sqrt(nu)) - 0.5 * ew.log(nu) - sp.betaln(0.5 * nu, 0.5)
 
 
 # -- error functions and the normal distribution
@@ -125,7 +128,11 @@ def _stdtr_by_df(df, t):
     is_normal = ew.isinf(df)
     nu = ew.select(is_normal, 1, df)
     by_parameter = 0.25 * sp.student_derivative(0.5 * nu, t / ew.sqrt(nu), 1)
-    return ew.select(is_normal, 0, by_parameter - t / (2 * nu) * _student_density(nu, t))
+    size = ew.absolute(t)
+    is_far = ew.gt(size, ew.lift(1, size))  # the density alone underflows earlier
+    growth = ew.log(ew.select(is_far, size, 1))
+    product = ew.select(is_far, ew.sign(t), t) * ew.exp(_log_student_density(nu, t) + growth)
+    return ew.select(is_normal, 0, by_parameter - product / (2 * nu))
 
 
 def _student_derivative_by_u(half, u, out, *, order):
@@ -267,7 +274,7 @@ pointwise(sp.spence_op, lambda x, out: far.spence_slope(x))
 derivative_in_last(sp.expn_op, _expn_derivative)
 derivative_in_last(sp.hyp0f1_op, lambda b, x, out: sp.hyp0f1(b + 1, x) / b)
 derivative_in_last(sp.hyp1f1_op, lambda a, b, x, out: a / b * sp.hyp1f1(a + 1, b + 1, x))
-derivative_in_last(sp.hyp2f1_op, lambda a, b, c, x, out: a * b / c * sp.hyp2f1(a + 1, b + 1, c + 1, x))
+derivative_in_last(sp.hyp2f1_op, lambda a, b, c, x, out: a * b / c * far.hyp2f1(a + 1, b + 1, c + 1, x))
 
 # -- elliptic integrals (DLMF 19.4, 19.18 and 19.25), further integrals, functions of complex numbers
 

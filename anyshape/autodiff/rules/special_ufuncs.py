@@ -6,6 +6,8 @@
 from math import factorial, gamma, inf, pi, sqrt
 from typing import Any
 
+import numpy as np
+
 from anyshape.autodiff.far_slopes import (
     by_digits,
     decline,
@@ -446,7 +448,13 @@ WITHOUT = frozenset(
 
 
 def _jvp(ctx, tangents, out, *xs, function, result):
-    """Add the parts of the operands; a part without a derivative is refused by the name of the function."""
+    """Add the parts of the operands; a part without a derivative is refused by the name of the function.
+
+    Single precision is computed in double: loops of SciPy have few digits there, and 1 is added to small operands.
+    """
+    if out.dtype == np.float32:
+        xs = tuple(ew.convert(x, np.float64) for x in xs)
+        out = of(function, *xs, result=result)
     rules = (None,) * len(xs) if function in WITHOUT else DERIVATIVES[function, result]
     total = None
     for rule, tangent, ordinal in zip(rules, tangents, ORDINALS, strict=False):
@@ -455,7 +463,7 @@ def _jvp(ctx, tangents, out, *xs, function, result):
         if rule is None:
             advice = "give it stop_gradient(...) of this operand, or a derivative rule with custom_jvp"
             raise UnsupportedFunctionError(function, f"has no derivative by its {ordinal} operand", advice, ctx.where)
-        total = add_tangents(total, tangent * rule(*xs, out))
+        total = add_tangents(total, tangent * ew.convert(rule(*xs, out), tangent.dtype))
     return total
 
 

@@ -20,7 +20,7 @@ from anyshape.ops.core.bell_polynomials import bell_polynomial, bell_polynomial_
 POINTS, BLOCK = 64, 256  # elements at once: points times elements stay in the cache
 DEPTH = 45.0  # the density at the end of the interval is exp(-DEPTH) of the one at its start
 SMALL = 0.5
-FAR = 1e150  # its square is a normal number
+FAR = 1e100  # 1 is nothing beside its square, whose inverse is a normal number
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
 from anyshape.scipy.stats.distribution import Form, Function, constant, exponential
 from anyshape.scipy.stats.extremes import expm1_ratio, log1p_ratio
 from anyshape.scipy.stats.positive import beta_share
-from anyshape.scipy.stats.powers import NODES, WEIGHTS, narrow_normal, of_score
+from anyshape.scipy.stats.powers import NODES, WEIGHTS, narrow_normal, normal_score, of_score
 from anyshape.transforms.control import stop_gradient
 
 
@@ -31,8 +31,8 @@ JOHNSONSB = Form(
         xp.log(b) - xp.log(z) - xp.log1p(-z) - LOG_ROOT_2PI - 0.5 * xp.square(a + b * sc.logit(z))
     ),
     **of_score(lambda z, a, b: a + b * sc.logit(z)),
-    ppf=lambda q, a, b: sc.expit((sc.ndtri(q) - a) / b),
-    isf=lambda q, a, b: sc.expit(-(sc.ndtri(q) + a) / b),
+    ppf=lambda q, a, b: sc.expit((normal_score(q) - a) / b),
+    isf=lambda q, a, b: sc.expit(-(normal_score(q) + a) / b),
 )
 
 
@@ -324,8 +324,24 @@ def _truncated_logcdf(z: Any, a: Any, b: Any) -> Any:
     return xp.where(is_near, xp.log1p(-rest), logarithm + xp.log(factor))
 
 
+def _beyond_end(q: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Return whether a quantile is beside the lower end, and its distance from there, a series in q / density."""
+    end = xp.where(xp.isinf(a), 0.0, a)
+    logarithm, factor = _normal_mass(a, b)
+    distance = q * xp.exp(logarithm - NORM.log_density(end)) * factor
+    is_beside = ~xp.isinf(a) & (distance * (1 + xp.abs(end)) < 1e-4)
+    x, square = xp.where(is_beside, distance, 0.0), xp.square(end)
+    return is_beside, x * (1 + x * (end / 2 + x * ((2 * square + 1) / 6 + x * end * (6 * square + 7) / 24)))
+
+
 def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
-    """Return the quantile of a truncated normal, on the side where its probability is small."""
+    """Return the quantile of a truncated normal, from the end beside it, or on the side of the smaller probability."""
+    (is_low, ahead), (is_high, behind) = _beyond_end(q, a, b), _beyond_end(1 - q, -b, -a)
+    middle = _quantile_inside(xp.where(is_low | is_high, 0.5, q), a, b)
+    return xp.where(is_low, a + ahead, xp.where(is_high, b - behind, middle))
+
+
+def _quantile_inside(q: Any, a: Any, b: Any) -> Any:
     below = sc.ndtr(a) + q * (sc.ndtr(b) - sc.ndtr(a))
     is_right = below > 0.5
     right = -sc.ndtri(sc.ndtr(-b) + (1 - q) * (sc.ndtr(-a) - sc.ndtr(-b)))

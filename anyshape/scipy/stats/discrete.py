@@ -250,6 +250,7 @@ BOLTZMANN = Form(
     valid=lambda lambda_, n: (lambda_ > 0) & (n > 0) & (xp.floor(n) == n),
     log_density=lambda k, lambda_, n: xp.log(xp.expm1(-lambda_) / xp.expm1(-lambda_ * n)) - lambda_ * k,
     cdf=lambda k, lambda_, n: xp.expm1(-lambda_ * (k + 1)) / xp.expm1(-lambda_ * n),
+    sf=lambda k, lambda_, n: xp.exp(-lambda_ * (k + 1)) * xp.expm1(-lambda_ * (n - k - 1)) / xp.expm1(-lambda_ * n),
     mean=lambda lambda_, n: 1 / xp.expm1(lambda_) - n / xp.expm1(lambda_ * n),
     var=lambda lambda_, n: (
         0.25 / xp.square(xp.sinh(0.5 * lambda_))
@@ -293,14 +294,21 @@ def _skellam_cdf(k: Any, mu1: Any, mu2: Any) -> Any:
     return xp.where(is_low, low, 1 - sc.chndtr(2 * mu1, 2 * (xp.where(is_low, 0.0, k) + 1), 2 * mu2))
 
 
+def _skellam_log_density(k: Any, mu1: Any, mu2: Any) -> Any:
+    """Return the logarithm by a Bessel function; of small means without its leading power, which would cancel."""
+    product, n = mu1 * mu2, xp.abs(k)
+    is_small = product < 1e4
+    small = n * xp.log(xp.where(k < 0, mu2, mu1)) - mu1 - mu2 - sc.gammaln(n + 1)
+    small = small + xp.log(sc.hyp0f1(n + 1, xp.where(is_small, product, 1.0)))
+    large = sc.ive(n, 2 * xp.sqrt(xp.where(is_small, 1.0, product)))
+    large = 0.5 * k * xp.log(mu1 / mu2) - xp.square(xp.sqrt(mu1) - xp.sqrt(mu2)) + xp.log(large)
+    return xp.where(is_small, small, large)
+
+
 SKELLAM = Form(
     shapes="mu1 mu2",
     discrete=True,
-    log_density=lambda k, mu1, mu2: (
-        0.5 * k * xp.log(mu1 / mu2)
-        - xp.square(xp.sqrt(mu1) - xp.sqrt(mu2))
-        + xp.log(sc.ive(xp.abs(k), 2 * xp.sqrt(mu1 * mu2)))
-    ),
+    log_density=_skellam_log_density,
     cdf=_skellam_cdf,
     mean=lambda mu1, mu2: mu1 - mu2,
     var=lambda mu1, mu2: mu1 + mu2,

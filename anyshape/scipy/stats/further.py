@@ -18,6 +18,7 @@ from anyshape.scipy.stats.distribution import Form, Function, complement, consta
 from anyshape.scipy.stats.positive import beta_share, log_expm1, times_log, weibull_logcdf
 from anyshape.scipy.stats.powers import (
     beta_quantile,
+    log_upper_gamma,
     narrow_normal,
     of_powers,
     of_powers_of_size,
@@ -33,18 +34,22 @@ def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
     return 0.0, INF
 
 
-def _two_sided(tail: Function, quantile: Function) -> dict[str, Function]:
-    """Return the functions of a symmetric family by the share beyond both z and -z, and by its inverse."""
+def _two_sided(tail: Function, log_tail: Function, quantile: Function) -> dict[str, Function]:
+    """Return the functions of a symmetric family by the share beyond both z and -z, its logarithm, and its inverse."""
 
     def cdf(z: Any, *shapes: Any) -> Any:
         return by_half(z, 0.0, lambda z: 0.5 * tail(-z, *shapes), lambda z: 1 - 0.5 * tail(z, *shapes))
 
+    def logcdf(z: Any, *shapes: Any) -> Any:
+        low = lambda z: log_tail(-z, *shapes) - log(2)
+        return by_half(z, 0.0, low, lambda z: xp.log1p(-0.5 * tail(z, *shapes)))
+
     def ppf(q: Any, *shapes: Any) -> Any:
         return by_half(q, 0.5, lambda q: -quantile(2 * q, *shapes), lambda q: quantile(2 * (1 - q), *shapes))
 
-    return {
-        "cdf": cdf, "sf": lambda z, *shapes: cdf(-z, *shapes), "ppf": ppf, "isf": lambda q, *shapes: -ppf(q, *shapes)
-    }  # fmt: skip
+    sf, logsf = (lambda z, *shapes, f=f: f(-z, *shapes) for f in (cdf, logcdf))
+    isf = lambda q, *shapes: -ppf(q, *shapes)
+    return {"cdf": cdf, "sf": sf, "logcdf": logcdf, "logsf": logsf, "ppf": ppf, "isf": isf}
 
 
 def _semicircular_quantile(q: Any) -> Any:
@@ -166,14 +171,16 @@ BURR = Form(
 DGAMMA = Form(
     shapes="a",
     **of_powers_of_size(lambda z, a: -z - sc.gammaln(a) - log(2), lambda a: a - 1),
-    **_two_sided(lambda z, a: sc.gammaincc(a, z), lambda q, a: sc.gammainccinv(a, q)),
+    **_two_sided(
+        lambda z, a: sc.gammaincc(a, z), lambda z, a: log_upper_gamma(a, z), lambda q, a: sc.gammainccinv(a, q)
+    ),
     mean=constant(0.0),
     var=lambda a: a * (a + 1),
 )
 DWEIBULL = Form(
     shapes="c",
     **of_powers_of_size(lambda z, c: xp.log(0.5 * c) - z**c, lambda c: c - 1),
-    **_two_sided(lambda z, c: xp.exp(-(z**c)), lambda q, c: (-xp.log(q)) ** (1 / c)),
+    **_two_sided(lambda z, c: xp.exp(-(z**c)), lambda z, c: -(z**c), lambda q, c: (-xp.log(q)) ** (1 / c)),
     mean=constant(0.0),
     var=lambda c: sc.gamma(1 + 2 / c),
 )
@@ -328,7 +335,7 @@ def _loggamma_logcdf(z: Any, c: Any) -> Any:
 
 def _loggamma_quantile(q: Any, c: Any) -> Any:
     start = (xp.log(q) + sc.gammaln(c + 1)) / c
-    is_tiny = start < -700
+    is_tiny = start < -40
     return xp.where(is_tiny, start, xp.log(sc.gammaincinv(c, xp.where(is_tiny, 0.5, q))))
 
 

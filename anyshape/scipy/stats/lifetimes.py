@@ -16,6 +16,7 @@ from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
 from anyshape.scipy.stats.distribution import Form, constant, exponential, log_complement, scaled
 from anyshape.scipy.stats.extremes import log1p_ratio
 from anyshape.scipy.stats.positive import GAMMA, INVGAUSS, weibull_logcdf
+from anyshape.scipy.stats.powers import normal_score
 
 INF = np.inf
 
@@ -114,7 +115,7 @@ POWERLOGNORM = Form(
     ),
     logsf=lambda z, c, s: c * sc.log_ndtr(-xp.log(z) / s),
     ppf=lambda q, c, s: xp.exp(-s * sc.ndtri((1 - q) ** (1 / c))),
-    isf=lambda q, c, s: xp.exp(-s * sc.ndtri(q ** (1 / c))),
+    isf=lambda q, c, s: xp.exp(-s * normal_score(q ** (1 / c))),
 )
 
 

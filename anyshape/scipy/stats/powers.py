@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Function, exponential
+from anyshape.scipy import special as sc
+from anyshape.scipy.stats.distribution import Function, exponential, log_by_complement
 from anyshape.transforms.control import stop_gradient
 
 INF = np.inf
@@ -143,6 +143,29 @@ def beta_quantile(q: Any, a: Any, b: Any) -> tuple[Any, Any]:
     low = sc.betaincinv(a, b, xp.where(is_low, q, middle))
     high = sc.betainccinv(b, a, xp.where(is_low, middle, q))
     return xp.where(is_low, low, 1 - high), xp.where(is_low, 1 - low, high)
+
+
+def normal_score(q: Any) -> Any:
+    """Return the quantile of a normal distribution, of a tiny probability by its logarithm.
+
+    There the second derivative overflows, that of an exponential of the quantile does not.
+    """
+    level = stop_gradient(q)
+    is_tiny = level < 1e-100
+    scale = xp.where(is_tiny, level, 1.0)
+    tiny = sc.ndtri_exp(xp.log(scale) + xp.log(xp.where(is_tiny, q, 1.0) / scale))
+    return xp.where(is_tiny, tiny, sc.ndtri(xp.where(is_tiny, 0.5, q)))
+
+
+def log_upper_gamma(a: Any, x: Any) -> Any:
+    """Return the logarithm of gammaincc(a, x), of large x by the continued fraction 8.9.2: its slopes do not cancel."""
+    is_far = (x > 30 + 2 * a) & (x < INF)
+    z = xp.where(is_far, x, 30 + 2 * a)
+    rest: Any = 0.0
+    for k in range(12, 0, -1):
+        rest = k * (k - a) / (z + 2 * k + 1 - a - rest)
+    far = a * xp.log(z) - z - sc.gammaln(a) - xp.log(z + 1 - a - rest)
+    return xp.where(is_far, far, log_by_complement(sc.gammaincc, sc.gammainc)(a, xp.where(is_far, 1.0, x)))
 
 
 def power_of_gamma_quantile(q: Any, a: Any, exponent: Any) -> Any:

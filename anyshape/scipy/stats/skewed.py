@@ -13,7 +13,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import by_half
-from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.scipy.stats.distribution import Form, constant, log_by_complement
 from anyshape.scipy.stats.positive import beta_share
 from anyshape.scipy.stats.powers import beta_quantile, log1p_square
 
@@ -21,15 +21,45 @@ NAN = np.nan
 NOTHING = 1e17  # 1 is nothing beside it
 
 
-def _exponnorm_tail(z: Any, k: Any) -> Any:
-    return xp.exp((0.5 / k - z) / k + sc.log_ndtr(z - 1 / k))
+def _exponnorm_log_tail(z: Any, k: Any) -> Any:
+    """Return the logarithm of the density times k; far below 1 / k without squares of 1 / k, which would cancel."""
+    return by_half(
+        z - 1 / k,
+        0.0,
+        lambda w: xp.log(0.5 * sc.erfcx(-sqrt(0.5) * w)) - 0.5 * xp.square(xp.where(w < 0, z, 0.0)),
+        lambda w: (0.5 / k - z) / k + sc.log_ndtr(w),
+    )
+
+
+def _exponnorm_below(z: Any, k: Any) -> Any:
+    """Return twice the probability up to z over exp(-z**2 / 2), for negative z."""
+    return sc.erfcx(-sqrt(0.5) * z) - sc.erfcx(sqrt(0.5) * (1 / k - z))
+
+
+def _exponnorm_cdf(z: Any, k: Any) -> Any:
+    return by_half(
+        z,
+        0.0,
+        lambda z: 0.5 * xp.exp(-0.5 * xp.square(z)) * _exponnorm_below(z, k),
+        lambda z: sc.ndtr(z) - xp.exp(_exponnorm_log_tail(z, k)),
+    )
+
+
+def _exponnorm_sf(z: Any, k: Any) -> Any:
+    return sc.ndtr(-z) + xp.exp(_exponnorm_log_tail(z, k))
 
 
 EXPONNORM = Form(
     shapes="K",
-    log_density=lambda z, k: (0.5 / k - z) / k + sc.log_ndtr(z - 1 / k) - xp.log(k),
-    cdf=lambda z, k: sc.ndtr(z) - _exponnorm_tail(z, k),
-    sf=lambda z, k: sc.ndtr(-z) + _exponnorm_tail(z, k),
+    log_density=lambda z, k: _exponnorm_log_tail(z, k) - xp.log(k),
+    cdf=_exponnorm_cdf,
+    sf=_exponnorm_sf,
+    logcdf=lambda z, k: by_half(
+        z,
+        0.0,
+        lambda z: xp.log(0.5 * _exponnorm_below(z, k)) - 0.5 * xp.square(z),
+        lambda z: log_by_complement(_exponnorm_cdf, _exponnorm_sf)(z, k),
+    ),
     mean=lambda k: k,
     var=lambda k: 1 + xp.square(k),
 )
@@ -163,7 +193,8 @@ def _ball_sf(z: Any, beta: Any, m: Any) -> Any:
 def _ball_quantile(q: Any, beta: Any, m: Any) -> Any:
     weight, tail = _ball_weight(beta, m), _ball_tail(beta, m)
     is_tail = q * weight < tail
-    below = -beta - m / beta * xp.expm1(xp.log(xp.where(is_tail, q * weight / tail, 1.0)) / (1 - m))
+    low, factor = xp.where(is_tail, q, 1.0), xp.where(is_tail, weight / tail, 1.0)
+    below = -beta - m / beta * xp.expm1((xp.log(low) + xp.log(factor)) / (1 - m))
     share = xp.where(is_tail, 0.5, sc.ndtr(-beta) + (q * weight - tail) / sqrt(2 * pi))
     return xp.where(is_tail, below, sc.ndtri(share))
 

@@ -21,6 +21,8 @@ LESS_EXACT = {
     ("f", "isf"): 1e-6,
     ("halfnorm", "logsf"): None,
     ("skewnorm", "logcdf"): None,
+    ("dweibull", "logcdf"): None,
+    ("exponnorm", "logcdf"): None,
     ("exponpow", "logsf"): None,
     ("gompertz", "logsf"): None,
     ("betaprime", "isf"): 1e-7,
