@@ -68,9 +68,7 @@ def judge(
             for k, value in enumerate(values):
                 point = tuple(float(x[k]) for x in xs)
                 right = _right_slopes(row.formula, point, operand, seconds)
-                if right is None or not _agree(mp.mpf(float(value)), right[0], RELATIVE[dtype]):
-                    continue
-                if not all(_is_right(row, near, dtype) for near in (row.neighbours(*point) if row.neighbours else ())):
+                if right is None or not _is_right(row, value, point, right[0], dtype):
                     continue
                 for order in (1, 2):
                     judged += _judged(row, operand, order, point, float(slopes[order - 1][k]), right, dtype, by_value)
@@ -85,9 +83,12 @@ def _function(row: Row, modules: dict[str, Any]) -> Any:
     return function if row.result is None else lambda *xs: function(*xs)[row.result]
 
 
-def _is_right(row: Row, point: tuple[float, ...], dtype: str) -> bool:
-    value = _function(row, SCIPY)(*(np.array(x, "float64") for x in point))
-    return _agree(mp.mpf(float(value)), row.formula(*point), RELATIVE[dtype])
+def _is_right(row: Row, value: Any, point: tuple[float, ...], right: Any, dtype: str) -> bool:
+    """Return whether the value of SciPy is right, and also the ones at neighbours that slopes are made of."""
+    near = row.neighbours(*point) if row.neighbours else []
+    values = [_function(row, SCIPY)(*map(np.float64, xs)) for xs in near]
+    pairs = [(value, right), *zip(values, (row.formula(*xs) for xs in near), strict=True)]
+    return all(_agree(mp.mpf(float(a)), b, RELATIVE[dtype]) for a, b in pairs)
 
 
 def _slopes(function: Any, xs: list[Any], operand: int) -> tuple[Any, Any]:

@@ -201,52 +201,6 @@ def _student_log_lower(z: Any, df: Any) -> Any:
 
 
 T = Form(
-    log_density=lambda z: log(2 / pi) + 0.5 * (sc.log_expit(2 * z) + sc.log_expit(-2 * z)),
-    **_symmetric(_hypsecant_cdf),
-    ppf=lambda q: xp.log(xp.tan(0.5 * pi * q)),
-    isf=lambda q: -xp.log(xp.tan(0.5 * pi * q)),
-    mean=constant(0.0),
-    var=constant(pi**2 / 4),
-    entropy=constant(log(2 * pi)),
-)
-
-
-def _student_log_density(z: Any, df: Any) -> Any:
-    is_normal = xp.isinf(df)
-    nu = xp.where(is_normal, 1.0, df)  # both choices are computed
-    value = -0.5 * (nu + 1) * log1p_square(z, nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
-    return xp.where(is_normal, NORM.log_density(z), value)
-
-
-def _student_var(df: Any) -> Any:
-    nu = xp.where(df > 2, xp.where(xp.isinf(df), 3.0, df), 3.0)
-    finite = xp.where(xp.isinf(df), 1.0, nu / (nu - 2))
-    return xp.where(df > 2, finite, xp.where(df > 1, INF, NAN))
-
-
-def _student_entropy(df: Any) -> Any:
-    is_normal = xp.isinf(df)
-    nu = xp.where(is_normal, 1.0, df)
-    half = 0.5 * (nu + 1)
-    value = half * (sc.digamma(half) - sc.digamma(0.5 * nu)) + 0.5 * xp.log(nu) + sc.betaln(0.5 * nu, 0.5)
-    return xp.where(is_normal, 0.5 * log(2 * pi * e), value)
-
-
-def _student_cdf(z: Any, df: Any) -> Any:
-    is_far = z < -FAR * xp.sqrt(df)
-    far = xp.exp(_student_log_lower(xp.where(is_far, z, -INF), df))
-    return xp.where(is_far, far, sc.stdtr(df, xp.where(is_far, 0.0, z)))
-
-
-def _student_log_lower(z: Any, df: Any) -> Any:
-    """Return the logarithm of the probability up to z; where that of the density underflows, by its leading term."""
-    is_far = z < -FAR * xp.sqrt(df)
-    distance, nu = xp.where(is_far, -z, 1.0), xp.where(is_far, df, 1.0)
-    far = 0.5 * nu * (xp.log(nu) - 2 * xp.log(distance)) - xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
-    return xp.where(is_far, far, xp.log(sc.stdtr(df, xp.where(is_far, -1.0, z))))
-
-
-T = Form(
     shapes="df",
     log_density=_student_log_density,
     **_symmetric(_student_cdf, _student_log_lower),
