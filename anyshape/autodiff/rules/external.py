@@ -6,6 +6,8 @@ its derivative. They are found along one axis of a box after the other.
 
 import functools
 
+import numpy as np
+
 from anyshape.autodiff.rule_tables import (
     ADD,
     FIRST_ALONE,
@@ -248,14 +250,15 @@ def _ranked_jvp(ctx, tangents, out, x, footprint, *, rank, box, fill, sources=()
         sides = ctx.shape(footprint)
         stages = [((a,), (b,), cr.full((k,), True, bool)) for a, b, k in zip(axes, before, sides, strict=True)]
     ties_beyond: expr.Size = 1
-    total, count = tangents[0], ew.lift(1, tangents[0])
+    most, total = numel(ctx.shape(footprint)), tangents[0]
+    count = cr.full(ctx.shape(x), 1, np.uint8 if isinstance(most, int) and most < 256 else np.int64)
     for i, (across, low, window) in enumerate(stages, start=1):
         where = window, across, low, mode
         least = out if i == len(stages) else ex.ranked(x, *where, rank=rank, box=box, fill=fill)
         total = ex.tied(ex.tied_op, x, least, total, *where, fill=fill)
         count = ex.tied(ex.tied_op, x, least, count, *where, fill=fill, beyond=ties_beyond)
         x, ties_beyond = least, expr.mul(ties_beyond, numel(ctx.shape(window)))
-    return total / count
+    return total / ew.convert(count, total.dtype)
 
 
 def _tied_jvp(op):
