@@ -64,7 +64,7 @@ ZERO_FLOWS: OpTable[tuple[ZeroFlow, ZeroFlow]] = OpTable("zero flow", "autodiff/
 LINES_OF: dict[Op, Rule] = {}
 FIRST_ALONE: set[Op] = set()  # whose JVP has zeros by construction if no operand but the first has a tangent
 ELEMENTWISE = {"elementwise", "special", "special_ufuncs"}  # families whose ops act on each element
-BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/batching")
+BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/rules")
 ZERO: set[Op] = set()
 # How a shift of an operand changes the result, by a rule of `autodiff/shift_invariance.py`; None: that is not known.
 SHIFTS: OpTable[Rule | None] = OpTable("shift", "autodiff/rules")

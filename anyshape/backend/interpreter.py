@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.numpy.control_flow import run_branch, run_each_branch
-from anyshape.backend.numpy.loops import run_scan, run_while
-from anyshape.backend.numpy.reruns import run_rerun
+from anyshape.backend.numpy.loops import run_rerun, run_scan, run_while
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
@@ -17,8 +16,7 @@ from anyshape.graph.signature.prologue import read_input, solve_binding
 from anyshape.graph.sizes.expr import Leaf
 from anyshape.ops.control_flow import cond_each_op, cond_op
 from anyshape.ops.core.apply import KERNELS, resolve
-from anyshape.ops.loops import scan_op, while_each_op, while_op
-from anyshape.ops.reruns import rerun_op
+from anyshape.ops.loops import rerun_op, scan_op, while_each_op, while_op
 
 
 def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:

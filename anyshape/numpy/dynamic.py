@@ -36,7 +36,6 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops import sorting as so
 from anyshape.ops.control import check
 from anyshape.ops.core.apply import context_of
 
@@ -219,9 +218,9 @@ def isin(
         return np.isin(element, test_elements, assume_unique, invert, kind=kind)
     choice_of("isin", "kind", kind, (None, "sort", "table"))
     dtype = np.result_type(asarray(element).dtype, asarray(test_elements).dtype)
-    x, ordered = as_traced(element, dtype), so.sort(ravel(as_traced(test_elements, dtype)), 0)
+    x, ordered = as_traced(element, dtype), rd.sort(ravel(as_traced(test_elements, dtype)), 0)
     count = mv.broadcast_to(cr.size_value(sizes(ordered)[0]), sizes(x))
-    position = so.searchsorted(ordered, x, "left")
+    position = rd.searchsorted(ordered, x, "left")
     padded = mv.concatenate([ordered, cr.full((1,), 0, dtype)], 0)
     is_member = ew.logical_and(ew.lt(position, count), equal(ix.take(padded, position), x))
     return logical_not(is_member) if invert else is_member
@@ -249,8 +248,8 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     else:
         (x, first), (y, second) = (unique(z, return_index=True) for z in (x, y))
     joined = concatenate((x, y))
-    order = so.argsort(joined, 0, stable=True)
-    joined = so.permute(joined, order, 0) if return_indices else so.sort(joined, 0)
+    order = rd.argsort(joined, 0, stable=True)
+    joined = rd.permute(joined, order, 0) if return_indices else rd.sort(joined, 0)
     repeated = equal(getitem(joined, slice(1, None)), getitem(joined, slice(None, -1)))
     common = compress(repeated, getitem(joined, slice(None, -1)))
     if not return_indices:

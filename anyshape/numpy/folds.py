@@ -24,10 +24,10 @@ from anyshape.numpy.operands.reduction_args import (
 )
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
+from anyshape.ops import gathering as sg
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops import segments as sg
 from anyshape.ops.control import check
 from anyshape.ops.core.apply import context_of
 

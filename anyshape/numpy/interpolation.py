@@ -12,7 +12,7 @@ from anyshape.numpy.operands.promotion import asarray, is_traced, refuse_kinds, 
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops import sorting as so
+from anyshape.ops import reduction as so
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import size_value
 

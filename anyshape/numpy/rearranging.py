@@ -34,7 +34,7 @@ from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops import sorting as so
+from anyshape.ops import reduction as so
 from anyshape.ops.control import check
 from anyshape.ops.core.apply import context_of
 

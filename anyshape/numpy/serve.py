@@ -35,10 +35,10 @@ class Module:
     def named(self, name: str) -> Any:
         """Return what a name of the module stands for; raise AttributeError for names that it does not have."""
         if name not in self._served:
-            self._served[name] = self.found(name)
+            self._served[name] = self.served_by(name)
         return self._served[name]
 
-    def found(self, name: str) -> Any:
+    def served_by(self, name: str) -> Any:
         """Return what a name stands for, before it is remembered."""
         missing = AttributeError(f"module 'anyshape.{self.name}' has no attribute {name!r}", name=name)
         if name.startswith("_"):

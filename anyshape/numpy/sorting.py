@@ -36,7 +36,6 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops import sorting as so
 from anyshape.ops.control import check, warn_below
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import iota, size_value
@@ -77,8 +76,8 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     _refuse_order("sort", order)
     x, along = _along("sort", a, axis)
     if x.dtype.kind in "fc" and _is_stable(kind, stable):
-        return ix.take_along_axis(x, so.argsort(x, along, stable=True), along)
-    return so.sort(x, along)
+        return ix.take_along_axis(x, rd.argsort(x, along, stable=True), along)
+    return rd.sort(x, along)
 
 
 def _is_stable(kind: Any, stable: Any) -> bool:
@@ -94,7 +93,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
         return np.argsort(a, axis=axis, kind=kind, order=order, stable=stable)
     _check_kind("argsort", kind, stable)
     _refuse_order("argsort", order)
-    return so.argsort(*flat_if_no_axis("argsort", asarray(a), axis), stable=_is_stable(kind, stable))
+    return rd.argsort(*flat_if_no_axis("argsort", asarray(a), axis), stable=_is_stable(kind, stable))
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
@@ -110,7 +109,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     if side not in ("left", "right"):
         raise ArgumentError("searchsorted", f"side {side!r}", "is unknown", "write 'left' or 'right'")
     dtype = np.result_type(asarray(a).dtype, asarray(v).dtype)
-    return so.searchsorted(asarray(a, dtype), asarray(v, dtype), side)
+    return rd.searchsorted(asarray(a, dtype), asarray(v, dtype), side)
 
 
 # -- order statistics --------------------------------------------------------------------------------------------
@@ -155,7 +154,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     refuse_out("median", out)
     dtype = result_type(a)
     x, axes = merged_axes("median", asarray(a, _FLOAT if dtype.kind in "biu" else dtype), axis)
-    ordered = so.sort(x, x.ndim - 1)
+    ordered = rd.sort(x, x.ndim - 1)
     n = sizes(x)[-1]
     warn_below(n, 1, EMPTY_MEAN)
     low, high = _at(ordered, size_value((n - 1) // 2)), _at(ordered, size_value(n // 2))
@@ -199,7 +198,7 @@ def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
         dtype = kind if whole else result_type(refuse_kinds(name, np.empty(0, kind), "b").dtype, level.dtype)
         x, axes = merged_axes(name, asarray(a, dtype), axis)
         context_of(name, x).require(at_least(sizes(x)[-1], 1), "a quantile of nothing")
-        ordered = so.sort(x, x.ndim - 1)
+        ordered = rd.sort(x, x.ndim - 1)
         if whole:
             return _element(ordered, ew.convert(level, np.dtype(np.int64)), axes, keepdims)
         level = asarray(level, dtype)
@@ -218,7 +217,7 @@ def _by_method(
     lines, axes = merged_axes(name, x, axis)
     context_of(name, x).require(at_least(sizes(lines)[-1], 1), "a quantile of nothing")
     if weights is None:
-        ordered = so.sort(lines, lines.ndim - 1)
+        ordered = rd.sort(lines, lines.ndim - 1)
         count = mv.broadcast_to(size_value(sizes(lines)[-1]), sizes(lines)[:-1])
         result = quantile_methods.at_levels(ordered, count, level, method)
     else:

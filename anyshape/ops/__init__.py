@@ -1,8 +1,7 @@
 """Primitives of programs. Operands are traced arrays, or NumPy arrays outside of a trace."""
 
-from anyshape.ops.callback import name_sizes
 from anyshape.ops.contraction import dot_general, einsum
-from anyshape.ops.control import stop_gradient
+from anyshape.ops.control import name_sizes, stop_gradient
 from anyshape.ops.creation import full, iota, size_value
 from anyshape.ops.distances import difference_products, difference_pulls, pair_distances
 from anyshape.ops.dynamic import (
@@ -110,18 +109,39 @@ from anyshape.ops.elementwise import (
 from anyshape.ops.external import lfilter, ranked, weigh
 from anyshape.ops.factorisations import (
     balance,
+    banded_solve,
     cossin,
     cossin_angles,
+    hessenberg,
     ldl,
+    lu,
+    matrix_function,
+    matrix_function_derivative,
     ordqz,
     polar,
     qr_complete,
     qr_order,
     qr_raw,
     qz,
+    row_order,
+    schur,
+    sylvester,
 )
 from anyshape.ops.fourier import dct, dst, fft, irfft, rfft
-from anyshape.ops.gathering import gather, index_add, index_max, index_min, index_mul, index_update, scatter
+from anyshape.ops.gathering import (
+    gather,
+    index_add,
+    index_max,
+    index_min,
+    index_mul,
+    index_update,
+    scatter,
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
 from anyshape.ops.indexing import put_add, put_add_along_axis, put_add_at, take, take_along_axis, take_at
 from anyshape.ops.linalg import (
     adjugate,
@@ -134,24 +154,19 @@ from anyshape.ops.linalg import (
     solve,
     triangular_solve,
 )
-from anyshape.ops.linear_systems import banded_solve, lu, row_order
-from anyshape.ops.matrix_functions import (
-    hessenberg,
-    matrix_function,
-    matrix_function_derivative,
-    schur,
-    sylvester,
-)
+from anyshape.ops.loops import rerun
 from anyshape.ops.movement import broadcast_in_dim, broadcast_to, concatenate, pad, reshape, rev, slice, transpose
 from anyshape.ops.random import draw
 from anyshape.ops.reduction import (
     argmax,
     argmin,
+    argsort,
     cumlogsumexp,
     cummax,
     cummin,
     cumprod,
     cumsum,
+    permute,
     recurrence,
     reduce_and,
     reduce_logsumexp,
@@ -161,12 +176,11 @@ from anyshape.ops.reduction import (
     reduce_prod,
     reduce_sum,
     safe_softmax,
+    searchsorted,
     softmax,
+    sort,
     sum_to,
 )
-from anyshape.ops.reruns import rerun
-from anyshape.ops.segments import segment_max, segment_mean, segment_min, segment_prod, segment_sum
-from anyshape.ops.sorting import argsort, permute, searchsorted, sort
 from anyshape.ops.special import (
     bessel_i,
     bessel_j,

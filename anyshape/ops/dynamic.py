@@ -26,7 +26,6 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops import sorting as so
 from anyshape.ops.control import check
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, localise, meta_of, sizes_of
@@ -328,7 +327,7 @@ def top_k(x: Operand, k: Any) -> tuple[Any, Any]:
     size, shape = nonnegative_size(k, "top_k"), list(sizes_of(ctx, x))
     ctx.require(at_least(shape[-1], size), f"an axis of size {shape[-1]} has no {size} elements")
     last, zeros = (rank - 1,), [0] * rank
-    ascending = mv.rev(so.argsort(mv.rev(x, last), rank - 1, stable=True), last)
+    ascending = mv.rev(rd.argsort(mv.rev(x, last), rank - 1, stable=True), last)
     from_end = mv.strided(ascending, zeros, [*shape[:-1], size])
     top = mv.broadcast_to(cr.size_value(shape[-1] - 1), sizes_of(ctx, from_end))
     positions = ew.sub(top, from_end)

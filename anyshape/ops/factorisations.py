@@ -1,6 +1,15 @@
 """Further factorisations: QR with all columns or pivots, LDL, polar, QZ; leading axes are a batch.
 
 Operands are floats or complex numbers of 32 bits or more. Kernels refuse what LAPACK does not solve.
+
+Functions of square matrices, Sylvester's equation, and triangular forms; leading axes are a batch.
+
+A function of matrices has one derivative in each direction, Fréchet's. Operands are floats or complex numbers of
+32 bits or more. A function of real matrices is real: kernels refuse a matrix whose logarithm or root is not.
+
+Triangular factors with a derivative, and solutions with banded matrices; leading axes are a batch.
+
+A banded matrix stands as one row for each diagonal: element (i, j) is at [upper + i - j, j], as in LAPACK.
 """
 
 from __future__ import annotations
@@ -9,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -17,7 +27,7 @@ from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all
 from anyshape.ops.core.definition import PROBE_ONES, define, itself, refuse
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
-from anyshape.ops.linalg import require_matrices, require_sides, require_squares
+from anyshape.ops.linalg import PIVOT, require_matrices, require_sides, require_squares
 
 INDEX = np.dtype(np.int64)
 COLUMN = np.dtype(np.int32)  # of the pivots of LAPACK's geqp3
@@ -212,3 +222,204 @@ def cossin(x11: Operand, x12: Operand, x21: Operand, x22: Operand, *, swap_sign:
 def cossin_angles(x11: Operand, x12: Operand, x21: Operand, x22: Operand) -> Any:
     """Return the angles of a unitary matrix in four blocks."""
     return apply(cossin_angles_op, x11, x12, x21, x22)
+
+
+FUNCTIONS = ("exp", "log", "sqrt")
+
+
+def _function_type(ctx: ShapeGuardContext, a: TensorMeta, *, function: str) -> TensorMeta:
+    require_squares(ctx, a)
+    return a
+
+
+def _derivative_type(ctx: ShapeGuardContext, a: TensorMeta, e: TensorMeta, *, function: str) -> TensorMeta:
+    require_squares(ctx, a)
+    if a.dtype != e.dtype:
+        raise ctx.bad_dtype(f"operands are {a.dtype} and {e.dtype}", "convert them to one dtype with astype")
+    if a.rank != e.rank:
+        raise ctx.fail("the matrices and the directions must have the same number of axes")
+    for axis in range(a.rank):
+        mine, other = (ctx.exact(x, axis, field="operands") for x in (a, e))
+        ctx.require_equal(mine, other, f"axis {axis} of the operands has sizes {mine} and {other}")
+    return a
+
+
+def _sylvester_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, q: TensorMeta) -> TensorMeta:
+    for x in (a, b):
+        require_squares(ctx, x)
+    if not a.dtype == b.dtype == q.dtype:
+        raise ctx.bad_dtype(f"operands are {a.dtype}, {b.dtype} and {q.dtype}", "convert them to one dtype with astype")
+    if not a.rank == b.rank == q.rank:
+        raise ctx.fail("the operands must have the same number of axes")
+    for axis in range(q.rank):
+        mine = ctx.exact(q, axis, field="operands")
+        for x in [b] if axis == q.rank - 1 else [a] if axis == q.rank - 2 else [a, b]:
+            other = ctx.exact(x, axis, field="operands")
+            ctx.require_equal(mine, other, f"axis {axis} of the operands has sizes {mine} and {other}")
+    return q
+
+
+def _schur_type(ctx: ShapeGuardContext, a: TensorMeta, *, output: str) -> tuple[TensorMeta, TensorMeta]:
+    require_squares(ctx, a)
+    dtype = np.dtype(a.dtype.char.upper()) if output == "complex" else a.dtype
+    return TensorMeta(dtype, a.extents), TensorMeta(dtype, a.extents)
+
+
+def _hessenberg_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
+    require_squares(ctx, a)
+    return a, a
+
+
+def _cubes_of_matrix_functions(count: int) -> OpCost:
+    """Count so many times n**3 operations for each n by n matrix, without terms of lower order."""
+    return OpCost(lambda a: expr.mul(count, expr.mul(elements(a.inputs[0]), a.inputs[0][-1])))
+
+
+def _bartels_stewart(a: Applied) -> Size:
+    """Count two Schur decompositions and products with their vectors."""
+    sides = [expr.mul(25, expr.mul(elements(x), x[-1])) for x in a.inputs[:2]]
+    products = expr.mul(elements(a.inputs[2]), expr.add(a.inputs[0][-1], a.inputs[1][-1]))
+    return expr.add(expr.add(*sides), expr.mul(5, products))
+
+
+_FUNCTION = kinds.one_of(*FUNCTIONS)
+_COMMON_OF_MATRIX_FUNCTIONS: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
+
+matrix_function_op: Op = define(
+    "matrix_function",
+    _function_type,
+    params={"function": _FUNCTION},
+    cost=_cubes_of_matrix_functions(25),
+    **_COMMON_OF_MATRIX_FUNCTIONS,
+)
+matrix_function_derivative_op: Op = define(
+    "matrix_function_derivative",
+    _derivative_type,
+    params={"function": _FUNCTION},
+    cost=_cubes_of_matrix_functions(200),
+    **_COMMON_OF_MATRIX_FUNCTIONS,
+)
+sylvester_op: Op = define(
+    "sylvester", _sylvester_type, params={}, cost=OpCost(_bartels_stewart), **_COMMON_OF_MATRIX_FUNCTIONS
+)
+schur_op: Op = define(
+    "schur",
+    _schur_type,
+    params={"output": kinds.one_of("real", "complex")},
+    cost=_cubes_of_matrix_functions(25),
+    **_COMMON_OF_MATRIX_FUNCTIONS,
+)
+hessenberg_op: Op = define(
+    "hessenberg", _hessenberg_type, params={}, cost=_cubes_of_matrix_functions(5), **_COMMON_OF_MATRIX_FUNCTIONS
+)
+refuse(itself, matrix_function_op, matrix_function_derivative_op, sylvester_op, schur_op)
+
+
+def matrix_function(a: Operand, function: str) -> Any:
+    """Return the exponential, the principal logarithm or the principal root ("exp", "log", "sqrt") of matrices."""
+    return apply(matrix_function_op, a, function=function)
+
+
+def matrix_function_derivative(a: Operand, e: Operand, function: str) -> Any:
+    """Return Fréchet's derivative of `matrix_function` at a in the direction e."""
+    return apply(matrix_function_derivative_op, a, e, function=function)
+
+
+def sylvester(a: Operand, b: Operand, q: Operand) -> Any:
+    """Return x with a x + x b = q for square a and b."""
+    return apply(sylvester_op, a, b, q)
+
+
+def schur(a: Operand, output: str) -> tuple[Any, Any]:
+    """Return triangular t and unitary z with z t z^H = a; real ones, for "real", may have blocks of 2 by 2 in t."""
+    t, z = apply_all(schur_op, a, output=output)
+    return t, z
+
+
+def hessenberg(a: Operand) -> tuple[Any, Any]:
+    """Return h with zeros below its first subdiagonal, and unitary q, with q h q^H = a."""
+    h, q = apply_all(hessenberg_op, a)
+    return h, q
+
+
+def _lu_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
+    rows, _ = require_matrices(ctx, a)
+    return a, TensorMeta(PIVOT, (*a.extents[:-2], Exact(rows)))
+
+
+def _row_order_type(ctx: ShapeGuardContext, pivots: TensorMeta) -> TensorMeta:
+    if pivots.dtype != PIVOT or not pivots.rank:
+        raise ctx.fail("the pivots must be those that lu gives")
+    return TensorMeta(INDEX, pivots.extents)
+
+
+def _banded_type(
+    ctx: ShapeGuardContext, ab: TensorMeta, b: TensorMeta, *, lower: int, upper: int, transposed: bool, positive: bool
+) -> TensorMeta:
+    diagonals, size = require_matrices(ctx, ab)
+    if ab.dtype != b.dtype:
+        raise ctx.bad_dtype(f"operands are {ab.dtype} and {b.dtype}", "convert them to one dtype with astype")
+    if ab.rank != b.rank:
+        raise ctx.fail("the matrices and the right-hand sides must have the same number of axes")
+    count = lower + upper + 1
+    ctx.require_equal(diagonals, count, f"the band has {diagonals} rows, and {count} diagonals")
+    for axis in range(ab.rank - 1):
+        left = size if axis == ab.rank - 2 else ctx.exact(ab, axis, field="operands")
+        right = ctx.exact(b, axis, field="operands")
+        ctx.require_equal(left, right, f"axis {axis} of the right-hand sides has size {right}, not {left}")
+    return b
+
+
+def _elimination(a: Applied) -> Size:
+    *_, rows, columns = a.inputs[0]
+    return expr.mul(elements(a.inputs[0]), expr.minimum(rows, columns))
+
+
+def _banded_elimination(a: Applied) -> Size:
+    """Count for each column the products below its pivot, then the substitutions."""
+    lower, width = a.params["lower"], 2 * a.params["lower"] + a.params["upper"] + 1
+    factors = expr.mul(2 * lower, elements(a.inputs[0]))
+    return expr.add(factors, expr.mul(2 * width, elements(a.outputs[0])))
+
+
+_COMMON_OF_LINEAR_SYSTEMS: dict[str, Any] = {"jointly": None, "claims": None}
+
+lu_op: Op = define("lu", _lu_type, params={}, cost=OpCost(_elimination), probe=PROBE_ONES, **_COMMON_OF_LINEAR_SYSTEMS)
+row_order_op: Op = define(
+    "row_order",
+    _row_order_type,
+    params={},
+    cost=OpCost(lambda a: elements(a.outputs[0])),
+    probe=None,
+    **_COMMON_OF_LINEAR_SYSTEMS,
+)
+banded_solve_op: Op = define(
+    "banded_solve",
+    _banded_type,
+    params={"lower": kinds.count, "upper": kinds.count, "transposed": kinds.flag, "positive": kinds.flag},
+    cost=OpCost(_banded_elimination),
+    probe=None,
+    **_COMMON_OF_LINEAR_SYSTEMS,
+)
+refuse(itself, row_order_op, banded_solve_op)
+
+
+def lu(a: Operand) -> tuple[Any, Any]:
+    """Return the LU factors of matrices in one array, and for each row the one it was exchanged with, in turn."""
+    factors, pivots = apply_all(lu_op, a)
+    return factors, pivots
+
+
+def row_order(pivots: Operand) -> Any:
+    """Return the order of rows that exchanges with these pivots lead to."""
+    return apply(row_order_op, pivots)
+
+
+def banded_solve(
+    ab: Operand, b: Operand, *, lower: int, upper: int, transposed: bool = False, positive: bool = False
+) -> Any:
+    """Return x with a x = b for matrices a with so many diagonals below and above the main one, or with a^T.
+
+    If `positive`, a matrix that is not Hermitian positive definite is NumPy's LinAlgError when the program runs.
+    """
+    return apply(banded_solve_op, ab, b, lower=lower, upper=upper, transposed=transposed, positive=positive)

@@ -19,7 +19,7 @@ from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops.loops import Layout, changing_carries, scan_op, while_each_op, while_op
+from anyshape.ops.loops import Layout, changing_carries, rerun_op, scan_op, split_operands, while_each_op, while_op
 from anyshape.ops.movement import slice_op
 from anyshape.ops.prune_inputs import (
     TOKEN,
@@ -29,7 +29,6 @@ from anyshape.ops.prune_inputs import (
     with_outputs,
     with_token,
 )
-from anyshape.ops.reruns import rerun_op, split_operands
 from anyshape.ops.subgraph_call import with_element
 
 Prune = Callable[[Graph], Graph]

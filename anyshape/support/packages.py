@@ -137,7 +137,6 @@ dask_optimization: Package = Package("dask.optimization", extra="cluster")
 kernels: Folder = Folder("anyshape.backend.numpy")
 traits: Folder = Folder("anyshape.backend.compiler.traits")
 derivative_rules: Folder = Folder("anyshape.autodiff.rules")
-batching_rules: Folder = Folder("anyshape.autodiff.batching")
 
 if TYPE_CHECKING:
     from anyshape.autodiff import jvp as graph_jvp

@@ -14,7 +14,7 @@ from anyshape.graph.prover.spec_parser import parse_size
 from anyshape.graph.shapes.array_type import ShapeExtent, Unknown, UpperBound
 from anyshape.graph.sizes.expr import DimVar, Size, from_atom
 from anyshape.numpy.operands.promotion import is_traced, operand, shape_of
-from anyshape.ops import callback as cb
+from anyshape.ops import control as cb
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import (
     check_callable,

@@ -33,7 +33,7 @@ from anyshape.numpy.operands.memory import written_inputs
 from anyshape.numpy.operands.promotion import as_traced, sizes
 from anyshape.ops import control_flow as cf
 from anyshape.ops import loops as lp
-from anyshape.ops.callback import name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.elementwise import convert
 from anyshape.ops.movement import broadcast_in_dim
 from anyshape.ops.subgraph_call import trace_subgraphs

@@ -27,11 +27,11 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.definition import DEFINITIONS, define
 from anyshape.ops.core.flop_counts import COSTS, MOVES
-from anyshape.support.packages import batching_rules, derivative_rules, kernels, traits
+from anyshape.support.packages import derivative_rules, kernels, traits
 from tests.laws.sweep import first_program, inexact, rows
 from tests.samples.random import DRAWS
 
-FOLDERS = (kernels, traits, derivative_rules, batching_rules)
+FOLDERS = (kernels, traits, derivative_rules)
 ROOT = Path(anyshape.__file__).resolve().parent
 ALL = sorted(OPS.values(), key=lambda op: (op.family, op.name))
 WITH_PLAN_OPS = [*ALL, *PLAN_OPS.values()]
@@ -64,7 +64,7 @@ TABLES = {
     "JVP": Table(JVPS, ALL, "autodiff/rules"),
     "shift": Table(SHIFTS, ALL, "autodiff/rules"),
     "zero flow": Table(ZERO_FLOWS, [op for op in ALL if op.family not in ELEMENTWISE], "autodiff/rules"),
-    "batching": Table(BATCHERS, WITH_OPERANDS, "autodiff/batching"),
+    "batching": Table(BATCHERS, WITH_OPERANDS, "autodiff/rules"),
 }
 every_table = pytest.mark.parametrize("name", TABLES)
 
@@ -133,8 +133,7 @@ def test_a_module_enters_the_rows_of_its_own_family():
     for folder, tables in (
         ("backend/numpy", [KERNELS]),
         ("backend/compiler/traits", [TRAITS]),
-        ("autodiff/rules", [JVPS, TRANSPOSES, SHIFTS, ZERO_FLOWS]),
-        ("autodiff/batching", [BATCHERS]),
+        ("autodiff/rules", [JVPS, TRANSPOSES, SHIFTS, ZERO_FLOWS, BATCHERS]),
     ):
         for family in FAMILIES:
             entered = rows_entered(ROOT / folder / f"{family}.py", tables)

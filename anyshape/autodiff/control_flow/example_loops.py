@@ -23,7 +23,7 @@ from anyshape.graph.ir.subgraph import close, sizes_at
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Atom, Size
-from anyshape.ops.callback import name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.core.apply import meta_of, sizes_of
 from anyshape.ops.movement import reshape
 from anyshape.ops.reduction import reduce_sum

@@ -36,8 +36,7 @@ from anyshape.ops import indexing as ix
 from anyshape.ops import loops as lp
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops import sorting as so
-from anyshape.ops.callback import name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import meta_of
 from anyshape.ops.core.flop_counts import Shape
@@ -496,7 +495,7 @@ class LiveRows:
     def _in_order(self, ended: Sequence[Any]) -> list[Any]:
         """Return the rows of examples, which are there in the order in which they ended, in the order of the batch."""
         *columns, order = ended
-        rows = so.permute(cr.iota(meta_of(order).sizes[0]), order, 0, inverse=True)
+        rows = rd.permute(cr.iota(meta_of(order).sizes[0]), order, 0, inverse=True)
         return [sized(y, (self.size, *meta_of(y).sizes[1:])) for y in [ix.take(y, rows) for y in columns]]
 
     def _padded(self, trips: Any, added: Sequence[Any]) -> list[Any]:

@@ -30,8 +30,8 @@ from anyshape.graph.ir.graph import Graph, Op, walk
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.ops import elementwise as ew
-from anyshape.ops.callback import name_sizes
 from anyshape.ops.contraction import dot_general_op
+from anyshape.ops.control import name_sizes
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import meta_of, sizes_of
 from anyshape.ops.creation import full_op, size_value

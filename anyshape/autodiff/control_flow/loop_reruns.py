@@ -18,11 +18,11 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import loops as lp
 from anyshape.ops import movement as mv
-from anyshape.ops.callback import name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.core.apply import meta_of, sizes_of
 from anyshape.ops.core.flop_counts import Shape, elements
 from anyshape.ops.creation import full, size_value
-from anyshape.ops.reruns import Operands, rerun, split_operands
+from anyshape.ops.loops import Operands, rerun, split_operands
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 

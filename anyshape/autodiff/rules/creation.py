@@ -1,4 +1,7 @@
-"""Derivatives of creation ops: without operands they have no tangents, so they are declared zero."""
+"""Derivatives of creation ops: without operands they have no tangents, so they are declared zero.
+
+Batching of creation ops: without operands none carries a batch, so they are replayed unchanged.
+"""
 
 from anyshape.autodiff.rule_tables import no_shift, zero
 from anyshape.ops import creation as cr

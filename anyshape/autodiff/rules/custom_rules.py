@@ -1,11 +1,13 @@
 """Derivatives of functions with rules of the user.
 
 A rule sees one example. `at_examples` traces it on one, and batches what it gives for each vmap around the call.
+
+Batching of functions with derivative rules of the user: a rule sees one example, and is batched when applied.
 """
 
 from anyshape.autodiff.custom_rule_levels import at_examples, stretch_to_levels, sum_over_levels, values_apart
 from anyshape.autodiff.jvp import Pushed, has_tangent
-from anyshape.autodiff.rule_tables import JVPS, MIX, STAY, TRANSPOSES, Linear, no_shift, zeros
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, MIX, STAY, TRANSPOSES, Linear, no_shift, stretch_all, zeros
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.ops import custom_rules as cr
@@ -188,3 +190,25 @@ zeros(MIX, MIX, cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op, c
 
 no_shift(cr.custom_argument_op, cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op)
 no_shift(cr.custom_vjp_tangent_op)
+
+
+def _batch_call(op):
+    def batch(ctx, size, batched, *xs, rule, count, levels):
+        results = stretch_all(ctx, size, batched[count:], xs[count:])
+        outputs = cr.custom_call(op, rule, xs[:count], results, (tuple(batched[:count]), *levels))
+        return outputs if len(outputs) > 1 else outputs[0]
+
+    return batch
+
+
+def _batch_tangent(ctx, size, batched, *xs, rule, count, depth, results):
+    xs = stretch_all(ctx, size, batched, xs)
+    stacked = [(dtype, (size, *sizes)) for dtype, sizes in results]
+    outputs = cr.custom_vjp_tangent(rule, xs[:count], xs[count:], stacked, depth + 1)
+    return outputs if len(outputs) > 1 else outputs[0]
+
+
+BATCHERS[cr.custom_argument_op] = lambda ctx, size, batched, x: cr.custom_argument(x)
+for _op in (cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op):
+    BATCHERS[_op] = _batch_call(_op)
+BATCHERS[cr.custom_vjp_tangent_op] = _batch_tangent

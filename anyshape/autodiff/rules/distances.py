@@ -1,10 +1,12 @@
 """Derivatives of distances of all pairs of rows; `ops/distances.py` has the sums and the meaning of phi.
 
 With D**p = sum of |t|**p, dD = D**(1 - p) times the sum of sign(t) |t|**(p - 1) dt. Where D = 0 the derivative is 0.
+
+Batching of distances of pairs of rows: one more leading axis.
 """
 
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, lines, no_shift
-from anyshape.autodiff.rules.linalg import product, swapped
+from anyshape.autodiff.rules.linalg import product, stacked, swapped
 from anyshape.ops import distances as ds
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
@@ -105,3 +107,8 @@ lines(_lines_of(_X, _Y, _Y, _PAIRS, _X), ds.difference_pulls_op)
 # -- shifts of operands
 
 no_shift(ds.pair_distances_op, ds.difference_products_op, ds.difference_pulls_op)
+
+
+stacked(ds.pair_distances_op)
+stacked(ds.difference_products_op)
+stacked(ds.difference_pulls_op)

@@ -3,6 +3,8 @@
 At a kink it is the subgradient of least size, such as 0 for |x| at 0, and a half for each side of a tie. Where a
 derivative has a limit (x**2 at 0, logaddexp at two infinities), it is this limit, computed without a division by zero.
 The page docs/kinks.md lists these points.
+
+Batching of elementwise ops: operands without the batch are stretched along it, and the op is applied unchanged.
 """
 
 from dataclasses import replace
@@ -11,6 +13,7 @@ from typing import Any
 
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.rule_tables import (
+    BATCHERS,
     JVPS,
     TRANSPOSES,
     Linear,
@@ -21,11 +24,14 @@ from anyshape.autodiff.rule_tables import (
     no_shift,
     pointwise,
     shift,
+    stretch_all,
     zero,
 )
 from anyshape.autodiff.structural_zeros import chosen, not_chosen, whole
+from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
+from anyshape.ops.core.apply import apply_all
 
 LN2, LN10 = log(2), log(10)
 
@@ -352,3 +358,18 @@ no_shift(
     ew.float_of_ints_op,
 )
 no_shift(ew.share_op, ew.ratio_op, ew.gap_op, ew.length_op, ew.direction_op, ew.tanh_slope_op)
+
+
+def each_element(op: Any) -> Any:
+    """Declare an op that acts on each element, so that one more axis changes nothing."""
+
+    def rule(ctx, size, batched, *inputs, **params):
+        outputs = apply_all(op, *stretch_all(ctx, size, batched, inputs), **params)
+        return outputs if len(outputs) > 1 else outputs[0]
+
+    BATCHERS[op] = rule
+
+
+for _op_of_elementwise in vars(ew).values():
+    if isinstance(_op_of_elementwise, Op):
+        each_element(_op_of_elementwise)

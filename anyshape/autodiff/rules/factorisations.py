@@ -2,11 +2,23 @@
 
 The source of a formula stands in its rule. Pivots and scales by powers of 2 have derivative zero, as they stay the same
 near a matrix.
+
+Batching of further factorisations: one more leading axis.
+
+Derivatives of functions of matrices: N. J. Higham, "Functions of Matrices", 2008, theorems 3.1 and 3.6.
+
+Batching of functions of matrices: one more leading axis.
+
+Derivatives of LU factors and of banded solutions.
+
+Source for factors: F. R. de Hoog et al., "Perturbation theory for the LU and QR factorizations", 2011.
+
+Batching of linear systems: one more leading axis.
 """
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import JVPS, lines, no_shift, stacks, zero
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, lines, no_shift, stacks, zero
 from anyshape.autodiff.rules.linalg import (
     adjoint,
     diagonal_of,
@@ -14,19 +26,95 @@ from anyshape.autodiff.rules.linalg import (
     hermitian_part,
     positions,
     product,
+    stacked,
     swapped,
     thin_qr_tangents,
     triangle,
 )
-from anyshape.autodiff.rules.matrix_functions import no_derivative
+from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import factorisations as fa
 from anyshape.ops import linalg as la
-from anyshape.ops import matrix_functions as mf
 from anyshape.ops import movement as mv
 from anyshape.ops.creation import full, size_value
-from anyshape.ops.reduction import reduce_or, reduce_sum
+from anyshape.ops.reduction import permute, reduce_or, reduce_sum
+
+
+def _blocks(ctx, diagonal, upper):
+    """Return the matrices [[diagonal, upper], [0, diagonal]]."""
+    axis = ctx.rank(diagonal) - 2
+    zeros = full(ctx.shape(diagonal), 0, diagonal.dtype)
+    above = mv.concatenate([diagonal, upper], axis + 1)
+    return mv.concatenate([above, mv.concatenate([zeros, diagonal], axis + 1)], axis)
+
+
+def _upper_right(ctx, x, shape):
+    """Return the last columns of the first rows of matrices, in the given shape."""
+    return mv.slice(x, (*[0] * (len(shape) - 1), shape[-1]), shape)
+
+
+def _function_jvp(ctx, tangents, out, a, *, function):
+    return fa.matrix_function_derivative(a, tangents[0], function)
+
+
+def _derivative_jvp(ctx, tangents, out, a, e, *, function):
+    """Return the second derivative, symmetric in its directions, as a block of the first one at [[a, e], [0, a]]."""
+    of_matrix, of_direction = tangents
+    total = None if of_direction is None else fa.matrix_function_derivative(a, of_direction, function)
+    if of_matrix is None:
+        return total
+    zeros = full(ctx.shape(e), 0, e.dtype)
+    both = fa.matrix_function_derivative(_blocks(ctx, a, e), _blocks(ctx, of_matrix, zeros), function)
+    return add_tangents(total, _upper_right(ctx, both, ctx.shape(out)))
+
+
+def _derivative_back(ctx, ct, a, e, *, function):
+    return None, swapped(ctx, fa.matrix_function_derivative(a, swapped(ctx, ct), function))
+
+
+def _sylvester_jvp(ctx, tangents, out, a, b, q):
+    of_a, of_b, change = tangents
+    for moved in (
+        None if of_a is None else product(ctx, of_a, out),
+        None if of_b is None else product(ctx, out, of_b),
+    ):
+        change = change if moved is None else add_tangents(change, ew.neg(moved))
+    return fa.sylvester(a, b, change)
+
+
+def no_derivative(name, advice="use eig or eigh, or give it stop_gradient(a)"):
+    """Return the rule of a decomposition whose factors are not smooth."""
+
+    def jvp(ctx, tangents, out, *operands, **params):
+        raise UnsupportedFunctionError(name, "has no derivative", advice, ctx.where)
+
+    return jvp
+
+
+JVPS[fa.matrix_function_op] = _function_jvp
+JVPS[fa.matrix_function_derivative_op] = _derivative_jvp
+TRANSPOSES[fa.matrix_function_derivative_op] = _derivative_back
+JVPS[fa.sylvester_op] = _sylvester_jvp
+TRANSPOSES[fa.sylvester_op] = lambda ctx, ct, a, b, q: (None, None, fa.sylvester(swapped(ctx, a), swapped(ctx, b), ct))
+JVPS[fa.schur_op] = no_derivative("schur")
+JVPS[fa.hessenberg_op] = no_derivative("hessenberg")
+
+# -- zeros by construction
+
+lines(stacks, fa.matrix_function_op, fa.matrix_function_derivative_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op)
+
+# -- shifts of operands
+
+no_shift(fa.matrix_function_op, fa.matrix_function_derivative_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op)
+
+
+stacked(fa.matrix_function_op)
+stacked(fa.matrix_function_derivative_op)
+stacked(fa.sylvester_op)
+stacked(fa.schur_op)
+stacked(fa.hessenberg_op)
+
 
 # -- QR with all columns of q, or with its reflections
 
@@ -146,7 +234,7 @@ def _polar_jvp(ctx, tangents, out, a):
     back = adjoint(ctx, out)
     turned = product(ctx, out, product(ctx, adjoint(ctx, t), out))
     left, right = (hermitian_part(ctx, product(ctx, *pair)) for pair in ((a, back), (back, a)))
-    change = mf.sylvester(left, right, ew.sub(t, turned))
+    change = fa.sylvester(left, right, ew.sub(t, turned))
     values = la.svdvals(a)
     axis = ctx.rank(values) - 1
     rounding = ew.lift(float(np.finfo(values.dtype).eps), values)
@@ -211,3 +299,114 @@ no_shift(
     fa.qr_complete_op, fa.qr_raw_op, fa.qr_order_op, fa.polar_op, fa.ldl_op, fa.balance_op, fa.qz_op, fa.ordqz_op,
     fa.cossin_op, fa.cossin_angles_op,
 )  # fmt: skip
+
+
+for _op in (
+    fa.qr_complete_op, fa.qr_raw_op, fa.qr_order_op, fa.polar_op, fa.ldl_op, fa.balance_op, fa.qz_op, fa.ordqz_op,
+    fa.cossin_op, fa.cossin_angles_op,
+):  # fmt: skip
+    stacked(_op)
+
+
+def _part(ctx, x, rows, columns):
+    """Return the part of matrices in the rows and columns of ranges (start, stop)."""
+    shape = ctx.shape(x)
+    none = (0,) * (len(shape) - 2)
+    size = (expr.sub(rows[1], rows[0]), expr.sub(columns[1], columns[0]))
+    return mv.slice(x, (*none, rows[0], columns[0]), (*shape[:-2], *size))
+
+
+def _solved_right_of_linear_systems(ctx, upper, x):
+    """Return x U^-1."""
+    return swapped(ctx, la.triangular_solve(upper, swapped(ctx, x), lower=False, form="T"))
+
+
+def _exchanged(ctx, x, order):
+    """Return matrices with their rows in an order."""
+    shape = ctx.shape(x)
+    index = mv.broadcast_in_dim(order, shape, tuple(range(len(shape) - 1)))
+    return permute(x, index, len(shape) - 2)
+
+
+def _lu_jvp(ctx, tangents, out, a):
+    """Differentiate L U = P a: the square part in front first, then the further rows of L or columns of U."""
+    factors, pivots = out
+    rows, columns = ctx.shape(a)[-2:]
+    common, axis = expr.minimum(rows, columns), ctx.rank(a) - 2
+    front, below, beside = (0, common), (common, rows), (common, columns)
+    change = _exchanged(ctx, tangents[0], fa.row_order(pivots))
+    square = _part(ctx, factors, front, front)
+    lower_below, upper_beside = _part(ctx, factors, below, front), _part(ctx, factors, front, beside)
+
+    def after_lower(x):
+        return la.triangular_solve(square, x, lower=True, unit=True)
+
+    inner = _solved_right_of_linear_systems(ctx, square, after_lower(_part(ctx, change, front, front)))
+    inner_lower, inner_upper = (
+        triangle(ctx, inner, lower=True, diagonal=0),
+        triangle(ctx, inner, lower=False, diagonal=1),
+    )
+    unit_lower, upper = triangle(ctx, square, lower=True, diagonal=0), triangle(ctx, square, lower=False, diagonal=1)
+    d_lower = ew.add(inner_lower, product(ctx, unit_lower, inner_lower))
+    d_upper = product(ctx, inner_upper, upper)
+    d_below = _solved_right_of_linear_systems(
+        ctx, square, ew.sub(_part(ctx, change, below, front), product(ctx, lower_below, d_upper))
+    )
+    d_beside = after_lower(ew.sub(_part(ctx, change, front, beside), product(ctx, d_lower, upper_beside)))
+    first = mv.concatenate([ew.add(d_lower, d_upper), d_beside], axis + 1)
+    last = mv.concatenate([d_below, _part(ctx, change, below, beside)], axis + 1)  # one of its sides is empty
+    return mv.concatenate([first, last], axis), None
+
+
+def _moved(ctx, x, count):
+    """Return x with its rows moved down by a number, or up by a negative one; zeros come in."""
+    if not count:
+        return x
+    shape, none = ctx.shape(x), (0,) * ctx.rank(x)
+    low, high = ((*none[:-2], max(amount, 0), 0) for amount in (count, -count))
+    start = (*none[:-2], max(-count, 0), 0)
+    return mv.slice(mv.pad_unchecked(x, low, high, none), start, shape)
+
+
+def _banded_product(ctx, ab, x, *, lower, upper, transposed):
+    """Return the products of banded matrices, or of their transposes, and x."""
+    *batch, _, size = ctx.shape(ab)
+    shape, rank, total = ctx.shape(x), ctx.rank(x), None
+    for row in range(lower + upper + 1):
+        diagonal = mv.slice(ab, (*[0] * len(batch), row, 0), (*batch, 1, size))
+        scale = mv.broadcast_in_dim(mv.reshape(diagonal, (*batch, size)), shape, tuple(range(rank - 1)))
+        shift = row - upper
+        term = ew.mul(scale, _moved(ctx, x, -shift)) if transposed else _moved(ctx, ew.mul(scale, x), shift)
+        total = add_tangents(total, term)
+    return total
+
+
+def _banded_jvp(ctx, tangents, out, ab, b, *, lower, upper, transposed, positive):  # `out` has been checked
+    of_matrix, change = tangents
+    if of_matrix is not None:
+        moved = _banded_product(ctx, of_matrix, out, lower=lower, upper=upper, transposed=transposed)
+        change = add_tangents(change, ew.neg(moved))
+    return fa.banded_solve(ab, change, lower=lower, upper=upper, transposed=transposed)
+
+
+def _banded_back(ctx, ct, ab, b, *, lower, upper, transposed, positive):
+    return None, fa.banded_solve(ab, ct, lower=lower, upper=upper, transposed=not transposed, positive=positive)
+
+
+JVPS[fa.lu_op] = _lu_jvp
+JVPS[fa.banded_solve_op] = _banded_jvp
+TRANSPOSES[fa.banded_solve_op] = _banded_back
+zero(fa.row_order_op)
+
+# -- zeros by construction
+
+lines(stacks, fa.lu_op, fa.row_order_op, fa.banded_solve_op)
+
+# -- shifts of operands
+
+no_shift(fa.lu_op, fa.row_order_op, fa.banded_solve_op)
+
+
+stacked(fa.lu_op)
+stacked(fa.row_order_op)
+stacked(fa.banded_solve_op)

@@ -2,12 +2,14 @@
 
 Real numbers have transforms whose second half repeats the conjugates of the first. So the transpose of `rfft` halves
 what an inverse transform would count twice, and that of `irfft` doubles it.
+
+Batching of Fourier transforms: the axis moves one place on.
 """
 
 import functools
 from math import sqrt
 
-from anyshape.autodiff.rule_tables import along, linear, lines, no_shift
+from anyshape.autodiff.rule_tables import BATCHERS, along, linear, lines, no_shift
 from anyshape.graph.sizes import expr
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -89,3 +91,10 @@ lines(along, fo.fft_op, fo.rfft_op, fo.irfft_op, fo.dct_op, fo.dst_op)
 # -- shifts of operands
 
 no_shift(fo.fft_op, fo.rfft_op, fo.irfft_op, fo.dct_op, fo.dst_op)
+
+
+BATCHERS[fo.fft_op] = lambda ctx, size, batched, x, *, axis, norm, inverse: fo.fft(x, axis + 1, norm, inverse=inverse)
+BATCHERS[fo.rfft_op] = lambda ctx, size, batched, x, *, axis, norm: fo.rfft(x, axis + 1, norm)
+BATCHERS[fo.irfft_op] = lambda ctx, size, batched, x, *, axis, norm, length: fo.irfft(x, axis + 1, length, norm)
+BATCHERS[fo.dct_op] = lambda ctx, size, batched, x, *, axis, **params: fo.dct(x, axis=axis + 1, **params)
+BATCHERS[fo.dst_op] = lambda ctx, size, batched, x, *, axis, **params: fo.dst(x, axis=axis + 1, **params)

@@ -6,12 +6,22 @@ Several updates may meet in one element of the operand. The cotangent of this el
 - in a `set`: to the update that stayed, of the last window in C order of the index vectors;
 - in a product: to each, times the product of the others;
 - in an extreme: in equal parts to all that attain it, the element itself included.
+
+Batching of gather and scatter.
+
+Where the operand alone carries the batch, it is one more axis of every window. Where the indices carry it, batching
+axes pair examples of indices and operand.
+
+Derivatives of ops on segments: like reductions, from the contribution of each element to its segment.
+
+Batching of ops on segments: one more axis after the first, or more segments where each example has its own ids.
 """
 
 from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
 from anyshape.autodiff.cotangents import Rest, WindowPart
 from anyshape.autodiff.rule_tables import (
     ADD,
+    BATCHERS,
     FILL,
     JVPS,
     MIX,
@@ -20,15 +30,18 @@ from anyshape.autodiff.rule_tables import (
     Linear,
     add_tangents,
     no_shift,
+    stretch_all,
     zeros,
     zeros_like,
 )
 from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.sizes.expr import add, mul
+from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
+from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops import sorting as so
 from anyshape.ops.core.apply import apply
 from anyshape.ops.creation import full, iota
 
@@ -143,12 +156,12 @@ def _others(ctx, operand, indices, updates, params):
     whole = ctx.shape(operand)
     positions = mv.reshape(iota(numel(whole)), whole)
     target = mv.reshape(_read(ctx, positions, operand, indices, updates, params, -1), (count,))
-    order = so.argsort(target, 0, stable=True)
-    factors, target = (so.permute(mv.reshape(x, (count,)), order, 0) for x in (updates, target))
+    order = rd.argsort(target, 0, stable=True)
+    factors, target = (rd.permute(mv.reshape(x, (count,)), order, 0) for x in (updates, target))
     after = ew.eq(target, mv.strided(mv.pad(target, (0,), (1,), value=-2), (1,), (count,)))
     before = ew.eq(target, mv.strided(mv.pad(target, (1,), (0,), value=-2), (0,), (count,)))
     product = _product(factors, before, after, reverse=False) * _product(factors, after, before, reverse=True)
-    return mv.reshape(so.permute(product, order, 0, inverse=True), shape)
+    return mv.reshape(rd.permute(product, order, 0, inverse=True), shape)
 
 
 def _product(factors, before, after, *, reverse):
@@ -190,3 +203,134 @@ zeros(REACH, MIX, ga.scatter_mul_op)
 
 no_shift(ga.gather_op, ga.gather_dynamic_op, ga.scatter_add_op, ga.scatter_set_op, ga.scatter_mul_op)
 no_shift(ga.scatter_min_op, ga.scatter_max_op)
+
+
+def _later(axes):
+    return tuple([a + 1 for a in axes])
+
+
+def _in_windows(w):
+    """Return windows with one more axis of the operand, the first, which they cover."""
+    batches = (_later(w.operand_batch), w.indices_batch)
+    return ga.Windows((0, *_later(w.offset)), _later(w.collapsed), _later(w.starts), w.vector, *batches)
+
+
+def _in_indices(w):
+    """Return windows for indices with one more axis, the first."""
+    batches = (w.operand_batch, _later(w.indices_batch))
+    return ga.Windows(_later(w.offset), w.collapsed, w.starts, w.vector + 1, *batches)
+
+
+def _in_both(w):
+    """Return windows for operand and indices with one more axis each, the first, along which they are paired."""
+    batches = ((0, *_later(w.operand_batch)), (0, *_later(w.indices_batch)))
+    return ga.Windows(_later(w.offset), _later(w.collapsed), _later(w.starts), w.vector + 1, *batches)
+
+
+def _gather_of_gathering(ctx, size, batched, operand, indices, *, slice_sizes, mode, fill_value, **numbers):
+    w = ga.windows_of(numbers, ga.GATHER)
+    if not batched[1]:
+        w, sizes = _in_windows(w), (size, *slice_sizes)
+    elif not batched[0]:
+        w, sizes = _in_indices(w), slice_sizes
+    else:
+        w, sizes = _in_both(w), (1, *slice_sizes)
+    return ga.gather_windows(operand, indices, w, sizes, mode, fill_value)
+
+
+def _scatter(kind):
+    def rule(ctx, size, batched, operand, indices, updates, *, mode, unique_indices, **numbers):
+        w = ga.windows_of(numbers, ga.SCATTER)
+        operand, updates = stretch_all(ctx, size, batched[::2], (operand, updates))
+        w = _in_both(w) if batched[1] else _in_windows(w)
+        return ga.scatter_windows(kind, operand, indices, updates, w, mode, unique_indices)
+
+    BATCHERS[ga.SCATTERS[kind]] = rule
+
+
+BATCHERS[ga.gather_op] = BATCHERS[ga.gather_dynamic_op] = _gather_of_gathering
+for _kind in ga.SCATTERS:
+    _scatter(_kind)
+
+
+def _extreme_of_segments(misses):
+    """Return the JVP rule of an extreme: the mean tangent of all elements of a segment that attain it."""
+
+    def jvp(ctx, tangents, out, x, ids, *, size, sources=()):
+        count = ctx.shape(out)[0]
+        in_set = in_argmax_set(x, ix.take(out, ids), misses)
+        count_in_set = ga.add_segments(ew.convert(in_set, x.dtype), ids, count)
+        total = ga.add_segments(ew.select(in_set, tangents[0], ew.lift(0, x)), ids, count)
+        return total / sharers(ew.maximum(count_in_set, ew.lift(1, count_in_set)), out)
+
+    return jvp
+
+
+def _along_rows(row, shape):
+    """Repeat one value for each element of the first axis along the other axes of a shape."""
+    return mv.broadcast_in_dim(row, shape, (0,))
+
+
+def _before(ctx, x, starts):
+    """Return for each element the product of the elements before it in its segment, which begin at `starts`."""
+    zeros, ones = ew.lift(0, x), ew.lift(1, x)
+    step = ew.select(starts, zeros, x)  # the factor of element k, or 0 where a product begins anew
+    drive = ew.select(starts, ones, zeros)
+    head = ctx.shape(x)
+    first = (1, *head[1:])
+    step = mv.concatenate([cr.full(first, 0, x.dtype), step], 0)
+    drive = mv.concatenate([cr.full(first, 1, x.dtype), drive], 0)
+    states = rd.recurrence(step, drive, 0)
+    return mv.strided(states, [1, *[0] * (len(head) - 1)], head)
+
+
+def _others_of_segments(ctx, x, ids):
+    """Return for each element the product of the others of its segment: before it times after it."""
+    shape = ctx.shape(x)
+    order = rd.argsort(ids, 0, stable=True)
+    rows = _along_rows(order, shape)
+    ordered, keys = rd.permute(x, rows, 0), rd.permute(ids, order, 0)
+    (n,) = ctx.shape(ids)
+    position = cr.iota(n)
+    neighbour = ew.minimum(ew.add(position, ew.lift(1, position)), mv.broadcast_to(cr.size_value(add(n, -1)), (n,)))
+    changes = ew.ne(keys, ix.take(keys, neighbour))
+    before = _before(ctx, ordered, _along_rows(changes, shape))
+    previous = ew.maximum(ew.sub(position, ew.lift(1, position)), ew.lift(0, position))
+    begins = mv.rev(ew.ne(keys, ix.take(keys, previous)), (0,))
+    after = mv.rev(_before(ctx, mv.rev(ordered, (0,)), _along_rows(begins, shape)), (0,))
+    return rd.permute(before * after, rows, 0, inverse=True)
+
+
+def _prod_jvp(ctx, tangents, out, x, ids, *, size, sources=()):
+    return ga.add_segments(tangents[0] * _others_of_segments(ctx, x, ids), ids, ctx.shape(out)[0])
+
+
+JVPS[ga.segment_max_op], JVPS[ga.segment_min_op] = _extreme_of_segments(BELOW_MAX), _extreme_of_segments(ABOVE_MIN)
+JVPS[ga.segment_prod_op] = _prod_jvp
+
+# -- zeros by construction
+
+zeros(ADD, ADD, ga.segment_max_op, ga.segment_min_op)
+zeros(REACH, MIX, ga.segment_prod_op)
+
+# -- shifts of operands
+
+no_shift(ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op)
+
+
+def _batched(op):
+    def rule(ctx, count, batched, x, ids, *, size):
+        if not batched[1]:
+            return mv.move_axes(ga.apply_segments(op, mv.move_axes(x, (0,), (1,)), ids, size), (1,), (0,))
+        x, ids = stretch_all(ctx, count, batched, (x, ids))
+        (_, n, *rest), shape = ctx.shape(x), ctx.shape(ids)
+        offset = mv.broadcast_in_dim(cr.iota(count), shape, (0,)) * mv.broadcast_to(cr.size_value(size), shape)
+        flat = mv.reshape(ew.add(ids, offset), (mul(count, n),))
+        out = ga.apply_segments(op, mv.reshape(x, (mul(count, n), *rest)), flat, mul(count, size))
+        return mv.reshape(out, (count, size, *rest))
+
+    BATCHERS[op] = rule
+
+
+for _op in (ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op):
+    _batched(_op)

@@ -9,6 +9,8 @@ operand, so that the derivative in it is known; its factors have none.
 Inverses of differences and sums of eigenvalues or singular values, for the derivatives of their vectors.
 
 Products, parts and transposes of stacks of matrices, for the derivatives of linear algebra.
+
+Batching of linear algebra: one more leading axis; factors of one matrix serve a batch of right-hand sides.
 """
 
 from collections.abc import Callable
@@ -19,6 +21,7 @@ import numpy as np
 from anyshape.autodiff.equal_values import RULES, WITH_VECTORS, Decomposition, pole
 from anyshape.autodiff.jvp import Pushed
 from anyshape.autodiff.rule_tables import (
+    BATCHERS,
     JVPS,
     MIX,
     TRANSPOSES,
@@ -27,6 +30,7 @@ from anyshape.autodiff.rule_tables import (
     no_shift,
     solutions,
     stacks,
+    stretch_all,
     with_values,
     zero,
     zeros,
@@ -37,6 +41,7 @@ from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general
 from anyshape.ops.control import stop_gradient
+from anyshape.ops.core.apply import apply_all
 from anyshape.ops.creation import full, iota, size_value
 from anyshape.ops.reduction import argmax, reduce_or, reduce_sum
 
@@ -647,3 +652,22 @@ def by_columns(ctx, x, values):
 def in_dtype_of(x, y):
     """Return y in the dtype of x."""
     return y if x.dtype == y.dtype else ew.convert(y, x.dtype)
+
+
+def stacked(op: Any) -> Any:
+    """Declare an op on matrices, whose leading axes are a batch."""
+
+    def rule(ctx, size, batched, *xs, **params):
+        results = apply_all(op, *stretch_all(ctx, size, batched, xs), **params)
+        return results if len(results) > 1 else results[0]
+
+    BATCHERS[op] = rule
+
+
+for _op_of_linalg in (
+    la.mirror_op, la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op,
+    la.inv_op, la.det_op, la.adjugate_op, la.slogdet_op, la.lu_factor_op,
+    la.solve_op, la.lu_solve_op, la.triangular_solve_op,
+    la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
+):  # fmt: skip
+    stacked(_op_of_linalg)

@@ -4,6 +4,8 @@ The random bits stay as they are. NumPy draws gammas, and what is made of them, 
 a parameter moves. There the quantile stays: the derivative is the implicit one of the distribution function. Methods
 that scale and move a base draw are composed of it in `numpy/random/draws.py`, and have no row here. `y` are the drawn
 numbers.
+
+Batching of draws: one draw of the size of the batch, or a draw for each example that has its own generator.
 """
 
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff.jvp import has_tangent
-from anyshape.autodiff.rule_tables import JVPS, MIX, add_tangents, no_shift, zero, zeros
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, MIX, Common, add_tangents, no_shift, zero, zeros
 from anyshape.autodiff.rules.special import betainc_partials, gammainc_partials, stdtr_partials
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
@@ -20,6 +22,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops import random as rd
 from anyshape.ops import reduction as rn
 from anyshape.ops import special as sp
+from anyshape.ops.core.apply import sizes_of
 
 
 def _by_left(y, left, mode, right):
@@ -136,3 +139,29 @@ zeros(MIX, MIX, rd.draw_op, rd.order_draw_op)
 # -- shifts of operands
 
 no_shift(rd.draw_op, rd.order_draw_op)
+
+
+def _draw_batch(ctx, size, batched, generator, *xs, method, shape, count, dtype, options, loops):
+    """Draw anew for each example, also where no operand differs between examples."""
+    if batched[0] or loops or method not in rd.PER_ELEMENT:
+        loops = (tuple(batched), *loops)
+    else:
+        xs = tuple([_aligned(ctx, x, len(shape)) if flag else x for x, flag in zip(xs, batched[1:], strict=True)])
+    params = {"dtype": dtype, "count": count, "options": options, "loops": loops}
+    numbers, mark = rd.draw(generator, method, (size, *shape), *xs, **params)
+    return numbers, Common(mark)
+
+
+def _aligned(ctx, x, rank):
+    """Return a batch of parameters with the rank of the numbers, so that the batch is the first axis of both."""
+    first, *rest = sizes_of(ctx, x)
+    return mv.reshape(x, (first, *[1] * (rank - len(rest)), *rest))
+
+
+def _order_batch(ctx, size, batched, generator, after):
+    ordered = rd.order_draw(generator, after)
+    return ordered if batched[0] else Common(ordered)
+
+
+BATCHERS[rd.draw_op] = _draw_batch
+BATCHERS[rd.order_draw_op] = _order_batch

@@ -2,6 +2,12 @@
 
 Derivatives of products never divide, so zeros among the factors are exact at every order. Cumulative products and their
 derivatives are linear recurrences, and derivatives of recurrences are recurrences.
+
+Batching of reductions: the batch stays the first axis, so every other axis moves one place on.
+
+Derivatives of sorting: tangents take the order of the elements, and cotangents the inverse permutation.
+
+Batching of sorting ops: the axis moves one place on.
 """
 
 from typing import Any
@@ -10,15 +16,18 @@ from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
 from anyshape.autodiff.rule_tables import (
     ADD,
+    BATCHERS,
     JVPS,
     MIX,
     MOVE,
     REACH,
     TRANSPOSES,
     linear,
+    linear_in_first,
     lines,
     no_shift,
     shift,
+    stretch_all,
     zero,
     zeros,
 )
@@ -28,6 +37,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.control import stop_gradient
+from anyshape.ops.core.apply import apply
 from anyshape.ops.creation import full
 
 
@@ -184,3 +194,90 @@ shift(rd.softmax_op, shifts.softmax)
 shift(rd.safe_softmax_op, shifts.softmax)
 no_shift(rd.reduce_prod_op, rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op)
 no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recurrence_op, rd.sum_to_op)
+
+
+def _along_axes(op):
+    def rule(ctx, size, batched, x, *, axes, **params):
+        return apply(op, x, axes=tuple([a + 1 for a in axes]), **params)
+
+    BATCHERS[op] = rule
+
+
+def _along_axis(op):
+    def rule(ctx, size, batched, *xs, axis, **params):
+        return apply(op, *stretch_all(ctx, size, batched, xs), axis=axis + 1, **params)
+
+    BATCHERS[op] = rule
+
+
+for _op in (
+    rd.reduce_sum_op,
+    rd.reduce_prod_op,
+    rd.reduce_max_op,
+    rd.reduce_min_op,
+    rd.reduce_and_op,
+    rd.reduce_or_op,
+    rd.reduce_logsumexp_op,
+    rd.softmax_op,
+    rd.safe_softmax_op,
+):
+    _along_axes(_op)
+
+for _op in (
+    rd.argmax_op,
+    rd.argmin_op,
+    rd.cumsum_op,
+    rd.cumprod_op,
+    rd.cummax_op,
+    rd.cummin_op,
+    rd.cumlogsumexp_op,
+    rd.recurrence_op,
+):
+    _along_axis(_op)
+
+
+BATCHERS[rd.sum_to_op] = lambda ctx, size, batched, x, *, shape, axes: rd.sum_to(
+    x, (size, *shape), (0, *[a + 1 for a in axes])
+)
+
+
+def _sort_jvp(ctx, tangents, out, x, *, axis):
+    return rd.permute(tangents[0], rd.argsort(x, axis), axis)
+
+
+JVPS[rd.sort_op] = _sort_jvp
+linear_in_first(
+    rd.permute_op,
+    lambda ctx, ct, x, order, *, axis, inverse: rd.permute(ct, order, axis, inverse=not inverse),
+)
+zero(rd.argsort_op)
+zero(rd.searchsorted_op)
+
+# -- zeros by construction
+
+zeros(MOVE, MOVE, rd.sort_op, rd.permute_op)
+
+# -- shifts of operands
+
+no_shift(rd.sort_op, rd.argsort_op, rd.permute_op, rd.searchsorted_op)
+
+
+def _along_axis_of_sorting(op):
+    def rule(ctx, size, batched, *xs, axis, **params):
+        return apply(op, *stretch_all(ctx, size, batched, xs), axis=axis + 1, **params)
+
+    BATCHERS[op] = rule
+
+
+for _op_of_sorting in (rd.sort_op, rd.argsort_op, rd.permute_op):
+    _along_axis_of_sorting(_op_of_sorting)
+
+
+def _searchsorted(ctx, size, batched, row, values, *, side, batch):
+    if not batched[0] and batch == 0:
+        return rd.searchsorted(row, values, side)  # every axis of the values may be a batch already
+    row, values = stretch_all(ctx, size, batched, (row, values))
+    return rd.searchsorted(row, values, side, batch + 1)
+
+
+BATCHERS[rd.searchsorted_op] = _searchsorted

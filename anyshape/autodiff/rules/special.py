@@ -1,11 +1,16 @@
-"""Derivatives of special functions. `x, y` are inputs, `out` the output."""
+"""Derivatives of special functions. `x, y` are inputs, `out` the output.
+
+Batching of special functions, which are elementwise.
+"""
 
 from math import log, pi, sqrt
 from typing import Any
 
 from anyshape.autodiff import far_slopes as far
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise, zero
+from anyshape.autodiff.rules.elementwise import each_element
 from anyshape.errors import UnsupportedFunctionError
+from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
 from anyshape.ops import special_ufuncs as su
@@ -505,3 +510,8 @@ no_shift(sp.elliprd_op, sp.sinint_op, sp.cosint_op, sp.sinhint_op, sp.coshint_op
 no_shift(sp.gammasgn_op, sp.wofz_op, sp.lambertw_op, sp.sph_harm_y_op)
 no_shift(sp.exp1_op, sp.expi_op, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
 no_shift(sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)
+
+
+for _op in vars(sp).values():
+    if isinstance(_op, Op):
+        each_element(_op)

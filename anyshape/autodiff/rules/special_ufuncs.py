@@ -1,6 +1,8 @@
 """Derivatives of further special functions, by name and result: one for each operand, None for one that has none.
 
 `out` is the result. Numbers are chapters and equations of the DLMF, dlmf.nist.gov.
+
+Batching of further special functions, which are elementwise.
 """
 
 from math import factorial, gamma, inf, pi, sqrt
@@ -21,6 +23,7 @@ from anyshape.autodiff.far_slopes import (
 )
 from anyshape.autodiff.polynomial_slopes import POLYNOMIALS, lpmv_derivative, of
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise
+from anyshape.autodiff.rules.elementwise import each_element
 from anyshape.autodiff.rules.special import (
     beta_density,
     betainc_partials,
@@ -485,3 +488,7 @@ def _raised(position):
 
 pointwise(su.carlson_integral_op, *map(_raised, range(4)))
 no_shift(su.special_ufunc_op, su.carlson_integral_op)
+
+
+each_element(su.special_ufunc_op)
+each_element(su.carlson_integral_op)

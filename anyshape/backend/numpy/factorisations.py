@@ -1,9 +1,15 @@
-"""Kernels of further factorisations: NumPy's for stacks, and SciPy's for one matrix after the other."""
+"""Kernels of further factorisations: NumPy's for stacks, and SciPy's for one matrix after the other.
+
+Kernels of functions of matrices: SciPy's, for one matrix after the other.
+
+Kernels of linear systems: LAPACK's routines through SciPy, for one matrix after the other.
+"""
+
+from typing import Any
 
 import numpy as np
 
 from anyshape.backend.numpy.linalg import finite, routine
-from anyshape.backend.numpy.matrix_functions import each
 from anyshape.ops import factorisations as fa
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import scipy_linalg
@@ -87,3 +93,120 @@ kernel(fa.qz_op, _qz)
 kernel(fa.ordqz_op, _ordqz)
 kernel(fa.cossin_op, _cossin)
 kernel(fa.cossin_angles_op, _angles)
+
+
+_NAN = complex(np.nan, np.nan)
+
+
+def each(function: Any, results: Any, *operands: Any) -> Any:
+    """Fill arrays with the results of a function of single matrices, or with NaN where one is not finite."""
+    if not all(x.size for x in results):
+        return results
+    for index in np.ndindex(operands[0].shape[:-2]):
+        matrices = [x[index] for x in operands]
+        is_finite = all(np.isfinite(x).all() for x in matrices)
+        values = function(*matrices) if is_finite else [_NAN if x.dtype.kind == "c" else np.nan for x in results]
+        for result, value in zip(results, values, strict=True):
+            result[index] = value
+    return results
+
+
+def _real_where_asked(value, dtype, function):
+    """Return a value in a dtype; a real one must not lose an imaginary part."""
+    if dtype.kind == "c" or value.dtype.kind != "c":
+        return value
+    if np.abs(value.imag).max() > 1e3 * np.finfo(dtype).eps * np.abs(value).max():
+        name = {"log": "logarithm", "sqrt": "square root"}[function]
+        raise np.linalg.LinAlgError(f"The {name} of a real matrix is not real: convert the matrix to complex numbers")
+    return value.real
+
+
+def _of_one(a, function):
+    if function == "exp":
+        return scipy_linalg.expm(a)
+    value = scipy_linalg.sqrtm(a) if function == "sqrt" else scipy_linalg.logm(a)
+    return _real_where_asked(value, a.dtype, function)
+
+
+def _matrix_function(a, *, function):
+    return each(lambda x: [_of_one(x, function)], [np.empty(a.shape, a.dtype)], a)[0]
+
+
+def _derivative_of_one(a, e, function):
+    """Return a derivative: of a root by Sylvester's equation, else as a block of the function of a larger matrix."""
+    if function == "sqrt":
+        root = _of_one(a, function)
+        return scipy_linalg.solve_sylvester(root, root, e)
+    size, length = len(a), np.abs(e).max()
+    if length == 0:
+        return np.zeros_like(a)
+    scale = max(np.abs(a).max(), 1e-3) / length  # the direction must not decide how the function is computed
+    block = np.block([[a, scale * e], [np.zeros_like(a), a]])
+    return _of_one(block, function)[:size, size:] / scale
+
+
+def _derivative(a, e, *, function):
+    return each(lambda x, y: [_derivative_of_one(x, y, function)], [np.empty(a.shape, a.dtype)], a, e)[0]
+
+
+def _schur(a, *, output):
+    t, z = (np.empty(a.shape, a.dtype.char.upper() if output == "complex" else a.dtype) for _ in range(2))
+    return tuple(each(lambda x: scipy_linalg.schur(x, output), [t, z], a))
+
+
+def _hessenberg(a):
+    return tuple(each(lambda x: scipy_linalg.hessenberg(x, calc_q=True), [np.empty_like(a), np.empty_like(a)], a))
+
+
+def _sylvester(a, b, q):
+    return each(lambda *xs: [scipy_linalg.solve_sylvester(*xs)], [np.empty_like(q)], a, b, q)[0]
+
+
+kernel(fa.matrix_function_op, _matrix_function)
+kernel(fa.matrix_function_derivative_op, _derivative)
+kernel(fa.sylvester_op, _sylvester)
+kernel(fa.schur_op, _schur)
+kernel(fa.hessenberg_op, _hessenberg)
+
+
+def _lu(a):
+    rows = a.shape[-2]
+    factors = np.empty(a.shape, a.dtype)
+    pivots = np.broadcast_to(np.arange(rows, dtype=np.int32), a.shape[:-1]).copy()
+    if a.size:
+        getrf = routine("getrf", a)
+        for index in np.ndindex(a.shape[:-2]):
+            factors[index], exchanged, _ = getrf(a[index])
+            pivots[index][: exchanged.size] = exchanged
+    return factors, pivots
+
+
+def _row_order(pivots):
+    order = np.broadcast_to(np.arange(pivots.shape[-1]), pivots.shape).copy()
+    for index in np.ndindex(pivots.shape[:-1]):
+        rows = order[index]
+        for i, j in enumerate(pivots[index].tolist()):
+            rows[i], rows[j] = rows[j], rows[i]
+    return order
+
+
+def _banded_solve(ab, b, *, lower, upper, transposed, positive=False):
+    out = np.empty(b.shape, b.dtype)
+    if not b.size:
+        return out
+    gbtrf, gbtrs = routine("gbtrf", ab), routine("gbtrs", ab)
+    room = np.zeros((2 * lower + upper + 1, ab.shape[-1]), ab.dtype)  # elimination fills in diagonals above
+    for index in np.ndindex(b.shape[:-2]):
+        if positive and (minor := routine("pbtrf", ab)(ab[index][: upper + 1])[1]) > 0:
+            raise np.linalg.LinAlgError(f"{minor}th leading minor not positive definite")
+        room[lower:] = ab[index]
+        factors, pivots, info = gbtrf(room, lower, upper)
+        if info > 0:
+            raise np.linalg.LinAlgError("Singular matrix")
+        out[index] = gbtrs(factors, lower, upper, b[index], pivots, trans=int(transposed))[0]
+    return out
+
+
+kernel(fa.lu_op, _lu)
+kernel(fa.row_order_op, _row_order)
+kernel(fa.banded_solve_op, _banded_solve)

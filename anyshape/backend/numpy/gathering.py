@@ -2,6 +2,8 @@
 
 The dimension numbers choose the NumPy call: a slice for one window, np.take for indices into one axis, and rows at flat
 positions otherwise. Axes of the operand without indices, which windows cover in full, stay whole.
+
+Kernels of segment reductions: rows are sorted by id and combined in runs; elements of a vector one by one.
 """
 
 import functools
@@ -12,6 +14,7 @@ import numpy as np
 
 from anyshape.backend.compiler import plan as po
 from anyshape.backend.numpy.indexing import add_rows, check_first, check_starts, summed_rows
+from anyshape.backend.numpy.reduction import largest_value, least_value
 from anyshape.ops import gathering as ga
 from anyshape.ops.core.apply import kernel
 from anyshape.support.lazy_dataclass import NamedTuple
@@ -347,3 +350,24 @@ def _scatter_sums(indices, updates, *, shape, mode, unique_indices, **numbers):
 
 
 kernel(po.scatter_sums_op, _scatter_sums)
+
+
+def _segments(ufunc, empty):
+    def run(x, ids, *, size):
+        out = np.full((size, *x.shape[1:]), empty(x.dtype), x.dtype)
+        if x.ndim == 1:
+            with np.errstate(invalid="ignore"):  # NaN: NumPy's reductions do not warn either
+                ufunc.at(out, ids, x)
+        elif ids.size:
+            order = ids.argsort(kind="stable")
+            ordered = ids[order]
+            starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+            out[ordered[starts]] = ufunc.reduceat(x[order], starts, axis=0)
+        return out
+
+    return run
+
+
+kernel(ga.segment_max_op, _segments(np.maximum, least_value))
+kernel(ga.segment_min_op, _segments(np.minimum, largest_value))
+kernel(ga.segment_prod_op, _segments(np.multiply, lambda dtype: dtype.type(1)))

@@ -1,4 +1,7 @@
-"""Kernels of reductions, of cumulative ops and of the recurrence."""
+"""Kernels of reductions, of cumulative ops and of the recurrence.
+
+Kernels of sorting ops.
+"""
 
 import functools
 from typing import Any
@@ -216,3 +219,26 @@ kernel(rd.cummin_op, _cumulative(np.minimum, largest_value))
 kernel(rd.cumlogsumexp_op, _cumulative(np.logaddexp, lambda dtype: -np.inf))
 kernel(rd.recurrence_op, _recurrence)
 kernel(rd.sum_to_op, _sum_to, inline=_inline_sum_to)
+
+
+def _searchsorted(row, values, *, side, batch):
+    if batch == 0:
+        return np.asarray(np.searchsorted(row, values, side)).astype(np.int64, copy=False)
+    out = np.empty(np.shape(values), np.int64)
+    for index in np.ndindex(row.shape[:batch]):
+        out[index] = np.searchsorted(row[index], values[index], side)
+    return out
+
+
+def _permute(x, order, *, axis, inverse):
+    if not inverse:
+        return np.take_along_axis(x, order, axis)
+    out = np.empty(x.shape, x.dtype)
+    np.put_along_axis(out, order, x, axis)
+    return out
+
+
+kernel(rd.sort_op, lambda x, *, axis: np.sort(x, axis=axis))
+kernel(rd.argsort_op, lambda x, *, axis, stable: np.argsort(x, axis=axis, stable=stable))
+kernel(rd.permute_op, _permute)
+kernel(rd.searchsorted_op, _searchsorted)

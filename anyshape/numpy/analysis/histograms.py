@@ -35,7 +35,6 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops import sorting as so
 from anyshape.ops.control import check, warn
 from anyshape.ops.core.apply import context_of
 from anyshape.support.true_types import has_type
@@ -172,7 +171,7 @@ def _bin_numbers(x: Any, edges: Any) -> tuple[Any, Any]:
     """Return the number of the bin of each element, and whether it is in one; the last bin includes both ends."""
     common = result_type(x, edges)
     values, ends = ew.convert(x, common), ew.convert(edges, common)
-    bin_of = ew.sub(so.searchsorted(ends, values, "right"), cr.full(sizes(x), 1, _POSITION))
+    bin_of = ew.sub(rd.searchsorted(ends, values, "right"), cr.full(sizes(x), 1, _POSITION))
     last = mv.broadcast_to(mv.reshape(ends[-1:], ()), sizes(x))
     final = mv.broadcast_to(cr.size_value(expr.sub(sizes(edges)[0], 2)), sizes(x))
     bin_of = ew.select(ew.eq(values, last), final, bin_of)
@@ -245,7 +244,7 @@ def _valid_first(name: str, a: Any, axis: Any, dtype: np.dtype) -> tuple[Any, An
     x = mv.pad_unchecked(x, (0,) * x.ndim, (*[0] * rank, 1), (0,) * x.ndim, value=float("nan"))
     count = rd.reduce_sum(ew.convert(logical_not(ew.isnan(x)), _POSITION), (rank,))
     warn(ew.eq(count, ew.lift(0, count)), _ALL_NAN)
-    return so.sort(x, rank), count, axes
+    return rd.sort(x, rank), count, axes
 
 
 def _picked(ordered: Any, position: Any) -> Any:

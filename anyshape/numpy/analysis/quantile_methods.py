@@ -17,7 +17,6 @@ from anyshape.numpy.operands.promotion import choice_of, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops import sorting as so
 from anyshape.ops.control import check
 from anyshape.ops.creation import size_value
 
@@ -116,7 +115,7 @@ def weighted(name: str, lines: Any, weights: Any, level: Any, *, skip_nan: bool 
     rank = lines.ndim - 1
     if skip_nan:
         w = ew.select(ew.isnan(lines), ew.lift(0, w), w)
-    order = so.argsort(lines, rank, stable=True)
+    order = rd.argsort(lines, rank, stable=True)
     ordered, w = (indexing.take_along_axis(v, order, rank) for v in (lines, w))
     total = rd.reduce_sum(w, (rank,))
     is_sound = ew.logical_and(ew.isfinite(total), ew.ne(total, ew.lift(0, total)))

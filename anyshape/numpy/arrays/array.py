@@ -68,7 +68,7 @@ from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, choice_of, numbe
 from anyshape.numpy.operands.reduction_args import alike
 from anyshape.numpy.sizes.shape_tuple import as_shape
 from anyshape.numpy.sizes.size_quotient import Quotient
-from anyshape.ops.callback import name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.core.apply import describe
 from anyshape.support.packages import python_slips, python_values
 from anyshape.support.true_types import has_type

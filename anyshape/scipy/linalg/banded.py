@@ -18,7 +18,7 @@ from anyshape.graph.ir.builder import user_line
 from anyshape.graph.sizes import expr
 from anyshape.numpy.linalg.solving import as_matrices, as_squares, in_one_dtype
 from anyshape.numpy.operands.promotion import choice_of, sizes, static_int
-from anyshape.ops import linear_systems as ls
+from anyshape.ops import factorisations as ls
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.factoring import refuse_option
 from anyshape.scipy.linalg.solving import in_double

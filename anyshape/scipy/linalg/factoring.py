@@ -32,8 +32,6 @@ from anyshape.numpy.linalg.solving import as_matrices, as_squares, from_triangle
 from anyshape.numpy.operands.promotion import as_traced, choice_of, is_traced, sizes, static_int
 from anyshape.ops import factorisations as fa
 from anyshape.ops import linalg as la
-from anyshape.ops import linear_systems as ls
-from anyshape.ops import matrix_functions as mf
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.solving import FORMS, in_double, solve_triangular, with_columns
 from anyshape.support.packages import scipy_linalg
@@ -184,8 +182,8 @@ def lu(
     With `permute_l` the pair (p l, u). With `p_indices` p is the vector with l[p] u = a. The derivative needs a first
     square part of full rank.
     """
-    factors, pivots = ls.lu(as_matrices("lu", a))
-    order = ls.row_order(pivots)
+    factors, pivots = fa.lu(as_matrices("lu", a))
+    order = fa.row_order(pivots)
     rows, columns = factors.shape[-2:]
     common = xp.minimum(rows, columns)
     lower = xp.tril(factors[..., :, :common], -1) + xp.eye(rows, common, dtype=factors.dtype)
@@ -202,7 +200,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     A singular matrix has factors with a zero on the diagonal, which no equation can be solved with. The derivative
     needs a first square part of full rank.
     """
-    return ls.lu(as_matrices("lu_factor", a))
+    return fa.lu(as_matrices("lu_factor", a))
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
@@ -215,7 +213,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: bool = False,
         return scipy_linalg.lu_solve(lu_and_piv, b, trans, overwrite_b, check_finite)
     form = FORMS[choice_of("lu_solve", "trans", trans, tuple(FORMS))]
     matrix, right, is_vector = with_columns("lu_solve", factors, b)
-    order = ls.row_order(xp.asarray(pivots).astype(np.int32))
+    order = fa.row_order(xp.asarray(pivots).astype(np.int32))
     order = xp.broadcast_to(order[..., None], right.shape)
     if form == "N":
         moved = xp.take_along_axis(right, order, -2)
@@ -242,12 +240,12 @@ def schur(
         raise refuse_option("schur", "sort", sort)
     choice_of("schur", "output", output, ("real", "complex", "r", "c"))
     matrix = as_squares("schur", a)
-    return mf.schur(matrix, "complex" if output[0] == "c" or matrix.dtype.kind == "c" else "real")
+    return fa.schur(matrix, "complex" if output[0] == "c" or matrix.dtype.kind == "c" else "real")
 
 
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """Return the complex triangular form of a real one that `schur` gave; there is no derivative."""
-    triangular, turn = mf.schur(in_double(as_squares("rsf2csf", T)), "complex")
+    triangular, turn = fa.schur(in_double(as_squares("rsf2csf", T)), "complex")
     return triangular, Z @ turn
 
 
@@ -256,7 +254,7 @@ def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False, check_fi
 
     There is no derivative.
     """
-    h, q = mf.hessenberg(as_squares("hessenberg", a))
+    h, q = fa.hessenberg(as_squares("hessenberg", a))
     return (h, q) if calc_q else h
 
 
@@ -458,8 +456,8 @@ def expm_cond(A: Any, check_finite: bool = True) -> Any:
     directions = xp.reshape(xp.eye(count, dtype=matrix.dtype), (count, size, size))
     shape = (*matrix.shape[:-2], count, size, size)
     points, changes = (xp.broadcast_to(x, shape) for x in (matrix[..., None, :, :], directions))
-    columns = xp.reshape(mf.matrix_function_derivative(points, changes, "exp"), (*matrix.shape[:-2], count, count))
-    lengths = (xp.linalg.matrix_norm(x) for x in (matrix, mf.matrix_function(matrix, "exp")))
+    columns = xp.reshape(fa.matrix_function_derivative(points, changes, "exp"), (*matrix.shape[:-2], count, count))
+    lengths = (xp.linalg.matrix_norm(x) for x in (matrix, fa.matrix_function(matrix, "exp")))
     before, after = lengths
     return xp.linalg.matrix_norm(columns, ord=2) * before / after
 

@@ -18,7 +18,7 @@ from anyshape.graph.ir.builder import active
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.linalg.solving import as_squares, in_one_dtype
 from anyshape.numpy.operands.promotion import is_traced, sizes
-from anyshape.ops import matrix_functions as mf
+from anyshape.ops import factorisations as mf
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.factoring import refuse_option
 from anyshape.scipy.linalg.solving import in_double

@@ -35,13 +35,13 @@ class Module(Fallback):
 
     @property
     def own(self) -> list[str]:
-        """The names that anyshape defines."""
+        """Names that anyshape defines."""
         return sorted(self._homes)
 
-    def found(self, name: str) -> Any:
+    def served_by(self, name: str) -> Any:
         """Return what a name stands for: a function of ours with what its rows say of it, or SciPy's own."""
         if name not in self._homes:
-            return super().found(name)
+            return super().served_by(name)
         if not self._homes[name]:
             return load(f"anyshape.{self.name}.{name}")
         function = getattr(load(f"anyshape.{self.name}.{self._homes[name]}"), name)

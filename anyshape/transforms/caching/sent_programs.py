@@ -21,7 +21,7 @@ from anyshape.errors import MissingPackageError, ProgramFileError
 from anyshape.graph.ir.graph import is_generator, walk
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explain.data import Reason
-from anyshape.ops.callback import callback_op
+from anyshape.ops.control import callback_op
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import cloudpickle
 from anyshape.support.true_types import has_type

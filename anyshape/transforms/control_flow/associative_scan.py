@@ -26,7 +26,7 @@ from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.operands.promotion import axis_of, sizes
 from anyshape.ops import loops as lp
 from anyshape.ops import movement as mv
-from anyshape.ops.callback import name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import context_of, describe
 from anyshape.ops.creation import size_value

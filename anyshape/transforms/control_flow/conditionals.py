@@ -33,7 +33,7 @@ from anyshape.numpy.operands.promotion import cast_operand, is_weak, operand
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import control_flow as cf
 from anyshape.ops import elementwise as ew
-from anyshape.ops.callback import name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
 from anyshape.ops.subgraph_call import trace_subgraphs

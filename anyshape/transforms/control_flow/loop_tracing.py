@@ -28,7 +28,7 @@ from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.operands.memory import Memory, may_write, reached_by, write_outside, writes_outside
 from anyshape.numpy.operands.promotion import cast_operand, dtype_of, is_weak, result_type
-from anyshape.ops.callback import name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full

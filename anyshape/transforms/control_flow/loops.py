@@ -29,7 +29,7 @@ from anyshape.numpy.sizes.size_operands import as_size
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import elementwise as ew
 from anyshape.ops import loops as lp
-from anyshape.ops.callback import name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import full, iota
 from anyshape.ops.dynamic import size_from_count

@@ -29,7 +29,7 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.operands.memory import refuse_writes
-from anyshape.ops.callback import name_sizes
+from anyshape.ops.control import name_sizes
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import convert
 from anyshape.ops.movement import broadcast_in_dim

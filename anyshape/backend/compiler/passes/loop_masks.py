@@ -16,9 +16,8 @@ from anyshape.backend.compiler.passes.metadata_contract import pass_context, pas
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple
 from anyshape.ops.creation import full_op
-from anyshape.ops.loops import Layout, mask_position, scan_op, while_op
+from anyshape.ops.loops import Layout, mask_position, rerun_op, scan_op, while_op
 from anyshape.ops.movement import concatenate_op, slice_op
-from anyshape.ops.reruns import rerun_op
 
 BOOL = np.dtype(bool)
 

@@ -1,15 +1,22 @@
-"""Traits of control ops: all of them pass their operand on."""
+"""Traits of control ops: all of them pass their operand on.
+
+Traits of functions of the user and of names for sizes.
+"""
 
 from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, declare
 from anyshape.backend.compiler.passes import identities
-from anyshape.ops import control as ct
+from anyshape.ops import control as cb
 
 CONTROL = OPAQUE._replace(alias=Alias.VIEW, recomputable=True)
 
-declare(CONTROL, ct.stop_gradient_op, ct.check_op, ct.decide_op, ct.warn_op)
-declare(OPAQUE, ct.warn_below_op)
+declare(CONTROL, cb.stop_gradient_op, cb.check_op, cb.decide_op, cb.warn_op)
+declare(OPAQUE, cb.warn_below_op)
 declare(
     CONTROL._replace(algebra=NO_ALGEBRA._replace(identities=(identities.of_literal,))),
-    ct.enter_checkpoint_op,
-    ct.leave_checkpoint_op,
+    cb.enter_checkpoint_op,
+    cb.leave_checkpoint_op,
 )
+
+
+declare(OPAQUE._replace(runs_user_code=True), cb.callback_op)
+declare(OPAQUE._replace(alias=Alias.VIEW), cb.name_sizes_op)

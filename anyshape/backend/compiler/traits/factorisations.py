@@ -1,4 +1,9 @@
-"""Traits of further factorisations: whole matrices at a time."""
+"""Traits of further factorisations: whole matrices at a time.
+
+Traits of functions of matrices: whole matrices at a time, slower than factors of them.
+
+Traits of linear systems: whole matrices at a time.
+"""
 
 from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler.op_traits import OPAQUE, ElementTime, declare
@@ -14,3 +19,14 @@ declare(
     _SLOW._replace(time=ElementTime(100.0, 50.0)),
     fa.qz_op, fa.ordqz_op, fa.cossin_op, fa.cossin_angles_op,
 )  # fmt: skip
+
+
+_SLOW_OF_MATRIX_FUNCTIONS = OPAQUE._replace(time=ElementTime(100.0, 50.0), scratch=op_traits.like_first_operand(12))
+
+declare(_SLOW_OF_MATRIX_FUNCTIONS, fa.matrix_function_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op)
+declare(_SLOW_OF_MATRIX_FUNCTIONS._replace(scratch=op_traits.like_first_operand(48)), fa.matrix_function_derivative_op)
+
+
+_SLOW_OF_LINEAR_SYSTEMS = OPAQUE._replace(time=ElementTime(10.0, 5.0), scratch=op_traits.like_first_operand(3))
+
+declare(_SLOW_OF_LINEAR_SYSTEMS, fa.lu_op, fa.banded_solve_op, fa.row_order_op)

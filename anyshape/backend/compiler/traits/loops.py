@@ -1,18 +1,23 @@
-"""Traits of loops: one trip runs at a time, so the memory of a run is that of one trip, and of what trips add."""
+"""Traits of loops: one trip runs at a time, so the memory of a run is that of one trip, and of what trips add.
+
+Traits of reruns: a run fills checkpoint slots in place, so its memory is that of one trip of either body.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.op_traits import OPAQUE, bytes_of, declare, total_bytes
 from anyshape.backend.compiler.peak_memory import peak_bytes, trips_of_block, trips_variable
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
 from anyshape.backend.runtime.checkpoint_slots import SLOT_BYTES
-from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.ops import loops as lp
+from anyshape.ops.loops import Layout, rerun_op, split_operands, varying_variables
 
 
 def _bytes_of_trips(step: Step) -> Size | None:
@@ -87,3 +92,46 @@ def _unknown(step: Step) -> Size | None:
 declare(OPAQUE._replace(inlines="body", scratch=_bytes_of_trips), lp.scan_op)
 declare(OPAQUE._replace(inlines="loop", scratch=_bytes_of_while), lp.while_op)
 declare(OPAQUE._replace(inlines="rows", scratch=_unknown), lp.while_each_op)
+
+
+def _bytes_of_trips_of_reruns(step: Step) -> Size | None:
+    """Return the bytes of a trip of the loop and of one of the scan; None where trips differ in size.
+
+    Slots that are not owned are copied first.
+    """
+    params = dict(step.params)
+    (loop, body), start, layout = params["bodies"], Layout(*params["start"]), Layout(*params["layout"])
+    if layout.pieces or varying_variables(loop, start) or varying_variables(body, layout):
+        return None
+    parts = split_operands(step.metas, loop, start)
+    before = start.per_trip(parts.loop)
+    again = lower(loop)
+    made = _at_of_reruns(again.output_metas[start.carries :], again, before)
+    at = layout.carries + layout.elements - len(made)
+    elements = [TensorMeta(m.dtype, m.extents[1:]) for m in parts.own[layout.carries : at]]
+    operands = [*parts.own[: layout.carries], *elements, *made, *parts.own[at:]]
+    held = [] if params.get("owned_operands") else parts.slots
+    sizes = [
+        _peak(again, before), _peak(lower(body), operands),
+        bytes_of(parts.slots[0], SLOT_BYTES),
+        total_bytes(map(bytes_of, [*before[: start.carries], *made, *parts.own[: layout.carries], *held])),
+    ]  # fmt: skip
+    known = [size for size in sizes if size is not None]
+    return expr.total(known) if len(known) == len(sizes) else None
+
+
+def _at_of_reruns(metas: Sequence[TensorMeta], plan: Plan, operands: Sequence[TensorMeta]) -> list[TensorMeta]:
+    """Return types of a plan in the sizes that its variables have for these operands."""
+    sizes: dict[Atom, Size] = dict(sizes_of_body(plan, operands).items())
+    extents = [[Exact(substitute(n, sizes.get)) for n in m.sizes or ()] for m in metas]
+    return [TensorMeta(m.dtype, tuple(e)) for m, e in zip(metas, extents, strict=True)]
+
+
+def _peak(plan: Plan, operands: Sequence[TensorMeta]) -> Size | None:
+    """Return the bytes that a plan takes for these operands, None where they are not known."""
+    peak, sizes = peak_bytes(plan).size, dict[Atom, Size](sizes_of_body(plan, operands).items())
+    is_known = peak is not None and sizes.keys() >= {*expr.variables(peak)}
+    return substitute(peak, sizes.get) if is_known and peak is not None else None
+
+
+declare(OPAQUE._replace(scratch=_bytes_of_trips_of_reruns), rerun_op)

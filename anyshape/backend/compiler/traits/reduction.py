@@ -1,4 +1,7 @@
-"""Traits of reductions, cumulative ops, the recurrence and sum_to."""
+"""Traits of reductions, cumulative ops, the recurrence and sum_to.
+
+Traits of sorts, permutations and searches.
+"""
 
 import numpy as np
 
@@ -44,3 +47,11 @@ declare(
     ),
     rd.sum_to_op,
 )
+
+
+BEHIND_ROWS = OPAQUE._replace(tiling=Tiling(rows.behind("axis"), collapse=None, combine=None))
+
+declare(BEHIND_ROWS._replace(scratch=op_traits.like_first_operand(1)), rd.sort_op)
+declare(BEHIND_ROWS._replace(scratch=op_traits.like_first_operand(2)), rd.argsort_op)
+declare(BEHIND_ROWS._replace(scratch=op_traits.positions(2)), rd.permute_op)
+declare(OPAQUE._replace(scratch=op_traits.positions(2)), rd.searchsorted_op)
