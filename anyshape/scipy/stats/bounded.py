@@ -44,7 +44,7 @@ def _rdist_quantile(q: Any, c: Any) -> Any:
 RDIST = Form(
     shapes="c",
     support=lambda c: (-1.0, 1.0),
-    log_density=lambda z, c: sc.xlog1py(0.5 * c - 1, -xp.square(z)) - (c - 1) * log(2) - sc.betaln(0.5 * c, 0.5 * c),
+    log_density=lambda z, c: sc.xlogy(0.5 * c - 1, (1 - z) * (1 + z)) - (c - 1) * log(2) - sc.betaln(0.5 * c, 0.5 * c),
     cdf=lambda z, c: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 0.5 * c, 0.5 * c),
     sf=lambda z, c: beta_share(0.5 * (1 - z), 0.5 * (1 + z), 0.5 * c, 0.5 * c),
     ppf=_rdist_quantile,
@@ -128,6 +128,7 @@ TRAPEZOID = Form(
         z, 0.5, lambda z: 1 - _trapezoid_cdf(z, c, d), lambda z: _trapezoid_cdf(1 - z, 1 - d, 1 - c)
     ),
     ppf=_trapezoid_quantile,
+    isf=lambda q, c, d: 1 - _trapezoid_quantile(q, 1 - d, 1 - c),
     mean=lambda c, d: (1 + d + d * d - c * c) / (3 * (1 + d - c)),
     var=lambda c, d: (
         (1 + d + d**2 + d**3 - c**3) / (6 * (1 + d - c)) - xp.square((1 + d + d * d - c * c) / (3 * (1 + d - c)))

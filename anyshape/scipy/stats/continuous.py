@@ -454,6 +454,9 @@ TRIANG = Form(
     logcdf=_triang_logcdf,
     logsf=lambda z, c: _triang_log(1 - z, z, 1 - c, c, ~_rises(z, c)),
     ppf=lambda q, c: xp.where(q < c, xp.sqrt(c * xp.minimum(q, c)), 1 - xp.sqrt((1 - c) * xp.minimum(1 - q, 1 - c))),
+    isf=lambda q, c: xp.where(
+        q < 1 - c, 1 - xp.sqrt((1 - c) * xp.minimum(q, 1 - c)), xp.sqrt(c * xp.minimum(1 - q, c))
+    ),
     mean=lambda c: (c + 1) / 3,
     var=lambda c: (1 - c + xp.square(c)) / 18,
     entropy=lambda c: 0.5 - log(2) + 0 * c,

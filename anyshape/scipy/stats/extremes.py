@@ -39,9 +39,11 @@ def _series(x: Any, *coefficients: float) -> Any:
 def log1p_ratio(x: Any, c: Any) -> Any:
     """Return log(1 + c x) / c, which is x for c = 0; by its series where c x is small."""
     product = xp.where((c == 0) & xp.isinf(x), 0.0, c * x)
-    is_small = xp.abs(product) < 0.01
+    is_small, is_far = xp.abs(product) < 0.01, product > 1e17
     near = x * _series(xp.where(is_small, product, 0.0), *((-1) ** k / (k + 1) for k in range(10)))
-    far = xp.log1p(xp.where(is_small, 0.0, product)) / xp.where(is_small, 1.0, c)
+    logs = [xp.log(xp.abs(xp.where(is_far, factor, 1.0))) for factor in (c, x)]  # whose slopes do not underflow
+    logarithm = xp.where(is_far, logs[0] + logs[1], xp.log1p(xp.where(is_small | is_far, 0.0, product)))
+    far = logarithm / xp.where(is_small, 1.0, c)
     return xp.where(is_small, near, far)
 
 

@@ -109,6 +109,7 @@ ANGLIT = Form(
     cdf=lambda z: xp.square(xp.sin(z + pi / 4)),
     sf=lambda z: xp.square(xp.cos(z + pi / 4)),
     ppf=lambda q: xp.arcsin(xp.sqrt(q)) - pi / 4,
+    isf=lambda q: pi / 4 - xp.arcsin(xp.sqrt(q)),
     mean=constant(0.0),
     var=constant(pi * pi / 16 - 0.5),
 )
@@ -165,7 +166,7 @@ BURR = Form(
         factor=lambda c, d: c * d,
     ),
     logcdf=lambda z, c, d: -d * xp.logaddexp(0.0, -c * xp.log(z)),
-    isf=lambda q, c, d: xp.exp(-log_expm1(-xp.log1p(-q) / d) / c),
+    isf=lambda q, c, d: xp.exp((xp.log1p(-q) / d - weibull_logcdf(xp.log(-xp.log1p(-q)) - xp.log(d))) / c),
     ppf=lambda q, c, d: xp.exp(-log_expm1(-xp.log(q) / d) / c),
 )
 DGAMMA = Form(
