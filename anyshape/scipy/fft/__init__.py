@@ -10,14 +10,12 @@ from anyshape.support.packages import scipy_fft
 _SERVED = Module(
     scipy_fft,
     "scipy.fft",
-    own={
-        "transforms": (
-            "dct dctn dst dstn fft fft2 fftfreq fftn fftshift hfft hfft2 hfftn idct idctn idst idstn ifft ifft2 "
-            "ifftn ifftshift ihfft ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftfreq rfftn"
-        ),
-    },
+    own={"transforms": "fftfreq rfftfreq"},
     through={
-        "transforms": "fht fhtoffset ifht",
+        "transforms": (
+            "dct dctn dst dstn fft fft2 fftn fftshift fht fhtoffset hfft hfft2 hfftn idct idctn idst idstn ifft ifft2 "
+            "ifftn ifftshift ifht ihfft ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftn"
+        ),
     },
 )
 __all__ = [*_SERVED.own]

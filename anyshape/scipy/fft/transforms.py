@@ -49,8 +49,6 @@ def _of_one_axis(name: str, summary: str) -> Callable[..., Any]:
         *,
         plan: Any = None,
     ) -> Any:
-        if not is_traced(x, n):
-            return getattr(scipy_fft, name)(x, n, axis, norm, overwrite_x, workers, plan=plan)
         return getattr(xp.fft, name)(x, n, axis, norm)
 
     return _named(transform, name, summary)
@@ -71,8 +69,6 @@ def _of_axes(
         *,
         plan: Any = None,
     ) -> Any:
-        if not is_traced(x, s):
-            return getattr(scipy_fft, name)(x, s, axes, norm, overwrite_x, workers, plan=plan)
         return (traced or getattr(xp.fft, name))(x, s, axes, norm)
 
     return _named(transform, name, summary)
@@ -155,12 +151,12 @@ def rfftfreq(n: Any, d: Any = 1.0, **options: Any) -> Any:
 
 def fftshift(x: Any, axes: Any = None) -> Any:
     """Return x with the element of frequency 0 in the middle of the axes, all by default."""
-    return xp.fft.fftshift(x, axes) if is_traced(x) else scipy_fft.fftshift(x, axes)
+    return xp.fft.fftshift(x, axes)
 
 
 def ifftshift(x: Any, axes: Any = None) -> Any:
     """Return x as it was before `fftshift`."""
-    return xp.fft.ifftshift(x, axes) if is_traced(x) else scipy_fft.ifftshift(x, axes)
+    return xp.fft.ifftshift(x, axes)
 
 
 _INVERSE_TYPE = {1: 1, 2: 3, 3: 2, 4: 4}
@@ -195,8 +191,6 @@ def _of_one_axis_of_real_transforms(name: str, transform: Callable[..., Any], su
         workers: Any = None,
         orthogonalize: Any = None,
     ) -> Any:
-        if not is_traced(x, n):
-            return getattr(scipy_fft, name)(x, type, n, axis, norm, overwrite_x, workers, orthogonalize)
         return _along_one(name, transform, x, type, n, axis, (norm, orthogonalize))
 
     return _named_of_real_transforms(function, name, summary)
@@ -215,9 +209,6 @@ def _of_axes_of_real_transforms(name: str, transform: Callable[..., Any], summar
         workers: Any = None,
         orthogonalize: Any = None,
     ) -> Any:
-        if not is_traced(x, s):
-            options = {"orthogonalize": orthogonalize}
-            return getattr(scipy_fft, name)(x, type, s, axes, norm, overwrite_x, workers, **options)
         result = as_traced(x)
         for n, axis in steps_of(name, result, _several(s), _several(axes)):
             result = _along_one(name, transform, result, type, n, axis, (norm, orthogonalize))

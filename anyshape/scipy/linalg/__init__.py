@@ -14,9 +14,9 @@ _SERVED = Module(
     "scipy.linalg",
     own={
         "banded": "eigvalsh_tridiagonal",
-        "factoring": "cossin lu_solve svdvals",
-        "functions": "cosm expm sinm solve_continuous_are solve_discrete_are solve_lyapunov sqrtm tanhm",
-        "solving": "cho_solve det",
+        "factoring": "cossin lu_solve",
+        "functions": "solve_continuous_are solve_discrete_are solve_lyapunov sqrtm",
+        "solving": "cho_solve",
     },
     through={
         "banded": (
@@ -24,17 +24,17 @@ _SERVED = Module(
             "issymmetric matmul_toeplitz solve_banded solve_circulant solve_toeplitz solveh_banded"
         ),
         "factoring": (
-            "cdf2rdf cholesky eigh eigvals eigvalsh expm_cond hessenberg ldl lu lu_factor matrix_balance ordqz "
-            "polar qr qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur svd"
+            "cdf2rdf cholesky eigh eigvals eigvalsh expm_cond hessenberg ldl lu lu_factor matrix_balance ordqz polar "
+            "qr qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur svd svdvals"
         ),
         "functions": (
-            "coshm expm_frechet fractional_matrix_power funm logm signm sinhm solve_continuous_lyapunov "
-            "solve_discrete_lyapunov solve_sylvester tanm"
+            "coshm cosm expm expm_frechet fractional_matrix_power funm logm signm sinhm sinm "
+            "solve_continuous_lyapunov solve_discrete_lyapunov solve_sylvester tanhm tanm"
         ),
-        "solving": "cho_factor inv lstsq norm solve solve_triangular",
+        "solving": "cho_factor det inv lstsq norm solve solve_triangular",
         "structured": (
-            "block_diag circulant companion convolution_matrix dft diagsvd fiedler fiedler_companion hadamard "
-            "hankel helmert hilbert invhilbert invpascal khatri_rao leslie pascal toeplitz"
+            "block_diag circulant companion convolution_matrix dft diagsvd fiedler fiedler_companion hadamard hankel "
+            "helmert hilbert invhilbert invpascal khatri_rao leslie pascal toeplitz"
         ),
         "subspaces": "eig null_space orth orthogonal_procrustes pinv pinvh subspace_angles",
     },

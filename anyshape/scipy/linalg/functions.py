@@ -30,7 +30,7 @@ from anyshape.transforms.custom.custom_rules import custom_jvp
 
 def expm(A: Any) -> Any:
     """Return the exponentials of the square matrices in the last two axes; integers count as float64."""
-    return mf.matrix_function(as_squares("expm", A), "exp") if is_traced(A) else scipy_linalg.expm(A)
+    return mf.matrix_function(as_squares("expm", A), "exp")
 
 
 def sqrtm(A: Any, **options: Any) -> Any:
@@ -89,17 +89,17 @@ def coshm(A: Any) -> Any:
 
 def tanhm(A: Any) -> Any:
     """Return the hyperbolic tangents of square matrices."""
-    return xp.linalg.solve(coshm(A), sinhm(A)) if is_traced(A) else scipy_linalg.tanhm(A)
+    return xp.linalg.solve(coshm(A), sinhm(A))
 
 
 def sinm(A: Any) -> Any:
     """Return the sines of square matrices."""
-    return _of_turned("sinm", A)[1] if is_traced(A) else scipy_linalg.sinm(A)
+    return _of_turned("sinm", A)[1]
 
 
 def cosm(A: Any) -> Any:
     """Return the cosines of square matrices."""
-    return _of_turned("cosm", A)[0] if is_traced(A) else scipy_linalg.cosm(A)
+    return _of_turned("cosm", A)[0]
 
 
 def tanm(A: Any) -> Any:

@@ -145,7 +145,7 @@ def inv(
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """Return the determinants of the square matrices in the last two axes, in double precision."""
-    return xp.linalg.det(in_double(a)) if is_traced(a) else scipy_linalg.det(a, overwrite_a, check_finite)
+    return xp.linalg.det(in_double(a))
 
 
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:

@@ -11,7 +11,6 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import sizes, static_int
-from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage.interpolation import map_coordinates
 from anyshape.scipy.ndimage.measurements import beyond, maximum, minimum, parts_of
@@ -20,8 +19,6 @@ from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import check, stop_gradient
 from anyshape.transforms.vmap import vmap
-
-_ndimage = falls_through(scipy_ndimage)
 
 
 def _checked_parts(name: str, input: Any, labels: Any, index: Any) -> tuple[Any, Any, Any]:
@@ -33,7 +30,6 @@ def _checked_parts(name: str, input: Any, labels: Any, index: Any) -> tuple[Any,
     return x, inside, shape
 
 
-@_ndimage
 def median(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the medians of the elements of parts; a label that no element has is a CheckError of the run.
 
@@ -66,26 +62,22 @@ def _positions(name: str, input: Any, labels: Any, index: Any, sign: int) -> Any
     return [tuple([axis[i] for axis in axes]) for i in range(count)]
 
 
-@_ndimage
 def minimum_position(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the first position of the least element of each part: a tuple, or a list of these for several labels."""
     return _positions("minimum_position", input, labels, index, 1)
 
 
-@_ndimage
 def maximum_position(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the first position of the greatest element of each part; see `minimum_position`."""
     return _positions("maximum_position", input, labels, index, -1)
 
 
-@_ndimage
 def extrema(input: Any, labels: Any = None, index: Any = None) -> tuple[Any, Any, Any, Any]:
     """Return the least and the greatest element of each part, and their positions."""
     where = input, labels, index
     return minimum(*where), maximum(*where), minimum_position(*where), maximum_position(*where)
 
 
-@_ndimage
 def histogram(input: Any, min: Any, max: Any, bins: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the counts of the elements of a part in bins of equal width; `index` is one label."""
     x, inside, shape = parts_of(input, labels, index)
@@ -95,7 +87,6 @@ def histogram(input: Any, min: Any, max: Any, bins: Any, labels: Any = None, ind
     return xp.histogram(x, edges, weights=inside[0].astype(np.float64))[0].astype(np.int64)
 
 
-@_ndimage
 def geometric_transform(
     input: Any, mapping: Callable[..., Any], output_shape: Any = None, output: Any = None, order: Any = 3,
     mode: str = "constant", cval: Any = 0.0, prefilter: bool = True, extra_arguments: Any = (),
@@ -131,14 +122,13 @@ def _step_function(name: str, kind: Any) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = "Return the distance of each element from the nearest one that is 0; derivatives are 0."
-    return _ndimage(function)
+    return function
 
 
 distance_transform_bf: Callable[..., Any] = _step_function("distance_transform_bf", np.float64)
 distance_transform_cdt: Callable[..., Any] = _step_function("distance_transform_cdt", np.int32)
 
 
-@_ndimage
 def watershed_ift(input: Any, markers: Any, structure: Any = None, output: Any = None) -> Any:
     """Return the markers that flow over an image of unsigned integers; a step function, with derivatives 0."""
     if output is not None:

@@ -20,7 +20,6 @@ from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
-from anyshape.support.packages import scipy_ndimage
 
 
 def correlated(
@@ -58,8 +57,6 @@ def correlate1d(
     origin: Any = 0,
 ) -> Any:
     """Return sums of products of an image and a vector of weights that moves along an axis."""
-    if not is_traced(input, weights, cval):
-        return scipy_ndimage.correlate1d(input, weights, axis, output, mode, cval, origin)
     name = "correlate1d"
     dtype = ext.output_dtype(name, input, output, weights)
     x, w = _common(as_traced(input), weights, dtype)
@@ -80,8 +77,6 @@ def convolve1d(
     origin: Any = 0,
 ) -> Any:
     """Return the convolution of an image with a vector of weights along an axis."""
-    if not is_traced(input, weights, cval):
-        return scipy_ndimage.convolve1d(input, weights, axis, output, mode, cval, origin)
     w = as_traced(weights)
     turned = -origin - (1 - w.shape[0] % 2)
     return correlate1d(input, _conjugate(mv.rev(w, tuple(range(w.ndim)))), axis, output, mode, cval, turned)
@@ -116,8 +111,6 @@ def correlate(
     axes: Any = None,
 ) -> Any:
     """Return sums of products of an image and of weights that move along its axes."""
-    if not is_traced(input, weights, cval):
-        return scipy_ndimage.correlate(input, weights, output, mode, cval, origin, **_present(axes=axes))
     return _over_axes("correlate", input, weights, output, mode, cval, origin, axes, turned=False)
 
 
@@ -142,8 +135,6 @@ def convolve(
      [0. 1. 0.]
      [0. 0. 0.]]
     """
-    if not is_traced(input, weights, cval):
-        return scipy_ndimage.convolve(input, weights, output, mode, cval, origin, **_present(axes=axes))
     return _over_axes("convolve", input, weights, output, mode, cval, origin, axes, turned=True)
 
 
@@ -192,9 +183,6 @@ def gaussian_filter1d(
     radius: Any = None,
 ) -> Any:
     """Return an image smoothed by a Gaussian along an axis, or a derivative of it; traced `sigma` needs `radius`."""
-    if not is_traced(input, sigma, cval):
-        options = _present(radius=radius)
-        return scipy_ndimage.gaussian_filter1d(input, sigma, axis, order, output, mode, cval, truncate, **options)
     weights = _gaussian(sigma, order, _radius("gaussian_filter1d", sigma, truncate, radius))
     return correlate1d(as_traced(input), weights, axis, output, mode, cval)
 
@@ -223,9 +211,6 @@ def gaussian_filter(
     axes: Any = None,
 ) -> Any:
     """Return an image smoothed by a Gaussian along its axes, or a derivative of it; traced `sigma` needs `radius`."""
-    if not is_traced(input, sigma, cval):
-        options = _present(radius=radius, axes=axes)
-        return scipy_ndimage.gaussian_filter(input, sigma, order, output, mode, cval, truncate, **options)
 
     def run(x: Any, axis: int, dtype: np.dtype, sigma: Any, order: Any, mode: Any, radius: Any) -> Any:
         if not is_traced(sigma) and sigma <= 1e-15:
@@ -244,8 +229,6 @@ def uniform_filter1d(
     input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0
 ) -> Any:
     """Return the means of windows of `size` elements along an axis."""
-    if not is_traced(input, size, cval):
-        return scipy_ndimage.uniform_filter1d(input, size, axis, output, mode, cval, origin)
     name = "uniform_filter1d"
     dtype = ext.output_dtype(name, input, output)
     x, weights = _common(as_traced(input), xp.full(size, 1.0) / size, dtype)
@@ -265,8 +248,6 @@ def uniform_filter(
     axes: Any = None,
 ) -> Any:
     """Return the means of windows of `size` elements along each axis."""
-    if not is_traced(input, size, cval):
-        return scipy_ndimage.uniform_filter(input, size, output, mode, cval, origin, **_present(axes=axes))
     run = lambda x, axis, dtype, size, mode, origin: uniform_filter1d(x, size, axis, dtype, mode, cval, origin)
     return _chain("uniform_filter", input, output, axes, {"size": size, "mode": mode, "origin": origin}, run)
 
@@ -317,9 +298,6 @@ def _extreme(name: str, rank: int) -> Callable[..., Any]:
         *,
         axes: Any = None,
     ) -> Any:
-        if not is_traced(input, size, cval):
-            options = _present(axes=axes)
-            return getattr(scipy_ndimage, name)(input, size, footprint, output, mode, cval, origin, **options)
         if footprint is not None or size is None:
             raise UnsupportedFunctionError(name, "footprint of a traced image", "give size=...", user_line())
         dtype, x = ext.output_dtype(name, input, output), as_traced(input)
@@ -344,8 +322,6 @@ def _extreme1d(name: str, rank: int) -> Callable[..., Any]:
         input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
         origin: Any = 0,
     ) -> Any:  # fmt: skip
-        if not is_traced(input, size, cval):
-            return getattr(scipy_ndimage, name)(input, size, axis, output, mode, cval, origin)
         dtype, x = ext.output_dtype(name, input, output), as_traced(input)
         along = [axis_of(axis, x.ndim, name)]
         return ext.in_dtype(extreme_of_box(name, x, [size], along, [mode], cval, [origin], rank), dtype)
@@ -368,8 +344,6 @@ def _slope(name: str, across: Sequence[float]) -> Callable[..., Any]:
     """Return a filter that takes differences along an axis and weighs neighbours along the others."""
 
     def function(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
-        if not is_traced(input, cval):
-            return getattr(scipy_ndimage, name)(input, axis, output, mode, cval)
         x = as_traced(input)
         along, modes = axis_of(axis, x.ndim, name), ext.for_each(name, "mode", mode, x.ndim)
         dtype = ext.output_dtype(name, input, output)
@@ -389,8 +363,6 @@ prewitt: Callable[..., Any] = _slope("prewitt", (1, 1, 1))
 
 def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Any:
     """Return the sum of second differences along each axis."""
-    if not is_traced(input, cval):
-        return scipy_ndimage.laplace(input, output, mode, cval, **_present(axes=axes))
     dtype, x = ext.output_dtype("laplace", input, output), as_traced(input)
     along = axes_of(axes, x.ndim, "laplace")
     modes = ext.for_each("laplace", "mode", mode, len(along))
@@ -409,8 +381,6 @@ def gaussian_laplace(
     **kwargs: Any,
 ) -> Any:
     """Return the sum of second derivatives of an image smoothed by a Gaussian."""
-    if not is_traced(input, sigma, cval):
-        return scipy_ndimage.gaussian_laplace(input, sigma, output, mode, cval, **_present(axes=axes), **kwargs)
     parts = _derivatives("gaussian_laplace", input, sigma, 2, output, mode, cval, axes, kwargs)
     return sum(parts[1:], parts[0])
 
@@ -426,10 +396,6 @@ def gaussian_gradient_magnitude(
     **kwargs: Any,
 ) -> Any:
     """Return the length of the gradient of an image smoothed by a Gaussian."""
-    if not is_traced(input, sigma, cval):
-        return scipy_ndimage.gaussian_gradient_magnitude(
-            input, sigma, output, mode, cval, **_present(axes=axes), **kwargs
-        )
     parts = _derivatives("gaussian_gradient_magnitude", input, sigma, 1, output, mode, cval, axes, kwargs)
     squares = [part * part for part in parts]
     total = as_traced(sum(squares[1:], squares[0]))

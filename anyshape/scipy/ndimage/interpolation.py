@@ -32,7 +32,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.operands.conversion import require_elements
-from anyshape.support.packages import scipy_ndimage, scipy_special
+from anyshape.support.packages import scipy_special
 from anyshape.support.true_types import has_type
 
 _MODES = {**{mode: mode for mode in ex.SPLINES}, "grid-mirror": "reflect"}
@@ -55,8 +55,6 @@ def _prefiltered(x: Any, order: int, axis: int, mode: str) -> Any:
 
 def spline_filter1d(input: Any, order: Any = 3, axis: Any = -1, output: Any = np.float64, mode: Any = "mirror") -> Any:
     """Return the coefficients of the spline through the elements of an image along an axis."""
-    if not is_traced(input):
-        return scipy_ndimage.spline_filter1d(input, order, axis, output, mode)
     name = "spline_filter1d"
     degree, dtype = _order(name, order), ext.output_dtype(name, input, output)
     x = ext.image(name, input)
@@ -66,8 +64,6 @@ def spline_filter1d(input: Any, order: Any = 3, axis: Any = -1, output: Any = np
 
 def spline_filter(input: Any, order: Any = 3, output: Any = np.float64, mode: Any = "mirror") -> Any:
     """Return the coefficients of the spline through the elements of an image."""
-    if not is_traced(input):
-        return scipy_ndimage.spline_filter(input, order, output, mode)
     degree, x = _order("spline_filter", order, 2), as_traced(input)
     for axis in range(x.ndim):
         x = spline_filter1d(x, degree, axis, output, mode)
@@ -153,8 +149,6 @@ def map_coordinates(
     >>> print(grad(f)(np.array([[0.5, 2.25]])))
     [[1. 5.]]
     """
-    if not is_traced(input, coordinates, cval):
-        return scipy_ndimage.map_coordinates(input, coordinates, output, order, mode, cval, prefilter)
     name = "map_coordinates"
     dtype = ext.output_dtype(name, input, output)
     picture = _Image(name, input, order, mode, cval, prefilter)
@@ -184,9 +178,6 @@ def affine_transform(
 
     `matrix` is a matrix, its diagonal, or one in homogeneous coordinates, whose last row is not read.
     """
-    if not is_traced(input, matrix, offset, cval, output_shape):
-        options = {"output": output, "order": order, "mode": mode, "cval": cval, "prefilter": prefilter}
-        return scipy_ndimage.affine_transform(input, matrix, offset, output_shape, **options)
     name = "affine_transform"
     dtype = ext.output_dtype(name, input, output)
     picture, shape = _Image(name, input, order, mode, cval, prefilter), np.shape(input)
@@ -215,8 +206,6 @@ def shift(
     prefilter: Any = True,
 ) -> Any:
     """Return an image moved by so many elements along each axis, or the same along all."""
-    if not is_traced(input, shift, cval):
-        return scipy_ndimage.shift(input, shift, output, order, mode, cval, prefilter)
     dtype = ext.output_dtype("shift", input, output)
     picture, shape = _Image("shift", input, order, mode, cval, prefilter), np.shape(input)
     by = ext.for_each("shift", "shift", shift, len(shape))
@@ -247,9 +236,6 @@ def zoom(
     grid_mode: Any = False,
 ) -> Any:
     """Return an image with `zoom` times as many elements along each axis; factors are numbers."""
-    if not is_traced(input, zoom, cval):
-        options = {"prefilter": prefilter, "grid_mode": grid_mode}
-        return scipy_ndimage.zoom(input, zoom, output, order, mode, cval, **options)
     if is_traced(zoom):
         raise ArgumentError("zoom", "zoom", "is traced, and so would be the size of the result", "give numbers")
     dtype, shape = ext.output_dtype("zoom", input, output), np.shape(input)
@@ -298,8 +284,6 @@ def rotate(
 
     With `reshape` the result holds the whole image, and its sizes are run-time sizes.
     """
-    if not is_traced(input, angle, cval):
-        return scipy_ndimage.rotate(input, angle, axes, reshape, output, order, mode, cval, prefilter)
     rank = np.ndim(input)
     if len(axes) != 2 or rank < 2:
         raise ArgumentError("rotate", f"axes={axes!r}", "are not two axes of the image", "name two")

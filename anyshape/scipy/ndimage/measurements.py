@@ -15,7 +15,6 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, sizes, static_int
-from anyshape.numpy.serve import falls_through
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
@@ -23,8 +22,6 @@ from anyshape.support.packages import scipy_ndimage
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import check, stop_gradient
-
-_ndimage = falls_through(scipy_ndimage)
 
 
 def parts_of(input: Any, labels: Any, index: Any) -> tuple[Any, Any, Any]:
@@ -50,7 +47,6 @@ def _floats(x: Any) -> Any:
     return x if x.dtype.kind in "fc" else x.astype(np.float64)
 
 
-@_ndimage
 def sum_labels(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the sums of the elements of parts, as floats for an index."""
     x, inside, shape = parts_of(input, labels, index)
@@ -72,21 +68,18 @@ def _variance(x: Any, inside: Any) -> Any:
     return _mean(deviation * (xp.conj(deviation) if x.dtype.kind == "c" else deviation), inside)
 
 
-@_ndimage
 def mean(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the means of the elements of parts; NaN for a part without any."""
     x, inside, shape = parts_of(input, labels, index)
     return xp.reshape(_mean(x.astype(np.result_type(x.dtype, np.float64)), inside), shape)
 
 
-@_ndimage
 def variance(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the variances of the elements of parts."""
     x, inside, shape = parts_of(input, labels, index)
     return xp.reshape(_variance(x.astype(np.result_type(x.dtype, np.float64)), inside), shape)
 
 
-@_ndimage
 def standard_deviation(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the standard deviations of the elements of parts."""
     squares = as_traced(variance(input, labels, index))
@@ -113,19 +106,16 @@ def _extreme(input: Any, labels: Any, index: Any, sign: int) -> Any:
     return xp.reshape(xp.where(xp.any(inside, axis=-1), value, xp.zeros((), x.dtype)), shape)
 
 
-@_ndimage
 def minimum(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the least elements of parts."""
     return _extreme(input, labels, index, 1)
 
 
-@_ndimage
 def maximum(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the greatest elements of parts."""
     return _extreme(input, labels, index, -1)
 
 
-@_ndimage
 def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Return the means of positions weighted by the elements of parts: a tuple, or a list for several labels."""
     x = _floats(xp.asarray(input))
@@ -162,20 +152,17 @@ def _filtered(name: str, input: Any, values: Any, n: Any, axis: Any, output: Any
     return x.astype(dtype)
 
 
-@_ndimage
 def fourier_gaussian(input: Any, sigma: Any, n: Any = -1, axis: Any = -1, output: Any = None) -> Any:
     """Return a Fourier transform times the one of a Gaussian of deviation sigma, for each axis or all."""
     factor = lambda f, s: xp.exp(-0.5 * (2 * pi * f * s) ** 2)
     return _filtered("fourier_gaussian", input, sigma, n, axis, output, factor)
 
 
-@_ndimage
 def fourier_uniform(input: Any, size: Any, n: Any = -1, axis: Any = -1, output: Any = None) -> Any:
     """Return a Fourier transform times the one of a box of this size, for each axis or all."""
     return _filtered("fourier_uniform", input, size, n, axis, output, lambda f, s: xp.sinc(f * s))
 
 
-@_ndimage
 def fourier_shift(input: Any, shift: Any, n: Any = -1, axis: Any = -1, output: Any = None) -> Any:
     """Return the Fourier transform of an image that is shifted by so many elements, complex."""
     return _filtered("fourier_shift", input, shift, n, axis, output, lambda f, s: xp.exp(-2j * pi * f * s))
@@ -198,7 +185,6 @@ def _along_axes(
     ]
 
 
-@_ndimage
 def generic_laplace(
     input: Any, derivative2: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, extra_arguments: Any = (),
     extra_keywords: Any = None, *, axes: Any = None,
@@ -209,7 +195,6 @@ def generic_laplace(
     return ew.convert(as_traced(xp.sum(xp.stack(parts), axis=0)), dtype)
 
 
-@_ndimage
 def generic_gradient_magnitude(
     input: Any, derivative: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, extra_arguments: Any = (),
     extra_keywords: Any = None, *, axes: Any = None,
@@ -223,7 +208,6 @@ def generic_gradient_magnitude(
 # -- step functions of binary images, by SciPy at run time
 
 
-@_ndimage
 def label(input: Any, structure: Any = None, output: Any = None) -> tuple[Any, Any]:
     """Return labels of the connected parts of an image, and their number; derivatives are 0."""
     if output is not None:
@@ -237,7 +221,6 @@ def label(input: Any, structure: Any = None, output: Any = None) -> tuple[Any, A
     return pure_callback(run, (ShapeDtypeStruct(x.shape, np.int32), ShapeDtypeStruct((), np.int64)), x)
 
 
-@_ndimage
 def distance_transform_edt(
     input: Any, sampling: Any = None, return_distances: bool = True, return_indices: bool = False, **arrays: Any
 ) -> Any:

@@ -14,15 +14,12 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
-from anyshape.numpy.serve import falls_through
 from anyshape.ops import elementwise as ew
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.ndimage.filtering import extreme_of_box, of_rank
 from anyshape.support.packages import scipy_ndimage
 from anyshape.transforms.control_flow.loops import while_loop
 from anyshape.transforms.vmap import vmap
-
-_ndimage = falls_through(scipy_ndimage)
 
 
 def _mask(name: str, rank: int, size: Any, footprint: Any) -> np.ndarray:
@@ -67,7 +64,6 @@ def _by_rank(name: str, input: Any, mask: np.ndarray, rank: int, output: Any, mo
     return ew.convert(as_traced(of_rank(name, x, as_traced(mask), range(x.ndim), low, kind, cval, rank)), dtype)
 
 
-@_ndimage
 def rank_filter(
     input: Any, rank: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
     cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
@@ -78,7 +74,6 @@ def rank_filter(
     return _by_rank("rank_filter", input, mask, static_int(rank, "rank_filter", "rank"), output, mode, cval)
 
 
-@_ndimage
 def median_filter(
     input: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
     origin: Any = 0, *, axes: Any = None,
@@ -89,7 +84,6 @@ def median_filter(
     return _by_rank("median_filter", input, mask, int(mask.sum()) // 2, output, mode, cval)
 
 
-@_ndimage
 def percentile_filter(
     input: Any, percentile: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
     cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
@@ -105,7 +99,6 @@ def percentile_filter(
     return _by_rank("percentile_filter", input, mask, rank, output, mode, cval)
 
 
-@_ndimage
 def generic_filter(
     input: Any, function: Callable[..., Any], size: Any = None, footprint: Any = None, output: Any = None,
     mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, extra_arguments: Any = (), extra_keywords: Any = None, *,
@@ -170,10 +163,6 @@ def _grey(name: str, doc: str, combine: Callable[[Any, Callable[[int, Any], Any]
         input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
         mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
     ) -> Any:  # fmt: skip
-        if not is_traced(input, size, footprint, structure, cval):
-            rest = {} if axes is None else {"axes": axes}
-            places = (size, footprint, structure, output, mode, cval, origin)
-            return getattr(scipy_ndimage, name)(input, *places, **rest)
         _in_the_middle(name, origin, axes)
         move = lambda sign, x: _moved(name, sign, x, size, footprint, structure, mode, cval)
         dtype = ext.output_dtype(name, input, output)
@@ -253,7 +242,6 @@ def _repeated(
     return while_loop(lambda s: xp.any(s[0] != s[1]), lambda s: (step(s[0]), s[0]), (step(x), x))[0]
 
 
-@_ndimage
 def binary_erosion(
     input: Any, structure: Any = None, iterations: Any = 1, mask: Any = None, output: Any = None,
     border_value: Any = 0, origin: Any = 0, brute_force: bool = False, *, axes: Any = None,
@@ -263,7 +251,6 @@ def binary_erosion(
     return _repeated("binary_erosion", input, structure, iterations, mask, border_value, False)
 
 
-@_ndimage
 def binary_dilation(
     input: Any, structure: Any = None, iterations: Any = 1, mask: Any = None, output: Any = None,
     border_value: Any = 0, origin: Any = 0, brute_force: bool = False, *, axes: Any = None,
@@ -273,7 +260,6 @@ def binary_dilation(
     return _repeated("binary_dilation", input, structure, iterations, mask, border_value, True)
 
 
-@_ndimage
 def binary_opening(
     input: Any, structure: Any = None, iterations: Any = 1, output: Any = None, origin: Any = 0, mask: Any = None,
     border_value: Any = 0, brute_force: bool = False, *, axes: Any = None,
@@ -284,7 +270,6 @@ def binary_opening(
     return _repeated("binary_opening", eroded, structure, iterations, mask, border_value, True)
 
 
-@_ndimage
 def binary_closing(
     input: Any, structure: Any = None, iterations: Any = 1, output: Any = None, origin: Any = 0, mask: Any = None,
     border_value: Any = 0, brute_force: bool = False, *, axes: Any = None,
@@ -295,7 +280,6 @@ def binary_closing(
     return _repeated("binary_closing", dilated, structure, iterations, mask, border_value, False)
 
 
-@_ndimage
 def binary_propagation(
     input: Any, structure: Any = None, mask: Any = None, output: Any = None, border_value: Any = 0, origin: Any = 0, *,
     axes: Any = None,
@@ -304,7 +288,6 @@ def binary_propagation(
     return binary_dilation(input, structure, -1, mask, output, border_value, origin, axes=axes)
 
 
-@_ndimage
 def binary_fill_holes(
     input: Any, structure: Any = None, output: Any = None, origin: Any = 0, *, axes: Any = None
 ) -> Any:
@@ -314,7 +297,6 @@ def binary_fill_holes(
     return ~reached
 
 
-@_ndimage
 def binary_hit_or_miss(
     input: Any, structure1: Any = None, structure2: Any = None, output: Any = None, origin1: Any = 0,
     origin2: Any = None, *, axes: Any = None,

@@ -23,7 +23,6 @@ from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import is_empty, require_elements
-from anyshape.support.packages import scipy_signal
 
 _MODES = ("full", "same", "valid")
 
@@ -102,8 +101,6 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> An
     >>> print(grad(lambda w: signal.convolve(x, w, "valid").sum())(np.ones(2)))
     [5. 3.]
     """
-    if not is_traced(in1, in2):
-        return scipy_signal.convolve(in1, in2, mode, method)
     choice_of("convolve", "mode", mode, _MODES)
     x, w = _operands("convolve", in1, in2)
     _require_elements("convolve", x, w, mode, method)
@@ -115,8 +112,6 @@ def convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> An
 
 def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
     """Return the sums of products of an array with the conjugates of another one, moved along it; see `convolve`."""
-    if not is_traced(in1, in2):
-        return scipy_signal.correlate(in1, in2, mode, method)
     choice_of("correlate", "mode", mode, _MODES)
     x, w = _operands("correlate", in1, in2)
     _require_elements("correlate", x, w, mode, method)
@@ -180,15 +175,11 @@ def fftconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any
 
     Other axes are broadcast. Errors are relative to the largest result.
     """
-    if not is_traced(in1, in2):
-        return scipy_signal.fftconvolve(in1, in2, mode, axes)
     return _transformed("fftconvolve", in1, in2, mode, axes)
 
 
 def oaconvolve(in1: Any, in2: Any, mode: Any = "full", axes: Any = None) -> Any:
     """Return what `fftconvolve` returns; traced arrays are transformed as a whole."""
-    if not is_traced(in1, in2):
-        return scipy_signal.oaconvolve(in1, in2, mode, axes)
     return _transformed("oaconvolve", in1, in2, mode, axes)
 
 
@@ -253,8 +244,6 @@ def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", f
     `boundary` tells what lies beyond the ends of `in1`: "fill" for `fillvalue`, "wrap" for its other end, and "symm"
     for its mirror image.
     """
-    if not is_traced(in1, in2, fillvalue):
-        return scipy_signal.convolve2d(in1, in2, mode, boundary, fillvalue)
     how = _BOUNDARIES[choice_of("convolve2d", "boundary", boundary, tuple(_BOUNDARIES))]
     x, w, _ = _images("convolve2d", in1, in2, mode)
     return _over_image(x, mv.rev(w, (0, 1)), mode, how, fillvalue, is_reversed=True)
@@ -262,8 +251,6 @@ def convolve2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", f
 
 def correlate2d(in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0) -> Any:
     """Return the correlation of two matrices; see `convolve2d`."""
-    if not is_traced(in1, in2, fillvalue):
-        return scipy_signal.correlate2d(in1, in2, mode, boundary, fillvalue)
     how = _BOUNDARIES[choice_of("correlate2d", "boundary", boundary, tuple(_BOUNDARIES))]
     x, w, swaps = _images("correlate2d", in1, in2, mode)
     out = _over_image(x, ew.conj(w) if w.dtype.kind == "c" else w, mode, how, fillvalue, is_reversed=False)

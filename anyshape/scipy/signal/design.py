@@ -10,18 +10,15 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, static_int
-from anyshape.numpy.serve import falls_through
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.signal.resampling import at_other_rate
 from anyshape.scipy.signal.windows import get_window
 from anyshape.support.packages import scipy_signal
 from anyshape.transforms.control import check
 
-_signal = falls_through(scipy_signal)
 _PASSES = {"lowpass": True, "bandstop": True, "highpass": False, "bandpass": False, True: True, False: False}
 
 
-@_signal
 def firwin(
     numtaps: Any, cutoff: Any, *, width: Any = None, window: Any = "hamming", pass_zero: Any = True, scale: bool = True,
     fs: Any = None,
@@ -61,7 +58,6 @@ def _check_bands(pass_zero: Any, count: int) -> None:
         raise ArgumentError("firwin", "cutoff", f"has {count} frequencies", advice)
 
 
-@_signal
 def firwin2(
     numtaps: Any, freq: Any, gain: Any, *, nfreqs: Any = None, window: Any = "hamming", antisymmetric: bool = False,
     fs: Any = None,
@@ -96,7 +92,6 @@ def firwin2(
 # -- envelopes
 
 
-@_signal
 def envelope(
     z: Any, bp_in: Any = (1, None), *, n_out: Any = None, squared: bool = False, residual: Any = "lowpass",
     axis: int = -1,
@@ -156,7 +151,6 @@ def _given_frequencies(name: str, worN: Any) -> Any:
     return xp.atleast_1d(xp.asarray(worN))
 
 
-@_signal
 def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> tuple[Any, Any]:
     """Return frequencies `worN` and the response of an analog filter of numerator b and denominator a."""
     if plot is not None:
@@ -166,7 +160,6 @@ def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> tuple[Any, Any]:
     return w, above / below
 
 
-@_signal
 def freqs_zpk(z: Any, p: Any, k: Any, worN: Any = 200) -> tuple[Any, Any]:
     """Return frequencies `worN` and the response of an analog filter of zeros z, poles p and gain k."""
     w = _given_frequencies("freqs_zpk", worN)
@@ -174,7 +167,6 @@ def freqs_zpk(z: Any, p: Any, k: Any, worN: Any = 200) -> tuple[Any, Any]:
     return w, k * above / below
 
 
-@_signal
 def group_delay(system: Any, w: Any = 512, whole: bool = False, fs: Any = 2 * pi) -> tuple[Any, Any]:
     """Return frequencies and the delay of a digital filter (b, a), in samples; 0 where it has none."""
     above, below = (xp.atleast_1d(xp.asarray(row)) for row in system)

@@ -12,7 +12,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, is_traced, static_int
-from anyshape.numpy.serve import falls_through, refuse
+from anyshape.numpy.serve import refuse
 from anyshape.scipy.linalg.functions import expm
 from anyshape.scipy.signal.representations import bilinear_zpk, lp2bp_zpk, lp2bs_zpk, lp2hp_zpk, lp2lp_zpk
 from anyshape.support.packages import scipy_signal
@@ -20,7 +20,6 @@ from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import check, stop_gradient
 
-_signal = falls_through(scipy_signal)
 _BANDS = {
     "band": "bandpass", "bandpass": "bandpass", "pass": "bandpass", "bp": "bandpass",
     "bs": "bandstop", "bandstop": "bandstop", "bands": "bandstop", "stop": "bandstop",
@@ -98,7 +97,6 @@ def _in_band(prototype: Any, band: str, at: Any) -> tuple[Any, Any, Any]:
     return turn(z, p, k, xp.sqrt(at[0] * at[1]), at[1] - at[0])
 
 
-@_signal
 def iirfilter(
     N: int, Wn: Any, rp: Any = None, rs: Any = None, btype: str = "band", analog: bool = False, ftype: str = "butter",
     output: str = "ba", fs: Any = None,
@@ -122,7 +120,6 @@ def iirfilter(
     return k * xp.real(xp.poly(z)), xp.real(xp.poly(p))
 
 
-@_signal
 def butter(N: int, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None) -> Any:
     """Return a filter of Butterworth; see `iirfilter`.
 
@@ -135,7 +132,6 @@ def butter(N: int, Wn: Any, btype: str = "low", analog: bool = False, output: st
     return iirfilter(N, Wn, None, None, btype, analog, "butter", output, fs)
 
 
-@_signal
 def cheby1(
     N: int, rp: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
 ) -> Any:
@@ -143,7 +139,6 @@ def cheby1(
     return iirfilter(N, Wn, rp, None, btype, analog, "cheby1", output, fs)
 
 
-@_signal
 def cheby2(
     N: int, rs: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
 ) -> Any:
@@ -151,7 +146,6 @@ def cheby2(
     return iirfilter(N, Wn, None, rs, btype, analog, "cheby2", output, fs)
 
 
-@_signal
 def ellip(
     N: int, rp: Any, rs: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
 ) -> Any:
@@ -159,7 +153,6 @@ def ellip(
     return iirfilter(N, Wn, rp, rs, btype, analog, "ellip", output, fs)
 
 
-@_signal
 def bessel(
     N: int, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", norm: str = "phase", fs: Any = None
 ) -> Any:
@@ -191,7 +184,6 @@ def _quadratic(roots: Any, at: Any) -> Any:
     return xp.where(count == 2, forms[2], xp.where(count == 1, forms[1], forms[0]))
 
 
-@_signal
 def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False) -> Any:
     """Return sections of second order of a filter of zeros z, poles p and gain k, paired as by SciPy.
 
@@ -235,14 +227,12 @@ def _denominator(cosine: Any, gain: Any) -> Any:
     return xp.stack([xp.ones_like(gain), -2.0 * gain * cosine, 2.0 * gain - 1.0])
 
 
-@_signal
 def iirnotch(w0: Any, Q: Any, fs: Any = 2.0, *, xp: Any = None, device: Any = None) -> tuple[Any, Any]:
     """Return the filter of second order that removes the frequency w0, with the quality Q."""
     cosine, gain = _resonance("iirnotch", w0, Q, fs)
     return gain * _numerator(1.0 + 0.0 * gain, -2.0 * cosine + 0.0 * gain, 1.0 + 0.0 * gain), _denominator(cosine, gain)
 
 
-@_signal
 def iirpeak(w0: Any, Q: Any, fs: Any = 2.0, *, xp: Any = None, device: Any = None) -> tuple[Any, Any]:
     """Return the filter of second order that keeps the frequency w0, with the quality Q."""
     cosine, gain = _resonance("iirpeak", w0, Q, fs)
@@ -257,7 +247,6 @@ def _numerator(*coefficients: Any) -> Any:
 # -- digital forms of analog systems -----------------------------------------------------------------------------
 
 
-@_signal
 def bilinear(b: Any, a: Any, fs: Any = 1.0) -> tuple[Any, Any]:
     """Return the digital filter of an analog one by Tustin's transform, with 1 as the first coefficient below.
 

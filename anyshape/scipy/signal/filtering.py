@@ -34,7 +34,6 @@ from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements
-from anyshape.support.packages import scipy_signal
 from anyshape.transforms.control import check
 
 
@@ -102,8 +101,6 @@ def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     >>> print(grad(lambda a: signal.lfilter([1.0], [1.0, -a], np.ones(4))[-1])(0.5))
     2.75
     """
-    if not is_traced(b, a, x, zi):
-        return scipy_signal.lfilter(b, a, x, axis, zi)
     dtype = _dtype("lfilter", b, a, x, *([] if zi is None else [zi]))
     b, a = _normalised("lfilter", b, a, dtype)
     array = as_traced(x, dtype)
@@ -121,8 +118,6 @@ def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
 
 def lfilter_zi(b: Any, a: Any) -> Any:
     """Return the initial conditions for which a constant input of 1 gives a constant output."""
-    if not is_traced(b, a):
-        return scipy_signal.lfilter_zi(b, a)
     dtype = np.result_type(result_type(b, a), np.float16) if result_type(b, a).kind in "fc" else np.dtype(float)
     b, a = _normalised("lfilter_zi", b, a, dtype)
     return _steady_state(b, a)
@@ -194,8 +189,6 @@ def filtfilt(
 
     Traced arrays are extended at both ends (`method="pad"`).
     """
-    if not is_traced(b, a, x):
-        return scipy_signal.filtfilt(b, a, x, axis, padtype, padlen, method, irlen)
     if choice_of("filtfilt", "method", method, ("pad", "gust")) == "gust":
         raise UnsupportedFunctionError("filtfilt", "method='gust' of traced arrays", "write method='pad'", user_line())
     dtype = result_type(b, a, x)
@@ -224,8 +217,6 @@ def _sections(name: str, sos: Any, dtype: np.dtype) -> list[tuple[Any, Any]]:
 
 def sosfilt(sos: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     """Return x filtered along an axis by sections of second order; with initial conditions the final ones too."""
-    if not is_traced(sos, x, zi):
-        return scipy_signal.sosfilt(sos, x, axis, zi)
     dtype = _dtype("sosfilt", sos, x, *([] if zi is None else [zi]))
     sections, array = _sections("sosfilt", sos, dtype), as_traced(x, dtype)
     along = axis_of(axis, array.ndim, "sosfilt")
@@ -251,16 +242,12 @@ def _steady_sections(sections: Sequence[tuple[Any, Any]]) -> list[Any]:
 
 def sosfilt_zi(sos: Any) -> Any:
     """Return the initial conditions of sections for which a constant input of 1 gives a constant output."""
-    if not is_traced(sos):
-        return scipy_signal.sosfilt_zi(sos)
     dtype = result_type(sos) if result_type(sos).kind in "fc" else np.dtype(float)
     return xp.stack(_steady_sections(_sections("sosfilt_zi", sos, dtype)))
 
 
 def sosfiltfilt(sos: Any, x: Any, axis: Any = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
     """Return x filtered forwards and backwards by sections of second order; see `filtfilt`."""
-    if not is_traced(sos, x):
-        return scipy_signal.sosfiltfilt(sos, x, axis, padtype, padlen)
     dtype = _dtype("sosfiltfilt", sos, x)
     sections, array = _sections("sosfiltfilt", sos, dtype), as_traced(x, dtype)
     along = axis_of(axis, array.ndim, "sosfiltfilt")
@@ -290,8 +277,6 @@ def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwr
 
     `bp` are positions between which lines are fitted apart.
     """
-    if not is_traced(data, bp):
-        return scipy_signal.detrend(data, axis, type, bp, overwrite_data)
     choice_of("detrend", "type", type, ("linear", "l", "constant", "c"))
     array = as_traced(data)
     along = axis_of(axis, array.ndim, "detrend")
@@ -315,8 +300,6 @@ def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwr
 
 def hilbert(x: Any, N: Any = None, axis: Any = -1) -> Any:
     """Return the analytic signal of real x along an axis, by a transform of N points."""
-    if not is_traced(x, N):
-        return scipy_signal.hilbert(x, N, axis)
     array = as_traced(x)
     if array.dtype.kind == "c":
         raise DTypeError("hilbert", f"the operand is {array.dtype}", "pass its real part", user_line())

@@ -14,13 +14,9 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
 from anyshape.numpy.operands.promotion import result_type, sizes, static_int
-from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.signal.filtering import fitted
-from anyshape.support.packages import scipy_signal
 from anyshape.transforms.control import check
-
-_signal = falls_through(scipy_signal)
 
 
 def _row(name: str, x: Any, option: str) -> Any:
@@ -31,7 +27,6 @@ def _row(name: str, x: Any, option: str) -> Any:
     return row if row.dtype.kind in "fc" else row.astype(np.float64)
 
 
-@_signal
 def zpk2tf(z: Any, p: Any, k: Any) -> tuple[Any, Any]:
     """Return numerator and denominator of a filter of zeros z, poles p and gain k."""
     zeros = xp.atleast_1d(xp.asarray(z))
@@ -43,7 +38,6 @@ def zpk2tf(z: Any, p: Any, k: Any) -> tuple[Any, Any]:
     return gain * xp.poly(zeros), xp.poly(_row("zpk2tf", p, "p"))
 
 
-@_signal
 def tf2zpk(b: Any, a: Any) -> tuple[Any, Any, Any]:
     """Return zeros, poles and gain of a filter of numerator b and denominator a.
 
@@ -55,7 +49,6 @@ def tf2zpk(b: Any, a: Any) -> tuple[Any, Any, Any]:
     return xp.roots(above), xp.roots(below), above[0]
 
 
-@_signal
 def sos2tf(sos: Any) -> tuple[Any, Any]:
     """Return numerator and denominator of sections of second order."""
     sections = _sections("sos2tf", sos)
@@ -65,7 +58,6 @@ def sos2tf(sos: Any) -> tuple[Any, Any]:
     return above, below
 
 
-@_signal
 def sos2zpk(sos: Any) -> tuple[Any, Any, Any]:
     """Return zeros, poles and gain of sections of second order, two of each for a section; see `tf2zpk`."""
     sections = _sections("sos2zpk", sos)
@@ -89,7 +81,6 @@ def _sections(name: str, sos: Any) -> Any:
     return sections if sections.dtype.kind in "fc" else sections.astype(np.float64)
 
 
-@_signal
 def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
     """Return the conditions of a filter whose last outputs were y, the newest first, and whose last inputs were x."""
     above, below = _row("lfiltic", b, "b"), _row("lfiltic", a, "a")
@@ -133,7 +124,6 @@ def _gain(zeros: Any, poles: Any) -> Any:
     return xp.real(xp.prod(zeros) / xp.prod(poles))
 
 
-@_signal
 def bilinear_zpk(z: Any, p: Any, k: Any, fs: Any) -> tuple[Any, Any, Any]:
     """Return the digital filter of an analog one by Tustin's transform at a sampling rate."""
     zeros, poles, degree = _prototype("bilinear_zpk", z, p)
@@ -142,14 +132,12 @@ def bilinear_zpk(z: Any, p: Any, k: Any, fs: Any) -> tuple[Any, Any, Any]:
     return turned, (rate + poles) / (rate - poles), k * _gain(rate - zeros, rate - poles)
 
 
-@_signal
 def lp2lp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> tuple[Any, Any, Any]:
     """Return the low-pass filter of another frequency of a prototype of frequency 1."""
     zeros, poles, degree = _prototype("lp2lp_zpk", z, p)
     return wo * zeros, wo * poles, k * (wo * 1.0) ** xp.asarray(degree)
 
 
-@_signal
 def lp2hp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> tuple[Any, Any, Any]:
     """Return the high-pass filter of a low-pass prototype."""
     zeros, poles, degree = _prototype("lp2hp_zpk", z, p)
@@ -162,7 +150,6 @@ def _both_sides(roots: Any, wo: Any) -> Any:
     return xp.concatenate([roots + shift, roots - shift])
 
 
-@_signal
 def lp2bp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> tuple[Any, Any, Any]:
     """Return the band-pass filter of a low-pass prototype, of this middle and width."""
     zeros, poles, degree = _prototype("lp2bp_zpk", z, p)
@@ -170,7 +157,6 @@ def lp2bp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> tuple[Any
     return turned, _both_sides(poles * bw / 2, wo), k * (bw * 1.0) ** xp.asarray(degree)
 
 
-@_signal
 def lp2bs_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> tuple[Any, Any, Any]:
     """Return the band-stop filter of a low-pass prototype, of this middle and width."""
     zeros, poles, degree = _prototype("lp2bs_zpk", z, p)

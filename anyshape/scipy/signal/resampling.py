@@ -13,7 +13,6 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, is_traced, result_type, sizes, static_int
-from anyshape.numpy.serve import falls_through
 from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
@@ -21,15 +20,12 @@ from anyshape.scipy.signal.convolving import convolve
 from anyshape.scipy.signal.filtering import lfilter, sosfilt, sosfiltfilt
 from anyshape.support.packages import scipy_signal
 
-_signal = falls_through(scipy_signal)
-
 
 def convolved(x: Any, row: Any, low: Size, count: Size) -> Any:
     """Return `count` elements of the convolution of lines with a vector; the first one reads `low` elements before."""
     return wd.convolution(x, mv.rev(row, (0,)), wd.one_by_one((low,), (count,)), method="direct")
 
 
-@_signal
 def upfirdn(h: Any, x: Any, up: Any = 1, down: Any = 1, axis: Any = -1, mode: str = "constant", cval: Any = 0) -> Any:
     """Return x with `up - 1` zeros between samples, filtered by h, and every `down`-th of the results.
 
@@ -56,7 +52,6 @@ def upfirdn(h: Any, x: Any, up: Any = 1, down: Any = 1, axis: Any = -1, mode: st
 _BACKGROUNDS: dict[str, Any] = {"mean": xp.mean, "median": xp.median, "minimum": xp.min, "maximum": xp.max}
 
 
-@_signal
 def resample_poly(
     x: Any, up: Any, down: Any, axis: Any = 0, window: Any = ("kaiser", 5.0), padtype: str = "constant",
     cval: Any = None,
@@ -98,7 +93,6 @@ def _lowpass(window: Any, up: int, down: int, dtype: np.dtype) -> tuple[Any, int
     return h, (static_int(h.shape[0], "resample_poly", "the length of the filter") - 1) // 2
 
 
-@_signal
 def decimate(x: Any, q: Any, n: Any = None, ftype: str = "iir", axis: Any = -1, zero_phase: bool = True) -> Any:
     """Return every q-th sample after a low-pass filter of order n: Chebyshev's, or a finite one for "fir"."""
     choice_of("decimate", "ftype", ftype, ("iir", "fir"))
@@ -120,7 +114,6 @@ def decimate(x: Any, q: Any, n: Any = None, ftype: str = "iir", axis: Any = -1, 
     return xp.moveaxis(y, -1, along)
 
 
-@_signal
 def resample(x: Any, num: Any, t: Any = None, axis: Any = 0, window: Any = None, domain: str = "time") -> Any:
     """Return `num` samples of a periodic signal by its Fourier transform; with times t their own times too.
 
@@ -161,7 +154,6 @@ def at_other_rate(spectrum: Any, num: Any, n: Any, common: Any) -> Any:
     return xp.fft.ifft(xp.where(at_half, shared, values))
 
 
-@_signal
 def deconvolve(signal: Any, divisor: Any) -> tuple[Any, Any]:
     """Return the quotient and the remainder of polynomials; the quotient by a longer divisor has no elements."""
     number, by = xp.atleast_1d(signal), xp.atleast_1d(divisor)

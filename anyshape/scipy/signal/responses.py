@@ -12,15 +12,12 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, result_type, sizes, static_int
-from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements
 from anyshape.support.packages import scipy_signal
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import stop_gradient
-
-_signal = falls_through(scipy_signal)
 
 
 def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool) -> Any:
@@ -39,7 +36,6 @@ def _polynomial(coefficients: Any, z: Any) -> Any:
     return z[:, None] ** xp.arange(row.shape[0]) @ row.astype(np.result_type(row.dtype, z.dtype))
 
 
-@_signal
 def freqz(
     b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, plot: Any = None, fs: Any = 2 * pi,
     include_nyquist: bool = False,
@@ -54,7 +50,6 @@ def freqz(
     return w * (fs / (2 * pi)), (_polynomial(b, z) / _polynomial(a, z)).astype(dtype)
 
 
-@_signal
 def freqz_sos(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * pi) -> tuple[Any, Any]:
     """Return frequencies and the response of sections of second order, one row each."""
     sections = xp.asarray(sos)
@@ -70,7 +65,6 @@ def sosfreqz(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
     return freqz_sos(*args, **kwargs)
 
 
-@_signal
 def freqz_zpk(z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * pi) -> tuple[Any, Any]:
     """Return frequencies and the response of a filter of zeros z, poles p and gain k."""
     w = _frequencies(worN, whole, fs, False)
@@ -92,7 +86,6 @@ def _on_spiral(x: Any, m: Any, chirp: Any, start: Any) -> Any:
     return xp.fft.ifft(kernel * xp.fft.fft(scaled, points))[..., n - 1 :] * ahead[:m]
 
 
-@_signal
 def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: Any = -1) -> Any:
     """Return the chirp z-transform of samples along an axis at m points a * w**-k, by default on the unit circle."""
     x = xp.asarray(x)
@@ -108,7 +101,6 @@ def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: Any = -1
     return xp.moveaxis(spectrum, -1, along)
 
 
-@_signal
 def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = False, axis: Any = -1) -> Any:
     """Return the Fourier transform of samples at m frequencies of a range: a pair, or from 0 to a number."""
     x = xp.asarray(x)
@@ -142,7 +134,6 @@ def _extremes(data: Any, comparator: Callable[..., Any], axis: Any, order: Any, 
     return tuple(xp.nonzero(is_extreme))
 
 
-@_signal
 def argrelextrema(
     data: Any, comparator: Callable[..., Any], axis: Any = 0, order: Any = 1, mode: str = "clip"
 ) -> tuple[Any, ...]:
@@ -150,19 +141,16 @@ def argrelextrema(
     return _extremes(data, comparator, axis, order, mode)
 
 
-@_signal
 def argrelmax(data: Any, axis: Any = 0, order: Any = 1, mode: str = "clip") -> tuple[Any, ...]:
     """Return the positions of relative maxima; see `argrelextrema`."""
     return _extremes(data, xp.greater, axis, order, mode)
 
 
-@_signal
 def argrelmin(data: Any, axis: Any = 0, order: Any = 1, mode: str = "clip") -> tuple[Any, ...]:
     """Return the positions of relative minima; see `argrelextrema`."""
     return _extremes(data, xp.less, axis, order, mode)
 
 
-@_signal
 def find_peaks(x: Any, height: Any = None, threshold: Any = None, distance: Any = None, **options: Any) -> Any:
     """Return the positions of peaks of a vector and a dictionary of properties; their number is a run-time size.
 

@@ -12,7 +12,6 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, is_traced, sizes, static_int
-from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage.filtering import correlated, of_rank
 from anyshape.scipy.signal.convolving import correlate
@@ -20,10 +19,7 @@ from anyshape.scipy.signal.filtering import lfilter, sosfilt
 from anyshape.support.packages import scipy_signal
 from anyshape.transforms.control import check
 
-_signal = falls_through(scipy_signal)
 
-
-@_signal
 def order_filter(a: Any, domain: Any, rank: Any) -> Any:
     """Return the element of a rank of the windows around each element, with zeros beyond the ends.
 
@@ -39,7 +35,6 @@ def order_filter(a: Any, domain: Any, rank: Any) -> Any:
     return of_rank("order_filter", x, *where, 0.0, static_int(rank, "order_filter", "rank"))
 
 
-@_signal
 def medfilt(volume: Any, kernel_size: Any = None) -> Any:
     """Return the medians of windows with odd sides, by default 3, around each element; zeros are beyond the ends."""
     x = xp.atleast_1d(volume)
@@ -50,13 +45,11 @@ def medfilt(volume: Any, kernel_size: Any = None) -> Any:
     return order_filter(x, np.ones(shape), math.prod(shape) // 2)
 
 
-@_signal
 def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
     """Return the medians of windows around each element of a matrix; see `medfilt`."""
     return medfilt(input, kernel_size)
 
 
-@_signal
 def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
     """Return Wiener's filter of an image by the mean and variance of windows, and by the power of the noise.
 
@@ -73,7 +66,6 @@ def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
     return xp.where(is_noise, mean, filtered)
 
 
-@_signal
 def savgol_filter(
     x: Any,
     window_length: Any,
@@ -139,7 +131,6 @@ def _until_small(name: str, factors: Any, lines: Any, precision: float) -> Any:
     return xp.sum(xp.where(before == 0, factors, 0.0).astype(lines.dtype) * lines, axis=-1, keepdims=True)
 
 
-@_signal
 def symiirorder1(signal: Any, c0: Any, z1: Any, precision: Any = -1.0) -> Any:
     """Return a signal, or rows, filtered by c0 / ((1 - z1 / z) (1 - z1 z)), as if mirrored at its ends."""
     name = "symiirorder1"
@@ -181,7 +172,6 @@ def _response_of_both(k: Any, gain: Any, r: Any, omega: Any) -> Any:
     return gain**2 * r**k * xp.where(meet, together, apart * turning)
 
 
-@_signal
 def symiirorder2(input: Any, r: Any, omega: Any, precision: Any = -1.0) -> Any:
     """Return a signal, or rows, smoothed in both directions by poles r exp(+-i omega), as if mirrored at its ends."""
     name = "symiirorder2"

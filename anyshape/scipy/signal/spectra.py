@@ -121,9 +121,6 @@ def stft(
     scaling: Any = "spectrum",
 ) -> tuple[Any, Any, Any]:
     """Return frequencies, times, and the short-time Fourier transform of signals along an axis."""
-    if not is_traced(x, fs, window):
-        options = {"boundary": boundary, "padded": padded, "axis": axis, "scaling": scaling}
-        return scipy_signal.stft(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, **options)
     name = "stft"
     if is_empty(name, as_traced(x)):
         return _no_spectrum(as_traced(x), 3)
@@ -167,9 +164,6 @@ def istft(
     scaling: Any = "spectrum",
 ) -> tuple[Any, Any]:
     """Return times and the signals whose short-time Fourier transform is given."""
-    if not is_traced(Zxx, fs, window):
-        options = {"time_axis": time_axis, "freq_axis": freq_axis, "scaling": scaling}
-        return scipy_signal.istft(Zxx, fs, window, nperseg, noverlap, nfft, input_onesided, boundary, **options)
     name, z = "istft", as_traced(Zxx)
     along, across = axis_of(time_axis, z.ndim, name), axis_of(freq_axis, z.ndim, name)
     z = xp.moveaxis(z, (along, across), (-2, -1))
@@ -246,9 +240,6 @@ def csd(
     average: Any = "mean",
 ) -> tuple[Any, Any]:
     """Return frequencies and the cross power spectrum of two signals of one length, by Welch's method."""
-    if not is_traced(x, y, fs, window):
-        options = {"return_onesided": return_onesided, "scaling": scaling, "axis": axis, "average": average}
-        return scipy_signal.csd(x, y, fs, window, nperseg, noverlap, nfft, detrend, **options)
     lines, along = _lines(x, axis, "csd")
     others = lines if y is x else _lines(y, axis, "csd")[0]
     if is_empty("csd", lines, others):
@@ -291,9 +282,6 @@ def welch(
     >>> print(grad(lambda x: signal.welch(x, window="boxcar", nperseg=2)[1].sum())(x))
     [-0.33333333  1.         -1.          0.33333333]
     """
-    if not is_traced(x, fs, window):
-        options = {"return_onesided": return_onesided, "scaling": scaling, "axis": axis, "average": average}
-        return scipy_signal.welch(x, fs, window, nperseg, noverlap, nfft, detrend, **options)
     same = as_traced(x)
     if is_empty("welch", same):
         return _no_spectrum(same, 2)
@@ -314,9 +302,6 @@ def spectrogram(
     mode: Any = "psd",
 ) -> tuple[Any, Any, Any]:
     """Return frequencies, times and power spectra of segments, or what `mode` names of their transforms."""
-    if not is_traced(x, fs, window):
-        options = {"return_onesided": return_onesided, "scaling": scaling, "axis": axis, "mode": mode}
-        return scipy_signal.spectrogram(x, fs, window, nperseg, noverlap, nfft, detrend, **options)
     name = "spectrogram"
     choice_of(name, "mode", mode, ("psd", "complex", "magnitude", "angle", "phase"))
     lines, along = _lines(x, axis, name)
@@ -355,8 +340,6 @@ def coherence(
     axis: Any = -1,
 ) -> tuple[Any, Any]:
     """Return frequencies and the squared magnitude of the coherence of two signals, by Welch's method."""
-    if not is_traced(x, y, fs, window):
-        return scipy_signal.coherence(x, y, fs, window, nperseg, noverlap, nfft, detrend, axis)
     options = {"fs": fs, "window": window, "nperseg": nperseg, "noverlap": noverlap, "nfft": nfft}
     options |= {"detrend": detrend, "axis": axis}
     (frequencies, pxx), (_, pyy), (_, pxy) = welch(x, **options), welch(y, **options), csd(x, y, **options)
@@ -381,8 +364,6 @@ def periodogram(
     axis: Any = -1,
 ) -> tuple[Any, Any]:
     """Return frequencies and the power spectrum of whole signals, of any length for a window of cosines."""
-    if not is_traced(x, fs, window):
-        return scipy_signal.periodogram(x, fs, window, nfft, detrend, return_onesided, scaling, axis)
     name = "periodogram"
     how = choice_of(name, "scaling", scaling, ("density", "spectrum"))
     if is_empty(name, as_traced(x)):

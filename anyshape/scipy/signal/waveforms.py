@@ -10,13 +10,10 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
-from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements, squeezed
-from anyshape.support.packages import scipy_signal
 from anyshape.transforms.control import check
 
-_signal = falls_through(scipy_signal)
 _CHIRPS = {
     "linear": "linear", "lin": "linear", "li": "linear", "quadratic": "quadratic", "quad": "quadratic",
     "q": "quadratic", "logarithmic": "logarithmic", "log": "logarithmic", "lo": "logarithmic",
@@ -47,7 +44,6 @@ def _phase(t: Any, f0: Any, t1: Any, f1: Any, method: str, vertex_zero: bool) ->
     return xp.where(same, 2 * pi * f0 * t, changing)
 
 
-@_signal
 def chirp(
     t: Any, f0: Any, t1: Any, f1: Any, method: str = "linear", phi: Any = 0, vertex_zero: bool = True, *,
     complex: bool = False,
@@ -59,7 +55,6 @@ def chirp(
     return xp.exp(1j * phase) if complex else xp.cos(phase)
 
 
-@_signal
 def sawtooth(t: Any, width: Any = 1) -> Any:
     """Return a periodic signal that rises from -1 to 1 for this share of its period of 2 pi, and then falls."""
     t, w = xp.broadcast_arrays(_real(t), _real(width))
@@ -70,7 +65,6 @@ def sawtooth(t: Any, width: Any = 1) -> Any:
     return xp.where((w > 1) | (w < 0), np.nan, xp.where(is_rising, rising, falling))
 
 
-@_signal
 def square(t: Any, duty: Any = 0.5) -> Any:
     """Return a periodic signal that is 1 for this share of its period of 2 pi, and -1 for the rest."""
     t, w = xp.broadcast_arrays(_real(t), _real(duty))
@@ -78,7 +72,6 @@ def square(t: Any, duty: Any = 0.5) -> Any:
     return xp.where((w > 1) | (w < 0), np.nan, value)
 
 
-@_signal
 def gausspulse(
     t: Any, fc: Any = 1000, bw: Any = 0.5, bwr: Any = -6, tpr: Any = -60, retquad: bool = False, retenv: bool = False
 ) -> Any:
@@ -94,7 +87,6 @@ def gausspulse(
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-@_signal
 def correlation_lags(in1_len: Any, in2_len: Any, mode: str = "full") -> Any:
     """Return the lags of a correlation of vectors with these lengths, which may be symbolic."""
     choice_of("correlation_lags", "mode", mode, ("full", "same", "valid"))
@@ -109,7 +101,6 @@ def correlation_lags(in1_len: Any, in2_len: Any, mode: str = "full") -> Any:
     return xp.arange(xp.minimum(shift, 0), xp.maximum(shift, 0) + 1)
 
 
-@_signal
 def vectorstrength(events: Any, period: Any) -> tuple[Any, Any]:
     """Return how well times of events keep a period, from 0 to 1, and the phase; for a vector of periods vectors."""
     times, periods = xp.ravel(_real(events)), _real(period)
@@ -117,7 +108,6 @@ def vectorstrength(events: Any, period: Any) -> tuple[Any, Any]:
     return xp.abs(mean), xp.angle(mean)
 
 
-@_signal
 def lombscargle(
     x: Any,
     y: Any,
@@ -177,14 +167,12 @@ def _periodogram(kind: Any, angle: Any, w: Any, y: Any, mean: Any, floating_mean
     return power * (0.5 / ((w * y) @ y - mean**2))
 
 
-@_signal
 def gauss_spline(x: Any, n: Any) -> Any:
     """Return the Gaussian that is near to the B-spline of order n."""
     variance = (n + 1) / 12.0
     return xp.exp(-(xp.asarray(x) ** 2) / 2 / variance) / xp.sqrt(2 * pi * variance)
 
 
-@_signal
 def sweep_poly(t: Any, poly: Any, phi: Any = 0) -> Any:
     """Return the cosine whose frequency is a polynomial of time: coefficients from the highest power down."""
     row = xp.asarray(poly.coeffs if isinstance(poly, np.poly1d) else poly)

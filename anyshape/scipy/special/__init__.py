@@ -15,14 +15,17 @@ from anyshape.support.packages import further, scipy_special
 _SERVED = Module(
     scipy_special,
     "scipy.special",
-    own={"orders": "bessel_jn sici shichi fresnel lambertw sph_harm_y", "counting": "comb perm factorial"},
+    own={
+        "counting": "comb factorial perm",
+        "orders": "bessel_jn lambertw sph_harm_y",
+    },
     through={
+        "counting": "bernoulli euler multigammaln",
         "orders": (
-            "spherical_jn spherical_yn spherical_in spherical_kn jvp yvp ivp kvp h1vp h2vp assoc_laguerre kelvin "
-            "diric legendre_p legendre_p_all softplus factorial2 assoc_legendre_p sph_legendre_p "
-            "assoc_legendre_p_all sph_legendre_p_all sph_harm_y_all"
+            "assoc_laguerre assoc_legendre_p assoc_legendre_p_all diric factorial2 fresnel h1vp h2vp ivp jvp kelvin "
+            "kvp legendre_p legendre_p_all shichi sici softplus sph_harm_y_all sph_legendre_p sph_legendre_p_all "
+            "spherical_in spherical_jn spherical_kn spherical_yn yvp"
         ),
-        "counting": "multigammaln bernoulli euler",
     },
 )
 SHARED: dict[str, Any] = {ufunc.__name__: function for ufunc, function in core.UFUNCS.items()}  # by NumPy's names

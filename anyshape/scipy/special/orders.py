@@ -307,17 +307,17 @@ def _real(x: Any) -> Any:
 
 def sici(x: Any) -> tuple[Any, Any]:
     """Return the sine and the cosine integral of real x."""
-    return (sp.sinint(_real(x)), sp.cosint(_real(x))) if is_traced(x) else scipy_special.sici(x)
+    return sp.sinint(_real(x)), sp.cosint(_real(x))
 
 
 def shichi(x: Any) -> tuple[Any, Any]:
     """Return the hyperbolic sine and cosine integral of real x."""
-    return (sp.sinhint(_real(x)), sp.coshint(_real(x))) if is_traced(x) else scipy_special.shichi(x)
+    return sp.sinhint(_real(x)), sp.coshint(_real(x))
 
 
 def fresnel(z: Any) -> tuple[Any, Any]:
     """Return the integrals of sin(pi t**2 / 2) and of cos(pi t**2 / 2) from 0 to real z."""
-    return (sp.fresnels(_real(z)), sp.fresnelc(_real(z))) if is_traced(z) else scipy_special.fresnel(z)
+    return sp.fresnels(_real(z)), sp.fresnelc(_real(z))
 
 
 def lambertw(z: Any, k: Any = 0, tol: Any = 1e-8) -> Any:
