@@ -108,6 +108,7 @@ _NUMPY_NAMES = {
     "sum_to": "sum",
     "warn": "x.mean",
     "warn_below": "x.mean",
+    "upfirdn": "convolve",
     "weigh": "correlate",
     "window_bounds": "x[...]",
 }

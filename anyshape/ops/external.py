@@ -7,6 +7,8 @@ and `mode` continues the operand beyond its ends. If `each`, operands have an ax
 `lfilter` runs sections of a recursive filter along the last axis, each with a numerator and the weights of the values
 before.
 
+`upfirdn` filters lines between samples of another rate.
+
 `spline_filter` gives the coefficients of splines through elements, and `interpolate` their values, or slopes for
 coordinates. `deposit` is its transpose: it adds each element to the coefficients that a value is a sum of.
 
@@ -117,6 +119,19 @@ def _lfilter_type(
 def _states(b: Sequence[Size], c: Sequence[Size], sections: int) -> Size:
     """Return how many numbers sections keep of the past."""
     return expr.mul(sections, expr.maximum(expr.sub(b[-1], 1), c[-1]))
+
+
+def _upfirdn_type(
+    ctx: ShapeGuardContext, x: TensorMeta, h: TensorMeta, *, up: int, down: int, each: bool
+) -> TensorMeta:
+    _require_one_dtype(ctx, x, h)
+    if h.rank != 1 + each or x.rank <= each:
+        raise ctx.fail(f"lines of {x.rank} axes cannot have a filter of {h.rank}")
+    if each:
+        _require_equal_axis(ctx, x, h, 0)
+    n, size = ctx.shape(x)[-1], ctx.shape(h)[-1]
+    reached = expr.maximum(expr.add(expr.mul(expr.sub(n, 1), up), size), 0)
+    return TensorMeta(x.dtype, (*x.extents[:-1], ctx.resolve(expr.ceildiv(reached, down))))
 
 
 def _spline_filter_type(
@@ -288,6 +303,15 @@ lfilter_op: Op = define(
     probe=None,
     cost=OpCost(lambda a: expr.mul(2, expr.mul(elements(a.inputs[0]), _coefficients(a)))),
 )
+upfirdn_op: Op = define(
+    "upfirdn",
+    _upfirdn_type,
+    params={"up": kinds.integer, "down": kinds.integer, "each": kinds.flag},
+    jointly=lambda node, params: min(params["up"], params["down"]) >= 1,
+    claims=None,
+    probe=None,
+    cost=OpCost(lambda a: expr.mul(expr.mul(2, elements(a.outputs[0])), expr.ceildiv(a.inputs[1][-1], a.params["up"]))),
+)
 spline_filter_op: Op = define(
     "spline_filter",
     _spline_filter_type,
@@ -407,6 +431,11 @@ def lfilter(
         z = full((*meta.sizes[:-1], _states(meta_of(b).sizes, meta_of(c).sizes, sections)), 0, meta.dtype)
     results = apply_all(lfilter_op, x, b, c, z, ends=ends, each=each, sections=sections)
     return results if ends else results[0]
+
+
+def upfirdn(x: Operand, h: Operand, up: int, down: int, *, each: bool = False) -> Any:
+    """Return lines with `up - 1` zeros between elements, filtered by h, and every `down`-th element of these."""
+    return apply(upfirdn_op, x, h, up=up, down=down, each=each)
 
 
 def spline_filter(x: Operand, axis: int, order: int, mode: str, *, transposed: bool = False) -> Any:

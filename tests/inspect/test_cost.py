@@ -98,6 +98,9 @@ COUNTED = {
     "recurrence": lambda a, b, axis, reverse: 2 * b.size,
     "lfilter": lambda x, b, c, z, each, **options: 2 * x.size * sum(v[0].size if each else v.size for v in (b, c)),
     **dict.fromkeys(("correlate", "spread"), lambda x, w, each, **moves: 2 * x.size * math.prod(w.shape[each:])),
+    "upfirdn": lambda x, h, up, down, each: (
+        2 * math.prod(x.shape[:-1]) * -(-max((x.shape[-1] - 1) * up + h.shape[-1], 0) // down) * -(-h.shape[-1] // up)
+    ),
     "spline_filter": lambda x, order, **options: 4 * (order // 2) * x.size,
     "interpolate": lambda x, p, shape, order, slopes, each, **options: (
         2 * (order + 1) ** len(slopes) * math.prod(shape) * (len(x) if each else 1)

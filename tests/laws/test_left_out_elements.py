@@ -29,7 +29,8 @@ MIXED |= {
     "weigh, reflect", "weigh, nearest", "weigh, constant", "means of windows", "recursive filter from states",
     "sections of filters", "sections of lines", "spline values, reflect", "spline values, mirror", "linear values",
     "spline values, nearest", "spline values, wrap", "spline values, constant", "spline values, grid-constant",
-    "spline values, grid-wrap", "deposits", "even deposits", "transformed image",
+    "spline values, grid-wrap", "deposits", "even deposits", "transformed image", "lower rate", "higher rate",
+    "every third",
 }  # fmt: skip
 CASES = [c for c in cases(("float64",)) if c[1].grad is True and c[0] not in PRODUCTS and c[1].name not in MIXED]
 

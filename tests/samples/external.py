@@ -42,6 +42,19 @@ def weighed(before, window, mode):
     return function
 
 
+def between_rates(up, down):
+    def function(np, x, h):
+        if type(x) is not numpy.ndarray:
+            return ex.upfirdn(x, h, up, down)
+        count = max((x.shape[-1] - 1) * up + len(h), 0)
+        out = numpy.zeros((*x.shape[:-1], count), x.dtype)
+        for k in range(x.shape[-1]):
+            out[..., k * up : k * up + len(h)] += x[..., k, None] * h
+        return out[..., ::down]
+
+    return function
+
+
 def recursive(sections):
     """Return the op, and for NumPy its definition: values, and the states at the end where it begins with states."""
 
@@ -138,6 +151,9 @@ def apart(rng, shapes, dtype):
 
 
 SAMPLES = [
+    S("lower rate", between_rates(2, 3), ("m, n", "4"), ("upfirdn",), NUMBERS),
+    S("higher rate", between_rates(5, 2), ("n", "3"), ("upfirdn",)),
+    S("every third", between_rates(1, 3), ("n", "3"), ("upfirdn",)),
     S("recursive filter", recursive(1), ("m, n", "2", "q"), ("lfilter",), NUMBERS, (-0.7, 0.7), order=3),
     S("recursive filter from states", recursive(1), ("n", "3", "1", "2"), ("lfilter",), domain=(-0.7, 0.7)),
     S("sections of filters", recursive(2), ("n", "2, 3", "2, 2", "4"), ("lfilter",), NUMBERS[:2], (-0.7, 0.7)),

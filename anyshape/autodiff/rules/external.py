@@ -85,9 +85,9 @@ def _cut(ctx, x, axis, start, size):
     return mv.strided(x, starts, shape)
 
 
-def _padded(ctx, x, low, high):
+def _padded(ctx, x, low, high, between=0):
     none = (0,) * (ctx.rank(x) - 1)
-    return mv.pad_unchecked(x, (*none, low), (*none, high), (*none, 0))
+    return mv.pad_unchecked(x, (*none, low), (*none, high), (*none, between))
 
 
 def _sections(ctx, each, count, rows, states):
@@ -170,13 +170,37 @@ def _lfilter_back(ctx, ct, x, b, c, z, *, ends, each, sections):
 
 
 def _numerators_back(ctx, ct, end, x, b, c, each):
-    driving, size = _driving(ctx, ct, end, b, c, each), ctx.shape(b)[-1]
+    driving = _driving(ctx, ct, end, b, c, each)
     x = x if end is None else _padded(ctx, x, 0, _order(ctx, b, c))
-    sums = ex.weigh(x, driving, (ctx.rank(x) - 1,), (expr.sub(size, 1),), (size,), "constant", each=each)
-    return mv.reshape(mv.rev(sums, (int(each),)), ctx.shape(b))
+    return mv.reshape(_lagged_products(ctx, x, driving, ctx.shape(b)[-1], each), ctx.shape(b))
+
+
+def _lagged_products(ctx, x, y, size, each):
+    """Return sums of products of y and of x moved by each number of elements below a size."""
+    sums = ex.weigh(x, y, (ctx.rank(x) - 1,), (expr.sub(size, 1),), (size,), "constant", each=each)
+    return mv.rev(sums, (int(each),))
 
 
 JVPS[ex.lfilter_op], TRANSPOSES[ex.lfilter_op] = _lfilter_jvp, _lfilter_back
+
+# -- filters between rates
+
+
+def _upfirdn_back(ctx, ct, x, h, *, up, down, each):
+    """Filter cotangents by h in reverse between the rates, from the element on that its last one meets."""
+    size = ctx.shape(h)[-1]
+    skipped = expr.ceildiv(expr.sub(size, 1), up)
+    row = _padded(ctx, mv.rev(h, (int(each),)), expr.sub(expr.mul(skipped, up), expr.sub(size, 1)), down)
+    return _cut(ctx, ex.upfirdn(ct, row, down, up, each=each), -1, skipped, ctx.shape(x)[-1])
+
+
+def _upfirdn_filter_back(ctx, ct, x, h, *, up, down, each):
+    long_x, long_ct = (_padded(ctx, v, 0, k - 1, k - 1) for v, k in ((x, up), (ct, down)))
+    n, m = ctx.shape(long_x)[-1], ctx.shape(long_ct)[-1]
+    return _lagged_products(ctx, _padded(ctx, long_x, 0, m), _padded(ctx, long_ct, 0, n), ctx.shape(h)[-1], each)
+
+
+bilinear(ex.upfirdn_op, _upfirdn_back, _upfirdn_filter_back)
 
 # -- splines
 
@@ -292,7 +316,7 @@ TRANSPOSES[ex.tied_op], TRANSPOSES[ex.untied_op] = _tied_back(ex.untied_op), _ti
 
 # -- zeros by construction
 
-lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op)
+lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.upfirdn_op)
 lines(along, ex.spline_filter_op)
 lines(lambda ranks, *, slopes, **params: int(not any(slopes)), ex.interpolate_op, ex.deposit_op)
 zeros(ADD, ADD, ex.interpolate_op, ex.deposit_op)  # weights of values are not negative, as the ones of slopes are
@@ -301,7 +325,7 @@ zeros(ADD, ADD, ex.ranked_op, ex.tied_op, ex.untied_op)
 
 # -- shifts of operands
 
-no_shift(ex.spline_filter_op, ex.interpolate_op, ex.deposit_op)
+no_shift(ex.upfirdn_op, ex.spline_filter_op, ex.interpolate_op, ex.deposit_op)
 no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op, ex.untied_op)
 
 
@@ -352,7 +376,7 @@ def _applied(op, xs, params, **options):
     return results if len(results) > 1 else results[0]
 
 
-for _op in (ex.correlate_op, ex.spread_op):
+for _op in (ex.correlate_op, ex.spread_op, ex.upfirdn_op):
     _for_each(_op, shared=(1,))
 for _op in (ex.weigh_op, ex.interpolate_op, ex.deposit_op):
     _for_each(_op)

@@ -156,6 +156,13 @@ def _lfilter(x, b, c, z, *, ends, sections):
     return (x, end) if ends else x
 
 
+def _upfirdn(x, h, *, up, down):
+    if x.size:
+        return scipy_signal.upfirdn(h, x, up, down)
+    count = max((x.shape[-1] - 1) * up + len(h), 0)
+    return np.zeros((*x.shape[:-1], -(-count // down)), x.dtype)
+
+
 # -- splines
 
 
@@ -402,6 +409,7 @@ kernel(ex.correlate_op, _for_each(_correlate))
 kernel(ex.spread_op, _for_each(_spread_weights))
 kernel(ex.weigh_op, _for_each(_weigh))
 kernel(ex.lfilter_op, _for_each(_lfilter))
+kernel(ex.upfirdn_op, _for_each(_upfirdn))
 kernel(ex.spline_filter_op, _spline_filter)
 kernel(ex.interpolate_op, _for_each(_interpolate))
 kernel(ex.deposit_op, _for_each(_deposit))

@@ -10,20 +10,13 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, is_traced, result_type, sizes, static_int
+from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
-from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.signal.convolving import convolve
 from anyshape.scipy.signal.filtering import lfilter, sosfilt, sosfiltfilt
 from anyshape.support.packages import scipy_signal
-
-
-def convolved(x: Any, row: Any, low: Size, count: Size) -> Any:
-    """Return `count` elements of the convolution of lines with a vector; the first one reads `low` elements before."""
-    return wd.convolution(x, mv.rev(row, (0,)), wd.one_by_one((low,), (count,)), method="direct")
 
 
 def upfirdn(h: Any, x: Any, up: Any = 1, down: Any = 1, axis: Any = -1, mode: str = "constant", cval: Any = 0) -> Any:
@@ -40,13 +33,7 @@ def upfirdn(h: Any, x: Any, up: Any = 1, down: Any = 1, axis: Any = -1, mode: st
     dtype = dtype if dtype.kind in "fc" else np.dtype(np.float64)
     row, array = as_traced(h, dtype), as_traced(x, dtype)
     along = axis_of(axis, array.ndim, "upfirdn")
-    lines = mv.move_axes(array, (along,), (array.ndim - 1,))
-    none = (0,) * lines.ndim
-    lines = mv.pad_unchecked(lines, none, none, (*none[:-1], up - 1)) if up > 1 else lines
-    before = expr.sub(sizes(row)[0], 1)
-    reached = expr.mul(expr.sub(sizes(array)[along], 1), up)
-    full = convolved(lines, row, before, expr.maximum(expr.add(reached, sizes(row)[0]), 0))
-    return xp.moveaxis(full[..., ::down], -1, along)
+    return xp.moveaxis(ex.upfirdn(mv.move_axes(array, (along,), (array.ndim - 1,)), row, up, down), -1, along)
 
 
 _BACKGROUNDS: dict[str, Any] = {"mean": xp.mean, "median": xp.median, "minimum": xp.min, "maximum": xp.max}
@@ -76,7 +63,8 @@ def resample_poly(
     lines = xp.moveaxis(x, along, -1)
     before = down - half % down
     skipped = (half + before) // down
-    h = xp.concatenate([np.zeros(before, h.dtype), h * up, np.zeros(up + down * (skipped + 2), h.dtype)])
+    after = max(up + half - static_int(h.shape[0], name, "the length of the filter"), 0)  # or results would be too few
+    h = xp.concatenate([np.zeros(before, h.dtype), h * up, np.zeros(after, h.dtype)])
     wanted = -(-lines.shape[-1] * up // down)
     background = _BACKGROUNDS[padtype](lines, axis=-1, keepdims=True) if padtype in _BACKGROUNDS else None
     y = upfirdn(h, lines if background is None else lines - background, up, down)
