@@ -110,6 +110,12 @@ def _trapezoid_cdf(z: Any, c: Any, d: Any) -> Any:
     return _trapezoid(z, c, d, rise, lambda z: (2 * z - c) / width, fall)
 
 
+def _trapezoid_logcdf(z: Any, c: Any, d: Any) -> Any:
+    width = 1 + d - c
+    rise, fall = lambda u: xp.log(c / width) + 2 * xp.log(u), lambda u: xp.log1p(-(1 - d) * xp.square(u) / width)
+    return _trapezoid(z, c, d, rise, lambda z: xp.log((2 * z - c) / width), fall)
+
+
 def _trapezoid_quantile(q: Any, c: Any, d: Any) -> Any:
     width = 1 + d - c
     is_low, is_high = q * width < c, (1 - q) * width < 1 - d
@@ -124,6 +130,7 @@ TRAPEZOID = Form(
     support=_unit_interval,
     log_density=lambda z, c, d: _trapezoid(z, c, d, xp.log, lambda z: 0.0, xp.log) - xp.log(0.5 * (1 + d - c)),
     cdf=_trapezoid_cdf,
+    logcdf=_trapezoid_logcdf,
     sf=lambda z, c, d: by_half(
         z, 0.5, lambda z: 1 - _trapezoid_cdf(z, c, d), lambda z: _trapezoid_cdf(1 - z, 1 - d, 1 - c)
     ),

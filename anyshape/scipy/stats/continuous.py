@@ -265,11 +265,13 @@ def _gennorm_quantile(share: Any, rest: Any, beta: Any) -> Any:
     """Return z by 2 cdf(z) - 1 and by 1 minus the size of it: near 0 by Newton's method, elsewhere from the tail."""
     target = share * xp.exp(sc.gammaln(1 + 1 / beta))
     is_near = _gennorm_power(target, beta) < GENNORM_NEAR
-    near = target = xp.where(is_near, target, 0.0)
+    is_tiny = is_near & (target != 0) & (stop_gradient(xp.abs(target) ** beta) < 1e-20)
+    tiny = xp.where(is_tiny, target, 0.0)  # the quantile itself: second derivatives of its power would overflow
+    near = target = xp.where(is_near & ~is_tiny, target, 0.0)
     for _ in range(3):
         power = _gennorm_power(near, beta)
         near = near - (near * _gennorm_series(power, beta) - target) * xp.exp(power)
-    near = near + _third_derivative(target, beta)
+    near = near + _third_derivative(target, beta) + tiny
     far = sc.gammainccinv(1 / beta, xp.where(is_near, 0.2, rest)) ** (1 / beta)
     return xp.where(is_near, near, xp.sign(share) * far)
 
