@@ -31,7 +31,7 @@ from anyshape.numpy.operands.reduction_args import (
     restore_axes,
 )
 from anyshape.numpy.operands.ufuncs import publish
-from anyshape.numpy.statistics import aligned_weights
+from anyshape.numpy.statistics import aligned_weights, interpolate
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
@@ -40,7 +40,6 @@ from anyshape.ops.control import check, warn_below
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import iota, size_value
 from anyshape.support.packages import quantile_methods
-from anyshape.support.true_types import has_type
 
 _FLOAT = np.dtype(np.float64)
 
@@ -192,17 +191,13 @@ def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
         refuse_out(name, out)
         if weights is not None or method != "linear":
             return _by_method(name, scale, a, q, axis, method, keepdims, weights)
-        kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
-        level = levels_of(name, q, kind, scale)
-        whole = scale == 1 and level.dtype.kind in "biu"  # the least or the largest element, which may be an integer
-        dtype = kind if whole else result_type(refuse_kinds(name, np.empty(0, kind), "b").dtype, level.dtype)
-        x, axes = merged_axes(name, asarray(a, dtype), axis)
+        x, axes = merged_axes(name, refuse_kinds(name, asarray(a), "c"), axis)
+        level, of = levels_of(name, q, scale)
         context_of(name, x).require(at_least(sizes(x)[-1], 1), "a quantile of nothing")
         ordered = rd.sort(x, x.ndim - 1)
-        if whole:
+        if level.dtype.kind in "iu":  # the least or the largest element, which may be an integer
             return _element(ordered, ew.convert(level, np.dtype(np.int64)), axes, keepdims)
-        level = asarray(level, dtype)
-        return _interpolated(ordered, ew.div(level, ew.lift(scale, level)) if scale != 1 else level, axes, keepdims)
+        return _interpolated(refuse_kinds(name, ordered, "b"), level, result_type(x.dtype, of), axes, keepdims)
 
     return publish(function, name, __name__, f"{summary}\n\n{_QUANTILE_DOC}")
 
@@ -211,29 +206,29 @@ def _by_method(
     name: str, scale: float, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any
 ) -> Any:  # fmt: skip
     """Return quantiles by another method than "linear", or with weights."""
-    kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
-    level, dtype = method_operands(name, scale, q, kind, method, weights)
-    x = asarray(a, dtype)
+    x = refuse_kinds(name, asarray(a), "c")
+    level, dtype = method_operands(name, scale, q, x.dtype, method, weights)
     lines, axes = merged_axes(name, x, axis)
     context_of(name, x).require(at_least(sizes(lines)[-1], 1), "a quantile of nothing")
     if weights is None:
         ordered = rd.sort(lines, lines.ndim - 1)
         count = mv.broadcast_to(size_value(sizes(lines)[-1]), sizes(lines)[:-1])
-        result = quantile_methods.at_levels(ordered, count, level, method)
+        result = quantile_methods.at_levels(ordered, count, level, method, dtype)
     else:
         result, ordered = quantile_methods.weighted(name, lines, weight_lines(name, x, weights, axis), level)
     return _restored(result, ordered, level.ndim, axes, keepdims)
 
 
 def method_operands(name: str, scale: float, q: Any, kind: np.dtype, method: str, weights: Any) -> tuple[Any, np.dtype]:
-    """Return levels between 0 and 1, and the dtype that a method computes in: its own if it picks elements."""
+    """Return levels between 0 and 1, and the dtype of the result: that of the elements if a method picks them."""
     quantile_methods.choose(name, method, weights)
-    level = levels_of(name, q, kind, scale)
+    level, of = levels_of(name, q, scale)
     if level.dtype.kind != "f":
         level = ew.convert(level, _FLOAT)
-    picks = method in quantile_methods.PICKING
-    dtype = kind if picks else result_type(refuse_kinds(name, np.empty(0, kind), "b").dtype, level.dtype)
-    return ew.div(level, ew.lift(scale, level)) if scale != 1 else level, dtype
+        of = of if of is float or method in quantile_methods.WHOLE else _FLOAT
+    if method in quantile_methods.PICKING:
+        return level, kind
+    return level, result_type(refuse_kinds(name, np.empty(0, kind), "b").dtype, of)
 
 
 def weight_lines(name: str, x: Any, weights: Any, axis: Any) -> Any:
@@ -242,23 +237,27 @@ def weight_lines(name: str, x: Any, weights: Any, axis: Any) -> Any:
     return merged_axes(name, aligned, axis)[0]
 
 
-def levels_of(name: str, q: Any, kind: np.dtype, scale: float) -> Any:
-    """Return levels between 0 and `scale`, of the dtype that NumPy computes them in; a known one is checked at once."""
+def levels_of(name: str, q: Any, scale: float) -> tuple[Any, Any]:
+    """Return levels between 0 and 1, and what they count as in promotions; known ones are checked at once.
+
+    A Python number counts as a Python float, though positions are computed in its own dtype.
+    """
     message = f"is not between 0 and {scale:g}"
     if not is_traced(q):
         values = np.asarray(q)
         refuse_kinds(name, values, "c")
         if not np.all((values >= 0) & (values <= scale)):
             raise ArgumentError(name, f"level {q}", message, "pass levels in this range")
-    follows = is_weak(q) and kind.kind == "f" and not has_type(q, int if scale == 1 else bool)
-    level = asarray(q, kind if follows else None)
-    if level.dtype.kind in "biu" and scale != 1:
-        level = ew.convert(level, _FLOAT)
+    level = asarray(q)
+    weak = is_weak(q) and level.dtype.kind != "b"
+    if level.dtype.kind == "b" or (level.dtype.kind in "iu" and scale != 1):
+        level = ew.convert(level, _FLOAT if scale != 1 else np.dtype(np.int64))
     if is_traced(q):
         refuse_kinds(name, level, "c")
         inside = ew.logical_and(ew.ge(level, ew.lift(0, level)), ew.le(level, ew.lift(scale, level)))
         check(inside, f"{name}: a level {message}")
-    return level
+    level = ew.div(level, ew.lift(scale, level)) if scale != 1 else level
+    return level, float if weak else level.dtype
 
 
 def _element(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -276,12 +275,12 @@ def _taken(ordered: Any, position: Any) -> Any:
 
 def _restored(result: Any, ordered: Any, rank: int, axes: tuple[int, ...], keepdims: bool) -> Any:
     """Return a result with NaN where an element is NaN, and reduced axes put back behind `rank` axes of levels."""
-    if result.dtype.kind == "f":
+    if ordered.dtype.kind == "f":
         result = _or_nan(result, ordered)
     return restore_axes(result, tuple([a + rank for a in axes]), bool(keepdims))
 
 
-def _interpolated(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _interpolated(ordered: Any, level: Any, dtype: np.dtype, axes: tuple[int, ...], keepdims: bool) -> Any:
     """Return the values at a level between two elements of the last axis, interpolated linearly.
 
     The axes of the level come first.
@@ -297,11 +296,7 @@ def _interpolated(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: boo
     at_end = ew.ge(fractional_index, mv.broadcast_to(last, sizes(level)))  # there the last element counts whole
     fraction = ew.select(at_end, ew.lift(1, below), ew.sub(fractional_index, below))
     fraction = mv.broadcast_in_dim(fraction, sizes(a), range(rank))
-    gap = ew.sub(b, a)
-    rising = ew.add(a, ew.mul(gap, fraction))
-    falling = ew.sub(b, ew.mul(gap, ew.sub(ew.lift(1, fraction), fraction)))
-    result = ew.select(ew.ge(fraction, ew.lift(0.5, fraction)), falling, rising)
-    return _restored(result, ordered, rank, axes, keepdims)
+    return _restored(interpolate(a, b, fraction, dtype), ordered, rank, axes, keepdims)
 
 
 quantile: Callable[..., Any] = _quantile(

@@ -265,6 +265,19 @@ def aligned_weights(name: str, x: Any, w: Any, axis: Any, axes: tuple[int, ...])
     return mv.broadcast_in_dim(mv.transpose(w, order), sizes(x), axes)
 
 
+def interpolate(a: Any, b: Any, share: Any, dtype: np.dtype) -> Any:
+    """Return what lies between elements a and b of lines, at a share of the way; exact at both ends.
+
+    The difference of floats is rounded to their own dtype, as NumPy does; that of integers would overflow there.
+    """
+    if a.dtype.kind != "f":
+        a, b = ew.convert(a, dtype), ew.convert(b, dtype)
+    a, b, gap, share = (ew.convert(x, dtype) for x in (a, b, ew.sub(b, a), share))
+    rising = ew.add(a, ew.mul(gap, share))
+    falling = ew.sub(b, ew.mul(gap, ew.sub(ew.lift(1, share), share)))
+    return ew.select(ew.ge(share, ew.lift(0.5, share)), falling, rising)
+
+
 # -- nan-functions -----------------------------------------------------------------------------------------------
 
 

@@ -25,7 +25,11 @@ EAGER = SimpleNamespace(**vars(numpy), integrate=scipy.integrate, distance=scipy
 OURS = SimpleNamespace(
     **{name: getattr(anyshape.numpy, name) for name in dir(anyshape.numpy)}, integrate=integrate, distance=distance
 )
-METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "hazen", "weibull", "median_unbiased")
+METHODS = (
+    "linear", "lower", "higher", "midpoint", "nearest", "hazen", "weibull", "median_unbiased", "normal_unbiased",
+    "inverted_cdf", "averaged_inverted_cdf", "interpolated_inverted_cdf", "closest_observation",
+)  # fmt: skip
+LEVELS = (0, 0.3, 1.0, True, [0, 1], [0.2, 0.9], numpy.float32(0.3), numpy.int8(1))
 
 
 def _reductions(names, **options):
@@ -66,6 +70,21 @@ def _set_by_mask(np, x, o):
     return y
 
 
+def _quantiles(name):
+    """Return a row of quantiles without what depends on values in NumPy: dtype and shape of NaN, overflows."""
+
+    def function(np, x, o):
+        if x.dtype.kind == "f" and type(o.level) not in (int, float):
+            x = np.nan_to_num(x)  # a NaN would have the dtype of x
+        if x.dtype.kind == "i":
+            x = x // 2  # differences of int8 would overflow
+        if name == "nanquantile" and x.size == 0:
+            return x  # the result would have no axis of levels
+        return getattr(np, name)(x, o.level, axis=o.axis, keepdims=o.keep, method=o.method)
+
+    return function
+
+
 CALLS = {
     **_reductions("sum prod max min", where="mask", initial="initial"),
     **_reductions("all any mean", where="mask"),
@@ -78,7 +97,7 @@ CALLS = {
     **_along("diff", n="ddof"),
     **_plain("isfinite signbit sign sqrt abs negative nan_to_num conj angle real ravel tril transpose square ediff1d"),
     "sum of a dtype": lambda np, x, o: np.sum(x, axis=o.axis, dtype=o.dtype),
-    "quantile": lambda np, x, o: np.quantile(x, o.level, axis=o.axis, keepdims=o.keep, method=o.method),
+    **{name: _quantiles(name) for name in ("quantile", "percentile", "nanquantile")},
     "searchsorted": lambda np, x, o: np.searchsorted(np.sort(np.ravel(x)), np.ravel(x), side=o.side),
     "take": lambda np, x, o: np.take(x, [0, -1, 5] if x.size else [], axis=o.one_axis, mode=o.mode),
     "round": lambda np, x, o: np.round(x, o.ddof - 1),
@@ -129,7 +148,7 @@ def drawn(rng, x):
     return SimpleNamespace(
         one_axis=one, axis=(one, None, tuple(range(x.ndim)))[rng.integers(3)], keep=bool(rng.integers(2)),
         ddof=int(rng.integers(3)), mask=rng.integers(0, 4, x.shape) > 0, initial=int(rng.integers(3)),
-        kind="stable", level=(0, 0.3, 1.0)[rng.integers(3)],
+        kind="stable", level=LEVELS[rng.integers(len(LEVELS))],
         method=METHODS[rng.integers(len(METHODS))], side=("left", "right")[rng.integers(2)],
         mode=("clip", "wrap", "raise")[rng.integers(3)], order=("C", "F", "A")[rng.integers(3)],
         dtype=("float32", "float64", "int64", "complex64")[rng.integers(4)],

@@ -292,10 +292,10 @@ def _nan_quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
         if scale == 1 and method == "linear" and result_type(q).kind in "biu":
             method = "lower"  # levels 0 and 1 are elements, which may be infinite
         level, dtype = sorting.method_operands(name, scale, q, kind, method, weights)
-        x = asarray(a, dtype)
-        ordered, count, axes = _valid_first(name, x, axis, dtype)
+        x = asarray(a)
+        ordered, count, axes = _valid_first(name, x, axis, kind)
         if weights is None:
-            result = at_levels(ordered, count, level, method)
+            result = at_levels(ordered, count, level, method, dtype)
         else:
             lines, _ = sorting.merged_axes(name, x, axis)
             result, _ = weighted(name, lines, sorting.weight_lines(name, x, weights, axis), level, skip_nan=True)

@@ -14,6 +14,7 @@ from anyshape.errors import ArgumentError
 from anyshape.numpy import indexing
 from anyshape.numpy.movement import ravel
 from anyshape.numpy.operands.promotion import choice_of, sizes
+from anyshape.numpy.statistics import interpolate
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -33,6 +34,7 @@ _CONTINUOUS = {
 _ROUNDED = {"lower": ew.floor, "higher": ew.ceil, "nearest": ew.rint}  # of the position by "linear"
 METHODS = (*_CONTINUOUS, *_ROUNDED, "midpoint", "inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 PICKING = frozenset((*_ROUNDED, "inverted_cdf", "closest_observation"))  # methods that give elements as they are
+WHOLE = frozenset(("interpolated_inverted_cdf", "weibull", "averaged_inverted_cdf"))  # in integers at levels that are
 
 
 def choose(name: str, method: Any, weights: Any) -> str:
@@ -75,7 +77,7 @@ def _virtual(method: str, n: Any, q: Any) -> tuple[Any, Any]:
     return position, None
 
 
-def at_levels(ordered: Any, count: Any, level: Any, method: str) -> Any:
+def at_levels(ordered: Any, count: Any, level: Any, method: str, dtype: np.dtype) -> Any:
     """Return the quantiles of lines along the last axis; the first `count` elements of each are in order.
 
     `count` has the axes of the lines. In the result the axes of the levels come first.
@@ -91,13 +93,9 @@ def at_levels(ordered: Any, count: Any, level: Any, method: str) -> Any:
     high = ew.select(is_outside, low, ew.minimum(ew.add(low, ew.lift(1, low)), last))
     share = ew.sub(position, below) if share is None else mv.broadcast_to(share, shape)
     a, b = (indexing.take_along_axis(ordered, ew.convert(index, _POSITION), rank) for index in (low, high))
-    if method in PICKING:
-        return _levels_first(a, level, batch)
-    share = ew.convert(share, a.dtype)
-    gap = ew.sub(b, a)
-    rising = ew.add(a, ew.mul(gap, share))
-    falling = ew.sub(b, ew.mul(gap, ew.sub(ew.lift(1, share), share)))
-    return _levels_first(ew.select(ew.ge(share, ew.lift(0.5, share)), falling, rising), level, batch)
+    if method in PICKING or dtype.kind != "f":
+        return _levels_first(ew.convert(a, dtype), level, batch)
+    return _levels_first(interpolate(a, b, share, dtype), level, batch)
 
 
 def _levels_first(result: Any, level: Any, batch: Any) -> Any:

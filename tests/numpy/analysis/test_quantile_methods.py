@@ -78,3 +78,19 @@ def test_levels_that_are_integers_give_the_ends_also_infinite_ones():
                 actual, expected = jit(lambda x, f=function, q=level: f(x, q))(array), function(array, level)
                 assert actual.dtype == expected.dtype
                 np.testing.assert_array_equal(actual, expected, err_msg=f"{function.__name__} {level!r}")
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i1"])
+def test_python_levels_are_weak_and_others_are_not(dtype):
+    x = np.array([20, -3, 7, 40, 11, 0, 3, 5, 6, 50, 60]).astype(dtype)
+    calls = [
+        (function, level, method)
+        for function in (np.quantile, np.percentile, np.nanquantile)
+        for level in (1, 0.3, True, [0, 1], np.int8(1), np.float32(0.3), np.float16(0.3), [0.3])
+        for method in ("linear", "lower", "midpoint", "weibull")
+    ]
+    results = jit(lambda x: [f(x, q, method=method) for f, q, method in calls])(x)
+    for result, (f, q, method) in zip(results, calls, strict=True):
+        expected = f(x, q, method=method)
+        assert result.dtype == expected.dtype, (f.__name__, q, method)
+        np.testing.assert_allclose(result, expected, 1e-6, err_msg=f"{f.__name__} {q!r} {method}")
