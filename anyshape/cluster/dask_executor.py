@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import pickle
 import time
@@ -25,7 +26,7 @@ from anyshape.cluster.worker import (
     stop_pass,
 )
 from anyshape.errors import ClusterError
-from anyshape.support.packages import distributed
+from anyshape.support.packages import dask, distributed, futures
 
 _INLINE = 1 << 16  # bytes of a job that go with each task; a larger one is sent to each worker once
 PLACED = 2  # tasks of a worker whose chunks it has: it has the next one at hand, and each costs the scheduler 1 to 2 ms
@@ -106,15 +107,15 @@ class Dask:
 
         So later passes add up in the same order, wherever Dask moves chunks meanwhile.
         """
-        futures = [_futures(chunk) for chunk in chunks]
-        every = [future for of_chunk in futures for future in of_chunk]
+        owned = [_futures(chunk) for chunk in chunks]
+        every = [future for of_chunk in owned for future in of_chunk]
         new = [future for future in every if future.key not in self._owners]
         if new:
             with self._lost():
-                self._wait(new)
+                self._until(lambda seconds: _have_ended(new, seconds))
                 holders = self.client.who_has(new)
             self._owners.update({future.key: min(holders.get(future.key, ()), default=None) for future in new})
-        return [self._owners[of[0].key] if of else None for of in futures]
+        return [self._owners[of[0].key] if of else None for of in owned]
 
     def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
         """Run tasks on the workers that have their chunks: all in one graph, whose size is by the number of tasks."""
@@ -128,18 +129,23 @@ class Dask:
                 runs = [ends[i : i + PAIRS] for i in range(0, len(ends), PAIRS)]
                 name = f"{job.name}-sum-{run_id}-{len(ends)}"
                 ends = self._mapped(waiting, name, add_outcomes, [job.name] * len(runs), runs)
-            self._wait(ends)
-            return list(self.client.gather(ends))
+            return self._gathered(ends)
 
-    def _wait(self, ends: Sequence[Any]) -> None:
-        """Wait until futures have ended or one has failed; raise ClusterError if no worker is there for some time."""
+    def _gathered(self, ends: Sequence[Any]) -> list[Outcome]:
+        """Return the results of futures. Dask computes those again that are lost with a worker on their way."""
+        loop = self.client.loop.asyncio_loop
+        answer = asyncio.run_coroutine_threadsafe(self.client.gather(list(ends), asynchronous=True), loop)
+        try:
+            self._until(lambda seconds: bool(futures.wait([answer], seconds).done))
+            return list(answer.result())
+        finally:
+            answer.cancel()
+
+    def _until(self, is_done: Callable[[float], bool]) -> None:
+        """Wait, some seconds at a time, for what Dask does; raise ClusterError if no worker is there for some time."""
         alive = time.monotonic()
-        while not any(future.status == "error" for future in ends):
-            try:
-                distributed.wait(ends, timeout=min(_POLL, self.grace))
-                return
-            except TimeoutError:
-                alive = time.monotonic() if self.client.nthreads() else alive
+        while not is_done(min(_POLL, self.grace)):
+            alive = time.monotonic() if self.client.nthreads() else alive
             if time.monotonic() - alive > self.grace:
                 problem = f"the cluster at {self._address} has lost all workers for {self.grace:g} seconds"
                 raise ClusterError("workers", problem, "look at their logs, start others and call again")
@@ -152,9 +158,15 @@ class Dask:
         return ends
 
     def _shared(self, job: Job) -> Any:
-        """Return the pickle of a job, on every worker already if it is large."""
+        """Return the pickle of a job; a large one as the result of a task, which workers fetch once from each other.
+
+        Dask sends a task again after its worker has ended. A broadcast fails then, or never ends.
+        """
         data = dumped(job)
-        return data if len(data) < _INLINE else self.client.scatter([data], broadcast=True, hash=False)[0]
+        if len(data) < _INLINE:
+            return data
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
+            return self.client.submit(bytes, data, pure=False, retries=self.retries)
 
     def _lost(self, waiting: Sequence[Any] = (), run_id: str = "") -> _Lost:
         return _Lost(self, waiting, run_id)
@@ -216,6 +228,7 @@ _SCHEDULER = (
 )
 _PROBLEMS = {
     "KilledWorker": ("workers", "workers ended while they ran a task", "look at their memory, and at their logs"),
+    "KeyError": ("workers", "workers ended before they had their chunks", "look at their logs, and call again"),
     "FutureCancelledError": (
         "data",
         "chunks were lost with their worker, and nothing can compute them again",
@@ -232,6 +245,15 @@ _PROBLEMS = {
 }
 
 
+def _have_ended(ends: Sequence[Any], seconds: float) -> bool:
+    """Wait some seconds for futures; return whether all have ended or one has failed."""
+    try:
+        distributed.wait(ends, timeout=seconds)
+    except TimeoutError:
+        return any(future.status == "error" for future in ends)
+    return True
+
+
 def _futures(tree: Any) -> list[Any]:
     """Return the futures of a chunk, in order."""
     leaves: list[Any] = []
@@ -245,18 +267,18 @@ def _packed(task: Task) -> tuple[bytes, list[Any]]:
     Dask looks for futures in lists of values, at a cost for each value. So it sees one list of them.
     """
     numbers: dict[str, int] = {}
-    futures: list[Any] = []
+    values: list[Any] = []
 
     def slot(x: Any) -> Any:
         future = future_of(x)
         if future is None:
             return x
         if future.key not in numbers:
-            numbers[future.key] = len(futures)
-            futures.append(future)
+            numbers[future.key] = len(values)
+            values.append(future)
         return Slot(numbers[future.key], x.index if isinstance(x, Held) else None)
 
-    return dumped(task._replace(chunks=mapped_leaves(slot, task.chunks))), futures
+    return dumped(task._replace(chunks=mapped_leaves(slot, task.chunks))), values
 
 
 def _run_parts(run_id: str, shared: bytes, data: bytes, values: list[Any]) -> Outcome:

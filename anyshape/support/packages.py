@@ -120,6 +120,7 @@ queue: Package = Package("queue")  # runs that wait for threads: made with the f
 html: Package = Package("html")  # escapes of pages; it loads the table of all named characters
 argcomplete: Package = Package("argcomplete", extra="completion")  # of the command line in shells
 cloudpickle: Package = Package("cloudpickle", extra="cluster")  # functions that no module has by name
+dask: Package = Package("dask", extra="cluster")
 distributed: Package = Package("distributed", extra="cluster")  # clients of a cluster
 joblib: Package = Package("joblib", extra="cluster")
 matplotlib_figure: Package = Package("matplotlib.figure", extra="demo")

@@ -291,6 +291,15 @@ def test_a_worker_that_ends_in_a_pass_is_replaced(tmp_path, pool, client, kind):
     assert float(f(name, chunks)) == 95
 
 
+def test_a_large_job_reaches_the_workers_of_dask_where_one_has_just_ended(client):
+    w, chunks = np.ones(300_000), [np.full(3, float(i)) for i in range(16)]
+    total = chunked_sum(functions.scaled, over="x", executor=Dask(client), tasks=16)
+    for _ in range(2):
+        client.wait_for_workers(2)
+        os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+        np.testing.assert_array_equal(total(w, chunks), 360 * w)
+
+
 def test_other_versions_of_a_worker_are_named(monkeypatch, pool):
     f = chunked_sum(functions.loss, over=OVER, executor=pool)
     monkeypatch.setattr("anyshape.cluster.chunked.VERSIONS", ("9.9", np.__version__, "cpython-311"))
