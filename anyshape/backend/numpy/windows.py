@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 from anyshape.backend.numpy.creation import filled
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import kernel
-from anyshape.support.packages import scipy_fft
+from anyshape.support.packages import scipy_fft, scipy_signal
 
 _BLOCK = 1 << 20  # bytes of columns that are made at once: they stay in the cache until their product is done
 
@@ -260,11 +260,15 @@ def _transformed(x, w, low, sizes, strides, dilation, window_dilation):
         reads.append(slice(start, end + 1, stride))
         writes.append(slice(first, last))
     forward, back = (scipy_fft.rfftn, scipy_fft.irfftn) if is_real else (scipy_fft.fftn, scipy_fft.ifftn)
-    x, w = (_folded(v, points) for v in (x, np.flip(w, axes)))
-    labels = "".join(chr(ord("p") + axis) for axis in range(len(axes)))
-    equation = f"bfc{labels},boc{labels}->bfo{labels}"
-    products = np.einsum(equation, forward(x, points, axes), forward(w, points, axes))
-    result: np.ndarray = back(products, points, axes)[(..., *reads)]
+    w = np.flip(w, axes)
+    if x.shape[1] == x.shape[2] == w.shape[1] == 1 and 8 * min(x.size, w.size) < max(x.size, w.size):
+        sums: np.ndarray = scipy_signal.oaconvolve(x, w, axes=axes)  # by parts as long as a few windows
+    else:
+        x, w = (_folded(v, points) for v in (x, w))
+        labels = "".join(chr(ord("p") + axis) for axis in range(len(axes)))
+        equation = f"bfc{labels},boc{labels}->bfo{labels}"
+        sums = back(np.einsum(equation, forward(x, points, axes), forward(w, points, axes)), points, axes)
+    result = sums[(..., *reads)]
     if result.shape[3:] == tuple(sizes):
         return result
     out = np.zeros((*result.shape[:3], *sizes), result.dtype)

@@ -222,3 +222,19 @@ def test_a_constant_beyond_the_ends_is_converted_as_in_scipy(dtype):
         agree(lambda nd, x, c=cval: nd.maximum_filter(x, 3, mode="constant", cval=c), [(x,)])
         agree(lambda nd, x, c=cval: nd.grey_erosion(x, 3, mode="constant", cval=c), [(x,)])
         agree(lambda nd, x, c=cval: nd.rank_filter(x, 1, (2, 3), mode="constant", cval=c), [(x,)])
+
+
+@pytest.mark.parametrize("mode", ["mirror", "reflect", "grid-wrap"])
+def test_transposes_of_long_lines_are_the_ones_of_matrices(mode):
+    """Lines of few elements take a matrix, and longer ones the filter itself."""
+    for order, n in ((2, 33), (5, 40)):
+        x, ct = numbers(n), numbers(n)
+        back = grad(lambda x, ct, order=order: (ndimage.spline_filter1d(x, order, mode=mode) * ct).sum())(x, ct)
+        matrix = scipy.ndimage.spline_filter1d(np.eye(n), order, axis=0, mode=mode)
+        np.testing.assert_allclose(back, matrix.T @ ct, 1e-12, 1e-12)
+
+
+def test_many_points_are_deposited_in_blocks():
+    x, at, ct = numbers(7, 9), numbers(2, 40_000) * 20, numbers(40_000)
+    values = lambda x, ct: (ndimage.map_coordinates(x, at, order=2, mode="grid-wrap", prefilter=False) * ct).sum()
+    np.testing.assert_allclose((grad(values)(x, ct) * x).sum(), values(x, ct), 1e-11)
