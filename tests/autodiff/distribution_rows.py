@@ -65,8 +65,11 @@ def _quantile(law: Law, method: str, probability: Callable[..., Any]) -> Callabl
     def formula(q: Any, *shapes: Any) -> Any:
         x = mp.mpf(float(guess(float(q), *map(float, shapes))))
         for _ in range(14 if x else 0):  # one that underflows is not a start
-            step = sign * (probability(x, *shapes) - q) / law.density(x, *shapes)
+            density = law.density(x, *shapes)
+            step = sign * (probability(x, *shapes) - q) / density
             x -= step
+            if isinstance(x, mp.mpc) or mp.isinf(density):  # a step out of the support, or a share of 1
+                break
             if abs(step) <= mp.eps * 2**40 * abs(x):
                 return x
         raise mp.NoConvergence
