@@ -136,7 +136,7 @@ def _extended(x, axis, before, after, mode, fill=0):
     n = x.shape[axis]
     if mode != "constant":
         return np.take(x, _elements(n, before, after, mode), axis)
-    fill = np.asarray(fill).astype(x.dtype)  # as C converts it
+    fill = np.asarray(fill).astype(np.uint8 if x.dtype == bool else x.dtype)  # as C converts it
     return np.pad(x, [(before, after) if a == axis else (0, 0) for a in range(x.ndim)], constant_values=fill)
 
 

@@ -73,8 +73,10 @@ def output_dtype(name: str, input: Any, output: Any, *others: Any) -> np.dtype:
 
 
 def in_dtype(x: Any, dtype: np.dtype) -> Any:
-    """Return results in a dtype. Fractions have no whole part, and so they are False."""
-    return ew.convert(ew.trunc(x) if dtype.kind == "b" and x.dtype.kind == "f" else x, dtype)
+    """Return results in a dtype as C converts them: fractions are False, negative numbers wrap around in small ones."""
+    if x.dtype.kind == "f" and dtype.kind in "bu" and dtype.itemsize < 8:
+        x = ew.convert(x, np.dtype(np.int64))
+    return ew.convert(ew.convert(x, np.dtype(np.uint8)) if dtype.kind == "b" and x.dtype.kind == "i" else x, dtype)
 
 
 def for_each(name: str, option: str, values: Any, count: int) -> list[Any]:

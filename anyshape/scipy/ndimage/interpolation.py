@@ -121,12 +121,12 @@ class _Image:
 
 
 def _as_output(values: Any, dtype: np.dtype) -> Any:
-    """Return interpolated values in a dtype; integers are rounded away from zero at halves."""
+    """Return interpolated values in a dtype; integers are rounded away from zero at halves, and end at their bounds."""
     values = as_traced(values)
-    if dtype.kind == "u":
-        values = as_traced(xp.clip(xp.trunc(values + 0.5), 0, float(np.iinfo(dtype).max)))
-    elif dtype.kind == "i":
-        values = as_traced(xp.trunc(values + xp.where(values > 0, 0.5, -0.5)))
+    if dtype.kind in "iu":
+        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        most -= most >> 53 if dtype.kind == "i" else 0  # a float64; uint64 is 0 above, as in SciPy
+        values = as_traced(xp.clip(xp.trunc(values + xp.where(values > 0, 0.5, -0.5)), float(least), float(most)))
     return ext.in_dtype(values, dtype)
 
 

@@ -215,13 +215,14 @@ def test_a_large_cotangent_of_a_mean_stays_in_its_window():
             np.testing.assert_allclose(derivative[4:], [1.0, 2.0])
 
 
-@pytest.mark.parametrize("dtype", ["u1", "i4", "f4"])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i4", "f4"])
 def test_a_constant_beyond_the_ends_is_converted_as_in_scipy(dtype):
     x = np.abs(numbers(5, 4)).astype(dtype)
     for cval in (-1.0, 0.5):
         agree(lambda nd, x, c=cval: nd.maximum_filter(x, 3, mode="constant", cval=c), [(x,)])
         agree(lambda nd, x, c=cval: nd.grey_erosion(x, 3, mode="constant", cval=c), [(x,)])
         agree(lambda nd, x, c=cval: nd.rank_filter(x, 1, (2, 3), mode="constant", cval=c), [(x,)])
+        agree(lambda nd, x, c=cval: nd.median_filter(x, 3, mode="constant", cval=c), [(x,)])
 
 
 @pytest.mark.parametrize("mode", ["mirror", "reflect", "grid-wrap"])
@@ -238,3 +239,15 @@ def test_many_points_are_deposited_in_blocks():
     x, at, ct = numbers(7, 9), numbers(2, 40_000) * 20, numbers(40_000)
     values = lambda x, ct: (ndimage.map_coordinates(x, at, order=2, mode="grid-wrap", prefilter=False) * ct).sum()
     np.testing.assert_allclose((grad(values)(x, ct) * x).sum(), values(x, ct), 1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "i4", "i8", "u8"])
+def test_interpolated_integers_end_at_their_bounds(dtype):
+    x = np.array([0, 100, 0, 0, 100, 3]).astype(dtype)
+    for cval in (300.7, -300.7, 1e20, -1e20):
+        agree(lambda nd, x, c=cval: nd.shift(x, 1.5, mode="constant", cval=c, order=3), [(x,)])
+
+
+def test_negative_slopes_of_unsigned_images_wrap_around():
+    x = np.abs(numbers(5, 4) * 40).astype("u4")
+    agree(lambda nd, x: nd.sobel(x), [(x,)])
