@@ -12,7 +12,6 @@ _NUMPY_NAMES = {
     "add_at": "add.at",
     "adjugate": "det",
     "betainc_derivative": "betainc",
-    "deposit": "interp",
     "interpolate": "interp",
     "spline_filter": "interp",
     "student_derivative": "stdtr",

@@ -10,7 +10,7 @@ before.
 `upfirdn` filters lines between samples of another rate.
 
 `spline_filter` gives the coefficients of splines through elements, and `interpolate` their values, or slopes for
-coordinates. `deposit` is its transpose: it adds each element to the coefficients that a value is a sum of.
+coordinates. Its transpose, itself `back`, adds each element to the coefficients that a value is a sum of.
 
 `ranked` gives the element of a rank of each window, at the positions of a footprint. `tied` adds up the elements of t
 where x equals y, the element of the window. `untied` is its transpose.
@@ -148,59 +148,31 @@ def _interpolate_type(
     *,
     shape: tuple[Size, ...],
     form: str,
-    order: int,
-    mode: str,
-    fill: complex,
     slopes: tuple[int, ...],
+    back: bool,
     each: bool,
+    **params: Any,
 ) -> TensorMeta:
-    values = _interpolated(ctx, x, p, shape, each)
-    _require_coordinates(ctx, x.rank - each, p, ctx.shape(values)[each:], form, each)
-    return values
-
-
-def _deposit_type(
-    ctx: ShapeGuardContext,
-    x: TensorMeta,
-    p: TensorMeta,
-    *,
-    shape: tuple[Size, ...],
-    form: str,
-    order: int,
-    mode: str,
-    slopes: tuple[int, ...],
-    each: bool,
-) -> TensorMeta:
-    _require_coordinates(ctx, len(shape), p, ctx.shape(x)[each:], form, each)
-    return _interpolated(ctx, x, p, shape, each)
-
-
-def _interpolated(
-    ctx: ShapeGuardContext, x: TensorMeta, p: TensorMeta, shape: tuple[Size, ...], each: bool
-) -> TensorMeta:
+    """Require a coordinate for each axis and value, a matrix and offsets, or scales and offsets of all axes."""
     _require_doubles(ctx, x)
     if p.dtype.char != "d":
         raise ctx.bad_dtype(f"coordinates are {p.dtype}", "convert them to float64 with astype")
     if each:
         _require_equal_axis(ctx, x, p, 0)
-    return TensorMeta(x.dtype, (*x.extents[:each], *[ctx.resolve(k) for k in shape]))
-
-
-def _require_doubles(ctx: ShapeGuardContext, x: TensorMeta) -> None:
-    if x.dtype.char not in "dD":
-        raise ctx.bad_dtype(f"the image is {x.dtype}", "convert it to float64 or complex128 with astype")
-
-
-def _require_coordinates(
-    ctx: ShapeGuardContext, axes: int, p: TensorMeta, shape: Sequence[Size], form: str, each: bool
-) -> None:
-    """Require a coordinate for each axis and element, a matrix and offsets, or scales and offsets of all axes."""
-    wanted = {"points": (axes, *shape), "matrix": (axes, len(shape) + 1)}.get(form, (2, axes))
+    result = TensorMeta(x.dtype, (*x.extents[:each], *[ctx.resolve(k) for k in shape]))
+    axes, values = len(slopes), ctx.shape(x if back else result)[each:]
+    wanted = {"points": (axes, *values), "matrix": (axes, len(values) + 1)}.get(form, (2, axes))
     sizes = ctx.shape(p)[each:]
     if len(sizes) != len(wanted):
         raise ctx.fail(f"coordinates have {len(sizes)} axes and need {len(wanted)}")
     for mine, theirs in zip(sizes, wanted, strict=True):
         ctx.require_equal(mine, theirs, f"coordinates have sizes {sizes}, and {mine} must be {theirs}")
+    return result
+
+
+def _require_doubles(ctx: ShapeGuardContext, x: TensorMeta) -> None:
+    if x.dtype.char not in "dD":
+        raise ctx.bad_dtype(f"the image is {x.dtype}", "convert it to float64 or complex128 with astype")
 
 
 def _ranked_type(
@@ -330,31 +302,33 @@ spline_filter_op: Op = define(
 
 def _interpolate_flops(a: Applied) -> Size:
     """Count a product and a sum for each coefficient of a value, for each value."""
-    values = elements(a.outputs[0] if "fill" in a.params else a.inputs[0])
+    values = elements(a.inputs[0] if a.params["back"] else a.outputs[0])
     return expr.mul(2 * (a.params["order"] + 1) ** len(a.params["slopes"]), values)
 
 
 def _has_slopes(node: Node, params: dict[str, Any]) -> bool:
-    slopes, result = params["slopes"], len(params["shape"])
-    axes = node.inputs[0].meta.rank - params["each"] if "fill" in params else result
-    return len(slopes) == axes and all(type(s) is int and s >= 0 for s in slopes)
+    axes = len(params["shape"]) if params["back"] else node.inputs[0].meta.rank - params["each"]
+    return len(params["slopes"]) == axes and all(type(s) is int and s >= 0 for s in params["slopes"])
 
 
-def _define_interpolation(name: str, infer: Any, further: dict[str, Any]) -> Op:
-    options = {"order": kinds.one_of(*range(6)), "slopes": kinds.sizes, "each": kinds.flag, **further}
-    return define(
-        name,
-        infer,
-        params={"shape": kinds.sizes, "form": kinds.one_of(*FORMS), "mode": kinds.one_of(*SPLINES), **options},
-        jointly=_has_slopes,
-        claims=None,
-        probe=None,
-        cost=OpCost(_interpolate_flops),
-    )
-
-
-interpolate_op: Op = _define_interpolation("interpolate", _interpolate_type, {"fill": kinds.number})
-deposit_op: Op = _define_interpolation("deposit", _deposit_type, {})
+interpolate_op: Op = define(
+    "interpolate",
+    _interpolate_type,
+    params={
+        "shape": kinds.sizes,
+        "form": kinds.one_of(*FORMS),
+        "order": kinds.one_of(*range(6)),
+        "mode": kinds.one_of(*SPLINES),
+        "fill": kinds.number,
+        "slopes": kinds.sizes,
+        "back": kinds.flag,
+        "each": kinds.flag,
+    },
+    jointly=_has_slopes,
+    claims=None,
+    probe=None,
+    cost=OpCost(_interpolate_flops),
+)
 _FOOTPRINT = {"axes": kinds.axes, "before": kinds.sizes, "mode": kinds.one_of(*MODES), "fill": kinds.number}
 ranked_op: Op = define(
     "ranked",
@@ -443,14 +417,16 @@ def spline_filter(x: Operand, axis: int, order: int, mode: str, *, transposed: b
     return apply(spline_filter_op, x, axis=axis, order=order, mode=mode, transposed=transposed)
 
 
-def interpolate(op: Op, x: Operand, p: Operand, shape: Sequence[Size], **options: Any) -> Any:
-    """Apply `interpolate`, to give values of splines in a shape, or `deposit`, to give coefficients in it.
+def interpolate(
+    x: Operand, p: Operand, shape: Sequence[Size], *, fill: complex = 0.0, back: bool = False, **options: Any
+) -> Any:
+    """Return values of splines in a shape, or if `back` the coefficients in it that values are added to.
 
     In the form "points" p are the coordinates of all values, in "matrix" rows of a matrix with offsets. In others they
     are scales and offsets of the axes. `slopes` says how often values are differentiated along each axis.
     """
     local, sources = localise(tuple(shape), (x, p))
-    return apply(op, x, p, sources=sources, shape=local, **options)
+    return apply(interpolate_op, x, p, sources=sources, shape=local, fill=fill, back=back, **options)
 
 
 def ranked(

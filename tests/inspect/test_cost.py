@@ -102,10 +102,9 @@ COUNTED = {
         2 * math.prod(x.shape[:-1]) * -(-max((x.shape[-1] - 1) * up + h.shape[-1], 0) // down) * -(-h.shape[-1] // up)
     ),
     "spline_filter": lambda x, order, **options: 4 * (order // 2) * x.size,
-    "interpolate": lambda x, p, shape, order, slopes, each, **options: (
-        2 * (order + 1) ** len(slopes) * math.prod(shape) * (len(x) if each else 1)
+    "interpolate": lambda x, p, shape, order, slopes, back, each, **options: (
+        2 * (order + 1) ** len(slopes) * (x.size if back else math.prod(shape) * (len(x) if each else 1))
     ),
-    "deposit": lambda x, p, order, slopes, **options: 2 * (order + 1) ** len(slopes) * x.size,
     "weigh": lambda x, y, window, **moves: 2 * x.size * math.prod(window),
     "ranked": lambda x, footprint, **moves: x.size * footprint.size,
     **dict.fromkeys(("tied", "untied"), lambda x, y, t, footprint, **moves: 2 * x.size * footprint.size),

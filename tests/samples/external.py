@@ -85,19 +85,18 @@ def by_steps(x, b, c, *states):
     return numpy.concatenate([x, *at_end], axis=-1) if states else x
 
 
-def between(op, order, mode):
+def between(order, mode, back=False):
     """Return values of splines at points, or what they deposit in 5, and for NumPy the same by SciPy's values."""
-    is_value = op is ex.interpolate_op
 
     def function(np, x, at):
         if type(x) is not numpy.ndarray:
             options = {"form": "points", "order": order, "mode": mode, "slopes": (0,), "each": False}
-            options |= {"fill": 0.5} if is_value else {}
-            return ex.interpolate(op, x, at[None], at.shape if is_value else (5,), **options)
+            shape, fill = ((5,), 0.0) if back else (at.shape, 0.5)
+            return ex.interpolate(x, at[None], shape, fill=fill, back=back, **options)
         value = lambda unit, fill: scipy.ndimage.map_coordinates(unit, at[None], None, order, mode, fill, False)
-        rows = numpy.array([value(unit, 0.0) for unit in numpy.eye(len(x) if is_value else 5)])
-        rows = rows.reshape(len(x) if is_value else 5, len(at))
-        if not is_value:
+        rows = numpy.array([value(unit, 0.0) for unit in numpy.eye(len(x) if not back else 5)])
+        rows = rows.reshape(len(x) if not back else 5, len(at))
+        if back:
             return (rows @ x).astype(x.dtype)
         return (x @ rows + (value(numpy.zeros(len(x)), 0.5) if len(x) else 0.5)).astype(x.dtype)
 
@@ -171,12 +170,12 @@ SAMPLES = [
     *[S(f"spread, {mode}", filtered(ex.spread_op, 3, mode), ("n", "4"), ("spread",), NUMBERS) for mode in ex.MODES],
     *[S(f"weigh, {mode}", weighed(2, 3, mode), ("n", "n"), ("weigh",), NUMBERS) for mode in ex.MODES],
     *[
-        S(f"spline values, {mode}", between(ex.interpolate_op, order, mode), ("n", "k"), ("interpolate",), make=beyond)
+        S(f"spline values, {mode}", between(order, mode), ("n", "k"), ("interpolate",), make=beyond)
         for order, mode in zip((3, 3, 2, 4, 5, 3, 3), ex.SPLINES, strict=True)
     ],
-    S("linear values", between(ex.interpolate_op, 1, "wrap"), ("n", "k"), ("interpolate",), NUMBERS[::2], make=beyond),
-    S("deposits", between(ex.deposit_op, 3, "reflect"), ("k", "k"), ("deposit",), NUMBERS[::2], make=beyond),
-    S("even deposits", between(ex.deposit_op, 2, "grid-constant"), ("k", "k"), ("deposit",), make=beyond),
+    S("linear values", between(1, "wrap"), ("n", "k"), ("interpolate",), NUMBERS[::2], make=beyond),
+    S("deposits", between(3, "reflect", back=True), ("k", "k"), ("interpolate",), NUMBERS[::2], make=beyond),
+    S("even deposits", between(2, "grid-constant", back=True), ("k", "k"), ("interpolate",), make=beyond),
     *[
         S(f"prefilter, {mode}", prefiltered(order, mode), ("n, 2",), ("spline_filter",), NUMBERS[::2])
         for order, mode in ((3, "mirror"), (5, "reflect"), (4, "grid-wrap"))

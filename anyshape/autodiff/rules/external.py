@@ -222,43 +222,27 @@ def _points(ctx, p, shape, form, each, rank):
     return [entry(0, i) * o + entry(1, i) for i, o in enumerate(grid)]
 
 
-def _interpolate_jvp(op):
-    """Return the JVP of `interpolate` or `deposit`: for coordinates it is the sum of slopes along each axis."""
-
-    def jvp(ctx, tangents, out, x, p, *, form, shape, slopes, each, sources=(), **params):
-        tx, tp = tangents
-        shape, total = ctx.bind(shape, field="shape"), None
-        if tx is not None:
-            still = {**params, "fill": 0.0} if "fill" in params else params
-            total = ex.interpolate(op, tx, p, shape, form=form, slopes=slopes, each=each, **still)
-        if tp is None:
-            return total
-        coordinates = functools.partial(
-            _points, ctx, shape=ctx.shape(out if op is ex.interpolate_op else x)[each:], form=form, each=each,
-            rank=len(slopes),
-        )  # fmt: skip
-        points = mv.concatenate([mv.expand(c, (int(each),)) for c in coordinates(p)], int(each))
-        for i, t in enumerate(coordinates(tp)):
-            t = ew.convert(t, x.dtype)
-            steeper = tuple([s + (axis == i) for axis, s in enumerate(slopes)])
-            options = {**params, "form": "points", "slopes": steeper, "each": each}
-            if op is ex.interpolate_op:
-                term = ex.interpolate(op, x, points, shape, **options) * t
-            else:
-                term = ex.interpolate(op, x * t, points, shape, **options)
-            total = add_tangents(total, term)
+def _interpolate_jvp(ctx, tangents, out, x, p, *, form, shape, slopes, fill, back, each, sources=(), **params):
+    """Add to values of the tangent, for coordinates, the slopes along each axis times theirs."""
+    tx, tp = tangents
+    target = ctx.bind(shape, field="shape")
+    run = lambda v, at, **how: ex.interpolate(v, at, target, back=back, each=each, **params, **how)
+    total = None if tx is None else run(tx, p, form=form, slopes=slopes)
+    if tp is None:
         return total
+    values = ctx.shape(x if back else out)[each:]
+    coordinates = lambda v: _points(ctx, v, values, form, each, len(slopes))
+    points = mv.concatenate([mv.expand(c, (int(each),)) for c in coordinates(p)], int(each))
+    for i, t in enumerate(coordinates(tp)):
+        factor = ew.convert(t, x.dtype)
+        steeper = tuple([s + (axis == i) for axis, s in enumerate(slopes)])
+        term = run(x * factor if back else x, points, form="points", slopes=steeper, fill=fill)
+        total = add_tangents(total, term if back else term * factor)
+    return total
 
-    return jvp
 
-
-def _interpolate_back(op):
-    def back(ctx, ct, x, p, *, shape, each, sources=(), **params):
-        further = {"fill": 0.0} if op is ex.interpolate_op else {}
-        params.pop("fill", None)
-        return ex.interpolate(op, ct, p, ctx.shape(x)[each:], each=each, **params, **further), None
-
-    return back
+def _interpolate_back(ctx, ct, x, p, *, shape, fill, back, each, sources=(), **params):
+    return ex.interpolate(ct, p, ctx.shape(x)[each:], back=not back, each=each, **params), None
 
 
 linear(
@@ -267,9 +251,7 @@ linear(
         ct, axis, order, mode, transposed=not transposed
     ),
 )
-JVPS[ex.interpolate_op], JVPS[ex.deposit_op] = map(_interpolate_jvp, (ex.interpolate_op, ex.deposit_op))
-TRANSPOSES[ex.interpolate_op] = _interpolate_back(ex.deposit_op)
-TRANSPOSES[ex.deposit_op] = _interpolate_back(ex.interpolate_op)
+JVPS[ex.interpolate_op], TRANSPOSES[ex.interpolate_op] = _interpolate_jvp, _interpolate_back
 
 # -- ranks of windows
 
@@ -318,14 +300,14 @@ TRANSPOSES[ex.tied_op], TRANSPOSES[ex.untied_op] = _tied_back(ex.untied_op), _ti
 
 lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.upfirdn_op)
 lines(along, ex.spline_filter_op)
-lines(lambda ranks, *, slopes, **params: int(not any(slopes)), ex.interpolate_op, ex.deposit_op)
-zeros(ADD, ADD, ex.interpolate_op, ex.deposit_op)  # weights of values are not negative, as the ones of slopes are
-FIRST_ALONE.update((ex.interpolate_op, ex.deposit_op))
+lines(lambda ranks, *, slopes, **params: int(not any(slopes)), ex.interpolate_op)
+zeros(ADD, ADD, ex.interpolate_op)  # weights of values are not negative, as the ones of slopes are
+FIRST_ALONE.add(ex.interpolate_op)
 zeros(ADD, ADD, ex.ranked_op, ex.tied_op, ex.untied_op)
 
 # -- shifts of operands
 
-no_shift(ex.upfirdn_op, ex.spline_filter_op, ex.interpolate_op, ex.deposit_op)
+no_shift(ex.upfirdn_op, ex.spline_filter_op, ex.interpolate_op)
 no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op, ex.untied_op)
 
 
@@ -378,7 +360,7 @@ def _applied(op, xs, params, **options):
 
 for _op in (ex.correlate_op, ex.spread_op, ex.upfirdn_op):
     _for_each(_op, shared=(1,))
-for _op in (ex.weigh_op, ex.interpolate_op, ex.deposit_op):
+for _op in (ex.weigh_op, ex.interpolate_op):
     _for_each(_op)
 BATCHERS[ex.spline_filter_op] = lambda ctx, size, batched, x, *, axis, **params: ex.spline_filter(x, axis + 1, **params)
 _for_each(ex.lfilter_op, shared=(1, 2))

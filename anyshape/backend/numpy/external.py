@@ -194,21 +194,14 @@ def _of_parts(function):
 
 
 @_of_parts
-def _interpolate(x, p, fill, *, shape, form, order, mode, slopes):
+def _interpolate(x, p, fill, *, shape, form, order, mode, slopes, back):
     if not x.size or not math.prod(shape):
-        return np.full(shape, 0.0 if any(slopes) else fill)
-    if not any(slopes):
+        return np.full(shape, 0.0 if back or any(slopes) else fill)
+    if not back and not any(slopes):
         options = {"order": order, "mode": mode, "cval": fill, "prefilter": False}
         return _SCIPY[form](x, p, shape, options)
     x = x - fill if fill and mode == "grid-constant" else x
-    return _weighed(x, p, x.shape, shape, form, (order, mode, slopes))
-
-
-@_of_parts
-def _deposit(x, p, fill, *, shape, form, order, mode, slopes):
-    if not x.size or not math.prod(shape):
-        return np.zeros(shape)
-    return _weighed(x, p, shape, x.shape, form, (order, mode, slopes), back=True)
+    return _weighed(x, p, *((shape, x.shape) if back else (x.shape, shape)), form, (order, mode, slopes), back)
 
 
 def _affine(x, p, shape, options):
@@ -233,7 +226,7 @@ _COORDINATES = {
 }
 
 
-def _weighed(x, p, sizes, shape, form, options, back=False):
+def _weighed(x, p, sizes, shape, form, options, back):
     """Multiply an image by the matrix of weights of values, or values by its transpose; axes apart where it can be."""
     order, mode, slopes = options
     if form not in _COORDINATES:
@@ -377,10 +370,15 @@ def _tied(x, y, t, footprint, *, axes, before, mode, fill, beyond):
     sums = np.zeros_like(t)
     if t.size:
         arrays = [_reached(a, footprint, axes, before, mode, end) for a, end in ((x, fill), (t, beyond))]
-        add = _masked_sum(t)
+        add, same = _masked_sum(t), _equality(y)
         for values, part in _windows(arrays, footprint, axes, [t.shape[a] for a in axes]):
-            add(sums, part, values == y)
+            add(sums, part, same(values, y))
     return sums
+
+
+def _equality(y):
+    """Return the function that compares elements of windows with y, among which NaN is one."""
+    return (lambda x, y: (x == y) | ((x != x) & (y != y))) if np.isnan(y.min()) else np.equal
 
 
 def _masked_sum(t):
@@ -397,9 +395,9 @@ def _untied(x, y, t, footprint, *, axes, before, mode, fill, beyond):
         return np.zeros_like(t)
     values = _reached(x, footprint, axes, before, mode, fill)
     sums = np.zeros(values.shape, t.dtype)
-    add = _masked_sum(t)
+    add, same = _masked_sum(t), _equality(y)
     for window, part in _windows([values, sums], footprint, axes, [t.shape[a] for a in axes]):
-        add(part, t, window == y)
+        add(part, t, same(window, y))
     for axis, low in zip(axes, before):
         sums = _folded(sums, axis, low, t.shape[axis], mode)
     return sums
@@ -412,7 +410,6 @@ kernel(ex.lfilter_op, _for_each(_lfilter))
 kernel(ex.upfirdn_op, _for_each(_upfirdn))
 kernel(ex.spline_filter_op, _spline_filter)
 kernel(ex.interpolate_op, _for_each(_interpolate))
-kernel(ex.deposit_op, _for_each(_deposit))
 kernel(ex.ranked_op, _ranked)
 kernel(ex.tied_op, _tied)
 kernel(ex.untied_op, _untied)

@@ -112,7 +112,7 @@ class _Image:
             p = mv.broadcast_in_dim(as_traced(p), (sizes(x)[0], *sizes(p)), range(1, p.ndim + 1))
         options = {"form": form, "order": self.order, "mode": self.mode, "slopes": (0,) * self.rank, "each": self.each}
         result = tuple([size_of(k) for k in shape])
-        run = lambda x, fill: ex.interpolate(ex.interpolate_op, x, as_traced(p), result, fill=fill, **options)
+        run = lambda x, fill: ex.interpolate(x, as_traced(p), result, fill=fill, **options)
         if is_traced(self.cval):
             values = run(x, 0.0) + self.cval * run(as_traced(xp.zeros_like(x)), 1.0)
         else:

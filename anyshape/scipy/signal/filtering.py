@@ -5,8 +5,7 @@ They run by SciPy's own code, on lines along the last axis, for coefficients who
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,11 +72,10 @@ def _normalised(name: str, b: Any, a: Any, dtype: np.dtype) -> tuple[Any, Any]:
     return b / a[0], a / a[0]
 
 
-def _filtered(sections: Sequence[tuple[Any, Any]], x: Any, zi: Any = None) -> Any:
-    """Return lines that went through one section after another; from states at the start, those at the end too."""
-    b, c = (xp.stack(rows) for rows in zip(*[(b, -a[1:]) for b, a in sections], strict=True))
-    count, ends = len(sections), zi is not None
-    return ex.lfilter(x, as_traced(b, x.dtype), as_traced(c, x.dtype), zi, sections=count, ends=ends)
+def _filtered(b: Any, a: Any, x: Any, zi: Any = None) -> Any:
+    """Return lines that went through sections, a row of b and a each; from states, those at the end too."""
+    b, c = (as_traced(v, x.dtype) for v in (b, -a[:, 1:]))
+    return ex.lfilter(x, b, c, zi, sections=len(b), ends=zi is not None)
 
 
 def _conditions(name: str, zi: Any, x: Any, order: Size) -> Any:
@@ -109,11 +107,11 @@ def lfilter(b: Any, a: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     recursive_or_some = at_least(expr.add(sizes(a)[0], sizes(lines)[-1]), 2)
     context_of("lfilter", lines, a).require(recursive_or_some, "x has an element, or a has two coefficients or more")
     if zi is None:
-        return xp.moveaxis(_filtered([(b, a)], lines), -1, along)
+        return xp.moveaxis(_filtered(b[None], a[None], lines), -1, along)
     order = expr.sub(expr.maximum(sizes(a)[0], sizes(b)[0]), 1)
     state = xp.moveaxis(as_traced(zi, dtype), along, -1) if np.ndim(zi) == array.ndim else as_traced(zi, dtype)
     state = _conditions("lfilter", state, lines, order)
-    return tuple([xp.moveaxis(v, -1, along) for v in _filtered([(b, a)], lines, state)])
+    return tuple([xp.moveaxis(v, -1, along) for v in _filtered(b[None], a[None], lines, state)])
 
 
 def lfilter_zi(b: Any, a: Any) -> Any:
@@ -157,7 +155,7 @@ def extended(x: Any, edge: Size, kind: str) -> Any:
     return xp.concatenate([before, x, after], axis=-1)
 
 
-def _both_ways(name: str, x: Any, edge: Size, padtype: Any, sections: Sequence[tuple[Any, Any]]) -> Any:
+def _both_ways(name: str, x: Any, edge: Size, padtype: Any, b: Any, a: Any) -> Any:
     """Filter lines forwards and then backwards, each time from the steady state for the first element.
 
     From there on a constant is multiplied by the gain. So the difference from the first element is filtered from zeros.
@@ -168,10 +166,10 @@ def _both_ways(name: str, x: Any, edge: Size, padtype: Any, sections: Sequence[t
     why = f"x has {n} elements along the axis, and must have more than padlen, which is {edge}"
     context_of(name, x).require(at_least(n, expr.add(edge, 1)), why)
     y = x if padtype is None else extended(x, edge, padtype)
-    gain = math.prod(b.sum() / a.sum() for b, a in sections)
+    gain = xp.prod(b.sum(axis=1) / a.sum(axis=1))
     for _ in range(2):
         first = xp.where(xp.isfinite(y[..., :1]), y[..., :1], 0)  # else no difference would be finite
-        y = mv.rev(_filtered(sections, y - first) + gain * first, (y.ndim - 1,))
+        y = mv.rev(_filtered(b, a, y - first) + gain * first, (y.ndim - 1,))
     return slice_axis(y, y.ndim - 1, edge, n)
 
 
@@ -197,66 +195,63 @@ def filtfilt(
     array = as_traced(x, dtype)
     along = axis_of(axis, array.ndim, "filtfilt")
     edge = expr.mul(3, expr.maximum(sizes(a)[0], sizes(b)[0])) if padlen is None else new_size(padlen, "filtfilt")
-    return xp.moveaxis(_both_ways("filtfilt", xp.moveaxis(array, along, -1), edge, padtype, [(b, a)]), -1, along)
+    return xp.moveaxis(
+        _both_ways("filtfilt", xp.moveaxis(array, along, -1), edge, padtype, b[None], a[None]), -1, along
+    )
 
 
 # -- sections of second order ------------------------------------------------------------------------------------
 
 
-def _sections(name: str, sos: Any, dtype: np.dtype) -> list[tuple[Any, Any]]:
-    """Return numerator and denominator of each section."""
+def _sections(name: str, sos: Any, dtype: np.dtype) -> tuple[int, Any, Any]:
+    """Return the number of sections, and a row of the numerator and one of the denominator of each."""
     array = as_traced(sos, dtype)
     if array.ndim != 2:
         raise context_of(name, array).fail(f"sos has {array.ndim} axes", "give one row of six numbers per section")
     count, width = array.shape
     context_of(name, array).require_equal(size_of(width), 6, f"sections have {width} numbers and need 6")
     context_of(name, array).require(at_least(size_of(count), 1), "sos has a section")
-    rows = [array[i] for i in range(static_int(count, name, "the number of sections"))]
-    return [(row[:3] / row[3], row[3:6] / row[3]) for row in rows]
+    count = static_int(count, name, "the number of sections")
+    array = array[:count] / array[:count, 3:4]
+    return count, array[:, :3], array[:, 3:]
 
 
 def sosfilt(sos: Any, x: Any, axis: Any = -1, zi: Any = None) -> Any:
     """Return x filtered along an axis by sections of second order; with initial conditions the final ones too."""
     dtype = _dtype("sosfilt", sos, x, *([] if zi is None else [zi]))
-    sections, array = _sections("sosfilt", sos, dtype), as_traced(x, dtype)
+    (count, b, a), array = _sections("sosfilt", sos, dtype), as_traced(x, dtype)
     along = axis_of(axis, array.ndim, "sosfilt")
     lines = xp.moveaxis(array, along, -1)
     context_of("sosfilt", lines).require(at_least(sizes(lines)[-1], 1), "x has a sample along the axis")
     if zi is None:
-        return xp.moveaxis(_filtered(sections, lines), -1, along)
+        return xp.moveaxis(_filtered(b, a, lines), -1, along)
     state = xp.moveaxis(as_traced(zi, dtype), along + 1, -1)
-    states = [_conditions("sosfilt", state[i], lines, 2) for i in range(len(sections))]
-    y, end = _filtered(sections, lines, as_traced(xp.concatenate(states, axis=-1)))
-    final = xp.stack(xp.split(end, len(sections), axis=-1))
+    states = [_conditions("sosfilt", state[i], lines, 2) for i in range(count)]
+    y, end = _filtered(b, a, lines, as_traced(xp.concatenate(states, axis=-1)))
+    final = xp.stack(xp.split(end, count, axis=-1))
     return xp.moveaxis(y, -1, along), xp.moveaxis(final, -1, along + 1)
-
-
-def _steady_sections(sections: Sequence[tuple[Any, Any]]) -> list[Any]:
-    """Return the steady state of each section for an input of 1 to the first."""
-    states, scale = [], 1.0
-    for b, a in sections:
-        states.append(scale * _steady_state(b, a))
-        scale = scale * b.sum() / a.sum()
-    return states
 
 
 def sosfilt_zi(sos: Any) -> Any:
     """Return the initial conditions of sections for which a constant input of 1 gives a constant output."""
     dtype = result_type(sos) if result_type(sos).kind in "fc" else np.dtype(float)
-    return xp.stack(_steady_sections(_sections("sosfilt_zi", sos, dtype)))
+    count, b, a = _sections("sosfilt_zi", sos, dtype)
+    gains = xp.cumprod(b.sum(axis=1) / a.sum(axis=1))
+    states = [_steady_state(b[i], a[i]) for i in range(count)]
+    return xp.stack([states[0], *[state * gains[i] for i, state in enumerate(states[1:])]])
 
 
 def sosfiltfilt(sos: Any, x: Any, axis: Any = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
     """Return x filtered forwards and backwards by sections of second order; see `filtfilt`."""
     dtype = _dtype("sosfiltfilt", sos, x)
-    sections, array = _sections("sosfiltfilt", sos, dtype), as_traced(x, dtype)
+    (count, b, a), array = _sections("sosfiltfilt", sos, dtype), as_traced(x, dtype)
     along = axis_of(axis, array.ndim, "sosfiltfilt")
     if padlen is None:
         numbers = sos if is_traced(sos) else np.asarray(sos)
         unused = [(numbers[:, column] == 0).sum() for column in (2, 5)]
-        padlen = 3 * (2 * len(sections) + 1 - (xp.minimum(*unused) if is_traced(sos) else int(min(unused))))
+        padlen = 3 * (2 * count + 1 - (xp.minimum(*unused) if is_traced(sos) else int(min(unused))))
     edge = shape_of(padlen, "sosfiltfilt")[0]
-    return xp.moveaxis(_both_ways("sosfiltfilt", xp.moveaxis(array, along, -1), edge, padtype, sections), -1, along)
+    return xp.moveaxis(_both_ways("sosfiltfilt", xp.moveaxis(array, along, -1), edge, padtype, b, a), -1, along)
 
 
 # -- trends and analytic signals ---------------------------------------------------------------------------------
