@@ -294,9 +294,16 @@ BUGS = (
     Bug(
         "what a recursive filter reaches is counted with both signs",
         "anyshape/autodiff/rules/external.py",
-        "lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op)",
-        "lines(lambda ranks, **params: -1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op)",
+        "lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.upfirdn_op)",
+        "lines(lambda ranks, **params: -1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.upfirdn_op)",
         ("tests/autodiff/test_structural_zeros.py", "-k", "lfilter"),
+    ),
+    Bug(
+        "prefilters of mirrored lines weigh their ends once, backwards too",
+        "anyshape/backend/numpy/external.py",
+        "[[0, -1]] = 0.5",
+        "[[0, -1]] = 1.0",
+        ("tests/scipy/ndimage/test_ndimage.py", "-k", "transposes_of_long_lines"),
     ),
     Bug(
         "the cotangents of what no result of a loop needs are zeros",
