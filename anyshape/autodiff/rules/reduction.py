@@ -262,15 +262,8 @@ zeros(MOVE, MOVE, rd.sort_op, rd.permute_op)
 no_shift(rd.sort_op, rd.argsort_op, rd.permute_op, rd.searchsorted_op)
 
 
-def _along_axis_of_sorting(op):
-    def rule(ctx, size, batched, *xs, axis, **params):
-        return apply(op, *stretch_all(ctx, size, batched, xs), axis=axis + 1, **params)
-
-    BATCHERS[op] = rule
-
-
-for _op_of_sorting in (rd.sort_op, rd.argsort_op, rd.permute_op):
-    _along_axis_of_sorting(_op_of_sorting)
+for _op in (rd.sort_op, rd.argsort_op, rd.permute_op):
+    _along_axis(_op)
 
 
 def _searchsorted(ctx, size, batched, row, values, *, side, batch):
