@@ -406,6 +406,7 @@ def test_no_public_name_is_filled_in_from_a_list():
     wrong = [
         f"anyshape/{file}:{node.lineno} {ast.unparse(node)}"
         for file in FILES
+        if file != "numpy/__init__.py"  # keeps what it has loaded
         for node in nodes_of(file)
         if _fills_names(node)
     ]
