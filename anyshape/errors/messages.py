@@ -102,7 +102,6 @@ _NUMPY_NAMES = {
     "spread": "correlate",
     "tied": "max",
     "unique_each": "unique",
-    "untied": "max",
     "sub": "subtract",
     "sum_to": "sum",
     "warn": "x.mean",

@@ -13,7 +13,7 @@ before.
 coordinates. Its transpose, itself `back`, adds each element to the coefficients that a value is a sum of.
 
 `ranked` gives the element of a rank of each window, at the positions of a footprint. `tied` adds up the elements of t
-where x equals y, the element of the window. `untied` is its transpose.
+where x equals y, the element of the window, and `back` is its transpose.
 """
 
 from __future__ import annotations
@@ -203,6 +203,7 @@ def _tied_type(
     mode: str,
     fill: complex,
     beyond: Size,
+    back: bool,
 ) -> TensorMeta:
     _require_footprint(ctx, x, footprint, axes)
     _require_one_shape(ctx, x, y, t)
@@ -339,22 +340,15 @@ ranked_op: Op = define(
     probe=None,
     cost=OpCost(_footprint_flops),
 )
-
-
-def _define_tied(name: str) -> Op:
-    return define(
-        name,
-        _tied_type,
-        params={**_FOOTPRINT, "beyond": kinds.size},
-        jointly=_has_axes,
-        claims=None,
-        probe=None,
-        cost=OpCost(_footprint_flops),
-    )
-
-
-tied_op: Op = _define_tied("tied")
-untied_op: Op = _define_tied("untied")
+tied_op: Op = define(
+    "tied",
+    _tied_type,
+    params={**_FOOTPRINT, "beyond": kinds.size, "back": kinds.flag},
+    jointly=_has_axes,
+    claims=None,
+    probe=None,
+    cost=OpCost(_footprint_flops),
+)
 
 
 def filtered(
@@ -450,7 +444,6 @@ def ranked(
 
 
 def tied(
-    op: Op,
     x: Operand,
     y: Operand,
     t: Operand,
@@ -461,8 +454,9 @@ def tied(
     *,
     fill: complex,
     beyond: Size = 0,
+    back: bool = False,
 ) -> Any:
-    """Apply `tied` or `untied`; `beyond` continues t in mode "constant", for `tied` alone."""
+    """Add up the elements of t where x equals y, or its transpose; `beyond` continues t in mode "constant"."""
     (start, end), sources = localise((tuple(before), beyond), (x, y, t, footprint))
-    options = {"axes": tuple(axes), "before": start, "mode": mode, "fill": fill, "beyond": end}
-    return apply(op, x, y, t, footprint, sources=sources, **options)
+    options = {"axes": tuple(axes), "before": start, "mode": mode, "fill": fill, "beyond": end, "back": back}
+    return apply(tied_op, x, y, t, footprint, sources=sources, **options)

@@ -107,7 +107,7 @@ COUNTED = {
     ),
     "weigh": lambda x, y, window, **moves: 2 * x.size * math.prod(window),
     "ranked": lambda x, footprint, **moves: x.size * footprint.size,
-    **dict.fromkeys(("tied", "untied"), lambda x, y, t, footprint, **moves: 2 * x.size * footprint.size),
+    "tied": lambda x, y, t, footprint, **moves: 2 * x.size * footprint.size,
     "slice_add": lambda x, part, starts, steps: part.size,
     "put_add": lambda updates, *indices, axes, sizes: updates.size,
     **dict.fromkeys(

@@ -120,19 +120,19 @@ def prefiltered(order, mode):
 FOOTPRINT = numpy.array([True, False, True, True])
 
 
-def tied(op, beyond=0):
-    """Return `tied` or `untied` of the greatest elements of windows, and for NumPy its sums by definition."""
+def tied(beyond=0, back=False):
+    """Return `tied` or its transpose of the greatest elements of windows, and for NumPy its sums by definition."""
 
     def function(np, x, t):
         if type(x) is not numpy.ndarray:
             greatest = ex.ranked(x, FOOTPRINT, (0,), (1,), "mirror", rank=-1, box=False)
-            return ex.tied(op, x, greatest, t, FOOTPRINT, (0,), (1,), "mirror", fill=0.0, beyond=beyond)
+            return ex.tied(x, greatest, t, FOOTPRINT, (0,), (1,), "mirror", fill=0.0, beyond=beyond, back=back)
         positions = windows(numpy.arange(len(x)), 1, 4, "mirror")[:, FOOTPRINT]
         sums = numpy.zeros_like(t)
         for i, row in enumerate(positions):
             for j in row:
                 if x[j] == x[row].max():
-                    sums[i if op is ex.tied_op else j] += t[j if op is ex.tied_op else i]
+                    sums[j if back else i] += t[i if back else j]
         return sums
 
     return function
@@ -161,8 +161,8 @@ SAMPLES = [
     S("ranks of windows", lambda np, x: ndimage.rank_filter(x, 1, 4, mode="wrap"), ("n",), ("ranked",), make=apart),
     S("erosion", lambda np, x: ndimage.grey_erosion(x, (3, 2), mode="nearest"), ("n, m",), ("ranked",), make=apart),
     S("greatest of windows", lambda np, x: ndimage.maximum_filter1d(x, 3, 0), ("n, 2",), ("ranked",), make=apart),
-    S("tied", tied(ex.tied_op), ("n", "n"), ("tied",), make=repeated, grad=None),
-    S("untied", tied(ex.untied_op), ("n", "n"), ("untied",), make=repeated, grad=None),
+    S("tied", tied(), ("n", "n"), ("tied",), make=repeated, grad=None),
+    S("tied back", tied(back=True), ("n", "n"), ("tied",), make=repeated, grad=None),
     *[
         S(f"correlate, {mode}", filtered(ex.correlate_op, 1, mode), ("n", "4"), ("correlate",), NUMBERS)
         for mode in ex.MODES

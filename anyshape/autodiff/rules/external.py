@@ -268,33 +268,25 @@ def _ranked_jvp(ctx, tangents, out, x, footprint, *, rank, box, fill, sources=()
     for i, (across, low, window) in enumerate(stages, start=1):
         where = window, across, low, mode
         least = out if i == len(stages) else ex.ranked(x, *where, rank=rank, box=box, fill=fill)
-        total = ex.tied(ex.tied_op, x, least, total, *where, fill=fill)
-        count = ex.tied(ex.tied_op, x, least, count, *where, fill=fill, beyond=ties_beyond)
+        total = ex.tied(x, least, total, *where, fill=fill)
+        count = ex.tied(x, least, count, *where, fill=fill, beyond=ties_beyond)
         x, ties_beyond = least, expr.mul(ties_beyond, numel(ctx.shape(window)))
     return total / ew.convert(count, total.dtype)
 
 
-def _tied_jvp(op):
-    """Return the JVP of an op that is linear in its third operand; the others decide which elements are equal."""
-
-    def jvp(ctx, tangents, out, x, y, t, footprint, *, fill, beyond, sources=(), **params):
-        if tangents[2] is None:
-            return None
-        return ex.tied(op, x, y, tangents[2], footprint, *_options(ctx, params), fill=fill)
-
-    return jvp
+def _tied_jvp(ctx, tangents, out, x, y, t, footprint, *, fill, beyond, back, sources=(), **params):
+    """Take the third operand alone: the others decide which elements are equal."""
+    if tangents[2] is None:
+        return None
+    return ex.tied(x, y, tangents[2], footprint, *_options(ctx, params), fill=fill, back=back)
 
 
-def _tied_back(op):
-    def back(ctx, ct, x, y, t, footprint, *, fill, beyond, sources=(), **params):
-        return None, None, ex.tied(op, x, y, ct, footprint, *_options(ctx, params), fill=fill), None
-
-    return back
+def _tied_back(ctx, ct, x, y, t, footprint, *, fill, beyond, back, sources=(), **params):
+    return None, None, ex.tied(x, y, ct, footprint, *_options(ctx, params), fill=fill, back=not back), None
 
 
 JVPS[ex.ranked_op] = _ranked_jvp
-JVPS[ex.tied_op], JVPS[ex.untied_op] = _tied_jvp(ex.tied_op), _tied_jvp(ex.untied_op)
-TRANSPOSES[ex.tied_op], TRANSPOSES[ex.untied_op] = _tied_back(ex.untied_op), _tied_back(ex.tied_op)
+JVPS[ex.tied_op], TRANSPOSES[ex.tied_op] = _tied_jvp, _tied_back
 
 # -- zeros by construction
 
@@ -303,12 +295,12 @@ lines(along, ex.spline_filter_op)
 lines(lambda ranks, *, slopes, **params: int(not any(slopes)), ex.interpolate_op)
 zeros(ADD, ADD, ex.interpolate_op)  # weights of values are not negative, as the ones of slopes are
 FIRST_ALONE.add(ex.interpolate_op)
-zeros(ADD, ADD, ex.ranked_op, ex.tied_op, ex.untied_op)
+zeros(ADD, ADD, ex.ranked_op, ex.tied_op)
 
 # -- shifts of operands
 
 no_shift(ex.upfirdn_op, ex.spline_filter_op, ex.interpolate_op)
-no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op, ex.untied_op)
+no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op)
 
 
 def _for_each(op, shared=()):
@@ -364,5 +356,5 @@ for _op in (ex.weigh_op, ex.interpolate_op):
     _for_each(_op)
 BATCHERS[ex.spline_filter_op] = lambda ctx, size, batched, x, *, axis, **params: ex.spline_filter(x, axis + 1, **params)
 _for_each(ex.lfilter_op, shared=(1, 2))
-for _op in (ex.ranked_op, ex.tied_op, ex.untied_op):
+for _op in (ex.ranked_op, ex.tied_op):
     _footprint(_op)

@@ -366,14 +366,19 @@ def _reached(x, footprint, axes, before, mode, fill):
     return x
 
 
-def _tied(x, y, t, footprint, *, axes, before, mode, fill, beyond):
-    sums = np.zeros_like(t)
-    if t.size:
-        arrays = [_reached(a, footprint, axes, before, mode, end) for a, end in ((x, fill), (t, beyond))]
-        add, same = _masked_sum(t), _equality(y)
-        for values, part in _windows(arrays, footprint, axes, [t.shape[a] for a in axes]):
-            add(sums, part, same(values, y))
-    return sums
+def _tied(x, y, t, footprint, *, axes, before, mode, fill, beyond, back):
+    if not t.size:
+        return np.zeros_like(t)
+    x = _reached(x, footprint, axes, before, mode, fill)
+    reached = np.zeros(x.shape, t.dtype) if back else _reached(t, footprint, axes, before, mode, beyond)
+    sums, add, same = np.zeros_like(t), _masked_sum(t), _equality(y)
+    for window, part in _windows([x, reached], footprint, axes, [t.shape[a] for a in axes]):
+        add(*((part, t) if back else (sums, part)), same(window, y))
+    if not back:
+        return sums
+    for axis, low in zip(axes, before):
+        reached = _folded(reached, axis, low, t.shape[axis], mode)
+    return reached
 
 
 def _equality(y):
@@ -390,19 +395,6 @@ def _masked_sum(t):
     return lambda sums, part, mask: np.add(sums, part, out=sums, where=mask)
 
 
-def _untied(x, y, t, footprint, *, axes, before, mode, fill, beyond):
-    if not t.size:
-        return np.zeros_like(t)
-    values = _reached(x, footprint, axes, before, mode, fill)
-    sums = np.zeros(values.shape, t.dtype)
-    add, same = _masked_sum(t), _equality(y)
-    for window, part in _windows([values, sums], footprint, axes, [t.shape[a] for a in axes]):
-        add(part, t, same(window, y))
-    for axis, low in zip(axes, before):
-        sums = _folded(sums, axis, low, t.shape[axis], mode)
-    return sums
-
-
 kernel(ex.correlate_op, _for_each(_correlate))
 kernel(ex.spread_op, _for_each(_spread_weights))
 kernel(ex.weigh_op, _for_each(_weigh))
@@ -412,4 +404,3 @@ kernel(ex.spline_filter_op, _spline_filter)
 kernel(ex.interpolate_op, _for_each(_interpolate))
 kernel(ex.ranked_op, _ranked)
 kernel(ex.tied_op, _tied)
-kernel(ex.untied_op, _untied)
