@@ -270,7 +270,7 @@ def _hessenberg_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta,
     return a, a
 
 
-def _cubes_of_matrix_functions(count: int) -> OpCost:
+def _flops_of_cubes(count: int) -> OpCost:
     """Count so many times n**3 operations for each n by n matrix, without terms of lower order."""
     return OpCost(lambda a: expr.mul(count, expr.mul(elements(a.inputs[0]), a.inputs[0][-1])))
 
@@ -283,35 +283,31 @@ def _bartels_stewart(a: Applied) -> Size:
 
 
 _FUNCTION = kinds.one_of(*FUNCTIONS)
-_COMMON_OF_MATRIX_FUNCTIONS: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
+_PROBED_AT_ONES: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 
 matrix_function_op: Op = define(
     "matrix_function",
     _function_type,
     params={"function": _FUNCTION},
-    cost=_cubes_of_matrix_functions(25),
-    **_COMMON_OF_MATRIX_FUNCTIONS,
+    cost=_flops_of_cubes(25),
+    **_PROBED_AT_ONES,
 )
 matrix_function_derivative_op: Op = define(
     "matrix_function_derivative",
     _derivative_type,
     params={"function": _FUNCTION},
-    cost=_cubes_of_matrix_functions(200),
-    **_COMMON_OF_MATRIX_FUNCTIONS,
+    cost=_flops_of_cubes(200),
+    **_PROBED_AT_ONES,
 )
-sylvester_op: Op = define(
-    "sylvester", _sylvester_type, params={}, cost=OpCost(_bartels_stewart), **_COMMON_OF_MATRIX_FUNCTIONS
-)
+sylvester_op: Op = define("sylvester", _sylvester_type, params={}, cost=OpCost(_bartels_stewart), **_PROBED_AT_ONES)
 schur_op: Op = define(
     "schur",
     _schur_type,
     params={"output": kinds.one_of("real", "complex")},
-    cost=_cubes_of_matrix_functions(25),
-    **_COMMON_OF_MATRIX_FUNCTIONS,
+    cost=_flops_of_cubes(25),
+    **_PROBED_AT_ONES,
 )
-hessenberg_op: Op = define(
-    "hessenberg", _hessenberg_type, params={}, cost=_cubes_of_matrix_functions(5), **_COMMON_OF_MATRIX_FUNCTIONS
-)
+hessenberg_op: Op = define("hessenberg", _hessenberg_type, params={}, cost=_flops_of_cubes(5), **_PROBED_AT_ONES)
 refuse(itself, matrix_function_op, matrix_function_derivative_op, sylvester_op, schur_op)
 
 
@@ -382,16 +378,16 @@ def _banded_elimination(a: Applied) -> Size:
     return expr.add(factors, expr.mul(2 * width, elements(a.outputs[0])))
 
 
-_COMMON_OF_LINEAR_SYSTEMS: dict[str, Any] = {"jointly": None, "claims": None}
+_ANY_VALUES: dict[str, Any] = {"jointly": None, "claims": None}
 
-lu_op: Op = define("lu", _lu_type, params={}, cost=OpCost(_elimination), probe=PROBE_ONES, **_COMMON_OF_LINEAR_SYSTEMS)
+lu_op: Op = define("lu", _lu_type, params={}, cost=OpCost(_elimination), probe=PROBE_ONES, **_ANY_VALUES)
 row_order_op: Op = define(
     "row_order",
     _row_order_type,
     params={},
     cost=OpCost(lambda a: elements(a.outputs[0])),
     probe=None,
-    **_COMMON_OF_LINEAR_SYSTEMS,
+    **_ANY_VALUES,
 )
 banded_solve_op: Op = define(
     "banded_solve",
@@ -399,7 +395,7 @@ banded_solve_op: Op = define(
     params={"lower": kinds.count, "upper": kinds.count, "transposed": kinds.flag, "positive": kinds.flag},
     cost=OpCost(_banded_elimination),
     probe=None,
-    **_COMMON_OF_LINEAR_SYSTEMS,
+    **_ANY_VALUES,
 )
 refuse(itself, row_order_op, banded_solve_op)
 

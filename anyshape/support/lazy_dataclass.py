@@ -243,7 +243,7 @@ else:
             defaults = {field: namespace[field] for field in fields if field in namespace}
             namespace.update(zip(fields, _GETTERS, strict=False))
             namespace.update(__slots__=(), _fields=fields, __match_args__=fields, _field_defaults=defaults)
-            namespace["__new__"] = _compiling_of_lazy_namedtuple
+            namespace["__new__"] = _compiling_new
             return type(name, (_Record,), namespace)
 
     class NamedTuple(tuple, metaclass=_Declaring):
@@ -280,7 +280,7 @@ class _Record(tuple[Any, ...]):
         return tuple(self)
 
 
-def _compiling_of_lazy_namedtuple(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+def _compiling_new(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Compile the constructor of a class, which replaces this one, and call it."""
     declared = next(base for base in cls.__mro__ if "_fields" in vars(base))
     names = {"new": tuple.__new__, "__name__": declared.__module__}  # a search for the user's line passes over it

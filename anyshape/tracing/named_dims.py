@@ -451,7 +451,7 @@ class SymbolicShape(Sizes):
         known = {v.name: v for v in variables if names_of.count(v.name) == 1} | {str(v): v for v in variables}
         values: dict[DimVar, Any] = {}
         for key, value in [*(bindings or {}).items(), *names.items()]:
-            variable = known.get(key) if isinstance(key, str) else _variable_of_symbolic_shape(key)
+            variable = known.get(key) if isinstance(key, str) else _as_variable(key)
             if variable is None:
                 advice = f"it has {', '.join(known) or 'no unknown size'}"
                 raise SpecError(str(self), f"{key} is not an unknown size of it", advice)
@@ -558,7 +558,7 @@ def _tuple_text(sizes: Sequence[Any]) -> str:
     return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
 
 
-def _variable_of_symbolic_shape(size: Any) -> DimVar | None:
+def _as_variable(size: Any) -> DimVar | None:
     """Return the variable of a size that is one, else None."""
     atom = expr.as_atom(size.expr) if isinstance(size, SymbolicSize) else None
     return atom if isinstance(atom, DimVar) else None

@@ -38,7 +38,7 @@ from anyshape.support.packages import closed_over_generators, foreign_arrays, op
 from anyshape.support.true_types import has_type
 
 NAMESPACE = "anyshape"
-_SETTINGS_OF_TREE_NODES = (str, bytes, enum.Enum, np.dtype, range, slice, types.EllipsisType)
+_SETTING_TYPES = (str, bytes, enum.Enum, np.dtype, range, slice, types.EllipsisType)
 _NO_SETTINGS = (Traced, SymbolicSize, np.ndarray, np.random.BitGenerator)
 _BUILTIN = (
     *(Traced, SymbolicSize, np.ndarray, np.generic, BaseException, type),
@@ -72,7 +72,7 @@ def _wrapper(kind: Any) -> type | None:
 
 
 def _node_class(kind: type) -> type | None:
-    if issubclass(kind, _SETTINGS_OF_TREE_NODES):
+    if issubclass(kind, _SETTING_TYPES):
         return Setting
     if is_fields(kind):
         return Fields

@@ -138,7 +138,7 @@ def _dynamic_update_slice(ctx, count, batched, x, update, *starts):
     return ew.select(ew.ne(inside, ew.lift(0, inside)), put, x)
 
 
-for _op_of_dynamic, _each in dy.EACH.items():
-    BATCHERS[_op_of_dynamic] = BATCHERS[_each] = _for_each(_op_of_dynamic)
+for _op, _each in dy.EACH.items():
+    BATCHERS[_op] = BATCHERS[_each] = _for_each(_op)
 BATCHERS[dy.dynamic_slice_op] = _dynamic_slice
 BATCHERS[dy.dynamic_update_slice_op] = _dynamic_update_slice

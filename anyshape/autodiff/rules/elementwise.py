@@ -370,6 +370,6 @@ def each_element(op: Any) -> Any:
     BATCHERS[op] = rule
 
 
-for _op_of_elementwise in vars(ew).values():
-    if isinstance(_op_of_elementwise, Op):
-        each_element(_op_of_elementwise)
+for _op in vars(ew).values():
+    if isinstance(_op, Op):
+        each_element(_op)

@@ -316,7 +316,7 @@ def _part(ctx, x, rows, columns):
     return mv.slice(x, (*none, rows[0], columns[0]), (*shape[:-2], *size))
 
 
-def _solved_right_of_linear_systems(ctx, upper, x):
+def _solved_right_of_upper(ctx, upper, x):
     """Return x U^-1."""
     return swapped(ctx, la.triangular_solve(upper, swapped(ctx, x), lower=False, form="T"))
 
@@ -341,7 +341,7 @@ def _lu_jvp(ctx, tangents, out, a):
     def after_lower(x):
         return la.triangular_solve(square, x, lower=True, unit=True)
 
-    inner = _solved_right_of_linear_systems(ctx, square, after_lower(_part(ctx, change, front, front)))
+    inner = _solved_right_of_upper(ctx, square, after_lower(_part(ctx, change, front, front)))
     inner_lower, inner_upper = (
         triangle(ctx, inner, lower=True, diagonal=0),
         triangle(ctx, inner, lower=False, diagonal=1),
@@ -349,7 +349,7 @@ def _lu_jvp(ctx, tangents, out, a):
     unit_lower, upper = triangle(ctx, square, lower=True, diagonal=0), triangle(ctx, square, lower=False, diagonal=1)
     d_lower = ew.add(inner_lower, product(ctx, unit_lower, inner_lower))
     d_upper = product(ctx, inner_upper, upper)
-    d_below = _solved_right_of_linear_systems(
+    d_below = _solved_right_of_upper(
         ctx, square, ew.sub(_part(ctx, change, below, front), product(ctx, lower_below, d_upper))
     )
     d_beside = after_lower(ew.sub(_part(ctx, change, front, beside), product(ctx, d_lower, upper_beside)))

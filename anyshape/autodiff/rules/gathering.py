@@ -227,7 +227,7 @@ def _in_both(w):
     return ga.Windows(_later(w.offset), _later(w.collapsed), _later(w.starts), w.vector + 1, *batches)
 
 
-def _gather_of_gathering(ctx, size, batched, operand, indices, *, slice_sizes, mode, fill_value, **numbers):
+def _batched_gather(ctx, size, batched, operand, indices, *, slice_sizes, mode, fill_value, **numbers):
     w = ga.windows_of(numbers, ga.GATHER)
     if not batched[1]:
         w, sizes = _in_windows(w), (size, *slice_sizes)
@@ -248,12 +248,12 @@ def _scatter(kind):
     BATCHERS[ga.SCATTERS[kind]] = rule
 
 
-BATCHERS[ga.gather_op] = BATCHERS[ga.gather_dynamic_op] = _gather_of_gathering
+BATCHERS[ga.gather_op] = BATCHERS[ga.gather_dynamic_op] = _batched_gather
 for _kind in ga.SCATTERS:
     _scatter(_kind)
 
 
-def _extreme_of_segments(misses):
+def _segment_extreme(misses):
     """Return the JVP rule of an extreme: the mean tangent of all elements of a segment that attain it."""
 
     def jvp(ctx, tangents, out, x, ids, *, size, sources=()):
@@ -284,7 +284,7 @@ def _before(ctx, x, starts):
     return mv.strided(states, [1, *[0] * (len(head) - 1)], head)
 
 
-def _others_of_segments(ctx, x, ids):
+def _product_of_others(ctx, x, ids):
     """Return for each element the product of the others of its segment: before it times after it."""
     shape = ctx.shape(x)
     order = rd.argsort(ids, 0, stable=True)
@@ -302,10 +302,10 @@ def _others_of_segments(ctx, x, ids):
 
 
 def _prod_jvp(ctx, tangents, out, x, ids, *, size, sources=()):
-    return ga.add_segments(tangents[0] * _others_of_segments(ctx, x, ids), ids, ctx.shape(out)[0])
+    return ga.add_segments(tangents[0] * _product_of_others(ctx, x, ids), ids, ctx.shape(out)[0])
 
 
-JVPS[ga.segment_max_op], JVPS[ga.segment_min_op] = _extreme_of_segments(BELOW_MAX), _extreme_of_segments(ABOVE_MIN)
+JVPS[ga.segment_max_op], JVPS[ga.segment_min_op] = _segment_extreme(BELOW_MAX), _segment_extreme(ABOVE_MIN)
 JVPS[ga.segment_prod_op] = _prod_jvp
 
 # -- zeros by construction

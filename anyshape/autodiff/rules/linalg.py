@@ -664,10 +664,10 @@ def stacked(op: Any) -> Any:
     BATCHERS[op] = rule
 
 
-for _op_of_linalg in (
+for _op in (
     la.mirror_op, la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op,
     la.inv_op, la.det_op, la.adjugate_op, la.slogdet_op, la.lu_factor_op,
     la.solve_op, la.lu_solve_op, la.triangular_solve_op,
     la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
 ):  # fmt: skip
-    stacked(_op_of_linalg)
+    stacked(_op)

@@ -70,7 +70,7 @@ def _sum(start: str, sign: str, ufunc: np.ufunc) -> Callable[[np.dtype], Reducti
 
 
 _ADD = _sum("0", "+", np.add)
-_RULES_OF_REDUCTIONS: dict[Op, tuple[str, Callable[[np.dtype], Reduction]]] = {  # the kinds of dtypes, and the rule
+_REDUCTIONS: dict[Op, tuple[str, Callable[[np.dtype], Reduction]]] = {  # the kinds of dtypes, and the rule
     rd.reduce_sum_op: ("fiuc", _ADD),
     rd.sum_to_op: ("fiuc", _ADD),
     rd.reduce_prod_op: ("fiu", _sum("1", "*", np.multiply)),
@@ -83,7 +83,7 @@ _RULES_OF_REDUCTIONS: dict[Op, tuple[str, Callable[[np.dtype], Reduction]]] = { 
 
 def reduction_of(op: Op, dtype: np.dtype) -> Reduction | None:
     """Return the reduction of an op for a dtype; None where C has none."""
-    kinds, rule = _RULES_OF_REDUCTIONS.get(op, ("", _ADD))
+    kinds, rule = _REDUCTIONS.get(op, ("", _ADD))
     return rule(dtype) if dtype.kind in kinds else None
 
 

@@ -110,7 +110,7 @@ def _call(arrays, function, results):
         outputs = list(function.function(*map(_read_only, arrays)))
     for i, (x, (dtype, entries)) in enumerate(zip(outputs, results)):
         outputs[i] = x = np.array(x, dtype if isinstance(x, (bool, int, float, complex)) else None)
-        _check_of_callback(function.name, i if len(results) > 1 else None, x, dtype, entries)
+        _require_declared(function.name, i if len(results) > 1 else None, x, dtype, entries)
     return outputs
 
 
@@ -132,7 +132,7 @@ def _read_only(x):
     return x
 
 
-def _check_of_callback(name, position, x, dtype, entries):
+def _require_declared(name, position, x, dtype, entries):
     which = f"{name} gave" if position is None else f"{name} gave, as result {position},"
     promised = f"{dtype}[{', '.join(map(_text, entries))}]"
     if x.dtype != dtype:

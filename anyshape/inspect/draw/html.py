@@ -303,7 +303,7 @@ def to_page(left: Any, right: Any) -> str:
         numbers=_numbers(graphs),
         nodes=_table(lines),
         conditions=_table(conditions),
-        summary=html.escape(_summary_of_compare(lines)),
+        summary=html.escape(_summary_of_pairs(lines)),
     )
 
 
@@ -355,7 +355,7 @@ def _shown(where: SourceLine | None) -> str:
 # -- the page ----------------------------------------------------------------------------------------------------
 
 
-def _summary_of_compare(matched: Sequence[Pair]) -> str:
+def _summary_of_pairs(matched: Sequence[Pair]) -> str:
     count = {kind: sum(pair.kind == kind for pair in matched) for kind in ("same", "other", "left", "right")}
     alone = f"{count['left']} in the first alone, {count['right']} in the second alone"
     return f"lines: {count['same']} alike, {count['other']} alike but for the values they read, {alone}"

@@ -178,7 +178,7 @@ def _along_one(name: str, transform: Callable[..., Any], x: Any, type: Any, n: A
     return transform(fitted(floating, along, points_of(name, n)), int(kind), along, scale, orthogonal=orthogonal)
 
 
-def _of_one_axis_of_real_transforms(name: str, transform: Callable[..., Any], summary: str) -> Callable[..., Any]:
+def _real_along_axis(name: str, transform: Callable[..., Any], summary: str) -> Callable[..., Any]:
     """Build a transform along one axis."""
 
     def function(
@@ -193,10 +193,10 @@ def _of_one_axis_of_real_transforms(name: str, transform: Callable[..., Any], su
     ) -> Any:
         return _along_one(name, transform, x, type, n, axis, (norm, orthogonalize))
 
-    return _named_of_real_transforms(function, name, summary)
+    return _named_by_type(function, name, summary)
 
 
-def _of_axes_of_real_transforms(name: str, transform: Callable[..., Any], summary: str) -> Callable[..., Any]:
+def _real_along_axes(name: str, transform: Callable[..., Any], summary: str) -> Callable[..., Any]:
     """Build a transform along several axes."""
 
     def function(
@@ -214,7 +214,7 @@ def _of_axes_of_real_transforms(name: str, transform: Callable[..., Any], summar
             result = _along_one(name, transform, result, type, n, axis, (norm, orthogonalize))
         return result
 
-    return _named_of_real_transforms(function, name, summary)
+    return _named_by_type(function, name, summary)
 
 
 def _several(value: Any) -> Any:
@@ -222,7 +222,7 @@ def _several(value: Any) -> Any:
     return value if value is None or isinstance(value, (tuple, list)) else (value,)
 
 
-def _named_of_real_transforms(function: Callable[..., Any], name: str, summary: str) -> Callable[..., Any]:
+def _named_by_type(function: Callable[..., Any], name: str, summary: str) -> Callable[..., Any]:
     """Return a function with its public name and a docstring."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -231,26 +231,22 @@ def _named_of_real_transforms(function: Callable[..., Any], name: str, summary: 
     return function
 
 
-dct: Callable[..., Any] = _of_one_axis_of_real_transforms(
-    "dct", fo.dct, "Return the discrete cosine transform along an axis."
-)
-idct: Callable[..., Any] = _of_one_axis_of_real_transforms(
+dct: Callable[..., Any] = _real_along_axis("dct", fo.dct, "Return the discrete cosine transform along an axis.")
+idct: Callable[..., Any] = _real_along_axis(
     "idct", fo.dct, "Return the inverse of the discrete cosine transform of this type."
 )
-dst: Callable[..., Any] = _of_one_axis_of_real_transforms(
-    "dst", fo.dst, "Return the discrete sine transform along an axis."
-)
-idst: Callable[..., Any] = _of_one_axis_of_real_transforms(
+dst: Callable[..., Any] = _real_along_axis("dst", fo.dst, "Return the discrete sine transform along an axis.")
+idst: Callable[..., Any] = _real_along_axis(
     "idst", fo.dst, "Return the inverse of the discrete sine transform of this type."
 )
-dctn: Callable[..., Any] = _of_axes_of_real_transforms(
+dctn: Callable[..., Any] = _real_along_axes(
     "dctn", fo.dct, "Return the discrete cosine transform along several axes, all by default."
 )
-idctn: Callable[..., Any] = _of_axes_of_real_transforms("idctn", fo.dct, "Return the inverse of `dctn` of this type.")
-dstn: Callable[..., Any] = _of_axes_of_real_transforms(
+idctn: Callable[..., Any] = _real_along_axes("idctn", fo.dct, "Return the inverse of `dctn` of this type.")
+dstn: Callable[..., Any] = _real_along_axes(
     "dstn", fo.dst, "Return the discrete sine transform along several axes, all by default."
 )
-idstn: Callable[..., Any] = _of_axes_of_real_transforms("idstn", fo.dst, "Return the inverse of `dstn` of this type.")
+idstn: Callable[..., Any] = _real_along_axes("idstn", fo.dst, "Return the inverse of `dstn` of this type.")
 
 
 def _coefficients(n: Any, dln: Any, mu: Any, offset: Any, bias: Any, *, inverse: bool) -> Any:

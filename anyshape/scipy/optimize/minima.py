@@ -225,9 +225,7 @@ def minimize_scalar(
     return Result(x=x, fun=f(x), **counts)
 
 
-def _traced_of_global_minima(
-    name: str, func: Function, start: Any, limits: Any, args: Any, options: dict[str, Any]
-) -> Result:
+def _traced_global(name: str, func: Function, start: Any, limits: Any, args: Any, options: dict[str, Any]) -> Result:
     """Return the minimum as a value of the trace; without limits SciPy starts from a point."""
     check_callable(name, func)
     further, unknowns = as_tuple(args), Unknowns(name, start)
@@ -261,7 +259,7 @@ def _between_bounds(name: str) -> Function:
         if limits is None:
             raise ArgumentError(name, "bounds", "are missing", "pass a pair for each unknown")
         count = static_int(limits[0].shape[0], name, "the number of bounds")
-        return _traced_of_global_minima(name, func, xp.zeros(count), limits, args, options)
+        return _traced_global(name, func, xp.zeros(count), limits, args, options)
 
     search.__module__, search.__name__, search.__qualname__ = __name__, name, name
     search.__doc__ = (
@@ -293,4 +291,4 @@ def basinhopping(func: Function, x0: Any, *positional: Any, **options: Any) -> A
         raise ArgumentError("basinhopping", "an option", "is given by position", "write its name")
     inner = dict(options.pop("minimizer_kwargs", None) or {})
     further = inner.pop("args", ())
-    return _traced_of_global_minima("basinhopping", func, x0, None, further, {"minimizer_kwargs": inner, **options})
+    return _traced_global("basinhopping", func, x0, None, further, {"minimizer_kwargs": inner, **options})

@@ -218,7 +218,7 @@ def by_detour(cache: Cache, entry: CacheEntry, left: PathLeft, arrays: Sequence[
             return None
         if rests[0] is not rest:
             rests[:] = [rest, *[r for r in rests if r is not rest]]
-        _count_of_shared_prefixes(cache, entry, other)
+        _count_detour(cache, entry, other)
         return other, outputs
     return None
 
@@ -230,7 +230,7 @@ def _may_serve(cache: Cache, rest: Rest, left: PathLeft, arrays: Sequence[Any]) 
     return is_kept and entry.serves(arrays) and len(left.live) > max(rest.positions, default=-1)
 
 
-def _count_of_shared_prefixes(cache: Cache, entry: CacheEntry, other: CacheEntry) -> None:
+def _count_detour(cache: Cache, entry: CacheEntry, other: CacheEntry) -> None:
     """Count a detour; after many in a row to the same path, calls try that one first."""
     detours = entry.detours
     is_same = detours.last == (entry.calls, other.number)

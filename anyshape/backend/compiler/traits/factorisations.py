@@ -21,12 +21,12 @@ declare(
 )  # fmt: skip
 
 
-_SLOW_OF_MATRIX_FUNCTIONS = OPAQUE._replace(time=ElementTime(100.0, 50.0), scratch=op_traits.like_first_operand(12))
+_ITERATIVE = OPAQUE._replace(time=ElementTime(100.0, 50.0), scratch=op_traits.like_first_operand(12))
 
-declare(_SLOW_OF_MATRIX_FUNCTIONS, fa.matrix_function_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op)
-declare(_SLOW_OF_MATRIX_FUNCTIONS._replace(scratch=op_traits.like_first_operand(48)), fa.matrix_function_derivative_op)
+declare(_ITERATIVE, fa.matrix_function_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op)
+declare(_ITERATIVE._replace(scratch=op_traits.like_first_operand(48)), fa.matrix_function_derivative_op)
 
 
-_SLOW_OF_LINEAR_SYSTEMS = OPAQUE._replace(time=ElementTime(10.0, 5.0), scratch=op_traits.like_first_operand(3))
+_ELIMINATION = OPAQUE._replace(time=ElementTime(10.0, 5.0), scratch=op_traits.like_first_operand(3))
 
-declare(_SLOW_OF_LINEAR_SYSTEMS, fa.lu_op, fa.banded_solve_op, fa.row_order_op)
+declare(_ELIMINATION, fa.lu_op, fa.banded_solve_op, fa.row_order_op)

@@ -94,7 +94,7 @@ declare(OPAQUE._replace(inlines="loop", scratch=_bytes_of_while), lp.while_op)
 declare(OPAQUE._replace(inlines="rows", scratch=_unknown), lp.while_each_op)
 
 
-def _bytes_of_trips_of_reruns(step: Step) -> Size | None:
+def _bytes_of_rerun(step: Step) -> Size | None:
     """Return the bytes of a trip of the loop and of one of the scan; None where trips differ in size.
 
     Slots that are not owned are copied first.
@@ -106,7 +106,7 @@ def _bytes_of_trips_of_reruns(step: Step) -> Size | None:
     parts = split_operands(step.metas, loop, start)
     before = start.per_trip(parts.loop)
     again = lower(loop)
-    made = _at_of_reruns(again.output_metas[start.carries :], again, before)
+    made = _metas_within(again.output_metas[start.carries :], again, before)
     at = layout.carries + layout.elements - len(made)
     elements = [TensorMeta(m.dtype, m.extents[1:]) for m in parts.own[layout.carries : at]]
     operands = [*parts.own[: layout.carries], *elements, *made, *parts.own[at:]]
@@ -120,7 +120,7 @@ def _bytes_of_trips_of_reruns(step: Step) -> Size | None:
     return expr.total(known) if len(known) == len(sizes) else None
 
 
-def _at_of_reruns(metas: Sequence[TensorMeta], plan: Plan, operands: Sequence[TensorMeta]) -> list[TensorMeta]:
+def _metas_within(metas: Sequence[TensorMeta], plan: Plan, operands: Sequence[TensorMeta]) -> list[TensorMeta]:
     """Return types of a plan in the sizes that its variables have for these operands."""
     sizes: dict[Atom, Size] = dict(sizes_of_body(plan, operands).items())
     extents = [[Exact(substitute(n, sizes.get)) for n in m.sizes or ()] for m in metas]
@@ -134,4 +134,4 @@ def _peak(plan: Plan, operands: Sequence[TensorMeta]) -> Size | None:
     return substitute(peak, sizes.get) if is_known and peak is not None else None
 
 
-declare(OPAQUE._replace(scratch=_bytes_of_trips_of_reruns), rerun_op)
+declare(OPAQUE._replace(scratch=_bytes_of_rerun), rerun_op)
