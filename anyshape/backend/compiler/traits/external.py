@@ -34,7 +34,8 @@ def _interpolated(step: Step) -> Size | None:
     if params["form"] in ("points", "matrix"):
         return expr.add(copies, 64 * weights * ex.BLOCK // 256)
     sides = [expr.maximum(*pair) for pair in zip(x, out, strict=True)]
-    return expr.add(copies, expr.mul(48, elements(tuple(sides))))
+    matrices = expr.mul(128 * (params["order"] + 1), expr.total(sides))
+    return expr.total([copies, matrices, expr.mul(48, elements(tuple(sides)))])
 
 
 _LINES = (ex.correlate_op, ex.lfilter_op, ex.upfirdn_op, ex.spline_filter_op)
