@@ -28,8 +28,7 @@ import numpy as np
 
 from anyshape.autodiff.replay import Replay, begin_replay, context_and_params, inline, replay_node, with_sizes_of
 from anyshape.autodiff.rule_tables import JVPS, add_tangents
-from anyshape.autodiff.structural_zeros import whole
-from anyshape.autodiff.subgraph_ends import Ends
+from anyshape.autodiff.structural_zeros import Ends, whole
 from anyshape.graph.ir.builder import Builder, Traced, activate, at_line
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.shapes.array_type import tensor

@@ -31,7 +31,7 @@ from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value, raises
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.control import POLICIES, enter_checkpoint_op, leave_checkpoint_op
-from anyshape.ops.prune_conditionals import PRUNERS
+from anyshape.ops.prune_inputs import PRUNERS
 from anyshape.support.lazy_dataclass import dataclass
 
 

@@ -11,6 +11,11 @@ A verb fills JVP and transpose together, so the two cannot drift. VJPs are deriv
   have the batch as their first axis, but for outputs that are `Common`.
 
 Operands with the batch as their first axis, for batching rules.
+
+Argmax and argmin sets: the elements that equal an extreme, which share its derivative equally.
+
+NumPy's extremes are NaN where an element is NaN. The derivative is then NaN in each element, in both modes: a number
+would hide that the result depends on no number.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from anyshape.graph.ir.graph import Op, OpTable
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size, mul
+from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import apply
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
@@ -245,3 +251,21 @@ def merged(ctx: ShapeGuardContext, x: Any, sizes: tuple[Size, Size], flags: tupl
         axes = [i for i, flag in enumerate(flags) if flag]
         x = broadcast_in_dim(x, (*sizes, *one), (*axes, *range(2, 2 + len(one))))
     return reshape(x, (mul(*sizes), *one))
+
+
+Comparison = Callable[[Any, Any], Any]
+BELOW_MAX: Comparison = ew.lt
+ABOVE_MIN: Comparison = ew.gt
+
+
+def in_argmax_set(x: Any, extreme: Any, misses: Comparison) -> Any:
+    """Return a mask of the elements that equal an extreme of their shape: its argmax or argmin set; all for NaN.
+
+    `misses` is BELOW_MAX or ABOVE_MIN.
+    """
+    return ew.logical_not(misses(x, extreme))
+
+
+def sharers(count: Any, extreme: Any) -> Any:
+    """Return the number of elements that share the derivative of an extreme: their count, or NaN if it is NaN."""
+    return ew.select(ew.isnan(extreme), float("nan"), count)

@@ -16,8 +16,7 @@ from anyshape.autodiff.jvp import push_parts
 from anyshape.autodiff.linearize_transpose import transposed_ends
 from anyshape.autodiff.replay import inline
 from anyshape.autodiff.rule_tables import stretch, zeros_like
-from anyshape.autodiff.structural_zeros import indicator, whole
-from anyshape.autodiff.subgraph_ends import Ends, filled, with_ends
+from anyshape.autodiff.structural_zeros import Ends, filled, indicator, whole, with_ends
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate, active
 from anyshape.graph.ir.graph import Graph, Value
@@ -30,7 +29,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.ops.elementwise import lift
 from anyshape.ops.reduction import reduce_sum
-from anyshape.ops.void_branches import of_branch
+from anyshape.ops.subgraph_call import of_branch
 
 Handle = type[Traced]
 

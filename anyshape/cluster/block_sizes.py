@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.dead_code import ancestors
 from anyshape.graph.ir.graph import Graph, Value, decisions_of
+from anyshape.graph.ir.op_local import ancestors
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent
 from anyshape.graph.signature.prologue import Prologue, Solver, compile_prologue
 from anyshape.graph.sizes.expr import DimVar, InputAxis, Leaf, RuntimeScalar, as_atom, leaves_of

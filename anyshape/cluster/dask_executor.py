@@ -10,9 +10,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from anyshape.cluster.chunks import Held, Slot, future_of, groups_of, known_rows, mapped_leaves
+from anyshape.cluster.chunks import Held, Slot, future_of, groups_of, has_rows, known_rows, mapped_leaves
 from anyshape.cluster.executors import dumped, in_turn, leaves_that
-from anyshape.cluster.mapped import has_rows
 from anyshape.cluster.sums import PAIRS
 from anyshape.cluster.worker import (
     Job,

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from anyshape.cluster.chunks import fetched, mapped_leaves
-from anyshape.cluster.mapped import Files, by_reference, is_storable
+from anyshape.cluster.chunks import Files, by_reference, fetched, is_storable, mapped_leaves
 from anyshape.cluster.worker import Job, Outcome, Task, run_stored, run_task
 from anyshape.errors import ArgumentError, ClusterError
 from anyshape.support.packages import cloudpickle, futures, joblib, multiprocessing

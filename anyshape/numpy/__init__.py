@@ -36,14 +36,12 @@ _ROWS = {
         "sin sinh spacing sqrt square subtract tan tanh true_divide trunc"
     ),
     "indexing": "diag diagonal diff ediff1d ix_ pad take take_along_axis trace",
-    "interpolation": "interp",
-    "joining": (
-        "append array_split block column_stack concat concatenate dsplit dstack hsplit hstack split stack unstack "
-        "vsplit vstack"
-    ),
     "linalg.norms": "matrix_norm norm vector_norm",
     "linalg.solving": "matrix_power multi_dot",
-    "matrices": "diagflat eye identity tri tril triu",
+    "matrices": (
+        "append array_split block column_stack concat concatenate diagflat dsplit dstack eye hsplit hstack identity "
+        "split stack tri tril triu unstack vsplit vstack"
+    ),
     "movement": (
         "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to expand_dims flip fliplr "
         "flipud matrix_transpose moveaxis permute_dims ravel repeat reshape roll rollaxis rot90 squeeze swapaxes tile "
@@ -58,7 +56,7 @@ _ROWS = {
     "sorting": "argsort median percentile quantile searchsorted sort",
     "special": "i0=numpy_i0 sinc",
     "statistics": (
-        "average corrcoef cov mean nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar std "
+        "average corrcoef cov interp mean nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar std "
         "trapezoid var"
     ),
 }

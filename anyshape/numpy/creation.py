@@ -16,7 +16,7 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_context import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.joining import stack
+from anyshape.numpy.matrices import stack
 from anyshape.numpy.movement import broadcast_arrays, moveaxis
 from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.concrete import assignable, makes_new

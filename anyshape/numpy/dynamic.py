@@ -15,7 +15,7 @@ from anyshape.graph.sizes import expr
 from anyshape.numpy.creation import asarray
 from anyshape.numpy.elementwise import equal, logical_not, not_equal
 from anyshape.numpy.indexing import getitem
-from anyshape.numpy.joining import concatenate, stack
+from anyshape.numpy.matrices import concatenate, stack
 from anyshape.numpy.movement import along_axis, ravel
 from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import (

@@ -12,7 +12,7 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
-from anyshape.numpy import joining, reduction, sorting
+from anyshape.numpy import matrices, reduction, sorting
 from anyshape.numpy.movement import moveaxis, slice_axis
 from anyshape.numpy.operands.promotion import as_traced, asarray, axes_of, loop_dtypes, operand, refuse_kinds, sizes
 from anyshape.numpy.operands.reduction_args import (
@@ -135,7 +135,7 @@ def _running_difference(x: Any, axis: int) -> Any:
     some = expr.minimum(size, 1)
     rest = slice_axis(x, axis, some, expr.sub(size, some))
     start = ix.take(x, cr.full((sizes(rest)[axis],), 0, _POSITION), axis)
-    return joining.concatenate([slice_axis(x, axis, 0, some), ew.sub(start, rd.cumsum(rest, axis))], axis)
+    return matrices.concatenate([slice_axis(x, axis, 0, some), ew.sub(start, rd.cumsum(rest, axis))], axis)
 
 
 def _running_bools(run: Callable[..., Any]) -> Callable[[Any, int], Any]:
@@ -243,7 +243,7 @@ def _one_by_one(name: str, rows: Any, indices: np.ndarray, reduce: Callable[...,
         rows[i] if end is not None and end <= i else reduce(rows[i:end], 0)
         for i, end in zip(map(int, indices), ends, strict=True)
     ]
-    return joining.stack(parts)
+    return matrices.stack(parts)
 
 
 def _by_segments(name: str, rows: Any, indices: Any, combine: Callable[..., Any]) -> Any:

@@ -20,8 +20,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise, reduction
 from anyshape.numpy.at_update import Indexed
 from anyshape.numpy.creation import asarray
-from anyshape.numpy.joining import concatenate
-from anyshape.numpy.matrices import diagonal_matrix
+from anyshape.numpy.matrices import concatenate, diagonal_matrix
 from anyshape.numpy.movement import along_axis, broadcast_to, ravel, slice_axis
 from anyshape.numpy.operands.concrete import assignable
 from anyshape.numpy.operands.index_parser import Key

@@ -1,23 +1,43 @@
-"""Define NumPy's functions that make matrices: triangles, identities and diagonals, of symbolic sizes too."""
+"""Define NumPy's functions that make matrices: triangles, identities and diagonals, of symbolic sizes too.
+
+Define NumPy's functions that join and split arrays, as compositions of movement ops.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError
-from anyshape.graph.ir.builder import Traced
+from anyshape.errors import ArgumentError, DTypeError, ZeroDivisorError
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.prover.constraints import OperandAxes, at_least, equal
 from anyshape.graph.shapes.shape_context import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.movement import ravel
+from anyshape.numpy.movement import atleast_1d, atleast_2d, atleast_3d, ravel, slice_axis
 from anyshape.numpy.operands.concrete import assignable
-from anyshape.numpy.operands.promotion import as_traced, cast_operand, is_traced, new_size, size_of, sizes
+from anyshape.numpy.operands.memory import makes_copy, writes_out
+from anyshape.numpy.operands.promotion import (
+    CASTINGS,
+    as_traced,
+    axis_of,
+    cast_operand,
+    choice_of,
+    is_traced,
+    new_size,
+    number_dtype,
+    size_of,
+    sizes,
+    static_int,
+)
+from anyshape.numpy.operands.reduction_args import makes_array, refuse_out
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
+from anyshape.ops.core.apply import context_of
 from anyshape.support.true_types import has_type
 
 
@@ -115,3 +135,271 @@ def diagonal_matrix(x: Any, k: Size) -> Any:
     square = mv.reshape(mv.strided(flat, (0,), (expr.mul(n, n),)), (n, n))
     right, down = expr.maximum(k, 0), expr.maximum(expr.mul(-1, k), 0)
     return mv.pad(square, (down, right), (right, down))
+
+
+# -- joining -----------------------------------------------------------------------------------------------------
+
+
+def _in_one_dtype(function: str, arrays: Any, dtype: Any = None, casting: Any = "same_kind") -> list[Any]:
+    """Return the arrays in one dtype, which is `dtype` or the promoted one.
+
+    A Python scalar among them counts as an array, as NumPy makes it one.
+    """
+    operands = [as_traced(x) for x in _members(arrays)]
+    if not operands:
+        raise context_of(function).fail("at least one array is needed")
+    common = np.result_type(*[x.dtype for x in operands])
+    target = number_dtype(dtype, function) if dtype is not None else common
+    choice_of(function, "casting", casting, CASTINGS)
+    if not np.can_cast(common, target, casting):
+        raise DTypeError(
+            function, f"cannot cast {common} to {target} by {casting!r}", "cast with astype first", user_line()
+        )
+    return [as_traced(x, target) for x in operands]
+
+
+def _members(arrays: Any) -> Sequence[Any]:
+    """Return the arrays of a sequence, or along the first axis of an array."""
+    return unstack(arrays) if isinstance(arrays, Traced) and arrays.meta.rank else list(arrays)
+
+
+@writes_out
+def concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
+    """Return arrays joined along an existing axis; None joins their flattened elements.
+
+    Other axes must have equal sizes, which calls check where symbolic ones may differ. The dtype is `dtype` or the
+    promoted one, and `casting` limits the casts to it.
+    With traced operands `out` must be traced too.
+    """
+    if not is_traced(arrays):
+        return np.concatenate(arrays, axis, out, dtype=dtype, casting=casting)
+    refuse_out("concatenate", out)
+    if is_traced(axis) or has_type(axis, np.ndarray):
+        advice = "pass the arrays as one list: np.concatenate([x, y])"
+        raise ArgumentError("concatenate", "axis", "is an array", advice)
+    operands = _in_one_dtype("concatenate", arrays, dtype, casting)
+    if axis is None:
+        return mv.concatenate([ravel(x) for x in operands], 0)
+    if operands[0].meta.rank == 0:
+        raise context_of("concatenate", *operands).fail(
+            "arrays without axes cannot be concatenated", "write np.stack, or x[None]"
+        )
+    along = axis_of(axis, operands[0].meta.rank, "concatenate")
+    _require_same_shape("concatenate", operands, along)
+    return mv.concatenate(operands, along)
+
+
+def _require_same_shape(function: str, arrays: Sequence[Any], along: int | None = None) -> None:
+    """Require that all arrays have the same shape, apart from the axis `along`."""
+    ctx = context_of(function, *arrays)
+    if len({x.meta.rank for x in arrays}) > 1:
+        ranks = " and ".join([str(x.meta.rank) for x in arrays])
+        raise ctx.fail(f"all arrays must have the same number of axes, and they have {ranks}", "add axes with x[None]")
+    first = arrays[0].meta.sizes
+    for operand, x in enumerate(arrays[1:], 1):
+        for axis, (a, b) in enumerate(zip(first or (), x.meta.sizes or ())):
+            if axis != along:
+                axes = OperandAxes(len(arrays), (0, axis), (operand, axis))
+                ctx.require_equal(a, b, f"axes {axis} have sizes {a} and {b}", axes)
+
+
+concat = concatenate
+
+
+@writes_out
+def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    """Return arrays of one shape joined along a new axis.
+
+    The dtype is `dtype` or the promoted one, and `casting` limits the casts to it.
+    With traced operands `out` must be traced too.
+    """
+    if not is_traced(arrays):
+        return np.stack(arrays, axis, out, dtype=dtype, casting=casting)
+    refuse_out("stack", out)
+    operands = _in_one_dtype("stack", arrays, dtype, casting)
+    _require_same_shape("stack", operands)
+    new_axis = axis_of(axis, operands[0].meta.rank + 1, "stack")
+    return mv.concatenate([mv.expand(x, (new_axis,)) for x in operands], new_axis)
+
+
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    """Return arrays joined along axis 0; arrays of one axis become rows."""
+    if not is_traced(tup):
+        return np.vstack(tup, dtype=dtype, casting=casting)
+    return concatenate([atleast_2d(as_traced(x)) for x in _members(tup)], 0, dtype=dtype, casting=casting)
+
+
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    """Return arrays joined along axis 1; arrays of one axis are joined along that one."""
+    if not is_traced(tup):
+        return np.hstack(tup, dtype=dtype, casting=casting)
+    operands = [atleast_1d(as_traced(x)) for x in _members(tup)]
+    return concatenate(operands, 0 if operands and operands[0].meta.rank == 1 else 1, dtype=dtype, casting=casting)
+
+
+def dstack(tup: Any) -> Any:
+    """Return arrays joined along axis 2, after `atleast_3d`."""
+    if not is_traced(tup):
+        return np.dstack(tup)
+    return concatenate([atleast_3d(as_traced(x)) for x in _members(tup)], 2)
+
+
+def column_stack(tup: Any) -> Any:
+    """Return a matrix of columns; matrices among the arrays add all of their columns."""
+    if not is_traced(tup):
+        return np.column_stack(tup)
+    operands = [as_traced(x) for x in _members(tup)]
+    return concatenate([mv.transpose(atleast_2d(x)) if x.meta.rank < 2 else x for x in operands], 1)
+
+
+@makes_copy
+@makes_array
+def block(arrays: Any) -> Any:
+    """Return an array assembled from nested lists of blocks.
+
+    The innermost lists are joined along the last axis, the lists around them along the axis before, and so on.
+    """
+    if not is_traced(arrays):
+        return np.block(arrays)
+    depth = _depth(arrays)
+    rank = max(depth, *[as_traced(x).meta.rank for x in _leaves(arrays)])
+    return _block(arrays, depth, rank)
+
+
+def _depth(nested: Any) -> int:
+    """Return how deep lists are nested; NumPy wants the same depth everywhere."""
+    if not isinstance(nested, list):
+        return 0
+    depths = {_depth(x) for x in nested}
+    if len(depths) > 1:
+        raise ArgumentError("block", "arrays", "are nested to different depths", "put each block into as many lists")
+    return 1 + max(depths, default=0)
+
+
+def _leaves(nested: Any) -> list[Any]:
+    """Return the blocks of nested lists in order."""
+    return [leaf for x in nested for leaf in _leaves(x)] if isinstance(nested, list) else [nested]
+
+
+def _block(nested: Any, depth: int, rank: int) -> Any:
+    """Return nested lists joined, each depth along its own axis from the end."""
+    if isinstance(nested, list):
+        return concatenate([_block(x, depth - 1, rank) for x in nested], -depth)
+    x = as_traced(nested)
+    return mv.expand(x, range(rank - x.meta.rank))
+
+
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    """Return `values` joined to the end of `arr` along `axis`; None flattens both."""
+    return concatenate((arr, values), axis) if is_traced(arr, values) else np.append(arr, values, axis)
+
+
+# -- splitting ---------------------------------------------------------------------------------------------------
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    """Return the parts of an array along an axis, as a list; sizes need not divide evenly.
+
+    `indices_or_sections` is a number of parts, known while tracing, or the positions to split at. Positions may be
+    symbolic. A symbolic size is divided as NumPy would divide its value.
+    """
+    if not is_traced(ary, indices_or_sections):
+        return np.array_split(ary, indices_or_sections, axis)
+    x = as_traced(ary)
+    split_axis = axis_of(axis, x.meta.rank, "array_split")
+    size = sizes(x)[split_axis]
+    if _are_positions(indices_or_sections):
+        return _split_at(x, indices_or_sections, split_axis, size)
+    count = static_int(indices_or_sections, "array_split", "the number of parts")
+    if count <= 0:
+        raise context_of("array_split", x).fail("the number of sections must be at least 1")
+    each, more = expr.floordiv(size, count), expr.mod(size, count)
+    starts = [each * i + expr.minimum(more, i) for i in range(count)]
+    extra = [expr.minimum(expr.maximum(more - i, 0), 1) for i in range(count)]
+    return [slice_axis(x, split_axis, start, each + one) for start, one in zip(starts, extra, strict=True)]
+
+
+def _are_positions(indices: Any) -> bool:
+    """Return whether an argument holds positions to split at and not a number of parts."""
+    return isinstance(indices, (tuple, list)) or (has_type(indices, np.ndarray) and indices.ndim > 0)
+
+
+def _split_at(x: Any, indices: Any, axis: int, size: Size) -> list[Any]:
+    """Return the parts between positions, each clamped to the axis as a slice would be."""
+    positions = [_clamped(x, size_of(i), size) for i in indices]
+    starts, stops = [0, *positions], [*positions, size]
+    return [slice_axis(x, axis, a, expr.maximum(b - a, 0)) for a, b in zip(starts, stops, strict=True)]
+
+
+def _clamped(x: Any, position: Size, size: Size) -> Size:
+    """Return a position as a slice takes it: from the end if it is negative.
+
+    Where a symbolic position may be negative, the trace decides it by a guard.
+    """
+    ctx = context_of("split", x)
+    negative = position < 0 if has_type(position, int) else not ctx.scope.branch_on(at_least(position, 0), ctx.where)
+    if negative:
+        return expr.maximum(size + position, 0)
+    return expr.minimum(position, size)
+
+
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    """Return equal parts of an array along an axis, or its parts between positions, as a list.
+
+    The number of parts is known while tracing. That a symbolic size divides evenly is checked at the call.
+    """
+    if not is_traced(ary, indices_or_sections):
+        return np.split(ary, indices_or_sections, axis)
+    x = as_traced(ary)
+    split_axis = axis_of(axis, x.meta.rank, "split")
+    if not _are_positions(indices_or_sections):
+        count = static_int(indices_or_sections, "split", "the number of parts")
+        size, ctx = sizes(x)[split_axis], context_of("split", x)
+        if count == 0:
+            problem, advice = "the number of parts is 0", "pass at least 1"
+            raise ZeroDivisorError("split", "0", {}, "", user_line(), demand=problem, advice=advice)
+        if count > 0:
+            ctx.require(equal(expr.mod(size, count), 0), f"size {size} does not divide into {count} equal parts")
+            each = expr.floordiv(size, count)
+            return [slice_axis(x, split_axis, each * i, each) for i in range(count)]
+    return array_split(x, indices_or_sections, split_axis)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Return the parts of an array along axis 1, or along axis 0 of an array of one axis."""
+    if not is_traced(ary, indices_or_sections):
+        return np.hsplit(ary, indices_or_sections)
+    return split(ary, indices_or_sections, 0 if as_traced(ary).meta.rank == 1 else 1)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Return the parts of an array along axis 0; it must have at least two axes."""
+    if not is_traced(ary, indices_or_sections):
+        return np.vsplit(ary, indices_or_sections)
+    if as_traced(ary).meta.rank < 2:
+        raise context_of("vsplit", as_traced(ary)).fail("an array of at least 2 axes is needed")
+    return split(ary, indices_or_sections, 0)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Return the parts of an array along axis 2; it must have at least three axes."""
+    if not is_traced(ary, indices_or_sections):
+        return np.dsplit(ary, indices_or_sections)
+    if as_traced(ary).meta.rank < 3:
+        raise context_of("dsplit", as_traced(ary)).fail("an array of at least 3 axes is needed")
+    return split(ary, indices_or_sections, 2)
+
+
+def unstack(x: Any, /, *, axis: Any = 0) -> Any:
+    """Return a tuple of the arrays along an axis, each without that axis.
+
+    A tuple has a length that Python knows. So a symbolic size is bound to its value by a guard.
+    """
+    if not is_traced(x):
+        return np.unstack(x, axis=axis)
+    array = as_traced(x)
+    stack_axis = axis_of(axis, array.meta.rank, "unstack")
+    count = context_of("unstack", array).fixed(sizes(array)[stack_axis], field="the number of arrays", axis=stack_axis)
+    return tuple([mv.drop(slice_axis(array, stack_axis, i, 1), (stack_axis,)) for i in range(count)])

@@ -28,8 +28,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import AnyshapeError, ArgumentError, ProgramFileError
-from anyshape.graph.ir.decode import MOST, Malformed, choice, decode_graph, fields, integer, items, text
-from anyshape.graph.ir.encode import encode_graph, printable
+from anyshape.graph.ir.encode import (
+    MOST,
+    Malformed,
+    choice,
+    decode_graph,
+    encode_graph,
+    fields,
+    integer,
+    items,
+    printable,
+    text,
+)
 from anyshape.graph.ir.graph import Graph, Value, replace_subgraphs, walk
 from anyshape.graph.ir.validate import check_graph, check_subgraph
 from anyshape.graph.prover.scope import Scope

@@ -18,8 +18,8 @@ from anyshape.autodiff.control_flow.loop_transposition import with_last_inputs_a
 from anyshape.autodiff.replay import Replay, begin_replay, inline, replay_node
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, activate, at_line
-from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Value, draws
+from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr

@@ -7,17 +7,25 @@ Plans that take less memory, for calls that would otherwise exceed `max_bytes`.
 First, each trip of a loop computes its element values itself. Then loops get checkpoint slots: one for each trip, or as
 many as fit. Then values are rematerialised. Where no bound is known of any of these, the run counts its bytes. It stops
 in the step that exceeds the limit.
+
+Arguments that a program writes to: the caller's arrays get their final values after a run that succeeded.
+
+The graph of such a program gives these values after its results. A run computes all of them before the first is
+written. So a run that raises writes nothing.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from anyshape.backend.compiler.codegen.execute import EntryGuard, Run, compile_plan
 from anyshape.backend.compiler.codegen.meters import Meter
@@ -29,10 +37,11 @@ from anyshape.backend.compiler.passes.remat import rematerialise
 from anyshape.backend.compiler.peak_memory import Budget, bytes_at, peak_bytes, shape_constant_bytes
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime.block_cache import MAX_CALL_BYTES, keep_heap_end
-from anyshape.backend.runtime.checkpoint_slots import LiveBytes, counting
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.outcome import Outputs
-from anyshape.errors import AnyshapeError
+from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
+from anyshape.backend.runtime.rows import LiveBytes, counting
+from anyshape.errors import AnyshapeError, ArgumentError
+from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, at_least
 from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
@@ -43,10 +52,12 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.inspect import cost
 from anyshape.numpy.arrays.array import Array
+from anyshape.numpy.operands.memory import into, shares
 from anyshape.program.specialize import BroadcastPattern, CallPatterns, ContractionPaths, broadcast_groups
 from anyshape.support.fork_lock import Lock, collection_deferred, restores_thread
 from anyshape.support.packages import loop_slots, native_kernels, subgraph_transforms
 from anyshape.support.progress import phase
+from anyshape.support.true_types import has_type
 from anyshape.tracing.trace import Trace
 
 if TYPE_CHECKING:
@@ -387,3 +398,116 @@ class MemoryLimitedPlans:
         if run is None:
             run = self.runs[id(plan)] = self.compile(plan)
         return run
+
+
+_MAX_WORK = 1000  # candidates that NumPy tries for an element that two arrays share
+
+
+def refuse_layouts(trace: Trace, arrays: Sequence[Any]) -> None:
+    """Raise ArgumentError for an argument whose elements lie in memory in another way than when traced."""
+    for i, was, now in trace.other_layouts(arrays):
+        problem = f"is {now}, and the program is for one that is {was}"
+        advice = "trace it again for such arrays, or use jit"
+        raise ArgumentError(trace.graph.name, (trace.labels or trace.paths)[i], problem, advice)
+
+
+def writing_back(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
+    """Return a run of a trace that gives the results alone, and writes to the arguments.
+
+    Raise ArgumentError for arguments that Python could not write to so that only they change.
+    """
+    if not trace.written:
+        return run
+    count, written, same = trace.count, trace.written, trace.same
+
+    def writing(*arrays: Any) -> Any:
+        outputs = run(*arrays)
+        if outputs is GUARD_FAILED:
+            return outputs
+        _check(trace, arrays)
+        for position, value in zip(written, outputs[count:], strict=True):
+            np.copyto(arrays[position], value)
+        results = [*outputs[:count]]
+        for result, position in same:
+            results[result] = arrays[position]
+        return results
+
+    return writing
+
+
+def ending(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
+    """Return a run of a trace that raises the exception which ends its path, if one does."""
+    raised = trace.raised
+    if raised is None:
+        return run
+
+    def raising(*arrays: Any) -> Any:
+        outputs = run(*arrays)
+        if outputs is not GUARD_FAILED:
+            raised.again()
+        return outputs
+
+    return raising
+
+
+def require_arrays(trace: Trace, leaves: Sequence[Any]) -> None:
+    """Raise ArgumentError unless the arguments that a program writes to are arrays, which can change."""
+    names = trace.labels or trace.paths
+    for i in trace.written:
+        if not has_type(leaves[i], np.ndarray):
+            problem = f"is of type {type(leaves[i]).__name__}, not an array, and {trace.graph.name} writes to it"
+            raise ArgumentError(trace.graph.name, names[i], problem, "pass an array, whose elements can change")
+
+
+def written_inside(trace: Trace, leaves: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    """Return the results among the outputs of a program that is called in a trace, and write to its arguments there."""
+    names, asked = trace.labels or trace.paths, f"{trace.graph.name}(...)"
+    for i, value in zip(trace.written, outputs[trace.count :], strict=True):
+        x = leaves[i]
+        for j, y in enumerate(leaves):
+            if j != i and isinstance(x, Traced) and isinstance(y, Traced) and (x is y or shares(x, y)):
+                problem = f"shares memory with {names[j]}, and {trace.graph.name} writes to it"
+                raise ArgumentError(trace.graph.name, names[i], problem, f"pass {names[j]}.copy()")
+        into(x, value, asked)
+    results = [*outputs[: trace.count]]
+    for result, position in trace.same:
+        results[result] = leaves[position]
+    return results
+
+
+def _check(trace: Trace, arrays: Sequence[Any]) -> None:
+    """Raise ArgumentError where a write cannot be done, or would change another array that the program reads."""
+    names = trace.labels or trace.paths
+    name = trace.graph.name
+    for i in trace.written:
+        x = arrays[i]
+        flags = x.flags
+        if not flags.writeable:
+            raise ArgumentError(name, names[i], f"is read-only, and {name} writes to it", _advice(names[i]))
+        if not flags.forc and _overlaps_itself(x):
+            problem = f"has elements that share memory, and {name} writes to it"
+            raise ArgumentError(name, names[i], problem, _advice(names[i]))
+        others = [(names[j], y) for j, y in enumerate(arrays[: len(names)]) if j != i]
+        captured = [("an array that the function closes over", y) for _, y in trace.graph.constants]
+        for other, y in itertools.chain(others, captured):
+            if np.may_share_memory(x, y) and _shares(x, y):
+                problem = f"shares memory with {other}, and {name} writes to it"
+                raise ArgumentError(name, names[i], problem, f"pass {names[i]}.copy(), and read the result there")
+
+
+def _advice(path: str) -> str:
+    return f"write {path} = {path}.copy() before the first write, or pass a copy"
+
+
+def _overlaps_itself(x: np.ndarray) -> bool:
+    """Return whether an array has more bytes than the memory that it spans, or one element many times."""
+    low, high = np.lib.array_utils.byte_bounds(x)
+    return x.size > 0 and high - low < x.nbytes
+
+
+def _shares(x: np.ndarray, y: np.ndarray) -> bool:
+    """Return whether two arrays have an element in common, or may have where that is hard to tell."""
+    try:
+        return np.shares_memory(x, y, max_work=_MAX_WORK)  # type: ignore[arg-type]  # stubs name two of the numbers
+    except np.exceptions.TooHardError:
+        return True

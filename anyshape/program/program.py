@@ -16,8 +16,14 @@ from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.generator_states import has_generators, restoring_generators
-from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft, log_calls, logs_calls
+from anyshape.backend.runtime.outcome import (
+    GUARD_FAILED,
+    PathLeft,
+    has_generators,
+    log_calls,
+    logs_calls,
+    restoring_generators,
+)
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph, decisions_of
@@ -31,10 +37,9 @@ from anyshape.inspect import cost
 from anyshape.inspect.cost import ProgramCost
 from anyshape.inspect.explain.data import TierInfo
 from anyshape.program.inline import call_inside, check_meta, is_symbolic, require_one_path
-from anyshape.program.planner import Planner
+from anyshape.program.planner import Planner, ending, refuse_layouts, require_arrays, writing_back, written_inside
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer, Tiers, mode_of
-from anyshape.program.written_arguments import ending, refuse_layouts, require_arrays, writing_back, written_inside
 from anyshape.support.packages import draw_dot, draw_html, notebook, program_file, saved_rules
 from anyshape.tracing.named_dims import ShapeDtypeStruct, described
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order

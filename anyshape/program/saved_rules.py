@@ -18,10 +18,9 @@ from typing import Any, TypeAlias
 
 from anyshape.errors import AnyshapeError, ArgumentError, InconclusiveDimensionError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, activate, home
-from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.decode import Malformed, choice, fields, items, number
-from anyshape.graph.ir.encode import encode_number
+from anyshape.graph.ir.encode import Malformed, choice, encode_number, fields, items, number
 from anyshape.graph.ir.graph import Graph, Node, is_generator, params_tuple, replace_subgraphs, walk
+from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.ir.subgraph import axes_of_variables, call_type
 from anyshape.graph.ir.validate import check_graph
 from anyshape.graph.prover.constraints import Condition, substitute_claim

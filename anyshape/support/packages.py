@@ -150,7 +150,6 @@ if TYPE_CHECKING:
     from anyshape.backend.native import kernels as native_kernels
     from anyshape.demo import cluster as demo_cluster
     from anyshape.graph.prover.solvers import one_variable as one_variable
-    from anyshape.graph.prover.solvers import sampled_points as sampled_points
     from anyshape.inspect import notebook as notebook
     from anyshape.inspect.draw import dot as draw_dot
     from anyshape.inspect.draw import html as draw_html
@@ -163,7 +162,6 @@ if TYPE_CHECKING:
     from anyshape.numpy.arrays import further as further
     from anyshape.numpy.arrays import other_names as other_names
     from anyshape.numpy.arrays import python_slips as python_slips
-    from anyshape.numpy.random import closed_over as closed_over_generators
     from anyshape.numpy.random import random_state as traced_generators
     from anyshape.numpy.sizes import python_values as python_values
     from anyshape.numpy.sizes import values_of_sizes as values_of_sizes
@@ -197,7 +195,6 @@ else:
     graph_vmap = Package("anyshape.autodiff.vmap")
     value_flow = Package("anyshape.autodiff.value_flow")
     one_variable = Package("anyshape.graph.prover.solvers.one_variable")  # of open claims about sizes
-    sampled_points = Package("anyshape.graph.prover.solvers.sampled_points")
     covariance = Package("anyshape.numpy.analysis.covariance")  # of traced variables
     quantile_methods = Package("anyshape.numpy.analysis.quantile_methods")  # all but "linear"
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
@@ -209,7 +206,6 @@ else:
     foreign_arrays = Package("anyshape.tracing.foreign_arrays")  # arguments of other libraries
     mapped_rows = Package("anyshape.tracing.row_maps")  # np.apply_along_axis and np.vectorize
     closed_generators = Package("anyshape.tracing.captured.closed_generators")
-    closed_over_generators = Package("anyshape.numpy.random.closed_over")  # and what stands for them in a trace
     traced_generators = Package("anyshape.numpy.random.random_state")  # of functions that draw random numbers
     numpy_names = Package("anyshape.numpy.numpy_names")  # names of NumPy without a counterpart
     gradient_transformations = Package("anyshape.optimize.transformations")  # with all of SciPy: not on workers

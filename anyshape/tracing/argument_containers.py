@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from anyshape.errors import MutationError
-from anyshape.errors.source_text import expression_at, show_expression
+from anyshape.errors.messages import expression_at, show_expression
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import calls_user_function

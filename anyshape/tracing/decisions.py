@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.backend.interpreter import evaluate, evaluate_node
-from anyshape.backend.runtime.generator_states import unmoved, with_unmoved_constants
-from anyshape.backend.runtime.outcome import PathLeft
+from anyshape.backend.runtime.outcome import PathLeft, unmoved, with_unmoved_constants
 from anyshape.errors import ConcretizationError
 from anyshape.errors.messages import line_text
 from anyshape.graph.ir.builder import Builder, Traced, active_builders, unhidden, user_line

@@ -29,8 +29,7 @@ from anyshape.graph.signature.dim_equations import connected_conditions, input_a
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimVar, Size, from_atom
-from anyshape.graph.sizes.intervals import Bound
-from anyshape.graph.sizes.limits import LARGEST_SIZE
+from anyshape.graph.sizes.intervals import LARGEST_SIZE, Bound
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.numpy.sizes.shape_tuple import Sizes

@@ -34,7 +34,7 @@ from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.support.freezing import Frozen, freeze
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import closed_over_generators, foreign_arrays, optree
+from anyshape.support.packages import foreign_arrays, optree, traced_generators
 from anyshape.support.true_types import has_type
 
 NAMESPACE = "anyshape"
@@ -577,7 +577,7 @@ def _holds_generators(array: np.ndarray) -> bool:
 def generator_array(generator: Any) -> np.ndarray:
     """Return a random generator as programs take it: as an array without axes that holds it."""
     array = np.empty((), object)
-    array[()] = generator if type(generator) in DRAWING else closed_over_generators.original_of(generator)
+    array[()] = generator if type(generator) in DRAWING else traced_generators.original_of(generator)
     return array
 
 

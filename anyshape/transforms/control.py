@@ -17,7 +17,7 @@ from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import CHECK, Claim, Verdict
 from anyshape.graph.prover.scope import Scope
 from anyshape.numpy.creation import asarray
-from anyshape.numpy.joining import concatenate
+from anyshape.numpy.matrices import concatenate
 from anyshape.numpy.movement import ravel, reshape
 from anyshape.numpy.operands.array_queries import size as size_of_array
 from anyshape.numpy.sizes.symdim import SizeComparison

@@ -35,10 +35,9 @@ from anyshape.tracing.pytrees import (
 from anyshape.tracing.trace import active_builder, as_value, is_inexact, trace_inner
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.specs import zeros_like_spec
-from anyshape.transforms.function_memo import memoised, share_programs
 from anyshape.transforms.jit import jit_transform
 from anyshape.transforms.jitted import Jitted
-from anyshape.transforms.linear_map import LinearizedFunction, make_shape
+from anyshape.transforms.linear_map import LinearizedFunction, make_shape, memoised, share_programs
 
 Argnums = int | Sequence[int]
 

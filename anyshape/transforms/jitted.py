@@ -16,7 +16,7 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, ArgumentError, MemoryLimitError, MissingPackageError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders, tracing_threads
-from anyshape.graph.ir.dead_code import may_refuse
+from anyshape.graph.ir.op_local import may_refuse
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation

@@ -32,7 +32,6 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.trace import InnerTrace, active_builder, as_value, trace_inner
 from anyshape.transforms.arguments.options import Declared, with_static
-from anyshape.transforms.function_memo import memoised, share_programs
 from anyshape.transforms.grad import (
     Argnums,
     along_tangents,
@@ -46,6 +45,7 @@ from anyshape.transforms.grad import (
 )
 from anyshape.transforms.jit import jit_transform
 from anyshape.transforms.jitted import Jitted
+from anyshape.transforms.linear_map import memoised, share_programs
 
 
 @short_traceback

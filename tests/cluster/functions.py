@@ -10,7 +10,7 @@ import numpy as np
 import threadpoolctl
 
 from anyshape import pure_callback, value_and_grad
-from anyshape.cluster import limits, worker
+from anyshape.cluster import worker
 
 
 def loss(w, x, y):
@@ -68,7 +68,7 @@ def sleeping(x):
 
 def faults_of_large_arrays():
     """Flag whether the allocator keeps memory in spite of Dask, and page faults of arrays that are freed in turn."""
-    undone = limits.keep_freed_memory()
+    undone = worker.keep_freed_memory()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(20):
         np.ones(1 << 20)

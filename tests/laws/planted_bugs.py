@@ -180,14 +180,14 @@ BUGS = (
     ),
     Bug(
         "a check that no output needs is dead code",
-        "anyshape/graph/ir/dead_code.py",
+        "anyshape/graph/ir/op_local.py",
         " or raises(node):",
         ":",
         ("tests/numpy/test_dynamic.py", "-k", "check"),
     ),
     Bug(
         "an index of an unused read may be out of range",
-        "anyshape/graph/ir/dead_code.py",
+        "anyshape/graph/ir/op_local.py",
         "replaced = refusals_of_dead(graph, live)",
         "replaced = {}",
         ("tests/laws/test_unused_errors.py", "-k", "like_used and index"),
@@ -258,7 +258,7 @@ BUGS = (
     ),
     Bug(
         "no element attains a maximum that is NaN",
-        "anyshape/autodiff/argmax_sets.py",
+        "anyshape/autodiff/rule_tables.py",
         "return ew.logical_not(misses(x, extreme))",
         "return ew.eq(x, extreme)",
         ("tests/laws/test_special_values.py", "-k", "reduction-max-float64"),

@@ -38,21 +38,21 @@ RUN_BUGS = (
     # -- passes
     Bug(
         "steps that the user can observe are hoisted",
-        "anyshape/backend/compiler/passes/prune_branches.py",
+        "anyshape/backend/compiler/passes/share_exponentials.py",
         " or is_observable(step):",
         ":",
         (PASSES + "test_hoist_shape_only.py", "-k", "every_call"),
     ),
     Bug(
         "masks as bits are shared among dtypes",
-        "anyshape/backend/compiler/passes/prune_branches.py",
+        "anyshape/backend/compiler/passes/share_exponentials.py",
         "key = op, inputs, dtype, *params.values()",
         "key = op, inputs, *params.values()",
         (PASSES + "test_hoist_shape_only.py", "-k", "several_dtypes"),
     ),
     Bug(
         "a mask as bits chooses the other side",
-        "anyshape/backend/compiler/passes/prune_branches.py",
+        "anyshape/backend/compiler/passes/share_exponentials.py",
         "chosen=numbers == [1]",
         "chosen=numbers == [0]",
         (PASSES + "test_hoist_shape_only.py", "-k", "bit_by_bit"),
@@ -66,7 +66,7 @@ RUN_BUGS = (
     ),
     Bug(
         "a step sinks to its last reader",
-        "anyshape/backend/compiler/passes/prune_branches.py",
+        "anyshape/backend/compiler/passes/share_exponentials.py",
         "min([self.position[r] for r in readers]",
         "max([self.position[r] for r in readers]",
         (CODEGEN + "test_tiles.py", "-k", "naive and contraction"),
@@ -94,14 +94,14 @@ RUN_BUGS = (
     ),
     Bug(
         "a folded transpose permutes the other way",
-        "anyshape/backend/compiler/passes/fold_into_contractions.py",
+        "anyshape/backend/compiler/passes/collapse_views.py",
         "operand.labels[axes.index(axis)] for axis in range(len(axes))",
         "operand.labels[axis] for axis in axes",
         (PASSES + "test_fold_into_contractions.py", "-k", "equal_numpy"),
     ),
     Bug(
         "sums over free axes are folded into contractions",
-        "anyshape/backend/compiler/passes/fold_into_contractions.py",
+        "anyshape/backend/compiler/passes/collapse_views.py",
         "return stacked and contraction.last.results[0].dtype.kind in kinds",
         "return contraction.last.results[0].dtype.kind in kinds",
         (PASSES + "test_fold_into_contractions.py", "-k", "equal_numpy and int64"),

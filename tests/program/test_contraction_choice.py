@@ -10,7 +10,7 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.backend.compiler.passes.fold_into_contractions import to_pairs
+from anyshape.backend.compiler.passes.collapse_views import to_pairs
 from anyshape.backend.runtime.block_cache import CACHE
 from anyshape.backend.runtime.config import config
 from anyshape.errors import DTypeError, MemoryLimitError, ShapeError

@@ -10,7 +10,7 @@ import pytest
 
 import anyshape
 from anyshape.errors import ArgumentError, ProgramFileError, SizeMismatchError
-from anyshape.graph.ir.decode import MOST
+from anyshape.graph.ir.encode import MOST
 from anyshape.graph.ir.graph import subgraphs, walk
 from anyshape.graph.ir.validate import check_graph
 from anyshape.graph.prover.solvers import search_budget

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape.transforms.function_memo import memoised
+from anyshape.transforms.linear_map import memoised
 
 X = np.arange(3.0)
 USES = {

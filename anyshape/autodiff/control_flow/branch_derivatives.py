@@ -31,8 +31,7 @@ from anyshape.ops import control_flow as cf
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import meta_of
 from anyshape.ops.elementwise import lift
-from anyshape.ops.subgraph_call import further_operands
-from anyshape.ops.void_branches import close_branches, of_branch
+from anyshape.ops.subgraph_call import close_branches, further_operands, of_branch
 from anyshape.support.lazy_dataclass import dataclass
 
 

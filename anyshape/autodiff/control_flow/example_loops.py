@@ -13,8 +13,7 @@ from anyshape.autodiff.control_flow.loop_calls import reordered
 from anyshape.autodiff.jvp import push_parts
 from anyshape.autodiff.linearize_transpose import linearise, transposed_ends
 from anyshape.autodiff.rule_tables import Linear, merged, stretch
-from anyshape.autodiff.structural_zeros import whole
-from anyshape.autodiff.subgraph_ends import Ends, by_flags, flagged
+from anyshape.autodiff.structural_zeros import Ends, by_flags, flagged, whole
 from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, active

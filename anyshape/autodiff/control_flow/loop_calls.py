@@ -18,7 +18,7 @@ import numpy as np
 from anyshape.autodiff.control_flow.branch_derivatives import Typed, handle_of, meta_of_operand
 from anyshape.autodiff.replay import inline
 from anyshape.autodiff.rule_tables import stretch
-from anyshape.autodiff.subgraph_ends import by_flags, flagged
+from anyshape.autodiff.structural_zeros import by_flags, flagged
 from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived, with_shared_variables
 from anyshape.autodiff.vmap import batch
 from anyshape.errors import RaggedBatchError

@@ -23,8 +23,19 @@ from anyshape.autodiff.control_flow.loop_reruns import of_linearised
 from anyshape.autodiff.control_flow.loop_transposition import linear_inputs, transposed_body, with_known_ahead
 from anyshape.autodiff.jvp import Pushed, are_inside, push_parts
 from anyshape.autodiff.rule_tables import ADD, ELEMENTWISE, FILL, MOVE, Linear, zero_flow, zeros_like
-from anyshape.autodiff.structural_zeros import Part, indicator, masked, nonzero, resized, whole
-from anyshape.autodiff.subgraph_ends import Ends, by_flags, filled, flagged, read_kinds
+from anyshape.autodiff.structural_zeros import (
+    Ends,
+    Part,
+    by_flags,
+    filled,
+    flagged,
+    indicator,
+    masked,
+    nonzero,
+    read_kinds,
+    resized,
+    whole,
+)
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.graph import Graph, Op, walk
 from anyshape.graph.prover.constraints import at_least

@@ -18,8 +18,7 @@ from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, reo
 from anyshape.autodiff.cotangents import CotangentSum
 from anyshape.autodiff.linearize_transpose import transposed_sums
 from anyshape.autodiff.rule_tables import add_tangents
-from anyshape.autodiff.structural_zeros import Part, whole
-from anyshape.autodiff.subgraph_ends import Ends, flagged, read_kinds
+from anyshape.autodiff.structural_zeros import Ends, Part, flagged, read_kinds, whole
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, Traced
 from anyshape.graph.ir.graph import Graph, Value

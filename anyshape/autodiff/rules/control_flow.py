@@ -28,8 +28,7 @@ from anyshape.autodiff.rule_tables import (
     with_values,
     zeros,
 )
-from anyshape.autodiff.structural_zeros import whole
-from anyshape.autodiff.subgraph_ends import Ends, by_flags, flagged
+from anyshape.autodiff.structural_zeros import Ends, by_flags, flagged, whole
 from anyshape.autodiff.subgraph_transforms import (
     batch_element,
     batched_graphs,
@@ -47,8 +46,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops.control import name_sizes
 from anyshape.ops.core.apply import Sized, meta_of, sizes_of
 from anyshape.ops.reduction import reduce_or, reduce_sum
-from anyshape.ops.subgraph_call import further_operands
-from anyshape.ops.void_branches import close_branches
+from anyshape.ops.subgraph_call import close_branches, further_operands
 
 linear(cf.sized_op, lambda ctx, ct, x, *, shape, sources=(): ct)
 

@@ -17,11 +17,12 @@ Derivatives of ops on segments: like reductions, from the contribution of each e
 Batching of ops on segments: one more axis after the first, or more segments where each example has its own ids.
 """
 
-from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
 from anyshape.autodiff.cotangents import Rest, WindowPart
 from anyshape.autodiff.rule_tables import (
+    ABOVE_MIN,
     ADD,
     BATCHERS,
+    BELOW_MAX,
     FILL,
     JVPS,
     MIX,
@@ -29,7 +30,9 @@ from anyshape.autodiff.rule_tables import (
     TRANSPOSES,
     Linear,
     add_tangents,
+    in_argmax_set,
     no_shift,
+    sharers,
     stretch_all,
     zeros,
     zeros_like,

@@ -13,19 +13,22 @@ Batching of sorting ops: the axis moves one place on.
 from typing import Any
 
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
 from anyshape.autodiff.rule_tables import (
+    ABOVE_MIN,
     ADD,
     BATCHERS,
+    BELOW_MAX,
     JVPS,
     MIX,
     MOVE,
     REACH,
     TRANSPOSES,
+    in_argmax_set,
     linear,
     linear_in_first,
     lines,
     no_shift,
+    sharers,
     shift,
     stretch_all,
     zero,

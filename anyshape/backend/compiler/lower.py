@@ -17,9 +17,8 @@ from anyshape.backend.compiler.passes.loop_elements import Batched, split_elemen
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.pipeline import PlanSteps, Tier, optimize, prepare_to_run, run_plan_passes
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Slot, Step, named_sizes, scatter_sums_op
-from anyshape.graph.ir.dead_code import asserted_values, refusals_of_dead
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
-from anyshape.graph.ir.op_local import NodeSizes
+from anyshape.graph.ir.op_local import NodeSizes, asserted_values, refusals_of_dead
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext

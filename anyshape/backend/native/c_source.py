@@ -18,9 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from anyshape.backend.native.c_loops import DECLINED, CArray, NestSource, accumulated, starts_of
+from anyshape.backend.native.c_loops import DECLINED, CArray, Loop, NestSource, accumulated, loop_nests, starts_of
 from anyshape.backend.native.elementary import UNDERFLOWS
-from anyshape.backend.native.loop_nests import Loop, loop_nests
 from anyshape.backend.native.shared_exponentials import with_shared_exponentials
 from anyshape.backend.native.statements import Axis, Gather, Map, Reduce, Statements, Total
 from anyshape.graph.sizes.expr import Size

@@ -11,18 +11,10 @@ import numpy as np
 
 from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower
-from anyshape.backend.runtime import checkpoint_slots
-from anyshape.backend.runtime.checkpoint_slots import (
-    FilledSlots,
-    Slots,
-    check_ends,
-    from_the_last,
-    owned,
-    pieces,
-    stacked,
-)
-from anyshape.backend.runtime.checkpoint_slots import joined as join
-from anyshape.graph.ir.dead_code import remove_dead_code
+from anyshape.backend.runtime import rows
+from anyshape.backend.runtime.rows import FilledSlots, Slots, check_ends, from_the_last, owned, pieces, stacked
+from anyshape.backend.runtime.rows import joined as join
+from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.sizes.substitute import evaluate
 from anyshape.ops import loops as lp
@@ -34,7 +26,7 @@ _compiled = functools.lru_cache(maxsize=64)(lambda graph, counts: compile_plan(l
 
 def compiled(graph: Any) -> Any:
     """Return the function of a graph, which counts bytes where the run does that calls it."""
-    return _compiled(graph, checkpoint_slots.current() is not None)
+    return _compiled(graph, rows.current() is not None)
 
 
 def run_scan(
@@ -239,7 +231,7 @@ def run_rerun(
         carries, ys = results[: plan.carries], results[plan.carries :]
         if not added:
             added = [np.empty((loop.count, *np.shape(y)), np.asarray(y).dtype) for y in ys]
-            checkpoint_slots.add(*added)
+            rows.add(*added)
         for stack, y in zip(added, ys):
             stack[i] = y
     check_ends(carries, ends)

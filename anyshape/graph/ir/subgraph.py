@@ -21,8 +21,8 @@ import numpy as np
 
 from anyshape.errors import IllegalGraphError
 from anyshape.graph.ir.builder import Traced
-from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import DimSource, Graph, Value
+from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.ir.validate import check_subgraph, with_lemmas
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, tensor

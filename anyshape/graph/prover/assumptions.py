@@ -38,9 +38,12 @@ from anyshape.graph.prover.decide import (
     is_unprovable,
     stretches_to,
 )
-from anyshape.graph.prover.solvers.equalities import (
+from anyshape.graph.prover.solvers.integer_sets import range_of
+from anyshape.graph.prover.solvers.linear_constraints import (
+    count_products,
     declare_ranges,
     divide_out,
+    divides_by_size,
     informative_claims,
     mentions,
     nest_quotients,
@@ -53,8 +56,6 @@ from anyshape.graph.prover.solvers.equalities import (
     substitute_keeping_broadcasts,
     write_as_multiples,
 )
-from anyshape.graph.prover.solvers.integer_sets import range_of
-from anyshape.graph.prover.solvers.linear_constraints import count_products, divides_by_size
 from anyshape.graph.prover.solvers.models import (
     Assignment,
     KnownModels,

@@ -17,9 +17,8 @@ from types import CodeType, MappingProxyType
 from typing import Any, Literal, Protocol, TypeAlias
 
 from anyshape.errors import AnyshapeError, CheckError, ShapeError, SizeMismatchError, ZeroDivisorError
-from anyshape.errors.messages import numpy_name, shortened
+from anyshape.errors.messages import expression_at, file_label, numpy_name, operand_texts, shortened, show_expression
 from anyshape.errors.size_errors import kind_of_reason
-from anyshape.errors.source_text import expression_at, file_label, operand_texts, show_expression
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, DimVar, Leaf, Size
 from anyshape.graph.sizes.substitute import Replace, evaluate, substitute, values_from

@@ -20,7 +20,7 @@ from anyshape.graph.sizes import expr, intervals, polynomials
 from anyshape.graph.sizes.expr import Atom, Call, Size
 from anyshape.graph.sizes.intervals import Bound, Interval
 from anyshape.graph.sizes.polynomials import Terms
-from anyshape.support.packages import one_variable, sampled_points
+from anyshape.support.packages import one_variable
 
 _FIRST_FACTS = 16  # that integer sets get at first
 Facts: TypeAlias = Callable[[], Sequence[Claim]]  # gathered when they are needed
@@ -292,9 +292,9 @@ class Decision:
         """Take over the cases of a claim at small sizes; return whether these decide."""
         sizes = set(claim.variables())
         own = [f for f in facts if sizes.issuperset(f.variables())]
-        cases = sampled_points.cases_at_small_sizes(claim, own)
+        cases = one_variable.cases_at_small_sizes(claim, own)
         if cases is not None and len(own) < len(facts) and None not in cases:
-            cases = sampled_points.cases_at_small_sizes(claim, facts)
+            cases = one_variable.cases_at_small_sizes(claim, facts)
         if cases is None:
             return False
         if None in cases:

@@ -15,7 +15,7 @@ from anyshape.errors import SpecError
 from anyshape.graph.prover.constraints import Claim, at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.graph.sizes.limits import LARGEST_SIZE
+from anyshape.graph.sizes.intervals import LARGEST_SIZE
 from anyshape.graph.sizes.substitute import BUILDERS
 from anyshape.support.lazy_dataclass import dataclass
 

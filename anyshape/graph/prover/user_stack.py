@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
-from anyshape.errors.messages import line_text
-from anyshape.errors.source_text import is_cell
+from anyshape.errors.messages import is_cell, line_text
 from anyshape.graph.prover.constraints import SourceLine
 
 _LOG = logging.getLogger("anyshape.trace")

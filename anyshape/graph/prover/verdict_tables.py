@@ -9,7 +9,7 @@ import contextlib
 
 from anyshape.errors import SizeLimitError
 from anyshape.graph.prover.constraints import Claim, Verdict
-from anyshape.graph.prover.solvers.equalities import occurs
+from anyshape.graph.prover.solvers.linear_constraints import occurs
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import Replace, substitute

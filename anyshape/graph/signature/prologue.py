@@ -25,8 +25,7 @@ from anyshape.graph.signature.dim_equations import InputSize, SizeBinding, input
 from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, Leaf, RuntimeScalar, Size, leaves_of
-from anyshape.graph.sizes.intervals import Bound
-from anyshape.graph.sizes.limits import LARGEST_SIZE
+from anyshape.graph.sizes.intervals import LARGEST_SIZE, Bound
 from anyshape.graph.sizes.polynomials import Terms
 from anyshape.graph.sizes.substitute import evaluate, may_divide_by_zero, substitute
 from anyshape.graph.sizes.symbols import call_source, to_source

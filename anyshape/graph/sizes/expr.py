@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from anyshape.graph.sizes import polynomials
-from anyshape.graph.sizes.intervals import Bound
-from anyshape.graph.sizes.limits import FAR_FROM_LIMITS, check_limit, check_polynomial
+from anyshape.graph.sizes.intervals import FAR_FROM_LIMITS, Bound, check_limit, check_polynomial
 from anyshape.graph.sizes.polynomials import Call, Monomial, Terms
 from anyshape.graph.sizes.symbols import DimVar, InputAxis, Interned, Leaf, memoised, show
 from anyshape.graph.sizes.symbols import RuntimeScalar as RuntimeScalar

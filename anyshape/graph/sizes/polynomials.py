@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from anyshape.graph.sizes import intervals
-from anyshape.graph.sizes.intervals import CALL_BOUNDS, Interval
-from anyshape.graph.sizes.limits import check_limit
+from anyshape.graph.sizes.intervals import CALL_BOUNDS, Interval, check_limit
 from anyshape.graph.sizes.symbols import Interned, show_call
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from string import Template
 from typing import Any, TextIO
 
 from anyshape.errors import MissingPackageError
-from anyshape.errors.source_text import file_label
+from anyshape.errors.messages import file_label
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.inspect.draw.picture import line_of
 from anyshape.inspect.explain.data import to_plain

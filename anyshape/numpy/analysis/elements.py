@@ -17,7 +17,7 @@ from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.shape_context import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy import creation, joining, movement
+from anyshape.numpy import creation, matrices, movement
 from anyshape.numpy.operands.promotion import as_traced, asarray, dtype_of, is_traced, sizes
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
@@ -120,7 +120,7 @@ def _joined(column: Sequence[Any], dtype: np.dtype, counts: Sequence[int]) -> An
     """Return results of the elements as an array of a dtype."""
     if not is_traced(*column):
         return np.array(column, dtype).reshape(counts)
-    values = joining.stack([convert(as_traced(v), dtype) for v in column])
+    values = matrices.stack([convert(as_traced(v), dtype) for v in column])
     return movement.reshape(values, tuple(counts)).as_ndarray()
 
 
@@ -193,9 +193,9 @@ class _Signature:
 
     def _each(self, run: Callable[..., list[Any]], rows: Sequence[Any]) -> list[Any]:
         """Return the stacked results of a call for each subarray, whose values Python goes on by."""
-        columns = [*zip(*[run(*parts) for parts in zip(*map(joining.unstack, rows), strict=True)], strict=True)]
+        columns = [*zip(*[run(*parts) for parts in zip(*map(matrices.unstack, rows), strict=True)], strict=True)]
         dtypes = self.dtypes or [column[0].dtype for column in columns]
-        return [joining.stack([convert(y, d) for y in ys]) for ys, d in zip(columns, dtypes, strict=True)]
+        return [matrices.stack([convert(y, d) for y in ys]) for ys, d in zip(columns, dtypes, strict=True)]
 
 
 def _core_dims(side: str) -> _Dims:

@@ -9,7 +9,7 @@ import numpy as np
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import OperandAxes, at_least, equal
 from anyshape.graph.sizes import expr
-from anyshape.numpy import creation, dynamic, joining, matrices, movement, reduction
+from anyshape.numpy import creation, dynamic, matrices, movement, reduction
 from anyshape.numpy.analysis import signals
 from anyshape.numpy.contraction import matmul, outer
 from anyshape.numpy.elementwise import isclose, logical_not, not_equal
@@ -69,7 +69,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
     row, order = _coefficients("polyint", p), _order("polyint", m)
     constants = _constants(k, order)
     for position in range(order):
-        row = joining.concatenate([row / creation.arange(row.shape[0], 0, -1), constants[position : position + 1]])
+        row = matrices.concatenate([row / creation.arange(row.shape[0], 0, -1), constants[position : position + 1]])
     return row
 
 
@@ -142,13 +142,13 @@ def polydiv(u: Any, v: Any) -> Any:
         factor = scale * rest[0]
         quotient.append(factor)
         part = rest[: order + 1] - factor * divisor
-        rest = joining.concatenate([part[1:], rest[order + 1 :]]) if order or len(rest) > 1 else part
+        rest = matrices.concatenate([part[1:], rest[order + 1 :]]) if order or len(rest) > 1 else part
     if not order and steps > 0:
         rest = creation.zeros(1, dtype)
     near = logical_not(isclose(rest, 0, rtol=1e-14))
     after = ew.gt(reduction.cumsum(near), cr.full(sizes(rest), 0, np.int64))
     is_last = ew.eq(cr.iota(len(rest)), cr.full(sizes(rest), len(rest) - 1, np.int64))
-    values = joining.stack(quotient) if quotient else creation.zeros(1, dtype)
+    values = matrices.stack(quotient) if quotient else creation.zeros(1, dtype)
     return values, dynamic.compress(ew.logical_or(after, is_last), rest)
 
 
@@ -168,8 +168,8 @@ def poly(seq_of_zeros: Any) -> Any:
     result = creation.ones(1, row.dtype)
     for zero in row:
         moved = result * zero
-        result = joining.concatenate([result, creation.zeros(1, row.dtype)])
-        result = result - joining.concatenate([creation.zeros(1, row.dtype), moved])
+        result = matrices.concatenate([result, creation.zeros(1, row.dtype)])
+        result = result - matrices.concatenate([creation.zeros(1, row.dtype), moved])
     return result.real if is_real else result
 
 
@@ -184,7 +184,7 @@ def roots(p: Any) -> Any:
     row = row if row.dtype.kind in "fc" else ew.convert(row, np.float64)
     count = row.shape[0] - 1
     below = matrices.eye(count, dtype=row.dtype)
-    companion = joining.concatenate([mv.expand(-row[1:] / row[0], (0,)), below])
+    companion = matrices.concatenate([mv.expand(-row[1:] / row[0], (0,)), below])
     return decompositions.eigvals(companion[:count])
 
 

@@ -10,7 +10,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy import indexing, joining, reduction, selection
+from anyshape.numpy import indexing, matrices, reduction, selection
 from anyshape.numpy.elementwise import absolute, divide, multiply, remainder
 from anyshape.numpy.operands.promotion import (
     as_traced,
@@ -97,7 +97,7 @@ def _slope(x: Any, axis: int, gap: Any, order: int) -> Any:
     ends = [_end(at, side, order) for side in (1, -1)]
     inside = at.uneven() if not _is_scalar(gap) else divide(at[2:] - at[:-2], multiply(2.0, gap))
     first, last = (end[(*before, np.newaxis)] for end in ends)
-    return joining.concatenate([first, inside, last], axis)
+    return matrices.concatenate([first, inside, last], axis)
 
 
 class _Samples:
@@ -162,7 +162,7 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.
     none = (slice(None),) * along
     first, others = x[(*none, slice(None, 1))], x[(*none, slice(1, None))]
     moved = others + reduction.cumsum(correction, along)
-    return ew.convert(joining.concatenate([ew.convert(first, target), moved], along), target)
+    return ew.convert(matrices.concatenate([ew.convert(first, target), moved], along), target)
 
 
 # -- convolutions ------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from anyshape.errors import ArgumentError, ConcretizationError, MutationError, UnsupportedFunctionError
-from anyshape.errors.source_text import STORE_ELEMENT
+from anyshape.errors.messages import STORE_ELEMENT
 from anyshape.graph.ir.builder import Traced, record_concretized, unhidden, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Verdict, equal

@@ -16,8 +16,6 @@ from anyshape.numpy import (
     dynamic,
     elementwise,
     indexing,
-    interpolation,
-    joining,
     matrices,
     movement,
     reduction,
@@ -35,7 +33,7 @@ _MODULES = (
     selection,
     special,
     movement,
-    joining,
+    matrices,
     creation,
     matrices,
     indexing,
@@ -51,7 +49,7 @@ _MODULES = (
     decompositions,
     solving,
     sorting,
-    interpolation,
+    statistics,
     dynamic,
 )
 

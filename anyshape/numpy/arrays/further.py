@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.numpy import editing, fft, folds, grids, index_tricks, polynomial, random, rearranging, special_ufuncs
+from anyshape.numpy import editing, fft, folds, grids, polynomial, random, special_ufuncs
 from anyshape.numpy.analysis import elements, histograms, polynomials, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
 NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft, "polynomial": polynomial, "random": random}
 OBJECTS: Mapping[str, Any] = {
-    **index_tricks.OBJECTS,
+    **grids.OBJECTS,
     **elements.OBJECTS,
-    **rearranging.OBJECTS,
+    **editing.OBJECTS,
     "apply_along_axis": editing.apply_along_axis,  # whose function may read traced values where no argument is traced
 }  # that NumPy's protocol does not reach
 
@@ -31,8 +31,8 @@ _HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = (
     (editing, np),
     (elements, np),
     (histograms, np),
-    (rearranging, np),
-    (rearranging, np.lib.stride_tricks),
+    (editing, np),
+    (editing, np.lib.stride_tricks),
 )
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {

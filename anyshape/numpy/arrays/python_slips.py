@@ -24,7 +24,7 @@ import numpy as np
 
 import anyshape.numpy
 from anyshape.errors import ConcretizationError
-from anyshape.errors.source_text import expression_at
+from anyshape.errors.messages import expression_at
 from anyshape.graph.ir.builder import active
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import calling_frames, is_of_other_package, is_user_frame, traced_frames

@@ -25,7 +25,7 @@ from numpy.random import (  # type: ignore[attr-defined]
     test,
 )
 
-from anyshape.numpy.random.closed_over import of_global
+from anyshape.numpy.random.random_state import of_global
 
 __all__ = [
     "MT19937", "PCG64", "PCG64DXSM", "SFC64", "BitGenerator", "Generator", "Philox", "RandomState", "SeedSequence",

@@ -21,7 +21,7 @@ import numpy as np
 
 from anyshape.errors import DataDependentSizeError
 from anyshape.graph.ir.builder import active, resume, unhidden, user_line
-from anyshape.graph.ir.dead_code import ancestors
+from anyshape.graph.ir.op_local import ancestors
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.sizes.expr import DimVar, variables
 from anyshape.numpy.operands.promotion import resolve_size

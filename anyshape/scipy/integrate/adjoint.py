@@ -12,7 +12,7 @@ from anyshape.scipy.integrate.problem import Problem
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.control import stop_gradient
 from anyshape.transforms.control_flow.loops import scan, while_loop
-from anyshape.transforms.custom.closed_functions import closed_function
+from anyshape.transforms.custom.custom_calls import closed_function
 from anyshape.transforms.custom.custom_rules import custom_vjp
 from anyshape.transforms.grad import vjp
 

@@ -26,7 +26,7 @@ from anyshape.tracing.pytrees import check_callable, register_class
 from anyshape.tracing.trace import as_value
 from anyshape.transforms.control import check, stop_gradient
 from anyshape.transforms.control_flow.loops import scan, while_loop
-from anyshape.transforms.custom.closed_functions import closed_function
+from anyshape.transforms.custom.custom_calls import closed_function
 
 Function = Callable[..., Any]
 METHODS: dict[str, Any] = {"RK23": RungeKutta("RK23"), "RK45": RungeKutta("RK45"), "DOP853": RungeKutta("DOP853")}

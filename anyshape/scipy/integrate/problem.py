@@ -12,7 +12,7 @@ from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.control import stop_gradient
-from anyshape.transforms.custom.closed_functions import ClosedFunction
+from anyshape.transforms.custom.custom_calls import ClosedFunction
 from anyshape.transforms.custom.custom_rules import custom_jvp
 from anyshape.transforms.grad import jvp
 

@@ -9,12 +9,10 @@ from anyshape.support.packages import scipy_ndimage
 _SERVED = Module(
     scipy_ndimage,
     "scipy.ndimage",
-    own={"measurements": "sum"},
+    own={
+        "measurements": "sum",
+    },
     through={
-        "extremes": (
-            "distance_transform_bf distance_transform_cdt extrema geometric_transform histogram maximum_position "
-            "median minimum_position watershed_ift"
-        ),
         "filtering": (
             "convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d gaussian_gradient_magnitude "
             "gaussian_laplace laplace maximum_filter maximum_filter1d minimum_filter minimum_filter1d prewitt sobel "
@@ -22,9 +20,10 @@ _SERVED = Module(
         ),
         "interpolation": "affine_transform map_coordinates rotate shift spline_filter spline_filter1d zoom",
         "measurements": (
-            "center_of_mass distance_transform_edt fourier_gaussian fourier_shift fourier_uniform "
-            "generic_gradient_magnitude generic_laplace label maximum mean minimum standard_deviation sum_labels "
-            "variance"
+            "center_of_mass distance_transform_bf distance_transform_cdt distance_transform_edt extrema "
+            "fourier_gaussian fourier_shift fourier_uniform generic_gradient_magnitude generic_laplace "
+            "geometric_transform histogram label maximum maximum_position mean median minimum minimum_position "
+            "standard_deviation sum_labels variance watershed_ift"
         ),
         "morphology": (
             "binary_closing binary_dilation binary_erosion binary_fill_holes binary_hit_or_miss binary_opening "

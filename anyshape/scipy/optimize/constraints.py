@@ -18,7 +18,7 @@ from anyshape.scipy.optimize.objectives import Objective, Unknowns, as_tuple, de
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import scipy_optimize
 from anyshape.transforms.control import stop_gradient
-from anyshape.transforms.custom.closed_functions import ClosedFunction, closed_function
+from anyshape.transforms.custom.custom_calls import ClosedFunction, closed_function
 from anyshape.transforms.vmap import jacfwd
 
 Function = Callable[..., Any]

@@ -24,8 +24,8 @@ from anyshape.scipy.optimize.objectives import Objective, Unknowns, as_tuple, ob
 from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_optimize
 from anyshape.tracing.pytrees import check_callable
-from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.grad import grad
+from anyshape.transforms.linear_map import memoised
 from anyshape.transforms.vmap import jacfwd
 
 Function = Callable[..., Any]

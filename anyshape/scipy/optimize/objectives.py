@@ -20,11 +20,11 @@ from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import flatten, unflatten
-from anyshape.transforms.custom.closed_functions import closed_function
+from anyshape.transforms.custom.custom_calls import closed_function
 from anyshape.transforms.custom.implicit_solves import custom_root
-from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.grad import value_and_grad
 from anyshape.transforms.jit import jit
+from anyshape.transforms.linear_map import memoised
 from anyshape.transforms.vmap import hessian, hvp, jacfwd, vmap
 
 

@@ -27,11 +27,11 @@ from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import check_callable
 from anyshape.transforms.control import check
-from anyshape.transforms.custom.closed_functions import closed_function
+from anyshape.transforms.custom.custom_calls import closed_function
 from anyshape.transforms.custom.implicit_solves import custom_root
-from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.grad import grad
 from anyshape.transforms.jit import jit
+from anyshape.transforms.linear_map import memoised
 
 Function = Callable[..., Any]
 _BY_JACOBIAN = ("hybr", "lm")

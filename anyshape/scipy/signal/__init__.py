@@ -11,18 +11,24 @@ _SERVED = Module(
     "scipy.signal",
     own={
         "": "windows",
+        "design": "sosfreqz",
         "digital_filters": "cont2discrete",
-        "responses": "sosfreqz",
         "windows": "get_window",
     },
     through={
-        "convolving": "convolve convolve2d correlate correlate2d fftconvolve oaconvolve",
-        "design": "envelope firwin firwin2 freqs freqs_zpk group_delay",
-        "digital_filters": "bessel bilinear butter cheby1 cheby2 ellip iirfilter iirnotch iirpeak zpk2sos",
+        "convolving": (
+            "convolve convolve2d correlate correlate2d decimate deconvolve fftconvolve oaconvolve resample "
+            "resample_poly upfirdn"
+        ),
+        "design": (
+            "argrelextrema argrelmax argrelmin czt envelope find_peaks firwin firwin2 freqs freqs_zpk freqz freqz_sos "
+            "freqz_zpk group_delay zoom_fft"
+        ),
+        "digital_filters": (
+            "bessel bilinear bilinear_zpk butter cheby1 cheby2 ellip iirfilter iirnotch iirpeak lfiltic lp2bp_zpk "
+            "lp2bs_zpk lp2hp_zpk lp2lp_zpk sos2tf sos2zpk tf2zpk zpk2sos zpk2tf"
+        ),
         "filtering": "detrend filtfilt hilbert lfilter lfilter_zi sosfilt sosfilt_zi sosfiltfilt",
-        "representations": "bilinear_zpk lfiltic lp2bp_zpk lp2bs_zpk lp2hp_zpk lp2lp_zpk sos2tf sos2zpk tf2zpk zpk2tf",
-        "resampling": "decimate deconvolve resample resample_poly upfirdn",
-        "responses": "argrelextrema argrelmax argrelmin czt find_peaks freqz freqz_sos freqz_zpk zoom_fft",
         "smoothing": "medfilt medfilt2d order_filter savgol_filter symiirorder1 symiirorder2 wiener",
         "spectra": "coherence csd istft periodogram spectrogram stft welch",
         "waveforms": (

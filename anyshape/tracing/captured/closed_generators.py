@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.support.fork_lock import Lock
-from anyshape.support.packages import closed_over_generators
+from anyshape.support.packages import traced_generators
 from anyshape.tracing.captured.containers import Holder, read_holder
 
 _LOCK = Lock()
@@ -54,7 +54,7 @@ def _take(holder: Holder, thing: Any, taken: list[tuple[Any, ...]]) -> None:
         key = holder.kind, id(holder.owner), holder.names[i : i + 1] if holder.kind in _NAMED else i
         spot = _TAKEN.get(key)
         if spot is None:
-            standing = closed_over_generators.stand_in(now)
+            standing = traced_generators.stand_in(now)
             write = None if standing is now else _writer(holder, i, thing)
             if write is None or not _written(write, standing):
                 continue

@@ -18,7 +18,7 @@ import numpy as np
 
 from anyshape.graph.ir.graph import DRAWING
 from anyshape.support.lazy_dataclass import NamedTuple
-from anyshape.support.packages import closed_over_generators
+from anyshape.support.packages import traced_generators
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.containers import UNBOUND, Holder, Roots, Unwatched, read_holder
 from anyshape.tracing.reachable import Walk
@@ -204,7 +204,7 @@ def is_same(before: Any, now: Any) -> bool:
         return True
     kind = type(before)
     if kind is not type(now):
-        return issubclass(kind, _DRAWING) and closed_over_generators.is_one(before, now)
+        return issubclass(kind, _DRAWING) and traced_generators.is_one(before, now)
     if kind is tuple:
         return len(before) == len(now) and all(map(is_same, before, now))
     if issubclass(kind, np.generic):

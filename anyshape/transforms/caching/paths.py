@@ -26,13 +26,12 @@ import numpy as np
 
 from anyshape.backend.interpreter import evaluate
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.generator_states import restoring_generators
-from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
+from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft, restoring_generators
 from anyshape.errors import DecisionError, SizeMismatchError
 from anyshape.graph.ir.graph import Graph, Node, Value, applies, draws
 from anyshape.ops.control import decide_op
+from anyshape.program.planner import ending, writing_back
 from anyshape.program.pytree_codegen import maker
-from anyshape.program.written_arguments import ending, writing_back
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.tracing.decisions import path_left
 from anyshape.tracing.trace import Trace

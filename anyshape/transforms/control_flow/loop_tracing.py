@@ -18,8 +18,8 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, CarryMismatchError, ShapeError
 from anyshape.graph.ir.builder import Builder, Traced, active, at_line, user_line
-from anyshape.graph.ir.dead_code import refusals
 from anyshape.graph.ir.graph import Graph, Node, Value, raises
+from anyshape.graph.ir.op_local import refusals
 from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta

@@ -17,8 +17,8 @@ from anyshape.errors import (
     UnsupportedFunctionError,
 )
 from anyshape.graph.ir.builder import Traced, active, user_line
-from anyshape.graph.ir.dead_code import ancestors
 from anyshape.graph.ir.graph import DRAWING, Graph, walk
+from anyshape.graph.ir.op_local import ancestors
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta

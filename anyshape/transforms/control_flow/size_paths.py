@@ -24,7 +24,7 @@ from anyshape.errors import (
 from anyshape.graph.ir.builder import Builder, active, active_builders, user_line
 from anyshape.graph.prover.constraints import CHECK, PREDICATE, Claim, Condition, SourceLine
 from anyshape.numpy.sizes.symdim import SizeComparison
-from anyshape.ops import void_branches
+from anyshape.ops import subgraph_call
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.tracing.trace import is_stated, trace_inner
@@ -159,7 +159,7 @@ class _Paths:
             return cond(comparison, self._branch(if_true), self._branch(if_false))
         except BranchMismatchError as error:
             raise _in_words_of_paths(error, self.name, tree) from None
-        except void_branches.ERRORS as error:
+        except subgraph_call.ERRORS as error:
             return self._emit_otherwise(_Decision(claim, tree.where, if_false, if_true), error)
 
     def _emit_otherwise(self, tree: _Decision, error: Exception) -> Any:
@@ -181,7 +181,7 @@ class _Paths:
 
     def _emit_checked(self, tree: _Path | _Decision, held: Claim, error: Exception) -> Any:
         """Return the result of the path where a claim holds; a call for which it does not meets the error."""
-        self.builder.scope.require(held, CHECK, void_branches.message(error), (), _raised_at(error))
+        self.builder.scope.require(held, CHECK, subgraph_call.message(error), (), _raised_at(error))
         return self.emit(tree)
 
     def _may_be_void(self, claim: Claim, where: SourceLine | None) -> bool:
@@ -193,7 +193,7 @@ class _Paths:
         def branch() -> Any:
             try:
                 return self.emit(tree)
-            except void_branches.ERRORS:
+            except subgraph_call.ERRORS:
                 self.failed = tree
                 raise
 

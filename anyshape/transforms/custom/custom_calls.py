@@ -6,6 +6,10 @@ A derivative rule runs when a transform reaches the call, which may be in anothe
 values then have stand-ins there. The walk sees variables of closures, defaults, bound methods, partial functions,
 transformed functions, linear maps, lists, tuples and dicts. It does not see attributes of objects and globals: using a
 traced value from there is a LeakedTracerError.
+
+Closure conversion: a function of trees as a subgraph, with the traced values that it closes over as parameters.
+
+A derivative rule then gets these values as arguments, so derivatives in them are known.
 """
 
 from __future__ import annotations
@@ -23,19 +27,24 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, CustomRuleError
 from anyshape.graph.ir.builder import Traced, active
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.subgraph import close
 from anyshape.graph.prover.constraints import SourceLine, Verdict, equal
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.operands.memory import refuse_writes
 from anyshape.ops.control import name_sizes
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import convert
 from anyshape.ops.movement import broadcast_in_dim
-from anyshape.ops.subgraph_call import size_carrier
+from anyshape.ops.subgraph_call import further_operands, size_carrier
+from anyshape.program.inline import call_inside
 from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import argument_containers, graph_replay
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     flatten,
@@ -48,7 +57,7 @@ from anyshape.tracing.pytrees import (
     structure_text,
     unflatten,
 )
-from anyshape.tracing.trace import as_value, kind_of, standing_for
+from anyshape.tracing.trace import active_builder, as_value, kind_of, standing_for, trace_inner
 from anyshape.transforms.jitted import Jitted
 from anyshape.transforms.linear_map import LinearizedFunction
 
@@ -488,3 +497,54 @@ _RULES: dict[type, Callable[[_Walk, Any], Any]] = {
     tuple: _Walk.sequence,
     dict: _Walk.mapping,
 }
+
+
+Function = Callable[..., Any]
+
+
+class ClosedFunction:
+    """Function of trees as a closed graph: of the leaves of its arguments, then of the values that it closed over.
+
+    Traces of its own call `applied`, of the arguments and then the parameters. It is one function, so what transforms
+    make of it is made once.
+    """
+
+    graph: Graph
+    arguments: Any
+    result: Any
+
+    def __init__(self, graph: Graph, arguments: Any, result: Any) -> None:
+        self.graph, self.arguments, self.result = graph, arguments, result
+        self.applied: Function = self._applied()
+
+    def __call__(self, params: Sequence[Any], *args: Any) -> Any:
+        """Return the result for these parameters and arguments, in the trace that the function was traced in."""
+        leaves = flatten_as(args, self.arguments)
+        if leaves is None:
+            problem = f"have the structure {structure_text(flatten(args)[1])}, not {structure_text(self.arguments)}"
+            raise ArgumentError(self.graph.name, "arguments", problem, "pass the trees that it was traced with")
+        outputs = graph_replay.inline(active_builder(), self.graph, [*map(as_value, leaves), *params])
+        return unflatten(self.result, outputs)
+
+    def _applied(self) -> Function:
+        graph, count, result = self.graph, len(self.graph.inputs), self.result
+
+        def applied(*values: Any) -> Any:
+            leaves = flatten(values)[0]
+            return unflatten(result, call_inside(graph, leaves, [f"input {i}" for i in range(count)]))
+
+        return applied
+
+
+def closed_function(name: str, function: Function, *args: Any) -> tuple[ClosedFunction, list[Any]]:
+    """Trace a function at arguments like these; return it, and the values that it closes over as its parameters.
+
+    It needs an active trace.
+    """
+    leaves, tree = flatten(args)
+    values = [as_value(x) for x in leaves]
+    run = lambda handles: (argument_containers.keeping(function)(*unflatten(tree, handles)), None)
+    inner = trace_inner(active_builder(), run, name, values)
+    closed = close([inner.graph], [inner.captured])
+    further = further_operands(closed, {v: expr.from_atom(v) for v in closed.carried})
+    return ClosedFunction(closed.graphs[0], tree, inner.out_tree), [as_value(x) for x in further]

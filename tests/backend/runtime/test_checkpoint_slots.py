@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from anyshape.backend.runtime.checkpoint_slots import NO_TRIP, FilledSlots, Slots, from_the_last, stride
+from anyshape.backend.runtime.rows import NO_TRIP, FilledSlots, Slots, from_the_last, stride
 
 
 @cache

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape.backend.compiler.codegen import step_source
+from anyshape.backend.compiler.codegen import bodies
 from anyshape.backend.runtime import thread_pool
 from anyshape.backend.runtime.config import config
 
@@ -25,7 +25,7 @@ CASES = {
 @pytest.fixture
 def everything_is_large(monkeypatch):
     """Split contractions of every size; `MIN_PRODUCTS` is read when a program is compiled."""
-    monkeypatch.setattr(step_source, "MIN_PRODUCTS", 0)
+    monkeypatch.setattr(bodies, "MIN_PRODUCTS", 0)
     monkeypatch.setattr(thread_pool, "blas_threads", lambda: 1)
     monkeypatch.setattr(config, "num_threads", 3)
 

@@ -10,8 +10,8 @@ from anyshape.backend.compiler.lower import lower, reliances_of_passes
 from anyshape.backend.compiler.passes.identities import simplify
 from anyshape.backend.compiler.passes.pipeline import optimize, prepare_to_run
 from anyshape.backend.interpreter import evaluate
-from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import subgraphs
+from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.ir.validate import check_graph
 from anyshape.graph.shapes.array_type import Exact, Unknown, UpperBound
 from anyshape.inspect.cost import cost

@@ -12,8 +12,8 @@ from anyshape import cond
 from anyshape.backend.compiler.passes.identities import simplify
 from anyshape.errors import IllegalGraphError
 from anyshape.graph.ir import validate
-from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Value, walk
+from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.ir.validate import check_graph, check_sizes_defined
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.tracing.named_dims import ShapeDtypeStruct

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from anyshape.autodiff.rule_tables import BATCHERS, JVPS, PASS, SHIFTS, TRANSPOSES, ZERO_FLOWS, Linear, stretch, zeros
-from anyshape.autodiff.subgraph_ends import Ends, by_flags
+from anyshape.autodiff.structural_zeros import Ends, by_flags
 from anyshape.autodiff.subgraph_transforms import batched_graphs, pushed_graphs, transposed_graphs
 from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS, declare

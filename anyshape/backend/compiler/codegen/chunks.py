@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from anyshape.backend.compiler import plan as naming
-from anyshape.backend.compiler.codegen.step_source import FunctionSource
+from anyshape.backend.compiler.codegen.bodies import FunctionSource
 from anyshape.backend.compiler.plan import Step
 from anyshape.support.lazy_dataclass import dataclass
 

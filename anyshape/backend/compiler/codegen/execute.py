@@ -18,10 +18,9 @@ import numpy as np
 
 from anyshape.backend.compiler import plan as naming
 from anyshape.backend.compiler.codegen import meters
-from anyshape.backend.compiler.codegen.bodies import Body, write_bodies
+from anyshape.backend.compiler.codegen.bodies import Body, FunctionSource, StepKernels, StepSource, write_bodies
 from anyshape.backend.compiler.codegen.chunks import chunked
 from anyshape.backend.compiler.codegen.loop_source import write_loop
-from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepKernels, StepSource
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min_tiled_elements
 from anyshape.backend.compiler.codegen.timers import (
     Timers,
@@ -43,7 +42,7 @@ from anyshape.backend.compiler.codegen.user_lines import (
 from anyshape.backend.compiler.op_traits import TRAITS, bytes_of
 from anyshape.backend.compiler.peak_memory import Budget, scratch_bytes
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
-from anyshape.backend.runtime import checkpoint_slots
+from anyshape.backend.runtime import rows
 from anyshape.backend.runtime.block_cache import ShapeConstants
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.graph.prover.constraints import Claim, Condition
@@ -235,7 +234,7 @@ class _PlanSource(StepSource):
         if self.budget is not None:
             self._write_budget(self.budget)
         if self.counts_bytes:
-            self.names["_current"] = checkpoint_slots.current
+            self.names["_current"] = rows.current
             self.lines.append(f"{naming.LIVE} = _current()")
         if self.checks:
             for slot, meta in zip(self.plan.inputs, self.plan.input_metas, strict=True):

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler import plan as naming
-from anyshape.backend.compiler.codegen.bodies import Body, insert
-from anyshape.backend.compiler.codegen.step_source import counters
+from anyshape.backend.compiler.codegen.bodies import Body, counters, insert
 from anyshape.backend.compiler.codegen.user_lines import trip_mark
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.peak_memory import trips_of_block, trips_variable
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
-from anyshape.backend.runtime.checkpoint_slots import Slots, check_ends, joined, mask_of, owned, pieces, stacked
+from anyshape.backend.runtime.rows import Slots, check_ends, joined, mask_of, owned, pieces, stacked
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.sizes.expr import as_atom, variables
 from anyshape.graph.sizes.symbols import InputAxis

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler import plan as naming
+from anyshape.backend.compiler.codegen.bodies import FunctionSource
 from anyshape.backend.compiler.codegen.chunks import assigned, chunked
-from anyshape.backend.compiler.codegen.step_source import FunctionSource
 from anyshape.backend.compiler.codegen.timers import TileTimers
 from anyshape.backend.compiler.op_traits import TRAITS, nanoseconds
 from anyshape.backend.compiler.plan import Group, Literal, Slot, Step

@@ -17,9 +17,8 @@ from dataclasses import replace
 from anyshape.backend.compiler.op_traits import TRAITS, Alias, is_observable, runs_user_code
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.pipeline import optimize
-from anyshape.graph.ir.dead_code import refusals, remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Value, raises, subgraphs
-from anyshape.graph.ir.op_local import axes_read
+from anyshape.graph.ir.op_local import axes_read, refusals, remove_dead_code
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import DimVar, variables

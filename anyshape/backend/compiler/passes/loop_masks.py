@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
-from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple
+from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.ops.creation import full_op
 from anyshape.ops.loops import Layout, mask_position, rerun_op, scan_op, while_op
 from anyshape.ops.movement import concatenate_op, slice_op

@@ -10,24 +10,23 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from anyshape.backend.compiler.passes.collapse_views import collapse_views
-from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_contractions, to_pairs
+from anyshape.backend.compiler.passes.collapse_views import collapse_views, fold_into_contractions, to_pairs
 from anyshape.backend.compiler.passes.fusion.collapse_loop_axes import fold_pads_into_sums
 from anyshape.backend.compiler.passes.fusion.fuse import fuse
 from anyshape.backend.compiler.passes.identities import simplify
 from anyshape.backend.compiler.passes.loop_masks import without_masks
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
-from anyshape.backend.compiler.passes.prune_branches import (
+from anyshape.backend.compiler.passes.share_exponentials import (
     hoist_shape_only,
     prune_branches,
     read_and_write_elements,
+    share_exponentials,
     sink,
 )
-from anyshape.backend.compiler.passes.share_exponentials import share_exponentials
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.backend.runtime.config import config
-from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, replace_subgraphs
+from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.ir.validate import check_sizes_defined
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes.expr import DimVar

@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.compiler.op_traits import TRAITS
-from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple, raises
+from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.ops.control import enter_checkpoint_op
 from anyshape.ops.movement import broadcast_in_dim_op

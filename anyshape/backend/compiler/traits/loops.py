@@ -11,7 +11,7 @@ from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.op_traits import OPAQUE, bytes_of, declare, total_bytes
 from anyshape.backend.compiler.peak_memory import peak_bytes, trips_of_block, trips_variable
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
-from anyshape.backend.runtime.checkpoint_slots import SLOT_BYTES
+from anyshape.backend.runtime.rows import SLOT_BYTES
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, Size

@@ -19,7 +19,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound, Interval
 from anyshape.graph.sizes.substitute import evaluate, values_from
-from anyshape.support.packages import sampled_points
+from anyshape.support.packages import one_variable
 
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
 _PROBE_WORK = 300_000  # nodes of claims that are evaluated
@@ -292,7 +292,7 @@ class KnownModels:
     ) -> None:
         self._claims, self._equalities = claims, equalities
         self._mentioned: set[DimVar] = set()  # by claims
-        self._samples: sampled_points.PointSamples | None = None
+        self._samples: one_variable.PointSamples | None = None
         self._models: list[Model] = [Model(sizes)] if sizes is not None else []
         self._has_tried = False  # the initial models, for the claims so far
 
@@ -380,7 +380,7 @@ class KnownModels:
     def _sampled(self, facts: Sequence[Claim], known: Model) -> Assignment | None:
         """Return sizes at which the first claim may be false and the others hold, {} without any; None if unknown."""
         if self._samples is None:
-            self._samples = sampled_points.PointSamples()
+            self._samples = one_variable.PointSamples()
         return self._samples.counterexample(facts[0], facts[1:], known)
 
     def _refutes_at(self, sizes: Assignment, claim: Claim, known: Model) -> bool:

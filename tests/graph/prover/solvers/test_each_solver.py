@@ -7,9 +7,9 @@ import pytest
 
 from anyshape.graph.prover.constraints import Claim, Verdict
 from anyshape.graph.prover.decide import contradict, decide_exactly, decide_quickly, follows
-from anyshape.graph.prover.solvers import equalities, models, one_variable, sampled_points
+from anyshape.graph.prover.solvers import linear_constraints, models, one_variable
 from anyshape.graph.prover.solvers.integer_sets import range_of
-from anyshape.graph.prover.solvers.sampled_points import Points
+from anyshape.graph.prover.solvers.one_variable import Points
 from anyshape.graph.sizes import expr
 from tests.graph.prover import random_claims
 
@@ -78,7 +78,7 @@ def line_of_one_variable(asked):
 
 
 def small_cases(asked):
-    cases = sampled_points.cases_at_small_sizes(asked.claim, asked.facts)
+    cases = one_variable.cases_at_small_sizes(asked.claim, asked.facts)
     return cases is not None and check_cases(asked, *cases)
 
 
@@ -102,7 +102,7 @@ def counterexamples(asked):
 def samples(asked):
     point = int(np.argmax(asked.where))
     near = {v: int(column[point]) for v, column in asked.world.grid.items()}
-    sizes = sampled_points.PointSamples().counterexample(asked.claim, asked.facts, near)
+    sizes = one_variable.PointSamples().counterexample(asked.claim, asked.facts, near)
     if sizes:
         asked.check_witness(sizes, False)
     return bool(sizes)
@@ -127,24 +127,24 @@ def points_in_columns(asked):
 
 def quotients_carried_out(asked):
     size = asked.claim.left
-    simpler = equalities.divide_out(size, lambda divisor: (expr.bounds(divisor)[0] or 0) > 0)
+    simpler = linear_constraints.divide_out(size, lambda divisor: (expr.bounds(divisor)[0] or 0) > 0)
     same(asked, [Claim("==", size, 0)], [Claim("==", simpler, 0)])
     return simpler is not size
 
 
 def nested_quotients(asked):
-    claims = equalities.nest_quotients([asked.claim, *asked.facts])
+    claims = linear_constraints.nest_quotients([asked.claim, *asked.facts])
     same(asked, [asked.claim, *asked.facts], claims)
     return True
 
 
 def relations(asked):
-    same(asked, [asked.claim], [equalities.simplify_relation(asked.claim)])
+    same(asked, [asked.claim], [linear_constraints.simplify_relation(asked.claim)])
     return True
 
 
 def replacements(asked):
-    equal = [*equalities.replacements_from(asked.claim, {})]
+    equal = [*linear_constraints.replacements_from(asked.claim, {})]
     points = Points(asked.world.grid)
     for atom, size in equal:
         left, defined = points.value(expr.from_atom(atom))

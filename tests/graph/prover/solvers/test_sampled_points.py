@@ -6,7 +6,7 @@ import pytest
 
 from anyshape.graph.prover.constraints import Claim, equal
 from anyshape.graph.prover.solvers.models import Model, truth
-from anyshape.graph.prover.solvers.sampled_points import PointSamples
+from anyshape.graph.prover.solvers.one_variable import PointSamples
 from anyshape.graph.sizes import expr
 from tests.graph.prover import random_claims
 
