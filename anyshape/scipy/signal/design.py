@@ -14,7 +14,18 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.operands.promotion import axis_of, choice_of, is_traced, result_type, sizes, static_int
+from anyshape.graph.sizes import expr
+from anyshape.numpy.operands.promotion import (
+    as_traced,
+    axis_of,
+    choice_of,
+    is_traced,
+    result_type,
+    size_of,
+    sizes,
+    static_int,
+)
+from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats, require_elements
 from anyshape.scipy.signal.convolving import at_other_rate
@@ -248,12 +259,12 @@ def freqz_zpk(z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: 
 
 def _on_spiral(x: Any, m: Any, chirp: Any, start: Any) -> Any:
     """Return Bluestein's sums along the last axis; `chirp(k)` is w**(k**2 / 2), `start(k)` is a**-k."""
-    n = x.shape[-1]
-    points = n + m - 1
+    n, count = x.shape[-1], size_of(m)
     ahead = chirp(xp.arange(xp.maximum(m, n)))
-    kernel = xp.fft.fft(1 / xp.concatenate([ahead[n - 1 : 0 : -1], ahead[:m]]), points)
-    scaled = x * (start(xp.arange(n)) * ahead[:n])
-    return xp.fft.ifft(kernel * xp.fft.fft(scaled, points))[..., n - 1 :] * ahead[:m]
+    scaled = as_traced(x * (start(xp.arange(n)) * ahead[:n]))
+    inverse = as_traced(1 / xp.concatenate([ahead[:m][::-1], ahead[1:n]]), scaled.dtype)
+    moves = wd.one_by_one((expr.sub(count, 1),), (count,))
+    return wd.convolution(scaled, inverse, moves, method="fft") * ahead[:m]
 
 
 def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: Any = -1) -> Any:
