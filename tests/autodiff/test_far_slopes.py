@@ -122,11 +122,13 @@ REARRANGED = {
     "stats.triang.isf": [(6.942150454518613e-14, 0.4)],
     "stats.dweibull.logcdf": [(-309.3524922799109, 1.01)],
 }
-SINGLE = {  # small degrees, to which 1 is added, and SciPy's loops of single precision
+SINGLE = {  # small degrees, to which 1 is added, SciPy's loops of single precision, sums of large logarithms
     "special.eval_chebyu": [(0.0001255890092579648, -0.15753212571144104)],
     "special.eval_legendre": [(0.0001393204292980954, 0.2668023407459259)],
     "special.kei": [(5.624715328216553,)],
     "special.agm": [(2.0, 3.0)],
+    "special.gammaincc": [(656.95751953125, 417.7164001464844)],
+    "special.betainc": [(900.5, 700.25, 0.3)],
 }
 SECONDS = 1.5
 # the end of the time may come in a callback of the interpreter, which swallows it; it comes again
@@ -154,7 +156,7 @@ def test_slopes_in_single_precision():
     by_name = {row.name: row for row in reversed(ROWS)}
     judged = [one for name, at in SINGLE.items() for one in judge(by_name[name], at, "float32")]
     assert not wrong(judged), "\n".join(wrong(judged))
-    assert len(judged) == 10
+    assert len(judged) == 14
 
 
 @SWALLOWED

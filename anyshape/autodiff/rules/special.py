@@ -3,8 +3,11 @@
 Batching of special functions, which are elementwise.
 """
 
+import functools
 from math import log, pi, sqrt
 from typing import Any
+
+import numpy as np
 
 from anyshape.autodiff import far_slopes as far
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise, zero
@@ -40,16 +43,31 @@ def derivative_in_last(op: Any, derivative: Any) -> Any:
     JVPS[op] = jvp
 
 
+def _in_double(density):
+    """Compute a density of float32 operands in double: a sum of large logarithms leaves its exponential few digits."""
+
+    @functools.wraps(density)
+    def computed(*xs):
+        if not all(x.dtype == np.float32 for x in xs):
+            return density(*xs)
+        return ew.convert(density(*[ew.convert(x, np.float64) for x in xs]), np.float32)
+
+    return computed
+
+
+@_in_double
 def _gamma_density(x, y):
     """Return y**(x - 1) exp(-y) / gamma(x)."""
     return ew.exp(sp.xlogy(x - 1, y) - y - sp.gammaln(x))
 
 
+@_in_double
 def beta_density(a: Any, b: Any, x: Any) -> Any:
     """Return x**(a - 1) (1 - x)**(b - 1) / beta(a, b)."""
     return ew.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
 
 
+@_in_double
 def _student_density(df, t):
     """Return the density of Student's t with df degrees of freedom; the standard normal for infinitely many."""
     is_normal = ew.isinf(df)
