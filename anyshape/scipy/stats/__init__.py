@@ -17,6 +17,7 @@ from anyshape.scipy.stats import (
     extremes,
     further,
     hypotheses,
+    lent,
     lifetimes,
     multivariate,
     ordered,
@@ -37,7 +38,7 @@ FUNCTIONS = {
     for module in (summaries, ranks, correlation, density, trimmed, circular, hypotheses, ordered)
     for name, member in vars(module).items()
     if name[0] != "_" and getattr(member, "__module__", "") == module.__name__ and hasattr(scipy_stats, name)
-}
+} | lent.LENT
 RANKED = {name: ordered.ranked(name, *row) for name, row in ordered.RANKED.items() if hasattr(scipy_stats, name)}
 _SCIPY = Module(scipy_stats, "scipy.stats")
 

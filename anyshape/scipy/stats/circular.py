@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import pi
 from typing import Any
 
 import numpy as np
@@ -10,69 +9,10 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.serve import falls_through
-from anyshape.scipy.stats.sampling import sampled
-from anyshape.scipy.stats.summaries import count_of, floats
+from anyshape.scipy.stats.sampling import count_of, floats, sampled
 from anyshape.support.packages import scipy_stats
 
 _stats = falls_through(scipy_stats)
-
-
-def _direction(samples: Any, period: Any, axis: Any) -> tuple[Any, Any]:
-    """Return the means of the sine and the cosine of angles."""
-    x = floats(samples) * (2.0 * pi / period)
-    return tuple(xp.mean(f(x), axis=axis) for f in (xp.sin, xp.cos))
-
-
-@sampled("samples", axis=None)
-def circmean(
-    samples: Any,
-    high: Any = 2 * pi,
-    low: Any = 0,
-    axis: Any = None,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: Any = False,
-) -> Any:
-    """Return the mean direction of angles of a period, between its ends."""
-    period = high - low
-    sine, cosine = _direction(samples, period, axis)
-    return xp.mod(xp.arctan2(sine, cosine) * (period / (2.0 * pi)) - low, period) + low
-
-
-def _length(sine: Any, cosine: Any) -> Any:
-    """Return the length of the mean direction, at most 1."""
-    return xp.minimum(xp.sqrt(sine**2 + cosine**2), 1.0)
-
-
-@sampled("samples", axis=None)
-def circvar(
-    samples: Any,
-    high: Any = 2 * pi,
-    low: Any = 0,
-    axis: Any = None,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: Any = False,
-) -> Any:
-    """Return the circular variance of angles: 1 less the length of their mean direction."""
-    return 1.0 - _length(*_direction(samples, high - low, axis))
-
-
-@sampled("samples", axis=None)
-def circstd(
-    samples: Any,
-    high: Any = 2 * pi,
-    low: Any = 0,
-    axis: Any = None,
-    nan_policy: str = "propagate",
-    *,
-    normalize: bool = False,
-    keepdims: Any = False,
-) -> Any:
-    """Return the circular standard deviation of angles, in radians if `normalize`."""
-    length = _length(*_direction(samples, high - low, axis))
-    deviation = xp.sqrt(-2 * xp.log(length))
-    return deviation if normalize else deviation * ((high - low) / (2.0 * pi))
 
 
 # -- power transforms

@@ -17,8 +17,7 @@ from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.stats.ranks import rankdata
-from anyshape.scipy.stats.sampling import filled_up, sampled
-from anyshape.scipy.stats.summaries import count_of, floats
+from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled
 from anyshape.support.packages import scipy_stats
 from anyshape.tracing.pytrees import register_class
 

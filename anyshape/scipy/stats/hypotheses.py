@@ -15,8 +15,7 @@ from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.numpy.serve import falls_through
 from anyshape.scipy.stats import tails
 from anyshape.scipy.stats.correlation import SignificanceResult, pearsonr
-from anyshape.scipy.stats.sampling import filled_up, sampled
-from anyshape.scipy.stats.summaries import count_of, floats, kurtosis, skew
+from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled
 from anyshape.scipy.stats.trimmed import trim_mean
 from anyshape.support.packages import scipy_stats
 from anyshape.transforms.control import check
@@ -33,40 +32,6 @@ def _variance(x: Any) -> Any:
 
 
 # -- tests of means
-
-
-@sampled("a", "popmean")
-def ttest_1samp(
-    a: Any,
-    popmean: Any,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    alternative: str = "two-sided",
-    *,
-    keepdims: Any = False,
-) -> SignificanceResult:
-    """Return Student's t of the mean of samples against a number, and its probability."""
-    (x,) = tails.along_last("ttest_1samp", [a], axis, 1)
-    n = _count(x)
-    expected = xp.asarray(popmean)
-    expected = xp.squeeze(expected, axis) if expected.ndim and axis is not None else expected
-    t = (xp.mean(x, axis=-1) - expected) / xp.sqrt(_variance(x) / n)
-    return SignificanceResult(t, tails.student("ttest_1samp", t, n - 1, alternative))
-
-
-@sampled("a", "b", paired=True)
-def ttest_rel(
-    a: Any,
-    b: Any,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    alternative: str = "two-sided",
-    *,
-    keepdims: Any = False,
-) -> SignificanceResult:
-    """Return Student's t of the mean of the differences of two related samples, and its probability."""
-    difference = floats(a) - floats(b)
-    return ttest_1samp(difference, 0.0, axis, alternative=alternative)
 
 
 def _two_means(
@@ -200,91 +165,6 @@ def levene(
     within = sum(xp.sum((d - m[..., None]) ** 2, axis=-1) for d, m in zip(distances, means, strict=True))
     w = (n - k) * between / ((k - 1.0) * within)
     return SignificanceResult(w, xp.special.fdtrc(k - 1.0, n - k, w).astype(w.dtype))
-
-
-# -- tests of a normal distribution
-
-
-def _tested_skewness(x: Any) -> Any:
-    """Return D'Agostino's statistic of the skewness, NaN for fewer than 8 samples."""
-    n = _count(x)
-    n = xp.where(n < 8, np.nan, n)
-    y = skew(x, -1) * xp.sqrt((n + 1) * (n + 3) / (6.0 * (n - 2)))
-    beta = 3.0 * (n**2 + 27 * n - 70) * (n + 1) * (n + 3) / ((n - 2.0) * (n + 5) * (n + 7) * (n + 9))
-    square = -1 + xp.sqrt(2 * (beta - 1))
-    y = xp.where(y == 0, 1.0, y) / xp.sqrt(2.0 / (square - 1))
-    return xp.log(y + xp.sqrt(y**2 + 1)) / xp.sqrt(0.5 * xp.log(square))
-
-
-def _tested_kurtosis(x: Any) -> Any:
-    """Return the statistic of Anscombe and Glynn of the kurtosis, NaN for fewer than 5 samples."""
-    n = _count(x)
-    n = xp.where(n < 5, np.nan, n)
-    variance = 24.0 * n * (n - 2) * (n - 3) / ((n + 1) ** 2 * (n + 3) * (n + 5))
-    score = (kurtosis(x, -1, fisher=False) - 3.0 * (n - 1) / (n + 1)) / xp.sqrt(variance)
-    scale = 6.0 * (n * n - 5 * n + 2) / ((n + 7) * (n + 9))
-    beta = scale * xp.sqrt(6.0 * (n + 3) * (n + 5) / (n * (n - 2) * (n - 3)))
-    a = 6.0 + 8.0 / beta * (2.0 / beta + xp.sqrt(1 + 4.0 / beta**2))
-    below = 1 + score * xp.sqrt(2 / (a - 4.0))
-    root = xp.sign(below) * xp.cbrt((1 - 2.0 / a) / xp.abs(xp.where(below == 0, np.nan, below)))
-    return (1 - 2 / (9.0 * a) - root) / xp.sqrt(2 / (9.0 * a))
-
-
-@sampled("a")
-def skewtest(
-    a: Any,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    alternative: str = "two-sided",
-    *,
-    keepdims: Any = False,
-) -> SignificanceResult:
-    """Return a standard normal statistic of the skewness, and its probability; it needs 8 samples."""
-    z = _tested_skewness(tails.along_last("skewtest", [a], axis, 1)[0])
-    return SignificanceResult(z, tails.normal("skewtest", z, alternative))
-
-
-@sampled("a")
-def kurtosistest(
-    a: Any,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    alternative: str = "two-sided",
-    *,
-    keepdims: Any = False,
-) -> SignificanceResult:
-    """Return a standard normal statistic of the kurtosis, and its probability; it needs 5 samples."""
-    z = _tested_kurtosis(tails.along_last("kurtosistest", [a], axis, 1)[0])
-    return SignificanceResult(z, tails.normal("kurtosistest", z, alternative))
-
-
-@sampled("a")
-def normaltest(
-    a: Any,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: Any = False,
-) -> SignificanceResult:
-    """Return the sum of the squares of the statistics of skewness and kurtosis, and its probability."""
-    (x,) = tails.along_last("normaltest", [a], axis, 1)
-    statistic = _tested_skewness(x) ** 2 + _tested_kurtosis(x) ** 2
-    return SignificanceResult(statistic, tails.chi_squared(statistic, 2.0))
-
-
-@sampled("x", axis=None)
-def jarque_bera(
-    x: Any,
-    *,
-    axis: Any = None,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> SignificanceResult:
-    """Return the statistic of Jarque and Bera of skewness and kurtosis, and its probability."""
-    (sample,) = tails.along_last("jarque_bera", [x], axis, 1)
-    centred = sample - xp.mean(sample, axis=-1, keepdims=True)
-    statistic = _count(sample) / 6 * (skew(centred, -1) ** 2 + kurtosis(centred, -1) ** 2 / 4)
-    return SignificanceResult(statistic, tails.chi_squared(statistic, 2.0))
 
 
 # -- tests of frequencies, and of a number with a yes or no

@@ -20,8 +20,7 @@ from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
 from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.stats.correlation import SignificanceResult
-from anyshape.scipy.stats.sampling import filled_up, sampled, vectors_along
-from anyshape.scipy.stats.summaries import count_of, floats
+from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled, vectors_along
 from anyshape.support.packages import scipy_stats
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.numpy.operands.promotion import choice_of, is_traced
+from anyshape.numpy.operands.promotion import choice_of, is_traced, result_type
 from anyshape.support.packages import scipy_stats
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import tree_map
@@ -29,6 +29,22 @@ from anyshape.transforms.control_flow.loops import map as map_rows
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 POLICIES = ("propagate", "raise", "omit")
+
+
+def floats(x: Any) -> Any:
+    """Return samples as floats."""
+    x = xp.asarray(x)
+    return x if x.dtype.kind in "fc" else x.astype(result_type(x, 1.0))
+
+
+def count_of(x: Any, axis: Any) -> Any:
+    """Return the number of samples along an axis, as a traced float64 number."""
+    shape = xp.shape(x)
+    axes = range(len(shape)) if axis is None else (axis,) if np.ndim(axis) == 0 else axis
+    total: Any = 1
+    for k in axes:
+        total = total * shape[k]
+    return xp.asarray(total, dtype=np.float64)
 
 
 def without_nan(name: str, x: Any, nan_policy: str) -> Any:

@@ -12,10 +12,11 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.operands.promotion import result_type, sizes
+from anyshape.numpy.operands.promotion import sizes
 from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.stats.sampling import filled_up, sampled, without_nan
+from anyshape.scipy.stats.lent import gmean, kurtosis, skew
+from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled, without_nan
 from anyshape.support.packages import scipy_stats
 
 _stats = falls_through(scipy_stats)
@@ -30,22 +31,6 @@ class DescribeResult(NamedTuple):
     variance: Any
     skewness: Any
     kurtosis: Any
-
-
-def floats(x: Any) -> Any:
-    """Return samples as floats."""
-    x = xp.asarray(x)
-    return x if x.dtype.kind in "fc" else x.astype(result_type(x, 1.0))
-
-
-def count_of(x: Any, axis: Any) -> Any:
-    """Return the number of samples along an axis, as a traced float64 number."""
-    shape = xp.shape(x)
-    axes = range(len(shape)) if axis is None else (axis,) if np.ndim(axis) == 0 else axis
-    total: Any = 1
-    for k in axes:
-        total = total * shape[k]
-    return xp.asarray(total, dtype=np.float64)
 
 
 def _central(x: Any, order: int, axis: Any) -> Any:
@@ -73,56 +58,6 @@ def moment(
     if center is None:
         return _central(x, order, axis)
     return xp.mean((x - center) ** order, axis=axis)
-
-
-def _is_constant(x: Any, second: Any, axis: Any) -> Any:
-    """Return whether samples are equal up to rounding, where standardised moments are not defined."""
-    mean = xp.mean(x, axis=axis)
-    return second <= (np.finfo(x.dtype).resolution * mean) ** 2
-
-
-@sampled("a")
-def skew(
-    a: Any,
-    axis: Any = 0,
-    bias: bool = True,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: Any = False,
-) -> Any:
-    """Return the skewness, NaN for constant samples; `bias=False` corrects it for more than two samples."""
-    x = floats(a)
-    second, third = (_central(x, k, axis) for k in (2, 3))
-    constant = _is_constant(x, second, axis)
-    value = third / xp.where(constant, 1.0, second) ** 1.5
-    if not bias:
-        n = count_of(x, axis)
-        factor = xp.sqrt(xp.maximum((n - 1) * n, 0)) / xp.where(n > 2, n - 2, 1.0)
-        value = xp.where(n > 2, factor.astype(x.dtype) * value, value)
-    return xp.where(constant, np.nan, value)
-
-
-@sampled("a")
-def kurtosis(
-    a: Any,
-    axis: Any = 0,
-    fisher: bool = True,
-    bias: bool = True,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: Any = False,
-) -> Any:
-    """Return the kurtosis, NaN for constant samples; by Fisher's definition that of a normal distribution is 0."""
-    x = floats(a)
-    second, fourth = (_central(x, k, axis) for k in (2, 4))
-    constant = _is_constant(x, second, axis)
-    value = fourth / xp.where(constant, 1.0, second) ** 2
-    if not bias:
-        n = count_of(x, axis)
-        below = xp.where(n > 3, (n - 2) * (n - 3), 1.0)
-        scale, shift = ((n**2 - 1) / below).astype(x.dtype), (3 * (n - 1) ** 2 / below).astype(x.dtype)
-        value = xp.where(n > 3, scale * value - shift + 3.0, value)
-    return xp.where(constant, np.nan, value - 3.0 if fisher else value)
 
 
 @_stats
@@ -174,66 +109,10 @@ def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagat
     return zscore(xp.log(floats(a)), axis, ddof, nan_policy)
 
 
-@sampled("a")
-def gstd(
-    a: Any,
-    axis: Any = 0,
-    ddof: int = 1,
-    *,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the geometric standard deviation, NaN where a sample is negative."""
-    return xp.exp(xp.std(xp.log(floats(a)), axis=axis, ddof=ddof))
-
-
-@sampled("a")
-def sem(
-    a: Any,
-    axis: Any = 0,
-    ddof: int = 1,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: Any = False,
-) -> Any:
-    """Return the standard error of the mean."""
-    x = floats(a)
-    return xp.std(x, axis=axis, ddof=ddof) / xp.sqrt(count_of(x, axis)).astype(x.dtype)
-
-
-@sampled("a")
-def variation(
-    a: Any,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    ddof: int = 0,
-    *,
-    keepdims: Any = False,
-) -> Any:
-    """Return the standard deviation over the mean."""
-    x = floats(a)
-    return xp.std(x, axis=axis, ddof=ddof) / xp.mean(x, axis=axis)
-
-
 def _averaged(x: Any, axis: Any, weights: Any) -> Any:
     if weights is None:
         return xp.mean(x, axis=axis)
     return xp.average(x, axis=axis, weights=weights)
-
-
-@sampled("a", "weights", paired=True)
-def gmean(
-    a: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    weights: Any = None,
-    *,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the geometric mean, which may be weighted."""
-    x = floats(a if dtype is None else xp.asarray(a, dtype))
-    return xp.exp(_averaged(xp.log(x), axis, weights))
 
 
 @sampled("a", "weights", paired=True)
@@ -309,25 +188,3 @@ def median_abs_deviation(
     middle = xp.expand_dims(center(x, axis=axis), axis) if axis is not None else center(x)
     deviation = xp.median(xp.abs(x - middle), axis=axis)
     return deviation / _scale(scale, 0.6744897501960817)
-
-
-@sampled("pk", "qk", paired=True, least=0)
-def entropy(
-    pk: Any,
-    qk: Any = None,
-    base: Any = None,
-    axis: Any = 0,
-    *,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the entropy of probabilities, or their relative entropy to others; both are normalised first."""
-    p = floats(pk)
-    p = p / xp.sum(p, axis=axis, keepdims=True)
-    if qk is None:
-        terms = xp.special.entr(p)
-    else:
-        q = floats(qk)
-        terms = xp.special.rel_entr(p, q / xp.sum(q, axis=axis, keepdims=True))
-    total = xp.sum(terms, axis=axis)
-    return total if base is None else total / float(np.log(base))

@@ -8,7 +8,7 @@ from typing import Any
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, result_type
-from anyshape.scipy.stats.summaries import floats
+from anyshape.scipy.stats.sampling import floats
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.operands.promotion import choice_of, static_int
+from anyshape.numpy.operands.promotion import choice_of
 from anyshape.numpy.serve import falls_through
-from anyshape.scipy.stats.sampling import filled_up, sampled, without_nan
-from anyshape.scipy.stats.summaries import count_of, floats
+from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled, without_nan
 from anyshape.support.packages import scipy_stats
 from anyshape.transforms.control import check
 from anyshape.transforms.control_flow.loops import while_loop
@@ -27,19 +26,6 @@ class SigmaclipResult(NamedTuple):
     upper: Any
 
 
-def _within(x: Any, limits: Any, inclusive: Any) -> Any:
-    """Return which samples are within a pair of limits, where None leaves an end open."""
-    inside = xp.ones_like(x, dtype=bool)
-    if limits is None:
-        return inside
-    low, high = limits
-    if low is not None:
-        inside = inside & ((x >= low) if inclusive[0] else (x > low))
-    if high is not None:
-        inside = inside & ((x <= high) if inclusive[1] else (x < high))
-    return inside
-
-
 def _moments(x: Any, inside: Any, axis: Any) -> tuple[Any, Any, Any]:
     """Return number, mean and sum of squared distances of the samples inside."""
     n = xp.sum(inside, axis=axis, keepdims=True).astype(x.dtype)
@@ -49,110 +35,6 @@ def _moments(x: Any, inside: Any, axis: Any) -> tuple[Any, Any, Any]:
     squares = xp.sum(xp.where(inside, x - mean, 0.0) ** 2, axis=axis, keepdims=True)
     n, mean, squares = (xp.squeeze(v, axis) for v in (n, mean, squares))
     return n, mean, squares
-
-
-@sampled("a", axis=None)
-def tmean(
-    a: Any,
-    limits: Any = None,
-    inclusive: Any = (True, True),
-    axis: Any = None,
-    *,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the mean of the samples within limits, NaN without any."""
-    x = floats(a)
-    return _moments(x, _within(x, limits, inclusive), axis)[1]
-
-
-@sampled("a")
-def tvar(
-    a: Any,
-    limits: Any = None,
-    inclusive: Any = (True, True),
-    axis: Any = 0,
-    ddof: Any = 1,
-    *,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the variance of the samples within limits, NaN for `ddof` or fewer."""
-    x = floats(a)
-    n, mean, squares = _moments(x, _within(x, limits, inclusive), axis)
-    known = (n > ddof) & ~xp.isnan(mean)
-    return xp.where(known, squares / xp.where(known, n - ddof, 1.0), np.nan)
-
-
-@sampled("a")
-def tstd(
-    a: Any,
-    limits: Any = None,
-    inclusive: Any = (True, True),
-    axis: Any = 0,
-    ddof: Any = 1,
-    *,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the standard deviation of the samples within limits; see `tvar`."""
-    return xp.sqrt(tvar(a, limits, inclusive, axis, ddof))
-
-
-@sampled("a")
-def tsem(
-    a: Any,
-    limits: Any = None,
-    inclusive: Any = (True, True),
-    axis: Any = 0,
-    ddof: Any = 1,
-    *,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the standard error of the mean of the samples within limits; see `tvar`."""
-    x = floats(a)
-    inside = _within(x, limits, inclusive)
-    n = xp.sum(inside, axis=axis).astype(x.dtype)
-    return tstd(x, limits, inclusive, axis, ddof) / xp.sqrt(n)
-
-
-def _extreme(x: Any, inside: Any, axis: Any, sign: int) -> Any:
-    """Return the least sample inside, or the greatest one for the sign -1; NaN without any, or with NaN."""
-    values = xp.where(inside | xp.isnan(x), x, sign * np.inf)
-    reduce = xp.min if sign > 0 else xp.max
-    result = reduce(values, axis=axis, initial=sign * np.inf)
-    return xp.where(xp.any(inside, axis=axis), result, np.nan)
-
-
-@sampled("a")
-def tmin(
-    a: Any,
-    lowerlimit: Any = None,
-    axis: Any = 0,
-    inclusive: bool = True,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: Any = False,
-) -> Any:
-    """Return the least sample not below a limit, NaN without any; of integers as a float."""
-    x = floats(a)
-    return _extreme(x, _within(x, (lowerlimit, None), (inclusive, True)), axis, 1)
-
-
-@sampled("a")
-def tmax(
-    a: Any,
-    upperlimit: Any = None,
-    axis: Any = 0,
-    inclusive: bool = True,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: Any = False,
-) -> Any:
-    """Return the greatest sample not above a limit, NaN without any; of integers as a float."""
-    x = floats(a)
-    return _extreme(x, _within(x, (None, upperlimit), (True, inclusive)), axis, -1)
 
 
 @sampled("a")
@@ -231,54 +113,6 @@ def percentileofscore(a: Any, score: Any, kind: str = "rank", nan_policy: str = 
 
 
 # -- moments without bias, entropies, linear combinations of ordered samples
-
-
-@sampled("data", axis=None)
-def kstat(
-    data: Any,
-    n: Any = 2,
-    *,
-    axis: Any = None,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the unbiased estimate of a cumulant of order 1 to 4."""
-    order = static_int(n, "kstat", "n")
-    if not 1 <= order <= 4:
-        raise ArgumentError("kstat", f"n={order}", "is not in 1 to 4", "pass an order of 1, 2, 3 or 4")
-    x = floats(data)
-    m = count_of(x, axis).astype(x.dtype)
-    s = [xp.sum(x**k, axis=axis) for k in range(1, order + 1)]
-    if order == 1:
-        return s[0] / m
-    if order == 2:
-        return (m * s[1] - s[0] ** 2) / (m * (m - 1.0))
-    if order == 3:
-        return (2 * s[0] ** 3 - 3 * m * s[0] * s[1] + m * m * s[2]) / (m * (m - 1.0) * (m - 2.0))
-    above = -6 * s[0] ** 4 + 12 * m * s[0] ** 2 * s[1] - 3 * m * (m - 1.0) * s[1] ** 2
-    above = above - 4 * m * (m + 1) * s[0] * s[2] + m * m * (m + 1) * s[3]
-    return above / (m * (m - 1.0) * (m - 2.0) * (m - 3.0))
-
-
-@sampled("data", axis=None)
-def kstatvar(
-    data: Any,
-    n: Any = 2,
-    *,
-    axis: Any = None,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the unbiased estimate of the variance of `kstat` of order 1 or 2."""
-    order = static_int(n, "kstatvar", "n")
-    if order not in (1, 2):
-        raise ArgumentError("kstatvar", f"n={order}", "is not 1 or 2", "pass an order of 1 or 2")
-    x = floats(data)
-    m = count_of(x, axis).astype(x.dtype)
-    second = kstat(x, 2, axis=axis)
-    if order == 1:
-        return second / m
-    return (2 * m * second**2 + (m - 1) * kstat(x, 4, axis=axis)) / (m * (m + 1))
 
 
 @sampled("values")

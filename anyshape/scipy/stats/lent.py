@@ -1,0 +1,58 @@
+"""Functions of samples that run SciPy's own code, which has no derivatives to lose and decides on no values."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from anyshape import numpy as xp
+from anyshape.errors import AnyshapeError, ArgumentError
+from anyshape.scipy.stats.correlation import SignificanceResult
+from anyshape.scipy.stats.distribution import Function
+from anyshape.scipy.stats.sampling import floats, sampled
+from anyshape.scipy.stats.source import SCIPY
+from anyshape.support.packages import scipy_stats
+
+
+def lent(name: str, *names: str, spreads: bool = False, **facts: Any) -> Function:
+    """Return a function of samples in these parameters that runs SciPy's code; see `sampling.sampled` for facts.
+
+    Where a sample is NaN, the result is NaN if that `spreads`.
+    """
+    theirs = getattr(scipy_stats, name)
+
+    @functools.wraps(theirs, updated=())
+    def function(*, axis: Any = 0, **options: Any) -> Any:
+        options |= {k: floats(options[k]) for k in names if options.get(k) is not None}
+        try:
+            result = SCIPY.copy(theirs)(axis=axis, **options)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, AnyshapeError):
+                raise
+            advice = f"see the documentation of scipy.stats.{name}"
+            raise ArgumentError(name, "the call", f"is refused by SciPy: {error}", advice) from None
+        if hasattr(result, "pvalue"):
+            return SignificanceResult(result.statistic, result.pvalue)
+        return xp.where(xp.any(xp.isnan(options[names[0]]), axis=axis), np.nan, result) if spreads else result
+
+    function.__doc__ = f"Return what SciPy's `{name}` returns, with SciPy's parameters."
+    return sampled(*names, **facts)(function)
+
+
+LENT = {
+    "gmean": lent("gmean", "a", "weights", paired=True),
+    **{name: lent(name, "a") for name in ("skew", "kurtosis", "sem", "variation", "tmin", "tmax")},
+    **{name: lent(name, "a") for name in ("skewtest", "kurtosistest", "normaltest")},
+    **{name: lent(name, "a", spreads=True) for name in ("tvar", "tstd", "tsem")},
+    "gstd": lent("gstd", "a"),
+    "tmean": lent("tmean", "a", axis=None),
+    "entropy": lent("entropy", "pk", "qk", paired=True, least=0),
+    **{name: lent(name, "data", axis=None) for name in ("kstat", "kstatvar")},
+    **{name: lent(name, "samples", axis=None) for name in ("circmean", "circvar", "circstd")},
+    "jarque_bera": lent("jarque_bera", "x", axis=None),
+    "ttest_1samp": lent("ttest_1samp", "a", "popmean"),
+    "ttest_rel": lent("ttest_rel", "a", "b", paired=True),
+}
+gmean, skew, kurtosis = (LENT[name] for name in ("gmean", "skew", "kurtosis"))

@@ -1,0 +1,111 @@
+"""Run functions of a package that a test writes, and check which releases of it are accepted."""
+
+import importlib
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from anyshape import grad, jit
+from anyshape import numpy as xp
+from anyshape.errors import UnsupportedFunctionError
+from anyshape.numpy.foreign_source import Source, digest
+from anyshape.scipy.stats.source import SCIPY
+from tools.make_digests import digests
+
+CODE = '''
+    import functools
+    import numpy as np
+    from numpy import asarray
+    from lender import _private
+
+    def decorated(function):
+        @functools.wraps(function)
+        def wrapper(*args, _plain=False, **kwargs):
+            return np.float64(function(*map(float, args), **kwargs))
+        return wrapper
+
+    @decorated
+    def scaled(x, *, by=2):
+        """Multiply."""
+        return asarray(x, dtype=float) * by
+
+    def centred(x, mean=np.mean):
+        y = scaled(x, by=3, _plain=True)
+        return _private.less(y, mean(y)) + offset()
+
+    def offset():
+        return 0.0
+
+    class Line:
+        slope = 4.0
+
+        def at(self, x):
+            return self.slope * self.moved(x)
+
+        def moved(self, x):
+            return np.asarray(x) + 1
+'''
+
+
+@pytest.fixture
+def lender(tmp_path, monkeypatch):
+    folder = tmp_path / "lender"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("__version__ = '1.2.3'\n")
+    (folder / "_private.py").write_text("def less(x, y):\n    return x - y\n")
+    (folder / "code.py").write_text(textwrap.dedent(CODE))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("lender.code")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "lender"]:
+        del sys.modules[name]
+
+
+def source(path, tested=("1.2",), **helpers):
+    return Source("lender", tested, path / "digests.txt", {"numpy": xp}, helpers, ("_plain",))
+
+
+def test_code_and_helpers_run_on_traced_arrays_at_any_size(lender, tmp_path):
+    copy = source(tmp_path).copy(lender.centred)
+    traced = jit(copy)
+    for n in (0, 1, 4):
+        x = np.arange(n) ** 2.0
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_allclose(traced(x), 3 * x - np.mean(3 * x) if n else x)
+    assert traced.cache_info().traces == 1
+    np.testing.assert_allclose(grad(lambda x: copy(x) @ x)(np.array([1.0, 2.0])), [-3.0, 3.0])
+
+
+def test_other_helpers_stand_for_the_ones_of_the_package(lender, tmp_path):
+    copy = source(tmp_path, offset=lambda: 5.0).copy(lender.centred)
+    np.testing.assert_allclose(jit(copy)(np.array([1.0, 3.0])), [2.0, 8.0])
+    assert lender.offset() == 0.0
+
+
+def test_another_release_is_accepted_where_its_code_is_the_same(lender, tmp_path):
+    (tmp_path / "digests.txt").write_text(" ".join(map(digest, (lender.offset, lender.scaled.__wrapped__))))
+    other = source(tmp_path, ("1.1", "1.20"))
+    assert jit(other.copy(lender.scaled))(2.0) == 4.0
+    with pytest.raises(UnsupportedFunctionError, match=r"lender.code.centred.* other code in lender 1.2.3") as raised:
+        jit(other.copy(lender.centred))(2.0)
+    assert "1.1, 1.20" in str(raised.value)
+
+
+def test_digests_tell_code_from_comments(lender, tmp_path):
+    before = digest(lender.scaled.__wrapped__)
+    path = tmp_path / "lender" / "code.py"
+    same = textwrap.dedent(CODE).replace('"""Multiply."""', '"""Scale."""').replace("* by\n", "* (by)  # times\n")
+    for code, is_same in ((same, True), (same.replace("* (by)", "/ (by)"), False)):
+        path.write_text(code)
+        importlib.invalidate_caches()
+        sys.modules.pop("lender.code")
+        import linecache
+
+        linecache.checkcache()
+        changed = importlib.import_module("lender.code")
+        assert (digest(changed.scaled.__wrapped__) == before) is is_same
+
+
+def test_the_file_of_digests_has_those_of_the_installed_release():
+    assert digests() <= set(SCIPY.digests.read_text(encoding="ascii").split())
