@@ -204,7 +204,7 @@ class SliceRead(Part):
         return read.whole() if reach is Verdict.YES else None
 
 
-def _reach(ct: Any, window: Window, depth: int) -> Verdict:
+def _reach(ct, window: Window, depth: int) -> Verdict:
     """Return whether all elements of a slice of a cotangent count, or none of them, as far as their sizes say."""
     if not isinstance(ct, Part):
         return Verdict.YES
@@ -273,7 +273,7 @@ class CotangentSum:
             self._write_first()
             self._add_term(ct)
 
-    def _add_term(self, ct: Any) -> None:
+    def _add_term(self, ct) -> None:
         """Add what does not wait to be all."""
         if isinstance(ct, Rest):
             self._write_rest()
@@ -360,7 +360,7 @@ def _gaps_along(axis: int, slices: list[SlicePart]) -> list[Window] | None:
     return [first.moved(axis, start, amount) for start, amount in gaps if amount != 0]
 
 
-def _reached_with(terms: Sequence[Part], ct: Any) -> list[Part] | None:
+def _reached_with(terms: Sequence[Part], ct) -> list[Part] | None:
     """Return the terms of a sum with one more, None if they reach every element."""
     if not _has_zeros(ct):
         return None
@@ -375,19 +375,19 @@ def _fills(part: SlicePart, window: Window | None) -> bool:
     return not isinstance(part.ct, Part) and window is not None and window.is_within(part.window_of())
 
 
-def _has_zeros(ct: Any) -> bool:
+def _has_zeros(ct) -> bool:
     """Return whether elements of a cotangent are zero by construction."""
     return isinstance(ct, Part) and not (isinstance(ct, Rest) and ct.clear is None and not isinstance(ct.ct, Part))
 
 
-def _union(terms: Sequence[Part]) -> Any:
+def _union(terms: Sequence[Part]):
     """Return a mask of the elements that one of the terms reaches."""
     if len(terms) <= PADDED:
         return functools.reduce(ew.logical_or, [term.support() for term in terms])
     return nonzero(_marks(terms))
 
 
-def _marks(terms: Sequence[Part]) -> Any:
+def _marks(terms: Sequence[Part]):
     """Return an array that is 0 where no term reaches. Terms of a few elements are added to it in place."""
     total = CotangentSum()
     for term in terms:
@@ -441,7 +441,7 @@ class IndexedWindow(Part):
     def as_window(self, shape: Shape) -> IndexedWindow:
         return self
 
-    def _added(self, total: Any, window: Any) -> Any:
+    def _added(self, total, window):
         first, windows = self._numbers(meta_of(total).rank)
         return ga.scatter_windows("add", total, first, window, windows)
 
@@ -453,7 +453,7 @@ class IndexedWindow(Part):
         indexed, own = tuple([a for a in axes if a in self.positions]), tuple(range(len(self.starts)))
         return first, ga.Windows(own, indexed, tuple(axes), 0)
 
-    def _type(self) -> Any:
+    def _type(self):
         """Return the array that the elements are, or their mask."""
         return self.ct.ct if isinstance(self.ct, Part) else self.ct
 
@@ -488,7 +488,7 @@ def indexed_window(part: Any, shape: Shape) -> IndexedWindow | None:
     return IndexedWindow(part.ct, positions, starts, part.image)
 
 
-def _reversed(ct: Any, axes: Sequence[int]) -> Any:
+def _reversed(ct, axes: Sequence[int]):
     """Return the elements of a window in the other order along axes, with their mask."""
     if isinstance(ct, Masked):
         return masked(mv.rev(ct.ct, axes), lambda: mv.rev(ct.mask(), axes), ct.is_clean)
@@ -506,7 +506,7 @@ def axes_left(ctx: ShapeGuardContext, before: Shape, after: Shape) -> list[int] 
     return left if len(left) == len(after) else None
 
 
-def _from_start(index: Any, size: Size) -> Position:
+def _from_start(index, size: Size) -> Position:
     return lambda: ga.from_start(index, size)
 
 
@@ -521,6 +521,6 @@ def _mirrored(at: Position, size: Size) -> Position:
     return lambda: ew.sub(_number(size - 1), ew.convert(at(), np.int64))
 
 
-def _number(size: Size) -> Any:
+def _number(size: Size):
     """Return a size as an operand."""
     return full((), size, np.int64) if isinstance(size, int) else size_value(size)

@@ -1,7 +1,5 @@
 """Apply a function of one example, such as a derivative rule of the user, inside of vmaps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -65,7 +63,7 @@ def values_apart(function: Function, operands: Sequence[Any], directions: Contai
     return [*results[:count], *[y if t is None else t for y, t in slopes]]
 
 
-def _zeros(x: Any) -> Any:
+def _zeros(x):
     return full(ShapeGuardContext(x.builder.scope, "rule", metas=[x.meta]).shape(x), 0, x.dtype)
 
 

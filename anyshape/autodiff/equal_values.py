@@ -168,7 +168,7 @@ class Poles:
             return False
         return True
 
-    def _begin(self, ctx: ShapeGuardContext, node: Node, env: Any, tangents: dict[Value, Any]) -> None:
+    def _begin(self, ctx: ShapeGuardContext, node: Node, env, tangents: dict[Value, Any]) -> None:
         """Take the outputs of a decomposition, with their tangents. Vectors have a pole."""
         begun, rules = self._begun[node], RULES[node.op]
         pushed = rules.push(ctx, whole(tangents[node.inputs[0]]), begun.outs, begun.inverses)
@@ -193,7 +193,7 @@ class Poles:
             tangents[v] = self._times(ctx, tangents[v], most - self.excess.get(v, 0))
             self.excess[v] = most
 
-    def _even_out(self, ctx: ShapeGuardContext, node: Node, env: Any, weight: int) -> None:
+    def _even_out(self, ctx: ShapeGuardContext, node: Node, env, weight: int) -> None:
         for v in dict.fromkeys(node.inputs):
             if v.meta.dtype.kind in "fc":
                 more = weight - self.weights.get(v, 0)
@@ -230,7 +230,7 @@ class Poles:
         linear = 0 if node.op is ew.div_op else len(weights) - 1 if node.op in _SOLVES else None
         return None if linear is None or weights[linear] < sum(weights) else weights[linear]
 
-    def _times(self, ctx: ShapeGuardContext, x: Any, power: int) -> Any:
+    def _times(self, ctx: ShapeGuardContext, x, power: int):
         for _ in range(power):
             x = whole(x)
             x = ew.mul(x, mv.broadcast_in_dim(ew.convert(self._epsilon, x.dtype), ctx.shape(x), ()))
@@ -279,7 +279,7 @@ def magnitude(
     return [_norm(x) if node.op.family == "linalg" else absolute(x) for x in outs]
 
 
-def _norm(x: Any) -> Any:
+def _norm(x):
     """Return matrices with the norm of all elements in place of each: rounding mixes them."""
     rank, size = x.meta.rank, absolute(x)
     if rank < 2 or x.meta.sizes is None:
@@ -430,9 +430,7 @@ def _sources(op: Op, axes: Sequence[int], rank: int, new_rank: int) -> list[int]
     return [axes.index(k) if k in axes else -1 for k in range(new_rank)]
 
 
-def _open_in_product(
-    ranks: Sequence[int], known: Sequence[frozenset[int]], *, contract: Any, batch: Any
-) -> frozenset[int]:
+def _open_in_product(ranks: Sequence[int], known: Sequence[frozenset[int]], *, contract, batch) -> frozenset[int]:
     """Return the open axes of a product: axes of the batch come first, then what is left of both operands."""
     shared = [a in known[0] or b in known[1] for a, b in zip(*batch, strict=True)]
     for side in (0, 1):
@@ -532,12 +530,12 @@ class Limits:
         results = cond(functools.reduce(ew.logical_or, flags), graphs, *arguments, *operands)
         tangent_of.update(zip(self.parts.ends, self.ends.read(results), strict=True))
 
-    def _near(self, node: Node) -> Any:
+    def _near(self, node: Node):
         outs = self.decomposed[node]
         context = ShapeGuardContext(outs[0].builder.scope, node.op.name, node.where)
         return RULES[node.op].near(context, outs, self.parts.order)
 
-    def _distinct(self, *ts: Any) -> Sequence[Any]:
+    def _distinct(self, *ts) -> Sequence[Any]:
         """Return the tangents of the ends where all values differ, in a subgraph."""
         return self._pushed(ts[0].builder, ts, None)
 
@@ -558,7 +556,7 @@ class Limits:
         columns = zip(tangents, map(self.pushing.env.__getitem__, self.parts.ends), strict=True)
         return [ew.lift(0, y) if t is None else with_sizes_of(builder, t, y.meta) for t, y in columns]
 
-    def _equal(self, *ts: Any) -> Sequence[Any]:
+    def _equal(self, *ts) -> Sequence[Any]:
         """Return the tangents of the ends where values are equal, in a subgraph."""
         builder, count = ts[0].builder, len(self.entering)
         bases = self._bases(builder)

@@ -4,8 +4,6 @@ Formulas are closed under derivatives, and choose their arguments before they co
 equations of the DLMF, dlmf.nist.gov.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import factorial, inf, log, pi, prod, sqrt
 from typing import Any
@@ -64,20 +62,20 @@ def log_ndtr_slope(x: Any) -> Any:
     return near_and_far(ew.lt(x, ew.lift(0, x)), x, below, above)
 
 
-def _integral_of_squares(inverse: Any, sign: int, terms: int = 15) -> Any:
+def _integral_of_squares(inverse, sign: int, terms: int = 15):
     """Return the sum of (2 k + 1)!! (sign / (2 x**2))**k over 2 x**2, minus the slope of Dawson's integral."""
     half = 0.5 * ew.square(inverse)
     return half * series(sign * half, _ODD_FACTORIALS[:terms])
 
 
-def _is_near(z: Any) -> Any:
+def _is_near(z):
     """Return where the series has too few digits; close to the real axis an exponential beside it counts, too."""
     size, height = ew.absolute(z), ew.absolute(ew.imag(z))
     is_flat = ew.lt(height, ew.lift(0.02, height))
     return ew.lt(size, ew.select(is_flat, by_digits(z, 10, 7), ew.lift(by_digits(z, 6, 4.5), size)))
 
 
-def _exponential(z: Any, is_near: Any, factor: Callable[[Any], Any]) -> Any:
+def _exponential(z, is_near, factor: Callable[[Any], Any]):
     """Return what a derivative has beside the series on the real axis, and twice below: factor(z) exp(-z**2), or 0."""
     height = ew.imag(z)
     is_below = ew.logical_and(ew.logical_not(is_near), ew.lt(height, ew.lift(0.01, height)))
@@ -134,7 +132,7 @@ def scaled_bessel_slope(order: Any, sign: complex, x: Any, out: Any, near: Any) 
     return ew.select(is_far, -(out / x) * decline(order, sign, ew.absolute(x) if x.dtype.kind == "f" else x), near)
 
 
-def _neighbours(function: Callable[..., Any], order: Any, x: Any) -> Any:
+def _neighbours(function: Callable[..., Any], order, x):
     """Return the mean of the neighbouring orders."""
     return 0.5 * (function(order - 1, x) + function(order + 1, x))
 

@@ -223,6 +223,6 @@ def _push_node(
     tangent_of.update(_tangents_by_value(node.outputs, list(result)))
 
 
-def _each(node: Node, result: Any) -> Sequence[Any]:
+def _each(node: Node, result) -> Sequence[Any]:
     """Return a tangent for each output of a node."""
     return (result,) if len(node.outputs) == 1 else result

@@ -12,8 +12,6 @@ ordinary ops, so values that transforms derive from values inside are inside too
 So the derivative of a pullback recomputes the values that the pullback computes inside.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace

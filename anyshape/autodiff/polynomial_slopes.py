@@ -4,8 +4,6 @@ Degrees may be fractions. Then the function is one of the angle, and beside the 
 one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Replay of a graph into the active one, where other values stand for its own."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -164,7 +162,7 @@ def with_sizes_of(builder: Builder, x: Any, meta: TensorMeta) -> Any:
     return x if sizes is None else resized(x, lambda y: _with_sizes(builder, y, sizes))
 
 
-def _with_sizes(builder: Builder, x: Any, sizes: Shape) -> Any:
+def _with_sizes(builder: Builder, x, sizes: Shape):
     known = x.meta.sizes
     return x if sizes == known or (known and all(map(builder.scope.same, sizes, known))) else sized(x, sizes)
 

@@ -4,8 +4,6 @@ Such a root is 0 only where all that is squared is 0. There the tangent of the s
 the root would make it NaN. The tangent of a norm is 0 there, the subgradient of least size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -18,8 +18,6 @@ NumPy's extremes are NaN where an element is NaN. The derivative is then NaN in 
 would hide that the result depends on no number.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -122,7 +120,7 @@ class RuleWithValues:
 def pointwise(op: Op, *derivatives: Callable[..., Any] | None) -> None:
     """Declare an elementwise op. Tangent i times `derivatives[i](*inputs, out)` is its part; None: no part."""
 
-    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, *xs: Any, **params: Any) -> Any:
+    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out, *xs, **params):
         total = None
         for derivative, t in zip(derivatives, tangents, strict=True):
             if t is not None and derivative is not None:
@@ -135,7 +133,7 @@ def pointwise(op: Op, *derivatives: Callable[..., Any] | None) -> None:
 def linear(op: Op, back: Rule) -> None:
     """Declare an op that is linear in its one input. `back(ctx, ct, x, **params)` is its transpose."""
 
-    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, x: Any, **params: Any) -> Any:
+    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out, x, **params):
         return apply(op, tangents[0], **params)
 
     JVPS[op] = jvp
@@ -145,12 +143,12 @@ def linear(op: Op, back: Rule) -> None:
 def bilinear(op: Op, back_x: Rule, back_y: Rule) -> None:
     """Declare an op that is linear in each of its two inputs; `back_x(ctx, ct, x, y, **params)` transposes it for x."""
 
-    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, x: Any, y: Any, **params: Any) -> Any:
+    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out, x, y, **params):
         tx, ty = tangents
         first = apply(op, tx, y, **params) if tx is not None else None
         return add_tangents(first, apply(op, x, ty, **params) if ty is not None else None)
 
-    def transpose(ctx: ShapeGuardContext, ct: Any, x: Any, y: Any, **params: Any) -> Any:
+    def transpose(ctx: ShapeGuardContext, ct, x, y, **params):
         if isinstance(x, Linear):
             return back_x(ctx, ct, x, y, **params), None
         return None, back_y(ctx, ct, x, y, **params)
@@ -165,10 +163,10 @@ def linear_in_first(op: Op, back: Rule) -> None:
     `back(ctx, ct, x, *others, **params)` transposes it for the first.
     """
 
-    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, x: Any, *others: Any, **params: Any) -> Any:
+    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out, x, *others, **params):
         return apply(op, tangents[0], *others, **params) if tangents[0] is not None else None
 
-    def transpose(ctx: ShapeGuardContext, ct: Any, x: Any, *others: Any, **params: Any) -> Any:
+    def transpose(ctx: ShapeGuardContext, ct, x, *others, **params):
         return back(ctx, ct, x, *others, **params), *[None] * len(others)
 
     JVPS[op] = jvp

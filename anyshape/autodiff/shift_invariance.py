@@ -13,8 +13,6 @@ It reads y alone, and no part of it can overflow. Neither changes if a number is
 largest element, where otherwise all digits may cancel.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import replace

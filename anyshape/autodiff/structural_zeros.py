@@ -78,11 +78,11 @@ class Mask:
         return mine is not None and others is not None and (mine is others or _value(mine) is _value(others))
 
 
-def _value(x: Any) -> Any:
+def _value(x):
     return x.value if isinstance(x, Traced) else x
 
 
-def _depth(x: Any) -> int:
+def _depth(x) -> int:
     while isinstance(x, Part) and not isinstance(x, Masked):
         x = x.ct
     return x.mask.depth if isinstance(x, Masked) else 0
@@ -241,7 +241,7 @@ def with_indicators(xs: Sequence[Any], flags: Sequence[bool], marks: Iterable[An
     return [_with_indicator(x, next(remaining)) if flag else x for x, flag in zip(xs, flags, strict=True)]
 
 
-def _with_indicator(x: Any, mark: Any) -> Marked:
+def _with_indicator(x, mark) -> Marked:
     return Marked(x, Mask(lambda: nonzero(mark)), is_clean=True, mark=mark)
 
 
@@ -259,7 +259,7 @@ def nonzero(x: Any) -> Any:
     return ew.convert(x, np.dtype(bool)) if x.meta.sizes is None else ew.ne(x, ew.lift(0, x))
 
 
-def _of_its_type(number: int, x: Any) -> Any:
+def _of_its_type(number: int, x):
     """Return an array of 0 or 1 of the type of x, of whose sizes only bounds may be known."""
     if x.meta.sizes is not None:
         return ew.lift(number, x)
@@ -317,7 +317,7 @@ def _lines(op: Op, ranks: Sequence[int], params: Params, others: Results = ()) -
     return (None, lines) if isinstance(lines, int) else (lines, 0)
 
 
-def _factor(x: Any, count: int) -> Any:
+def _factor(x, count: int):
     """Return what stands for an operand or output, or several, where numbers count as 1 or -1."""
     if isinstance(x, tuple):
         return tuple([_factor(v, count) for v in x])
@@ -335,7 +335,7 @@ def pushed_along_lines(ctx: ShapeGuardContext, tangents: Sequence[Any], results:
     if not all(isinstance(t, Part) for t, _ in moving):
         return list(map(whole, results))
 
-    def masked_on(r: Any, own: Sequence[Any]) -> Any:
+    def masked_on(r, own: Sequence[Any]):
         on_lines = lambda: [_on_lines(t.support(), theirs, own, ctx.shape(r)) for t, theirs in moving]
         return masked(r, lambda: functools.reduce(ew.logical_or, on_lines()), True, *tangents)
 
@@ -343,7 +343,7 @@ def pushed_along_lines(ctx: ShapeGuardContext, tangents: Sequence[Any], results:
     return [None if r is None else masked_on(r, own) for r, own in pairs]
 
 
-def _on_lines(mask: Any, labels: Sequence[Any], wanted: Sequence[Any], shape: Shape) -> Any:
+def _on_lines(mask, labels: Sequence[Any], wanted: Sequence[Any], shape: Shape):
     """Return a mask of the lines that have an element in another mask, for an array whose axes have other labels."""
     own = [label for label in labels if label is not None and label in wanted]
     mixed = [a for a, label in enumerate(labels) if label not in own]
@@ -373,11 +373,11 @@ def _pushed_group(op: Op, rule: Rule, mask: Mask | None, tangents: Sequence[Any]
     return [None if r is None else form.with_ct(r, op in _KEEP_ZEROS, _no_zeros) for r in results]
 
 
-def _no_zeros() -> Any:
+def _no_zeros():
     raise NotImplementedError  # a mask alone needs none
 
 
-def _sum(a: Any, b: Any) -> Any:
+def _sum(a, b):
     """Return the sum of two tangents, zero by construction where both are."""
     if a is None or b is None:
         return b if a is None else a
@@ -412,7 +412,7 @@ def pulled(
 
 
 def _pulled_with_counts(
-    ctx: ShapeGuardContext, rule: Rule, part: Part, ct: Any, inputs: Sequence[Any], flow: ZeroFlow, count: int
+    ctx: ShapeGuardContext, rule: Rule, part: Part, ct, inputs: Sequence[Any], flow: ZeroFlow, count: int
 ) -> Sequence[Any]:
     """Return cotangents that are zero by construction where counts have none."""
     factors = [_factor(x, count) for x in inputs] if flow in (REACH, LINES) else inputs
@@ -428,7 +428,7 @@ def _pulled_with_counts(
     return [_part_of(part, ct, r, at(i)) for i, r in enumerate(rule(ct, *inputs))]
 
 
-def _where(mask: Any, x: Any) -> Any:
+def _where(mask, x):
     """Return an array with 0 where a mask is False."""
     return ew.select(mask, x, ew.lift(0, x))
 
@@ -442,7 +442,7 @@ def _moved(rule: Rule, part: Part, inputs: Sequence[Any]) -> Sequence[Any]:
     return [None if r is None else masked(r, at(i), is_clean, part) for i, r in enumerate(results)]
 
 
-def _part_of(part: Part, ct: Any, result: Any, mask: Callable[[], Any]) -> Any:
+def _part_of(part: Part, ct, result, mask: Callable[[], Any]):
     """Return a result of a transpose rule as a part: a part of `ct` is one of the part that `ct` is."""
     if result is None:
         return None
@@ -452,7 +452,7 @@ def _part_of(part: Part, ct: Any, result: Any, mask: Callable[[], Any]) -> Any:
 
 
 def _pulled_on_each(
-    op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], zeros: Any = None
+    op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], zeros=None
 ) -> Sequence[Any]:
     """Apply the rule to the elements of the part alone. `zeros` makes an array of zeros for the whole of it."""
     if isinstance(part, Masked) and sum(isinstance(x, Linear) for x in inputs) > 1:

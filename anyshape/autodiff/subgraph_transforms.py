@@ -5,8 +5,6 @@ not yet closed. `close` makes them subgraphs of a new node, and `further_operand
 besides their arguments.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

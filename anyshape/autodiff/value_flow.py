@@ -3,8 +3,6 @@
 A value that is read for its shape alone does not count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from anyshape.graph.ir.graph import Graph, Node, Op, Value

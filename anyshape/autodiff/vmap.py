@@ -1,7 +1,5 @@
 """Batching: replay a graph with one more axis, the first, on values that carry the batch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from anyshape.autodiff.replay import Replay, begin_replay, replay_node, with_sizes_of

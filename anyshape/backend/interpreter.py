@@ -1,7 +1,5 @@
 """Interpreter of graphs: the naive evaluator, which defines their meaning. Every plan must give the same results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

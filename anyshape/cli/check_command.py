@@ -1,7 +1,5 @@
 """`anyshape check`: one trace, compared with eager NumPy and finite differences at several sizes, as a table."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json
@@ -225,7 +223,7 @@ def _cells(row: Row) -> list[str]:
     return [*cells, "[green]yes[/green]" if row.ok else "[red]NO[/red]"]
 
 
-def _progress(console: Any) -> Any:
+def _progress(console):
     return rich_progress.Progress(
         rich_progress.TextColumn("{task.description}"),
         rich_progress.BarColumn(),

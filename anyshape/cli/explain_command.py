@@ -3,8 +3,6 @@
 `anyshape profile`: the time of a call with random arguments, step by step.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -103,7 +101,7 @@ def profile_report(function: Callable[..., Any], arguments: Arguments, options: 
     return result
 
 
-def _random(arguments: Arguments, sizes: dict[str, int], options: Any) -> list[Any]:
+def _random(arguments: Arguments, sizes: dict[str, int], options) -> list[Any]:
     """Return random arguments of these sizes."""
     rng = np.random.default_rng(options.seed)
     every = zip(arguments.sizes(sizes), arguments.dtypes, arguments.by_value, strict=True)

@@ -3,8 +3,6 @@
 Choose numbers for unknown sizes, and draw random arguments.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect

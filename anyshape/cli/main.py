@@ -5,8 +5,6 @@ Completion of commands, options and files in shells, by argcomplete.
 `anyshape export` and `run`: programs in files, and their runs on arrays in files.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -124,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_measurements(commands: Any) -> None:
+def _add_measurements(commands) -> None:
     """Add the commands that run a function."""
     timed = commands.add_parser("profile", help="say where the time of a call goes, step by step")
     _describe(timed)
@@ -145,7 +143,7 @@ def _add_measurements(commands: Any) -> None:
     check.set_defaults(run=_check)
 
 
-def _add_files(commands: Any) -> None:
+def _add_files(commands) -> None:
     """Add the commands for programs in files."""
     exported = commands.add_parser("export", help="write the program of a function to a file, for any process")
     _describe(exported)
@@ -168,7 +166,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
-def _print_json(data: Any) -> None:
+def _print_json(data) -> None:
     print(json.dumps(data, indent=2, default=str))
 
 
@@ -344,7 +342,7 @@ def _arguments(program: Program, files: Sequence[str]) -> list[np.ndarray]:
     return [*arrays, *[named[name] for name in names]]
 
 
-def _read(file: str) -> Any:
+def _read(file: str):
     """Return the array of a .npy file, or the arrays of a .npz file by name. Nothing in it is executed."""
     try:
         content = np.load(Path(file), allow_pickle=False)

@@ -253,7 +253,7 @@ def _placed(axes: Sequence[int | None], index: Index, rank: int) -> Index:
     return tuple(numbers)
 
 
-def _dask_array(layer: Any, name: str, chunks: Any, dtype: np.dtype, dependencies: Sequence[Any]) -> Any:
+def _dask_array(layer, name: str, chunks, dtype: np.dtype, dependencies: Sequence[Any]):
     graph = dask_highlevelgraph.HighLevelGraph.from_collections(name, layer, dependencies=list(dependencies))
     return dask_array.Array(graph, name, chunks, dtype=dtype)
 
@@ -334,7 +334,7 @@ def _results(job: BlockJob, block: Block, parts: list[list[Any]]) -> list[np.nda
         raise_failure(job.name, failure_of(error, block.number, shapes_of(values)), error)
 
 
-def _arguments(job: BlockJob, block: Block, values: list[Any], copies: bool) -> Any:
+def _arguments(job: BlockJob, block: Block, values: list[Any], copies: bool):
     """Return the arguments for a block; the next block needs those that all share as they are."""
     if any(block.cut[:2]):
         values[: job.cotangents] = [_padded(x, block.cut) for x in values[: job.cotangents]]
@@ -344,7 +344,7 @@ def _arguments(job: BlockJob, block: Block, values: list[Any], copies: bool) -> 
     return unflatten(job.structure, leaves)
 
 
-def _joined(pieces: Sequence[Any], spans: Any, copies: bool) -> np.ndarray:
+def _joined(pieces: Sequence[Any], spans, copies: bool) -> np.ndarray:
     """Return a block with the rows of its neighbours; a function that writes to it gets a copy."""
     arrays = [np.asarray(x) for x in pieces]
     if spans is not None:

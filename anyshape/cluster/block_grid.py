@@ -1,7 +1,5 @@
 """Grid of the blocks of several dask arrays that meet: their indices, sizes, and the rows of their neighbours."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Types of the results of a function for blocks, by the size formulas of its programs, before anything is computed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

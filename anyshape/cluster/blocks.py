@@ -4,8 +4,6 @@ Dask gives results the chunks of the arguments. Here the formulas of output size
 sizes of each block, so shapes are known before anything is computed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -107,24 +105,24 @@ def _graph_of(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     return BlockGraph(function, grid, structure)
 
 
-def _bare(x: Any) -> Any:
+def _bare(x):
     """Return the dask array of a variable of xarray, other leaves as they are."""
     return x.data if root_of(x) == "xarray" else x
 
 
-def _options(halo: Any, trim: bool, along: Any) -> GridOptions:
+def _options(halo, trim: bool, along) -> GridOptions:
     """Return checked options."""
     return GridOptions(_sides(halo), bool(trim), None if along is None else _axes(along))
 
 
-def _sides(halo: Any) -> tuple[int, int]:
+def _sides(halo) -> tuple[int, int]:
     sides = (halo, halo) if isinstance(halo, int) else tuple(halo)
     if len(sides) != 2 or not all(isinstance(n, int) and n >= 0 for n in sides):
         raise ArgumentError("map_chunks", "halo", f"is {halo!r:.50}", "give a number of rows of at least 0, or two")
     return sides
 
 
-def _axes(along: Any) -> tuple[int | None, ...]:
+def _axes(along) -> tuple[int | None, ...]:
     axes = (along,) if isinstance(along, int) else tuple(along)
     numbers = [axis for axis in axes if axis is not None]
     if len(set(numbers)) < len(numbers) or not all(isinstance(axis, int) and axis >= 0 for axis in numbers):
@@ -133,7 +131,7 @@ def _axes(along: Any) -> tuple[int | None, ...]:
     return axes
 
 
-def _results(graph: BlockGraph) -> Any:
+def _results(graph: BlockGraph):
     """Return the tree of results as dask arrays."""
     return unflatten(graph.structure_of_results, [graph.result(i) for i in range(len(graph.paths))])
 
@@ -148,7 +146,7 @@ class _Pullback:
         self.arguments = args, kwargs
         function = with_static(graph.function.function, static)
 
-        def reverse(cotangent: Any, args: Any, kwargs: Any) -> Any:
+        def reverse(cotangent, args, kwargs):
             return vjp(lambda *args: function(*args, **kwargs), *args)[1](cotangent)
 
         self.reverse = jit(reverse)
@@ -169,7 +167,7 @@ class _Pullback:
         back: tuple[Any, ...] = unflatten(graph.structure_of_results, bars)
         return back
 
-    def _like(self, x: Any, result: Any, path: str) -> Any:
+    def _like(self, x, result, path: str):
         """Return a cotangent as a dask array with the chunks and the dtype of its result."""
         is_known = not any(math.isnan(n) for n in result.shape)
         if is_known and np.shape(x) == result.shape:
@@ -181,5 +179,5 @@ class _Pullback:
         return x if x.dtype == result.dtype else x.astype(result.dtype)
 
 
-def _dtype(x: Any) -> np.dtype:
+def _dtype(x) -> np.dtype:
     return x.dtype if hasattr(x, "dtype") else np.result_type(x)

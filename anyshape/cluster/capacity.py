@@ -1,7 +1,5 @@
 """Capacity planning: the time of a pass over chunks on many workers, on paper and by simulation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -246,7 +246,7 @@ class ChunkedSum:
             if not self._prepared(job, number, mapped_leaves(_example, chunk)):
                 return
 
-    def _prepared(self, job: Job, number: int, example: Any) -> Any:
+    def _prepared(self, job: Job, number: int, example):
         """Trace for an example of a chunk; raise what a worker would raise, with the number of the chunk."""
         try:
             return called(self.function.prepare, job, example)
@@ -325,7 +325,7 @@ def _leaves(chunk: Sequence[Any]) -> list[Any]:
     return leaves
 
 
-def _kind(x: Any) -> Any:
+def _kind(x):
     """Return the dtype and the shape of a leaf, None where only a worker knows them."""
     dtype, shape = getattr(x, "dtype", None), getattr(x, "shape", None)
     if not isinstance(shape, tuple) or dtype is None:
@@ -333,7 +333,7 @@ def _kind(x: Any) -> Any:
     return dtype, tuple([None if size != size else size for size in shape])
 
 
-def _example(x: Any) -> Any:
+def _example(x):
     """Return an array of the dtype and shape of a leaf, the leaf itself where it is one."""
     if isinstance(x, np.ndarray):
         return x

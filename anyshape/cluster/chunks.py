@@ -6,8 +6,6 @@ or computes: a `Lazy` value or a future of Dask.
 Arrays in files of this machine, which all its processes map and none copies: references to them, and such files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math
@@ -257,7 +255,7 @@ def resolved(tree: Any) -> Any:
     return mapped_leaves(lambda x: mapped_leaves(_read_only, value_of(x)), tree)
 
 
-def _read_only(x: Any) -> Any:
+def _read_only(x):
     if type(x) is not np.ndarray or not x.flags.writeable:
         return x
     view = x.view()
@@ -269,7 +267,7 @@ def copied(tree: Any) -> Any:
     """Return a tree with copies of its arrays; one that is there twice is one still."""
     copies: dict[Any, np.ndarray] = {}
 
-    def copy(x: Any) -> Any:
+    def copy(x):
         if not isinstance(x, np.ndarray):
             return x
         key = x.__array_interface__["data"][0], x.shape, x.strides, x.dtype
@@ -322,16 +320,16 @@ def _of_columns(argument: dict[Any, Any], path: str, function: str) -> list[Any]
     return [dict(zip(columns, parts)) for parts in zip(*columns.values())]
 
 
-def _one_chunk(x: Any) -> Any:
+def _one_chunk(x):
     """Return an entry of a list of chunks; delayed values become lazy ones."""
     return _lazy(_alone(x, {})) if _is_delayed(x) else x
 
 
-def _is_delayed(x: Any) -> bool:
+def _is_delayed(x) -> bool:
     return root_of(x) == "dask" and any(c.__name__ == "Delayed" for c in type(x).__mro__)  # it has every attribute
 
 
-def _alone(x: Any, graphs: dict[int, dict[Any, Any]]) -> Any:
+def _alone(x, graphs: dict[int, dict[Any, Any]]):
     """Return a delayed value with what it needs alone: the parts of a collection share the graph of all of them.
 
     `graphs` keeps the graph of a collection as a dict.
@@ -342,7 +340,7 @@ def _alone(x: Any, graphs: dict[int, dict[Any, Any]]) -> Any:
     return dask_delayed.Delayed(x.key, dask_optimization.cull(graph, [x.key])[0])
 
 
-def _lazy(x: Any, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None = None) -> Any:
+def _lazy(x, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None = None):
     """Return the future of a delayed value that has one, else the value as one that workers compute."""
     waiting = _futures_in(x)
     if not waiting:
@@ -352,12 +350,12 @@ def _lazy(x: Any, shape: tuple[Any, ...] | None = None, dtype: np.dtype | None =
     return future if shape is None or dtype is None else Held(future, shape, dtype)
 
 
-def _futures_in(x: Any) -> list[Any]:
+def _futures_in(x) -> list[Any]:
     """Return the futures that a collection of Dask depends on."""
     return list(distributed.futures_of(x)) if hasattr(x, "__dask_graph__") else []
 
 
-def _of_dask(x: Any, path: str, function: str) -> list[Any]:
+def _of_dask(x, path: str, function: str) -> list[Any]:
     """Return the chunks of a dask array, or of a column or a frame, each with its shape where that is known."""
     if _is_delayed(x):
         return [_one_chunk(x)]
@@ -381,7 +379,7 @@ def _of_dask(x: Any, path: str, function: str) -> list[Any]:
     return chunks
 
 
-def _partitions(x: Any) -> list[Any]:
+def _partitions(x) -> list[Any]:
     """Return the partitions of a frame or a column as delayed values.
 
     Dask's optimisation reads several files at once, as many as the columns ask for. So columns of one frame would
@@ -390,7 +388,7 @@ def _partitions(x: Any) -> list[Any]:
     return list(x.simplify().to_delayed(optimize_graph=False) if hasattr(x, "simplify") else x.to_delayed())
 
 
-def _of_xarray(x: Any, path: str, function: str) -> list[Any]:
+def _of_xarray(x, path: str, function: str) -> list[Any]:
     if not hasattr(x, "dtype"):
         raise ArgumentError(function, path, f"is an xarray {type(x).__name__}", "pass one of its variables, or a dict")
     return chunks_of(x.data, path, function)

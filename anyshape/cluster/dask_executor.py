@@ -149,14 +149,14 @@ class Dask:
                 problem = f"the cluster at {self._address} has lost all workers for {self.grace:g} seconds"
                 raise ClusterError("workers", problem, "look at their logs, start others and call again")
 
-    def _mapped(self, waiting: list[Any], name: str, function: Callable[..., Outcome], *columns: Any) -> list[Any]:
+    def _mapped(self, waiting: list[Any], name: str, function: Callable[..., Outcome], *columns) -> list[Any]:
         """Return the futures of calls, which join those that wait."""
         keys = [f"{name}-{i}" for i in range(len(columns[0]))]
         ends = list(self.client.map(function, *columns, key=keys, pure=False, retries=self.retries))
         waiting += ends
         return ends
 
-    def _shared(self, job: Job) -> Any:
+    def _shared(self, job: Job):
         """Return the pickle of a job; a large one as the result of a task, which workers fetch once from each other.
 
         Dask sends a task again after its worker has ended. A broadcast fails then, or never ends.
@@ -210,7 +210,7 @@ class _Lost:
             raise ClusterError(row[0], problem.replace("{address}", self.executor._address), row[2]) from error
 
 
-def _is_closed(client: Any) -> bool:
+def _is_closed(client) -> bool:
     """Return whether a client has lost its scheduler."""
     comm = getattr(client, "scheduler_comm", None)
     return client.status in ("closed", "closing", "connecting") or comm is None or comm.closed()
@@ -253,7 +253,7 @@ def _have_ended(ends: Sequence[Any], seconds: float) -> bool:
     return True
 
 
-def _futures(tree: Any) -> list[Any]:
+def _futures(tree) -> list[Any]:
     """Return the futures of a chunk, in order."""
     leaves: list[Any] = []
     mapped_leaves(leaves.append, list(tree))
@@ -268,7 +268,7 @@ def _packed(task: Task) -> tuple[bytes, list[Any]]:
     numbers: dict[str, int] = {}
     values: list[Any] = []
 
-    def slot(x: Any) -> Any:
+    def slot(x):
         future = future_of(x)
         if future is None:
             return x

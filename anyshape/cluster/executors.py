@@ -4,8 +4,6 @@ An executor runs tasks and returns their outcomes in the order of the tasks, or 
 So sums do not depend on which task ends first.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle
@@ -172,7 +170,7 @@ class Processes(Serial):
                 return ended
         raise workers_ended(self._own)
 
-    def _started(self) -> Any:
+    def _started(self):
         if self._pool is None:
             if not self._own:
                 raise workers_ended(self._own)
@@ -299,7 +297,7 @@ def pickled(files: Files, job: Job, tasks: Sequence[Task]) -> Iterator[list[tupl
     inodes: dict[str, int] = {}
     stop = files.new_path()
 
-    def sent(x: Any) -> Any:
+    def sent(x):
         return by_reference(fetched(x), inodes)
 
     shared = mapped_leaves(sent, (job.args, job.kwargs))
@@ -326,7 +324,7 @@ def received(result: Any) -> Outcome:
     return outcome
 
 
-def _is_large(x: Any) -> bool:
+def _is_large(x) -> bool:
     return is_storable(x) and x.nbytes >= _LARGE
 
 

@@ -106,7 +106,7 @@ def _optimiser(name: str, rate: float) -> GradientTransformation:
     return gradient_transformations.sgd(rate) if name.lower() == "sgd" else gradient_transformations.adam(rate)
 
 
-def _behaviour(optimiser: GradientTransformation, w0: Any) -> str:
+def _behaviour(optimiser: GradientTransformation, w0) -> str:
     """Return a digest of what an optimiser does with some gradients, as functions do not tell their options."""
     leaves, structure = flatten(w0)
     content, state = hashlib.sha256(), optimiser.init(w0)
@@ -250,7 +250,7 @@ def _content(arrays: Mapping[str, np.ndarray]) -> str:
     return content.hexdigest()
 
 
-def _result(w: Any, value: float, count: int, **others: Any) -> Any:
+def _result(w, value: float, count: int, **others):
     return scipy_optimize.OptimizeResult(x=w, fun=value, nit=count, **others)
 
 
@@ -294,8 +294,8 @@ class _Record:
 
 
 def _by_scipy(
-    run: _Run, functions: tuple[ChunkedSum, Any], w0: Any, args: tuple[Any, ...], solver: str, options: dict[str, Any]
-) -> Any:
+    run: _Run, functions: tuple[ChunkedSum, Any], w0, args: tuple[Any, ...], solver: str, options: dict[str, Any]
+):
     """Run a method of SciPy on the raveled tree."""
     pair, loss = functions
     flat, unravel = ravel_pytree(w0)
@@ -312,7 +312,7 @@ def _by_scipy(
         run.save(record.arrays)
         return float(answer[0]), answer[1:].copy()
 
-    def after(intermediate_result: Any) -> None:
+    def after(intermediate_result) -> None:
         nonlocal count
         count += 1
         if run.ended(unravel(np.array(intermediate_result.x)), float(intermediate_result.fun), count):
@@ -330,7 +330,7 @@ def _by_scipy(
 
 
 def _products(
-    pair: ChunkedSum, loss: Any, record: _Record, unravel: Callable[[Any], Any], args: tuple[Any, ...]
+    pair: ChunkedSum, loss, record: _Record, unravel: Callable[[Any], Any], args: tuple[Any, ...]
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Return the function of products with the Hessian, each a pass over the chunks."""
     over = [at + 1 if isinstance(at, int) else at for at in pair.places]
@@ -376,9 +376,7 @@ class _Batches:
         return tuple(args)
 
 
-def _by_steps(
-    run: _Run, pair: ChunkedSum, w0: Any, optimiser: GradientTransformation, batches: _Batches, identity: str
-) -> Any:
+def _by_steps(run: _Run, pair: ChunkedSum, w0, optimiser: GradientTransformation, batches: _Batches, identity: str):
     """Run an optimiser that takes a step for each gradient."""
     w, state, values = w0, optimiser.init(w0), [np.nan]
     stored = run.load(identity, w0)
@@ -408,7 +406,7 @@ def _by_steps(
     return _result(w, values[0], step, success=not stopped, message=message)
 
 
-def _restored(tree: Any, stored: Mapping[str, np.ndarray]) -> Any:
+def _restored(tree, stored: Mapping[str, np.ndarray]):
     """Return a tree with the leaves of a file."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [stored[f"leaf{i}"] for i in range(len(leaves))])
@@ -463,7 +461,7 @@ def add_arrays(content: Any, leaves: Iterable[Any]) -> None:
         content.update(f"{x.shape} {x.dtype}".encode() + x.tobytes())
 
 
-def _add_chunks(content: Any, chunks: Sequence[Any]) -> None:
+def _add_chunks(content, chunks: Sequence[Any]) -> None:
     """Add the shapes of chunks, and the content of those that are here, or of a sample of the others."""
     sample = set(np.linspace(0, len(chunks) - 1, _SAMPLE).astype(int).tolist())
     for number, chunk in enumerate(chunks):

@@ -4,8 +4,6 @@ Partial sums of 16- and 32-bit floating-point numbers are in 64 bits, and rounde
 and booleans have the dtype that `np.sum` gives them.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -117,10 +115,10 @@ def finished(partial: Partial, weighted: bool) -> Any:
     return unflatten(structure, [ends(x, dtype, partial.rows) for x, dtype in zip(leaves, partial.dtypes)])
 
 
-def _sum(x: np.ndarray, dtype: np.dtype, rows: int) -> Any:
+def _sum(x: np.ndarray, dtype: np.dtype, rows: int):
     return x.astype(x.dtype if dtype.kind in "biu" else dtype, copy=False)[()]
 
 
-def _mean(x: np.ndarray, dtype: np.dtype, rows: int) -> Any:
+def _mean(x: np.ndarray, dtype: np.dtype, rows: int):
     mean = x / rows
     return mean.astype(mean.dtype if dtype.kind in "biu" else dtype, copy=False)[()]

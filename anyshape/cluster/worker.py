@@ -9,8 +9,6 @@ Dask starts workers with MALLOC_TRIM_THRESHOLD_, by which the allocator gives fr
 Arrays of the next chunk then fault their pages in again, which was measured to cost as much as the work.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools
@@ -390,7 +388,7 @@ class _Limits:
 
 
 @functools.cache
-def _controller() -> Any:
+def _controller():
     """Return the controller of the BLAS libraries, which takes milliseconds to make."""
     return threadpoolctl.ThreadpoolController()
 

@@ -1,7 +1,5 @@
 """`anyshape demo cluster`: a logistic regression over a data set of unequal chunks on disk, with worker processes."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

@@ -17,8 +17,6 @@ Causal self-attention language model in plain NumPy, which knows nothing of trac
 The same functions run eagerly on NumPy arrays. `n`, the number of tokens, is whatever the paragraph has.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import math
@@ -361,7 +359,7 @@ def _tail(losses: list[float]) -> float:
     return float(np.mean(losses[-max(1, len(losses) // 20) :]))
 
 
-def _progress_bar(*, disable: bool) -> Any:
+def _progress_bar(*, disable: bool):
     return rich_progress.Progress(
         rich_progress.TextColumn("{task.description}"),
         rich_progress.BarColumn(),
@@ -561,7 +559,7 @@ def _cross_entropy(scores: np.ndarray, targets: np.ndarray) -> tuple[Any, np.nda
 
 
 @functools.lru_cache(maxsize=32)
-def _slant(n: int, dtype: Any) -> np.ndarray:
+def _slant(n: int, dtype) -> np.ndarray:
     """Return the bias on the scores of each head: lower for far tokens, minus infinity for later ones."""
     distance = np.arange(n, dtype=dtype)[:, None] - np.arange(n, dtype=dtype)
     slopes = np.array(SLOPES, dtype)[:, None, None]

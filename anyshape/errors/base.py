@@ -1,7 +1,5 @@
 """Define the base of every error that anyshape raises on purpose."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from anyshape.errors import messages

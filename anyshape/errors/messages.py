@@ -6,8 +6,6 @@ Python records for each bytecode instruction which columns of the source it was 
 it is made; recording a position costs nothing but a reference to the code object.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 import re

@@ -3,8 +3,6 @@
 Define the errors about graphs, rule tables, program files and packages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

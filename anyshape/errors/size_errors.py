@@ -1,7 +1,5 @@
 """Define the errors about sizes, shapes and specifications."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

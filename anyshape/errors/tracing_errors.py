@@ -1,7 +1,5 @@
 """Define the errors about values and arguments of traced functions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

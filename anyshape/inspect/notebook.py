@@ -1,7 +1,5 @@
 """Output of notebooks: pages in a frame, trees of explanations, tables of costs, and first lines of long texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path

@@ -167,9 +167,7 @@ class Indexed:
 
     # -- how
 
-    def _accumulate(
-        self, kind: str, neutral: Any, function: Callable[..., Any], values: Any, mode: Any, unique: bool
-    ) -> Any:
+    def _accumulate(self, kind: str, neutral, function: Callable[..., Any], values, mode, unique: bool):
         """Return x with values combined into this part.
 
         At a mask, the function is applied to all of x and its result selected. Factors outside the mask become 1, so
@@ -183,12 +181,12 @@ class Indexed:
             return function(self.x, ew.select(mask, values, ew.lift(1, self.x)))
         return ew.select(mask, function(self.x, values), self.x)
 
-    def _factors(self, values: Any, mode: Any, unique: bool) -> Any:
+    def _factors(self, values, mode, unique: bool):
         """Return an array of ones with this part multiplied by the values."""
         ones = ew.lift(1, self.x)
         return Indexed(ones, self.key).multiply(values, mode=mode, unique_indices=unique)
 
-    def _scatter(self, kind: str, values: Any, mode: Any, unique: bool) -> Any:
+    def _scatter(self, kind: str, values, mode, unique: bool):
         """Return x with the values written to this part by one scatter."""
         mode = _mode(mode, _WRITE)
         key = _key(self, mode)
@@ -204,7 +202,7 @@ def _key(part: Indexed, mode: str) -> Key:
     return Key(part.x, part.key if isinstance(part.key, tuple) else (part.key,), mode == "error")
 
 
-def _mode(mode: Any, known: dict[Any, str]) -> str:
+def _mode(mode, known: dict[Any, str]) -> str:
     """Return the mode of a gather or scatter for an argument `mode`."""
     if not isinstance(mode, (str, type(None))) or mode not in known:
         names = ", ".join(repr(m) for m in known if m is not None)
@@ -228,7 +226,7 @@ def in_dtype_of(x: Any, values: Any, kind: str) -> Any:
     return full((), number[()], x.dtype)
 
 
-def _fits(values: Any, source: np.dtype, target: np.dtype) -> bool:
+def _fits(values, source: np.dtype, target: np.dtype) -> bool:
     """Return whether NumPy computes in place with values of this dtype.
 
     A Python int may become any integer dtype that holds it.
@@ -237,7 +235,7 @@ def _fits(values: Any, source: np.dtype, target: np.dtype) -> bool:
     return np.can_cast(source, target, "same_kind") or (is_weak(values) and whole)
 
 
-def _updates(x: Any, values: Any, target: Target, kind: str) -> Any:
+def _updates(x, values, target: Target, kind: str):
     """Return values in the shape that the key reads, in the order of the elements, for a scatter."""
     updates = in_dtype_of(x, values, kind)
     while meta_of(updates).rank > len(target.shape) and sizes(updates)[0] == 1:
@@ -246,13 +244,13 @@ def _updates(x: Any, values: Any, target: Target, kind: str) -> Any:
     return mv.rev(mv.drop(stretched, target.new), target.reversed)
 
 
-def _stretches(x: Any, mask: Any, values: Any) -> bool:
+def _stretches(x, mask, values) -> bool:
     """Return whether values are the same for each element of a mask, so that its count does not matter."""
     rank, rest = meta_of(asarray(values)).rank, meta_of(x).rank - meta_of(mask).rank
     return rest >= 0 and rank <= rest
 
 
-def _like(x: Any, mask: Any) -> Any:
+def _like(x, mask):
     """Return a mask of the first axes of x in the shape of x."""
     fit_mask(context_of("at", x), sizes(x), mask)
     return mv.broadcast_in_dim(mask, sizes(x), range(meta_of(mask).rank))
@@ -285,7 +283,7 @@ def set_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> Any:
     return ga.scatter_windows("set", x, positions, updates, windows)
 
 
-def _put_on_grid(x: Any, index: Any, values: Any, axis: int) -> Any:
+def _put_on_grid(x, index, values, axis: int):
     """Return `set_along_axis` for indices that broadcast against x on the other axes."""
     grid = [mv.expand(iota(n), [j for j in range(meta_of(x).rank) if j != i]) for i, n in enumerate(sizes(x))]
     grid[axis] = index

@@ -5,8 +5,6 @@ Define `einsum`: parse the equation and contract operands in pairs.
 The contraction path is chosen by the known sizes, which may be symbolic.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import chain
@@ -61,7 +59,7 @@ def no_options(name: str, options: dict[str, Any]) -> Any:
     return dtype
 
 
-def _refuse_scalars(name: str, *operands: Any) -> None:
+def _refuse_scalars(name: str, *operands) -> None:
     """Refuse an operand without axes."""
     if any(x.ndim == 0 for x in operands):
         metas = [meta_of(x) for x in operands]
@@ -71,7 +69,7 @@ def _refuse_scalars(name: str, *operands: Any) -> None:
 # -- products of stacks ------------------------------------------------------------------------------------------
 
 
-def _stacked(name: str, x: Any, y: Any, core_x: int, core_y: int) -> Any:
+def _stacked(name: str, x, y, core_x: int, core_y: int):
     """Return the product of two stacks over the last axis of x and the first core axis of y.
 
     A stack axis that one operand lacks, or that is known to be 1 there, is a free axis of the other.
@@ -102,7 +100,7 @@ def _require_contractable(
     ctx.require_equal(a, b, f"contracted axes have sizes {a} and {b}", OperandAxes(2, (0, i), (1, j)))
 
 
-def _contract(name: str, x: Any, y: Any, left: Sequence[int], right: Sequence[int]) -> Any:
+def _contract(name: str, x, y, left: Sequence[int], right: Sequence[int]):
     """Sum the products over pairs of axes."""
     ctx, x_meta, y_meta = context_of(name, x, y), meta_of(x), meta_of(y)
     if x_meta.sizes is not None and y_meta.sizes is not None:
@@ -112,7 +110,7 @@ def _contract(name: str, x: Any, y: Any, left: Sequence[int], right: Sequence[in
     return product if left else plus_zero(product)
 
 
-def _own_stack_axes(x: Any, count: int, front: Sequence[Size]) -> tuple[Any, list[int]]:
+def _own_stack_axes(x, count: int, front: Sequence[Size]) -> tuple[Any, list[int]]:
     """Return the operand without stack axes that only the other one has, and the positions of its own in the stack."""
     offset = len(front) - count
     shape = sizes(x)
@@ -148,7 +146,7 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, 
     """Build `vecdot`, `matvec` or `vecmat`, which sum over the last axis of x, and of the matrix y the last but one."""
     name = ufunc.__name__
 
-    def function(*args: Any, **options: Any) -> Any:
+    def function(*args, **options):
         if has_out(ufunc, args, options):
             return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
         if "axis" in options and (core_x, core_y) != (1, 1):
@@ -178,12 +176,12 @@ vecmat: Ufunc = _vector_product(
 # -- products of two arrays --------------------------------------------------------------------------------------
 
 
-def _multiply(x: Any, y: Any) -> Any:
+def _multiply(x, y):
     """Return x * y, and for booleans x & y."""
     return ew.logical_and(x, y) if x.dtype.kind == "b" else ew.mul(x, y)
 
 
-def _scaled(x: Any, y: Any) -> Any:
+def _scaled(x, y):
     """Return the product with a scalar, which BLAS adds to 0 where it knows the dtype and an operand has axes."""
     product = _multiply(x, y)
     return plus_zero(product) if (x.ndim or y.ndim) and product.dtype != np.float16 else product
@@ -215,7 +213,7 @@ def inner(a: Any, b: Any, /) -> Any:
     return _contract("inner", x, y, (x.ndim - 1,), (y.ndim - 1,))
 
 
-def _flat(x: Any) -> Any:
+def _flat(x):
     """Return the elements of x along one axis."""
     return mv.reshape(x, (numel(sizes(x)),))
 
@@ -255,7 +253,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return _contract("tensordot", x, y, left, right)
 
 
-def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], list[int]]:
+def _tensordot_axes(axes, rank_x: int, rank_y: int) -> tuple[list[int], list[int]]:
     """Return the axes to sum, from a number of them or from one list (or one axis) for each operand."""
     if not has_type(axes, (Sequence, np.ndarray)):
         count = static_int(axes, "tensordot", "the number of axes")
@@ -272,7 +270,7 @@ def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], lis
     return summed_axes
 
 
-def _axes_of_both(axes: Any) -> tuple[list[Any], list[Any]]:
+def _axes_of_both(axes) -> tuple[list[Any], list[Any]]:
     """Return the list of axes for each operand; one axis stands for a list."""
     if len(axes) != 2 or not all(has_type(a, (int, np.integer, Sequence, np.ndarray)) for a in axes):
         problem, advice = "is not a list of axes for each operand", "pass two lists of ints, or the number of axes"
@@ -343,7 +341,7 @@ def einsum(
     return _Contraction(xs, inputs, output).run()
 
 
-def _cast(xs: list[Any], dtype: Any, casting: str) -> list[Any]:
+def _cast(xs: list[Any], dtype, casting: str) -> list[Any]:
     """Return the operands in `dtype`, or in the dtype that they promote to."""
     target = number_dtype(dtype, "einsum") if dtype is not None else np.result_type(*[x.dtype for x in xs])
     if target.kind not in NUMERIC:
@@ -504,14 +502,14 @@ def _positions(labels: Sequence[Any], axes: Labels) -> list[int]:
     return [axes.index(a) for a in labels]
 
 
-def _summed(x: Any, labels: Labels, needed: set[Any]) -> tuple[Any, Labels]:
+def _summed(x, labels: Labels, needed: set[Any]) -> tuple[Any, Labels]:
     """Return an operand summed over the labels that are not needed; booleans are combined by `or`."""
     axes = [i for i, a in enumerate(labels) if a not in needed]
     reduce = rd.reduce_or if x.dtype.kind == "b" else rd.reduce_sum
     return reduce(x, axes), tuple([a for a in labels if a in needed])
 
 
-def _diagonal(x: Any, size: Size, first: int, second: int) -> Any:
+def _diagonal(x, size: Size, first: int, second: int):
     """Return the diagonal of two axes of one size, as a view that NumPy writes through."""
     index = iota(size)
     key: list[Any] = [slice(None)] * x.ndim
@@ -521,7 +519,7 @@ def _diagonal(x: Any, size: Size, first: int, second: int) -> Any:
     return mv.viewed(take(x).unshared(), x, take, write, ("einsum", first, second))
 
 
-def _diagonals(x: Any, labels: Labels) -> tuple[Any, Labels]:
+def _diagonals(x, labels: Labels) -> tuple[Any, Labels]:
     """Return the operand with each label once: axes that share a label give their diagonal."""
     for label in labels:
         while labels.count(label) > 1:

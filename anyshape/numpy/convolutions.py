@@ -3,8 +3,6 @@
 Sizes of operands, windows and paddings may be symbolic. A window longer than what it moves along gives no result.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -42,7 +40,7 @@ _PADDINGS = ("SAME", "SAME_LOWER", "VALID")
 # -- arguments ---------------------------------------------------------------------------------------------------
 
 
-def _for_each(name: str, option: str, values: Any, count: int) -> tuple[Size, ...]:
+def _for_each(name: str, option: str, values, count: int) -> tuple[Size, ...]:
     """Return an option with a size for each axis; None: 1 for each."""
     if values is None:
         return (1,) * count
@@ -51,7 +49,7 @@ def _for_each(name: str, option: str, values: Any, count: int) -> tuple[Size, ..
     return tuple([size_of(v) for v in values])
 
 
-def _steps(ctx: ShapeGuardContext, name: str, option: str, values: Any, count: int) -> tuple[Size, ...]:
+def _steps(ctx: ShapeGuardContext, name: str, option: str, values, count: int) -> tuple[Size, ...]:
     """Return strides or dilations, which must be 1 or more."""
     steps = _for_each(name, option, values, count)
     for step in steps:
@@ -73,7 +71,7 @@ def _same(n: Size, window: Size, stride: Size, lower: bool) -> tuple[Size, Size]
     return (more, less) if lower else (less, more)
 
 
-def _pads(name: str, padding: Any, shape: Sequence[Size], window: Sequence[Size], strides: Sequence[Size]) -> Pads:
+def _pads(name: str, padding, shape: Sequence[Size], window: Sequence[Size], strides: Sequence[Size]) -> Pads:
     """Return how much of zeros comes before and after each axis; less than none cuts elements off."""
     if isinstance(padding, str):
         kind = choice_of(name, "padding", padding.upper(), _PADDINGS)
@@ -89,13 +87,13 @@ def _pads(name: str, padding: Any, shape: Sequence[Size], window: Sequence[Size]
 
 def _moves(
     name: str,
-    operand: Any,
+    operand,
     spatial: Sequence[int],
     window: Sequence[Size],
-    window_strides: Any,
-    padding: Any,
-    dilation: Any,
-    window_dilation: Any,
+    window_strides,
+    padding,
+    dilation,
+    window_dilation,
 ) -> wd.Moves:
     """Return the moves of windows along some axes of an operand, with the sizes of the result."""
     ctx, count = context_of(name, operand), len(window)
@@ -123,7 +121,7 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: tuple[int, ...]
 
 
-def _dimension_numbers(name: str, numbers: Any, rank: int) -> ConvDimensionNumbers:
+def _dimension_numbers(name: str, numbers, rank: int) -> ConvDimensionNumbers:
     """Return dimension numbers of letters such as ("NHWC", "HWIO", "NHWC") as axes; None: channels first."""
     if numbers is None:
         return ConvDimensionNumbers(*[tuple(range(rank))] * 3)
@@ -156,21 +154,21 @@ def _share(ctx: ShapeGuardContext, size: Size, groups: Size, role: str) -> Size:
     return ctx.scope.normal(expr.floordiv(size, groups))
 
 
-def _grouped(x: Any, axis: int, groups: Size, share: Size) -> Any:
+def _grouped(x, axis: int, groups: Size, share: Size):
     """Return x with an axis split into groups, which come first."""
     shape = sizes(x)
     split = mv.reshape(x, (*shape[:axis], groups, share, *shape[axis + 1 :]))
     return mv.move_axes(split, (axis,), (0,))
 
 
-def _joined(out: Any, axis: int) -> Any:
+def _joined(out, axis: int):
     """Return a result with its groups, which come first, as the outer part of an axis."""
     out = mv.move_axes(out, (0,), (axis,))
     shape = sizes(out)
     return mv.reshape(out, (*shape[:axis], expr.mul(shape[axis], shape[axis + 1]), *shape[axis + 2 :]))
 
 
-def _in_groups(name: str, x: Any, w: Any, moves: wd.Moves, features: Size, batches: Size) -> Any:
+def _in_groups(name: str, x, w, moves: wd.Moves, features: Size, batches: Size):
     """Return the convolution of operands with examples and features first, by groups of features or of examples."""
     ctx = context_of(name, x, w)
     if not is_int(features, 1) and not is_int(batches, 1):
@@ -234,7 +232,7 @@ def conv_general_dilated(
     return mv.transpose(out, sorted(range(rank), key=numbers.out_spec.__getitem__))
 
 
-def _operand(x: Any, dtype: Any) -> Any:
+def _operand(x, dtype):
     """Return an operand in a dtype, traced or not."""
     return as_traced(x, dtype) if is_traced(x) else asarray(x, dtype)
 
@@ -375,7 +373,7 @@ def reduce_window(
     return result
 
 
-def _neutral(how: _Combination, dtype: np.dtype) -> Any:
+def _neutral(how: _Combination, dtype: np.dtype):
     """Return the number that changes no result in this dtype."""
     if not how.neutral or dtype.kind not in "iu":
         return how.neutral
@@ -391,7 +389,7 @@ def _first_moved(shape: Sequence[Size], window: Sequence[Size], moves: wd.Moves)
     return len(window)
 
 
-def _mean(total: Any, shape: Sequence[Size], window: Sequence[Size], moves: wd.Moves) -> Any:
+def _mean(total, shape: Sequence[Size], window: Sequence[Size], moves: wd.Moves):
     """Return sums of windows divided by the number of elements in each."""
     count = wd.window_sum(cr.full(tuple(shape), 1, np.dtype(float)), window, moves)
     return elementwise.divide(total, ew.convert(count, np.result_type(total.dtype, np.float16)))

@@ -3,8 +3,6 @@
 Examples are `zeros(x.shape)`, `arange(x.shape[0])` and `eye(n)`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -118,7 +116,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     return _laid_out(a, dtype, "fortran")
 
 
-def _laid_out(a: Any, dtype: Any, order: str) -> Any:
+def _laid_out(a, dtype, order: str):
     """Return a traced array of at least one axis that is its operand, or a copy, depending on the operand's strides."""
     x = as_traced(array(a, dtype, ndmin=1, copy=False))
     order = order if x.meta.rank > 1 else "contiguous"
@@ -137,7 +135,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
 # -- filled ------------------------------------------------------------------------------------------------------
 
 
-def _filled(shape: Any, value: Any, dtype: np.dtype) -> Any:
+def _filled(shape, value, dtype: np.dtype):
     """Return an array of a shape, which may be symbolic, filled with a number or a traced value."""
     target = new_shape(shape, "full")
     if has_type(value, (int, float, complex, np.generic)):
@@ -195,7 +193,7 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     return zeros(shape, dtype)
 
 
-def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, order: str) -> Any:
+def _like(name: str, a, value, dtype, shape, order: str):
     """Return a filled array with the shape and dtype of another array, or with `shape` and `dtype`."""
     choice_of(name, "order", order, ORDERS)
     x = as_traced(a) if is_traced(a) else np.asarray(a)
@@ -259,7 +257,7 @@ def empty_like(
 # -- ranges ------------------------------------------------------------------------------------------------------
 
 
-def _exact(x: Any, function: str) -> Size | float:
+def _exact(x, function: str) -> Size | float:
     """Return a bound of a range as a size, or as a float if it is a fraction."""
     if has_type(x, (float, np.floating)):
         fraction = _fraction(x)
@@ -272,7 +270,7 @@ def _exact(x: Any, function: str) -> Size | float:
     raise UnsupportedFunctionError(function, f"a symbolic range with bound or step {shown}", advice, user_line())
 
 
-def _fraction(x: Any) -> int | float | None:
+def _fraction(x) -> int | float | None:
     """Return a float as an int or as a simple fraction, None if it is neither."""
     numerator, denominator = float(x).as_integer_ratio() if np.isfinite(x) else (0, _EXACT + 1)
     if max(abs(numerator), denominator) > _EXACT:
@@ -299,14 +297,14 @@ def arange(
     return _range(start, stop, step, target)
 
 
-def _range_dtype(*bounds: Any) -> np.dtype:
+def _range_dtype(*bounds) -> np.dtype:
     """Return the dtype of a range, promoted as in NumPy: at least int64."""
     return np.result_type(
         np.int64, *[np.asarray(x).dtype if has_type(x, (int, float)) else result_type(x) for x in bounds]
     )
 
 
-def _range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
+def _range(start, stop, step, target: np.dtype):
     """Return a range in a program: of a known length, or of one that its run computes."""
     bounds = start, stop, step
     if target.kind == "f" and any(map(_is_inexact, bounds)):
@@ -320,7 +318,7 @@ def _range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
     return scaled if is_int(first, 0) else scaled + _scalar(first, target)
 
 
-def _value_range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
+def _value_range(start, stop, step, target: np.dtype):
     """Return a range of integers whose start, stop or step is known by its value alone."""
     for x in (start, stop, step):
         _check_integer_scalar(x)
@@ -338,14 +336,14 @@ def _value_range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
     return scaled if from_zero else scaled + ew.convert(first, target)
 
 
-def _is_inexact(x: Any) -> bool:
+def _is_inexact(x) -> bool:
     """Return whether a bound of a range is a float scalar whose value a run knows, or no simple fraction."""
     if isinstance(x, Traced):
         return x.dtype.kind == "f" and not x.meta.rank
     return has_type(x, (float, np.floating)) and _fraction(x) is None
 
 
-def _float_range(first: Any, last: Any, by: Any) -> Any:
+def _float_range(first, last, by):
     """Return a range of floats, whose length is a run-time size: NumPy computes it in the same way."""
     steps = ew.ceil(ew.div(ew.sub(last, first), by))
     check(ew.isfinite(steps), "arange: the length of a range must be finite")
@@ -355,13 +353,13 @@ def _float_range(first: Any, last: Any, by: Any) -> Any:
     return cr.iota(count, first.dtype) * ew.sub(second, first) + first
 
 
-def _check_integer_scalar(x: Any) -> None:
+def _check_integer_scalar(x) -> None:
     """Refuse a traced array that is not an integer scalar, as a bound of a range."""
     if isinstance(x, Traced) and (x.meta.rank or x.dtype.kind not in "biu"):
         _exact(x, "arange")
 
 
-def _range_length(first: Any, last: Any, by: Any) -> Size:
+def _range_length(first, last, by) -> Size:
     """Return ceil((last - first) / by), or 0 if that is negative."""
     scale = max(x.as_integer_ratio()[1] if has_type(x, float) else 1 for x in (first, last, by))  # powers of two
     first, last, by = (int(x * scale) if has_type(x, float) else expr.mul(scale, x) for x in (first, last, by))
@@ -373,7 +371,7 @@ def _range_length(first: Any, last: Any, by: Any) -> Size:
     return expr.ceildiv(span, by if forward else -by)
 
 
-def _scalar(x: Any, dtype: np.dtype) -> Any:
+def _scalar(x, dtype: np.dtype):
     """Return a size or a fraction as a scalar of the program."""
     if has_type(x, float):
         return cr.full((), x, dtype)

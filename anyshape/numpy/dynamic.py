@@ -3,8 +3,6 @@
 Each such result gets a fresh symbolic dimension.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

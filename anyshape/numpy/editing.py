@@ -3,8 +3,6 @@
 Define NumPy's partitions, choices between arrays, windows that slide, repetitions to a size, and sets of two.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable
 from typing import Any
@@ -53,13 +51,13 @@ _POSITION = np.dtype(np.int64)
 # -- elements left out and inserted ------------------------------------------------------------------------------
 
 
-def _edited(name: str, arr: Any, axis: Any) -> tuple[Any, int]:
+def _edited(name: str, arr, axis) -> tuple[Any, int]:
     """Return the array and the axis to edit; without an axis the elements are flattened."""
     x = as_traced(arr)
     return (movement.ravel(x), 0) if axis is None else (x, axis_of(axis, x.ndim, name))
 
 
-def _single(name: str, obj: Any, size: Size, beyond: int) -> Size | None:
+def _single(name: str, obj, size: Size, beyond: int) -> Size | None:
     """Return the position that an int or a size names, from 0 on; None where `obj` names none or several."""
     if has_type(obj, (bool, np.bool_)) or not has_type(obj, (int, np.integer, SymbolicSize)):
         return None
@@ -72,7 +70,7 @@ def _single(name: str, obj: Any, size: Size, beyond: int) -> Size | None:
     return position
 
 
-def _positions(name: str, obj: Any, size: Size, beyond: int) -> Any:
+def _positions(name: str, obj, size: Size, beyond: int):
     """Return the positions that a slice, integers or a mask name, as a vector of numbers from 0 on."""
     if isinstance(obj, slice):
         return cr.iota(size)[obj]
@@ -120,12 +118,12 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     return dynamic.compress(ew.logical_not(_named(positions, size)), x, along)
 
 
-def _named(positions: Any, size: Size) -> Any:
+def _named(positions, size: Size):
     """Return the mask of the positions that are named, of so many."""
     return ew.gt(ix.put_add(cr.full(sizes(positions), 1, _POSITION), positions, size), cr.full((size,), 0, _POSITION))
 
 
-def _without(x: Any, positions: Any, axis: int, rest: Size) -> Any:
+def _without(x, positions, axis: int, rest: Size):
     """Return the elements that no position names; their number is `rest`."""
     order = so.argsort(_named(positions, sizes(x)[axis]), 0, stable=True)
     return ix.take(x, slice_axis(order, 0, 0, rest), axis)
@@ -151,12 +149,12 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return _merged(x, new, mv.broadcast_to(positions, (count,)), along)
 
 
-def _is_scalar(obj: Any) -> bool:
+def _is_scalar(obj) -> bool:
     """Return whether positions are one number."""
     return not isinstance(obj, slice) and not as_traced(obj).ndim
 
 
-def _values_at(new: Any, rank: int, axis: int, is_scalar: bool, positions: Any) -> tuple[Any, Size]:
+def _values_at(new, rank: int, axis: int, is_scalar: bool, positions) -> tuple[Any, Size]:
     """Return values with as many axes as the array, and how many go in along the axis.
 
     One position takes as many as there are. Where it is a number, the first axis of the values is the edited one.
@@ -175,7 +173,7 @@ def _values_at(new: Any, rank: int, axis: int, is_scalar: bool, positions: Any) 
     return new, mine if is_single else count
 
 
-def _merged(x: Any, new: Any, positions: Any, axis: int) -> Any:
+def _merged(x, new, positions, axis: int):
     """Return the elements of x, and before the one at each position a new element."""
     order = so.argsort(positions, 0, stable=True)
     ordered = so.permute(positions, order, 0)
@@ -255,7 +253,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: Any, arr: Any, *args: Any
     return mv.transpose(result, moved).as_ndarray()
 
 
-def _gives_traced(func1d: Callable[..., Any], axis: Any, arr: Any, args: Any, kwargs: Any) -> bool:
+def _gives_traced(func1d: Callable[..., Any], axis, arr, args, kwargs) -> bool:
     """Return whether a function of a vector that is known while tracing reads traced values."""
     vectors = np.moveaxis(np.asanyarray(arr), axis, -1)
     if not vectors.size:
@@ -263,7 +261,7 @@ def _gives_traced(func1d: Callable[..., Any], axis: Any, arr: Any, args: Any, kw
     return is_traced(func1d(vectors[(0,) * (vectors.ndim - 1)], *args, **kwargs))
 
 
-def _for_each(call: Callable[..., Any], vectors: Any) -> list[Any]:
+def _for_each(call: Callable[..., Any], vectors) -> list[Any]:
     """Return the results of a function for each vector; their number is one of the path of the program."""
     return [call(vectors[index])[0] for index in np.ndindex(*[int(n) for n in vectors.shape[:-1]])]
 
@@ -286,7 +284,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 # -- orders ------------------------------------------------------------------------------------------------------
 
 
-def _check_positions(name: str, kth: Any, size: Any) -> None:
+def _check_positions(name: str, kth, size) -> None:
     """Require that positions at which to divide an axis are in its bounds."""
     positions = as_traced(kth)
     ctx = context_of(name, positions)
@@ -377,7 +375,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     return _resized(as_traced(a), new_shape)
 
 
-def _resized(x: Any, shape: Any) -> Any:
+def _resized(x, shape):
     target = new_shape(shape, "resize")
     flat = movement.ravel(x)
     (count,) = sizes(flat)
@@ -460,7 +458,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return owned(x, x) if copy else x
 
 
-def _steps(ctx: Any, array: Any, strides: Any) -> tuple[Size, ...]:
+def _steps(ctx, array, strides) -> tuple[Size, ...]:
     """Return strides counted in elements, by default the ones of an array in C order."""
     if strides is None:
         return row_major(sizes(array))
@@ -531,7 +529,7 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 # -- bits --------------------------------------------------------------------------------------------------------
 
 
-def _places(bitorder: Any, name: str) -> Any:
+def _places(bitorder, name: str):
     """Return how far each bit of a byte is shifted."""
     choice_of(name, "bitorder", bitorder, ("big", "little"))
     return np.arange(7, -1, -1, dtype=np.uint8) if bitorder == "big" else np.arange(8, dtype=np.uint8)

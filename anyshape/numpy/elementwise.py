@@ -4,8 +4,6 @@ A call with concrete arguments goes to NumPy. With a traced one, operands are pr
 which broadcasts, is applied.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 import warnings
@@ -77,7 +75,7 @@ gcd: Ufunc = _function(np.gcd, ew.gcd, "Return the greatest common divisor of |x
 lcm: Ufunc = _function(np.lcm, ew.lcm, "Return the least common multiple of |x1| and |x2|.")
 
 
-def _literal(x: Any) -> Any:
+def _literal(x):
     """Return the Python number that x is known to be while tracing, or None."""
     if has_type(x, (bool, int, float, complex)) and not has_type(x, np.generic):
         return x
@@ -86,7 +84,7 @@ def _literal(x: Any) -> Any:
     return None
 
 
-def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]):
     """Return x1**x2. A literal exponent gets the cheapest op, whose derivative is exact at 0."""
     if has_out(ufunc, args, options):
         return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
@@ -187,7 +185,7 @@ degrees: Ufunc = _function(np.degrees, lambda x: ew.mul(x, 180 / pi), "Return x 
 # -- rounding and the parts of a float
 
 
-def _fraction_and_whole(x: Any) -> tuple[Any, Any]:
+def _fraction_and_whole(x) -> tuple[Any, Any]:
     """Return the fraction and the integral part of x, with its sign; the fraction of an infinity is 0."""
     finite = ew.select(ew.isinf(x), ew.copysign(ew.lift(0, x), x), x)
     return ew.fmod(finite, ew.lift(1, x)), ew.trunc(x)
@@ -251,7 +249,7 @@ def _comparison(ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[..
     """
     general = _function(ufunc, apply, summary)
 
-    def function(*args: Any, **options: Any) -> Any:
+    def function(*args, **options):
         if len(args) == 2:
             x, y = args
             if exceeds_dtype(y, x):
@@ -300,7 +298,7 @@ bitwise_right_shift: Ufunc = right_shift
 bitwise_count: Ufunc = _function(np.bitwise_count, ew.bitwise_count, "Return the number of bits set in |x|.")
 
 
-def _equals_infinity(name: str, x: Any, infinity: float) -> Any:
+def _equals_infinity(name: str, x, infinity: float):
     """Return where x equals an infinity; nowhere if its dtype holds none."""
     x = asarray(x, function=name)
     if x.dtype.kind == "c":
@@ -346,7 +344,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return logical_or(result, logical_and(isnan(a), isnan(y))) if equal_nan else result
 
 
-def _inexact_operand(b: Any) -> Any:
+def _inexact_operand(b):
     """Return an operand as floats or complex numbers; a known Python number stays one."""
     number = _literal(b)
     if number is None:

@@ -4,8 +4,6 @@ Concrete arguments go to NumPy itself. Numbers of points may be symbolic; a call
 are complex64 for float16, float32 and complex64, and complex128 for other numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -66,12 +64,12 @@ def points_of(name: str, n: Any) -> Size | None:
     return None if n is None else new_size(n, name)
 
 
-def _complex(x: Any) -> Any:
+def _complex(x):
     """Return x as complex numbers of its precision."""
     return ew.convert(x, np.result_type(x.dtype, 1j))
 
 
-def _floating(x: Any) -> Any:
+def _floating(x):
     """Return real x in the precision of its transform."""
     return ew.convert(x, np.result_type(x.dtype, np.float32 if x.dtype == np.float16 else 1.0))
 
@@ -79,7 +77,7 @@ def _floating(x: Any) -> Any:
 # -- one axis ----------------------------------------------------------------------------------------------------
 
 
-def _transformed(name: str, a: Any, n: Any, axis: Any, norm: Any, inverse: bool) -> Any:
+def _transformed(name: str, a, n, axis, norm, inverse: bool):
     """Return the transform along an axis, or its inverse."""
     x = as_traced(a)
     along = axis_of(axis, x.ndim, name)
@@ -109,7 +107,7 @@ def ifft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
     return _transformed("ifft", a, n, axis, norm, True)
 
 
-def _half(name: str, a: Any, n: Any, axis: Any, norm: str) -> Any:
+def _half(name: str, a, n, axis, norm: str):
     """Return the first half of the transform of real numbers."""
     x = as_traced(a)
     along = axis_of(axis, x.ndim, name)
@@ -118,7 +116,7 @@ def _half(name: str, a: Any, n: Any, axis: Any, norm: str) -> Any:
     return fo.rfft(fitted(_floating(x), along, points_of(name, n)), along, norm)
 
 
-def _whole(name: str, x: Any, n: Any, axis: Any, norm: str) -> Any:
+def _whole(name: str, x, n, axis, norm: str):
     """Return the real numbers whose transform has x as its first half."""
     along = axis_of(axis, x.ndim, name)
     count = points_of(name, n)
@@ -187,12 +185,12 @@ def steps_of(name: str, x: Any, s: Any, axes: Any) -> list[tuple[Any, int]]:
     return list(zip(points, along, strict=True))
 
 
-def _stated(n: Any) -> Any:
+def _stated(n):
     """Return a number of points; -1 means that of the operand."""
     return None if n is None or (has_type(n, (int, np.integer)) and n == -1) else n
 
 
-def _several(name: str, a: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:
+def _several(name: str, a, s, axes, norm, inverse: bool):
     """Return the transform along axes, the last axis first."""
     x = as_traced(a)
     steps = steps_of(name, x, s, axes)
@@ -201,7 +199,7 @@ def _several(name: str, a: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> 
     return x
 
 
-def _half_of_several(name: str, a: Any, s: Any, axes: Any, norm: Any) -> Any:
+def _half_of_several(name: str, a, s, axes, norm):
     """Return the transform of real numbers along axes, with the first half along the last one."""
     x = as_traced(a)
     *others, (n, axis) = _last_of(name, steps_of(name, x, s, axes))
@@ -211,7 +209,7 @@ def _half_of_several(name: str, a: Any, s: Any, axes: Any, norm: Any) -> Any:
     return x
 
 
-def _whole_of_several(name: str, a: Any, s: Any, axes: Any, norm: Any) -> Any:
+def _whole_of_several(name: str, a, s, axes, norm):
     """Return the real numbers whose transform along axes has x as the first half along the last one."""
     x = as_traced(a)
     *others, (n, axis) = _last_of(name, steps_of(name, x, s, axes))
@@ -293,7 +291,7 @@ def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: A
 # -- order of frequencies ----------------------------------------------------------------------------------------
 
 
-def _shifted(name: str, a: Any, axes: Any, amount: Callable[[Size], Size]) -> Any:
+def _shifted(name: str, a, axes, amount: Callable[[Size], Size]):
     """Return x with its elements rolled along axes, by an amount that the size of each axis gives."""
     x = as_traced(a)
     chosen = range(x.ndim) if axes is None else axes if isinstance(axes, (tuple, list)) else (axes,)
@@ -317,7 +315,7 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
     return _shifted("ifftshift", x, axes, lambda size: expr.sub(0, expr.floordiv(size, 2)))
 
 
-def _frequencies(name: str, n: Any, d: Any, count: Callable[[Size], Size]) -> Any:
+def _frequencies(name: str, n, d, count: Callable[[Size], Size]):
     """Return the first frequencies of n points that are d apart; those beyond the half are negative."""
     points = size_of(n)
     context_of(name).require(at_least(points, 1), "the frequencies of no points divide by zero")

@@ -1,7 +1,5 @@
 """Define methods of ufuncs that few programs use: further reductions and accumulations, and those between indices."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -37,7 +35,7 @@ Axes = tuple[int, ...]
 # -- reductions --------------------------------------------------------------------------------------------------
 
 
-def _difference(x: Any, axes: Axes) -> Any:
+def _difference(x, axes: Axes):
     """Return the first element less the others."""
     (axis,) = axes
     first = mv.drop(slice_axis(x, axis, 0, 1), axes)
@@ -47,7 +45,7 @@ def _difference(x: Any, axes: Axes) -> Any:
 def _extreme(reduce: Callable[..., Any], least: float) -> Callable[[Any, Axes], Any]:
     """Return an extreme that leaves NaNs out, unless there is nothing else."""
 
-    def fold(x: Any, axes: Axes) -> Any:
+    def fold(x, axes: Axes):
         if refuse_kinds("fmax and fmin of a reduction", x, "c").dtype.kind != "f":
             return reduce(x, axes)
         absent = ew.isnan(x)
@@ -57,7 +55,7 @@ def _extreme(reduce: Callable[..., Any], least: float) -> Callable[[Any, Axes], 
     return fold
 
 
-def _parity(x: Any, axes: Axes) -> Any:
+def _parity(x, axes: Axes):
     """Return whether the number of true elements is odd."""
     count = rd.reduce_sum(ew.convert(ew.convert(x, _BOOL), _POSITION), axes)
     return ew.eq(ew.remainder(count, ew.lift(2, count)), ew.lift(1, count))
@@ -66,7 +64,7 @@ def _parity(x: Any, axes: Axes) -> Any:
 def _bits(fold: Callable[[Any, Axes], Any]) -> Callable[[Any, Axes], Any]:
     """Return a reduction of integers that combines each of their bits by itself."""
 
-    def combined(x: Any, axes: Axes) -> Any:
+    def combined(x, axes: Axes):
         if x.dtype.kind == "b":
             return fold(x, axes)
         places = np.arange(8 * x.dtype.itemsize, dtype=x.dtype)
@@ -78,7 +76,7 @@ def _bits(fold: Callable[[Any, Axes], Any]) -> Callable[[Any, Axes], Any]:
     return combined
 
 
-def _log2_of_sum(x: Any, axes: Axes) -> Any:
+def _log2_of_sum(x, axes: Axes):
     """Return the logarithm to base 2 of the sum of powers of 2."""
     scale = ew.lift(math.log(2), x)
     return ew.div(reduction.logsumexp(ew.mul(x, scale), axes), ew.lift(math.log(2), cr.full((), 0, x.dtype)))
@@ -96,7 +94,7 @@ _FOLDS: Mapping[np.ufunc, Callable[[Any, Axes], Any]] = {
 }
 
 
-def _in_loop(ufunc: np.ufunc, array: Any, dtype: Any) -> Any:
+def _in_loop(ufunc: np.ufunc, array, dtype):
     """Return an operand in the dtype in which a ufunc of two operands combines its elements."""
     x = operand(array)
     return as_traced(asarray(x, loop_dtypes(ufunc, x, x, dtype=dtype)[0]))
@@ -107,9 +105,9 @@ def _reduction(ufunc: np.ufunc, fold: Callable[[Any, Axes], Any]) -> Callable[..
     name = f"{ufunc.__name__}.reduce"
 
     def method(
-        array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
-        keepdims: bool = False, initial: Any = ABSENT, where: Any = True,
-    ) -> Any:  # fmt: skip
+        array, axis = 0, dtype = None, out = None,
+        keepdims: bool = False, initial = ABSENT, where = True
+    ):  # fmt: skip
         for option, value in (("initial", initial), ("where", where)):
             if value is not ABSENT and value is not True and value is not None:
                 raise UnsupportedFunctionError(
@@ -129,7 +127,7 @@ def _reduction(ufunc: np.ufunc, fold: Callable[[Any, Axes], Any]) -> Callable[..
 # -- accumulations -----------------------------------------------------------------------------------------------
 
 
-def _running_difference(x: Any, axis: int) -> Any:
+def _running_difference(x, axis: int):
     """Return the first element less the others up to each one."""
     size = sizes(x)[axis]
     some = expr.minimum(size, 1)
@@ -143,7 +141,7 @@ def _running_bools(run: Callable[..., Any]) -> Callable[[Any, int], Any]:
     return lambda x, axis: ew.convert(run(ew.convert(x, np.dtype(np.uint8)), axis), _BOOL)
 
 
-def _running_parity(x: Any, axis: int) -> Any:
+def _running_parity(x, axis: int):
     count = rd.cumsum(ew.convert(x, _POSITION), axis)
     return ew.eq(ew.remainder(count, ew.lift(2, count)), ew.lift(1, count))
 
@@ -151,7 +149,7 @@ def _running_parity(x: Any, axis: int) -> Any:
 def _running_extreme(run: Callable[[Any, int], Any], least: float) -> Callable[[Any, int], Any]:
     """Return a running extreme that leaves NaNs out, until there is something else."""
 
-    def extreme(x: Any, axis: int) -> Any:
+    def extreme(x, axis: int):
         if refuse_kinds("fmax and fmin of an accumulation", x, "c").dtype.kind != "f":
             return _of_bytes(run)(x, axis)
         absent = ew.isnan(x)
@@ -171,7 +169,7 @@ def _running_bits(run: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:
     return lambda x, axis: _bits(lambda bits, axes: run(bits, *axes))(x, (axis,))
 
 
-def _running_log2(x: Any, axis: int) -> Any:
+def _running_log2(x, axis: int):
     return ew.div(rd.cumlogsumexp(ew.mul(x, ew.lift(math.log(2), x)), axis), ew.lift(math.log(2), x))
 
 
@@ -196,7 +194,7 @@ def _accumulation(ufunc: np.ufunc, run: Callable[[Any, int], Any]) -> Callable[.
     """Return an accumulation along one axis, by default the first."""
     name = f"{ufunc.__name__}.accumulate"
 
-    def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    def method(array, axis=0, dtype=None, out=None):
         x = as_traced(asarray(array, _BOOL)) if ufunc in _LOGICAL else _in_loop(ufunc, array, dtype)
         if not x.ndim:
             raise ArgumentError(name, "the operand", "is a scalar", "give it an axis: x[None]")
@@ -218,7 +216,7 @@ def _between(ufunc: np.ufunc, combine: Callable[..., Any], reduce: Callable[...,
     """
     name = f"{ufunc.__name__}.reduceat"
 
-    def method(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    def method(array, indices, axis=0, dtype=None, out=None):
         x = operand(array)
         target = accumulation_dtype(ufunc, x, dtype) if ufunc in (np.add, np.multiply) else dtype
         x = as_traced(asarray(x, _BOOL if ufunc in _LOGICAL else target))
@@ -233,7 +231,7 @@ def _between(ufunc: np.ufunc, combine: Callable[..., Any], reduce: Callable[...,
     return method
 
 
-def _one_by_one(name: str, rows: Any, indices: np.ndarray, reduce: Callable[..., Any]) -> Any:
+def _one_by_one(name: str, rows, indices: np.ndarray, reduce: Callable[..., Any]):
     """Return the reductions of slices whose bounds are known, also falling ones."""
     largest = int(indices.max())
     problem = f"index {largest} is out of bounds for size {sizes(rows)[0]}"
@@ -246,7 +244,7 @@ def _one_by_one(name: str, rows: Any, indices: np.ndarray, reduce: Callable[...,
     return matrices.stack(parts)
 
 
-def _by_segments(name: str, rows: Any, indices: Any, combine: Callable[..., Any]) -> Any:
+def _by_segments(name: str, rows, indices, combine: Callable[..., Any]):
     """Return the reductions of slices between indices that do not fall."""
     starts = as_traced(indices)
     ctx, (count,) = context_of(name, rows, starts), sizes(rows)[:1]
@@ -268,14 +266,14 @@ def _by_segments(name: str, rows: Any, indices: Any, combine: Callable[..., Any]
     return ew.select(some, sums, ix.take(rows, starts, 0))
 
 
-def _bounded(op: Any) -> Callable[..., Any]:
+def _bounded(op) -> Callable[..., Any]:
     return lambda rows, ids, size: sg.apply_segments(op, rows, ids, size)
 
 
-def _without_nan(op: Any, least: float) -> Callable[..., Any]:
+def _without_nan(op, least: float) -> Callable[..., Any]:
     """Return an extreme of segments that leaves NaNs out, unless a segment has nothing else."""
 
-    def combine(rows: Any, ids: Any, size: Any) -> Any:
+    def combine(rows, ids, size):
         if refuse_kinds("fmax and fmin between indices", rows, "c").dtype.kind != "f":
             return sg.apply_segments(op, rows, ids, size)
         absent = ew.isnan(rows)

@@ -24,7 +24,7 @@ from anyshape.graph.ir.builder import user_line
 Function = Callable[..., Any]
 
 
-def _outline(node: Any) -> Any:
+def _outline(node):
     """Return the syntax of code without docstrings, decorators and annotations, which mean nothing to a copy."""
     if isinstance(node, list):
         return [_outline(v) for v in node]

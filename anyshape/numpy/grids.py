@@ -3,8 +3,6 @@
 Define NumPy's `r_`, `c_`, `mgrid` and `ogrid`, which make arrays of slices; sizes may be symbolic, values traced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -42,12 +40,12 @@ _FLOAT = np.dtype(np.float64)
 # -- windows -----------------------------------------------------------------------------------------------------
 
 
-def _count(M: Any) -> Size:
+def _count(M) -> Size:
     """Return a number of points as a size, 0 if it is negative."""
     return dy.size_from_count(M) if isinstance(M, Traced) else expr.maximum(size_of(M), 0)
 
 
-def _centered(M: Any) -> tuple[Any, Any]:
+def _centered(M) -> tuple[Any, Any]:
     """Return 1 - M, 3 - M, ..., M - 1, and M - 1, which counts as 1 for a single point."""
     count = _count(M)
     last = cr.size_value(expr.sub(count, 1))
@@ -60,14 +58,14 @@ def _window(name: str, summary: str, formula: Callable[[Any, Any], Any]) -> Call
     """Build a window from its formula in the centered points and their largest one."""
     numpy_function = getattr(np, name)
 
-    def function(M: Any) -> Any:
+    def function(M):
         return formula(*_centered(M)) if is_traced(M) else numpy_function(M)
 
     doc = f"{summary}\n\nThe number of points may be symbolic; none or fewer give an empty vector."
     return publish(function, name, __name__, doc)
 
 
-def _blackman(n: Any, width: Any) -> Any:
+def _blackman(n, width):
     angle = np.pi * n / width
     return 0.42 + 0.5 * elementwise.cos(angle) + 0.08 * elementwise.cos(2.0 * angle)
 
@@ -164,7 +162,7 @@ def diag_indices_from(arr: Any) -> Any:
     return (cr.iota(first),) * x.ndim
 
 
-def _triangle_indices(mask: Callable[..., Any], n: Any, k: Any, m: Any) -> Any:
+def _triangle_indices(mask: Callable[..., Any], n, k, m):
     """Return the indices of the elements of a triangle, row by row."""
     return dynamic.nonzero(mask(creation.ones((n, n if m is None else m), bool), k))
 
@@ -186,7 +184,7 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     return _triangle_indices(matrices.triu, n, k, m)
 
 
-def _matrix_shape(name: str, arr: Any) -> Any:
+def _matrix_shape(name: str, arr):
     """Return the shape of a matrix."""
     if isinstance(arr, (list, tuple)):
         raise ArgumentError(name, "arr", "is a list", "pass an array")
@@ -221,14 +219,14 @@ def fromfunction(
     return function(*creation.indices(shape, dtype), **kwargs)
 
 
-def _is_traced(key: Any) -> bool:
+def _is_traced(key) -> bool:
     """Return whether a key, or a bound or step of a slice in it, belongs to a program."""
     parts = key if isinstance(key, tuple) else (key,)
     bounds = [b for part in parts if isinstance(part, slice) for b in (part.start, part.stop, part.step)]
     return is_traced(*[part for part in parts if not isinstance(part, slice)], *bounds)
 
 
-def _line(name: str, part: slice) -> Any:
+def _line(name: str, part: slice):
     """Return the numbers of a slice; an imaginary step is their number, with the end among them."""
     start, step = 0 if part.start is None else part.start, 1 if part.step is None else part.step
     if part.stop is None:
@@ -292,7 +290,7 @@ class Joined:
         axis, rank, start = [*stated, *self._plan[len(stated) :]]
         return axis, rank, start
 
-    def _member(self, part: Any, rank: int, start: int) -> Any:
+    def _member(self, part, rank: int, start: int):
         """Return a part as an array of `rank` axes or more; if it has fewer, its own ones begin at `start`."""
         if isinstance(part, str):
             raise ArgumentError(self._name, f"the directive {part!r}", "is not the first entry", "write it first")

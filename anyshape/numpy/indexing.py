@@ -3,8 +3,6 @@
 `index_parser` reads the keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from typing import Any
 
@@ -61,7 +59,7 @@ def getitem(x: Any, key: Any) -> Any:
     return part if part.is_array else part.unshared()
 
 
-def _part(x: Any, keys: tuple[Any, ...]) -> Any:
+def _part(x, keys: tuple[Any, ...]):
     """Return the part of x that a key names: a view, or a copy if the key has an index array, also without axes."""
     key = Key(x, keys)
     part = key.read()
@@ -78,7 +76,7 @@ def _part(x: Any, keys: tuple[Any, ...]) -> Any:
     )
 
 
-def _identity(item: Any) -> Any:
+def _identity(item):
     """Return what is equal for items of keys that name the same elements; its comparison decides nothing."""
     if isinstance(item, Traced):
         return item.value
@@ -92,7 +90,7 @@ def _identity(item: Any) -> Any:
 # -- take -------------------------------------------------------------------------------------------------------
 
 
-def _as_index(x: Any) -> Any:
+def _as_index(x):
     """Return indices as a traced array of integers; they may be lists or Python ints."""
     index = as_traced(asarray(x))
     if index.dtype.kind == "b":
@@ -100,7 +98,7 @@ def _as_index(x: Any) -> Any:
     return index
 
 
-def _as_positions(x: Any) -> Any:
+def _as_positions(x):
     """Return the indices of `take` as a traced array of int64: arrays are cast as NumPy casts, numbers truncated."""
     index = as_traced(asarray(x))
     if index.dtype.kind in "fc" and has_type(x, (Traced, np.ndarray)):
@@ -127,7 +125,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     return ix.take(x, index, taken_axis)
 
 
-def _into_range(index: Any, size: Size, mode: str) -> Any:
+def _into_range(index, size: Size, mode: str):
     """Return positions brought into 0..size-1 by clipping or wrapping."""
     top = cr.size_value(size)
     if mode == "clip":
@@ -234,7 +232,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     return _pad_from_axis(x, widths, mode)
 
 
-def _pad_from_axis(x: Any, widths: list[tuple[Size, Size]], mode: str) -> Any:
+def _pad_from_axis(x, widths: list[tuple[Size, Size]], mode: str):
     """Return x with copies of its own elements around it, each taken from the position that the mode gives."""
     ctx = context_of("pad", x)
     for axis, (low, high) in enumerate(widths):
@@ -248,7 +246,7 @@ def _pad_from_axis(x: Any, widths: list[tuple[Size, Size]], mode: str) -> Any:
     return x
 
 
-def _pairs(widths: Any, rank: int) -> Any:
+def _pairs(widths, rank: int):
     """Return a pair for each axis.
 
     `widths` is one value, a pair, a pair for each axis, or a dict of these by axis.
@@ -261,7 +259,7 @@ def _pairs(widths: Any, rank: int) -> Any:
     return np.broadcast_to(_objects(widths), (rank, 2)).tolist()
 
 
-def _objects(nested: Any) -> np.ndarray:
+def _objects(nested) -> np.ndarray:
     """Return nested sequences as an object array of their leaves; sizes and traced values stay as they are."""
     if not has_type(nested, (list, tuple, np.ndarray)) or (has_type(nested, np.ndarray) and nested.ndim == 0):
         cell = np.empty((), object)
@@ -270,7 +268,7 @@ def _objects(nested: Any) -> np.ndarray:
     return np.stack([_objects(x) for x in nested])
 
 
-def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
+def _pad_constant(x, widths: list[tuple[Size, Size]], values):
     """Return x with constants around it.
 
     Literal values that are all equal take one pad. Others are joined to each axis in turn, as blocks.
@@ -288,14 +286,14 @@ def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
     return x
 
 
-def _refuse_unordered(values: Any) -> Any:
+def _refuse_unordered(values):
     """Return constants to pad with; a dict or a set is refused."""
     if isinstance(values, (Mapping, Set)):
         raise ArgumentError("pad", f"constant_values={values!r}", "is not a number, nor pairs of these", "give one")
     return values
 
 
-def _pad_block(ctx: ShapeGuardContext, x: Any, axis: int, amount: Size, fill: Any) -> Any:
+def _pad_block(ctx: ShapeGuardContext, x, axis: int, amount: Size, fill):
     """Return the block of one value that is joined to an end of an axis."""
     ctx.require(at_least(amount, 0), f"a pad of {amount} is negative")
     value = _fill(fill, x.dtype) if _is_number(fill) else fill
@@ -303,33 +301,33 @@ def _pad_block(ctx: ShapeGuardContext, x: Any, axis: int, amount: Size, fill: An
     return mv.broadcast_to(as_traced(value, x.dtype), shape)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value) -> bool:
     return has_type(value, (int, float, complex, np.generic))
 
 
-def _fill(value: Any, dtype: np.dtype) -> Any:
+def _fill(value, dtype: np.dtype):
     """Return a number as NumPy pads with it, with its errors and warnings for a value that does not fit."""
     return np.pad(np.zeros(1, dtype), (1, 0), constant_values=value)[0]
 
 
-def _edge(position: Any, size: Size) -> Any:
+def _edge(position, size: Size):
     """Return positions clamped to the axis."""
     return _into_range(position, size, "clip")
 
 
-def _wrap(position: Any, size: Size) -> Any:
+def _wrap(position, size: Size):
     """Return positions repeated with the period of the axis."""
     return _into_range(position, size, "wrap")
 
 
-def _reflect(position: Any, size: Size) -> Any:
+def _reflect(position, size: Size):
     """Return positions that run there and back without repeating the ends; a single element repeats."""
     period = expr.maximum(2 * size - 2, 1)
     there = _into_range(position, period, "wrap")
     return there if is_int(size, 1) else ew.minimum(there, ew.sub(cr.size_value(2 * size - 2), there))
 
 
-def _symmetric(position: Any, size: Size) -> Any:
+def _symmetric(position, size: Size):
     """Return positions that run there and back and repeat the ends."""
     there = _into_range(position, 2 * size, "wrap")
     return ew.minimum(there, ew.sub(cr.size_value(2 * size - 1), there))
@@ -369,7 +367,7 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = np._NoValue, append:
     return x
 
 
-def _end(value: Any, x: Any, axis: int) -> Any:
+def _end(value, x, axis: int):
     """Return what is joined to an axis before differences are taken; a scalar stands for one element."""
     if value is np._NoValue:
         return None
@@ -379,7 +377,7 @@ def _end(value: Any, x: Any, axis: int) -> Any:
     return broadcast_to(end, tuple([1 if i == axis else s for i, s in enumerate(sizes(x))]))
 
 
-def _of_same_kind(name: str, value: Any, dtype: np.dtype) -> Any:
+def _of_same_kind(name: str, value, dtype: np.dtype):
     """Return an end of differences in their dtype, if it is of the same kind; a Python int counts as an int64."""
     end = as_traced(np.asanyarray(value) if not is_traced(value) else value)
     if not np.can_cast(end.dtype, dtype, "same_kind"):

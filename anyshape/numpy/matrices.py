@@ -3,8 +3,6 @@
 Define NumPy's functions that join and split arrays, as compositions of movement ops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +39,7 @@ from anyshape.ops.core.apply import context_of
 from anyshape.support.true_types import has_type
 
 
-def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
+def _offsets(rows: Size, columns: Size, k) -> tuple[Any, Any]:
     """Return the row index plus k and the column index, each of shape (rows, columns)."""
     if k.meta.rank if isinstance(k, Traced) else not is_traced(k) and np.ndim(k):
         raise ArgumentError("a diagonal", f"k={k!r}", "is not an int", "name one diagonal")
@@ -53,7 +51,7 @@ def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
     return ew.add(i, cast_operand(k, np.dtype(np.int64))) if not (has_type(k, int) and k == 0) else i, j
 
 
-def _count(x: Any) -> Size:
+def _count(x) -> Size:
     """Return a number of rows or columns as a size, 0 if it is negative."""
     return dy.size_from_count(x) if isinstance(x, Traced) else expr.maximum(size_of(x), 0)
 
@@ -71,7 +69,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
     return ew.convert(ew.ge(*_offsets(rows, columns, k)), dtype)
 
 
-def _triangle(m: Any, k: Any, below: bool) -> Any:
+def _triangle(m, k, below: bool):
     """Return the elements on and below diagonal k, or on and above it, with zeros elsewhere."""
     x = as_traced(m)
     if x.meta.rank == 1:
@@ -140,7 +138,7 @@ def diagonal_matrix(x: Any, k: Size) -> Any:
 # -- joining -----------------------------------------------------------------------------------------------------
 
 
-def _in_one_dtype(function: str, arrays: Any, dtype: Any = None, casting: Any = "same_kind") -> list[Any]:
+def _in_one_dtype(function: str, arrays, dtype=None, casting="same_kind") -> list[Any]:
     """Return the arrays in one dtype, which is `dtype` or the promoted one.
 
     A Python scalar among them counts as an array, as NumPy makes it one.
@@ -158,7 +156,7 @@ def _in_one_dtype(function: str, arrays: Any, dtype: Any = None, casting: Any = 
     return [as_traced(x, target) for x in operands]
 
 
-def _members(arrays: Any) -> Sequence[Any]:
+def _members(arrays) -> Sequence[Any]:
     """Return the arrays of a sequence, or along the first axis of an array."""
     return unstack(arrays) if isinstance(arrays, Traced) and arrays.meta.rank else list(arrays)
 
@@ -268,7 +266,7 @@ def block(arrays: Any) -> Any:
     return _block(arrays, depth, rank)
 
 
-def _depth(nested: Any) -> int:
+def _depth(nested) -> int:
     """Return how deep lists are nested; NumPy wants the same depth everywhere."""
     if not isinstance(nested, list):
         return 0
@@ -278,12 +276,12 @@ def _depth(nested: Any) -> int:
     return 1 + max(depths, default=0)
 
 
-def _leaves(nested: Any) -> list[Any]:
+def _leaves(nested) -> list[Any]:
     """Return the blocks of nested lists in order."""
     return [leaf for x in nested for leaf in _leaves(x)] if isinstance(nested, list) else [nested]
 
 
-def _block(nested: Any, depth: int, rank: int) -> Any:
+def _block(nested, depth: int, rank: int):
     """Return nested lists joined, each depth along its own axis from the end."""
     if isinstance(nested, list):
         return concatenate([_block(x, depth - 1, rank) for x in nested], -depth)
@@ -321,19 +319,19 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     return [slice_axis(x, split_axis, start, each + one) for start, one in zip(starts, extra, strict=True)]
 
 
-def _are_positions(indices: Any) -> bool:
+def _are_positions(indices) -> bool:
     """Return whether an argument holds positions to split at and not a number of parts."""
     return isinstance(indices, (tuple, list)) or (has_type(indices, np.ndarray) and indices.ndim > 0)
 
 
-def _split_at(x: Any, indices: Any, axis: int, size: Size) -> list[Any]:
+def _split_at(x, indices, axis: int, size: Size) -> list[Any]:
     """Return the parts between positions, each clamped to the axis as a slice would be."""
     positions = [_clamped(x, size_of(i), size) for i in indices]
     starts, stops = [0, *positions], [*positions, size]
     return [slice_axis(x, axis, a, expr.maximum(b - a, 0)) for a, b in zip(starts, stops, strict=True)]
 
 
-def _clamped(x: Any, position: Size, size: Size) -> Size:
+def _clamped(x, position: Size, size: Size) -> Size:
     """Return a position as a slice takes it: from the end if it is negative.
 
     Where a symbolic position may be negative, the trace decides it by a guard.

@@ -1,7 +1,5 @@
 """Define NumPy's functions that move elements, as compositions of movement ops."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,7 +94,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     return owned(result, x) if copy else result
 
 
-def _order_of(name: str, x: Any, order: Any, choices: Sequence[str]) -> Any:
+def _order_of(name: str, x, order, choices: Sequence[str]):
     """Return the order to read elements in: "C", "F" or the axes from outer to inner ones.
 
     Any order reads a vector alike. "A" and "K" ask for the memory layout, which arguments and views of them have.
@@ -138,7 +136,7 @@ def along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
     return x, axis_of(axis, x.meta.rank, name)
 
 
-def _is_axis_of_scalar(axis: Any, x: Any) -> bool:
+def _is_axis_of_scalar(axis, x) -> bool:
     """Return whether an axis is the one that NumPy gives to a scalar."""
     return not x.meta.rank and has_type(axis, (int, np.integer)) and axis in (0, -1)
 
@@ -171,7 +169,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return mv.drop(x, axes)
 
 
-def _at_least(rank: int, name: str, arys: tuple[Any, ...], before: Sequence[int], after: Sequence[int]) -> Any:
+def _at_least(rank: int, name: str, arys: tuple[Any, ...], before: Sequence[int], after: Sequence[int]):
     """Return arrays with new axes of size 1 until they have `rank` of them.
 
     An array of r axes gets `before[r]` new ones in front and `after[r]` behind.
@@ -329,7 +327,7 @@ def slice_axis(x: Any, axis: int, start: Size, size: Size) -> Any:
 
 
 @makes_array
-def _as_list(values: Any) -> list[Any]:
+def _as_list(values) -> list[Any]:
     """Return one value or several as a list."""
     if has_type(values, np.ndarray):
         values = values.ravel().tolist()
@@ -401,7 +399,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     return mv.reshape(stretched, (*shape[:repeat_axis], shape[repeat_axis] * times, *shape[repeat_axis + 1 :]))
 
 
-def _repeat_each(x: Any, counts: np.ndarray, axis: int) -> Any:
+def _repeat_each(x, counts: np.ndarray, axis: int):
     """Return the elements of an axis, each repeated by its own count.
 
     The axis must have as many elements as there are counts.

@@ -6,8 +6,6 @@ its counterpart, or refused by name.
 Class `ndarray` as traced functions see it: to NumPy's own class it adds arrays that hold traced values.
 """
 
-from __future__ import annotations
-
 import functools
 import types
 from typing import Any
@@ -52,16 +50,16 @@ def named(name: str) -> Any:
     return _served(member) if takes_arrays or _has_counterpart(member) else member
 
 
-def _has_counterpart(member: Any) -> bool:
+def _has_counterpart(member) -> bool:
     """Return whether a function of NumPy has a counterpart for symbolic sizes, though NumPy asks no operand for one."""
     return isinstance(member, types.FunctionType) and member in further.FUNCTIONS
 
 
-def _served(function: Any) -> Any:
+def _served(function):
     """Return a function of NumPy that looks for traced arrays in lists too, where NumPy's protocol does not look."""
 
     @functools.wraps(function)
-    def served(*args: Any, **kwargs: Any) -> Any:
+    def served(*args, **kwargs):
         if is_traced(*args, *kwargs.values()):
             return call_counterpart(function, args, kwargs)
         return function(*args, **kwargs)

@@ -5,8 +5,6 @@ NumPy writes its polynomials in Python over its own functions. The same code run
 arguments go to NumPy. The classes are subclasses of NumPy's.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 import types
@@ -25,7 +23,7 @@ _BASE = _polybase.ABCPolyBase
 _NUMPY: dict[str, Any] = {"np": sys.modules[__name__.rpartition(".")[0]], "la": linalg}
 
 
-def _over(function: Any, names: dict[str, Any]) -> Any:
+def _over(function, names: dict[str, Any]):
     """Return a function of Python with other global names."""
     ours = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
     ours.__kwdefaults__ = function.__kwdefaults__
@@ -36,7 +34,7 @@ def _served(function: Callable[..., Any], ours: Callable[..., Any]) -> Callable[
     """Return a function that is NumPy's outside of any trace."""
 
     @functools.wraps(function)
-    def served(*args: Any, **kwargs: Any) -> Any:
+    def served(*args, **kwargs):
         return function(*args, **kwargs) if active() is None else ours(*args, **kwargs)
 
     return served
@@ -73,7 +71,7 @@ def _module_over(theirs: types.ModuleType, name: str) -> types.ModuleType:
     return ours
 
 
-def _registered(name: str) -> Any:
+def _registered(name: str):
     """Return the module over one of NumPy's, which can be imported by its name from here on."""
     module = _module_over(getattr(np.polynomial, name), name)
     sys.modules[module.__name__] = module

@@ -1,7 +1,5 @@
 """Define NumPy's reductions and cumulative functions, and SciPy's logsumexp and softmax, as compositions of ops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -73,9 +71,9 @@ def _accumulated(
     numpy_function = getattr(np, name)
 
     def function(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
-        keepdims: Any = ABSENT, initial: Any = ABSENT, where: Any = ABSENT,
-    ) -> Any:  # fmt: skip
+        a, axis = None, dtype = None, out = None,
+        keepdims = ABSENT, initial = ABSENT, where = ABSENT
+    ):  # fmt: skip
         if not is_traced(a, initial, where):
             return numpy_function(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
         if is_shape(a, axis, dtype, out) and keepdims is initial is where is ABSENT:
@@ -97,7 +95,7 @@ def _accumulated(
     return publish(makes_copy(function), name, __name__, f"{summary}\n\n{_SUM_DOC}")
 
 
-def _behind(first: Any, x: Any, axes: tuple[int, ...]) -> Any:
+def _behind(first, x, axes: tuple[int, ...]):
     """Return the reduced axes of x as one axis in front, with a number before its elements."""
     remaining = [a for a in range(x.ndim) if a not in axes]
     shape = [sizes(x)[a] for a in remaining]
@@ -132,9 +130,7 @@ def _extreme(
     """Build `max` (sign -1: over no elements it is the least value) or `min`."""
     numpy_function = getattr(np, name)
 
-    def function(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT, initial: Any = ABSENT, where: Any = ABSENT
-    ) -> Any:
+    def function(a, axis=None, out=None, keepdims=ABSENT, initial=ABSENT, where=ABSENT):
         if not is_traced(a, initial, where):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
         if is_shape(a, axis, None, out) and keepdims is initial is where is ABSENT:
@@ -181,7 +177,7 @@ def _position(name: str, find: Callable[[Any, int], Any], summary: str) -> Calla
     """Build `argmax` or `argmin`."""
     numpy_function = getattr(np, name)
 
-    def function(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = ABSENT) -> Any:
+    def function(a, axis=None, out=None, *, keepdims=ABSENT):
         if not is_traced(a):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims)
         refuse_out(name, out)
@@ -210,7 +206,7 @@ def _logical(name: str, reduce: Callable[..., Any], identity: bool, summary: str
     """Build `any` or `all`."""
     numpy_function = getattr(np, name)
 
-    def function(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT, *, where: Any = ABSENT) -> Any:
+    def function(a, axis=None, out=None, keepdims=ABSENT, *, where=ABSENT):
         if not is_traced(a, where):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, where=where)
         refuse_out(name, out)
@@ -231,7 +227,7 @@ def _running(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], summary
     """Build `cumsum` or `cumprod`."""
     numpy_function = getattr(np, name)
 
-    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def function(a, axis=None, dtype=None, out=None):
         if not is_traced(a):
             return numpy_function(a, axis=axis, dtype=dtype, out=out)
         refuse_out(name, out)
@@ -250,9 +246,7 @@ def _cumulative(
     """Build `cumulative_sum` or `cumulative_prod` of the array API."""
     numpy_function = getattr(np, name)
 
-    def function(
-        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-    ) -> Any:
+    def function(x, /, *, axis=None, dtype=None, out=None, include_initial: bool = False):
         if not is_traced(x):
             return numpy_function(x, axis=axis, dtype=dtype, out=out, include_initial=include_initial)
         refuse_out(name, out)
@@ -283,7 +277,7 @@ cumulative_prod: Callable[..., Any] = _cumulative(
 # -- exponentials (scipy.special) --------------------------------------------------------------------------------
 
 
-def _floating(name: str, x: Any) -> Any:
+def _floating(name: str, x):
     """Return an operand as floats, as SciPy takes it."""
     array = asarray(x)
     if array.dtype.kind == "c":

@@ -1,7 +1,5 @@
 """Choose between elements: `where`, `select`, `piecewise`, and the limits of `clip` and `nan_to_num`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,7 +94,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     return result
 
 
-def _conditions(condlist: Any, rank: int) -> Sequence[Any]:
+def _conditions(condlist, rank: int) -> Sequence[Any]:
     """Return a list of conditions; a list of numbers is one condition, except for a scalar."""
     if not isinstance(condlist, (list, tuple)):
         return [condlist]
@@ -104,14 +102,14 @@ def _conditions(condlist: Any, rank: int) -> Sequence[Any]:
     return [condlist] if is_one else condlist
 
 
-def _condition(x: Any, condition: Any) -> Any:
+def _condition(x, condition):
     """Return a condition in the shape of x: it chooses along the first axes, as a mask."""
     mask = cast_operand(condition, np.dtype(bool), "piecewise")
     fit_mask(context_of("piecewise", x), sizes(x), mask)
     return mv.broadcast_in_dim(mask, sizes(x), range(mask.ndim))
 
 
-def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
+def _piece(function, x, args, kw):
     """Return one function of `piecewise` applied to all of x, in the shape and dtype of x."""
     value = function(x, *args, **kw) if callable(function) else function
     return ew.broadcast_operands("piecewise", x, cast_operand(value, x.dtype, "piecewise"))[1]
@@ -120,7 +118,7 @@ def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
 # -- limits
 
 
-def _without_absent(**options: Any) -> dict[str, Any]:
+def _without_absent(**options) -> dict[str, Any]:
     """Return the options that a caller gave."""
     return {name: x for name, x in options.items() if x is not ABSENT}
 
@@ -158,7 +156,7 @@ def clip(
     return clipped
 
 
-def _signed_as(x: Any, limit: Any, bound: Any) -> Any:
+def _signed_as(x, limit, bound):
     """Return a limit whose zero has the sign of the element: between two scalars NumPy keeps an element of 0."""
     if x.dtype.kind != "f" or bound.ndim:
         return bound
@@ -181,14 +179,14 @@ def _check_names(keywords: list[Any], limits: list[Any]) -> None:
         raise ArgumentError("clip", "a_min", "is missing", "write clip(x, max=limit)")
 
 
-def _stated(limit: Any, other: Any) -> Any:
+def _stated(limit, other):
     """Return a limit under the name that the call uses; None if it uses neither."""
     if limit is ABSENT or limit is None:
         limit = other
     return None if limit is ABSENT else limit
 
 
-def _cuts(limit: Any, dtype: np.dtype, sign: int) -> bool:
+def _cuts(limit, dtype: np.dtype, sign: int) -> bool:
     """Return whether a limit can change an element; a Python int at the end of an integer range cannot."""
     if dtype.kind not in "iu" or type(limit) is not int:
         return True
@@ -196,7 +194,7 @@ def _cuts(limit: Any, dtype: np.dtype, sign: int) -> bool:
     return limit < info.max if sign > 0 else limit > info.min
 
 
-def _limit_operand(bound: Any, dtype: np.dtype, target: np.dtype, sign: int) -> Any:
+def _limit_operand(bound, dtype: np.dtype, target: np.dtype, sign: int):
     """Return a limit of `clip` in the dtype of the result.
 
     As in NumPy, a Python int that no element reaches sets no limit; for a traced one this is decided when the program
@@ -229,7 +227,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return into(x, finite, "nan_to_num") if is_written else owned(finite, x) if copy else finite
 
 
-def _finite(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+def _finite(x, nan, posinf, neginf):
     """Return x with NaN and infinities replaced, in both parts of complex numbers."""
     if x.dtype.kind == "c":
         return ew.make_complex(*[_finite(part, nan, posinf, neginf) for part in (ew.real(x), ew.imag(x))])

@@ -3,8 +3,6 @@
 What takes no traced array is SciPy's own. A function that gets a traced array is refused by its name.
 """
 
-from __future__ import annotations
-
 import functools
 import types
 from collections.abc import Callable
@@ -53,7 +51,7 @@ class Module:
         return sorted(name for name in attributes(self.package) if not name.startswith("_"))
 
 
-def _is_function(member: Any) -> bool:
+def _is_function(member) -> bool:
     """Return whether a member is a function of SciPy, and neither a ufunc nor an object that has methods."""
     return isinstance(member, _FUNCTIONS) or (callable(member) and type(member).__module__ in _WRAPPED)
 
@@ -67,7 +65,7 @@ def guarded(function: Any, name: str) -> Any:
     """Return a function of SciPy that refuses traced arrays, in lists too."""
 
     @functools.wraps(function)
-    def served(*args: Any, **kwargs: Any) -> Any:
+    def served(*args, **kwargs):
         if is_traced(*args, *kwargs.values()):
             raise refuse(name)
         return function(*args, **kwargs)
@@ -80,7 +78,7 @@ def falls_through(package: Any) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
-        def served(*args: Any, **kwargs: Any) -> Any:
+        def served(*args, **kwargs):
             if is_traced(*args, *kwargs.values()):
                 return function(*args, **kwargs)
             return getattr(package, function.__name__)(*args, **kwargs)

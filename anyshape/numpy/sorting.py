@@ -1,7 +1,5 @@
 """Define NumPy's sorting functions and order statistics, as compositions of sorting ops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -44,19 +42,19 @@ from anyshape.support.packages import quantile_methods
 _FLOAT = np.dtype(np.float64)
 
 
-def _along(name: str, a: Any, axis: Any) -> tuple[Any, int]:
+def _along(name: str, a, axis) -> tuple[Any, int]:
     """Return the operand and the axis to sort along; None flattens it."""
     x = asarray(a)
     return (mv.reshape(x, (count_along(x),)), 0) if axis is None else (x, axis_of(axis, x.ndim, name))
 
 
-def _refuse_order(name: str, order: Any) -> None:
+def _refuse_order(name: str, order) -> None:
     """Refuse `order`: traced arrays have no fields."""
     if order is not None:
         raise UnsupportedFunctionError(name, "option 'order', for fields", "leave it out", user_line())
 
 
-def _check_kind(name: str, kind: Any, stable: Any) -> None:
+def _check_kind(name: str, kind, stable) -> None:
     """Refuse a `kind` that NumPy does not know, or one beside `stable`."""
     choice_of(name, "kind", kind, (None, "quicksort", "stable", "mergesort", "heapsort", "quick", "merge", "heap"))
     if kind is not None and stable is not None:
@@ -79,7 +77,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     return rd.sort(x, along)
 
 
-def _is_stable(kind: Any, stable: Any) -> bool:
+def _is_stable(kind, stable) -> bool:
     return bool(stable) or kind in ("stable", "mergesort")
 
 
@@ -123,7 +121,7 @@ def merged_axes(name: str, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     return mv.reshape(moved, (*[sizes(x)[a] for a in rest], count_along(x, axes))), axes
 
 
-def _at(ordered: Any, position: Any) -> Any:
+def _at(ordered, position):
     """Return the elements of the last axis at an integer position, which is a scalar of the program."""
     shape = sizes(ordered)
     index = mv.broadcast_in_dim(iota(shape[-1]), shape, (len(shape) - 1,))
@@ -132,7 +130,7 @@ def _at(ordered: Any, position: Any) -> Any:
     return rd.reduce_sum(ew.select(chosen, ordered, nothing), (len(shape) - 1,))
 
 
-def _or_nan(result: Any, ordered: Any) -> Any:
+def _or_nan(result, ordered):
     """Return a result with NaN where an element is NaN, in the derivative too.
 
     The ordered elements lie along the last axis; their other axes are the last ones of the result.
@@ -182,9 +180,9 @@ def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
     numpy_function = getattr(np, name)
 
     def function(
-        a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
-        keepdims: bool = False, *, weights: Any = None,
-    ) -> Any:  # fmt: skip
+        a, q, axis = None, out = None, overwrite_input: bool = False, method: str = "linear",
+        keepdims: bool = False, *, weights = None
+    ):  # fmt: skip
         if not is_traced(a, q, weights):
             options = {"overwrite_input": overwrite_input, "method": method, "keepdims": keepdims, "weights": weights}
             return numpy_function(a, q, axis, out, **options)
@@ -203,8 +201,8 @@ def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
 
 
 def _by_method(
-    name: str, scale: float, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any
-) -> Any:  # fmt: skip
+    name: str, scale: float, a, q, axis, method: str, keepdims: bool, weights
+):  # fmt: skip
     """Return quantiles by another method than "linear", or with weights."""
     x = refuse_kinds(name, asarray(a), "c")
     level, dtype = method_operands(name, scale, q, x.dtype, method, weights)
@@ -260,27 +258,27 @@ def levels_of(name: str, q: Any, scale: float) -> tuple[Any, Any]:
     return level, float if weak else level.dtype
 
 
-def _element(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _element(ordered, level, axes: tuple[int, ...], keepdims: bool):
     """Return the first element of the last axis at level 0, and the last one at level 1."""
     last = mv.broadcast_to(size_value(sizes(ordered)[-1] - 1), sizes(level))
     result = _taken(ordered, ew.mul(level, last))
     return _restored(result, ordered, level.ndim, axes, keepdims)
 
 
-def _taken(ordered: Any, position: Any) -> Any:
+def _taken(ordered, position):
     """Return the elements of the last axis at positions, whose axes come first."""
     rank, rest = position.ndim, ordered.ndim - 1
     return mv.move_axes(ix.take(ordered, position, rest), range(rest, rest + rank), range(rank))
 
 
-def _restored(result: Any, ordered: Any, rank: int, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _restored(result, ordered, rank: int, axes: tuple[int, ...], keepdims: bool):
     """Return a result with NaN where an element is NaN, and reduced axes put back behind `rank` axes of levels."""
     if ordered.dtype.kind == "f":
         result = _or_nan(result, ordered)
     return restore_axes(result, tuple([a + rank for a in axes]), bool(keepdims))
 
 
-def _interpolated(ordered: Any, level: Any, dtype: np.dtype, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _interpolated(ordered, level, dtype: np.dtype, axes: tuple[int, ...], keepdims: bool):
     """Return the values at a level between two elements of the last axis, interpolated linearly.
 
     The axes of the level come first.

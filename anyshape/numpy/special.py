@@ -5,8 +5,6 @@ plain Python there (`polygamma`, `zeta`) must be called from here. Orders of Bes
 literal integers.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +31,7 @@ def _parametric(ufunc: np.ufunc, apply: Callable[..., Any], summary: str, operan
     ufunc = plain_ufunc(ufunc)
     name = ufunc.__name__
 
-    def function(*args: Any, **options: Any) -> Any:
+    def function(*args, **options):
         if has_out(ufunc, args, options):
             return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
         dtype = loop_dtypes(ufunc, *args, **check_options(ufunc, args, options))[-1]
@@ -107,14 +105,14 @@ stdtrit: Ufunc = _function(
 )
 
 
-def _order(function: str, n: Any) -> int:
+def _order(function: str, n) -> int:
     """Return the order n as an int; it must be a literal integer."""
     if not _is_literal_integer(n):
         raise ArgumentError(function, "the order", f"is {n!r}, not an integer", "pass a Python int")
     return int(n)
 
 
-def _is_literal_integer(n: Any) -> bool:
+def _is_literal_integer(n) -> bool:
     """Return whether an order is a number of Python or NumPy without a fraction."""
     value = n.item() if has_type(n, (np.ndarray, np.generic)) and np.ndim(n) == 0 else n
     return has_type(value, (int, float)) and not has_type(value, bool) and float(value).is_integer()
@@ -165,7 +163,7 @@ exp1: Ufunc = _function(
 expi: Ufunc = _function(sc.expi, sp.expi, "Return the exponential integral Ei, of exp(t) / t from -infinity to x.")
 
 
-def _huber(delta: Any, r: Any) -> Any:
+def _huber(delta, r):
     """Return r**2 / 2 up to |r| = delta, a line beyond, and infinity for negative delta."""
     delta, r = ew.broadcast_operands("huber", delta, r)
     size = ew.absolute(r)
@@ -173,7 +171,7 @@ def _huber(delta: Any, r: Any) -> Any:
     return ew.select(ew.lt(delta, ew.lift(0, delta)), np.inf, loss)
 
 
-def _pseudo_huber(delta: Any, r: Any) -> Any:
+def _pseudo_huber(delta, r):
     """Return delta**2 (sqrt(1 + (r / delta)**2) - 1) without its cancellation, and that of the slopes of large r.
 
     It is smooth, and 0 where either operand is 0.
@@ -244,13 +242,13 @@ wofz: Ufunc = _function(
 )
 
 
-def _real_loggamma(z: Any) -> Any:
+def _real_loggamma(z):
     """Return gammaln, and NaN where the logarithm of the gamma function is not real."""
     is_negative = ew.lt(z, ew.lift(0, z))
     return ew.select(is_negative, np.nan, sp.gammaln(ew.select(is_negative, 1, z)))
 
 
-def _loggamma(z: Any) -> Any:
+def _loggamma(z):
     return su.special_ufunc("loggamma", z) if z.dtype.kind == "c" else _real_loggamma(z)
 
 
@@ -343,7 +341,7 @@ def _bessel(
     ufunc = plain_ufunc(ufunc)
     name = ufunc.__name__
 
-    def function(*args: Any, **options: Any) -> Any:
+    def function(*args, **options):
         if has_out(ufunc, args, options):
             return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
         chosen = check_options(ufunc, args, options)

@@ -3,10 +3,7 @@
 SciPy's own ufuncs may be called on traced arrays directly. Rows that an older SciPy lacks are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import scipy.special as sc
@@ -146,11 +143,11 @@ ROWS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _traced(ufunc: np.ufunc) -> Any:
+def _traced(ufunc: np.ufunc):
     """Return what a ufunc does for traced operands."""
     name = ufunc.__name__
 
-    def function(*args: Any, **options: Any) -> Any:
+    def function(*args, **options):
         if has_out(ufunc, args, options):
             return ufunc(*args, **options)  # by NumPy's protocol, which writes the results
         dtype = loop_dtypes(ufunc, *args, **check_options(ufunc, args, options))[-1]

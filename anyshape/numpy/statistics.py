@@ -3,8 +3,6 @@
 Define `interp`, NumPy's piecewise linear interpolation, as a composition of a search and takes.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -58,7 +56,7 @@ from anyshape.support.true_types import has_type
 _FLOAT = np.dtype(np.float64)
 
 
-def _count(name: str, x: Any, axes: tuple[int, ...], where: Any, dtype: np.dtype) -> Any:
+def _count(name: str, x, axes: tuple[int, ...], where, dtype: np.dtype):
     """Return the number of averaged elements: a scalar, or under a mask one number per result."""
     if where is ABSENT or where is True:
         number = count_along(x, axes)
@@ -75,7 +73,7 @@ def _counting_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if real == np.float16 else real
 
 
-def _warn_of_few(message: str, name: str, x: Any, axes: tuple[int, ...], where: Any, most: Any = 0) -> None:
+def _warn_of_few(message: str, name: str, x, axes: tuple[int, ...], where, most=0) -> None:
     """Warn in each run that averages `most` elements or fewer, as NumPy does."""
     unmasked = where is ABSENT or where is True
     if unmasked and has_type(most, (int, np.integer)):
@@ -85,7 +83,7 @@ def _warn_of_few(message: str, name: str, x: Any, axes: tuple[int, ...], where: 
         warn(ew.le(number, asarray(most, _FLOAT) if unmasked else ew.lift(most, number)), message)
 
 
-def _quotient(total: Any, number: Any, quiet: bool = False) -> Any:
+def _quotient(total, number, quiet: bool = False):
     """Return a total divided by a count, in the dtype of the total; the count may have another dtype.
 
     If `quiet`, a division by 0 gives NaN without a warning.
@@ -96,7 +94,7 @@ def _quotient(total: Any, number: Any, quiet: bool = False) -> Any:
     return ew.convert(ew.div(ew.convert(total, wide), ew.convert(number, wide)), total.dtype)
 
 
-def _averaged_dtype(x: Any, dtype: Any) -> np.dtype:
+def _averaged_dtype(x, dtype) -> np.dtype:
     """Return the dtype to average in; integers are averaged as float64."""
     if dtype is not None:
         return number_dtype(dtype, "mean")
@@ -104,7 +102,7 @@ def _averaged_dtype(x: Any, dtype: Any) -> np.dtype:
     return _FLOAT if own.kind in "biu" else own
 
 
-def _averaged_axes(name: str, axis: Any, rank: int, where: Any) -> tuple[int, ...]:
+def _averaged_axes(name: str, axis, rank: int, where) -> tuple[int, ...]:
     """Return the axes to average along.
 
     As in NumPy, a scalar has an axis 0 under a mask and none without one.
@@ -113,7 +111,7 @@ def _averaged_axes(name: str, axis: Any, rank: int, where: Any) -> tuple[int, ..
     return axes_of(axis, rank, name) if where is ABSENT or where is True else reduced_axes(name, axis, rank)
 
 
-def _mean(name: str, x: Any, axes: tuple[int, ...], where: Any = ABSENT, quiet: bool = False) -> Any:
+def _mean(name: str, x, axes: tuple[int, ...], where=ABSENT, quiet: bool = False):
     """Return the mean without the reduced axes, in the dtype of x."""
     total = sum_over(apply_mask(name, x, where, 0), axes)
     return _quotient(total, _count(name, x, axes, where, _counting_dtype(x.dtype)), quiet)
@@ -135,9 +133,9 @@ def mean(
 
 
 def _traced_mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = ABSENT,
-    *, where: Any = ABSENT, quiet: bool = False,
-) -> Any:  # fmt: skip
+    a, axis = None, dtype = None, out = None, keepdims = ABSENT,
+    *, where = ABSENT, quiet: bool = False
+):  # fmt: skip
     """Return the mean of a traced array; if `quiet`, a division by 0 gives no warning of its own."""
     refuse_out("mean", out)
     target = _averaged_dtype(a, dtype)
@@ -148,7 +146,7 @@ def _traced_mean(
     return ew.convert(restore_axes(_mean("mean", x, axes, where, quiet), axes, keepdims), target)
 
 
-def _subtracted_count(ddof: Any, correction: Any) -> Any:
+def _subtracted_count(ddof, correction):
     """Return the number that is subtracted from the count of elements, under either of its names."""
     if correction is not ABSENT:
         if not is_traced(ddof) and ddof != 0:
@@ -178,9 +176,9 @@ def var(
 
 
 def _traced_var(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = ABSENT,
-    *, where: Any = ABSENT, mean: Any = ABSENT, correction: Any = ABSENT, quiet: bool = False,
-) -> Any:  # fmt: skip
+    a, axis = None, dtype = None, out = None, ddof = 0, keepdims = ABSENT,
+    *, where = ABSENT, mean = ABSENT, correction = ABSENT, quiet: bool = False
+):  # fmt: skip
     """Return the variance of a traced array; if `quiet`, as NumPy's nan-functions warn."""
     refuse_out("var", out)
     target = _averaged_dtype(a, dtype)
@@ -214,7 +212,7 @@ def std(
     return _traced_std(a, axis, dtype, out, ddof, **options)
 
 
-def _traced_std(*args: Any, **options: Any) -> Any:
+def _traced_std(*args, **options):
     """Return the root of `_traced_var`; as NumPy does, cast that of a scalar to an integer `dtype`."""
     squared = _traced_var(*args, **options)
     if squared.ndim:
@@ -285,7 +283,7 @@ def interpolate(a: Any, b: Any, share: Any, dtype: np.dtype) -> Any:
 # -- nan-functions -----------------------------------------------------------------------------------------------
 
 
-def _not_nan(a: Any, where: Any) -> Any:
+def _not_nan(a, where):
     """Return a mask of the elements that are not NaN, within `where`; ABSENT if no element can be NaN."""
     x = asarray(a)
     if x.dtype.kind not in "fc":
@@ -313,7 +311,7 @@ def _ignoring(
     """
     numpy_function, run = getattr(np, name), averaged or plain
 
-    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **options: Any) -> Any:
+    def function(a, axis=None, dtype=None, out=None, *args, **options):
         if not is_traced(a, *options.values()):
             return numpy_function(a, axis, dtype, out, *args, **options)
         where = options.pop("where", ABSENT)
@@ -355,9 +353,7 @@ def _nan_extreme(
     """Build `nanmax` or `nanmin`."""
     numpy_function, plain = getattr(np, name), getattr(rdn, name.removeprefix("nan"))
 
-    def function(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT, initial: Any = ABSENT, where: Any = ABSENT
-    ) -> Any:
+    def function(a, axis=None, out=None, keepdims=ABSENT, initial=ABSENT, where=ABSENT):
         if not is_traced(a, initial, where):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
         x, where = asarray(a), ABSENT if where is True else where
@@ -392,7 +388,7 @@ def _nan_running(name: str, plain: Callable[..., Any], instead: int, summary: st
     """Build `nancumsum` or `nancumprod`, in which a number replaces NaNs."""
     numpy_function = getattr(np, name)
 
-    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def function(a, axis=None, dtype=None, out=None):
         if not is_traced(a):
             return numpy_function(a, axis=axis, dtype=dtype, out=out)
         x = asarray(a)
@@ -465,7 +461,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return rdn.sum(divide(multiply(dx, add(after, before)), 2.0), axis)  # of the product: x may have more axes than y
 
 
-def _neighbours(x: Any, axis: int) -> tuple[Any, Any]:
+def _neighbours(x, axis: int) -> tuple[Any, Any]:
     """Return all elements along the axis except the first, and all except the last."""
     rest = (slice(None),) * axis
     return x[(*rest, slice(1, None))], x[(*rest, slice(None, -1))]
@@ -501,12 +497,12 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return ew.make_complex(*parts)
 
 
-def _part(part: Any, value: Any) -> Any:
+def _part(part, value):
     """Return the real or imaginary part of a value outside of the points."""
     return None if value is None else part(asarray(value, np.complex128))
 
 
-def _check_points(xp: Any, fp: Any) -> None:
+def _check_points(xp, fp) -> None:
     """Require vectors of points of equal sizes, and at least one point."""
     ctx = context_of("interp", xp, fp)
     if xp.ndim != 1 or fp.ndim != 1:
@@ -516,7 +512,7 @@ def _check_points(xp: Any, fp: Any) -> None:
     ctx.require(at_least(count, 1), "there are no points to interpolate between")
 
 
-def _repeated(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+def _repeated(x, xp, fp, period) -> tuple[Any, Any, Any]:
     """Return x and the points within one period, in increasing order, with a neighbour from the next on either side."""
     if not is_traced(period) and period == 0:
         raise context_of("interp", xp).fail("the period is 0")
@@ -531,7 +527,7 @@ def _repeated(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     return x, xp, mv.concatenate([value_before, fp, value_after], 0)
 
 
-def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, at_nan: float | None = None) -> Any:
+def _interpolated(x, xp, fp, left, right, at_nan: float | None = None):
     """Interpolate real values between increasing points.
 
     NaN stays NaN, or becomes `at_nan`; between one point and itself it becomes the value there, as in NumPy.
@@ -554,7 +550,7 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, at_nan: float
     return result
 
 
-def _points_around(x: Any, xp: Any, count: Any) -> tuple[Any, Any]:
+def _points_around(x, xp, count) -> tuple[Any, Any]:
     """Return the positions of the points below and above each x; both are the only point if there is one."""
     after = rd.searchsorted(xp, x, "right")
     top = _scalar_like(size_value(count - 1), after)
@@ -563,7 +559,7 @@ def _points_around(x: Any, xp: Any, count: Any) -> tuple[Any, Any]:
     return lower, ew.minimum(ew.add(lower, one), top)
 
 
-def _on_segment(x: Any, x0: Any, x1: Any, y0: Any, y1: Any) -> Any:
+def _on_segment(x, x0, x1, y0, y1):
     """Return the value at x of the line from (x0, y0) to (x1, y1).
 
     It is computed from the left end; from the right end at x1, and where infinite values make the first one NaN.
@@ -578,11 +574,11 @@ def _on_segment(x: Any, x0: Any, x1: Any, y0: Any, y1: Any) -> Any:
     return ew.select(ew.logical_and(undefined, ew.eq(x, x1)), y1, result)
 
 
-def _end(value: Any, fp: Any, position: Any, x: Any) -> Any:
+def _end(value, fp, position, x):
     """Return the value outside of the points on one side, as an array like x."""
     inner = mv.reshape(mv.strided(fp, (position,), (1,)), ()) if value is None else asarray(value, fp.dtype)
     return _scalar_like(inner, x)
 
 
-def _scalar_like(value: Any, x: Any) -> Any:
+def _scalar_like(value, x):
     return mv.broadcast_to(value, sizes(x))

@@ -4,8 +4,6 @@ Plans run dot_general, and matmul, tensordot and einsum are compositions of it. 
 operands without a contraction path that is cheapest at all sizes. Plans choose one.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Sequence
@@ -151,7 +149,7 @@ def _path_flops(a: Applied) -> Size:
     return functools.reduce(expr.add, [expr.mul(2, number) for number in products])
 
 
-def _is_equation(node: Node, param: Any) -> bool:
+def _is_equation(node: Node, param) -> bool:
     """Accept a product with one label for each axis of each operand."""
     if not isinstance(param, str) or not is_product(param):
         return False

@@ -11,8 +11,6 @@ Callbacks, Python functions that run inside a program, and names for run-time si
 Nothing is known of a callback but the dtypes and extents that it promises.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -62,7 +60,7 @@ def _decide_type(ctx: ShapeGuardContext, x: TensorMeta, *live: TensorMeta, answe
     return x
 
 
-def _is_answer(node: Node, param: Any) -> bool:
+def _is_answer(node: Node, param) -> bool:
     """Accept a bool for a decision on a bool, and an int for one on an integer."""
     kind = node.inputs[0].meta.dtype.kind
     return has_type(param, bool) if kind == "b" else has_type(param, int) and not has_type(param, bool)
@@ -236,21 +234,21 @@ def _name_sizes_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
     return TensorMeta(x.dtype, tuple(named))
 
 
-def _is_callback(node: Node, param: Any) -> bool:
+def _is_callback(node: Node, param) -> bool:
     """Accept a function. Files cannot hold one."""
     return isinstance(param, Callback)
 
 
-def _are_results(node: Node, param: Any) -> bool:
+def _are_results(node: Node, param) -> bool:
     """Accept a dtype and extents for each result."""
     return all(isinstance(dtype, np.dtype) and all(_is_entry(node, e) for e in entries) for dtype, entries in param)
 
 
-def _is_entry(node: Node, entry: Any) -> bool:
+def _is_entry(node: Node, entry) -> bool:
     return entry == UNKNOWN or kinds.size(node, entry[1] if isinstance(entry, tuple) else entry)
 
 
-def _are_loops(node: Node, param: Any) -> bool:
+def _are_loops(node: Node, param) -> bool:
     """For each loop, one flag per operand."""
     return all(len(level) == len(node.inputs) for level in param)
 

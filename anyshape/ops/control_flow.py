@@ -1,7 +1,5 @@
 """Conditionals, which run one of several subgraphs, and arrays whose sizes are known from elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -118,7 +116,7 @@ def _sized_type(ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...
 # -- definitions -------------------------------------------------------------------------------------------------
 
 
-def _are_branches(node: Node, param: Any) -> bool:
+def _are_branches(node: Node, param) -> bool:
     """Accept one or more subgraphs."""
     return isinstance(param, tuple) and bool(param) and all(kinds.graph(node, g) for g in param)
 
@@ -128,7 +126,7 @@ def _most_flops(applied: Applied) -> Size:
     return expr.maximum(*[graph_flops(g, applied.inputs[1:]) for g in applied.params["branches"]])
 
 
-def _are_flags(node: Node, param: Any) -> bool:
+def _are_flags(node: Node, param) -> bool:
     """Bools."""
     return isinstance(param, tuple) and all(type(flag) is bool for flag in param)
 

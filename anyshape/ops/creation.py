@@ -1,7 +1,5 @@
 """Creation ops: arrays from sizes and literals. They have no operands, only sources."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import MOVES
 
 
-def _full_type(ctx: ShapeGuardContext, *, value: Any, dtype: np.dtype, shape: tuple[Size, ...]) -> TensorMeta:
+def _full_type(ctx: ShapeGuardContext, *, value, dtype: np.dtype, shape: tuple[Size, ...]) -> TensorMeta:
     return TensorMeta(dtype, tuple([ctx.resolve(s) for s in shape]))
 
 

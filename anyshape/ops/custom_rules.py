@@ -144,17 +144,17 @@ def _tangent_types(
     return metas if len(metas) > 1 else metas[0]
 
 
-def _is_rule(node: Node, param: Any) -> bool:
+def _is_rule(node: Node, param) -> bool:
     """Accept a rule of the user, or the name of its function, where a file has dropped the rule."""
     return isinstance(param, (CustomRule, str))
 
 
-def _are_levels(node: Node, param: Any) -> bool:
+def _are_levels(node: Node, param) -> bool:
     """For each vmap around the call, one flag per argument."""
     return isinstance(param, tuple) and all(isinstance(level, tuple) for level in param)
 
 
-def _are_results(node: Node, param: Any) -> bool:
+def _are_results(node: Node, param) -> bool:
     """Accept a dtype and sizes for each result."""
     return all(isinstance(dtype, np.dtype) and kinds.sizes(node, sizes) for dtype, sizes in param)
 

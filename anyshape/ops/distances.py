@@ -10,8 +10,6 @@ derivatives of any order stay in these ops, and none holds an array of n m d ele
 0 there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

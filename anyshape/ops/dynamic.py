@@ -4,8 +4,6 @@ Each run-time size is a new dimension variable with the bounds that are known. A
 number becomes the size of a token, an array that has no other use. So all sizes are read from arrays.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -112,7 +110,7 @@ def _dynamic_update_slice_type(
     return x
 
 
-def _is_limit(node: Node, param: Any) -> bool:
+def _is_limit(node: Node, param) -> bool:
     """Accept a size, or None for no limit."""
     return param is None or kinds.size(node, param)
 
@@ -153,7 +151,7 @@ unique_op: Op = define(
 def _each(infer: ShapeRule) -> ShapeRule:
     """Return the shape rule of the results for each example; the first `batch` axes of x count examples."""
 
-    def of_each(ctx: ShapeGuardContext, x: TensorMeta, *, batch: int, **params: Any) -> Any:
+    def of_each(ctx: ShapeGuardContext, x: TensorMeta, *, batch: int, **params):
         if x.rank < batch:
             raise ctx.fail(f"an array of {x.rank} axes has no {batch} axes of examples")
         front, one = x.extents[:batch], TensorMeta(x.dtype, x.extents[batch:])
@@ -263,7 +261,7 @@ def plain_size(x: Any, function: str) -> Size:
     return int(type(x).__index__(x))
 
 
-def _clamped(x: Any, limit: Size, function: str) -> Size:
+def _clamped(x, limit: Size, function: str) -> Size:
     """Return a number as a size clamped to 0..limit; floats are rounded half to even first."""
     if isinstance(x, Traced):
         if x.meta.rank or x.dtype.kind not in "iuf":
@@ -350,7 +348,7 @@ def dynamic_truncate(x: Operand, size: Any, axis: int = 0) -> Any:
     return mv.strided(x, [0] * rank, shape)
 
 
-def _starts(x: Operand, starts: Any, function: str) -> list[Any]:
+def _starts(x: Operand, starts, function: str) -> list[Any]:
     """Return a start for each axis, as int64 scalars."""
     rank = meta_of(x).rank
     if has_type(starts, (Traced, np.ndarray)):
@@ -360,7 +358,7 @@ def _starts(x: Operand, starts: Any, function: str) -> list[Any]:
     return [_start(s, function) for s in starts]
 
 
-def _start(x: Any, function: str) -> Any:
+def _start(x, function: str):
     if not has_type(x, (Traced, np.ndarray)):
         size = plain_size(x, function)
         return cr.size_value(size) if isinstance(size, DimExpr) else cr.full((), size, _POSITION)

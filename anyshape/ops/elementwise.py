@@ -4,8 +4,6 @@ Operands of the core ops have equal shapes, as the public functions broadcast fi
 before it calls these functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -147,7 +145,7 @@ def _leaked(arrays: list[Any], error: LeakedTracerError) -> LeakedTracerError:
     return others[0].leaked() if others else error
 
 
-def _stretched(name: str, arrays: list[Any], operands: tuple[Any, ...], dtype: Any) -> list[Any]:
+def _stretched(name: str, arrays: list[Any], operands: tuple[Any, ...], dtype) -> list[Any]:
     """Return operands broadcast to the common shape of the arrays among them."""
     ctx = context_of(name, *arrays)
     shape = broadcast_sizes(ctx, [ctx.shape(meta) for meta in ctx.metas])
@@ -204,11 +202,11 @@ def ternary(op: Op, doc: str) -> Ternary:
 # -- legal params
 
 
-def _is_decimals(node: Node, param: Any) -> bool:
+def _is_decimals(node: Node, param) -> bool:
     return type(param) is int and abs(param) <= kinds.MAX_ORDER
 
 
-def _is_python_operator(node: Node, param: Any) -> bool:
+def _is_python_operator(node: Node, param) -> bool:
     return PYTHON_INTS.get(param) == len(node.inputs)
 
 

@@ -16,8 +16,6 @@ coordinates. Its transpose, itself `back`, adds each element to the coefficients
 where x equals y, the element of the window, and `back` is its transpose.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -151,7 +149,7 @@ def _interpolate_type(
     slopes: tuple[int, ...],
     back: bool,
     each: bool,
-    **params: Any,
+    **params,
 ) -> TensorMeta:
     """Require a coordinate for each axis and value, a matrix and offsets, or scales and offsets of all axes."""
     _require_doubles(ctx, x)

@@ -12,8 +12,6 @@ Triangular factors with a derivative, and solutions with banded matrices; leadin
 A banded matrix stands as one row for each diagonal: element (i, j) is at [upper + i - j, j], as in LAPACK.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

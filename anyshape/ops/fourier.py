@@ -4,8 +4,6 @@
 the rest; `irfft` takes that half and the number of results. Cosine and sine transforms take both kinds of numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

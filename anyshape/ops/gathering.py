@@ -20,8 +20,6 @@ The core ops take ids in 0..size-1. The public functions drop elements with othe
 segment, which the result leaves out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -187,7 +185,7 @@ def _gather_type(
     operand_batching_dims: Axes,
     start_indices_batching_dims: Axes,
     mode: str,
-    fill_value: Any,
+    fill_value,
 ) -> TensorMeta:
     w = Windows(
         offset_dims,
@@ -419,11 +417,11 @@ def scatter_windows(
     return apply(SCATTERS[kind], operand, indices, updates, **params)
 
 
-def _as_size(size: Any) -> Size:
+def _as_size(size) -> Size:
     return size.expr if isinstance(size, SymbolicSize) else size if isinstance(size, DimExpr) else int(size)
 
 
-def _fill(dtype: np.dtype, value: Any) -> Any:
+def _fill(dtype: np.dtype, value):
     if value is not None:
         return value
     if dtype.kind in "iu":
@@ -431,7 +429,7 @@ def _fill(dtype: np.dtype, value: Any) -> Any:
     return True if dtype.kind == "b" else float("nan")
 
 
-def _literal(dtype: np.dtype, value: Any) -> Any:
+def _literal(dtype: np.dtype, value):
     return dtype.type(value).item()
 
 
@@ -463,7 +461,7 @@ def vectors(parts: Sequence[Operand]) -> Any:
 
 def _indexed(
     kind: str, x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None, mode: str
-) -> Any:
+):
     axes = tuple(range(len(indices)) if axes is None else axes)
     shape, rank = sizes_of(_context(x), x), meta_of(indices[0]).rank
     positions = [from_start(i, shape[a]) for i, a in zip(indices, axes, strict=True)]
@@ -551,7 +549,7 @@ def add_segments(x: Operand, ids: Operand, size: Size) -> Any:
     return ix.put_add(x, ids, size)
 
 
-def _prepare_ids(data: Operand, segment_ids: Operand, num_segments: Any, function: str) -> tuple[Any, Size]:
+def _prepare_ids(data: Operand, segment_ids: Operand, num_segments, function: str) -> tuple[Any, Size]:
     """Return ids and the number of segments; ids out of range become this number."""
     ctx = context_of(function, data, segment_ids)
     if meta_of(segment_ids).rank != 1 or not meta_of(data).rank:
@@ -573,13 +571,13 @@ def _prepare_ids(data: Operand, segment_ids: Operand, num_segments: Any, functio
     return ew.select(valid, ids, last), size
 
 
-def _drop_last_segment(x: Any, size: Size) -> Any:
+def _drop_last_segment(x, size: Size):
     shape = sizes_of(context_of("segment", x), x)
     return mv.strided(x, [0] * len(shape), (size, *shape[1:]))
 
 
 def _segments(name: str, doc: str, compute: Callable[[Any, Any, Size], Any]) -> Callable[..., Any]:
-    def function(data: Operand, segment_ids: Operand, num_segments: Any = None) -> Any:
+    def function(data: Operand, segment_ids: Operand, num_segments=None):
         ids, size = _prepare_ids(data, segment_ids, num_segments, name)
         return _drop_last_segment(compute(data, ids, expr.add(size, 1)), size)
 

@@ -4,8 +4,6 @@ Both follow NumPy: a negative index counts from the end, and an index out of ran
 `index_bounds` and `window_bounds` check indices alone, for reads and writes whose result is not used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

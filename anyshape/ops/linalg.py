@@ -4,8 +4,6 @@ Operands are floats or complex numbers of 32 bits or more, which LAPACK knows. A
 one that is not positive definite, with NumPy's LinAlgError.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

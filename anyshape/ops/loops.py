@@ -23,8 +23,6 @@ A run does not stack them. In the direction of the loop, both run together. In t
 recomputed from the nearest checkpoint slot, and free slots are filled with further carries on the way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeAlias
@@ -304,7 +302,7 @@ def _check_axis(ctx: ShapeGuardContext, body: Graph, axis: str, expected: ShapeE
 # -- definitions -------------------------------------------------------------------------------------------------
 
 
-def _is_body(node: Node, param: Any) -> bool:
+def _is_body(node: Node, param) -> bool:
     """Return whether a parameter is one subgraph, in a tuple."""
     return isinstance(param, tuple) and len(param) == 1 and kinds.graph(node, param[0])
 
@@ -324,7 +322,7 @@ def are_ends(node: Node, param: Any) -> bool:
     return isinstance(param, tuple) and all(kinds.sizes(node, shape) for shape in param)
 
 
-def _is_policy(node: Node, param: Any) -> bool:
+def _is_policy(node: Node, param) -> bool:
     """Return whether a parameter is nothing, "carry", or a number of checkpoint slots."""
     return param in ("", "carry") if isinstance(param, str) else kinds.count(node, param) and param > 0
 
@@ -352,7 +350,7 @@ def _while_fits(node: Node, params: dict[str, Any]) -> bool:
     return fits and len(body.outputs) >= params["carries"] + params["joined"]
 
 
-def _are_flags(node: Node, param: Any) -> bool:
+def _are_flags(node: Node, param) -> bool:
     """Bools; at least one is set."""
     return isinstance(param, tuple) and all(type(flag) is bool for flag in param) and any(param)
 

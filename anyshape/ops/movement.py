@@ -1,7 +1,5 @@
 """Movement ops, which move elements and compute nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,12 +53,7 @@ def _transpose_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, .
 
 
 def _slice_type(
-    ctx: ShapeGuardContext,
-    x: TensorMeta,
-    *,
-    starts: tuple[Size, ...],
-    sizes: tuple[Size, ...],
-    steps: tuple[Size, ...],
+    ctx: ShapeGuardContext, x: TensorMeta, *, starts: tuple[Size, ...], sizes: tuple[Size, ...], steps: tuple[Size, ...]
 ) -> TensorMeta:
     """Take `size` elements start, start + step, ... along each axis; the caller keeps them in range."""
     if not x.rank == len(starts) == len(sizes) == len(steps):
@@ -90,7 +83,7 @@ def _pad_type(
     low: tuple[Size, ...],
     high: tuple[Size, ...],
     interior: tuple[Size, ...],
-    value: Any,
+    value,
 ) -> TensorMeta:
     """Put `low` fills before each axis, `high` after it, and `interior` between neighbours."""
     extents = []
@@ -243,7 +236,7 @@ def broadcast_in_dim(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> 
     return _repeated(x, result_sizes("broadcast_in_dim", tuple(shape)), tuple(axes))
 
 
-def _repeated(x: Operand, shape: tuple[Size, ...], axes: tuple[int, ...]) -> Any:
+def _repeated(x: Operand, shape: tuple[Size, ...], axes: tuple[int, ...]):
     local, sources = localise(shape, (x,))
     result = apply(broadcast_in_dim_op, x, sources=sources, shape=local, axes=axes)
     return viewed(result, x, lambda base: _repeated(base, shape, axes), None, ("broadcast_in_dim", axes))

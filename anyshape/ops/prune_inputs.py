@@ -8,8 +8,6 @@ runs for what its trips refuse: once, where all trips refuse the same.
 Prune conditionals: results that nothing reads leave the branches, and so do operands that none of them reads.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -206,7 +204,7 @@ def _with_operands(node: Node, live: Sequence[bool], remaining: Sequence[int], p
     )
 
 
-def _with_sizes_of(node: Node, remaining: Sequence[int], sizes: Any) -> tuple[Node, Any]:
+def _with_sizes_of(node: Node, remaining: Sequence[int], sizes) -> tuple[Node, Any]:
     """Return a node, and sizes over its operands in terms of the ones that remain and of further sources."""
     first = len(node.inputs)
     lost = [*dict.fromkeys(axis.operand for axis in axes_read(sizes) if axis.operand < first)]

@@ -4,8 +4,6 @@ A draw moves its generator, so draws keep their order. Each gives a mark of its 
 passes a generator on after such a mark. Builders insert it before each node that draws: see `graph/ir/graph.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,7 +63,7 @@ def _order_type(ctx: ShapeGuardContext, generator: TensorMeta, after: TensorMeta
     return generator
 
 
-def _are_options(node: Node, param: Any) -> bool:
+def _are_options(node: Node, param) -> bool:
     """Accept pairs of a name and a plain value."""
     return isinstance(param, tuple) and all(
         isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and type(pair[1]) in (bool, int, str)
@@ -73,7 +71,7 @@ def _are_options(node: Node, param: Any) -> bool:
     )
 
 
-def _are_loops(node: Node, param: Any) -> bool:
+def _are_loops(node: Node, param) -> bool:
     """For each loop, accept one flag per operand; operands and numbers have an axis for each."""
     if not isinstance(param, tuple) or len(param) > node.outputs[0].meta.rank:
         return False
@@ -84,7 +82,7 @@ def _are_loops(node: Node, param: Any) -> bool:
     )
 
 
-def _is_result(node: Node, param: Any) -> bool:
+def _is_result(node: Node, param) -> bool:
     """Accept a dtype of numbers that draws have."""
     return isinstance(param, np.dtype) and param.kind in "biuf"
 

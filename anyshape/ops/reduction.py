@@ -6,8 +6,6 @@ the transpose of broadcasting.
 Sorting ops, and the permutation that their derivatives apply: its transpose is the inverse permutation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -168,28 +166,28 @@ def _cumulative(name: str, rule: Callable[..., TensorMeta] = _cumulative_type) -
 
 
 def _over_axes(op: Op, doc: str) -> Function:
-    def function(x: Operand, axes: Sequence[int]) -> Any:
+    def function(x: Operand, axes: Sequence[int]):
         return apply(op, x, axes=tuple(sorted(axes))) if axes else x
 
     return named(function, op, doc)
 
 
 def _extreme_over_axes(op: Op, doc: str) -> Function:
-    def function(x: Operand, axes: Sequence[int], *, empty: bool = False) -> Any:
+    def function(x: Operand, axes: Sequence[int], *, empty: bool = False):
         return apply(op, x, axes=tuple(sorted(axes)), empty=empty) if axes else x
 
     return named(function, op, doc)
 
 
 def _to_position(op: Op, doc: str) -> Function:
-    def function(x: Operand, axis: int) -> Any:
+    def function(x: Operand, axis: int):
         return apply(op, x, axis=axis)
 
     return named(function, op, doc)
 
 
 def _along_axis(op: Op, doc: str) -> Function:
-    def function(x: Operand, axis: int, *, reverse: bool = False, exclusive: bool = False) -> Any:
+    def function(x: Operand, axis: int, *, reverse: bool = False, exclusive: bool = False):
         return apply(op, x, axis=axis, reverse=reverse, exclusive=exclusive)
 
     return named(function, op, f"{doc} From the end if `reverse`; without the element itself if `exclusive`.")

@@ -3,8 +3,6 @@
 Orders of Bessel and polygamma functions are literal integers, so each derivative is the same op at an adjacent order.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

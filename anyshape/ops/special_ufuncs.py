@@ -4,8 +4,6 @@ Carlson's integrals with raised exponents stand beside it. They are closed under
 have derivatives of any order.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from anyshape.graph.ir.graph import Node, Op

@@ -7,8 +7,6 @@ may refuse such a branch, and what it derives may not be legal. A graph that ref
 results of the same types, and the error of the rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar

@@ -165,13 +165,13 @@ def _window_type(
     return TensorMeta(x.dtype, (*leading, *[ctx.resolve(s) for s in sizes]))
 
 
-def _ordered_type(ctx: ShapeGuardContext, x: TensorMeta, **params: Any) -> TensorMeta:
+def _ordered_type(ctx: ShapeGuardContext, x: TensorMeta, **params) -> TensorMeta:
     if x.dtype.kind == "c":
         raise ctx.bad_dtype(f"the operand is {x.dtype}, whose order is not one of sizes", "pass its absolute value")
     return _window_type(ctx, x, **params)
 
 
-def _position_type(ctx: ShapeGuardContext, x: TensorMeta, **params: Any) -> TensorMeta:
+def _position_type(ctx: ShapeGuardContext, x: TensorMeta, **params) -> TensorMeta:
     return TensorMeta(POSITION, _ordered_type(ctx, x, **params).extents)
 
 
@@ -184,7 +184,7 @@ def _is_window(node: Node, params: dict[str, Any]) -> bool:
     return _is_for_each_axis(params, ("window", *_MOVES)) and len(params["sizes"]) <= node.inputs[0].meta.rank
 
 
-def _define_windows(name: str, rule: Any) -> Op:
+def _define_windows(name: str, rule) -> Op:
     return define(
         name,
         rule,
@@ -203,7 +203,7 @@ window_argmax_op: Op = _define_windows("window_argmax", _position_type)
 window_argmin_op: Op = _define_windows("window_argmin", _position_type)
 
 
-def _reduced(op: Op, x: Operand, window: Sequence[Size], moves: Moves) -> Any:
+def _reduced(op: Op, x: Operand, window: Sequence[Size], moves: Moves):
     moves = Moves(*moves)._replace(sizes=result_sizes(op.name, tuple(moves[1])))
     local, sources = localise((result_sizes(op.name, tuple(window)), *moves), (x,))
     return apply(op, x, sources=sources, **dict(zip(("window", *_MOVES), local, strict=True)))

@@ -1,7 +1,5 @@
 """L-BFGS as an optimiser of training loops: directions from the last differences of gradients, and a line search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -55,12 +53,12 @@ def lbfgs(learning_rate: Rate | None = None, memory_size: int = 10) -> GradientT
     if memory_size < 1:
         raise ArgumentError("lbfgs", "memory_size", f"is {memory_size}", "give 1 or more")
 
-    def init(params: Any) -> LbfgsState:
+    def init(params) -> LbfgsState:
         x, _ = ravel_pytree(params)
         rows = np.zeros((memory_size, x.shape[0]), x.dtype)
         return LbfgsState(np.int64(0), x, np.zeros_like(x), rows, rows, np.zeros(memory_size, x.dtype))
 
-    def update(grads: Any, state: LbfgsState, params: Any = None, **values: Any) -> tuple[Any, LbfgsState]:
+    def update(grads, state: LbfgsState, params=None, **values) -> tuple[Any, LbfgsState]:
         if params is None:
             raise ArgumentError("lbfgs", "params", "is None", "pass the parameters to update")
         (x, tree_of), (g, _) = ravel_pytree(params), ravel_pytree(grads)
@@ -75,25 +73,25 @@ def lbfgs(learning_rate: Rate | None = None, memory_size: int = 10) -> GradientT
     return GradientTransformation(init, update)
 
 
-def _as(x: Any, y: Any) -> Any:
+def _as(x, y):
     return y.astype(x.dtype)
 
 
-def _remembered(state: LbfgsState, x: Any, g: Any) -> LbfgsState:
+def _remembered(state: LbfgsState, x, g) -> LbfgsState:
     """Return the state with the differences of this update in the last rows, if they have positive curvature."""
     step, change = x - state.params, g - state.grads
     product = np.sum(step * change)
     is_used = (state.count > 0) & (product > np.finfo(x.dtype).eps * np.sum(change * change))
     weight = np.where(is_used, 1 / np.where(is_used, product, 1), 0)
 
-    def with_last(rows: Any, row: Any) -> Any:
+    def with_last(rows, row):
         return np.where(is_used, np.concatenate([rows[1:], _as(rows, np.reshape(row, (1, *rows.shape[1:])))]), rows)
 
     memory = with_last(state.steps, step), with_last(state.changes, change), with_last(state.weights, weight)
     return LbfgsState(state.count + 1, x, g, *memory)
 
 
-def _times_inverse_hessian(g: Any, state: LbfgsState) -> Any:
+def _times_inverse_hessian(g, state: LbfgsState):
     """Return the product of the approximate inverse Hessian and a gradient, by the two loops of algorithm 7.4."""
     rows = range(state.steps.shape[0])
     shares = {}
@@ -109,27 +107,20 @@ def _times_inverse_hessian(g: Any, state: LbfgsState) -> Any:
     return g
 
 
-def _first_scale(g: Any, count: Any) -> Any:
+def _first_scale(g, count):
     """Return the factor that makes the first direction, a gradient, one of length 1 at most."""
     norm = np.sqrt(np.sum(g * g))
     return np.where((count == 1) & (norm > 1), 1 / np.maximum(norm, 1), 1)
 
 
-def _searched(
-    x: Any,
-    g: Any,
-    direction: Any,
-    tree_of: Callable[[Any], Any],
-    value: Any = None,
-    value_fn: Callable[[Any], Any] | None = None,
-) -> Any:
+def _searched(x, g, direction, tree_of: Callable[[Any], Any], value=None, value_fn: Callable[[Any], Any] | None = None):
     """Return the step length: 1, or its first halving at which the value falls enough; 0 if there is none."""
     if value is None or value_fn is None:
         problem = "is missing, and steps are searched for"
         raise ArgumentError("lbfgs", "value or value_fn", problem, "pass both to update, or give a learning_rate")
     slope = np.sum(g * direction)
 
-    def is_too_long(state: tuple[Any, Any]) -> Any:
+    def is_too_long(state: tuple[Any, Any]):
         rate, halvings = state
         reached = value_fn(tree_of(_as(x, x + rate * direction)))
         return ~(reached <= value + _DECREASE * rate * slope) & (halvings < _MAX_HALVINGS)

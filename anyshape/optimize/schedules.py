@@ -3,8 +3,6 @@
 The number is a Python int, an integer array or a traced value. The rate is a float or a scalar.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,7 +53,7 @@ def exponential_decay(
     """
     _require_positive("exponential_decay", "transition_steps", transition_steps)
 
-    def schedule(count: Any) -> Any:
+    def schedule(count):
         power = np.maximum(count - transition_begin, 0) / transition_steps
         rate = init_value * decay_rate ** (np.floor(power) if staircase else power)
         if end_value is None:
@@ -74,7 +72,7 @@ def cosine_decay_schedule(init_value: float, decay_steps: int, alpha: float = 0.
     """
     _require_positive("cosine_decay_schedule", "decay_steps", decay_steps)
 
-    def schedule(count: Any) -> Any:
+    def schedule(count):
         half = 0.5 * (1 + np.cos(np.pi * np.minimum(count, decay_steps) / decay_steps))
         return init_value * ((1 - alpha) * half**exponent + alpha)
 
@@ -108,7 +106,7 @@ def piecewise_constant_schedule(init_value: float, boundaries_and_scales: dict[i
     [1.0, 0.5, 0.5, 0.05]
     """
 
-    def schedule(count: Any) -> Any:
+    def schedule(count):
         rate: Any = init_value
         for boundary, factor in sorted(boundaries_and_scales.items()):
             rate = rate * np.where(count >= boundary, factor, 1.0)
@@ -128,7 +126,7 @@ def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> 
         problem = f"has {len(boundaries)} steps for {len(schedules)} schedules"
         raise ArgumentError("join_schedules", "boundaries", problem, "give one fewer than schedules")
 
-    def schedule(count: Any) -> Any:
+    def schedule(count):
         rate = schedules[0](count)
         for boundary, later in zip(boundaries, schedules[1:], strict=True):
             rate = np.where(count < boundary, rate, later(count - boundary))
@@ -137,7 +135,7 @@ def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> 
     return schedule
 
 
-def _share(count: Any, begin: int, steps: int) -> Any:
+def _share(count, begin: int, steps: int):
     """Return how much of a transition is done, from 0 to 1."""
     return np.minimum(np.maximum(count - begin, 0), steps) / steps
 

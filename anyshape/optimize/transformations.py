@@ -5,8 +5,6 @@ state, params)` gives updates, to be added to the parameters, and the next state
 at any sizes, so a whole training step is one jitted function. Parameters keep their dtypes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -51,7 +49,7 @@ def _shown(init: Callable[[Any], Any], update: Callable[..., tuple[Any, Any]]) -
     return GradientTransformation(short_traceback(init), short_traceback(update))
 
 
-def _with(name: str, function: Callable[..., Any], grads: Any, other: Any) -> Any:
+def _with(name: str, function: Callable[..., Any], grads, other):
     """Return a tree of gradients combined with another one, which errors call by its name."""
     return map_trees("update", (name,), "give gradients of the parameters that `init` took", function, grads, other)
 
@@ -65,10 +63,10 @@ def chain(*transformations: GradientTransformation) -> GradientTransformation:
     array([-0.06, -0.08])
     """
 
-    def init(params: Any) -> Any:
+    def init(params):
         return tuple([t.init(params) for t in transformations])
 
-    def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
+    def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         states = []
         for t, own in zip(transformations, state, strict=True):
             grads, own = t.update(grads, own, params, **values)
@@ -103,7 +101,7 @@ def scale_by_learning_rate(learning_rate: Rate) -> GradientTransformation:
     if not callable(learning_rate):
         return scale(-learning_rate)
 
-    def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
+    def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         rate = learning_rate(state)
         return tree_map(lambda g: g * _cast(-rate, g), grads), state + 1
 
@@ -128,7 +126,7 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
     array([0.6, 0.8])
     """
 
-    def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
+    def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         norm = global_norm(grads)
         factor = np.where(norm < max_norm, 1.0, max_norm / np.maximum(norm, np.finfo(np.float64).tiny))
         return tree_map(lambda g: g * _cast(factor, g), grads), state
@@ -155,7 +153,7 @@ def add_decayed_weights(weight_decay: float) -> GradientTransformation:
     array([0.1, 0.2])
     """
 
-    def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
+    def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         if params is None:
             raise ArgumentError("add_decayed_weights", "params", "is None", "pass the parameters to update")
         return _with("params", lambda g, p: g + weight_decay * p, grads, params), state
@@ -174,7 +172,7 @@ def trace_momentum(decay: float, nesterov: bool = False) -> GradientTransformati
     array([1.5, 1.5])
     """
 
-    def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
+    def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         momentum = _with("the state", lambda g, m: g + decay * m, grads, state)
         return (tree_map(lambda g, m: g + decay * m, grads, momentum) if nesterov else momentum), momentum
 
@@ -200,16 +198,16 @@ def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Grad
     [1.0, -1.0]
     """
 
-    def init(params: Any) -> AdamState:
+    def init(params) -> AdamState:
         return AdamState(np.int64(0), _zeros(params), _zeros(tree_map(np.real, params)))
 
-    def update(grads: Any, state: AdamState, params: Any = None, **values: Any) -> tuple[Any, AdamState]:
+    def update(grads, state: AdamState, params=None, **values) -> tuple[Any, AdamState]:
         count = state.count + 1
         mean = _with("the state", lambda g, m: b1 * m + (1 - b1) * g, grads, state.mean)
         square = _with("the state", lambda g, v: b2 * v + (1 - b2) * np.absolute(g) ** 2, grads, state.square)
         of_mean, of_square = 1 - b1**count, 1 - b2**count
 
-        def scaled(m: Any, v: Any) -> Any:
+        def scaled(m, v):
             return m / _cast(of_mean, m) / (np.sqrt(v / _cast(of_square, v)) + eps)
 
         return tree_map(scaled, mean, square), AdamState(count, mean, square)
@@ -271,16 +269,16 @@ def adamw(
 
 
 def _stateless(function: Callable[[Any], Any]) -> GradientTransformation:
-    def update(grads: Any, state: Any, params: Any = None, **values: Any) -> tuple[Any, Any]:
+    def update(grads, state, params=None, **values) -> tuple[Any, Any]:
         return tree_map(function, grads), state
 
     return _shown(lambda params: (), update)
 
 
-def _zeros(params: Any) -> Any:
+def _zeros(params):
     return tree_map(lambda p: np.zeros_like(p)[()], params)  # a scalar as steps give it: one trace serves all
 
 
-def _cast(number: Any, like: Any) -> Any:
+def _cast(number, like):
     """Return a scalar in the precision of an array, so that float32 parameters stay such."""
     return number.astype(like.real.dtype) if hasattr(number, "astype") and hasattr(like, "dtype") else number

@@ -7,8 +7,6 @@ The author of a file is not trusted:
 - Metadata of the graph are derived again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib
@@ -169,7 +167,7 @@ def _npy(array: np.ndarray) -> bytes:
     return out.getvalue()
 
 
-def _canonical(x: Any) -> bytes:
+def _canonical(x) -> bytes:
     """Return JSON in canonical form, without floats: equal data are equal bytes."""
     return json.dumps(x, sort_keys=True, separators=(",", ":")).encode()
 
@@ -188,7 +186,7 @@ def read_trace(file: Any) -> Trace:
     return unpack(Path(file).read_bytes(), _name_of(file))
 
 
-def _name_of(file: Any) -> str:
+def _name_of(file) -> str:
     name = getattr(file, "name", None) if hasattr(file, "read") or hasattr(file, "write") else file
     return str(name) if isinstance(name, (str, os.PathLike)) else "the file"
 
@@ -241,7 +239,7 @@ def _unpack(data: bytes, name: str, tick: Tick) -> Trace:
 
 
 def _rule_maker(rules: list[ProgramRule]) -> Callable[..., ProgramRule]:
-    def make(*parts: Any) -> ProgramRule:
+    def make(*parts) -> ProgramRule:
         rules.append(ProgramRule(*parts))
         return rules[-1]
 
@@ -249,8 +247,8 @@ def _rule_maker(rules: list[ProgramRule]) -> Callable[..., ProgramRule]:
 
 
 def _trace(
-    graph: Graph, arguments: Any, result: Any, paths: Any, labels: Any, order: Any = "", written: Any = (),
-    same: Any = (),
+    graph: Graph, arguments, result, paths, labels, order = "", written = (),
+    same = ()
 ) -> Trace:  # fmt: skip
     """Return the trace of a graph; raise Malformed if its structures and names do not fit.
 
@@ -272,7 +270,7 @@ def _trace(
 
 
 def _written(
-    graph: Graph, count: int, results: int, written: Any, same: Any
+    graph: Graph, count: int, results: int, written, same
 ) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
     """Return which inputs a program writes to, and the results that are such inputs; raise Malformed if they cannot be.
 
@@ -295,7 +293,7 @@ def _kind(value: Value) -> tuple[Any, int]:
     return value.meta.dtype, value.meta.rank
 
 
-def _check_structures(graph: Graph, in_tree: Any, out_tree: Any, written: int) -> None:
+def _check_structures(graph: Graph, in_tree, out_tree, written: int) -> None:
     """Raise Malformed unless the graph has an input and an output for each leaf, and an output for each write."""
     is_pair = in_tree.type is tuple and [child.type for child in in_tree.children()] == [tuple, dict]
     count = len(graph.inputs) - graph.hidden
@@ -319,7 +317,7 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
     return members
 
 
-def _document(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) -> Any:
+def _document(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]):
     """Return the document, read up to the limits of its size and depth."""
     info = members.get(_DOCUMENT)
     if info is None or info.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
@@ -351,11 +349,11 @@ def _int(digits: str) -> int:
     return int(digits) if len(digits) <= _MAX_DIGITS else _refuse(digits)
 
 
-def _refuse(number: str) -> Any:
+def _refuse(number: str):
     raise Malformed(f"its document holds the number {number:.50}")
 
 
-def _program(document: Any, name: str) -> tuple[int, Any]:
+def _program(document, name: str) -> tuple[int, Any]:
     """Return the version and the program of a document; check format, version and digest."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise Malformed("its document is not a program")
@@ -370,7 +368,7 @@ def _program(document: Any, name: str) -> tuple[int, Any]:
     return version, program
 
 
-def _constant(data: bytes, digest: Any) -> np.ndarray:
+def _constant(data: bytes, digest) -> np.ndarray:
     """Return the read-only array of a constant, whose header must describe exactly its bytes."""
     if digest != hashlib.sha256(data).hexdigest():
         raise Malformed("the digest of a constant does not fit")

@@ -4,8 +4,6 @@ Its variables are solved for like at a call, but from symbolic sizes. The condit
 preconditions of the enclosing program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -93,14 +91,14 @@ def _is_read(graph: Graph, i: int) -> bool:
     return value in graph.outputs or any(value in node.operands for node in graph.nodes)
 
 
-def _array(x: Any, path: str, name: str) -> Any:
+def _array(x, path: str, name: str):
     """Return an argument as a value of the active trace."""
     if isinstance(x, Traced) and x.builder.closed:
         raise x.leaked()
     return as_value(x if is_symbolic(x) else as_leaf(x, path, name))
 
 
-def _size(builder: Builder, x: Any, path: str, name: str) -> Size:
+def _size(builder: Builder, x, path: str, name: str) -> Size:
     """Return the size that an argument gives by its value: one of a traced integer is known when the program runs."""
     if isinstance(x, SymbolicSize):
         common_scope(x, SymbolicSize(x.expr, builder.scope))
@@ -138,7 +136,7 @@ class _SizesInTrace:
         """Return a size of the program as one of the trace."""
         return self._checking_divisors(lambda: substitute(size, self.known.get))
 
-    def _checking_divisors(self, make: Callable[[], Any]) -> Any:
+    def _checking_divisors(self, make: Callable[[], Any]):
         try:
             return make()
         except ZeroDivisionError:
@@ -229,10 +227,10 @@ class _SizesInTrace:
             now = Claim(claim.relation, self.in_trace(claim.left), self.in_trace(claim.right))
             context.require(now, f"{claim}: {condition.why}")
 
-    def _text(self, axis: Any) -> str:
+    def _text(self, axis) -> str:
         name = self.paths[axis.operand]
         return f"{name}.shape[{axis.axis}]" if isinstance(axis, InputAxis) else name
 
 
-def _no_leaf(leaf: Any) -> int:
+def _no_leaf(leaf) -> int:
     raise TypeError(f"{leaf} is not a number")

@@ -5,8 +5,6 @@ a rerun of the first. Sums over trips of products of stacks, which follow, are t
 `while`: slots are chosen while it runs, so its trips need no bound.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import field, replace
@@ -342,7 +340,7 @@ class _BackScan:
         return TensorMeta(meta.dtype, tuple([Exact(n if isinstance(n, int) else known[n]) for n in sizes]))
 
 
-def _along_trips(env: Replay, stack: Stack) -> Any:
+def _along_trips(env: Replay, stack: Stack):
     """Return a value with its axis of trips first."""
     value, axis = stack
     return mv.move_axes(env[value], (axis,), (0,)) if axis else env[value]

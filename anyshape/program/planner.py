@@ -246,7 +246,7 @@ class Planner:
             plan = self.unhoisted(graph, tier)
             return compile_plan(plan, timers=timers, meter=meter, kernels=self._kernels_of(plan, tier))
 
-        def run(*arrays: Any) -> Any:
+        def run(*arrays):
             return compiled()(*arrays)
 
         return run
@@ -386,7 +386,7 @@ class MemoryLimitedPlans:
             plan = self.lower(self.graph)
             run, constants = self.compile(plan, counts_bytes=True), [x for _, x in plan.constants]
 
-            def counted(*arrays: Any) -> Outputs:
+            def counted(*arrays) -> Outputs:
                 with counting(LiveBytes(self.graph.name, self.limit, [*arrays, *constants])):
                     return run(*arrays)
 
@@ -420,7 +420,7 @@ def writing_back(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
         return run
     count, written, same = trace.count, trace.written, trace.same
 
-    def writing(*arrays: Any) -> Any:
+    def writing(*arrays):
         outputs = run(*arrays)
         if outputs is GUARD_FAILED:
             return outputs
@@ -441,7 +441,7 @@ def ending(run: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
     if raised is None:
         return run
 
-    def raising(*arrays: Any) -> Any:
+    def raising(*arrays):
         outputs = run(*arrays)
         if outputs is not GUARD_FAILED:
             raised.again()

@@ -140,7 +140,7 @@ class Program:
             run: Run = self._compile(self.graph, tier=self.tiers.first, meter=meter)
         return run
 
-    def _run_optimised(self, *arrays: Any) -> Any:
+    def _run_optimised(self, *arrays):
         """Run the optimised plan, for a call that began with the first one."""
         assert self._optimised is not None
         return self._optimised(*arrays)
@@ -155,7 +155,7 @@ class Program:
 
         return install
 
-    def _make_for_pattern(self, pattern: Any) -> Callable[[], None]:
+    def _make_for_pattern(self, pattern) -> Callable[[], None]:
         """Compile the optimised plan for a pattern of calls, and return what makes it serve."""
         assert self.specializer is not None
         return self.specializer.make(pattern)
@@ -357,7 +357,7 @@ class Program:
             self._raise_failed_guard(leaves)
         return self.result(outputs)
 
-    def _outputs(self, leaves: Sequence[Any]) -> Any:
+    def _outputs(self, leaves: Sequence[Any]):
         """Run on leaves; raise DecisionError where the function would take another path than that of the program."""
         try:
             return self.run(*leaves)
@@ -392,7 +392,7 @@ class Program:
         leaves, tree = flatten(arguments)
         return leaves if tree == like else None
 
-    def _structure_error(self, tree: Any) -> ArgumentError:
+    def _structure_error(self, tree) -> ArgumentError:
         """Return the error for arguments of another structure, or with keys in another order."""
         names, traced = list(self.__signature__.parameters), self.trace.in_tree
         problem = f"have the structure {show_call(tree, names, {})}, not {show_call(traced, names, {})}"

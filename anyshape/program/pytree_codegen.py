@@ -4,8 +4,6 @@ They handle tuples, lists, dicts with str keys, and None. All else goes through 
 and subclasses of ndarray.
 """
 
-from __future__ import annotations
-
 import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +29,7 @@ def is_plain(tree: Any) -> bool:
     return tree.num_leaves <= MAX_LEAVES and _has_known_kinds(tree, MAX_DEPTH)
 
 
-def _has_known_kinds(tree: Any, depth: int) -> bool:
+def _has_known_kinds(tree, depth: int) -> bool:
     kind = tree.kind.name
     if kind in ("LEAF", "NONE"):
         return True
@@ -66,7 +64,7 @@ def matcher(
     return writer.function(positional, named, "owner, args, kwargs", then)
 
 
-def _is_readable(tree: Any, leaves: Sequence[tuple[Any, ...]]) -> bool:
+def _is_readable(tree, leaves: Sequence[tuple[Any, ...]]) -> bool:
     return is_plain(tree) and all(kind in _NUMBERS for _, _, *kinds in leaves for kind in kinds)
 
 
@@ -110,7 +108,7 @@ class _Reader:
         exec(compile(source, "<anyshape arguments>", "exec"), self.names)
         return self.names["match"]
 
-    def _arguments(self, args: Any, also: str) -> None:
+    def _arguments(self, args, also: str) -> None:
         """Write the lines for positional arguments: unpacking them counts them. `also` rejects too."""
         if not args.num_children:
             self._inside("args", args, 0, also)
@@ -118,7 +116,7 @@ class _Reader:
         self._reject_if(also)
         self._unpack("args", args.children(), 0)
 
-    def _leaves(self, args: Any, kwargs: Any) -> str:
+    def _leaves(self, args, kwargs) -> str:
         """Return the source of the tuple of leaves: that of the arguments where it is the same."""
         if not (self.converts or kwargs.num_leaves) and all(part.is_leaf() for part in args.children()):
             return "args"
@@ -129,11 +127,11 @@ class _Reader:
         if written:
             self.lines.append(f"if {written}: return {self.no_match}")
 
-    def _name(self, tree: Any, first: int) -> str:
+    def _name(self, tree, first: int) -> str:
         """Return the local for a part of the arguments, whose first leaf has this number."""
         return f"x{first}" if tree.is_leaf() else f"a{next(self.parts)}"
 
-    def _check(self, name: str, tree: Any, first: int) -> None:
+    def _check(self, name: str, tree, first: int) -> None:
         """Write lines that check a local and leave its leaves in theirs."""
         if tree.is_leaf():
             self._leaf(name, *self.leaves[first])
@@ -146,7 +144,7 @@ class _Reader:
             else:
                 self._inside(name, tree, first)
 
-    def _in_order(self, name: str, tree: Any, first: int) -> None:
+    def _in_order(self, name: str, tree, first: int) -> None:
         """Write the lines for the values of a dict whose keys must come in the order of the structure.
 
         They need no length: each of the dicts has the keys that are read, and all together no more.
@@ -158,7 +156,7 @@ class _Reader:
         self.keys += tree.entries()
         self._items(name, tree, first)
 
-    def _inside(self, name: str, tree: Any, first: int, also: str = "") -> None:
+    def _inside(self, name: str, tree, first: int, also: str = "") -> None:
         """Write the lines for the parts of a container, whose type was checked; `also` rejects too."""
         count = tree.num_children
         self._reject_if(f"len({name}) != {count}" if count else name, also)
@@ -167,7 +165,7 @@ class _Reader:
         elif count:
             self._unpack(name, tree.children(), first)
 
-    def _items(self, name: str, tree: Any, first: int) -> None:
+    def _items(self, name: str, tree, first: int) -> None:
         """Write the lines for the values of a dict."""
         for entry, part in zip(tree.entries(), tree.children(), strict=True):
             local = self._name(part, first)
@@ -228,7 +226,7 @@ class _Name(str):
     """Name of a local, distinct from any str in the structure."""
 
 
-def _source(part: Any) -> str:
+def _source(part) -> str:
     """Return the source of a structure of names."""
     if part is None or isinstance(part, _Name):
         return str(part)

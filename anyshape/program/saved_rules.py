@@ -176,7 +176,7 @@ def _by_result(slopes: Operands, outputs: Operands) -> list[Any]:
     return [next(remaining) if is_inexact(y.dtype) else None for y in outputs]
 
 
-def _filled(tangent: Any, x: Any) -> Any:
+def _filled(tangent, x):
     if tangent is not None:
         return tangent
     return full(ShapeGuardContext(x.builder.scope, "zeros", None, [x.meta]).shape(x), 0, x.dtype)
@@ -446,7 +446,7 @@ class _Encoder:
     def _parts(self, xs: Iterable[Any]) -> list[Any]:
         return [self.encode(x) for x in xs]
 
-    def _mapping(self, x: Any) -> Any:
+    def _mapping(self, x):
         pairs = [[k if isinstance(k, str) else {"number": encode_number(k)}, self.encode(v)] for k, v in x.items()]
         if not isinstance(x, defaultdict):
             return {"ordered" if isinstance(x, OrderedDict) else "dict": pairs}
@@ -456,7 +456,7 @@ class _Encoder:
             raise ArgumentError(self.function, self.argument, problem, "return a dict")
         return {"defaultdict": pairs, "factory": factory}
 
-    def _static(self, x: Any) -> Any:
+    def _static(self, x):
         if isinstance(x, str):
             return {"text": x}
         if isinstance(x, tuple):
@@ -523,7 +523,7 @@ class _Decoder:
             return self._deque(x, depth)
         return self._container(kind, x, depth)
 
-    def _container(self, kind: str, x: dict[str, Any], depth: int) -> Any:
+    def _container(self, kind: str, x: dict[str, Any], depth: int):
         builders: dict[str, Callable[[Any, int], Any]] = {
             "list": self._parts,
             "tuple": lambda parts, depth: tuple(self._parts(parts, depth)),
@@ -535,24 +535,24 @@ class _Decoder:
         (inside,) = fields(x, self.subject, choice(kind, self.subject, tuple(builders)))
         return builders[kind](inside, depth)
 
-    def _defaultdict(self, x: dict[str, Any], depth: int) -> Any:
+    def _defaultdict(self, x: dict[str, Any], depth: int):
         pairs, factory = fields(x, self.subject, "defaultdict", "factory")
         made = None if factory is None else _FACTORIES[choice(factory, self.subject, _FACTORIES)]
         return defaultdict(made, self._sorted_pairs(pairs, depth))
 
-    def _deque(self, x: dict[str, Any], depth: int) -> Any:
+    def _deque(self, x: dict[str, Any], depth: int):
         parts, longest = fields(x, self.subject, "deque", "longest")
         return deque(self._parts(parts, depth), longest if longest is None else self._length(longest, parts))
 
-    def _length(self, longest: Any, parts: list[Any]) -> int:
+    def _length(self, longest, parts: list[Any]) -> int:
         if type(longest) is not int or not len(parts) <= longest <= 2**62:
             raise Malformed(f"{self.subject} has a deque of the length {longest!r:.50}")
         return longest
 
-    def _parts(self, x: Any, depth: int) -> list[Any]:
+    def _parts(self, x, depth: int) -> list[Any]:
         return [self.build(part, depth + 1) for part in items(x, self.subject, _MAX_NODES)]
 
-    def _pairs(self, x: Any, depth: int) -> dict[Any, Any]:
+    def _pairs(self, x, depth: int) -> dict[Any, Any]:
         mapping: dict[Any, Any] = {}
         for pair in items(x, self.subject, _MAX_NODES):
             key, value = items(pair, self.subject, 2, 2)
@@ -562,11 +562,11 @@ class _Decoder:
             mapping[key] = self.build(value, depth + 1)
         return mapping
 
-    def _sorted_pairs(self, x: Any, depth: int) -> dict[Any, Any]:
+    def _sorted_pairs(self, x, depth: int) -> dict[Any, Any]:
         mapping = self._pairs(x, depth)
         return {key: mapping[key] for key in _sorted(mapping)} if self.sort_keys else mapping
 
-    def _static(self, x: Any, depth: int) -> Any:
+    def _static(self, x, depth: int):
         if isinstance(x, dict) and "text" in x:
             (value,) = fields(x, self.subject, "text")
             if not isinstance(value, str):

@@ -23,8 +23,6 @@ with what optimising takes. The optimised plan is made at the beginning of a cal
 That is never within `np.errstate`, whose block sees one plan.
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 import os
@@ -413,7 +411,7 @@ class CallPatterns:
             pattern = self.pattern_by_reading[reading] = self._of_reading(reading)
         return pattern
 
-    def _of_reading(self, reading: Any) -> BroadcastPattern:
+    def _of_reading(self, reading) -> BroadcastPattern:
         if not self.paths:
             return BroadcastPattern(reading, ())
         return self._of_numbers(dict(zip([*self.sizes, *self.paths.sizes], reading, strict=True)))
@@ -537,7 +535,7 @@ class Specializer:
                 self._select(run)
         return run
 
-    def _run_default_paths(self, *arrays: Any) -> Any:
+    def _run_default_paths(self, *arrays):
         return self._first(self.patterns.paths.default)(*arrays)
 
     def make(self, pattern: BroadcastPattern) -> Callable[[], None]:
@@ -548,7 +546,7 @@ class Specializer:
         patterns = self.patterns
         default = pattern._replace(paths=patterns.paths.default)
 
-        def run_default_paths(*arrays: Any) -> Any:
+        def run_default_paths(*arrays):
             run = self.runs.get(default)
             if run is None:
                 self.make(default)()

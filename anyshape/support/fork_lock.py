@@ -11,8 +11,6 @@ Control the garbage collector of Python.
 Setting by which the library verifies its own work, as tests ask for.
 """
 
-from __future__ import annotations
-
 import functools
 import gc
 import os
@@ -85,7 +83,7 @@ def restores_thread(function: F) -> F:
     """Decorate a function: where an error or Ctrl-C ends it, the states of the thread are as before the call."""
 
     @functools.wraps(function)
-    def restoring(*args: Any, **kwargs: Any) -> Any:
+    def restoring(*args, **kwargs):
         before = [read() for read, _ in _STATES]
         try:
             return function(*args, **kwargs)

@@ -4,8 +4,6 @@ In Python `1 == 1.0 == True` and `0.0 == -0.0`, and NaN is unequal to itself. Pr
 may differ.
 """
 
-from __future__ import annotations
-
 import datetime
 import functools
 import sys
@@ -77,7 +75,7 @@ class _Identity:
 _ATOMS = frozenset({str, bytes, type(None), type(Ellipsis), type, types.FunctionType})
 
 
-def _of_other(kind: type, x: Any) -> Any:
+def _of_other(kind: type, x):
     """Freeze a value whose class has no rule of its own."""
     if issubclass(kind, np.dtype):
         return _of_dtype(x)
@@ -90,7 +88,7 @@ def _of_other(kind: type, x: Any) -> Any:
     return kind, _hashable(x)
 
 
-def _own_equality(kind: type, x: Any) -> tuple[Any, ...]:
+def _own_equality(kind: type, x) -> tuple[Any, ...]:
     """Return the value itself if its class defines its own `==`, which then counts too."""
     inherited = any(kind.__eq__ is base.__eq__ for base in _bases("decimal" in sys.modules))
     return () if inherited or issubclass(kind, np.generic) else (_hashable(x),)
@@ -107,7 +105,7 @@ def _fields(kind: type) -> list[str] | None:
     return None if fields is None else [name for name, field in fields.items() if field.compare]
 
 
-def _hashable(x: Any) -> Any:
+def _hashable(x):
     """Return a value, or its identity if it has no hash."""
     try:
         hash(x)
@@ -132,7 +130,7 @@ def _of_dict(x: dict[Any, Any]) -> tuple[Any, ...]:
     return tuple([(freeze(key), freeze(value)) for key, value in x.items()])
 
 
-def _of_scalar(x: Any) -> tuple[Any, ...]:
+def _of_scalar(x) -> tuple[Any, ...]:
     """Freeze a scalar of NumPy: a float by its shortest digits, which are one text for every NaN, others by bytes."""
     if x.dtype.hasobject:
         return x.dtype, _hashable(x.item())
@@ -143,17 +141,17 @@ def _of_complex_scalar(x: np.complexfloating[Any]) -> tuple[Any, ...]:
     return _of_scalar(x.real), _of_scalar(x.imag)
 
 
-def _of_array(x: np.ndarray) -> Any:
+def _of_array(x: np.ndarray):
     if x.dtype.hasobject or x.nbytes > _SMALL:
         return _Identity(x)
     return x.dtype, x.shape, x.tobytes()
 
 
-def _of_range(x: Any) -> tuple[Any, ...]:
+def _of_range(x) -> tuple[Any, ...]:
     return type(x), freeze(x.start), freeze(x.stop), freeze(x.step)
 
 
-def _of_time(x: Any) -> tuple[Any, ...]:
+def _of_time(x) -> tuple[Any, ...]:
     return x.replace(tzinfo=None), x.tzinfo, x.fold
 
 

@@ -11,8 +11,6 @@ Named tuples whose constructor is compiled at their first instance.
 took a tenth of the import time. A result type that users see is made by the standard one.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import threading
@@ -105,7 +103,7 @@ class _Declaration:
                 self.pending.discard(name)
 
 
-def _show_default(body: type, name: str, default: Any) -> None:
+def _show_default(body: type, name: str, default) -> None:
     """Let a class attribute be the default of a field, as it is where no `field` declares it."""
     if default is dataclasses.MISSING:
         delattr(body, name)
@@ -139,10 +137,10 @@ def _parameters(eq: bool, frozen: bool) -> types.SimpleNamespace:
     return types.SimpleNamespace(init=True, repr=True, eq=eq, order=False, unsafe_hash=False, frozen=frozen)
 
 
-def _compiling(declaration: _Declaration, name: str) -> Any:
+def _compiling(declaration: _Declaration, name: str):
     """Return a method that compiles its successor and calls that."""
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self, *args, **kwargs):
         declaration.compile(name)
         return vars(declaration.kind)[name](self, *args, **kwargs)
 
@@ -193,7 +191,7 @@ _SOURCES: Mapping[str, Callable[[_Declaration, dict[str, Any]], str]] = {
 }
 
 
-def _repr(self: Any) -> str:
+def _repr(self) -> str:
     """Print an instance as a call that makes it."""
     shown = ", ".join([f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr])
     return f"{self.__class__.__qualname__}({shown})"
@@ -202,12 +200,12 @@ def _repr(self: Any) -> str:
 def _read_only(declaration: _Declaration) -> dict[str, Any]:
     """Return methods that make the fields of a class read-only, while its pickles restore them all the same."""
 
-    def set_attribute(self: Any, name: str, value: Any) -> None:
+    def set_attribute(self, name: str, value) -> None:
         if type(self) is declaration.kind or name in declaration.fields:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
         super(declaration.kind, self).__setattr__(name, value)  # type: ignore[arg-type]
 
-    def delete_attribute(self: Any, name: str) -> None:
+    def delete_attribute(self, name: str) -> None:
         if type(self) is declaration.kind or name in declaration.fields:
             raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
         super(declaration.kind, self).__delattr__(name)  # type: ignore[arg-type]
@@ -216,7 +214,7 @@ def _read_only(declaration: _Declaration) -> dict[str, Any]:
     return methods if "__setstate__" in vars(declaration.kind) else {**methods, "__setstate__": _set_state}
 
 
-def _set_state(self: Any, state: Any) -> None:
+def _set_state(self, state) -> None:
     """Restore the attributes of a frozen instance: a dict of them, or a pair of that and the dict of its slots."""
     attributes, slots = state if isinstance(state, tuple) else (state, None)
     for name, value in {**(attributes or {}), **(slots or {})}.items():
@@ -260,11 +258,11 @@ class _Record(tuple[Any, ...]):
     _field_defaults: dict[str, Any]
 
     @classmethod
-    def _make(cls, values: Any) -> Any:
+    def _make(cls, values):
         """Return an instance with the values of an iterable."""
         return cls(*values)
 
-    def _replace(self, /, **changes: Any) -> Any:
+    def _replace(self, /, **changes):
         """Return a copy with other values in some fields."""
         return type(self)(**{**self._asdict(), **changes})
 
@@ -280,7 +278,7 @@ class _Record(tuple[Any, ...]):
         return tuple(self)
 
 
-def _compiling_new(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+def _compiling_new(cls, /, *args, **kwargs):
     """Compile the constructor of a class, which replaces this one, and call it."""
     declared = next(base for base in cls.__mro__ if "_fields" in vars(base))
     names = {"new": tuple.__new__, "__name__": declared.__module__}  # a search for the user's line passes over it

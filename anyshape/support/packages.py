@@ -6,8 +6,6 @@ compiles a graph, derives one from another, or writes a report. To import a row 
 folder may use only the rows of folders below it.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -46,7 +44,7 @@ class Package:
         self.__dict__[attribute] = value  # later accesses find it without a call
         return value
 
-    def _module(self) -> Any:
+    def _module(self):
         """Return the module, imported if it is not."""
         try:
             module = importlib.import_module(self._name) if self._loaded else load(self._name)

@@ -4,8 +4,6 @@ A trace gives the function lists, dicts and dataclasses of its own. A part that 
 lost for the caller. Writes to the elements of arrays are not.
 """
 
-from __future__ import annotations
-
 import ast
 import collections
 import dis
@@ -52,7 +50,7 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
 
     @calls_user_function
     @functools.wraps(function, assigned=("__name__",), updated=())
-    def checked(*args: Any, **kwargs: Any) -> Any:
+    def checked(*args, **kwargs):
         each: list[tuple[Any, Any]] = [((*[None] * i, x), {}) for i, x in enumerate(args)]
         each += [((), {name: x}) for name, x in kwargs.items()]
         before = [_parts(*one) for one in each]
@@ -70,7 +68,7 @@ def keeping(function: Callable[..., Any], names: Sequence[str] | None = None) ->
     return checked
 
 
-def _is_in(tree: Any, container: Any) -> bool:
+def _is_in(tree, container) -> bool:
     """Return whether a container itself is a tree or a part of it."""
     seen = set[int]()
     optree.tree_leaves(tree, is_leaf=lambda x: seen.add(id(x)), none_is_leaf=True, namespace=NAMESPACE)
@@ -114,12 +112,12 @@ def _error(function: Callable[..., Any], change: _Change, names: Sequence[str]) 
 # -- changes -----------------------------------------------------------------------------------------------------
 
 
-def _is_end(x: Any) -> bool:
+def _is_end(x) -> bool:
     """Return True for a setting and an empty container, which have no parts."""
     return isinstance(x, Setting) or (has_type(x, _CONTAINERS) and not x)
 
 
-def _parts(args: Any, kwargs: Any) -> tuple[list[Any], Any]:
+def _parts(args, kwargs) -> tuple[list[Any], Any]:
     """Return all parts of arguments that have no parts themselves, and their structure."""
     leaves, tree = optree.tree_flatten(wrapped((args, kwargs)), is_leaf=_is_end, none_is_leaf=True, namespace=NAMESPACE)
     return leaves, tree
@@ -169,7 +167,7 @@ def _moved(old: Parts, new: Parts) -> _Change | None:
     return _change(pair[1][: len(shared) + 1], None, "moved")
 
 
-def _changed_argument(before: Any, after: Any) -> _Change | None:
+def _changed_argument(before, after) -> _Change | None:
     """Return the first argument with another structure, as of a container of another type, None if there is none."""
     for head, (old, new) in enumerate(zip(before.children(), after.children(), strict=True)):
         if not (old.is_leaf() or new.is_leaf()):
@@ -180,7 +178,7 @@ def _changed_argument(before: Any, after: Any) -> _Change | None:
     return None
 
 
-def _change(accessor: Any, value: Any, kind: str) -> _Change:
+def _change(accessor, value, kind: str) -> _Change:
     container = accessor[:-1] if len(accessor) > 2 else accessor  # an argument is a container itself
     return _Change(argument_path(accessor), argument_path(container), value, kind)
 
@@ -196,7 +194,7 @@ def _by_path(parts: tuple[list[Any], Any]) -> Parts:
     return {argument_path(accessor): (accessor, x) for accessor, x in pairs if len(accessor) > 1}
 
 
-def _is_same(x: Any, y: Any) -> bool:
+def _is_same(x, y) -> bool:
     """Return whether two parts without parts are one object, or equal values that cannot change."""
     if x is y:
         return True

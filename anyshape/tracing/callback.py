@@ -1,7 +1,5 @@
 """Call Python functions from programs; their results are checked against declared shapes and dtypes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -75,14 +73,14 @@ def pure_callback(
     return unflatten(out_tree, [cb.name_sizes(x) for x in outputs])
 
 
-def _operand(x: Any) -> Any:
+def _operand(x):
     if not is_array(x) and not is_traced(x):
         advice = "pass arrays, numbers, or trees of them; the callback can close over anything else"
         raise ArgumentError("pure_callback", "an argument", f"is of type {type(x).__name__}, not an array", advice)
     return operand(x, "pure_callback")
 
 
-def _promised(spec: Any, position: int) -> tuple[np.dtype, list[Size | ShapeExtent]]:
+def _promised(spec, position: int) -> tuple[np.dtype, list[Size | ShapeExtent]]:
     """Return the dtype and the extents that a leaf of the specification declares."""
     if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
         advice = 'give ShapeDtypeStruct("n, 3", dtype) for each result'

@@ -62,33 +62,33 @@ class Stream(NamedTuple):
 # -- states --------------------------------------------------------------------------------------------------------
 
 
-def _memory(thing: Any) -> bytes:
+def _memory(thing) -> bytes:
     """Return the bytes of an object of C without its header: NumPy and Python take 0.2 ms to return some states."""
     return ctypes.string_at(id(thing) + _HEADER, type(thing).__basicsize__ - _HEADER)
 
 
-def _bits(generator: Any) -> Any:
+def _bits(generator):
     """Return the state of a bit generator."""
     if type(generator) is np.random.MT19937:
         return ctypes.string_at(generator.ctypes.state_address, _WORDS.size)
     return _frozen(generator.state)
 
 
-def _frozen(state: Any) -> Any:
+def _frozen(state):
     """Return a state that can be compared, and from which nothing changes it."""
     if isinstance(state, dict):
         return tuple([(name, _frozen(part)) for name, part in state.items()])
     return (state.dtype.str, state.tobytes()) if has_type(state, np.ndarray) else state
 
 
-def _thawed(state: Any) -> Any:
+def _thawed(state):
     """Return a state as the bit generator takes it."""
     if isinstance(state, tuple) and state and isinstance(state[0], tuple):
         return {name: _thawed(part) for name, part in state}
     return np.frombuffer(state[1], state[0]) if isinstance(state, tuple) else state
 
 
-def _set_bits(generator: Any, state: Any) -> None:
+def _set_bits(generator, state) -> None:
     if isinstance(state, bytes):
         *key, position = _WORDS.unpack(state)
         generator.state = {"bit_generator": "MT19937", "state": {"key": np.array(key, np.uint32), "pos": position}}
@@ -96,11 +96,11 @@ def _set_bits(generator: Any, state: Any) -> None:
         generator.state = _thawed(state)
 
 
-def _bit_stream(label: str, generator: Any) -> Stream:
+def _bit_stream(label: str, generator) -> Stream:
     return Stream(label, lambda: _bits(generator), lambda state: _set_bits(generator, state), lock=_lock_of(generator))
 
 
-def _lock_of(generator: Any) -> Any:
+def _lock_of(generator):
     """Return the lock that each draw from a bit generator takes, None where a thread cannot take it twice."""
     lock = getattr(generator, "lock", None)
     return lock if isinstance(lock, _REENTRANT) else None
@@ -109,7 +109,7 @@ def _lock_of(generator: Any) -> Any:
 def _legacy_stream(label: str, thing: np.random.RandomState) -> Stream:
     """Return the stream of a RandomState, which keeps every other normal number apart from the bits."""
 
-    def restore(state: Any) -> None:
+    def restore(state) -> None:
         bits, memory = state
         _set_bits(thing._bit_generator, bits)
         now = thing.get_state(legacy=False)
@@ -132,7 +132,7 @@ def _python_stream(label: str, thing: random.Random) -> Stream:
     if type(thing) is not random.Random:
         return Stream(label, thing.getstate, thing.setstate)
 
-    def restore(state: Any) -> None:
+    def restore(state) -> None:
         memory, gauss = state
         position, *key = _PYTHON_WORDS.unpack_from(memory)
         thing.setstate((3, (*key, position), gauss))
@@ -141,17 +141,17 @@ def _python_stream(label: str, thing: random.Random) -> Stream:
     return Stream(label, read, restore, owner=thing)
 
 
-def _iterator_stream(label: str, thing: Any) -> Stream:
+def _iterator_stream(label: str, thing) -> Stream:
     """Return the stream of an iterator that tells how many items are left; a used up one cannot be restored.
 
     From Python 3.12 on, one of a range has no position but a shorter range. It cannot be restored either.
     """
 
-    def restore(state: Any) -> None:
+    def restore(state) -> None:
         if isinstance(state, tuple) and hasattr(thing, "__setstate__"):
             thing.__setstate__(*state)
 
-    def read() -> Any:
+    def read():
         _, rest, *position = thing.__reduce__()
         if position and position[0] is None:
             return rest[0]
@@ -160,12 +160,12 @@ def _iterator_stream(label: str, thing: Any) -> Stream:
     return Stream(label, read, restore, is_random=False)
 
 
-def _counter_stream(label: str, thing: Any) -> Stream:
+def _counter_stream(label: str, thing) -> Stream:
     """Return the stream of an iterator that is known by its text alone."""
     return Stream(label, lambda: repr(thing), lambda state: None, is_random=False)
 
 
-def _enumeration_stream(label: str, thing: Any) -> Stream:
+def _enumeration_stream(label: str, thing) -> Stream:
     return Stream(label, lambda: thing.__reduce__()[1][1], lambda state: None, is_random=False)
 
 
@@ -177,7 +177,7 @@ def _generator_stream(label: str, thing: GeneratorType[Any, Any, Any]) -> Stream
     return Stream(label, lambda: _position(thing, set()), lambda state: None, is_random=False, owner=thing)
 
 
-def _position(thing: GeneratorType[Any, Any, Any], seen: set[int]) -> Any:
+def _position(thing: GeneratorType[Any, Any, Any], seen: set[int]):
     """Return where a generator stands: it and the iterators that it reads, which move where its names do not."""
     frame = thing.gi_frame
     if frame is None or id(thing) in seen:
@@ -345,7 +345,7 @@ def _waits_for_threads(trace: Callable[[], Any]) -> bool:
     """Return whether a trace calls functions of modules by which threads wait for one another."""
     called = False
 
-    def enter(frame: FrameType, event: str, arg: Any) -> None:
+    def enter(frame: FrameType, event: str, arg) -> None:
         nonlocal called
         module = str(frame.f_globals.get("__name__")).partition(".")[0]
         called = called or (module in _OF_THREADS and frame.f_code.co_name not in _LOOKUPS)
@@ -389,14 +389,14 @@ class _Search:
             sys.setprofile(before[1])
         return self.cause
 
-    def _call(self, frame: FrameType, event: str, arg: Any) -> None:
+    def _call(self, frame: FrameType, event: str, arg) -> None:
         """Note a call of a method in C of a generator, and its line, whatever other threads have moved before."""
         stream = self.owners.get(id(getattr(arg, "__self__", None))) if event == "c_call" else None
         if stream is not None and not self.is_called:
             line = _line_of(frame) or self.last
             self.cause, self.is_called = (stream, line) if line is not None else self.cause, True
 
-    def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
+    def _enter(self, frame: FrameType, event: str, arg):
         return self._step(frame, event, arg) if is_user_frame(frame) and not self._is_resumed(frame) else None
 
     def _is_resumed(self, frame: FrameType | None) -> bool:
@@ -405,7 +405,7 @@ class _Search:
             frame = frame.f_back
         return frame is not None
 
-    def _step(self, frame: FrameType, event: str, arg: Any) -> Any:
+    def _step(self, frame: FrameType, event: str, arg):
         self.events += 1
         frame.f_trace_opcodes = self.events < _INSTRUCTIONS
         moved = _moved(self.watched, self.states)

@@ -1,7 +1,5 @@
 """Arrays of other libraries as arguments: objects with `__array__`, an array interface, a buffer or DLPack."""
 
-from __future__ import annotations
-
 import numbers
 import re
 from typing import Any
@@ -96,11 +94,11 @@ def advice_for(x: Any) -> str:
     return "pass arrays and numbers, and close over the rest"
 
 
-def _may_be_array(x: Any) -> bool:
+def _may_be_array(x) -> bool:
     return _has_array(x) or hasattr(type(x), "__dlpack__")
 
 
-def _has_array(x: Any) -> bool:
+def _has_array(x) -> bool:
     """Return whether NumPy makes an array of an object by one of its protocols, and not as an object."""
     if hasattr(type(x), "__array__") or hasattr(x, "__array_interface__"):
         return True

@@ -4,8 +4,6 @@ The variable is read once, at import. Each name stands for the logger `anyshape.
 `logging` configures like any other. Without the variable no handler is installed.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import warnings

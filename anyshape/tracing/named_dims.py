@@ -94,7 +94,7 @@ def _variable(size: SymbolicSize) -> DimVar:
     return atom
 
 
-def _range(name: Any, low: Any, high: Any) -> tuple[int, Bound]:
+def _range(name, low, high) -> tuple[int, Bound]:
     """Return the bounds of a Dim; raise SpecError for a wrong name or range."""
     if not isinstance(name, str) or not is_name(name):
         advice = 'name it as a variable, as in Dim("n"); max, min and other functions of sizes are taken'
@@ -216,7 +216,7 @@ class SymbolicScope(Scope):
         )  # fmt: skip
 
 
-def _dim_variable(dim: Any) -> DimVar:
+def _dim_variable(dim) -> DimVar:
     """Return the variable of a Dim."""
     atom = dims.as_atom(dim.expr) if isinstance(dim, SymbolicSize) and dim.scope.free else None
     if not isinstance(atom, DimVar):
@@ -225,7 +225,7 @@ def _dim_variable(dim: Any) -> DimVar:
 
 
 def _restored_scope(
-    uid: Any,
+    uid,
     origin: SourceLine,
     names: dict[str, Size],
     conditions: Sequence[Condition],
@@ -243,7 +243,7 @@ def _constraint(claim: Claim, where: SourceLine | None) -> Condition:
     return Condition("constraint", claim, "constraint", "was declared", where)
 
 
-def _texts(constraints: Any) -> Sequence[str]:
+def _texts(constraints) -> Sequence[str]:
     """Return the constraints; raise ArgumentError unless they are texts."""
     if isinstance(constraints, str) or not all(isinstance(c, str) for c in constraints):
         advice = 'give a list of texts, as in constraints=["a >= b"]'
@@ -518,7 +518,7 @@ class SymbolicShape(Sizes):
 register_as_tuple(SymbolicShape)
 
 
-def _checked(size: Any) -> Any:
+def _checked(size):
     """Return a size of a shape; raise SpecError for anything else."""
     if isinstance(size, SymDim):
         return size
@@ -530,7 +530,7 @@ def _checked(size: Any) -> Any:
     return int(size)
 
 
-def _same_value(a: Any, b: Any) -> bool:
+def _same_value(a, b) -> bool:
     """Return True if two values of one variable agree, by structure."""
     kinds = (*_NUMBERS, SymbolicSize)
     return a is b or (isinstance(a, kinds) and isinstance(b, kinds) and bool(_expr(a) == _expr(b)))
@@ -541,11 +541,11 @@ def unproved(spec: str, needed: Condition, scope: Scope) -> UnprovedClaimError:
     return UnprovedClaimError(spec, needed.why, str(needed.claim), scope.witnesses(needed.claim))
 
 
-def _is_infer(size: Any) -> bool:
+def _is_infer(size) -> bool:
     return has_type(size, _NUMBERS) and size == SymbolicShape.infer
 
 
-def _expr(size: Any) -> Size:
+def _expr(size) -> Size:
     return size.expr if isinstance(size, SymbolicSize) else size
 
 
@@ -557,7 +557,7 @@ def _tuple_text(sizes: Sequence[Any]) -> str:
     return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
 
 
-def _as_variable(size: Any) -> DimVar | None:
+def _as_variable(size) -> DimVar | None:
     """Return the variable of a size that is one, else None."""
     atom = expr.as_atom(size.expr) if isinstance(size, SymbolicSize) else None
     return atom if isinstance(atom, DimVar) else None
@@ -665,7 +665,7 @@ class ShapeDtypeStruct:
         return len(SymbolicScope().read(self.shape) if isinstance(self.shape, str) else self.shape)
 
 
-def _is_size(x: Any) -> bool:
+def _is_size(x) -> bool:
     return has_type(x, (int, np.integer)) and not has_type(x, bool) and int(x) >= 0
 
 

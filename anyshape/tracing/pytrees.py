@@ -8,8 +8,6 @@ optree sees them as leaves. `wrapped` puts a node of anyshape in place of each, 
 stands for. No class is registered for that: registrations by the user come first, also later ones.
 """
 
-from __future__ import annotations
-
 import atexit
 import dataclasses
 import enum
@@ -66,7 +64,7 @@ class Fields:
     is_prefix: bool = False
 
 
-def _wrapper(kind: Any) -> type | None:
+def _wrapper(kind) -> type | None:
     """Return the class of nodes for leaves of a class, None for classes whose instances stay leaves."""
     return None if type(kind).__hash__ is None else _known_wrapper(kind)
 
@@ -106,7 +104,7 @@ def wrapped(tree: Any) -> Any:
     return optree.tree_unflatten(structure, map(_node, leaves)) if has_nodes(leaves) else tree
 
 
-def _node(x: Any) -> Any:
+def _node(x):
     wrapper = _wrapper(type(x))
     return x if wrapper is None else wrapper(x)
 
@@ -174,13 +172,13 @@ def flatten_fields(x: Any) -> tuple[list[Any], Layout, tuple[str, ...]]:
     return parts, Layout((type(x), names)), names
 
 
-def _flatten_prefix(x: Any) -> tuple[list[Any], Layout, tuple[str, ...]]:
+def _flatten_prefix(x) -> tuple[list[Any], Layout, tuple[str, ...]]:
     """Return what `flatten_fields` returns, for a prefix."""
     names = _part_names(x)
     return [wrapped_prefix(getattr(x, n)) for n in names], Layout((type(x), names)), names
 
 
-def _part_names(x: Any) -> tuple[str, ...]:
+def _part_names(x) -> tuple[str, ...]:
     """Return the names of the fields that are set, and of further attributes, except values of cached properties."""
     names = [f.name for f in dataclasses.fields(x) if hasattr(x, f.name)]
     kind = type(x)
@@ -284,7 +282,7 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
     make = made_of_fields if unflatten is None else unflatten
     kind = optree.GetAttrEntry if by_fields else optree.FlattenedEntry
 
-    def hashed(x: Any) -> tuple[Any, ...]:
+    def hashed(x) -> tuple[Any, ...]:
         parts, rest, *entries = take(x)
         try:
             hash(rest)
@@ -324,7 +322,7 @@ def flatten(tree: Any, function: str = "the function") -> tuple[list[Any], Any]:
     return leaves, structure
 
 
-def _key_of_cycle(tree: Any, around: tuple[Any, ...], seen: set[int]) -> str | None:
+def _key_of_cycle(tree, around: tuple[Any, ...], seen: set[int]) -> str | None:
     """Return the key under which a container within those around it holds one of them; None if there is none."""
     if not has_type(tree, (dict, list, tuple)) or len(around) > _DEEPEST or id(tree) in seen:
         return None
@@ -387,7 +385,7 @@ def order_of_leaves(tree: Any, like: Any) -> list[int] | None:
     return leaves
 
 
-def _order_of_children(node: Any, like: Any) -> list[int] | None:
+def _order_of_children(node, like) -> list[int] | None:
     """Return which child of one node each child of another one is, None if their nodes differ in more than order."""
     if node == like:
         return list(range(node.num_children))
@@ -407,12 +405,12 @@ def frozen_keys(tree: Any) -> tuple[Any, ...]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _has_texts_only(tree: Any) -> bool:
+def _has_texts_only(tree) -> bool:
     """Return True if all keys are texts; then they are in every equal structure."""
     return all(isinstance(key, str) for key in _keys(tree))
 
 
-def _keys(tree: Any) -> Iterator[Any]:
+def _keys(tree) -> Iterator[Any]:
     """Yield the keys of all dicts in a structure."""
     if tree.is_leaf():
         return
@@ -463,7 +461,7 @@ def flatten_prefix(prefix: Any, tree: Any, function: str, argument: str, *, none
     return _repeated(structure, iter(entries), like)
 
 
-def _repeated(prefix: Any, entries: Iterator[Any], tree: Any) -> list[Any]:
+def _repeated(prefix, entries: Iterator[Any], tree) -> list[Any]:
     """Return the entry for each leaf of a structure, in its order."""
     if prefix.is_leaf():
         return [next(entries)] * tree.num_leaves

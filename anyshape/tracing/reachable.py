@@ -3,8 +3,6 @@
 The walk knows how objects hold others, and nothing of caches. `docs/captured_state.md` states what it reaches.
 """
 
-from __future__ import annotations
-
 import abc
 import collections
 import contextlib
@@ -122,7 +120,7 @@ class Walk:
             why = f"it and what is reached after it is not watched, as {LIMIT:,} objects are; pass it as an argument"
             self.unwatched.append(Unwatched(label, why))
 
-    def _open(self, label: str, value: Any) -> None:
+    def _open(self, label: str, value) -> None:
         """Record how an object holds others, and visit them."""
         kind = type(value)
         for kinds, open_one in _OPENERS:
@@ -237,7 +235,7 @@ class Walk:
             self._when(_OF_FUNCTIONS, functools.partial(self._open_field, label, function))
             self._open_code(function)
 
-    def _open_field(self, label: str, owner: Any, name: str) -> None:
+    def _open_field(self, label: str, owner, name: str) -> None:
         self.hold("fields", label, owner, name)
         self.visit(f"{label}.{name}", getattr(owner, name, None))
 
@@ -378,7 +376,7 @@ class Walk:
         if not shows_nothing:
             self._open_attributes(label, value, entries, slots)
 
-    def _open_attributes(self, label: str, value: Any, entries: dict[str, Any] | None, slots: dict[str, Any]) -> None:
+    def _open_attributes(self, label: str, value, entries: dict[str, Any] | None, slots: dict[str, Any]) -> None:
         """Follow the `__dict__` and the slots of an object."""
         kind = type(value)
         self.hold("type", label, value)
@@ -392,7 +390,7 @@ class Walk:
         for name, slot in [(n, s) for n, s in slots.items() if (id(value), n) not in self._without]:
             self._open_slot(f"{prefix}{name}", value, slot)
 
-    def _open_transparent(self, label: str, value: Any) -> None:
+    def _open_transparent(self, label: str, value) -> None:
         """Follow an object of anyshape to the functions of the user that it stands for."""
         reads = getattr(type(value), "reads", ())
         if reads:  # a function with a derivative rule, which may get another one
@@ -400,7 +398,7 @@ class Walk:
         for name in reads or ("__wrapped__",):
             self.visit(label, getattr(value, "__dict__", {}).get(name))
 
-    def _open_slot(self, label: str, value: Any, slot: Any) -> None:
+    def _open_slot(self, label: str, value, slot) -> None:
         now = read_slot(slot, value)
         if now is not UNBOUND and is_public(slot, value):
             self.hold("fields", label, value, slot.__name__)
@@ -409,7 +407,7 @@ class Walk:
         if now is not UNBOUND:
             self.visit(label, now)
 
-    def _note_opaque(self, label: str, value: Any) -> None:
+    def _note_opaque(self, label: str, value) -> None:
         """List an object whose attributes and items cannot be seen."""
         kind = type(value)
         if is_stream(value) or (kind.__module__ in IMMUTABLE_MODULES and not hasattr(kind, "__next__")):

@@ -101,7 +101,7 @@ class _Attempt:
 
 
 @contextmanager
-def _attempt(called: Any, name: str) -> Iterator[_Attempt]:
+def _attempt(called, name: str) -> Iterator[_Attempt]:
     """Forget the result of an attempt that fails, with the errors that it recorded, and its effects."""
     before = [(b, b.hidden_error, b.concretized, b.refused) for b in active_builders()]
     attempt = _Attempt()
@@ -136,7 +136,7 @@ def _trace(paths: _Paths, rows: Sequence[Any]) -> InnerTrace:
     return inner
 
 
-def _repeated(y: Any, size: Size) -> Any:
+def _repeated(y, size: Size):
     """Return a result that is the same for all rows, once for each."""
     return broadcast_in_dim(y, (size, *sizes(y)), range(1, y.meta.rank + 1))
 
@@ -280,7 +280,7 @@ class _Content:
         self.copy = array.copy() if array.nbytes <= _LARGE else None
         self.before = self._now()
 
-    def _now(self) -> Any:
+    def _now(self):
         if self.copy is not None:
             return self.array.tobytes()
         whole = self.array if self.array.flags.c_contiguous else np.ascontiguousarray(self.array)
@@ -341,7 +341,7 @@ def _rename(owner: dict[Any, Any], holder: Holder, members: Sequence[Any]) -> No
             owner[name] = value
 
 
-def _refill(owner: Any, members: Sequence[Any]) -> None:
+def _refill(owner, members: Sequence[Any]) -> None:
     """Let a container have these members; of a dict, the keys come first."""
     if has_type(owner, (list, collections.deque)):
         owner.clear()

@@ -131,7 +131,7 @@ class Raised:
     def __hash__(self) -> int:
         return hash(self.line)
 
-    def _key(self) -> Any:
+    def _key(self):
         return self.line, type(self.error), getattr(self.error, "args", None), getattr(self.error, "__dict__", None)
 
     def __reduce__(self) -> Any:
@@ -155,7 +155,7 @@ def is_stated(error: BaseException) -> bool:
     return line is not None and is_user_frame(line.tb_frame) and line.tb_frame.f_code.co_code[line.tb_lasti] == _RAISE
 
 
-def _copied(error: Any) -> Exception | None:
+def _copied(error) -> Exception | None:
     """Return an exception like this one, None if it holds more than texts and numbers or cannot be copied."""
     if not _is_plain([error.args, vars(error)]):
         return None
@@ -171,7 +171,7 @@ def _copied(error: Any) -> Exception | None:
     return new
 
 
-def _rebuilt(error: BaseException) -> Any:
+def _rebuilt(error: BaseException):
     """Return the exception as its class makes it again.
 
     `copy.copy` would ask `copyreg`, where packages register copies with their traceback, which holds arrays.
@@ -184,7 +184,7 @@ def _rebuilt(error: BaseException) -> Any:
     return new
 
 
-def _is_plain(x: Any) -> bool:
+def _is_plain(x) -> bool:
     if type(x) in (tuple, list):
         return all(map(_is_plain, x))
     if type(x) is dict:
@@ -292,7 +292,7 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     return [as_value(x) for x in leaves], tree
 
 
-def _advice_for(leaf: Any) -> str:
+def _advice_for(leaf) -> str:
     """Return what to write instead of a result that is not an array."""
     if has_type(leaf, DRAWING):
         return "leave it out: the generator of the caller is the one that draws"
@@ -305,7 +305,7 @@ def _advice_for(leaf: Any) -> str:
     return "return arrays, numbers, or trees of them"
 
 
-def _refuse_made_functions(name: str, tree: Any, arguments: Any) -> None:
+def _refuse_made_functions(name: str, tree, arguments) -> None:
     """Raise ArgumentError for a function in the result that may hold traced values: made while tracing."""
     made = [x for x in settings_of(tree) if callable(x) and not has_type(x, _HOLD_NOTHING)]
     made = [x for x in made if not (has_type(x, types.FunctionType) and x.__closure__ is x.__defaults__ is None)]
@@ -375,7 +375,7 @@ def trace_call(
     builder.answer = answers
     layouts: dict[tuple[int, str], Any] = {}
 
-    def layout(value: Value, question: str) -> Any:
+    def layout(value: Value, question: str):
         position = builder.inputs.index(value)
         return layouts.setdefault((position, question), layout_of(leaves.arrays[position], question))
 
@@ -475,7 +475,7 @@ def trace_in(
 
 
 def _run_to_its_end(
-    builder: Builder, function: Callable[..., Any], name: str, args: Any, kwargs: Any
+    builder: Builder, function: Callable[..., Any], name: str, args, kwargs
 ) -> tuple[list[Any], Any, Raised | None]:
     """Return the flat results and their structure; for a call, an exception of the function in place of results."""
     try:
@@ -496,19 +496,19 @@ def _writes(
     return written, tuple(pairs)
 
 
-def _input(builder: Builder, meta: TensorMeta, kind: type | None) -> Any:
+def _input(builder: Builder, meta: TensorMeta, kind: type | None):
     """Add an input that stands for an array, or for a number of a kind."""
     return _standing_for(builder, builder.input(meta).value, kind)
 
 
-def _standing_for(builder: Builder, value: Value, kind: type | None) -> Any:
+def _standing_for(builder: Builder, value: Value, kind: type | None):
     """Return a handle of a value that stands for an array, for a number of a kind, or for a random generator."""
     if is_generator(value):
         return traced_generators.traced_generator(Traced(builder, value), kind)
     return NDArray(builder, value) if kind is None else Array(builder, value, kind is not np.generic)
 
 
-def _kind(x: Any, meta: TensorMeta) -> type | None:
+def _kind(x, meta: TensorMeta) -> type | None:
     """Return the kind of number that a traced value, or a row of it, stands for, None for an array."""
     if is_generator(x.value):
         return traced_generators.generator_kind(x)
@@ -747,7 +747,7 @@ def tree_difference(before: Any, now: Any, names: Sequence[str]) -> tuple[str, A
     return (path, before, now) if depth > 1 else ("", *whole)
 
 
-def _differing_child(before: Any, now: Any) -> tuple[Any, Any, Any] | None:
+def _differing_child(before, now) -> tuple[Any, Any, Any] | None:
     """Return entry and both versions of the first child that differs, None where the nodes themselves differ."""
     if before.is_leaf() or now.is_leaf() or before.one_level() != now.one_level():
         return None

@@ -115,7 +115,7 @@ class View:
         """Return the position of an element in the buffer; neither its range nor the mask is checked."""
         return self._with(indices)._linear_index(indices)
 
-    def _linear_index(self, indices: Sequence[Any]) -> Any:
+    def _linear_index(self, indices: Sequence[Any]):
         return self._shown(self._view.linear_index([_size(i) for i in indices]))
 
     def is_valid(self, indices: Sequence[Any]) -> bool | None:
@@ -199,7 +199,7 @@ class View:
         mine = [SymbolicSize(s, self._scope) for s in self._sizes() if not has_type(s, int)]
         return View._of(self._view, scope_of(*mine, *symbolic)) if symbolic else self
 
-    def _shown(self, size: Size) -> Any:
+    def _shown(self, size: Size):
         """Return a size as users see it."""
         return symdim(size, self._scope)
 
@@ -217,11 +217,11 @@ class View:
         return View._of, (self._view, self._scope)
 
 
-def _is_symbolic(size: Any) -> bool:
+def _is_symbolic(size) -> bool:
     return isinstance(size, SymbolicSize)
 
 
-def _size(x: Any) -> Size:
+def _size(x) -> Size:
     """Return an int or a symbolic size as a size; raise SpecError for anything else."""
     if isinstance(x, SymbolicSize):
         return x.expr

@@ -195,7 +195,7 @@ class _Level:
         for level in self.next_order.values():
             yield from level.programs()
 
-    def _value(self, args: tuple[Any, ...]) -> Any:
+    def _value(self, args: tuple[Any, ...]):
         """Return the value as NumPy gives it, or traced for a function that writes `x.at[i]`, which no array has."""
         try:
             return self.f(*args)
@@ -227,12 +227,12 @@ class _Level:
         if "rev" in self.next_order:
             yield from self.next_order["rev"].measure((args, point.cotangent), rng)
 
-    def _refuse_fixed(self, value: Any) -> None:
+    def _refuse_fixed(self, value) -> None:
         if not any(_inexact(as_leaf(y, "the result", self.name)) for y in flatten(value)[0]):
             problem = "has no inexact leaf, so it has no derivative"
             raise ArgumentError("check_grads", f"the result of {self.name}", problem, "return float or complex arrays")
 
-    def _differences(self, point: _Point) -> Any:
+    def _differences(self, point: _Point):
         """Return central differences of f along the tangents."""
         step = self.tolerance.step(point.width)
         up = self.f(*_map(lambda x, t: _moved(x, t, step), point.args, point.tangents))
@@ -240,7 +240,7 @@ class _Level:
         return _map(lambda u, d: (u - d) / (2 * step) if _inexact(u) else np.zeros_like(u), up, down)
 
     def _compare(
-        self, kind: str, mode: str, point: _Point, expected: Any, observed: Any, tolerance: Callable[..., Any]
+        self, kind: str, mode: str, point: _Point, expected, observed, tolerance: Callable[..., Any]
     ) -> Measurement:
         """Compare the leaves of two results, except where the value of f is NaN."""
         check = f"{kind} of {self.name}"
@@ -256,7 +256,7 @@ class _Level:
         i = max(range(len(worst)), key=lambda i: worst[i][2] - worst[i][3])
         return Measurement(check, mode, self.order, f"the result{_result_paths(expected)[i]}", *worst[i])
 
-    def _reverse(self, point: _Point, out_tangents: Any) -> Measurement:
+    def _reverse(self, point: _Point, out_tangents) -> Measurement:
         """Compare <cotangent, J tangents> with <J^T cotangent, tangents>; on failure, per argument."""
         pulled = flatten(self.backward(point.args, point.cotangent))[0]
         moving = {
@@ -280,12 +280,12 @@ class _Level:
                 return single
         return measurement
 
-    def _out_tangents(self, point: _Point) -> Any:
+    def _out_tangents(self, point: _Point):
         """Return the tangent of the value, by jvp if it is among the modes, else by differences."""
         return self.forward(point.args, point.tangents)[1] if "fwd" in self.modes else self._differences(point)
 
     def _product(
-        self, point: _Point, out_tangents: Any, pulled: Sequence[Any], moving: Sequence[int], path: str
+        self, point: _Point, out_tangents, pulled: Sequence[Any], moving: Sequence[int], path: str
     ) -> Measurement:
         tangents = flatten(point.tangents)[0]
         observed, terms = _pairing(pulled, [tangents[i] for i in moving])
@@ -331,17 +331,17 @@ class _Point:
 # -- trees and leaves --------------------------------------------------------------------------------------------
 
 
-def _map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+def _map(function: Callable[..., Any], tree, *others):
     leaves, structure = flatten(tree)
     columns = [flatten_as(t, structure) or flatten(t)[0] for t in others]  # of another structure: `zip` says so
     return unflatten(structure, [function(*xs) for xs in zip(leaves, *columns, strict=True)])
 
 
-def _inexact(x: Any) -> bool:
+def _inexact(x) -> bool:
     return is_inexact(np.asarray(x).dtype)
 
 
-def _all_nan(value: Any) -> bool:
+def _all_nan(value) -> bool:
     arrays = [np.asarray(y) for y in flatten(value)[0] if _inexact(y)]
     return any(y.size for y in arrays) and all(np.isnan(y).all() for y in arrays)
 
@@ -357,25 +357,23 @@ def uneven(rng: np.random.Generator, x: Any) -> Any:
     return type(x)(weights) if is_python_scalar(x) else np.asarray(weights).astype(dtype)
 
 
-def _moved(x: Any, t: Any, step: float) -> Any:
+def _moved(x, t, step: float):
     """Return x + step * t in the dtype of x, or x itself if it has no derivative."""
     if not _inexact(x):
         return x
     return x + step * t if is_python_scalar(x) else np.asarray(x + step * t, np.asarray(x).dtype)
 
 
-def _result_paths(result: Any) -> list[str]:
+def _result_paths(result) -> list[str]:
     return [accessor.codify("") for accessor in optree.tree_accessors(wrapped(result), namespace=NAMESPACE)]
 
 
-def _described(x: Any) -> str:
+def _described(x) -> str:
     x = np.asarray(x)
     return f"{x.dtype}{list(x.shape)}"
 
 
-def _worst(
-    expected: Any, observed: Any, value: Any, tolerance: Callable[..., Any], width: int
-) -> tuple[Any, Any, float, float]:
+def _worst(expected, observed, value, tolerance: Callable[..., Any], width: int) -> tuple[Any, Any, float, float]:
     """Return the worst entries of two leaves: expected, observed, error and accepted error."""
     wanted, got = _described(expected), _described(observed)
     if wanted != got:

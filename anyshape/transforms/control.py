@@ -3,8 +3,6 @@
 Rematerialised regions: reverse mode keeps their inputs only and recomputes the rest.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,7 +41,7 @@ def stop_gradient(tree: Any) -> Any:
     return unflatten(structure, [_stop_leaf(x) for x in leaves])
 
 
-def _stop_leaf(x: Any) -> Any:
+def _stop_leaf(x):
     return control.stop_gradient(x) if isinstance(x, Traced) and is_inexact(x.dtype) else x
 
 
@@ -66,7 +64,7 @@ def ravel_pytree(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
     kinds = [(x.shape, x.dtype) for x in arrays]
 
     @short_traceback
-    def unravel(vector: Any) -> Any:
+    def unravel(vector):
         vector = asarray(vector)
         if vector.ndim != 1:
             raise ArgumentError("unravel", "the vector", f"has {vector.ndim} axes", "pass a vector")
@@ -131,7 +129,7 @@ def statically_known(condition: Any) -> bool | None:
     raise ArgumentError("statically_known", "condition", f"is {condition!r:.50}, not a comparison of sizes", advice)
 
 
-def _require_comparisons(scope: Scope, condition: Callable[[], Any], message: str) -> Any:
+def _require_comparisons(scope: Scope, condition: Callable[[], Any], message: str):
     """Make each comparison in a condition an assertion of the program; return the condition's value if all hold.
 
     The condition is evaluated once more for each comparison, with the answer False for that one. It must then be false
@@ -199,14 +197,14 @@ def checkpoint(
         raise ArgumentError("checkpoint", "policy", f"is {policy!r:.50}", f"give {names}, or None to keep nothing")
     name = f"checkpoint({function_name(function)})"
 
-    def transformed(*args: Any, **kwargs: Any) -> Any:
+    def transformed(*args, **kwargs):
         return _emit_checkpoint(function, name, keep, args, kwargs)
 
     options, keywords = declared.options(function, name, "all"), {"policy": policy, **declared.keywords()}
     return jit_transform(transformed, name, function, (checkpoint, function), options, keywords=keywords)
 
 
-def _emit_checkpoint(function: Callable[..., Any], name: str, keep: str, args: Any, kwargs: Any) -> Any:
+def _emit_checkpoint(function: Callable[..., Any], name: str, keep: str, args, kwargs):
     """Emit the graph of the function into the active trace, between markers for reverse mode."""
     builder = active_builder()
     leaves, tree = flatten((args, kwargs))

@@ -78,7 +78,7 @@ def _digest(payload: bytes) -> str:
     return hashlib.sha256(payload).hexdigest()
 
 
-def _payload(function: Any, recipe: Recipe) -> bytes:
+def _payload(function, recipe: Recipe) -> bytes:
     """Return the pickle of a recipe: by names where every process has these, else by cloudpickle."""
     content = (recipe, _fingerprint(recipe[1:]))
     try:
@@ -99,7 +99,7 @@ def _payload(function: Any, recipe: Recipe) -> bytes:
         raise pickle.PicklingError(problem) from (error if plain else reason)
 
 
-def _packed(dumps: Callable[..., bytes], packing: _Packing, content: Any) -> bytes:
+def _packed(dumps: Callable[..., bytes], packing: _Packing, content) -> bytes:
     """Return the bytes of the content of one function, with functions in it as parts of it."""
     _STATE.packing = packing
     try:
@@ -130,7 +130,7 @@ class _Packing:
 # -- unpickling
 
 
-def _load(digest: str, payload: bytes) -> Any:
+def _load(digest: str, payload: bytes):
     """Return the function of this digest; all that load it in one process get one object.
 
     Raise ProgramFileError if the payload is damaged.
@@ -150,7 +150,7 @@ def _load(digest: str, payload: bytes) -> Any:
     return function
 
 
-def _alive(digest: str) -> Any:
+def _alive(digest: str):
     """Return the function of this digest that the process has, if it is still as it was pickled."""
     with _LOCK:
         if digest in _LOADED:
@@ -166,7 +166,7 @@ def _alive(digest: str) -> Any:
     return function if isinstance(current, tuple) and current[1][0] == digest else None
 
 
-def _made(payload: bytes) -> Any:
+def _made(payload: bytes):
     """Return the function of a payload, and remember what it was loaded from."""
     outer, _STATE.loading = _STATE.loading, _Loading()
     try:
@@ -185,7 +185,7 @@ def _made(payload: bytes) -> Any:
     return function
 
 
-def _called(recipe: Recipe) -> Any:
+def _called(recipe: Recipe):
     make, arguments, options = recipe
     return make(*arguments, **options)
 
@@ -230,7 +230,7 @@ def _reference(number: int) -> Itself:
     return reference
 
 
-def _part(number: int, recipe: Recipe) -> Any:
+def _part(number: int, recipe: Recipe):
     """Return a function that is a part of the payload of another one."""
     function = _loading().functions[number] = _called(recipe)
     return function
@@ -274,7 +274,7 @@ _STATE = _State()
 # -- what functions are, where a pickle has their names alone
 
 
-def _fingerprint(parts_of_recipe: Any) -> str:
+def _fingerprint(parts_of_recipe) -> str:
     """Return a hash of the code, the defaults and the closures of the functions in a recipe.
 
     Functions count by what they are, plain values by themselves, and others by their class.
@@ -297,7 +297,7 @@ def _fingerprint(parts_of_recipe: Any) -> str:
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
-def _parts_of(x: Any) -> tuple[Any, ...]:
+def _parts_of(x) -> tuple[Any, ...]:
     """Return the parts of a value that a fingerprint takes in."""
     rule = next((rule for kind, rule in _PARTS.items() if isinstance(x, kind)), None)
     if rule is not None:
@@ -317,7 +317,7 @@ def _parts_of_function(function: types.FunctionType) -> Iterable[Any]:
     return function.__code__, function.__defaults__, function.__kwdefaults__, cells
 
 
-def _content(cell: types.CellType) -> Any:
+def _content(cell: types.CellType):
     try:
         return cell.cell_contents
     except ValueError:  # it is empty

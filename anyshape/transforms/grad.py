@@ -88,7 +88,7 @@ def value_and_grad(
     name = f"value_and_grad({function_name(function)})"
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
-    def transformed(*args: Any, **kwargs: Any) -> Any:
+    def transformed(*args, **kwargs):
         return _value_and_grad(function, name, argnums, has_aux, args, kwargs)
 
     return derivative(transformed, name, (value_and_grad, function, argnums, has_aux), declared)
@@ -113,7 +113,7 @@ def grad(
     name = f"grad({function_name(function)})"
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
-    def transformed(*args: Any, **kwargs: Any) -> Any:
+    def transformed(*args, **kwargs):
         value, gradient = _value_and_grad(function, name, argnums, has_aux, args, kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
@@ -164,7 +164,7 @@ def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, 
     _refuse_settings(name, function, {a: args[a] for a in chosen})
     leaves, tree = flatten([args[a] for a in chosen])
 
-    def path_of(leaf: Any, among: Sequence[Any]) -> str:
+    def path_of(leaf, among: Sequence[Any]) -> str:
         paths = [p for a in chosen for p in _argument_paths(a, args[a], parameter_names(function))]
         return next(p for p, x in zip(paths, among, strict=True) if x is leaf)
 
@@ -198,7 +198,7 @@ def _normalise_argnums(name: str, argnums: Argnums, count: int) -> tuple[int, ..
     return tuple(a % count for a in entries)
 
 
-def _entries(name: str, argnums: Any) -> tuple[int, ...]:
+def _entries(name: str, argnums) -> tuple[int, ...]:
     """Return argnums as a tuple of ints; raise ArgumentError if it is of another type."""
     entries = (argnums,) if has_type(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
     if not entries or not all(has_type(a, int) for a in entries):
@@ -209,13 +209,11 @@ def _entries(name: str, argnums: Any) -> tuple[int, ...]:
     return entries
 
 
-def _argument_paths(position: int, argument: Any, names: Sequence[str]) -> list[str]:
+def _argument_paths(position: int, argument, names: Sequence[str]) -> list[str]:
     return [named(f"args[{position}]" + p.removeprefix("args[0]"), names) for p in leaf_paths((argument,), {})]
 
 
-def _value_and_grad(
-    function: Callable[..., Any], name: str, argnums: Argnums, has_aux: bool, args: Any, kwargs: Any
-) -> Any:
+def _value_and_grad(function: Callable[..., Any], name: str, argnums: Argnums, has_aux: bool, args, kwargs):
     builder = active_builder()
     wrt = choose_arguments(name, function, argnums, args)
 
@@ -260,7 +258,7 @@ def check_scalar(name: str, value: Any) -> None:
         raise DTypeError(name, f"the value has dtype {x.dtype}", "return a real value, such as abs(z)**2", user_line())
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x) -> bool:
     return hasattr(x, "dtype") or has_type(x, (bool, int, float, complex))
 
 
@@ -311,7 +309,7 @@ _JVP_SIGNATURE = inspect.signature(lambda primals, tangents: None)  # of what is
 
 
 def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def transformed(primals: Any, tangents: Any) -> Any:
+    def transformed(primals, tangents):
         builder = active_builder()
         xs, tree = _operands(primals)
         run = lambda handles: (argument_containers.keeping(function)(*unflatten(tree, handles)), None)
@@ -327,12 +325,12 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return transformed
 
 
-def _operands(primals: Any) -> tuple[list[Any], Any]:
+def _operands(primals) -> tuple[list[Any], Any]:
     leaves, tree = flatten(primals)
     return [as_value(x) for x in leaves], tree
 
 
-def _check_sequence(name: str, argument: str, xs: Any) -> None:
+def _check_sequence(name: str, argument: str, xs) -> None:
     if not isinstance(xs, (tuple, list)):
         raise ArgumentError(
             name, argument, f"is of type {type(xs).__name__}", "pass a tuple with one entry per argument"
@@ -419,7 +417,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
     With `linear`, the function itself is linear, and must not depend on the values of the primals.
     """
 
-    def transformed(*primals: Any) -> Any:
+    def transformed(*primals):
         builder = active_builder()
         xs, tree = _operands(primals)
         wrt = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]

@@ -121,7 +121,7 @@ def jit_transform(
     if options is None:
         options = Declared().options(like, name, "")
 
-    def method(instance: Any) -> Callable[..., Any] | None:
+    def method(instance) -> Callable[..., Any] | None:
         transform, _, option, *rest = recipe
         shifted = None if without_object is None else without_object(option)
         if shifted is None or is_array(instance) or is_registered(instance):
@@ -151,7 +151,7 @@ def explain(function: Callable[..., Any], *, verbose: bool = False) -> Callable[
     jitted = function if isinstance(function, Jitted) else jit(function)
 
     @short_traceback
-    def explained(*args: Any, **kwargs: Any) -> Explanation:
+    def explained(*args, **kwargs) -> Explanation:
         leaves, tree = flatten((args, kwargs))
         arrays = [zeros_like_spec(x) if isinstance(x, ShapeDtypeStruct) else x for x in leaves]
         args, kwargs = unflatten(tree, arrays)
@@ -189,7 +189,7 @@ def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program
     check_callable("export", function)
 
     @short_traceback
-    def exported(*args: Any, **kwargs: Any) -> traced_program.Program:
+    def exported(*args, **kwargs) -> traced_program.Program:
         traced = _trace(function, args, kwargs)
         saved_rules.check_tree(traced.in_tree, traced.graph.name, "an argument")
         saved_rules.check_tree(traced.out_tree, traced.graph.name, "the result")
@@ -198,7 +198,7 @@ def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program
     return exported
 
 
-def _trace(function: Callable[..., Any], args: Any, kwargs: Any) -> Trace:
+def _trace(function: Callable[..., Any], args, kwargs) -> Trace:
     """Return the trace for specifications; of all paths where the function decides on sizes."""
     try:
         return trace_specs(function, args, kwargs, fixed=False)[0]
@@ -273,7 +273,7 @@ def profile(
 
     @short_traceback
     @functools.wraps(function, updated=())
-    def profiled(*args: Any, **kwargs: Any) -> profiles.Profile:
+    def profiled(*args, **kwargs) -> profiles.Profile:
         if active_builders():
             advice = "profile the outermost function, from outside of all traces"
             raise ArgumentError("profile", target.__name__, "is being traced, and does not run", advice)

@@ -111,7 +111,7 @@ class Jitted:
             raise
         return self(*args, **kwargs)
 
-    def _call_rebinding(self, rebinding: rebound.Rebinding, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_rebinding(self, rebinding: rebound.Rebinding, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Call the function with the names that it rebinds as arguments, and write what it gives them."""
         kwargs = rebinding.arguments(kwargs)
         result = self._cache.first_path(self, args, kwargs)
@@ -126,7 +126,7 @@ class Jitted:
             self.function = self.rebinding.traced
             self._cache.clear()
 
-    def _call_other(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_other(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Serve a call that the first fast path does not."""
         for serve, _ in self._cache.fast_paths[1:]:
             result = serve(self, args, kwargs)
@@ -134,7 +134,7 @@ class Jitted:
                 return result
         return self._call_general(args, kwargs)
 
-    def _call_while_tracing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_while_tracing(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Run the function itself, so that it becomes part of the active trace; call it where another thread traces."""
         rebinding = self.rebinding
         if not active_builders():
@@ -171,7 +171,7 @@ class Jitted:
         self._cache.prefer(entry)
         return paths.follow(self, call, entry) if entry.path else entry.program.call_flat(call.arrays)
 
-    def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Serve a call that has no fast path: of any structure, with everything that an array can be made of."""
         call = self._read(args, kwargs)
         entry, traced = self._entry_for(call)
@@ -208,7 +208,7 @@ class Jitted:
         key = Key(tree, frozen, tuple(kinds), frozen_keys(tree), self.order)
         return Call(args, kwargs, static, raw, arrays, key)
 
-    def _leaf(self, x: Any, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
+    def _leaf(self, x, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
         """Return leaf i of the arguments as an array; an error names its path."""
         try:
             return as_leaf(x, "", self.name)
@@ -308,7 +308,7 @@ class Jitted:
             trace, scope = rebound.traced_once(watches, once, is_jit=self.may_rebind)
         return TracedCall(trace, scope, made_for, reasons, static_state)
 
-    def _prepared(self, args: Any, kwargs: Any, on_path: bool = False) -> tuple[Call, CacheEntry, bool]:
+    def _prepared(self, args, kwargs, on_path: bool = False) -> tuple[Call, CacheEntry, bool]:
         """Return a call with its entry, and whether that was traced for it."""
         call = self._read(args, kwargs if self.rebinding is None else self.rebinding.arguments(kwargs))
         try:
@@ -392,10 +392,10 @@ class Jitted:
                     stored = methods[key] = StoredMethod(self.bound_to(instance))
         return stored.method
 
-    def _is_bound(self, method: Jitted, instance: Any) -> bool:
+    def _is_bound(self, method: Jitted, instance) -> bool:
         return self._bound_from is not None and self._bound_from[0] is method and self._bound_from[1] is instance
 
-    def _methods_of(self, instance: Any) -> tuple[dict[Any, Any], Any]:
+    def _methods_of(self, instance) -> tuple[dict[Any, Any], Any]:
         """Return the dict that stores the jitted method of an object, and its key; by name it might be hidden."""
         if isinstance(instance, type):
             return self._bound_to_classes, instance

@@ -55,7 +55,7 @@ def _slotted(jitted: Jitted, count: int) -> Jitted:
     return slotted
 
 
-def _traced_with_slots(function: Callable[..., Any], count: int, *args: Any, **kwargs: Any) -> Any:
+def _traced_with_slots(function: Callable[..., Any], count: int, *args, **kwargs):
     token = DEFAULT_POLICY.set(count)
     try:
         return function(*args, **kwargs)

@@ -131,7 +131,7 @@ class LinearMapSpec:
             full(context.shape(_Meta(m)), 0, m.dtype) if g is None else g for g, m in zip(pulled, metas, strict=True)
         ]
 
-    def _program(self, label: str, first: Sequence[TensorMeta], emit: Any) -> traced_program.Program:
+    def _program(self, label: str, first: Sequence[TensorMeta], emit) -> traced_program.Program:
         """Return the program of `first`, residuals and tokens; its first inputs are named after the label."""
         metas = [*first, *self.residuals, *[tensor(np.dtype(bool), [expr.from_atom(v)]) for v in self.tokens]]
         axes = _axis_variables(metas, len(first))
@@ -246,7 +246,7 @@ class LinearizedFunction:
         zeros = [np.zeros(np.shape(x), m.dtype) for x, m in zip(leaves, metas, strict=True)]
         return self.pull((cotangent, unflatten(tree, zeros)))
 
-    def _zeros(self, meta: TensorMeta) -> Any:
+    def _zeros(self, meta: TensorMeta):
         return full(tuple([_evaluated(e, self._sizes()) for e in meta.extents]), 0, meta.dtype)
 
     def _concrete(self) -> bool:
@@ -272,7 +272,7 @@ class LinearizedFunction:
             outputs = graph_replay.inline(inner, self.shape.graph, [inner.input(m) for m in metas])
             return inner.finish(outputs, self.shape.name)
 
-    def _matched(self, argument: Any, tree: Any, metas: Sequence[TensorMeta], path: str) -> list[Any]:
+    def _matched(self, argument, tree, metas: Sequence[TensorMeta], path: str) -> list[Any]:
         """Return the leaves of a tangent or cotangent after checks of structure, dtype and rank.
 
         Sizes are checked by the program, or by `_agree` in a trace.
@@ -284,7 +284,7 @@ class LinearizedFunction:
             raise ArgumentError(self.shape.name, path, problem, messages.leaves_advice(len(others), len(metas)))
         return [self._leaf(x, m, f"{path}[{i}]") for i, (x, m) in enumerate(zip(leaves, metas, strict=True))]
 
-    def _leaf(self, x: Any, meta: TensorMeta, path: str) -> Any:
+    def _leaf(self, x, meta: TensorMeta, path: str):
         if not hasattr(x, "dtype"):
             x = as_leaf(x, path, self.shape.name).astype(meta.dtype)
         if is_inexact(meta.dtype) and x.dtype != meta.dtype:
@@ -301,14 +301,14 @@ class LinearizedFunction:
             self._agree(context, x, meta, path)
         return x
 
-    def _agree(self, context: ShapeGuardContext, x: Any, meta: TensorMeta, path: str) -> None:
+    def _agree(self, context: ShapeGuardContext, x, meta: TensorMeta, path: str) -> None:
         """Require, in a trace, that the sizes agree: rules rely on cotangents of the shape of their value."""
         known = self._sizes()
         for size, extent in zip(sizes(x), meta.extents, strict=True):
             context.require_equal(size, _evaluated(extent, known), f"{path} must have the shape of its value")
 
 
-def _evaluated(size: Any, known: dict[DimVar, int]) -> Any:
+def _evaluated(size, known: dict[DimVar, int]):
     """Return a size, or the size of an exact extent, with the known variables replaced."""
     size = size.size if isinstance(size, Exact) else size
     return substitute_leaves(size, lambda atom: known.get(atom) if isinstance(atom, DimVar) else None)
@@ -367,14 +367,14 @@ def share_programs(jitted: Jitted, function: Callable[..., Any], transform: Call
         jitted.made_of = function, key
 
 
-def _is_plain(setting: Any) -> bool:
+def _is_plain(setting) -> bool:
     """Return whether a setting is a number or None, or a tuple of them: these have a hash."""
     if type(setting) is tuple:
         return all(map(_is_plain, setting))
     return setting is None or has_type(setting, int)
 
 
-def _with_types(setting: Any) -> Any:
+def _with_types(setting):
     """Return a plain setting with the types of its numbers: True is not 1."""
     return tuple(map(_with_types, setting)) if type(setting) is tuple else (type(setting), setting)
 
@@ -383,7 +383,7 @@ def _no_programs(function: Callable[..., Any], key: Hashable) -> tuple[Cache, Lo
     return Cache(), Lock()
 
 
-def _attributes_of(function: Any) -> dict[str, Any] | None:
+def _attributes_of(function) -> dict[str, Any] | None:
     """Return the dict of a function's attributes, None for other callables and for wrappers, whose dict is compared."""
     if has_type(function, Jitted):
         return vars(function)
@@ -391,5 +391,5 @@ def _attributes_of(function: Any) -> dict[str, Any] | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _shared(function: Frozen, key: K, make: Callable[[Callable[..., Any], K], Any]) -> Any:
+def _shared(function: Frozen, key: K, make: Callable[[Callable[..., Any], K], Any]):
     return make(function.value, key)

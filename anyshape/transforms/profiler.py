@@ -1,7 +1,5 @@
 """Measure calls for `profile`, with and without timers, and turn the readings into rows with costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -62,7 +60,7 @@ def measure(target: Jitted | Program, args: tuple[Any, ...], kwargs: dict[str, A
     return _profile(target.name, value, plain, runs)
 
 
-def _copied(target: Jitted | Program, arguments: Any) -> Any:
+def _copied(target: Jitted | Program, arguments):
     """Return arguments with copies of their arrays if the target writes to arguments."""
     if not any(p.written for p in ([target] if isinstance(target, Program) else target.programs())):
         return arguments
@@ -77,13 +75,13 @@ def _default_repeats(seconds: float) -> int:
     return max(MIN_REPEATS, min(MAX_REPEATS, round(MEASURED_SECONDS / max(seconds, 1e-9))))
 
 
-def _clocked(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
+def _clocked(function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
     started = perf_counter()
     function(*args, **kwargs)
     return perf_counter() - started
 
 
-def _profile(name: str, value: Any, plain: Sequence[float], runs: Sequence[tuple[float, TimedRun]]) -> Profile:
+def _profile(name: str, value, plain: Sequence[float], runs: Sequence[tuple[float, TimedRun]]) -> Profile:
     """Return the profile of the plan that ran last, from its runs with their total seconds."""
     last = runs[-1][1]
     same = [(whole, run) for whole, run in runs if run.plan is last.plan and run.shares.keys() == last.shares.keys()]
@@ -216,14 +214,14 @@ class _Costing:
     def _at(self, size: Size) -> int:
         return value_at(size, self.sizes)
 
-    def _number(self, extent: Any) -> int | None:
+    def _number(self, extent) -> int | None:
         return None if isinstance(extent, Unknown) else self._at(extent.size)
 
     def _result(self, slot: str, meta: TensorMeta) -> str:
         """Return a value with its dtype and actual sizes: `v3: f64[200, 3]`."""
         return f"{slot}: {short_dtype(meta.dtype)}[{', '.join(map(self._extent, meta.extents))}]"
 
-    def _extent(self, extent: Any) -> str:
+    def _extent(self, extent) -> str:
         if isinstance(extent, Unknown):
             return "?"
         return f"{'' if isinstance(extent, Exact) else '<='}{self._number(extent)}"
@@ -255,6 +253,6 @@ def _total(numbers: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(numbers) else None
 
 
-def _spent(key: Any, count: int, runs: Sequence[TimedRun]) -> list[float]:
+def _spent(key, count: int, runs: Sequence[TimedRun]) -> list[float]:
     """Return the seconds of each of so many steps on all threads; medians of runs."""
     return [_median([sum(share.seconds[i] for share in run.shares[key]) for run in runs]) for i in range(count)]

@@ -1,7 +1,5 @@
 """vmap, and derivatives that use it: jacfwd, jacrev, hessian and hvp."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -76,7 +74,7 @@ def vmap(
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
     options = declared.options(function, name, "static")
 
-    def transformed(*args: Any, **kwargs: Any) -> Any:
+    def transformed(*args, **kwargs):
         args, kwargs, static = options.static.split(args, kwargs)
         return _vmap(with_static(function, static), name, in_axes, out_axes, axis_size, args, kwargs)
 
@@ -87,15 +85,13 @@ def vmap(
     return jitted
 
 
-def _axes_behind_object(in_axes: Any) -> Any:
+def _axes_behind_object(in_axes):
     """Return in_axes for a bound method: of several entries, the first one is of the object and must be None."""
     several = isinstance(in_axes, (tuple, list))
     return in_axes if not several else tuple(in_axes[1:]) if len(in_axes) > 1 and in_axes[0] is None else None
 
 
-def _vmap(
-    function: Callable[..., Any], name: str, in_axes: Any, out_axes: Any, axis_size: Any, args: Any, kwargs: Any
-) -> Any:
+def _vmap(function: Callable[..., Any], name: str, in_axes, out_axes, axis_size, args, kwargs):
     builder = active_builder()
     leaves, tree = flatten((args, kwargs))
     axes = _axes(in_axes, args, leaves, name)
@@ -156,7 +152,7 @@ def _check_shared(name: str, leaves: Sequence[Any], written: dict[int, str]) -> 
             raise ArgumentError(name, path, problem, f"pass {path}.copy()")
 
 
-def _axes(in_axes: Any, args: tuple[Any, ...], leaves: Sequence[Any], name: str) -> list[Any]:
+def _axes(in_axes, args: tuple[Any, ...], leaves: Sequence[Any], name: str) -> list[Any]:
     """Return the mapped axis of each leaf, None for one that is not mapped. Keyword arguments come last."""
     tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     if type(tree) is tuple and len(tree) != len(args):
@@ -165,14 +161,14 @@ def _axes(in_axes: Any, args: tuple[Any, ...], leaves: Sequence[Any], name: str)
     return [*flatten_prefix(tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
 
 
-def _axis(axis: Any, rank: int, name: str, path: str) -> int:
+def _axis(axis, rank: int, name: str, path: str) -> int:
     if has_type(axis, bool) or not has_type(axis, int) or not -rank <= axis < rank:
         advice = "change in_axes or out_axes" if rank else "give it None in in_axes: all examples share it"
         raise ArgumentError(name, path, f"has no axis {axis} (it has {rank})", advice)
     return axis % rank
 
 
-def _to_front(x: Any, axis: Any, name: str, path: str) -> Any:
+def _to_front(x, axis, name: str, path: str):
     """Return an argument as a value with the mapped axis first; raise ArgumentError unless it is an array."""
     if not is_array(x) and not has_type(x, DRAWING):
         advice = "give it None in in_axes, or close over it"
@@ -183,7 +179,7 @@ def _to_front(x: Any, axis: Any, name: str, path: str) -> Any:
     return transpose(x, (mapped, *[i for i in range(rank) if i != mapped]))
 
 
-def _batch_size(name: str, fronted: Sequence[Any], axis_size: Any) -> Size:
+def _batch_size(name: str, fronted: Sequence[Any], axis_size) -> Size:
     """Return the size of the mapped axis, which all mapped arguments share."""
     candidates: list[Size] = [] if axis_size is None else [size_of(axis_size)]
     candidates += [e.size for x in fronted for e in x.meta.extents[:1] if isinstance(e, Exact)]
@@ -196,7 +192,7 @@ def _batch_size(name: str, fronted: Sequence[Any], axis_size: Any) -> Size:
     return candidates[0]
 
 
-def _move_axis(y: Any, batched: bool, axis: Any, size: Size, name: str) -> Any:
+def _move_axis(y, batched: bool, axis, size: Size, name: str):
     """Return an output with the mapped axis at the position that out_axes gives."""
     if axis is None:
         if batched:
@@ -260,7 +256,7 @@ def _forward(
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian by forward mode; if there is none, `may_pull` takes reverse mode."""
 
-    def transformed(*args: Any, **kwargs: Any) -> Any:
+    def transformed(*args, **kwargs):
         wrt = choose_arguments(name, function, argnums, args)
         chosen = lambda *leaves: argument_containers.keeping(function)(*wrt.put(leaves), **kwargs)
         value, linear = linear_program("linearize", chosen, wrt.leaves)
@@ -277,7 +273,7 @@ def _forward(
     return transformed
 
 
-def _by_columns(push: Callable[..., Any], value: Any, wrt: Any, argnums: Argnums) -> Any:
+def _by_columns(push: Callable[..., Any], value, wrt, argnums: Argnums):
     """Return the Jacobian of a linear map, from one tangent for each element of the arguments."""
     outputs, out_tree = flatten(value)
     columns = []
@@ -287,13 +283,13 @@ def _by_columns(push: Callable[..., Any], value: Any, wrt: Any, argnums: Argnums
     return _assemble(wrt, out_tree, [[column[j] for column in columns] for j in range(len(outputs))], argnums)
 
 
-def _column(t: Any, y: Any, x: Any) -> Any:
+def _column(t, y, x):
     """Return tangents of y along a first axis of units of x, as an array of shape y.shape + x.shape."""
     rank = t.meta.rank
     return reshape(transpose(t, (*range(1, rank), 0)), (*sizes(as_value(y)), *sizes(x)))
 
 
-def _with_aux(result: Any, aux: Sequence[Any]) -> Any:
+def _with_aux(result, aux: Sequence[Any]):
     return (result, *aux) if aux else result
 
 
@@ -319,7 +315,7 @@ def jacrev(
     name = f"jacrev({function_name(function)})"
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
-    def transformed(*args: Any, **kwargs: Any) -> Any:
+    def transformed(*args, **kwargs):
         wrt = choose_arguments(name, function, argnums, args)
         chosen = lambda *leaves: argument_containers.keeping(function)(*wrt.put(leaves), **kwargs)
         value, pullback, *aux = vjp(chosen, *wrt.leaves, has_aux=has_aux)
@@ -331,7 +327,7 @@ def jacrev(
 jacobian = jacrev
 
 
-def _by_rows(pullback: Callable[..., Any], value: Any, wrt: Any, argnums: Argnums) -> Any:
+def _by_rows(pullback: Callable[..., Any], value, wrt, argnums: Argnums):
     """Return the Jacobian of a linear map, from one cotangent for each element of the results."""
     leaves, out_tree = flatten(value)
     outputs = [as_value(y) for y in leaves]
@@ -343,7 +339,7 @@ def _by_rows(pullback: Callable[..., Any], value: Any, wrt: Any, argnums: Argnum
     return _assemble(wrt, out_tree, rows, argnums)
 
 
-def _assemble(wrt: Any, out_tree: Any, rows: Sequence[Sequence[Any]], argnums: Argnums) -> Any:
+def _assemble(wrt, out_tree, rows: Sequence[Sequence[Any]], argnums: Argnums):
     """Return the blocks (per result, per argument leaf) as a tree of results of trees of arguments."""
     blocks = []
     for row in rows:
@@ -396,7 +392,7 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 
 def _hvp_of(gradient: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def transformed(primals: Any, tangents: Any) -> Any:
+    def transformed(primals, tangents):
         builder = active_builder()
         start = len(builder.nodes)
         product = jvp(gradient, primals, tangents)[1]

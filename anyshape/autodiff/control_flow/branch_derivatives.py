@@ -240,7 +240,7 @@ class _Known:
             self._make(node)
         return self._value(x.value)
 
-    def _value(self, value: Value) -> Any:
+    def _value(self, value: Value):
         if value not in self.env:  # a constant
             self.env[value] = self.builder.constant(self.part.arrays[value], is_settled=True)
         return self.env[value]
@@ -256,7 +256,7 @@ def handle_of(*xs: Any) -> Handle:
     return type(next(x for x in map(_elements, xs) if isinstance(x, Traced)))
 
 
-def _elements(x: Any) -> Any:
+def _elements(x):
     while isinstance(x, Part):
         x = x.ct
     return x

@@ -3,8 +3,6 @@
 So a batch of such loops is one of more examples, and a derivative of one is a batch of derivatives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -294,7 +294,7 @@ class Loop:
         return Results(Outputs.of(count, joined, own), mask, filled)
 
 
-def _of_shape(x: Any, meta: TensorMeta, batch: Shape) -> Any:
+def _of_shape(x, meta: TensorMeta, batch: Shape):
     """Return a value with the sizes of an array type behind the ones of a batch."""
     assert meta.sizes is not None  # a constant type has them
     return sized(x, (*batch, *meta.sizes))
@@ -442,7 +442,7 @@ class LiveRows:
             ]
             return builder.finish(ends, self.loop.body.name)
 
-    def _rows_of_trips(self, positions: Any, trip: Sequence[Any], added: Sequence[Any]) -> list[Any]:
+    def _rows_of_trips(self, positions, trip: Sequence[Any], added: Sequence[Any]) -> list[Any]:
         """Return what trips of all rows have stacked as rows, with the position and the trip of each."""
         if not added:
             return []
@@ -453,7 +453,7 @@ class LiveRows:
         columns = [*stacked, mv.broadcast_in_dim(positions, shape, (1,)), mv.broadcast_in_dim(numbers, shape, (0,))]
         return [mv.reshape(y, (expr.mul(*shape), *meta_of(y).sizes[2:])) for y in columns]
 
-    def _rows_at(self, ctx: ShapeGuardContext, carries: Sequence[Any], positions: Any) -> list[Any]:
+    def _rows_at(self, ctx: ShapeGuardContext, carries: Sequence[Any], positions) -> list[Any]:
         """Return the rows of some examples; what all share is repeated."""
         count = meta_of(positions).sizes[0]
         pairs = zip(carries, self.carries, strict=True)
@@ -498,7 +498,7 @@ class LiveRows:
         rows = rd.permute(cr.iota(meta_of(order).sizes[0]), order, 0, inverse=True)
         return [sized(y, (self.size, *meta_of(y).sizes[1:])) for y in [ix.take(y, rows) for y in columns]]
 
-    def _padded(self, trips: Any, added: Sequence[Any]) -> list[Any]:
+    def _padded(self, trips, added: Sequence[Any]) -> list[Any]:
         """Return the mask of the trips of each example, and the stacked results of each.
 
         An example that has ended repeats its last trip, as zeros could make the derivative of a trip infinite.
@@ -522,7 +522,7 @@ def _of_one_length(columns: Sequence[Any]) -> list[Any]:
     return [*[sized(y, (*meta_of(last).sizes, *[e.size for e in meta_of(y).extents[1:]])) for y in others], last]
 
 
-def _each(ctx: ShapeGuardContext, size: Size, output: tuple[Any, bool]) -> Any:
+def _each(ctx: ShapeGuardContext, size: Size, output: tuple[Any, bool]):
     """Return an output of a batched graph with the batch as its first axis."""
     y, is_batched = output
     return y if is_batched else stretch(ctx, size, y)

@@ -5,8 +5,6 @@ saved as pieces of joined arrays, and so is a carrier for each such size. Values
 computed again from elements and captured values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -327,22 +325,22 @@ def _sizes(meta: TensorMeta) -> Shape:
     return meta.sizes
 
 
-def _raveled(x: Traced) -> Any:
+def _raveled(x: Traced):
     """Return the elements of an array in one axis."""
     return reshape(x, [elements(_sizes(x.meta))])
 
 
-def _unraveled(x: Any, shape: Shape) -> Any:
+def _unraveled(x, shape: Shape):
     """Return the elements that were saved in their shape."""
     return reshape(sized(x, [elements(shape)]), shape)
 
 
-def _of_size(meta: TensorMeta) -> Any:
+def _of_size(meta: TensorMeta):
     """Return an array of a type that is read for its sizes alone, and takes no memory."""
     return broadcast_in_dim(full((), 0, meta.dtype), _sizes(meta), ())
 
 
-def _where(live: Any, x: Any, y: Any) -> Any:
+def _where(live, x, y):
     """Return one of two arrays by a scalar."""
     return select(broadcast_in_dim(live, _sizes(x.meta), ()), x, y)
 

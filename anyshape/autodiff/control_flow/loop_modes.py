@@ -10,8 +10,6 @@ Derive the body of values and tangents of a loop.
 Which carries have a tangent is a fixed point: a trip may give one to a carry that begins without.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -63,7 +61,7 @@ def _instantiated(loop: Loop, tangents: Inputs, active: Inputs, read: Callable[[
     return replace(chosen, carries=[zeros_like(loop.ctx, Typed(meta_of(x))) if t is None else t for t, x in pairs])
 
 
-def _with_mask(loop: Loop, outputs: Outputs, mask: Any) -> list[Any]:
+def _with_mask(loop: Loop, outputs: Outputs, mask) -> list[Any]:
     """Return what belongs to all outputs of the node, with the mask of its trips if it has one."""
     return [*outputs.carries, *([mask] if loop.has_mask else []), *outputs.stacked, *outputs.joined]
 
@@ -106,7 +104,7 @@ def _linearise(loop: Loop, tangents: Inputs) -> tuple[list[Any], list[Any]]:
 
 
 def _linear_scan(
-    loop: Loop, parts: LinearisedBody, tangents: Inputs, values: Outputs, tape: Outputs, mask: Any, slots: Sequence[Any]
+    loop: Loop, parts: LinearisedBody, tangents: Inputs, values: Outputs, tape: Outputs, mask, slots: Sequence[Any]
 ) -> Sequence[Any]:
     """Return the tangents of the live outputs: a scan of what the trips have saved."""
     known = loop.inputs.chosen(parts.read)
@@ -152,7 +150,7 @@ def transpose_loop(loop: Loop, cts: Sequence[Any]) -> list[Any]:
     return operands + [None] * len([*loop.lengths, *loop.joined_lengths])
 
 
-def _of_its_shape(loop: Loop, ct: Any, x: Any) -> Any:
+def _of_its_shape(loop: Loop, ct, x):
     """Return a cotangent with the exact sizes of its operand: joined ones have none of their own."""
     sizes = loop.exact_sizes(x)
     return resized(ct, lambda y: y if sizes is None or loop.exact_sizes(y) is not None else sized(y, sizes))
@@ -184,7 +182,7 @@ def _pulled(loop: Loop, linear: Inputs, seeds: Outputs) -> list[Any]:
     return [*read_kinds(body.results.kinds()[:3], own), *captured]
 
 
-def _start(loop: Loop, i: int, ct: Any) -> Any:
+def _start(loop: Loop, i: int, ct):
     """Return the cotangent of the last value of a carry, zeros by construction where it has none."""
     if ct is not None:
         return ct
@@ -193,7 +191,7 @@ def _start(loop: Loop, i: int, ct: Any) -> Any:
     return masked(zeros, lambda: nonzero(zeros), True)
 
 
-def _of_trips(loop: Loop, ct: Any) -> Any:
+def _of_trips(loop: Loop, ct):
     """Return a sum over trips, which is zero by construction where there is none."""
     scope, length = loop.ctx.scope, loop.length
     assert length is not None  # a scan has one

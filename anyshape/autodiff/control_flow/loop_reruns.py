@@ -1,7 +1,5 @@
 """Reruns as rules see them: the loop that runs again, and the scan whose trips read what it gives."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -132,7 +130,7 @@ def of_linearised(loop: Loop, graph: Graph, stacks: int, mask: Any, slots: Seque
     return LoopAgain(loop.ctx, closed.graphs[0], inputs.layout(), pieces, operands, slots, count, loop.reverse)
 
 
-def _followed(mask: Any) -> Any:
+def _followed(mask):
     """Return for each trip whether another one follows."""
     (length,) = meta_of(mask).sizes
     return mv.slice(mv.concatenate([mask, full((1,), False, bool)], 0), (1,), (length,))

@@ -69,7 +69,7 @@ class Product:
         return total if shape is None else _fitted(total, shape)
 
 
-def _fitted(x: Traced, shape: Shape) -> Any:
+def _fitted(x: Traced, shape: Shape):
     """Return an array in a shape that it has where there is a trip: without one, zeros of this shape."""
     scope, sizes = x.builder.scope, meta_of(x).sizes
     assert sizes is not None  # products have the sizes of their operands
@@ -169,7 +169,7 @@ class _Sums:
         self.first = len(pulled.flat()) - len(pulled.captured)
         self.starts = {self.first + i: partial(self._carry, i) for i in range(len(pulled.captured))}
 
-    def _carry(self, i: int) -> Any:
+    def _carry(self, i: int):
         self.carries[i] = self.builder.input(self.metas[i])
         return self.carries[i]
 

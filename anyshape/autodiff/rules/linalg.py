@@ -66,8 +66,8 @@ class Inverses:
         """Return 1 / x."""
         return self._inverse(lambda x: x)
 
-    def _off_diagonal(self, of: Callable[..., Any]) -> Any:
-        def form(x: Any) -> Any:
+    def _off_diagonal(self, of: Callable[..., Any]):
+        def form(x):
             rows, columns = paired(x, self._shape)
             result = of(columns, rows)
             return ew.select(self._is_diagonal, ew.lift(1, result), result)
@@ -75,7 +75,7 @@ class Inverses:
         inverse = self._inverse(form)
         return ew.select(self._is_diagonal, ew.lift(0, inverse), inverse)
 
-    def _inverse(self, form: Callable[[Any], Any]) -> Any:
+    def _inverse(self, form: Callable[[Any], Any]):
         return ew.reciprocal(form(self._values))
 
 
@@ -90,7 +90,7 @@ class Scaled(Inverses):
         result = super().differences()
         return result if self._lost is None else ew.select(self._lost, ew.lift(np.nan, result), result)
 
-    def _inverse(self, form: Callable[[Any], Any]) -> Any:
+    def _inverse(self, form: Callable[[Any], Any]):
         return pole(form(self._values), form(self._rates), self._epsilon)
 
 
@@ -184,11 +184,11 @@ class Near:
         is_off = ew.logical_not(self._is_diagonal)
         return ew.logical_and(is_off, ew.logical_and(ew.gt(conditions, most), ew.le(gaps, least)))
 
-    def _count(self, mask: Any) -> Any:
+    def _count(self, mask):
         counted = ew.convert(ew.logical_and(self._near, mask), self._values.dtype)
         return reduce_sum(counted, (self._ctx.rank(self._values),))
 
-    def _paired(self, x: Any) -> list[Any]:
+    def _paired(self, x) -> list[Any]:
         return paired(x, self._shape)
 
 

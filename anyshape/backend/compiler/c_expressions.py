@@ -7,8 +7,6 @@ functions are in `native/elementary.c`, with an error bound for each.
 Comparisons are quiet, as NumPy's are: the signs of C set the flag of an invalid operation beside NaN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

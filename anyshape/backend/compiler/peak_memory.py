@@ -9,8 +9,6 @@ Length of a block of trips of a scan: so many trips that the element values of a
 A block has at least one trip. The length depends on sizes alone, so equal arguments have equal blocks.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field

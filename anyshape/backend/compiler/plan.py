@@ -219,7 +219,7 @@ class Group:
         return f"tiles of {self.rows} rows give {escaping}; {inside} values stay in a tile; closed by {self.closed_by}"
 
 
-def _leaf_text(leaf: Any) -> str:
+def _leaf_text(leaf) -> str:
     if isinstance(leaf, InputAxis):
         return f"{INPUT_SHAPE.format(leaf.operand)}[{leaf.axis}]"
     return INPUT_VALUE.format(leaf.operand) if isinstance(leaf, RuntimeScalar) else str(leaf)
@@ -451,7 +451,7 @@ def find_plan_op(name: str) -> PlanOp:
     return PLAN_OPS[name]
 
 
-def _no_rule(*_: Any, **__: Any) -> NoReturn:
+def _no_rule(*_, **__) -> NoReturn:
     raise IllegalGraphError("a step of a plan", "has no shape rule and cannot stand in a graph")
 
 

@@ -13,8 +13,6 @@ Other groups are written twice too. Where rows are short, the innermost loop run
 each, so that it has enough elements for vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 

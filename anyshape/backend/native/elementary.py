@@ -3,8 +3,6 @@
 A loop with few calls has them inline. One with many runs in strips, where a function is compiled once for all calls.
 """
 
-from __future__ import annotations
-
 _UNARY = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
     "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "cbrt", "erf", "erfc", "expit",

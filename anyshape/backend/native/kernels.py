@@ -4,8 +4,6 @@ The generated function of a plan looks a kernel up by its name in its scope, and
 So a build never holds up a call, and a call that runs meanwhile is not disturbed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import math
@@ -129,7 +127,7 @@ class PlanKernels:
                 _LOG.exception("kernel %s could not be tested", group.name)
                 self.states[group.name] = f"NumPy: its test failed: {error!r}"
 
-    def _install(self, group: _Group, function: Any, namespace: dict[str, Any]) -> None:
+    def _install(self, group: _Group, function, namespace: dict[str, Any]) -> None:
         """Test a kernel, time it, put it in place, and record its state."""
         function.restype = ctypes.c_int64
         function.argtypes = [ctypes.c_int64] * 3 + [ctypes.py_object] + [ctypes.c_int64] * len(group.kernel.sizes)

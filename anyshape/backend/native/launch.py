@@ -16,8 +16,6 @@ NumPy's loop of one function may be faster than what a compiler makes. Both tier
 least CPU times count, so that other work of the machine does not decide.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import math

@@ -1,7 +1,5 @@
 """Test of a kernel against NumPy's kernels, at several sizes, before it serves calls."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -203,7 +201,7 @@ def _magnifies_rounding(
     """
     rng, factor = np.random.default_rng(1), 1e-6 if single else 1e-13
 
-    def rounded(x: Any) -> Any:
+    def rounded(x):
         x = np.asarray(x)
         return (x * (1 + factor * rng.uniform(-1, 1, x.shape))).astype(x.dtype) if x.dtype.kind in "fc" else x
 
@@ -218,7 +216,7 @@ def resolved(param: Any, sizes: Mapping[DimVar, int]) -> Any:
     return tuple([resolved(p, sizes) for p in param]) if isinstance(param, tuple) else param
 
 
-def _agree(result: Any, expected: Any, single: bool) -> bool:
+def _agree(result, expected, single: bool) -> bool:
     """Return whether results have one shape and dtype, and values within what sums in another order differ by.
 
     A group that computes in single precision anywhere is as exact as that.

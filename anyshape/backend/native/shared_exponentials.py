@@ -4,8 +4,6 @@ An error function is computed from exp(-x**2), which is its derivative but for a
 exponential is an operand of the error function. Its bits are the same as if it were not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 

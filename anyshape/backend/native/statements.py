@@ -105,7 +105,7 @@ def softmax_statements(writer: Any, x: Any, dtype: np.dtype, remaining: Sequence
     return writer.map("({0} / ({1} == 0 ? 1 : {1}))" if safe else "({0} / {1})", dtype, [powers, total])
 
 
-def _powers(writer: Any, x: Any, dtype: np.dtype, remaining: Sequence[Any]) -> tuple[Any, Any, Any]:
+def _powers(writer, x, dtype: np.dtype, remaining: Sequence[Any]) -> tuple[Any, Any, Any]:
     """Add the largest element, the exponentials of elements less the largest, and their sum."""
     largest, sums = reduction_of(rd.reduce_max_op, dtype), reduction_of(rd.reduce_sum_op, dtype)
     top = writer.reduce(largest, x, remaining)

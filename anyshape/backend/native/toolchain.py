@@ -5,8 +5,6 @@ written apart and renamed, so processes that race leave whole ones. A damaged ob
 Nothing is loaded from a folder that others may write to.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os

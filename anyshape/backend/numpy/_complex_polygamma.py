@@ -4,8 +4,6 @@ Numbers on the left are reflected (DLMF 5.15.6) and small ones raised (5.15.5) t
 (5.15.8) is exact to double precision.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -25,7 +23,7 @@ def complex_polygamma(z: Any, order: int) -> Any:
         return np.where(is_left, reflected, right).astype(z.dtype)
 
 
-def _on_the_right(z: Any, order: int) -> Any:
+def _on_the_right(z, order: int):
     """Return the values for real parts from 1/2 on."""
     total, steps = np.zeros_like(z), LEAST + order
     for k in range(steps):
@@ -38,7 +36,7 @@ def _on_the_right(z: Any, order: int) -> Any:
     return (-1) ** (order - 1) * (series + math.factorial(order) * total)
 
 
-def _derivative_of_cotangent(z: Any, order: int) -> Any:
+def _derivative_of_cotangent(z, order: int):
     """Return the derivative of pi cot(pi z), a polynomial in the cotangent."""
     is_below = z.imag < 0
     power = np.exp(2j * np.pi * np.where(is_below, np.conj(z), z))

@@ -6,8 +6,6 @@ need no constant of the density. The tail is the one where the polynomial of ord
 Small parameters are raised by 1 at points near their end, by the recurrences DLMF 8.8.5, 8.17.20 and 8.17.21.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +40,7 @@ def by_blocks(compute: Callable[..., Any], *operands: Any) -> Any:
     return result.reshape(arrays[0].shape)
 
 
-def _newton_from_above(value: Any, function: Callable[[Any], tuple[Any, Any]], steps: int) -> Any:
+def _newton_from_above(value, function: Callable[[Any], tuple[Any, Any]], steps: int):
     """Return a number not below the root of an increasing convex function, and close to it."""
     for _ in range(steps):
         f, slope = function(value)
@@ -58,7 +56,7 @@ def gammainc_derivative(a: Any, x: Any, *, order: int) -> Any:
     return by_blocks(lambda a, x: _gammainc_derivative(order, a, x), a, x)
 
 
-def _gammainc_derivative(order: int, a: Any, x: Any) -> Any:
+def _gammainc_derivative(order: int, a, x):
     inside = (a >= 0) & (x > 0) & np.isfinite(a + x)
     at_end = (a > 0) & ((x == 0) | np.isposinf(x)) & np.isfinite(a)
     a, x = np.where(inside, a, 1.0), np.where(inside, x, 1.0)
@@ -73,7 +71,7 @@ def _gammainc_derivative(order: int, a: Any, x: Any) -> Any:
     return np.where(inside, tail * mean + np.where(is_small, step, 0), np.where(at_end, 0, np.nan))
 
 
-def _mean_of_gamma_tail(order: int, a: Any, x: Any, center: Any, cumulants: list[Any]) -> Any:
+def _mean_of_gamma_tail(order: int, a, x, center, cumulants: list[Any]):
     """Integrate over v = |log(t / x)| below x where `center` is negative, and above it elsewhere."""
     is_lower, excess = center < 0, x - a
     length = np.where(is_lower, _length_below(a, x), _length_above(x, excess))
@@ -84,20 +82,20 @@ def _mean_of_gamma_tail(order: int, a: Any, x: Any, center: Any, cumulants: list
     return (weights * polynomial).sum(-1) / weights.sum(-1)
 
 
-def _length_below(a: Any, x: Any) -> Any:
+def _length_below(a, x):
     """Return the root of (a - x) v + x v**2 / (2 + v) = DEPTH, as v - 1 + exp(-v) >= v**2 / (2 + v)."""
     half = 2 * (a - x) - DEPTH
     root = np.sqrt(half * half + 8 * DEPTH * a)
     return np.where(half > 0, 4 * DEPTH / np.where(half > 0, half + root, 1), (root - half) / (2 * a))
 
 
-def _length_above(x: Any, excess: Any) -> Any:
+def _length_above(x, excess):
     """Return about the root of excess v + x (exp(v) - 1 - v) = DEPTH."""
     depth = DEPTH + np.where(excess < 0, 5, 0)
     start = np.minimum(np.log(2 * (depth / x + 1)), np.sqrt(2 * depth / x))
     start = np.minimum(start, np.where(excess > 0, DEPTH / np.where(excess > 0, excess, 1), np.inf))
 
-    def drop(v: Any) -> tuple[Any, Any]:
+    def drop(v) -> tuple[Any, Any]:
         return excess * v + x * (np.expm1(v) - v) - DEPTH, excess + x * np.expm1(v)
 
     return _newton_from_above(start, drop, 4)
@@ -111,7 +109,7 @@ def betainc_derivative(a: Any, b: Any, x: Any, *, order_a: int, order_b: int) ->
     return by_blocks(lambda a, b, x: _betainc_derivative((order_a, order_b), a, b, x), a, b, x)
 
 
-def _betainc_derivative(orders: tuple[int, int], a: Any, b: Any, x: Any) -> Any:
+def _betainc_derivative(orders: tuple[int, int], a, b, x):
     inside = (a > 0) & (b > 0) & (x > 0) & (x < 1) & np.isfinite(a + b)
     at_end = (a > 0) & (b > 0) & ((x == 0) | (x == 1)) & np.isfinite(a + b)
     a, b, x = np.where(inside, a, 1.0), np.where(inside, b, 1.0), np.where(inside, x, 0.5)
@@ -126,16 +124,16 @@ def _betainc_derivative(orders: tuple[int, int], a: Any, b: Any, x: Any) -> Any:
     return np.where(inside, total, np.where(at_end, 0, np.nan))
 
 
-def _difference(orders: tuple[int, int], a: Any, b: Any, x: Any, up_a: int, up_b: int) -> Any:
+def _difference(orders: tuple[int, int], a, b, x, up_a: int, up_b: int):
     """Differentiate x**a (1 - x)**b gamma(a + b) / (gamma(a + up_a) gamma(b + up_b)), the step of a recurrence."""
     logarithm = sc.xlogy(a, x) + sc.xlog1py(b, -x) + sc.gammaln(a + b) - sc.gammaln(a + up_a) - sc.gammaln(b + up_b)
     return np.exp(logarithm) * bell_polynomial_of_two(orders, _log_density_of_beta(a, b, x, up_a, up_b))
 
 
-def _log_density_of_beta(a: Any, b: Any, x: Any, up_a: int = 0, up_b: int = 0) -> Callable[[int, int], Any]:
+def _log_density_of_beta(a, b, x, up_a: int = 0, up_b: int = 0) -> Callable[[int, int], Any]:
     """Return the function that gives the partial derivatives, by the parameters, of the logarithm of the density."""
 
-    def derivative(i: int, j: int) -> Any:
+    def derivative(i: int, j: int):
         value = sc.polygamma(i + j - 1, a + b)
         if not j:
             value = value - sc.polygamma(i - 1, a + up_a)
@@ -161,19 +159,19 @@ def student_derivative(half: Any, u: Any, *, order: int) -> Any:
     return np.asarray(np.sign(u) * np.where(is_near, near, -far), np.result_type(u))
 
 
-def _leading_term(order: int, a: Any, log_x: Any) -> Any:
+def _leading_term(order: int, a, log_x):
     """Differentiate x**a gamma(a + 1 / 2) / (gamma(a + 1) gamma(1 / 2)) by a; 0 for x = 0."""
     at_end = np.isneginf(log_x)
     log_x = np.where(at_end, 0, log_x)
     logarithm = a * log_x + sc.gammaln(a + 0.5) - sc.gammaln(a + 1) - sc.gammaln(0.5)
 
-    def of_logarithm(k: int) -> Any:
+    def of_logarithm(k: int):
         return (log_x if k == 1 else 0) + sc.polygamma(k - 1, a + 0.5) - sc.polygamma(k - 1, a + 1)
 
     return np.where(at_end, 0, np.exp(logarithm) * bell_polynomial(order, of_logarithm))
 
 
-def _derivative_of_beta_tail(orders: tuple[int, int], a: Any, b: Any, x: Any) -> Any:
+def _derivative_of_beta_tail(orders: tuple[int, int], a, b, x):
     """Integrate over v = |log odds of t - log odds of x| from x to the nearer end, with points denser at x."""
     is_lower = np.log(x) - np.log1p(-x) < sc.psi(a) - sc.psi(b)
     near, far = np.where(is_lower, a, b), np.where(is_lower, b, a)
@@ -191,18 +189,18 @@ def _derivative_of_beta_tail(orders: tuple[int, int], a: Any, b: Any, x: Any) ->
     return tail * (weights * polynomial).sum(-1) / weights.sum(-1)
 
 
-def _log_ratios(v: Any, x: Any, rest: Any) -> tuple[Any, Any]:
+def _log_ratios(v, x, rest) -> tuple[Any, Any]:
     """Return log(t / x) and log((1 - t) / (1 - x)) for the t whose log odds are v less."""
     x, rest = x[:, None], rest[:, None]
     far = -np.log1p(x * np.expm1(-v))
     return np.where(v < 1, far - v, -np.log(x + rest * np.exp(np.minimum(v, 700)))), far
 
 
-def _length_of_beta(near: Any, far: Any, x: Any) -> Any:
+def _length_of_beta(near, far, x):
     """Return about the v at which the density has fallen by DEPTH."""
     total = near + far
 
-    def drop(v: Any) -> tuple[Any, Any]:
+    def drop(v) -> tuple[Any, Any]:
         shrunk = x * np.exp(-v)
         return near * v + total * np.log1p(x * np.expm1(-v)) - DEPTH, near - total * shrunk / (1 - x + shrunk)
 

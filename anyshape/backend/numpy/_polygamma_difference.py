@@ -1,7 +1,5 @@
 """Differences of polygamma functions at close points: each term of a series has a difference without cancellation."""
 
-from __future__ import annotations
-
 from math import factorial
 from typing import Any
 
@@ -30,7 +28,7 @@ def polygamma_difference(x: Any, y: Any, order: int) -> Any:
     return total
 
 
-def _step(x: Any, y: Any, power: int) -> Any:
+def _step(x, y, power: int):
     """Return (x + y)**-power - x**-power."""
     return np.expm1(-power * np.log1p(y / x)) / x * x ** (1 - power)
 

@@ -1,7 +1,5 @@
 """Derivatives of Hurwitz's zeta function by its exponent, by the sum of Euler and Maclaurin: DLMF 25.11.7."""
 
-from __future__ import annotations
-
 import functools
 from math import comb, factorial
 from typing import Any
@@ -34,12 +32,12 @@ def zeta_derivative(x: Any, y: Any, *, order: int) -> Any:
         return np.where(y > 0, total, np.nan).astype(dtype)
 
 
-def _power(order: int, x: Any, base: Any) -> Any:
+def _power(order: int, x, base):
     """Return the derivative of base**-x by x."""
     return (-np.log(base)) ** order * base**-x
 
 
 @functools.cache
-def _rising(count: int) -> Any:
+def _rising(count: int):
     """Return the polynomial x (x + 1) ... of so many factors."""
     return np.polynomial.Polynomial.fromroots(-np.arange(float(count)))

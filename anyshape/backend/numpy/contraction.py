@@ -127,7 +127,7 @@ def _key(labels: Labels, wanted: Labels) -> tuple[Any, ...]:
     return key if None in key else ()
 
 
-def _view_of(x: Any, order: tuple[int, ...] | None, key: tuple[Any, ...]) -> Any:
+def _view_of(x, order: tuple[int, ...] | None, key: tuple[Any, ...]):
     x = x if order is None else x.transpose(order)
     return x[key] if key else x
 
@@ -149,12 +149,12 @@ def _matrices(form: _Form) -> Product:
     return _dot
 
 
-def _merged(form: _Form, left: Any, right: Any, multiply: Product) -> Product:
+def _merged(form: _Form, left, right, multiply: Product) -> Product:
     """Multiply arrays after merging all rows, all columns and all summed axes into one axis each."""
     nb, nr, ns, nc = map(len, (form.batch, form.rows, form.summed, form.columns))
     whole_x, whole_y = nr <= 1 and ns == 1, nc <= 1 and ns == 1
 
-    def run(x: Any, y: Any) -> Any:
+    def run(x, y):
         x = x if left is None else x.transpose(left)
         y = y if right is None else y.transpose(right)
         outer, rows, columns = x.shape[:nb], x.shape[nb : nb + nr], y.shape[nb + ns :]
@@ -180,7 +180,7 @@ def _has_columns_first(form: _Form) -> bool:
     return form.out.index(form.rows[0]) > form.out.index(form.columns[0])
 
 
-def _stack_function(form: _Form, conjugates: bool) -> Any:
+def _stack_function(form: _Form, conjugates: bool):
     if form.columns:
         return np.matmul
     if form.rows:
@@ -220,12 +220,12 @@ def _separated(form: _Form) -> Product:
     return lambda x, y: np.matmul(_view_of(x, left, left_key), _view_of(y, right, right_key))
 
 
-def _into_result(form: _Form, natural: Labels, left: Any, right: Any, multiply: Any) -> Product:
+def _into_result(form: _Form, natural: Labels, left, right, multiply) -> Product:
     """Write the product to its memory in a result with another axis order."""
     to_natural = _order(form.out, natural)
     sizes = [(0, form.left.index(a)) if a in form.left else (1, form.right.index(a)) for a in form.out]
 
-    def run(x: Any, y: Any) -> Any:
+    def run(x, y):
         shapes = x.shape, y.shape
         out = np.empty([shapes[operand][axis] for operand, axis in sizes], x.dtype)
         multiply(_view_of(x, left, ()), _view_of(y, right, ()), out=out.transpose(to_natural))
@@ -234,7 +234,7 @@ def _into_result(form: _Form, natural: Labels, left: Any, right: Any, multiply: 
     return run
 
 
-def _vectors(x: Any, y: Any) -> Any:
+def _vectors(x, y):
     """Multiply stacks of vectors without conjugating any."""
     return np.matmul(x[..., None, :], y[..., None])[..., 0, 0]
 
@@ -258,24 +258,24 @@ def _form_of(equation: str) -> _Form:
     return _Form(tuple(left), tuple(right), tuple(out))
 
 
-def _dot_general(x: Any, y: Any, *, contract: Any, batch: Any) -> Any:
+def _dot_general(x, y, *, contract, batch):
     return _choose(_labels_of(np.ndim(x), np.ndim(y), contract, batch), x.dtype.kind == "c")(x, y)
 
 
-def _dot_general_case(params: Any, metas: Any) -> Product:
+def _dot_general_case(params, metas) -> Product:
     form = _labels_of(metas[0].rank, metas[1].rank, params["contract"], params["batch"])
     return _choose(form, metas[0].dtype.kind == "c")
 
 
-def _contract(x: Any, y: Any, *, equation: str) -> Any:
+def _contract(x, y, *, equation: str):
     return _choose(_form_of(equation), x.dtype.kind == "c")(x, y)
 
 
-def _contract_case(params: Any, metas: Any) -> Product:
+def _contract_case(params, metas) -> Product:
     return _choose(_form_of(params["equation"]), metas[0].dtype.kind == "c")
 
 
-def _split(form: _Form, metas: Any) -> tuple[Product, tuple[int, ...]]:
+def _split(form: _Form, metas) -> tuple[Product, tuple[int, ...]]:
     """Return a product for several threads, and the axes that only y has: their sizes multiply the work of each row."""
     product = split_product(form.left, form.right, form.out, _choose(form, metas[0].dtype.kind == "c"), _into(form))
     return product, tuple([axis for axis, a in enumerate(form.right) if a not in form.left])
@@ -292,11 +292,11 @@ def _into(form: _Form) -> Callable[[Any, Any, Any], Any] | None:
     return lambda x, y, out: np.matmul(_view_of(x, left, ()), _view_of(y, right, ()), out=out)
 
 
-def _dot_general_split(params: Any, metas: Any) -> tuple[Product, tuple[int, ...]]:
+def _dot_general_split(params, metas) -> tuple[Product, tuple[int, ...]]:
     return _split(_labels_of(metas[0].rank, metas[1].rank, params["contract"], params["batch"]), metas)
 
 
-def _contract_split(params: Any, metas: Any) -> tuple[Product, tuple[int, ...]]:
+def _contract_split(params, metas) -> tuple[Product, tuple[int, ...]]:
     return _split(_form_of(params["equation"]), metas)
 
 

@@ -1,7 +1,5 @@
 """Kernels of further special functions: SciPy's ufuncs by name, and Carlson's integrals by quadrature."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
@@ -34,7 +32,7 @@ def _with_integers(function: str, xs: tuple[Any, ...]) -> list[Any]:
     return operands
 
 
-def _run(*xs: Any, function: str, result: int) -> Any:
+def _run(*xs, function: str, result: int):
     """Call the function of SciPy; of several results it gives one."""
     if function in _SPHERICAL:
         values = getattr(sc, function)(xs[0].astype(np.int64), xs[1])
@@ -49,7 +47,7 @@ kernel(su.special_ufunc_op, _run)
 POINTS, BLOCK, TAIL, STEP = 512, 64, 80.0, 0.4
 
 
-def _carlson(*xs: Any, orders: tuple[int, int, int, int]) -> Any:
+def _carlson(*xs, orders: tuple[int, int, int, int]):
     """Integrate over u = log t by the trapezoidal rule, whose error falls exponentially with its points.
 
     The integrand falls at least as exp(-|u| / 2) beyond the logarithms of the operands. A zero with a raised exponent
@@ -65,7 +63,7 @@ def _carlson(*xs: Any, orders: tuple[int, int, int, int]) -> Any:
     return result.reshape(arrays[0].shape)
 
 
-def _integral(orders: tuple[int, int, int, int], xs: list[Any]) -> Any:
+def _integral(orders: tuple[int, int, int, int], xs: list[Any]):
     used = xs if orders[3] else xs[:3]
     exponents = [-0.5 - k for k in orders[:3]] + [-orders[3]]
     stacked = np.stack(used)

@@ -16,8 +16,6 @@ bytes that all functions hold together, and the oldest entry is evicted first. T
 making raises a NumPy warning are not cached, so that every call warns; the cache remembers that they warn.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import sys
@@ -182,7 +180,7 @@ class ShapeConstantCache:
             owner.values.pop(sizes, None)
 
 
-def _owned_bytes(value: Any) -> int:
+def _owned_bytes(value) -> int:
     """Bytes of the memory that a value keeps alive: of the array that a view is of."""
     while isinstance(value, np.ndarray) and isinstance(value.base, np.ndarray):
         value = value.base

@@ -1,7 +1,5 @@
 """Settings that may change while programs run: `anyshape.config`."""
 
-from __future__ import annotations
-
 import operator
 import os
 import warnings

@@ -3,8 +3,6 @@
 The collector gives one warning per step of a call, as NumPy does for whole arrays.
 """
 
-from __future__ import annotations
-
 import contextvars
 import sys
 import warnings
@@ -90,7 +88,7 @@ class WarningCollector:
         for file, line, message, *_ in sorted(self.collected):
             _warn_at(file, line, message)
 
-    def _collecting(self, function: Callable[..., None], *args: Any) -> None:
+    def _collecting(self, function: Callable[..., None], *args) -> None:
         modes = np.geterr()
         logged: dict[str, Any] = {kind: "log" for kind, mode in modes.items() if mode == "warn"}
         if logged and not {"call", "log"}.intersection(modes.values()) and not _warnings_are_errors():

@@ -68,7 +68,7 @@ def log_calls(run: Callable[..., Outputs], program: str, names: Sequence[str]) -
         return run
 
     @functools.wraps(run)
-    def log_and_run(*arrays: Any) -> Any:
+    def log_and_run(*arrays):
         started = perf_counter()
         outputs = run(*arrays)
         taken = 1e6 * (perf_counter() - started)
@@ -97,7 +97,7 @@ def restoring_generators(run: Callable[..., Any], graph: Graph) -> Callable[...,
 
     decides_late = has_late_decision(graph)
 
-    def restoring(*arrays: Any) -> Any:
+    def restoring(*arrays):
         states = [*closed_over, *_states(arrays, positions)]
         before = [s.read() for s in states]
         try:

@@ -13,8 +13,6 @@ Live bytes of a run, counted while it goes on, where no bound of them is known b
 A run that counts has one `LiveBytes`. Bodies that kernels run, such as the trips of a rerun, count with it.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import weakref

@@ -129,5 +129,5 @@ def is_repeated(metas: Sequence[TensorMeta]) -> bool:
     return all(_may_be_few(size) for size in (last, other_last)) and not last == other_last == 1
 
 
-def _may_be_few(size: Any) -> bool:
+def _may_be_few(size) -> bool:
     return not isinstance(size, int) or size <= MOST_COLUMNS

@@ -238,7 +238,7 @@ def split_product(
     if not out:
         return product
 
-    def run(x: Any, y: Any) -> Any:
+    def run(x, y):
         if PARTS == 1 or blas_threads() != 1:
             return product(x, y)
         sizes = dict(zip((*left, *right), x.shape + y.shape, strict=True))
@@ -246,7 +246,7 @@ def split_product(
         size, result = sizes[label], np.empty([sizes[a] for a in out], x.dtype)
         parts = min(PARTS, size)
 
-        def work(tiles: Any) -> None:
+        def work(tiles) -> None:
             for k in tiles:
                 part = slice(size * k // parts, size * (k + 1) // parts)
                 x_part, y_part = x[_index(left, label, part)], y[_index(right, label, part)]
@@ -261,6 +261,6 @@ def split_product(
     return run
 
 
-def _index(labels: Sequence[Any], label: Any, part: slice) -> tuple[slice, ...]:
+def _index(labels: Sequence[Any], label, part: slice) -> tuple[slice, ...]:
     """Return the index that takes `part` of one axis and the whole of the others."""
     return tuple([part if a == label else slice(None) for a in labels])

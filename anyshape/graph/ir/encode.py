@@ -304,7 +304,7 @@ def number(x: Any, subject: str) -> Any:
     raise Malformed(f"{subject} is not a number")
 
 
-def _float(x: Any, subject: str) -> float:
+def _float(x, subject: str) -> float:
     try:
         return float.fromhex(text(x, subject)[:100])
     except (ValueError, OverflowError):
@@ -354,7 +354,7 @@ ROLES = ("push", "forward", "pull")
 _RULE = ("name", "captured", "is_independent", "width", "problem", "programs")
 
 
-def _rule_parts(name: Any, captured: Any, is_independent: Any, width: Any, problem: Any) -> tuple[Any, ...]:
+def _rule_parts(name, captured, is_independent, width, problem) -> tuple[Any, ...]:
     if type(is_independent) is not bool:
         raise Malformed("a rule says whether it is independent by another value than true or false")
     captured, width = [integer(n, "a number of arguments", 0, MOST["inputs"]) for n in (captured, width)]

@@ -287,7 +287,7 @@ def subgraphs(node: HasParams) -> tuple[Graph, ...]:
 def replace_subgraphs(node: Node, new: Mapping[int, Graph]) -> Node:
     """Return the node with another graph in place of each of its subgraphs, which stands in `new` under its id."""
 
-    def renewed(param: Any) -> Any:
+    def renewed(param):
         if isinstance(param, Graph):
             return new[id(param)]
         return tuple([renewed(p) for p in param]) if isinstance(param, tuple) else param
@@ -384,20 +384,20 @@ class _Keys:
         header = graph.name, graph.input_names, graph.hidden
         return (*header, metas, constants, nodes, outputs, sources, by_value, conditions)
 
-    def _of_meta(self, meta: TensorMeta) -> Any:
+    def _of_meta(self, meta: TensorMeta):
         return meta.dtype, tuple([self._of_extent(e) for e in meta.extents])
 
-    def _of_extent(self, extent: ShapeExtent) -> Any:
+    def _of_extent(self, extent: ShapeExtent):
         if isinstance(extent, Exact):
             return self._of_size(extent.size)
         return ("<=", self._of_size(extent.size)) if isinstance(extent, UpperBound) else None
 
-    def _of_condition(self, condition: Any) -> Any:
+    def _of_condition(self, condition):
         claim = condition.claim
         sides = self._of_size(claim.left), self._of_size(claim.right)
         return condition.kind, claim.relation, *sides, claim.text, condition.primitive, condition.why
 
-    def _of_size(self, size: Size) -> Any:
+    def _of_size(self, size: Size):
         if isinstance(size, int):
             return size
         if size not in self.known:
@@ -405,7 +405,7 @@ class _Keys:
             self.known[size] = frozenset(terms)
         return self.known[size]
 
-    def _of_atom(self, atom: Atom) -> Any:
+    def _of_atom(self, atom: Atom):
         if isinstance(atom, Call):
             args = [self._of_size(a) for a in atom.args]
             return atom.function, tuple(args) if atom.function in ("floordiv", "mod") else frozenset(args)

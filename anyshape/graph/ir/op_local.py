@@ -8,8 +8,6 @@ place, without its result. They are left out where a node that stays refuses the
 A loop or a conditional also refuses what its subgraphs assert of sizes, in the runs that reach them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
@@ -225,7 +223,7 @@ def may_refuse(graph: Graph) -> bool:
     return any(c.may_refuse for c in graph.conditions) or any(raises(n) or refusals(n) for n in graph.nodes)
 
 
-def _key(refusal: Node) -> Any:
+def _key(refusal: Node):
     """Return a key that refusals of the same values share; `name` is the operation that the error names."""
 
     def size(leaf: InputAxis) -> Size | None:

@@ -3,8 +3,6 @@
 Reads graphs without importing them, so that a graph can print itself.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 _WIDEST = 96  # characters of a node before its comment
@@ -20,7 +18,7 @@ def show_graph(graph: Any) -> str:
     return "\n".join(_lines_of(graph))
 
 
-def _lines_of(graph: Any) -> list[str]:
+def _lines_of(graph) -> list[str]:
     names = value_names(graph)
     sizes_by_value = {graph.inputs[i]: f" = {size}" for i, size in graph.values}
     arguments = ", ".join(f"{names[v]}: {v.meta}{sizes_by_value.get(v, '')}" for v in graph.inputs)

@@ -4,8 +4,6 @@ A bare `raise` adds no entry for the function that it stands in. So an entry poi
 traceback of an error and raises it again. The line above the remaining ones is the caller's.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable, Iterator
@@ -51,7 +49,7 @@ def short_traceback(function: F) -> F:
     """
     shorten, note = shorten_traceback, _note_if_called_at_once
 
-    def shortening(*args: Any, **kwargs: Any) -> Any:
+    def shortening(*args, **kwargs):
         try:
             return function(*args, **kwargs)
         except Exception as error:

@@ -478,7 +478,7 @@ def reliances(reliance_log: Sequence[Any]) -> Iterator[Reliance]:
             yield entry
 
 
-def _restore(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:
+def _restore(uid: tuple[str, int], closed: bool, *arguments) -> Scope:
     """Return a copy of a scope, which counts as the scope itself."""
     scope = Scope(*arguments)
     scope.uid, scope.closed = uid, closed

@@ -4,8 +4,6 @@ Operators bind as in Python. The parser keeps its own stacks (shunting yard), so
 The terms of a sum are collected before they are added, so a long sum takes linear time.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Sequence

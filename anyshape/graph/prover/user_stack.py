@@ -1,7 +1,5 @@
 """Find the lines of the user's program on the stack: the innermost one, and its callers within a trace."""
 
-from __future__ import annotations
-
 import functools
 import logging
 import os

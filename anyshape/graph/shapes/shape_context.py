@@ -5,8 +5,6 @@ The scope records each answer with the rule that relies on it. Errors for a miss
 Shape arithmetic shared by the ops: broadcasting, reshaping, slicing and dilation. No ops and no arrays.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol

@@ -529,7 +529,7 @@ def _error(operation: str, why: str, *operands: View) -> ShapeError:
     return ShapeError(f"view.{operation}", why, operands)
 
 
-def _index(operation: str, value: Any) -> int:
+def _index(operation: str, value) -> int:
     try:
         return operator.index(value)
     except TypeError:

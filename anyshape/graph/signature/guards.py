@@ -4,8 +4,6 @@ A guard may be dropped only if conditions that are checked before it imply it. W
 would have taken another path first. An assertion may be dropped if any others imply it, since one of those fails too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias

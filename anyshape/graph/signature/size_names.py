@@ -1,10 +1,7 @@
 """Names of sizes in messages, from the bindings of their variables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from anyshape.graph.prover.constraints import SizeNames
 from anyshape.graph.signature.dim_equations import InputSize, SizeBinding
@@ -46,7 +43,7 @@ def size_names(bindings: Iterable[SizeBinding], labels: Sequence[str]) -> SizeNa
 def _source(binding: SizeBinding, names: SizeNames, labels: Sequence[str]) -> str:
     """Return how a call gives the variable: `x.shape[0]`, `(x.shape[0] - 1) // 2`, `k`; "" for a constant."""
 
-    def leaf(atom: Any) -> str:
+    def leaf(atom) -> str:
         return names.leaf(atom) if isinstance(atom, DimVar) else input_name(atom, labels)
 
     leaves = [leaf for size in binding.sizes() for leaf in expr.leaves_of(size) if leaf is not binding.variable]

@@ -540,7 +540,7 @@ def _without_quotient(terms: Terms, monomial: Monomial, call: Call, remainder: R
     return new
 
 
-def _terms(size: Any) -> Terms:
+def _terms(size) -> Terms:
     return {(): size} if isinstance(size, int) else dict(size.terms)
 
 

@@ -3,8 +3,6 @@
 Limits that keep every operation on sizes, and every text of one, within bounded time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

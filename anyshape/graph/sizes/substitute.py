@@ -3,8 +3,6 @@
 Evaluate a size at integer values of its leaves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 

@@ -122,7 +122,7 @@ _SIGNS = {
 _SHORT = 12  # characters; only shorter operands are written twice
 
 
-def _is_call(atom: Any) -> bool:
+def _is_call(atom) -> bool:
     return hasattr(atom, "function")
 
 
@@ -143,7 +143,7 @@ def unique_namer(name: Name = str) -> Name:
     """Return a naming function that marks each further leaf of the same name with a prime: `n`, `n'`, `n''`."""
     leaves: dict[str, Any] = {}
 
-    def name_uniquely(leaf: Any) -> str:
+    def name_uniquely(leaf) -> str:
         text = name(leaf)
         while leaves.setdefault(text, leaf) != leaf:
             text += "'"
@@ -170,13 +170,13 @@ def show_call(call: Any, name: Name) -> str:
     return f"{call.function}({', '.join(_show(a, name) for a in call.args)})"
 
 
-def _show(size: Any, name: Name) -> str:
+def _show(size, name: Name) -> str:
     if isinstance(size, int):
         return str(size)
     return _show_terms(size.terms, name)
 
 
-def _show_terms(terms: Any, name: Name) -> str:
+def _show_terms(terms, name: Name) -> str:
     first = next((t for t in terms if t[1] > 0), terms[0])  # `m - n`, not `-n + m`
     whole = len(terms) == 1 and first[1] == 1 and [p for _, p in first[0]] == [1]
     texts = []
@@ -189,7 +189,7 @@ def _show_terms(terms: Any, name: Name) -> str:
     return _join_terms(texts)
 
 
-def _show_factor(text: str, atom: Any, power: int, *, whole: bool) -> str:
+def _show_factor(text: str, atom, power: int, *, whole: bool) -> str:
     """Add brackets and the exponent to the text of an atom. `whole`: the atom is the whole expression."""
     if not whole and _is_call(atom) and atom.function in _INFIX:
         text = f"({text})"
@@ -204,7 +204,7 @@ def _parenthesised(text: str) -> str:
     return text if re.fullmatch(_ATOM, text) else f"({text})"
 
 
-def _signed_residues(terms: Any, by: int) -> list[Any]:
+def _signed_residues(terms, by: int) -> list[Any]:
     """Write -1 for the coefficient by - 1, which is the same modulo `by`: `(-n) % 8` and not `(7*n) % 8`."""
     return [(m, -1 if m and c == by - 1 and by > 2 else c) for m, c in terms]
 

@@ -1,7 +1,5 @@
 """Write a program as Graphviz source."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from anyshape.inspect.draw.picture import Box, Edge, line_of, picture

@@ -9,8 +9,6 @@ Lines match by op, params and types, whatever the numbers of their values. A lin
 values of lines that do not match each other.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib
@@ -68,7 +66,7 @@ def to_html(program: Any) -> str:
     )
 
 
-def _as_data(data: Any) -> str:
+def _as_data(data) -> str:
     """Return JSON that cannot close the element around it."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -95,7 +93,7 @@ def formula(size: Size, variables: tuple[DimVar, ...]) -> Any:
     return ["+", *terms]
 
 
-def _power(atom: Any, power: int, variables: tuple[DimVar, ...]) -> Any:
+def _power(atom, power: int, variables: tuple[DimVar, ...]):
     """Return a power of an atom as the script evaluates it."""
     base: Any
     if isinstance(atom, Call):

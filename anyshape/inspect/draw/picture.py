@@ -1,7 +1,5 @@
 """Data of a drawing, before it is HTML or Graphviz: boxes, edges and conditions with their texts."""
 
-from __future__ import annotations
-
 import linecache
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -166,7 +164,7 @@ def source_of(graph: Graph, source: DimSource) -> str:
     """Return how a call finds a variable, in terms of its arguments."""
     names = [*graph.input_names, *[f"args[{i}]" for i in range(len(graph.input_names), len(graph.inputs))]]
 
-    def leaf_text(leaf: Any) -> str:
+    def leaf_text(leaf) -> str:
         if isinstance(leaf, InputAxis):
             return f"{names[leaf.operand]}.shape[{leaf.axis}]"
         return names[leaf.operand] if isinstance(leaf, RuntimeScalar) else str(leaf)

@@ -238,7 +238,7 @@ def _layers(count: int, wires: Sequence[Wire]) -> tuple[int, ...]:
     return tuple([index[layer[v]] for v in range(count)])
 
 
-def _move(v: int, layer: dict[int, int], graph: Any, strong: Any) -> None:
+def _move(v: int, layer: dict[int, int], graph, strong) -> None:
     """Move a box towards the side where it has more strong edges, as far as all its edges still lead down."""
     reads, readers = (strong.in_degree(v), strong.out_degree(v)) if v in strong else (0, 0)
     if reads < readers:

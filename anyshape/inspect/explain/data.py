@@ -326,7 +326,7 @@ def _follows(claim: Claim, conditions: Sequence[Condition]) -> bool:
     return Scope(conditions=conditions).decide(claim) is Verdict.YES
 
 
-def _answer(answer: Any, words: DisplayNames) -> str:
+def _answer(answer, words: DisplayNames) -> str:
     """Return an answer to a rule in the words of the caller."""
     if isinstance(answer, Claim):
         return words.claim(answer)

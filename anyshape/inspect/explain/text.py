@@ -73,7 +73,7 @@ def explanation_table(explanation: Any) -> Any:
     return rich_console.Group(*parts)
 
 
-def _program_table(program: ProgramTable, *, served: bool) -> Any:
+def _program_table(program: ProgramTable, *, served: bool):
     """Return the table of one program; the program that serves the arguments has a bold title."""
     escape = rich_markup.escape
     title = escape(f"{program.head}({', '.join(program.arguments)}) -> {program.result}")
@@ -166,7 +166,7 @@ def _branches(programs: Sequence[Any], turn: int, indent: str) -> Iterator[str]:
         yield from _branches(branch, turn + 1, inner)
 
 
-def _call(explanation: Any) -> Iterator[str]:
+def _call(explanation) -> Iterator[str]:
     """Yield the program that serves the arguments, and the conditions that they break."""
     if explanation.program is not None:
         how = "traced for them now" if explanation.traced else "cached"
@@ -174,7 +174,7 @@ def _call(explanation: Any) -> Iterator[str]:
         yield from [f"  but a call is an error: {text}" for text in explanation.broken]
 
 
-def _program(name: str, program: Any, verbose: bool) -> ProgramTable:
+def _program(name: str, program, verbose: bool) -> ProgramTable:
     """Return the table of one program; one that is stale has only the reasons for that."""
     arguments = [_argument(a) for a in program.arguments] + [f"{k}={v}" for k, v in program.static.items()]
     sections = [
@@ -187,7 +187,7 @@ def _program(name: str, program: Any, verbose: bool) -> ProgramTable:
     return ProgramTable(program.number, f"program {program.number}: {name}", arguments, cut(program.result), filled)
 
 
-def _conditions(program: Any) -> list[Section]:
+def _conditions(program) -> list[Section]:
     """Return the sections of a program that can serve calls."""
     checked = [_condition(c) for c in program.conditions if c.kind in _CHECKED]
     facts = [_condition(c) for c in program.conditions if c.kind == "fact"]
@@ -203,12 +203,12 @@ def _conditions(program: Any) -> list[Section]:
     ]
 
 
-def _plan_facts(program: Any) -> list[Fact]:
+def _plan_facts(program) -> list[Fact]:
     """Return the plan that runs, unless it was made at once."""
     return [Fact(str(program.plan))] if program.plan is not None and program.plan.mode != "now" else []
 
 
-def _proofs(program: Any) -> list[Section]:
+def _proofs(program) -> list[Section]:
     """Return everything that the program relies on, and the decisions that it proved."""
     decisions = [Fact(d.claim, f"{_line(d.where)}{d.reason}") for d in program.decisions]
     relied = [
@@ -218,17 +218,17 @@ def _proofs(program: Any) -> list[Section]:
     return [Section("decided by proof", decisions), Section("relies on", relied)]
 
 
-def _line(where: Any) -> str:
+def _line(where) -> str:
     return "" if where is None else f"{where.trail}  "
 
 
-def _evicted(program: Any) -> str:
+def _evicted(program) -> str:
     """Return why a program was evicted, and why it had been traced."""
     cause = f"as {program.stale}" if program.stale else "as others were used more lately"
     return f"  program {program.number}, {cause}; was traced because {'; '.join(because(program.because))}"
 
 
-def _counts(cache: Any, revalidations: int) -> str:
+def _counts(cache, revalidations: int) -> str:
     """Return the numbers of a cache: `2 programs; 3 traces, 5 calls without; 1 evicted, as at most 2 are kept`."""
     numbers = (cache.entries, "program"), (cache.traces, "trace"), (cache.hits, "call")
     programs, traces, calls = (f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in numbers)
@@ -237,7 +237,7 @@ def _counts(cache: Any, revalidations: int) -> str:
     return f"{programs}; {traces}, {calls} without{revalidated}{evicted}"
 
 
-def _argument(argument: Any) -> str:
+def _argument(argument) -> str:
     """Return an argument as `x: f64[n, 3]`, `k: i64[] = k` or `scale: a Python float`."""
     value = f" = {argument.size}" if argument.size else ""
     return f"{argument.path}: {argument.number or argument.meta}{value}"
@@ -249,7 +249,7 @@ def because(reasons: Sequence[Any]) -> list[str]:
     return few(lines, _COMPARED) or ["there was no program yet"]
 
 
-def _condition(condition: Any) -> Fact:
+def _condition(condition) -> Fact:
     """Return a condition, with its line and its reason."""
     where = "" if condition.where is None else condition.where.trail
     if condition.kind == "guard" and condition.code:
@@ -259,7 +259,7 @@ def _condition(condition: Any) -> Fact:
     return Fact(condition.claim, f"{where}  {cut(reason)}" if where else f" {cut(reason)}")
 
 
-def _size(size: Any) -> Fact:
+def _size(size) -> Fact:
     """Return a size with its value and its range: `n = x.shape[0]`, `5 when traced, 4 or more`."""
     value = f"{size.value} when traced" if size.value is not None else ""
     relation = " " if size.source.startswith("where ") else " = "
@@ -276,7 +276,7 @@ def _range(low: int | None, high: int | None) -> str:
     return f"{low} to {high}" if low else f"{high} or less"
 
 
-def _retraces(program: Any) -> list[str]:
+def _retraces(program) -> list[str]:
     """Return the calls for which another program is traced."""
     structure = cut(program.structure)
     arguments = f"an argument has another dtype or number of axes, or together they are not {structure}"

@@ -96,16 +96,16 @@ def by_line(profile: Any) -> Frame:
     return _whole(profile, [*sorted(frames, key=lambda frame: -frame.share), *elsewhere])
 
 
-def _whole(profile: Any, below: list[Frame]) -> Frame:
+def _whole(profile, below: list[Frame]) -> Frame:
     return Frame(profile.name, summary(profile), 1.0, "call", below)
 
 
-def _frame(row: Any) -> Frame:
+def _frame(row) -> Frame:
     kind = "group" if row.steps else "step" if row.where is not None or row.result else "entry"
     return Frame(title(row), _detail(row), row.share, kind, [_frame(step) for step in row.steps])
 
 
-def _detail(row: Any) -> str:
+def _detail(row) -> str:
     """Return the data of a row on one line."""
     _, _, moved, rate, flops, speed, _, _, _ = line(row).cells
     costs = [f"{moved}B" if moved else "", f"{rate} GB/s" if rate else "", f"{flops} flops" if flops else ""]
@@ -150,7 +150,7 @@ def _bars(frame: Frame, left: float, level: int, whole: float) -> Iterator[str]:
 # -- the table ---------------------------------------------------------------------------------------------------
 
 
-def _table(profile: Any) -> str:
+def _table(profile) -> str:
     head = "".join(f"<th>{name}</th>" for name in COLUMNS)
     rows = [html for row in profile.rows for html in (_table_row(row, ""), *_inner(row.steps))]
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
@@ -160,7 +160,7 @@ def _inner(steps: Iterable[Any]) -> list[str]:
     return [html for step in steps for html in (_table_row(step, "inner"), *_inner(step.steps))]
 
 
-def _table_row(row: Any, kind: str) -> str:
+def _table_row(row, kind: str) -> str:
     code = "" if row.where is None else f" <code>{html.escape(line_of(row.where))}</code>"
     texts = [html.escape(cell) for cell in line(row).cells]
     texts[-1] += code
@@ -207,7 +207,7 @@ def lines(profile: Any, most: int | None) -> Iterator[Line]:
     yield from _sum(others, 0)
 
 
-def _inside(row: Any, most: int | None, depth: int) -> Iterator[Line]:
+def _inside(row, most: int | None, depth: int) -> Iterator[Line]:
     """Yield the lines of the steps of a row, and of the steps of these."""
     steps, others = _longest(row.steps, most)
     for step in steps:

@@ -1,7 +1,5 @@
 """Compose covariances and correlation coefficients of traced variables, with weights; loaded at first use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -50,7 +48,7 @@ def cov(m: Any, y: Any, rowvar: Any, bias: bool, ddof: Any, fweights: Any, aweig
     return mv.reshape(result, ()) if single else result
 
 
-def _unweighted(x: Any, freedom: int) -> tuple[Any, Any, Any]:
+def _unweighted(x, freedom: int) -> tuple[Any, Any, Any]:
     """Return the deviations of variables from their means twice, and the number that divides their products."""
     for most, message in ((0, EMPTY_MEAN), (freedom, NO_FREEDOM)):
         no_variables = expr.mul(most + 1, expr.sub(1, expr.minimum(sizes(x)[0], 1)))  # then NumPy does not warn
@@ -63,7 +61,7 @@ def _unweighted(x: Any, freedom: int) -> tuple[Any, Any, Any]:
     return centered, centered, ew.maximum(number, ew.lift(0, number))
 
 
-def _weighted(x: Any, repeats: Any, importance: Any, freedom: int) -> tuple[Any, Any, Any]:
+def _weighted(x, repeats, importance, freedom: int) -> tuple[Any, Any, Any]:
     """Return the deviations from weighted means, these with weights, and the number that divides their products."""
     factors = [w for w in (repeats, importance) if w is not None]
     w = factors[0] if len(factors) == 1 else ew.mul(*factors)
@@ -85,7 +83,7 @@ def _weighted(x: Any, repeats: Any, importance: Any, freedom: int) -> tuple[Any,
     return centered, ew.mul(centered, columns), ew.maximum(number, ew.lift(0, number))
 
 
-def _weights(name: str, x: Any, weights: Any) -> Any:
+def _weights(name: str, x, weights):
     """Return weights of the observations as float64; what NumPy refuses in values is refused by the run."""
     own = as_traced(asarray(weights))
     if own.dtype.kind == "c":
@@ -102,7 +100,7 @@ def _weights(name: str, x: Any, weights: Any) -> Any:
     return w
 
 
-def _freedom(bias: bool, ddof: Any) -> int:
+def _freedom(bias: bool, ddof) -> int:
     """Return the number that is subtracted from the number of observations."""
     if ddof is None:
         return 0 if bias else 1
@@ -111,7 +109,7 @@ def _freedom(bias: bool, ddof: Any) -> int:
     return ddof
 
 
-def _variables(m: Any, y: Any, dtype: np.dtype, rowvar: bool) -> Any:
+def _variables(m, y, dtype: np.dtype, rowvar: bool):
     """Return all variables as rows. As in NumPy, a further one without `rowvar` may be a single row too."""
     first = _as_rows("m", asarray(m, dtype), rowvar)
     if y is None:
@@ -123,7 +121,7 @@ def _variables(m: Any, y: Any, dtype: np.dtype, rowvar: bool) -> Any:
     return mv.concatenate([first, _as_rows("y", more, rowvar)], 0)
 
 
-def _as_rows(name: str, x: Any, rowvar: bool) -> Any:
+def _as_rows(name: str, x, rowvar: bool):
     """Return variables as rows; a vector is one variable."""
     if x.ndim > 2:
         raise ArgumentError("cov", name, "has more than 2 dimensions", "pass a vector or a matrix")
@@ -146,5 +144,5 @@ def corrcoef(x: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
     return _limited(result)
 
 
-def _limited(x: Any) -> Any:
+def _limited(x):
     return ew.maximum(ew.minimum(x, ew.lift(1, x)), ew.lift(-1, x))

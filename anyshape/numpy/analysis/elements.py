@@ -4,8 +4,6 @@ The function of `vectorize` is traced once for all elements, and each element de
 goes on by values, as in a `while`, it runs for each element, and a program is made for each shape.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -47,13 +45,13 @@ class vectorize(np.vectorize):
             return _for_each(call, arrays, dtypes)
         return _mapped(call, self.pyfunc, arrays, dtypes)
 
-    def _without_excluded(self, args: Any, kwargs: Any) -> tuple[Callable[..., Any], list[Any]]:
+    def _without_excluded(self, args, kwargs) -> tuple[Callable[..., Any], list[Any]]:
         """Return a function of the elements of arrays, and the arrays: excluded arguments are passed as they are."""
         names = [name for name in kwargs if name not in self.excluded]
         positions = [i for i in range(len(args)) if i not in self.excluded]
         arrays = [asarray(args[i]) for i in positions] + [asarray(kwargs[name]) for name in names]
 
-        def call(*elements: Any) -> Any:
+        def call(*elements):
             values, own = [*args], dict(zip(names, elements[len(positions) :], strict=True))
             for i, element in zip(positions, elements, strict=False):
                 values[i] = element
@@ -62,7 +60,7 @@ class vectorize(np.vectorize):
         return call, arrays
 
 
-def _mapped(call: Callable[..., Any], called: Any, arrays: Sequence[Any], dtypes: Sequence[np.dtype] | None) -> Any:
+def _mapped(call: Callable[..., Any], called, arrays: Sequence[Any], dtypes: Sequence[np.dtype] | None):
     """Return the results of a call for each element of arrays, one of them traced."""
     broadcast = [as_traced(a) for a in movement.broadcast_arrays(*arrays)]
     shape = sizes(broadcast[0])
@@ -79,16 +77,16 @@ def _mapped(call: Callable[..., Any], called: Any, arrays: Sequence[Any], dtypes
     return _one_or_all([mv.reshape(y, (*shape, *sizes(y)[1:])).as_ndarray() for y in mapped])
 
 
-def _results(result: Any) -> list[Any]:
+def _results(result) -> list[Any]:
     """Return the results of one call: a tuple holds several."""
     return [*result] if isinstance(result, tuple) else [result]
 
 
-def _one_or_all(results: Sequence[Any]) -> Any:
+def _one_or_all(results: Sequence[Any]):
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _for_each(call: Callable[..., Any], arrays: Sequence[Any], dtypes: Sequence[np.dtype] | None) -> Any:
+def _for_each(call: Callable[..., Any], arrays: Sequence[Any], dtypes: Sequence[np.dtype] | None):
     """Return the results of a call for each element of arrays, joined to one array for each result."""
     broadcast = movement.broadcast_arrays(*arrays)
     counts = [int(n) for n in broadcast[0].shape] if broadcast else []
@@ -105,18 +103,18 @@ def _dtypes(call: Callable[..., Any], points: Sequence[Any]) -> list[np.dtype]:
     return [dtype_of(asarray(result)) for result in _results(call(*points[0]))]
 
 
-def _elements(array: Any, counts: Sequence[int]) -> list[Any]:
+def _elements(array, counts: Sequence[int]) -> list[Any]:
     return [array[index] for index in np.ndindex(*counts)]
 
 
-def _scalar(element: Any) -> Any:
+def _scalar(element):
     """Return an element as the scalar of Python that NumPy would pass."""
     if not isinstance(element, Traced):
         return element.item() if has_type(element, (np.generic, np.ndarray)) else element
     return convert(element, _PYTHON_DTYPES.get(element.dtype.kind, np.dtype(complex))).as_weak()
 
 
-def _joined(column: Sequence[Any], dtype: np.dtype, counts: Sequence[int]) -> Any:
+def _joined(column: Sequence[Any], dtype: np.dtype, counts: Sequence[int]):
     """Return results of the elements as an array of a dtype."""
     if not is_traced(*column):
         return np.array(column, dtype).reshape(counts)
@@ -172,7 +170,7 @@ class _Signature:
             self._bind(context, core, dims, shape[split:])
         return core, broadcast_sizes(context, loops)
 
-    def _bind(self, context: Any, core: dict[str, Size], dims: Sequence[str], shape: Sequence[Size]) -> None:
+    def _bind(self, context, core: dict[str, Size], dims: Sequence[str], shape: Sequence[Size]) -> None:
         """Note the sizes of core dimensions, and require those that are known."""
         for dim, size in zip(dims, shape, strict=True):
             known = core.setdefault(dim, size)

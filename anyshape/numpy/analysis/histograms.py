@@ -1,7 +1,5 @@
 """Define NumPy's histograms and bins, the order statistics that leave NaNs out, and positions in flattened arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -67,7 +65,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return ew.select(mv.broadcast_to(rises, sizes(values)), from_low, from_high)
 
 
-def _limits(x: Any, range: Any) -> tuple[Any, Any]:
+def _limits(x, range) -> tuple[Any, Any]:
     """Return the least and the greatest value to count: the ends of `range`, or the extreme elements."""
     if range is not None:
         low, high = range
@@ -90,7 +88,7 @@ def _limits(x: Any, range: Any) -> tuple[Any, Any]:
     return ew.sub(low, half), ew.add(high, half)
 
 
-def _edges(x: Any, bins: Any, range: Any) -> Any:
+def _edges(x, bins, range):
     """Return the edges of bins."""
     if isinstance(bins, str):
         raise UnsupportedFunctionError(
@@ -115,7 +113,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return _edges(_counted(a), bins, range)
 
 
-def _counted(a: Any) -> Any:
+def _counted(a):
     """Return the elements to count, as a vector of real numbers."""
     x = ravel(as_traced(a))
     refuse_kinds("histogram", x, "c")
@@ -144,7 +142,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     return sums, edges
 
 
-def _coordinates(sample: Any) -> list[Any]:
+def _coordinates(sample) -> list[Any]:
     """Return the coordinates of points: the columns of a matrix, or the members of a list."""
     if isinstance(sample, (list, tuple)):
         rows = as_traced(sample)
@@ -157,7 +155,7 @@ def _coordinates(sample: Any) -> list[Any]:
     return [_counted(row) for row in rows]
 
 
-def _for_each(rank: int, bins: Any, range: Any) -> tuple[list[Any], list[Any]]:
+def _for_each(rank: int, bins, range) -> tuple[list[Any], list[Any]]:
     """Return the bins and the limits of each axis."""
     each = list(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * rank
     limits = [None] * rank if range is None else list(range)
@@ -167,7 +165,7 @@ def _for_each(rank: int, bins: Any, range: Any) -> tuple[list[Any], list[Any]]:
     return each, limits
 
 
-def _bin_numbers(x: Any, edges: Any) -> tuple[Any, Any]:
+def _bin_numbers(x, edges) -> tuple[Any, Any]:
     """Return the number of the bin of each element, and whether it is in one; the last bin includes both ends."""
     common = result_type(x, edges)
     values, ends = ew.convert(x, common), ew.convert(edges, common)
@@ -207,7 +205,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     return (_per_volume(sums, edges) if density else sums), tuple(edges)
 
 
-def _per_volume(sums: Any, edges: Any) -> Any:
+def _per_volume(sums, edges):
     """Return sums in boxes over their volumes and the sum of all."""
     all_of_them = reduction.sum(sums)
     for axis, e in enumerate(edges):
@@ -237,7 +235,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
 # -- order statistics without NaNs -------------------------------------------------------------------------------
 
 
-def _valid_first(name: str, a: Any, axis: Any, dtype: np.dtype) -> tuple[Any, Any, tuple[int, ...]]:
+def _valid_first(name: str, a, axis, dtype: np.dtype) -> tuple[Any, Any, tuple[int, ...]]:
     """Return the elements along axes in order, with a NaN or more last, the number of others, and the axes."""
     x, axes = sorting.merged_axes(name, asarray(a, dtype), axis)
     rank = x.ndim - 1
@@ -247,7 +245,7 @@ def _valid_first(name: str, a: Any, axis: Any, dtype: np.dtype) -> tuple[Any, An
     return rd.sort(x, rank), count, axes
 
 
-def _picked(ordered: Any, position: Any) -> Any:
+def _picked(ordered, position):
     """Return one element of each line."""
     rank = ordered.ndim - 1
     return mv.drop(indexing.take_along_axis(ordered, mv.expand(position, (rank,)), rank), (rank,))
@@ -280,9 +278,9 @@ def _nan_quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
     numpy_function, plain = getattr(np, name), sorting.quantile if scale == 1 else sorting.percentile
 
     def function(
-        a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
-        keepdims: Any = False, *, weights: Any = None,
-    ) -> Any:  # fmt: skip
+        a, q, axis = None, out = None, overwrite_input: bool = False, method: str = "linear",
+        keepdims = False, *, weights = None
+    ):  # fmt: skip
         if not is_traced(a, q, weights):
             return numpy_function(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
         refuse_out(name, out)
@@ -319,7 +317,7 @@ def _nan_argument(name: str, plain: Callable[..., Any], least: float, summary: s
     """Build `nanargmax` or `nanargmin`."""
     numpy_function = getattr(np, name)
 
-    def function(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    def function(a, axis=None, out=None, *, keepdims=False):
         if not is_traced(a):
             return numpy_function(a, axis, out, keepdims=keepdims)
         refuse_out(name, out)
@@ -344,7 +342,7 @@ nanargmin: Callable[..., Any] = _nan_argument(
 # -- positions in flattened arrays -------------------------------------------------------------------------------
 
 
-def _wholes(name: str, x: Any) -> Any:
+def _wholes(name: str, x):
     """Return positions as int64."""
     positions = as_traced(x)
     if positions.dtype.kind not in "iu":
@@ -395,7 +393,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     return result
 
 
-def _within(index: Any, size: Any, mode: str) -> Any:
+def _within(index, size, mode: str):
     """Return indices from 0 to size - 1."""
     choice_of("ravel_multi_index", "mode", mode, ("raise", "wrap", "clip"))
     zero = ew.lift(0, index)

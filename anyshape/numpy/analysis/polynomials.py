@@ -1,7 +1,5 @@
 """Define NumPy's functions of polynomials, whose coefficients stand in a vector, that of the highest power first."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from anyshape.ops.control import check, warn
 from anyshape.ops.core.apply import context_of
 
 
-def _coefficients(name: str, p: Any) -> Any:
+def _coefficients(name: str, p):
     """Return a vector of coefficients."""
     row = as_traced(p)
     if row.ndim != 1:
@@ -30,7 +28,7 @@ def _coefficients(name: str, p: Any) -> Any:
     return row
 
 
-def _order(name: str, m: Any) -> int:
+def _order(name: str, m) -> int:
     """Return how often to differentiate or to integrate."""
     order = static_int(m, name, "the order")
     if order < 0:
@@ -73,7 +71,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
     return row
 
 
-def _constants(k: Any, order: int) -> Any:
+def _constants(k, order: int):
     """Return the constants of integrals; one serves for all."""
     if k is None:
         return creation.zeros(order)
@@ -86,7 +84,7 @@ def _constants(k: Any, order: int) -> Any:
     return row
 
 
-def _sum(name: str, a1: Any, a2: Any, sign: int) -> Any:
+def _sum(name: str, a1, a2, sign: int):
     """Return the sum or the difference of polynomials, with zeros before the coefficients of the shorter one."""
     rows = [_coefficients(name, movement.atleast_1d(as_traced(a))) for a in (a1, a2)]
     longest = expr.maximum(*[sizes(row)[0] for row in rows])
@@ -104,7 +102,7 @@ def polysub(a1: Any, a2: Any) -> Any:
     return _sum("polysub", a1, a2, -1) if is_traced(a1, a2) else np.polysub(a1, a2)
 
 
-def _leading(name: str, p: Any) -> Any:
+def _leading(name: str, p):
     """Return a vector of coefficients that does not begin with 0, which NumPy would leave out, unless it is 0 alone."""
     row = _coefficients(name, movement.atleast_1d(as_traced(p)))
     ctx, (count,) = context_of(name, row), sizes(row)
@@ -209,7 +207,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 # -- fits --------------------------------------------------------------------------------------------------------
 
 
-def _fit_operand(name: str, x: Any, ranks: tuple[int, ...]) -> Any:
+def _fit_operand(name: str, x, ranks: tuple[int, ...]):
     """Return a floating operand of a fit."""
     array = as_traced(x) + 0.0
     if array.ndim not in ranks:
@@ -254,7 +252,7 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
     return coefficients, _covariance(left, scale, residuals, values, order, cov)
 
 
-def _covariance(left: Any, scale: Any, residuals: Any, values: Any, order: int, cov: Any) -> Any:
+def _covariance(left, scale, residuals, values, order: int, cov):
     """Return the covariance matrix of the coefficients, one for each column of values."""
     scaled = left / scale
     base = solving.inv(matmul(scaled.T, scaled)) / outer(scale, scale)

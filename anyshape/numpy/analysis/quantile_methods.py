@@ -4,8 +4,6 @@ Sources of the methods: R. J. Hyndman and Y. Fan, "Sample quantiles in statistic
 `quantile`. Positions count from 0. Derivatives are taken in the elements, and in levels where a method interpolates.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -45,7 +43,7 @@ def choose(name: str, method: Any, weights: Any) -> str:
     return method
 
 
-def _virtual(method: str, n: Any, q: Any) -> tuple[Any, Any]:
+def _virtual(method: str, n, q) -> tuple[Any, Any]:
     """Return the positions of levels q among n elements, as numbers, and the share of the element above each.
 
     The share None means the fraction of the position.
@@ -98,7 +96,7 @@ def at_levels(ordered: Any, count: Any, level: Any, method: str, dtype: np.dtype
     return _levels_first(interpolate(a, b, share, dtype), level, batch)
 
 
-def _levels_first(result: Any, level: Any, batch: Any) -> Any:
+def _levels_first(result, level, batch):
     rank = result.ndim - 1
     return mv.reshape(mv.move_axes(result, (rank,), (0,)), (*sizes(level), *batch))
 

@@ -1,7 +1,5 @@
 """Define NumPy's functions of samples in a row: differences, phases, convolutions and correlations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ from anyshape.ops.core.apply import context_of
 _FLOAT = np.dtype(np.float64)
 
 
-def _is_scalar(x: Any) -> bool:
+def _is_scalar(x) -> bool:
     """Return whether x has no axes."""
     return not as_traced(x).ndim
 
@@ -57,14 +55,14 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _in_order(axis: Any, rank: int) -> tuple[int, ...]:
+def _in_order(axis, rank: int) -> tuple[int, ...]:
     """Return one axis or several, in the order in which they are named."""
     names = axis if isinstance(axis, (tuple, list)) else (axis,)
     axes_of(tuple(names), rank, "gradient")  # refuses an axis that is named twice
     return tuple([axis_of(a, rank, "gradient") for a in names])
 
 
-def _gaps(x: Any, axes: tuple[int, ...], distances: tuple[Any, ...]) -> list[Any]:
+def _gaps(x, axes: tuple[int, ...], distances: tuple[Any, ...]) -> list[Any]:
     """Return for each axis the distance of its samples, or a vector of distances."""
     if not distances:
         return [1.0] * len(axes)
@@ -77,7 +75,7 @@ def _gaps(x: Any, axes: tuple[int, ...], distances: tuple[Any, ...]) -> list[Any
     return [d if _is_scalar(d) else _steps(x, axis, d) for axis, d in zip(axes, numbers, strict=True)]
 
 
-def _steps(x: Any, axis: int, points: Any) -> Any:
+def _steps(x, axis: int, points):
     """Return the distances between coordinates along an axis."""
     ctx = context_of("gradient", x, points)
     if points.ndim != 1:
@@ -87,7 +85,7 @@ def _steps(x: Any, axis: int, points: Any) -> Any:
     return indexing.diff(points if points.dtype.kind in "fc" else ew.convert(points, _FLOAT))
 
 
-def _slope(x: Any, axis: int, gap: Any, order: int) -> Any:
+def _slope(x, axis: int, gap, order: int):
     """Return the derivative along an axis."""
     size = sizes(x)[axis]
     too_few = f"axis {axis} has {size} samples, and {order + 1} are needed"
@@ -126,7 +124,7 @@ class _Samples:
         return mv.reshape(self.gap[position if side > 0 else -1 - position], ())
 
 
-def _end(at: _Samples, side: int, order: int) -> Any:
+def _end(at: _Samples, side: int, order: int):
     """Return the derivative at the first sample, or at the last one where `side` is -1."""
     first, second, third = (0, 1, 2) if side > 0 else (-1, -2, -3)
     near = at.gap_at(side, 0)
@@ -168,7 +166,7 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.
 # -- convolutions ------------------------------------------------------------------------------------------------
 
 
-def _row(name: str, x: Any, operand: str, is_scalar_row: bool = False) -> Any:
+def _row(name: str, x, operand: str, is_scalar_row: bool = False):
     """Return a vector of an element or more; a scalar is one where that is said."""
     row = as_traced(x)
     if row.ndim == 0 and is_scalar_row:
@@ -180,7 +178,7 @@ def _row(name: str, x: Any, operand: str, is_scalar_row: bool = False) -> Any:
     return row
 
 
-def _in_mode(name: str, n: Size, m: Size, mode: Any, skew: Size = 0) -> tuple[Size, Size]:
+def _in_mode(name: str, n: Size, m: Size, mode, skew: Size = 0) -> tuple[Size, Size]:
     """Return where results start among all, and how many there are: see `convolve`."""
     choice_of(name, "mode", mode, ("full", "same", "valid"))
     if mode == "full":
@@ -191,14 +189,14 @@ def _in_mode(name: str, n: Size, m: Size, mode: Any, skew: Size = 0) -> tuple[Si
     return expr.add(expr.floordiv(expr.sub(shorter, 1), 2), skew), longer
 
 
-def _moved(x: Any, window: Any, part: tuple[Size, Size]) -> Any:
+def _moved(x, window, part: tuple[Size, Size]):
     """Return a part of the sums of products of x and a vector that moves from its last element to its first one."""
     start, count = part
     low = expr.sub(expr.sub(sizes(window)[0], 1), start)
     return wd.convolution(x, window, wd.one_by_one((low,), (count,)), method="direct")
 
 
-def _in_common_dtype(a: Any, v: Any) -> tuple[Any, Any]:
+def _in_common_dtype(a, v) -> tuple[Any, Any]:
     """Return two vectors in the dtype to which they promote."""
     dtype = result_type(a, v)
     return ew.convert(a, dtype), ew.convert(v, dtype)

@@ -82,10 +82,10 @@ def _refused(request: str, instead: str) -> UnsupportedFunctionError:
 def _memory(name: str, instead: str) -> property:
     """Return a property of ndarray that tells of memory."""
 
-    def attribute(self: Any) -> NoReturn:
+    def attribute(self) -> NoReturn:
         raise _refused(f"x.{name}", instead)
 
-    def assign(self: Any, value: Any) -> NoReturn:
+    def assign(self, value) -> NoReturn:
         raise MutationError(f"x.{name} = v", "a traced array has no memory layout", instead, user_line())
 
     attribute.__doc__ = f"Refuse `{name}`, which tells of memory."
@@ -543,7 +543,7 @@ class NDArray(Array):
             raise TypeError("iteration over a 0-d array")
         return self._rows(self.shape[0])
 
-    def _rows(self, count: Any) -> Iterator[Any]:
+    def _rows(self, count) -> Iterator[Any]:
         try:
             rows = range(python_values.trips(count))
         except (DataDependentSizeError, InconclusiveDimensionError):

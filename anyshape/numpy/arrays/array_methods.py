@@ -3,8 +3,6 @@
 Compare traced arrays with what is not a number: None, text, other objects. NumPy finds them unequal, elementwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
@@ -52,18 +50,18 @@ def weakly(result: Any, *operands: Any) -> Any:
     return tuple(map(_as_weak, result)) if isinstance(result, tuple) else _as_weak(result)
 
 
-def _as_weak(x: Any) -> Any:
+def _as_weak(x):
     return x.as_weak() if hasattr(x, "as_weak") else x
 
 
-def _as_int(x: Any) -> Any:
+def _as_int(x):
     """Return a Python number as it is and a bool as an int, as for Python: `True + True` is 2."""
     if isinstance(x, Traced) and x.dtype.kind == "b":
         x = NAMESPACE["astype"](x, int).as_weak()
     return int(x) if has_type(x, bool) else x
 
 
-def _without_numbers(name: str, x: Any, other: Any) -> Any:
+def _without_numbers(name: str, x, other):
     """Return the result of an operator for an operand without numbers, None for others."""
     if getattr(other, "__array_ufunc__", True) is None:
         return NotImplemented  # a class that takes arrays itself, such as a polynomial
@@ -73,7 +71,7 @@ def _without_numbers(name: str, x: Any, other: Any) -> Any:
     return None
 
 
-def _refuse_operand(name: str, other: Any) -> None:
+def _refuse_operand(name: str, other) -> None:
     """Raise ArgumentError for an operand that no operator of numbers takes; a text may be repeated."""
     advice = _OPERAND_ADVICE.get(type(other))
     if advice is None or name in ("equal", "not_equal") or (name == "multiply" and has_type(other, (str, bytes))):
@@ -87,7 +85,7 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     compute = _computation(name)
 
     @short_traceback
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self, other):
         result_without = _without_numbers(name, self, other)
         if result_without is not None:
             return result_without
@@ -99,7 +97,7 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return result
 
     @short_traceback
-    def backward(self: Any, other: Any) -> Any:
+    def backward(self, other):
         if isinstance(other, _NO_OPERANDS):
             _refuse_operand(name, other)
             return NotImplemented
@@ -115,7 +113,7 @@ def _computation(name: str) -> Callable[[Any, Any], Any]:
     """Return the function of a binary operator, which treats Python scalars as Python does."""
     keeps_bools = name.startswith(("bitwise", "divide")) or name in _COMPARISONS
 
-    def compute(x: Any, y: Any) -> Any:
+    def compute(x, y):
         if is_weak(x) and is_weak(y):
             x, y = (x, y) if keeps_bools else (_as_int(x), _as_int(y))
             if are_python_ints(name, x, y):
@@ -126,7 +124,7 @@ def _computation(name: str) -> Callable[[Any, Any], Any]:
     return compute
 
 
-def _root_or_square(x: Any, y: Any) -> str | None:
+def _root_or_square(x, y) -> str | None:
     """Return the function that NumPy's `x ** y` calls for an exponent of Python, None where that is np.power.
 
     The square of an array of bools is an int8, and powers of complex arrays have other zeros and infinities.
@@ -147,7 +145,7 @@ def unary(name: str) -> Callable[..., Any]:
     """
 
     @short_traceback
-    def operate(self: Any) -> Any:
+    def operate(self):
         x = _as_int(self) if self.weak else self
         if x.weak and are_python_ints(name, x):
             return of_python_ints(name, x)
@@ -162,7 +160,7 @@ def method(name: str) -> Callable[..., Any]:
     """Return the method of ndarray that is the function of the same name."""
 
     @short_traceback
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self, *args, **kwargs):
         return NAMESPACE[name](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
@@ -174,7 +172,7 @@ def further_method(name: str) -> Callable[..., Any]:
     """Return the method of ndarray that is a function of the same name which few programs use."""
 
     @short_traceback
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self, *args, **kwargs):
         return further.FUNCTIONS[getattr(np, name)](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
@@ -186,7 +184,7 @@ def valueless(request: str, instead: str = "") -> Callable[..., Any]:
     """Return a method that needs the value of the array, which is unknown while tracing."""
 
     @short_traceback
-    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    def method(self, *args, **kwargs) -> NoReturn:
         if self.builder.closed:
             raise self.leaked()
         advice = python_slips.advice() or instead
@@ -204,7 +202,7 @@ def number(request: str, convert: Callable[..., Any], instead: str = "") -> Call
     refuse = valueless(request, instead)
 
     @short_traceback
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self, *args, **kwargs):
         value = None if self.builder.closed or self.ndim else values_of_sizes.value_of_sizes(self)
         return refuse(self) if value is None else convert(value, *args, **kwargs)
 
@@ -238,7 +236,7 @@ def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
 _OF_ONE_ELEMENT = ("bool()", "int()", "float()", "complex()", "item()")  # NumPy refuses arrays of other sizes
 
 
-def _has_other_size(x: Any) -> bool:
+def _has_other_size(x) -> bool:
     """Return whether an array is known to have another size than 1: in a program for a call, by a guard."""
     size = x.size if x.ndim else 1
     if isinstance(size, SymbolicSize):
@@ -265,7 +263,7 @@ def decided(request: str, python_type: type, instead: str = "") -> Callable[...,
     convert = _as_bool if python_type is bool else _as_integer
 
     @short_traceback
-    def method(self: Any) -> Any:
+    def method(self):
         if self.exact is not None:
             return python_type(self.exact)
         if self.builder.closed or self.builder.answer is None or _is_stored():
@@ -275,7 +273,7 @@ def decided(request: str, python_type: type, instead: str = "") -> Callable[...,
     return method
 
 
-def _alone(x: Any, request: str) -> Any:
+def _alone(x, request: str):
     """Return the one element of an array; as in NumPy, an array of another size has no value."""
     if not x.ndim:
         return x
@@ -289,11 +287,11 @@ def _alone(x: Any, request: str) -> Any:
     return NAMESPACE["reshape"](x, ())
 
 
-def _as_bool(x: Any, refuse: Callable[..., Any]) -> Any:
+def _as_bool(x, refuse: Callable[..., Any]):
     return x if x.dtype.kind == "b" else NAMESPACE["not_equal"](x, 0)
 
 
-def _as_integer(x: Any, refuse: Callable[..., Any]) -> Any:
+def _as_integer(x, refuse: Callable[..., Any]):
     """Return a scalar as an integer; the fraction of a float is cut off, as `int` does."""
     if x.dtype.kind in "biu":
         return x
@@ -311,7 +309,7 @@ def _as_integer(x: Any, refuse: Callable[..., Any]) -> Any:
 def rounded(request: str, of_sizes: Callable[[Any], int], name: str) -> Callable[..., int]:
     """Return a method that rounds to an int, on whose value Python decides."""
 
-    def method(self: Any) -> int:
+    def method(self) -> int:
         if self.exact is not None:
             return of_sizes(self.exact)
         return int(self if self.dtype.kind in "biu" else NAMESPACE[name](self))
@@ -345,7 +343,7 @@ _float_item = number("item()", np.generic.item, _FLOAT_ADVICE)
 def missing(name: str, instead: str) -> Callable[..., Any]:
     """Return a method of ndarray that has no counterpart."""
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    def method(self, *args, **kwargs) -> NoReturn:
         raise UnsupportedFunctionError(f"x.{name}()", "has no counterpart on traced arrays", instead, user_line())
 
     return method
@@ -354,7 +352,7 @@ def missing(name: str, instead: str) -> Callable[..., Any]:
 def mutating(request: str, instead: str) -> Callable[..., Any]:
     """Return a method of ndarray that changes the array in a way that a program cannot."""
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    def method(self, *args, **kwargs) -> NoReturn:
         raise MutationError(request, "a traced array cannot be changed so", instead, user_line())
 
     return method
@@ -365,7 +363,7 @@ def axes_or_sizes(args: tuple[Any, ...]) -> Any:
     return args[0] if len(args) == 1 and (args[0] is None or not _is_size(args[0])) else args
 
 
-def _is_size(x: Any) -> bool:
+def _is_size(x) -> bool:
     return has_type(x, (int, np.integer, SymbolicSize))
 
 
@@ -387,7 +385,7 @@ def is_foreign(other: Any) -> bool:
     return all(_is_unlike_numbers(element) for element in array.flat)
 
 
-def _as_array(other: Any) -> np.ndarray:
+def _as_array(other) -> np.ndarray:
     """Return an operand as an array; what NumPy cannot take apart is one object."""
     if has_type(other, (np.ndarray, np.generic, list, tuple)):
         return np.asarray(other)
@@ -396,7 +394,7 @@ def _as_array(other: Any) -> np.ndarray:
     return cell
 
 
-def _is_unlike_numbers(x: Any) -> bool:
+def _is_unlike_numbers(x) -> bool:
     """Return whether the class of an object says that it equals no number."""
     return not has_type(x, _NUMBERS) and type(x).__eq__ in _UNLIKE_NUMBERS
 

@@ -1,7 +1,5 @@
 """Make the memory of a concrete array one of the program, with all views of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -41,10 +39,10 @@ def _steps(elements: np.ndarray, array: np.ndarray, asked: str) -> tuple[View, .
     if key is None:
         return (_gathered(_positions(elements, array, asked), array),)
 
-    def read(base: Any) -> Any:
+    def read(base):
         return NAMESPACE["getitem"](base.unshared(), key).unshared()
 
-    def write(base: Any, part: Any) -> Any:
+    def write(base, part):
         return Indexed(base.unshared(), key).set(part)
 
     return (View(read, write if array.flags.writeable else None, ("concrete", *_layout(array)), True),)
@@ -96,14 +94,14 @@ def _positions(elements: np.ndarray, array: np.ndarray, asked: str) -> np.ndarra
 def _gathered(positions: np.ndarray, array: np.ndarray) -> View:
     """Return the step to the elements at positions of the flattened array."""
 
-    def read(base: Any) -> Any:
+    def read(base):
         return NAMESPACE["getitem"](_flat(base), positions).unshared()
 
-    def write(base: Any, part: Any) -> Any:
+    def write(base, part):
         return mv.reshape(Indexed(_flat(base), positions).set(part), sizes(base))
 
     return View(read, write if array.flags.writeable else None, ("concrete", *_layout(array)), True)
 
 
-def _flat(base: Any) -> Any:
+def _flat(base):
     return mv.reshape(base.unshared(), (base.size,))

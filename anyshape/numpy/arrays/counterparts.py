@@ -1,7 +1,5 @@
 """Call what stands for a function of NumPy on traced arrays, or refuse the function by its name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -49,7 +47,7 @@ def call_counterpart(function: Any, args: Any, kwargs: Any, *, of_sizes: bool = 
     return counterpart(*args, **kwargs)
 
 
-def _become_traced(x: Any, asked: str) -> None:
+def _become_traced(x, asked: str) -> None:
     concrete_views.become_traced(x, asked)
 
 

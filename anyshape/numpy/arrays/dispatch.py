@@ -1,7 +1,5 @@
 """Map NumPy's and SciPy's functions to their counterparts for traced arrays, by name and by object."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable
 from typing import Any

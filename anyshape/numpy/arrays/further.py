@@ -1,7 +1,5 @@
 """Map NumPy's functions that few programs use to their counterparts; loaded at the first use of one."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Python's own error names what is missing. A note below it says what to write.
 """
 
-from __future__ import annotations
-
 import re
 import types
 from typing import Any

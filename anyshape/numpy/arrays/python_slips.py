@@ -5,8 +5,6 @@ is: its expression is read, and the name in it is looked up in the frame. Some f
 error of their own, or make garbage of it: `hidden_by` finds it again.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import cmath
@@ -172,7 +170,7 @@ def _callee(node: ast.AST | None, frame: FrameType) -> tuple[Any, str]:
     return (_looked_up(node.func, frame), name) if name.isascii() else (None, name)
 
 
-def _looked_up(node: ast.expr, frame: FrameType) -> Any:
+def _looked_up(node: ast.expr, frame: FrameType):
     """Return the value of a dotted name in a frame; attributes of other objects than modules may run code."""
     if isinstance(node, ast.Name):
         scopes: Iterator[Mapping[str, Any]] = iter((frame.f_locals, frame.f_globals, frame.f_builtins))
@@ -184,7 +182,7 @@ def _looked_up(node: ast.expr, frame: FrameType) -> Any:
     return None
 
 
-def _path(function: Any) -> tuple[str, str]:
+def _path(function) -> tuple[str, str]:
     """Return the module and the name of a function; for a method, the module of its object."""
     owner = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None)
@@ -193,14 +191,14 @@ def _path(function: Any) -> tuple[str, str]:
     return str(module or ""), str(getattr(function, "__name__", ""))
 
 
-def _row(function: Any) -> str | None:
+def _row(function) -> str | None:
     """Return the advice of the table for a function."""
     module, name = _path(function)
     own = module.partition(".")[0] if module.startswith(("json", "ctypes")) else module
     return _ADVICE.get(f"{module}.{name}", _ADVICE.get(own))
 
 
-def _advice_for(function: Any, name: str) -> str:
+def _advice_for(function, name: str) -> str:
     """Return what to write instead of a call of a function, "" if nothing is known of it."""
     if function is None or function in (float, int, bool):
         return ""
@@ -227,7 +225,7 @@ def _instead_of_math(name: str) -> str:
     return f"write {counterpart}, which takes traced values"
 
 
-def _instead_of_numpy(function: Any, name: str) -> str:
+def _instead_of_numpy(function, name: str) -> str:
     """Return the advice for a function or class of NumPy that has taken a traced array for one of its own."""
     if has_type(getattr(function, "__self__", None), np.ndarray):
         return "write import anyshape.numpy as np, whose arrays take traced values"
@@ -242,7 +240,7 @@ def _instead_of_numpy(function: Any, name: str) -> str:
     return _IMPORT.format(name=name) if is_ours else _NO_COUNTERPART
 
 
-def _of_others(function: Any, package: str) -> str:
+def _of_others(function, package: str) -> str:
     """Return the advice for a function of another package, or a builtin: these know nothing of traced values."""
     name = _path(function)[1]
     if getattr(builtins, name, None) is function:

@@ -1,7 +1,5 @@
 """Define the methods of ufuncs on traced arrays: `np.add.reduce(x)`, `np.multiply.accumulate(x)` and the like."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -34,9 +32,9 @@ def _reduce(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
     """Return a reduction with these options whose axis is 0 by default, as for a ufunc."""
 
     def method(
-        array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
-        keepdims: bool = False, initial: Any = ABSENT, where: Any = ABSENT,
-    ) -> Any:  # fmt: skip
+        array, axis = 0, dtype = None, out = None,
+        keepdims: bool = False, initial = ABSENT, where = ABSENT
+    ):  # fmt: skip
         arguments = {"dtype": (dtype, None), "initial": (initial, ABSENT), "where": (where, True)}
         values = {k: v for k, (v, default) in arguments.items() if v is not ABSENT and v is not default}
         for option in values:
@@ -51,7 +49,7 @@ def _reduce(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
 def _in_dtype(ufunc: np.ufunc, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a reduction that also takes the dtype to reduce in."""
 
-    def reduce(a: Any, dtype: Any = None, **options: Any) -> Any:
+    def reduce(a, dtype=None, **options):
         return function(a if dtype is None else _in_loop_of(ufunc, a, dtype), **options)
 
     return functools.wraps(function)(reduce)
@@ -60,7 +58,7 @@ def _in_dtype(ufunc: np.ufunc, function: Callable[..., Any]) -> Callable[..., An
 def _from_start(function: Callable[..., Any], combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Return a logical reduction that also takes the value to start from."""
 
-    def reduce(a: Any, axis: Any = None, initial: Any = ABSENT, where: Any = ABSENT, **options: Any) -> Any:
+    def reduce(a, axis=None, initial=ABSENT, where=ABSENT, **options):
         if initial is None:
             _require_something(f"{function.__name__}.reduce", asarray(a), axis, where)
         result = function(a, axis=axis, where=where, **options)
@@ -71,14 +69,14 @@ def _from_start(function: Callable[..., Any], combine: Callable[[Any, Any], Any]
     return functools.wraps(function)(reduce)
 
 
-def _require_something(name: str, x: Any, axis: Any, where: Any) -> None:
+def _require_something(name: str, x, axis, where) -> None:
     """Require elements to start from, as `initial=None` says that nothing has no value."""
     refuse_mask_without_start(name, where)
     number = count_along(x, reduced_axes(name, axis, x.ndim))
     context_of(name, x).require(at_least(number, 1), "there is nothing to start from")
 
 
-def _single(out: Any) -> Any:
+def _single(out):
     """Return `out`, which NumPy's protocol passes as a tuple."""
     return out[0] if isinstance(out, tuple) and len(out) == 1 else out
 
@@ -86,7 +84,7 @@ def _single(out: Any) -> Any:
 def _accumulate(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an accumulation along one axis, by default the first, as for a ufunc."""
 
-    def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    def method(array, axis=0, dtype=None, out=None):
         x, name = operand(array), f"accumulate ({function.__name__})"
         if not x.ndim:
             raise ArgumentError(name, "the operand", "is a scalar", "give it an axis: x[None]")
@@ -98,7 +96,7 @@ def _accumulate(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _in_loop_of(ufunc: np.ufunc, array: Any, dtype: Any) -> Any:
+def _in_loop_of(ufunc: np.ufunc, array, dtype):
     """Return an operand in the dtype of the loop in which a ufunc of two operands combines its elements."""
     x = operand(array)
     return asarray(x, loop_dtypes(ufunc, x, x, dtype=dtype, casting="same_kind" if dtype is None else "unsafe")[-1])
@@ -107,14 +105,14 @@ def _in_loop_of(ufunc: np.ufunc, array: Any, dtype: Any) -> Any:
 def _accumulate_as(ufunc: np.ufunc, apply: Callable[[Any, int], Any]) -> Callable[..., Any]:
     """Return an accumulation that has no NumPy function of its own."""
 
-    def function(array: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    def function(array, axis, dtype, out):
         refuse_out(f"{ufunc.__name__}.accumulate", out)
         return apply(_in_loop_of(ufunc, array, dtype), axis)
 
     return _accumulate(function)
 
 
-def _logaddexp_reduce(a: Any, axis: Any, out: Any, keepdims: bool, dtype: Any = None, **options: Any) -> Any:
+def _logaddexp_reduce(a, axis, out, keepdims: bool, dtype=None, **options):
     """Return the logarithm of the sum of exponentials; `where` and `initial` as in other reductions."""
     refuse_out("logaddexp.reduce", out)
     name, where, initial = "logaddexp.reduce", options.get("where", ABSENT), options.get("initial", ABSENT)
@@ -125,13 +123,13 @@ def _logaddexp_reduce(a: Any, axis: Any, out: Any, keepdims: bool, dtype: Any = 
     return result if initial is ABSENT or initial is None else ew.logaddexp(start_value(name, initial, x.dtype), result)
 
 
-def _outer(function: Callable[..., Any], a: Any, b: Any, **options: Any) -> Any:
+def _outer(function: Callable[..., Any], a, b, **options):
     """Return each element of a combined with each of b by a ufunc, as `ufunc.outer(a, b)` does."""
     x, y = (_strong(operand(z if is_traced(z) else np.asarray(z))) for z in (a, b))  # unlike in a call of the ufunc
     return function(mv.reshape(x, (*sizes(x), *[1] * y.ndim)), y, **options)
 
 
-def _strong(x: Any) -> Any:
+def _strong(x):
     """Return an operand that no longer counts as a Python scalar."""
     return type(x)(x.builder, x.value) if isinstance(x, Traced) and is_weak(x) else x
 

@@ -1,7 +1,5 @@
 """Define assignments to arrays of a program: `x[key] = v`, `x += y`, `out=`, and NumPy's functions that write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -65,7 +63,7 @@ def in_place(symbol: str, name: str) -> Callable[..., Any]:
     """Return an in-place operator such as `x += y`, which writes the result of a ufunc to x."""
 
     @short_traceback
-    def operate(self: Any, other: Any) -> Any:
+    def operate(self, other):
         result = NAMESPACE[name](self, other)
         added = _added(self, other, name) if name in _SIGNS and self.views and result.dtype == self.dtype else None
         write(self, assigned(self, result, name), f"x {symbol}= y", added)
@@ -74,7 +72,7 @@ def in_place(symbol: str, name: str) -> Callable[..., Any]:
     return operate
 
 
-def _added(x: Any, other: Any, name: str) -> Any:
+def _added(x, other, name: str):
     """Return what `x += y` or `x -= y` adds to each element of x; None: y may be anything."""
     if not isinstance(other, Traced) and not has_type(other, (np.ndarray, np.generic, complex, float, int)):
         return None
@@ -101,7 +99,7 @@ def ufunc_at(ufunc: np.ufunc, a: Any, indices: Any, *operands: Any) -> None:
     write(a, assigned(a, as_traced(update(*operands)), ufunc.__name__), name)
 
 
-def _writable(x: Any, asked: str) -> Any:
+def _writable(x, asked: str):
     """Return the array that a function writes to; one of NumPy cannot hold traced values."""
     become_traced(x, asked)
     if not isinstance(x, Traced):
@@ -110,7 +108,7 @@ def _writable(x: Any, asked: str) -> Any:
     return x
 
 
-def _cycled(values: Any, count: Any, dtype: np.dtype) -> Any:
+def _cycled(values, count, dtype: np.dtype):
     """Return so many values, which start again after the last one."""
     flat = NAMESPACE["ravel"](as_traced(asarray(values)))
     position = NAMESPACE["remainder"](iota(count), size_value(sizes(flat)[0]))

@@ -1,7 +1,5 @@
 """Define the functions of numpy.linalg by eigenvalues, singular values and orthonormal factors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,7 @@ from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import context_of
 
 
-def _is_lower(name: str, triangle: Any) -> bool:
+def _is_lower(name: str, triangle) -> bool:
     """Return whether the lower triangle is read; raise ValueError for anything but L and U, as NumPy does."""
     letter = str(triangle).upper()
     choice_of(name, "UPLO", letter, ("L", "U"))
@@ -83,7 +81,7 @@ def eigh(a: Any, UPLO: Any = "L") -> Any:
     return EighResult(*la.eigh(as_squares("eigh", a), lower=lower))
 
 
-def _hermitian_svd(a: Any) -> SVDResult:
+def _hermitian_svd(a) -> SVDResult:
     """Return the singular value decomposition of Hermitian matrices, by their eigenvalues as in NumPy."""
     values, vectors = eigh(a)
     lengths = absolute(values)
@@ -243,7 +241,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     return mv.drop(solution, (1,)) if right.meta.rank == 1 else solution, residuals, ew.convert(rank, np.int32), values
 
 
-def _tolerance(matrix: Any, rcond: Any) -> Any:
+def _tolerance(matrix, rcond):
     """Return the part of the largest singular value up to which values count as 0, as float64."""
     if rcond is None:
         return default_tolerance(matrix)

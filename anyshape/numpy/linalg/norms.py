@@ -1,7 +1,5 @@
 """Define the norms of numpy.linalg."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -27,24 +25,24 @@ from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import context_of
 
 
-def _inexact(a: Any) -> Any:
+def _inexact(a):
     """Return an operand as floats or complex numbers."""
     x = asarray(a)
     return x if x.dtype.kind in "fc" else ew.convert(x, np.dtype(np.float64))
 
 
-def _euclidean(x: Any, axes: tuple[int, ...]) -> Any:
+def _euclidean(x, axes: tuple[int, ...]):
     """Return the square root of the sum of squares."""
     return ew.length(rd.reduce_sum(squared_magnitude(x), axes))
 
 
-def _flat_power(x: Any, exponent: float) -> Any:
+def _flat_power(x, exponent: float):
     """Return a power of x >= 0, whose derivatives are 0 where x is 0, as the ones of |x| are."""
     is_zero = ew.eq(x, ew.lift(0, x))
     return ew.select(is_zero, 0.0 if exponent > 0 else np.inf, ew.power_by(ew.select(is_zero, 1, x), exponent))
 
 
-def _vector(x: Any, order: Any, axis: int) -> Any:
+def _vector(x, order, axis: int):
     """Return the norm of each vector along the axis."""
     if order is None or order == 2:
         return _euclidean(x, (axis,))
@@ -63,7 +61,7 @@ def _vector(x: Any, order: Any, axis: int) -> Any:
     return _flat_power(rd.reduce_sum(powers, (axis,)), 1 / order)
 
 
-def _matrix(x: Any, order: Any, rows: int, columns: int) -> Any:
+def _matrix(x, order, rows: int, columns: int):
     """Return the norm of each matrix in the two axes."""
     if order is None or order in ("fro", "f"):
         return _euclidean(x, tuple(sorted((rows, columns))))
@@ -105,7 +103,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return restore_axes(_matrix(value, ord, *chosen), tuple(sorted(chosen)), keepdims)
 
 
-def _is_euclidean(order: Any, rank: int) -> bool:
+def _is_euclidean(order, rank: int) -> bool:
     """Return whether the norm of a whole array of this rank is the square root of the sum of squares."""
     return order is None or (rank == 2 and order in ("f", "fro")) or (rank == 1 and order == 2)
 
@@ -159,21 +157,21 @@ def cond(x: Any, p: Any = None) -> Any:
     return _infinite_unless_nan(x, infinite, ew.select(is_zero, ew.lift(np.inf, ratio), ratio))
 
 
-def _is_infinite(x: Any) -> Any:
+def _is_infinite(x):
     """Return for each matrix whether it has infinite elements and no NaN."""
     x = _inexact(x)
     axes = (x.meta.rank - 2, x.meta.rank - 1)
     return ew.logical_and(rd.reduce_or(ew.isinf(x), axes), ew.logical_not(rd.reduce_or(ew.isnan(x), axes)))
 
 
-def _unless(infinite: Any, x: Any) -> Any:
+def _unless(infinite, x):
     """Return matrices with zeros in place of those that are infinite: they get no derivative, not NaN."""
     x = _inexact(x)
     across = mv.broadcast_in_dim(infinite, sizes(x), tuple(range(infinite.meta.rank)))
     return ew.select(across, ew.lift(0, x), x)
 
 
-def _infinite_unless_nan(x: Any, infinite: Any, number: Any) -> Any:
+def _infinite_unless_nan(x, infinite, number):
     """Return condition numbers, infinite instead of NaN for matrices without NaN, as in NumPy."""
     rank = x.meta.rank
     missing = rd.reduce_or(ew.isnan(x), (rank - 2, rank - 1))
@@ -181,7 +179,7 @@ def _infinite_unless_nan(x: Any, infinite: Any, number: Any) -> Any:
     return ew.select(caused, ew.lift(np.inf, number), number)
 
 
-def _condition_by_norms(x: Any, p: Any) -> Any:
+def _condition_by_norms(x, p):
     """Return the product of norms of matrices and their inverses, infinite for singular ones."""
     x = as_squares("cond", x)
     sign_of_determinant = slogdet(x)[0]

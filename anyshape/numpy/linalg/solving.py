@@ -3,8 +3,6 @@
 Define products of several matrices, and powers of one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -94,12 +92,12 @@ def from_triangle(a: Any, lower: bool, *, conjugate: bool = True) -> Any:
     return la.mirror(a, lower=bool(lower), conjugate=conjugate and a.dtype.kind == "c")
 
 
-def _swapped(x: Any) -> Any:
+def _swapped(x):
     rank = x.meta.rank
     return mv.transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def _adjoint(x: Any) -> Any:
+def _adjoint(x):
     """Return the conjugate transposes of matrices."""
     return ew.conj(_swapped(x))
 
@@ -147,7 +145,7 @@ def solve(a: Any, b: Any) -> Any:
     return _solution(matrix, right)
 
 
-def _solution(a: Any, b: Any) -> Any:
+def _solution(a, b):
     """Return the solutions of one system by factors that its derivatives use again, or of a stack of systems."""
     ctx = context_of("solve", a, b)
     rows = sizes(a)[-1]
@@ -159,7 +157,7 @@ def _solution(a: Any, b: Any) -> Any:
     return la.solve(_stretched(a, batch), right)
 
 
-def _stretched(x: Any, batch: Sequence[Size]) -> Any:
+def _stretched(x, batch: Sequence[Size]):
     """Return a stack of matrices with these leading axes."""
     return mv.broadcast_to(x, (*batch, *sizes(x)[-2:]))
 

@@ -3,8 +3,6 @@
 Matrices are in the last two axes of stacks, and options are keywords.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +16,7 @@ from anyshape.numpy.operands.promotion import as_traced, is_traced
 from anyshape.ops.core.apply import meta_of
 
 
-def _matrices(name: str, x: Any) -> Any:
+def _matrices(name: str, x):
     """Return a stack of matrices."""
     stack = as_traced(x)
     require_two_axes(name, stack.ndim)

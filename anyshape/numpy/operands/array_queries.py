@@ -1,7 +1,5 @@
 """Define NumPy's queries about arrays that need no values: ndim, shape, size and result_type."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -76,13 +76,13 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
     """Return a binary operator, its reflection and its in-place form."""
     compute, in_place = getattr(operator, name, divmod), getattr(operator, f"i{name.rstrip('_')}", None)
 
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self, other):
         return wrapped(compute(self.value, plain(other)), (other,))
 
-    def backward(self: Any, other: Any) -> Any:
+    def backward(self, other):
         return wrapped(compute(plain(other), self.value), (other,))
 
-    def assign(self: Any, other: Any) -> Any:
+    def assign(self, other):
         if not self.memory.takes(other):
             self.become("x += y")
             return in_place(self, other)  # type: ignore[misc]
@@ -93,7 +93,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable
 
 
 def _unary(name: str) -> Callable[..., Any]:
-    def compute(self: Any) -> Any:
+    def compute(self):
         return wrapped(getattr(self.value, name)())
 
     return compute
@@ -236,7 +236,7 @@ _IN_PLACE = ("sort", "fill", "put", "partition", "resize", "setfield", "setflags
 _WRITERS = (np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis)
 
 
-def _called(x: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+def _called(x, name: str, *args, **kwargs):
     """Return the result of a method of an array, with `out` itself where the result was written to it."""
     _reach(kwargs.get("out"), f"{name}(..., out=x)")
     if is_involved(args) or is_involved(kwargs):
@@ -246,7 +246,7 @@ def _called(x: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     return out if out is not None and result is plain(out) else wrapped(result, args)
 
 
-def _written(x: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+def _written(x, name: str, *args, **kwargs):
     """Call a method that writes to an array."""
     if x.memory.takes(args, kwargs):
         return wrapped(getattr(x.value, name)(*plain(args), **plain(kwargs)))
@@ -277,7 +277,7 @@ def is_involved(x: Any) -> bool:
     return type(x) is slice and (is_involved(x.start) or is_involved(x.stop) or is_involved(x.step))
 
 
-def _elements_of(array: Any) -> Any:
+def _elements_of(array):
     """Return the array that owns the elements of an array."""
     while type(array.base) is np.ndarray:
         array = array.base
@@ -307,7 +307,7 @@ def assignable(function: F) -> F:
 
     @short_traceback
     @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args, **kwargs):
         result = function(*args, **kwargs)
         if active() is None or isinstance(result, Traced):
             return result
@@ -321,7 +321,7 @@ def makes_new(function: F) -> F:
     return assignable(makes_array(function))
 
 
-def _reach(out: Any, asked: str) -> None:
+def _reach(out, asked: str) -> None:
     """Make an array traced that results of an inner trace are written to."""
     if type(out) is ConcreteArray and not out.memory.takes():
         out.become(asked)

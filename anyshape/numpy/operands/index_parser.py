@@ -4,8 +4,6 @@ Basic items of a key become slices, reversals and reshapes; integer arrays becom
 one scatter, with windows along slices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
@@ -124,7 +122,7 @@ class Key:
             items += missing
         return items
 
-    def _positions(self, mask: Any, axis: int) -> list[Any]:
+    def _positions(self, mask, axis: int) -> list[Any]:
         """Return the positions that a mask selects; its shape must be that of the axes it covers.
 
         A mask without axes selects all or nothing of a new axis of one element.
@@ -136,7 +134,7 @@ class Key:
         fit_mask(self.ctx, sizes(self.x), mask, axis)
         return list(dy.nonzero(mask) if isinstance(mask, Traced) else mask.nonzero())
 
-    def _item(self, item: Any, fancy: bool) -> None:
+    def _item(self, item, fancy: bool) -> None:
         """Add one item: its part of the layout, and its start, count and step along the axis."""
         axis = len(self.starts)
         if item is None:
@@ -201,7 +199,7 @@ class Key:
         self.firsts[axis], self.spans[axis] = first, dy.runtime_size(ew.sub(last, first), size)
         return self.spans[axis]
 
-    def _element(self, item: Any, size: Size, axis: int) -> Size:
+    def _element(self, item, size: Size, axis: int) -> Size:
         """Return the position of an integer index; a negative index counts from the end."""
         index = size_of(item)
         why = f"index {index} is out of bounds for axis {axis} with size {size}"
@@ -257,7 +255,7 @@ class Key:
             result = ix.reposition(result, rank, ix.first_index_axis(tuple(taken_axes)), first)
         return mv.expand(result, _indices_of(arranged, lambda item: item.kind == "new"))
 
-    def _in_windows(self, x: Any) -> Any:
+    def _in_windows(self, x):
         """Return the part of x in the windows that depend on data; x itself if there are none."""
         if not self.firsts:
             return x
@@ -321,13 +319,13 @@ class Key:
         collapsed = tuple([axis for axis in range(len(self.shape)) if axis not in covered])
         return ga.Windows(offset, collapsed, tuple(positions), batch_rank)
 
-    def _steps(self, axis: int) -> Any:
+    def _steps(self, axis: int):
         """Return the positions that a slice names, in the order of the array."""
         count = (self.counts[axis],)
         apart = ew.mul(cr.iota(count[0]), _value(self.steps[axis], count))
         return ew.add(apart, self._lowest_value(axis, count))
 
-    def _lowest_value(self, axis: int, shape: Sequence[Size]) -> Any:
+    def _lowest_value(self, axis: int, shape: Sequence[Size]):
         """Return the first position along an axis that the key names, as an array of this shape."""
         if axis not in self.firsts:
             return _value(self._lowest(axis), shape)
@@ -347,13 +345,13 @@ class Key:
         return expr.minimum(size - start - 1 - (count - 1) * step, expr.maximum(size - count, 0))  # also if it is empty
 
 
-def _value(size: Size, shape: Sequence[Size]) -> Any:
+def _value(size: Size, shape: Sequence[Size]):
     """Return a size as an array of this shape."""
     number = np.asarray(size, _INDEX) if has_type(size, int) else cr.size_value(size)
     return mv.broadcast_to(number, shape)
 
 
-def _index_vectors(positions: list[Any], lengths: Sequence[Size]) -> Any:
+def _index_vectors(positions: list[Any], lengths: Sequence[Size]):
     """Return the index vectors of a scatter: of one number as it is, of several stacked, or of none."""
     if len(positions) == 1:
         return positions[0]
@@ -373,7 +371,7 @@ def _indices_of(items: Sequence[Item], holds: Callable[[Item], bool]) -> tuple[i
 # -- items -------------------------------------------------------------------------------------------------------
 
 
-def _classified(item: Any) -> Any:
+def _classified(item):
     """Return an item of a key as None, Ellipsis, a slice, an integer, a size, or an index or mask array."""
     item = plain(item)
     if isinstance(item, SymbolicSize) and item.python_type is bool:
@@ -391,7 +389,7 @@ def _classified(item: Any) -> Any:
     return array
 
 
-def _index_array(item: Any) -> Any:
+def _index_array(item):
     """Return an item of a key as an array; an empty list selects nothing and counts as one of integers."""
     if isinstance(item, Traced):
         return item
@@ -405,12 +403,12 @@ def _index_array(item: Any) -> Any:
     return array.astype(np.intp) if is_empty_list and array.dtype.kind == "f" else array
 
 
-def _rank(item: Any) -> int:
+def _rank(item) -> int:
     """Return the number of axes of an index array, and 0 for anything else."""
     return item.meta.rank if isinstance(item, Traced) else item.ndim if has_type(item, np.ndarray) else 0
 
 
-def _is_mask(item: Any) -> bool:
+def _is_mask(item) -> bool:
     """Return whether an item is a boolean array."""
     return has_type(item, (Traced, np.ndarray)) and item.dtype.kind == "b"
 
@@ -432,7 +430,7 @@ def mask_alone(key: Any) -> Any:
     return parsed if _is_mask(parsed) and _rank(parsed) else None
 
 
-def _step(x: Any) -> Size | None:
+def _step(x) -> Size | None:
     """Return the step of a slice as a size."""
     if isinstance(x, Traced):
         raise UnsupportedFunctionError(
@@ -441,12 +439,12 @@ def _step(x: Any) -> Size | None:
     return _size(x)
 
 
-def _size(x: Any) -> Size | None:
+def _size(x) -> Size | None:
     """Return a bound or the step of a slice as a size."""
     return None if x is None else size_of(x)
 
 
-def _position(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
+def _position(ctx: ShapeGuardContext, x, size: Size):
     """Return a bound of a slice as a size, or as an int64 scalar that may lie outside of the axis.
 
     A traced bound that is negative counts from the end, as in NumPy.
@@ -462,12 +460,12 @@ def _position(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
     return ew.select(ew.lt(x, cr.full((), 0, _INDEX)), ew.add(x, cr.size_value(size)), x)
 
 
-def _within(position: Any, size: Size) -> Any:
+def _within(position, size: Size):
     """Return the nearest position in 0..size."""
     return ew.minimum(ew.maximum(position, cr.full((), 0, _INDEX)), cr.size_value(size))
 
 
-def _mirrored(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
+def _mirrored(ctx: ShapeGuardContext, x, size: Size):
     """Return a bound of a backward slice as the `_position` of the forward slice along the reversed axis.
 
     A traced bound before the start becomes one beyond the end, and not the last element.

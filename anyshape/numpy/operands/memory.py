@@ -9,8 +9,6 @@ Orders "A" and "K" of arguments and of views of them: how elements lie in memory
 Results of computations have no layout that a program knows.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import inspect
@@ -94,7 +92,7 @@ def memory_of(x: Any) -> Memory:
     return memory
 
 
-def _outside(x: Any) -> str:
+def _outside(x) -> str:
     """Return what an array that is not a copy stands for outside of the program, "" if it is made there."""
     return _OUTSIDE.get(x.builder.roots.get(x.value, ""), "")
 
@@ -119,7 +117,7 @@ def _keeps_order(view: View) -> bool:
     return kind in ("reshape", "ravel", "contiguous") or (kind == "slice" and tuple(rest[2]) == (1,))
 
 
-def _uncertain(x: Any) -> int | None:
+def _uncertain(x) -> int | None:
     """Return the first step to an array where NumPy may copy, None if there is none.
 
     A reshape of memory in C order is a view, as is the whole of it in C order.
@@ -132,7 +130,7 @@ def _uncertain(x: Any) -> int | None:
     return None
 
 
-def _settle(x: Any, asked: str) -> None:
+def _settle(x, asked: str) -> None:
     """Find out where an array has its elements: it is a view of its base or a copy, by the layout of an argument.
 
     MutationError refuses an array for which that is not known.
@@ -250,7 +248,7 @@ def write(x: Any, part: Any, asked: str, added: Any = None) -> None:
         restore(x, part, type(x).present)
 
 
-def _outdate(x: Any) -> bool:
+def _outdate(x) -> bool:
     """Mark an array as outdated; return False if it is gone. A scalar keeps its value, as a copy would."""
     if x is not None and x.is_array:
         _CLASS.__set__(x, type(x).outdated)
@@ -413,7 +411,7 @@ def makes_copy(function: F) -> F:
 
     @short_traceback
     @functools.wraps(function)
-    def copied(*args: Any, **kwargs: Any) -> Any:
+    def copied(*args, **kwargs):
         return owned(function(*args, **kwargs), *args)
 
     return cast(F, copied)
@@ -442,7 +440,7 @@ def into(out: Any, result: Any, name: str, where: Any = True, *, stretches: bool
     return out
 
 
-def _require_shape(out: Any, result: Any, name: str) -> None:
+def _require_shape(out, result, name: str) -> None:
     """Require that an array has the shape of the result that it is to hold."""
     ctx, shape, needed = context_of(name, out, result), sizes(out), sizes(result)
     if len(shape) != len(needed):
@@ -461,7 +459,7 @@ def writes_out(function: F, *, stretches: bool = False) -> F:
 
     @short_traceback
     @functools.wraps(function)
-    def written(*args: Any, **kwargs: Any) -> Any:
+    def written(*args, **kwargs):
         is_positional = position < min(len(args), code.co_argcount)
         out = args[position] if is_positional else kwargs.get("out")
         if is_involved(args) or is_involved(kwargs):
@@ -485,7 +483,7 @@ def stretches_to_out(function: F) -> F:
 _SAME_ORDER = ("slice", "rev")  # views whose axes have the order in memory of their base
 
 
-def _order_of_axes(array: Any) -> tuple[int, ...] | None:
+def _order_of_axes(array) -> tuple[int, ...] | None:
     """Return the axes by falling strides; None where an axis repeats its elements."""
     if array.flags.c_contiguous:
         return tuple(range(array.ndim))
@@ -538,7 +536,7 @@ def _axes_in_view(axes: list[int], views: Sequence[Any], order: str) -> list[int
     return axes
 
 
-def _layout_of_base(base: Any, memory: Any, order: str) -> Any:
+def _layout_of_base(base, memory, order: str):
     """Return the answer of an argument, or of a copy: one in C order may be in Fortran order too, by its sizes."""
     if memory is None or memory.argument is not None or memory.outside:
         return _asked(base.builder, base.value if memory is None else memory.argument or base.value, order)
@@ -558,7 +556,7 @@ def _order_a(axes: list[int], layout: tuple[bool, bool | None]) -> tuple[int, ..
     return tuple(backward if in_fortran and not in_c else forward)
 
 
-def _asked(builder: Builder | None, value: Value, question: str) -> Any:
+def _asked(builder: Builder | None, value: Value, question: str):
     """Return the answer of an argument of the outermost function, which the program relies on; None for others."""
     while builder is not None and value in builder.inputs:
         if builder.layout is not None:

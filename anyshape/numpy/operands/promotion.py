@@ -5,8 +5,6 @@ So is the result of Python operators on weak scalars alone. The dtype of a weak 
 traced as uint64 is one that int64 cannot hold.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
@@ -129,7 +127,7 @@ def operand(x: Any, function: str = "array") -> Any:
     return array
 
 
-def _joined(x: Sequence[Any], function: str) -> Any:
+def _joined(x: Sequence[Any], function: str):
     """Return nested lists that hold traced values as one array; a Python number counts as an array, as in NumPy."""
     lengths, members = _members_of(x)
     arrays = [operand(default_dtype(m).type(m) if _is_number(m) else m, function) for m in members]
@@ -147,12 +145,12 @@ def _joined(x: Sequence[Any], function: str) -> Any:
     return joined if len(lengths) == 1 else mv.reshape(joined, (*lengths, *first))
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x) -> bool:
     """Return whether x is a Python number, which is traced nowhere."""
     return is_weak(x) and not isinstance(x, (Traced, SymbolicSize))
 
 
-def _members_of(x: Any) -> tuple[tuple[int, ...], list[Any]]:
+def _members_of(x) -> tuple[tuple[int, ...], list[Any]]:
     """Return the lengths of nested lists and their members in order; lists of uneven lengths are members themselves."""
     if not isinstance(x, (list, tuple)):
         return (), [x]
@@ -175,7 +173,7 @@ def cast_operand(x: Any, dtype: np.dtype, function: str = "array") -> Any:
     return full((), x.item(), dtype)
 
 
-def _cast_number(x: Any, dtype: np.dtype, function: str) -> Any:
+def _cast_number(x, dtype: np.dtype, function: str):
     if not isinstance(x, (Traced, SymbolicSize)):
         if dtype.kind not in NUMERIC:  # of an int that no dtype holds
             raise ArgumentError(function, "an operand", f"has dtype {dtype}", "pass numbers or booleans")
@@ -188,7 +186,7 @@ def _cast_number(x: Any, dtype: np.dtype, function: str) -> Any:
     return convert(x, dtype)
 
 
-def _rounded_int(x: Any, dtype: np.dtype) -> Any:
+def _rounded_int(x, dtype: np.dtype):
     """Return a Python int that int64 may not hold in an inexact dtype: a size, or a power; None for other numbers."""
     size = x if isinstance(x, SymbolicSize) else x.exact
     if isinstance(size, SymbolicSize):
@@ -274,7 +272,7 @@ def shape_of(shape: Any, function: str = "shape") -> tuple[Size, ...]:
     return tuple([nonnegative_size(s, function) if _is_integer(s) else size_of(s) for s in entries])
 
 
-def _is_integer(x: Any) -> bool:
+def _is_integer(x) -> bool:
     """Return whether x is an integer scalar of a program."""
     return isinstance(x, Traced) and not x.meta.rank and x.dtype.kind in "iu"
 
@@ -354,7 +352,7 @@ def _kinds(ufunc: np.ufunc, xs: Sequence[Any]) -> list[Any]:
     return kinds
 
 
-def _kind(x: Any, function: str) -> Any:
+def _kind(x, function: str):
     """Return the dtype of an operand, or the Python type of a weak one; an operand that ops do not take is refused."""
     return dtype_of(x if isinstance(x, Traced) or is_weak(x) else operand(x, function))
 
@@ -366,7 +364,7 @@ def _default_dtypes(ufunc: np.ufunc, xs: Sequence[Any], kinds: Sequence[Any]) ->
     return [np.dtype(k) for k in kinds]
 
 
-def _is_integral(kind: Any) -> bool:
+def _is_integral(kind) -> bool:
     """Return whether a dtype or Python type is one of integers."""
     return kind is int or (not isinstance(kind, type) and kind.kind in "iu")
 
@@ -384,7 +382,7 @@ def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None, casting: str = "sa
 
 
 @functools.lru_cache(maxsize=4096, typed=True)
-def _resolve(ufunc: np.ufunc, casting: Any, result: np.dtype | None, *kinds: Any) -> tuple[np.dtype, ...]:
+def _resolve(ufunc: np.ufunc, casting, result: np.dtype | None, *kinds) -> tuple[np.dtype, ...]:
     """Return the dtypes of the loop for operands of these kinds, and for results of a dtype if one is asked for."""
     wanted: dict[str, Any] = {}
     if result is not None:
@@ -401,7 +399,7 @@ def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None, casting: str = "same_
     ]
 
 
-def _default(x: Any) -> Any:
+def _default(x):
     """Return a traced Python int as int64 on its way to a bool.
 
     A ufunc takes a Python int for an int64 there, and refuses a larger one.

@@ -4,8 +4,6 @@ Python's ints are unbounded, and a program holds them in 64 bits, where NumPy's 
 arrays do wrap.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -33,7 +31,7 @@ def are_python_ints(name: str, *xs: Any) -> bool:
     return (name in PYTHON_INTS or name == "divmod") and all(_is_int(x) for x in xs)
 
 
-def _is_int(x: Any) -> bool:
+def _is_int(x) -> bool:
     return x.dtype.kind in "iu" if isinstance(x, Traced) else has_type(x, (int, SymbolicSize))
 
 

@@ -6,8 +6,6 @@ A sum, an element and the result of a ufunc are scalars in NumPy, and functions 
 that make arrays give one without axes.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Callable, Sequence
@@ -63,7 +61,7 @@ def restore_axes(reduced: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     return mv.expand(reduced, axes) if _is_kept(keepdims) and axes else reduced
 
 
-def _is_kept(keepdims: Any) -> bool:
+def _is_kept(keepdims) -> bool:
     """Return `keepdims` as a bool; as in NumPy, it is a bool or an int."""
     if keepdims is ABSENT:
         return False
@@ -201,7 +199,7 @@ def makes_array(function: F) -> F:
 
     @short_traceback
     @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args, **kwargs):
         return as_arrays(function(*args, **kwargs))
 
     return cast(F, wrapper)
@@ -212,7 +210,7 @@ def keeps_class(function: F) -> F:
 
     @short_traceback
     @functools.wraps(function)
-    def wrapper(a: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(a, *args, **kwargs):
         result = function(a, *args, **kwargs)
         return result if is_numpy_scalar(a) else as_arrays(result)
 
@@ -224,7 +222,7 @@ def keeps_number(function: F) -> F:
 
     @short_traceback
     @functools.wraps(function)
-    def wrapper(val: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(val, *args, **kwargs):
         return alike(function(val, *args, **kwargs), val)
 
     return cast(F, wrapper)

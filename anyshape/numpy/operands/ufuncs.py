@@ -101,7 +101,7 @@ _CHOOSING = ("dtype", "casting", "order", "subok")
 _DEFAULTS = {"dtype": None, "casting": "same_kind"}
 
 
-def _is_default(option: str, value: Any) -> bool:
+def _is_default(option: str, value) -> bool:
     """Return whether an option asks for nothing. Values may be arrays, which `==` would compare elementwise."""
     if option == "out":
         return value is None or (isinstance(value, tuple) and all(v is None for v in value))
@@ -287,7 +287,7 @@ def of_ufunc(
     """Return the function that calls a ufunc on concrete operands and applies an op to traced ones."""
     ufunc = plain_ufunc(ufunc)
 
-    def function(*args: Any, **options: Any) -> Any:
+    def function(*args, **options):
         if args and has_type(args[0], _SIZES) and all(has_type(x, _SIZES) for x in args[1:]):
             return ufunc(*args, **options)  # a size, or an array where the ufunc gives no size
         if (options or len(args) > ufunc.nin) and has_out(ufunc, args, options):

@@ -3,8 +3,6 @@
 Outside of a trace they are NumPy's own, as are all classes and `default_rng`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from numpy.random import (  # type: ignore[attr-defined]

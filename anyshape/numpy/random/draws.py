@@ -3,8 +3,6 @@
 A draw gives the numbers that NumPy's method gives, and leaves the generator in the same state.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -69,7 +67,7 @@ _DISCRETE = {
 # -- makers of methods
 
 
-def _drawn(method: str) -> Any:
+def _drawn(method: str):
     """Return a method that draws by NumPy's own."""
     entries = [entry.partition("=") for entry in _PARAMETERS[method].split()]
     dtype, kind = (INT, int) if method in _DISCRETE else (FLOAT, float)
@@ -82,7 +80,7 @@ def _drawn(method: str) -> Any:
     last = inspect.Parameter("size", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
     signature = inspect.Signature([*parameters, last])
 
-    def draw(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def draw(self, *args, **kwargs):
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         *values, size = bound.arguments.values()
@@ -99,7 +97,7 @@ def _drawn(method: str) -> Any:
 def refused(name: str) -> Any:
     """Return a method that has no meaning in a program."""
 
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def refuse(self, *args, **kwargs):
         problem = "has no meaning while a function is traced, as its generator is that of the run"
         raise UnsupportedFunctionError(
             f"{type(self).__name__}.{name}", problem, "call it outside of the traced function", user_line()
@@ -168,9 +166,7 @@ class Draws:
 
     # -- normal vectors and positions
 
-    def _normal_rows(
-        self, mean: Any, cov: Any, size: Any, check_valid: str, checked: str, tol: float
-    ) -> tuple[Any, Any, Any]:
+    def _normal_rows(self, mean, cov, size, check_valid: str, checked: str, tol: float) -> tuple[Any, Any, Any]:
         """Return rows of standard normal numbers, with the mean and the covariance that they shall have."""
         name = "multivariate_normal"
         choice_of(name, "check_valid", check_valid, ("warn", "raise", "ignore"))
@@ -184,7 +180,7 @@ class Draws:
         outer = () if size is None else new_shape(size, name)
         return rd.draw(self._one(name), "standard_normal", (*outer, count))[0].as_ndarray(), mean, cov
 
-    def _chosen(self, a: Any, size: Any, p: Any, axis: int, options: tuple[tuple[str, Any], ...]) -> Any:
+    def _chosen(self, a, size, p, axis: int, options: tuple[tuple[str, Any], ...]):
         """Return elements of an array, or numbers below a size, that `choice` draws."""
         among = None if is_size(a) else asarray(a, None, "choice")
         if among is not None and not len(sizes(among)):
@@ -198,7 +194,7 @@ class Draws:
             return shown(positions, size is None, int if p is None else np.generic)
         return shown(take(among, positions, axis=axis), size is None, np.generic)
 
-    def _permutation(self, x: Any, axis: int = 0) -> Any:
+    def _permutation(self, x, axis: int = 0):
         """Return an array, or the numbers below a size, in another order."""
         if is_size(x):
             count = new_size(x, "permutation")
@@ -208,7 +204,7 @@ class Draws:
         count = sizes(x)[axis]
         return take(x, self._positions("permutation", count, count), axis=axis)
 
-    def _shuffle(self, x: Any, axis: int = 0) -> None:
+    def _shuffle(self, x, axis: int = 0) -> None:
         """Bring an array into another order."""
         array: Any = x
         if not isinstance(x, Traced) and not has_type(x, np.ndarray):
@@ -259,15 +255,13 @@ class Draws:
             raise ArgumentError(method, "the generator", "is an array of generators", advice)
         return self.traced
 
-    def _numbers(
-        self, method: str, operands: Sequence[Any], size: Any, dtype: Any, kind: Any, options: Any = ()
-    ) -> Any:
+    def _numbers(self, method: str, operands: Sequence[Any], size, dtype, kind, options=()):
         """Return what a method draws, of the shape `size`, or of the broadcast parameters."""
         shape = shape_of(method, operands, size)
         numbers, _ = rd.draw(self._one(method), method, shape, *operands, dtype=dtype, options=options)
         return shown(numbers, size is None, kind)
 
-    def _typed(self, method: str, operands: Sequence[Any], size: Any, dtype: Any, out: Any, options: Any = ()) -> Any:
+    def _typed(self, method: str, operands: Sequence[Any], size, dtype, out, options=()):
         """Return floats of a precision, written into `out` if that is given."""
         dtype = np.dtype(dtype)
         if dtype not in (np.float32, np.float64):
@@ -276,12 +270,12 @@ class Draws:
             size = sizes(out)
         return written_into(out, self._numbers(method, operands, size, dtype, float, options))
 
-    def _moved(self, method: str, base: str, loc: Any, scale: Any, size: Any) -> Any:
+    def _moved(self, method: str, base: str, loc, scale, size):
         """Return base draws times the scale plus the location."""
         loc = None if loc is None else parameter(method, "loc", loc)
         return self._affine(base, loc, _scale(method, "scale", scale), size)
 
-    def _affine(self, base: str, loc: Any, scale: Any, size: Any, operands: Sequence[Any] = ()) -> Any:
+    def _affine(self, base: str, loc, scale, size, operands: Sequence[Any] = ()):
         parameters = [*([] if loc is None else [loc]), scale]
         shape = shape_of(base, [*parameters, *operands], size)
         numbers = rd.draw(self._one(base), base, shape, *operands)[0]
@@ -291,9 +285,7 @@ class Draws:
             numbers = mv.broadcast_to(loc, shape) + numbers
         return shown(numbers, size is None, float)
 
-    def _rows(
-        self, method: str, operands: Sequence[Any], row: Any, size: Any, dtype: np.dtype, options: Any = ()
-    ) -> Any:
+    def _rows(self, method: str, operands: Sequence[Any], row, size, dtype: np.dtype, options=()):
         """Return vectors as long as the last axis of `row`."""
         outer = [sizes(x)[:-1] if x is row else sizes(x) for x in operands]
         context = context_of(method, *operands)
@@ -303,7 +295,7 @@ class Draws:
         )
         return numbers.as_ndarray()
 
-    def _positions(self, method: str, length: Size, count: Size) -> Any:
+    def _positions(self, method: str, length: Size, count: Size):
         return rd.draw(self._one(method), method, (length,), dtype=INT, count=count)[0].as_ndarray()
 
 
@@ -325,12 +317,12 @@ def integer_parameter(method: str, name: str, x: Any, dtype: np.dtype) -> Any:
     return ew.convert(array, dtype) if isinstance(array, Traced) else array.astype(dtype, copy=False)
 
 
-def _is_known(x: Any) -> bool:
+def _is_known(x) -> bool:
     """Return whether a parameter is a number or an array of NumPy, known while the function is traced."""
     return has_type(x, (bool, int, float, complex, np.generic, np.ndarray))
 
 
-def _is_number(x: Any, number: float) -> bool:
+def _is_number(x, number: float) -> bool:
     """Return whether a parameter is known to be this number."""
     return not isinstance(x, Traced) and not x.ndim and float(x) == number
 
@@ -344,13 +336,13 @@ def row_parameter(method: str, name: str, x: Any, rank: int | None = None) -> An
     return array
 
 
-def _scale(method: str, name: str, x: Any) -> Any:
+def _scale(method: str, name: str, x):
     scale = parameter(method, name, x)
     require(method, f"{name} must not be negative", scale, lambda x: ~np.signbit(x) | np.isnan(x))
     return scale
 
 
-def _is_span(x: Any) -> Any:
+def _is_span(x):
     return np.isfinite(x) & ~np.signbit(x)
 
 
@@ -363,7 +355,7 @@ def require(method: str, demand: str, x: Any, holds: Callable[[Any], Any]) -> No
         raise ArgumentError(method, name, f"must {problem}", "pass such numbers")
 
 
-def _difference(high: Any, low: Any) -> Any:
+def _difference(high, low):
     if isinstance(high, Traced) or isinstance(low, Traced):
         return high - low
     with np.errstate(all="ignore"):

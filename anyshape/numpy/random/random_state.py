@@ -12,8 +12,6 @@ A stand-in is the generator itself for all code outside of traces, as for that o
 methods draw when the program runs, from the generator, which is a constant of the program.
 """
 
-from __future__ import annotations
-
 import functools
 import types
 import weakref
@@ -204,7 +202,7 @@ class TracedGenerator(Draws, np.random.Generator):
             result = take_along_axis(x, self._permuted(sizes(x), axis), axis=axis)
         return written_into(out, result)
 
-    def _permuted(self, shape: Sequence[Size], axis: int) -> Any:
+    def _permuted(self, shape: Sequence[Size], axis: int):
         options = (("axis", axis),)
         return rd.draw(self._one("permuted"), "permuted", shape, dtype=INT, options=options)[0].as_ndarray()
 
@@ -217,7 +215,7 @@ class TracedGenerator(Draws, np.random.Generator):
 TracedGenerator.__name__ = TracedGenerator.__qualname__ = np.random.Generator.__name__  # as messages name it
 
 
-def _factor(cov: Any, method: str) -> Any:
+def _factor(cov, method: str):
     """Return a matrix whose product with its transpose is the covariance."""
     if method == "cholesky":
         return cholesky(cov)
@@ -232,7 +230,7 @@ def _factor(cov: Any, method: str) -> Any:
 _ARRAYS: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
 
 
-def _for_code(original: Any) -> Any:
+def _for_code(original):
     """Return what the code that runs draws from: a traced generator in a trace, the generator itself elsewhere."""
     builder = active()
     return original if builder is None else traced_form(original, builder)
@@ -317,7 +315,7 @@ class _Method:
         return getattr(_for_code(self.owner), self.__name__)(*args, **kwargs)
 
 
-def _is(a: Any, b: Any) -> bool:
+def _is(a, b) -> bool:
     return a is b
 
 
@@ -331,7 +329,7 @@ def of_global(name: str, method: str = "") -> Any:
     """Return a function of `numpy.random` that draws in traces too, from the global generator."""
     function = getattr(np.random, name)
 
-    def draw(*args: Any, **kwargs: Any) -> Any:
+    def draw(*args, **kwargs):
         builder = active()
         if builder is None:
             return function(*args, **kwargs)

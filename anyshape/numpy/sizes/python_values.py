@@ -6,8 +6,6 @@ A run-time size is known in the current call, and each run checks it: Python dec
 decided. The int is then an example with that outcome. So a program serves all sizes with the same outcome.
 """
 
-from __future__ import annotations
-
 import builtins
 import dis
 import functools
@@ -129,7 +127,7 @@ def _comparisons(code: CodeType) -> types.MappingProxyType[int, Comparison]:
     return types.MappingProxyType(comparisons)
 
 
-def _start(instruction: dis.Instruction) -> Any:
+def _start(instruction: dis.Instruction):
     """Return where the expression of an instruction starts in the source: a call starts with the name that it calls."""
     position = instruction.positions
     known = position is not None and position.lineno is not None and position.col_offset is not None

@@ -1,7 +1,5 @@
 """Define shapes for users: tuples that may hold symbolic sizes and that NumPy can reduce."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
@@ -28,7 +26,7 @@ def reduce_sizes(ufunc: np.ufunc, sizes: Sequence[Any]) -> Any:
     return functools.reduce(INTEGER_UFUNCS[ufunc], map(_wide, sizes))
 
 
-def _wide(x: Any) -> Any:
+def _wide(x):
     """Return a size as NumPy takes it into an array."""
     return as_numpy_operands([x])[0] if isinstance(x, SymDim) else _WIDE.type(x)
 
@@ -58,7 +56,7 @@ class Sizes(tuple[Any, ...]):
         """Return the smallest of the sizes, as `numpy.min` would type it."""
         return self._reduce(np.minimum, np.min, {"axis": axis, "out": out, **options})
 
-    def _reduce(self, ufunc: np.ufunc, function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    def _reduce(self, ufunc: np.ufunc, function: Callable[..., Any], options: dict[str, Any]):
         stated = {name: value for name, value in options.items() if value is not None}
         kind = np.dtype(stated.get("dtype", _WIDE))
         if not (stated.keys() <= {"axis", "dtype"} and is_shape(self, options["axis"]) and kind.kind in "iufc"):

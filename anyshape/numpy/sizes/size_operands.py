@@ -1,7 +1,5 @@
 """Read the operands of operators on sizes: integers, scopes, dtypes and divisors."""
 
-from __future__ import annotations
-
 import math
 import operator
 import types
@@ -137,7 +135,7 @@ def of_bits(operate: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 _SHIFTS: dict[Any, Callable[[Any, Any], Any]] = {operator.rshift: operator.floordiv, operator.lshift: operator.mul}
 
 
-def _bits_of(x: Any) -> Any:
+def _bits_of(x):
     return operator.index(x) if isinstance(x, SymbolicSize) else x
 
 

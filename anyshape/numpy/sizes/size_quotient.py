@@ -111,12 +111,12 @@ def exactly(name: str, a: Any, b: Any) -> Quotient | DeferredComparison | None:
     return Quotient(a, 1).compare(name, b) if isinstance(b, Quotient) and _of_python(a) else None
 
 
-def _of_python(x: Any) -> bool:
+def _of_python(x) -> bool:
     """Return whether x is a Python int, or a size that stands for one."""
     return known_size(x) is not None and numpy_dtype(x) is None
 
 
-def _quotient(size: Any, by: Any) -> Quotient | None:
+def _quotient(size, by) -> Quotient | None:
     """Return the quotient of Python ints; None for other numbers, and for a divisor that may be negative."""
     if not _of_python(size) or not _of_python(by):
         return None

@@ -151,7 +151,7 @@ def symdim(size: Size, scope: Scope, numpy_dtype: Any = None) -> Any:
 # -- operators ---------------------------------------------------------------------------------------------------
 
 
-def _combined(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _combined(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any], a, b):
     """Return the result of an operator: a size for integers, an array value for anything else."""
     left, right = as_size(a), as_size(b)
     if left is None or right is None:
@@ -176,10 +176,10 @@ _DIVISIONS = (expr.floordiv, expr.mod)
 def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
     """Return an operator and its reflection."""
 
-    def forward(self: SymDim, other: Any) -> Any:
+    def forward(self: SymDim, other):
         return _combined(combine, python, self, other)
 
-    def backward(self: SymDim, other: Any) -> Any:
+    def backward(self: SymDim, other):
         return _combined(combine, python, other, self)
 
     return forward, backward
@@ -189,13 +189,13 @@ Operator: TypeAlias = Callable[..., Any]
 _Claims = Callable[[Size, Size, str], Claim]
 
 
-def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims, whole: Callable[..., int]) -> Any:
+def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims, whole: Callable[..., int]):
     """Return a comparison of two sizes: a bool where it is proved or refuted, else a value.
 
     `whole` gives the int that stands for a float.
     """
 
-    def compare(self: SymDim, other: Any) -> Any:
+    def compare(self: SymDim, other):
         if has_type(other, INEXACT):
             other = as_int(other, whole)
             if has_type(other, (float, np.floating)):
@@ -213,10 +213,10 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
 def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Operator, Operator]:
     """Return an operator on the bits of a size, whose value it may ask for, and its reflection."""
 
-    def forward(self: SymDim, other: Any) -> Any:
+    def forward(self: SymDim, other):
         return of_bits(python, self, other)
 
-    def backward(self: SymDim, other: Any) -> Any:
+    def backward(self: SymDim, other):
         return of_bits(python, other, self)
 
     return forward, backward
@@ -470,19 +470,19 @@ def compared(claim: Claim, scope: Scope) -> Any:
     return SizeComparison(claim, scope) if scope.branch_rule is None else scope.branch_rule(claim)
 
 
-def _with_arrays(x: Any) -> Any:
+def _with_arrays(x):
     """Return arguments with arrays in place of comparisons, in lists and tuples too."""
     if type(x) in (list, tuple):
         return type(x)([_with_arrays(part) for part in x])
     return x.as_array() if isinstance(x, SizeComparison) else x
 
 
-def _is_bool(x: Any) -> bool:
+def _is_bool(x) -> bool:
     """Return whether x is a bool, or a comparison that stands for one."""
     return isinstance(x, SizeComparison) or has_type(x, (bool, np.bool_))
 
 
-def _joined(self: SizeComparison, symbol: str, other: Any, combine: Callable[[Size, Size], Size]) -> Any:
+def _joined(self: SizeComparison, symbol: str, other, combine: Callable[[Size, Size], Size]):
     """Return two comparisons joined by `&` or `|`, as a value."""
     if not _is_bool(other):
         return of_bits(_BITWISE[symbol], self, other)
@@ -494,7 +494,7 @@ def _joined(self: SizeComparison, symbol: str, other: Any, combine: Callable[[Si
 _BITWISE = {"&": operator.and_, "|": operator.or_}
 
 
-def _apply_to_sizes(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+def _apply_to_sizes(ufunc: np.ufunc, inputs: Sequence[Any]):
     """Return the size or the answer that a ufunc gives for sizes and numbers; None where it needs arrays."""
     if all(map(_is_bool, inputs)):
         return None  # NumPy has rules of its own for bools: + is "or"
@@ -506,7 +506,7 @@ def _apply_to_sizes(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     return None if any(x is None for x in numbers) else UFUNC_COMPARISONS[ufunc](*numbers)
 
 
-def _as_array(x: Any) -> Any:
+def _as_array(x):
     return x.as_array() if isinstance(x, SymDim) else x
 
 
@@ -535,7 +535,7 @@ def min_dim(*sizes: Any) -> Any:
     return _extreme("min_dim", sizes, expr.minimum, lambda a, b: at_least(b, a))
 
 
-def _extreme(name: str, sizes: Sequence[Any], combine: Callable[..., Size], beats: Callable[..., Claim]) -> Any:
+def _extreme(name: str, sizes: Sequence[Any], combine: Callable[..., Size], beats: Callable[..., Claim]):
     """Return the extreme of sizes, leaving out sizes that another one is known to beat."""
     check_sizes(name, sizes)
     if any(isinstance(x, Traced) for x in sizes):
@@ -552,7 +552,7 @@ def _extreme(name: str, sizes: Sequence[Any], combine: Callable[..., Size], beat
 # -- NumPy's own functions on sizes ------------------------------------------------------------------------------
 
 
-def _python_number(x: Any) -> Any:
+def _python_number(x):
     """Return a size as it is and a number as a Python number; None for anything else.
 
     NumPy makes arrays without axes of its scalars to compare them, so those count too.
@@ -572,7 +572,7 @@ def as_numpy_operands(operands: Sequence[Any]) -> list[Any]:
     return [SymDim(x.expr, x.scope, _WIDE) if isinstance(x, SymDim) else x for x in operands]
 
 
-def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
+def _divmod(a, b) -> tuple[Any, Any]:
     return _combined(expr.floordiv, operator.floordiv, a, b), _combined(expr.mod, operator.mod, a, b)
 
 

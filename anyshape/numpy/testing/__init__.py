@@ -3,8 +3,6 @@
 Concrete arguments go to NumPy itself, and so do its other names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +25,7 @@ _NUMPY = Module(numpy_testing, "numpy.testing")
 __getattr__, __dir__ = _NUMPY.named, _NUMPY.public_names
 
 
-def _compare(name: str, holds: Callable[[Any, Any], Any], x: Any, y: Any, err_msg: str, strict: bool) -> None:
+def _compare(name: str, holds: Callable[[Any, Any], Any], x, y, err_msg: str, strict: bool) -> None:
     """Check that a relation holds for all elements; arrays have equal shapes, and a scalar is compared with each."""
     x, y = as_traced(asarray(x)), as_traced(asarray(y))
     context = context_of(name, x, y)
@@ -41,7 +39,7 @@ def _compare(name: str, holds: Callable[[Any, Any], Any], x: Any, y: Any, err_ms
     check(all_of(holds(*broadcast_arrays(x, y))), f"{name}: {err_msg}" if err_msg else name)
 
 
-def _or_nan(holds: Any, x: Any, y: Any) -> Any:
+def _or_nan(holds, x, y):
     """Return where a relation holds, or both are NaN."""
     return el.logical_or(holds, el.logical_and(el.not_equal(x, x), el.not_equal(y, y)))
 
@@ -92,7 +90,7 @@ def assert_array_less(x: Any, y: Any, err_msg: Any = "", verbose: bool = True, *
     _compare("assert_array_less", lambda x, y: _or_nan(el.less(x, y), x, y), x, y, err_msg, strict)
 
 
-def _to_decimals(name: str, actual: Any, desired: Any, decimal: Any, err_msg: Any) -> None:
+def _to_decimals(name: str, actual, desired, decimal, err_msg) -> None:
     _compare(name, lambda x, y: el.isclose(x, y, 0, 1.5 * 10.0 ** (-decimal), True), actual, desired, err_msg, False)
 
 

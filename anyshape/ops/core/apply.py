@@ -3,8 +3,6 @@
 The table of kernels stands here too, so that an op applied outside of any trace runs at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -221,7 +219,7 @@ class _Localiser:
         return expr.input_axis(self.count + position, axis)
 
 
-def _is_symbolic(sizes: Any) -> bool:
+def _is_symbolic(sizes) -> bool:
     if isinstance(sizes, tuple):
         return any(map(_is_symbolic, sizes))
     return type(sizes) is DimExpr or (type(sizes) is not int and has_type(sizes, _CONVERTED))

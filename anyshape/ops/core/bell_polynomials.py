@@ -3,8 +3,6 @@
 Numbers, NumPy arrays and traced arrays serve alike. Source: L. Comtet, "Advanced Combinatorics", 1974, section 3.3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import comb
 from typing import Any
@@ -22,7 +20,7 @@ def bell_polynomial_of_two(orders: tuple[int, int], derivative: Callable[[int, i
     """
     memo: dict[tuple[int, int], Any] = {(0, 0): 1.0}
 
-    def at(i: int, j: int) -> Any:
+    def at(i: int, j: int):
         if (i, j) not in memo:
             first, second = (1, 0) if i else (0, 1)
             terms = [

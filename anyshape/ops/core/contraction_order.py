@@ -8,8 +8,6 @@ Among equals, a path that is proved to be cheapest at all sizes is preferred, th
 without such a proof is not settled: a call, which has the sizes, may take its own `cheapest_path`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -187,7 +185,7 @@ class _WorkProver:
         orders = itertools.permutations(theirs, len(mine))
         return any(all(self._size_at_most(a, b) for a, b in zip(mine, order, strict=True)) for order in orders)
 
-    def _size_at_most(self, a: Any, b: Any) -> bool:
+    def _size_at_most(self, a, b) -> bool:
         if (a, b) not in self.proved:
             gap = expr.sub(self.scope.normal(self.sizes[b]), self.scope.normal(self.sizes[a]))
             low = expr.bounds(gap)[0]

@@ -3,8 +3,6 @@
 `define` takes all of it at once, so that no op lacks a part. Each family module in `ops/` defines its ops with it.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias

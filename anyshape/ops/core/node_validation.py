@@ -3,8 +3,6 @@
 The functions that apply ops make legal nodes only, so neither shape rules nor kernels check for them.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

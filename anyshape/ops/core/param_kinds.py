@@ -1,7 +1,5 @@
 """Tests of parameters: what each parameter of a node may hold, for the definitions of ops."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 What has no counterpart here is SciPy's own, and refuses traced arrays by name.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

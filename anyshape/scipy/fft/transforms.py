@@ -13,8 +13,6 @@ Define the fast Hankel transforms of `scipy.fft`, of any number of points that a
 Source: A. Hamilton, Uncorrelated modes of the non-linear power spectrum, Mon. Not. R. Astron. Soc. 312, 2000.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import log, pi
 from typing import Any
@@ -39,36 +37,16 @@ _SWAPPED = {"backward": "forward", None: "forward", "forward": "backward"}  # ot
 def _of_one_axis(name: str, summary: str) -> Callable[..., Any]:
     """Build a transform along one axis."""
 
-    def transform(
-        x: Any,
-        n: Any = None,
-        axis: Any = -1,
-        norm: Any = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
-        *,
-        plan: Any = None,
-    ) -> Any:
+    def transform(x, n=None, axis=-1, norm=None, overwrite_x: bool = False, workers=None, *, plan=None):
         return getattr(xp.fft, name)(x, n, axis, norm)
 
     return _named(transform, name, summary)
 
 
-def _of_axes(
-    name: str, summary: str, default: Any = None, traced: Callable[..., Any] | None = None
-) -> Callable[..., Any]:
+def _of_axes(name: str, summary: str, default=None, traced: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Build a transform along several axes; `traced` serves traced arrays, or else the function of `numpy.fft`."""
 
-    def transform(
-        x: Any,
-        s: Any = None,
-        axes: Any = default,
-        norm: Any = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
-        *,
-        plan: Any = None,
-    ) -> Any:
+    def transform(x, s=None, axes=default, norm=None, overwrite_x: bool = False, workers=None, *, plan=None):
         return (traced or getattr(xp.fft, name))(x, s, axes, norm)
 
     return _named(transform, name, summary)
@@ -81,7 +59,7 @@ def _named(function: Callable[..., Any], name: str, summary: str) -> Callable[..
     return function
 
 
-def _real(x: Any, s: Any, axes: Any, norm: Any) -> Any:
+def _real(x, s, axes, norm):
     """Return the numbers whose `rfftn` is x: for one element along the last axis SciPy makes one, and NumPy none."""
     array = as_traced(x)
     if s is None and array.ndim:
@@ -93,11 +71,11 @@ def _real(x: Any, s: Any, axes: Any, norm: Any) -> Any:
     return xp.fft.irfftn(array, s, axes, norm)
 
 
-def _hermitian(x: Any, s: Any, axes: Any, norm: Any) -> Any:
+def _hermitian(x, s, axes, norm):
     return _real(xp.conj(x), s, axes, _SWAPPED.get(norm, norm))
 
 
-def _inverse_hermitian(x: Any, s: Any, axes: Any, norm: Any) -> Any:
+def _inverse_hermitian(x, s, axes, norm):
     return xp.conj(xp.fft.rfftn(x, s, axes, _SWAPPED.get(norm, norm)))
 
 
@@ -163,7 +141,7 @@ _INVERSE_TYPE = {1: 1, 2: 3, 3: 2, 4: 4}
 _INVERSE_NORM = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _along_one(name: str, transform: Callable[..., Any], x: Any, type: Any, n: Any, axis: Any, options: Any) -> Any:
+def _along_one(name: str, transform: Callable[..., Any], x, type, n, axis, options):
     """Apply the transform of a type along an axis; names of inverses start with i. `options` are norm and scale."""
     norm, orthogonalize = options
     scale = norm_of(name, norm)
@@ -181,16 +159,7 @@ def _along_one(name: str, transform: Callable[..., Any], x: Any, type: Any, n: A
 def _real_along_axis(name: str, transform: Callable[..., Any], summary: str) -> Callable[..., Any]:
     """Build a transform along one axis."""
 
-    def function(
-        x: Any,
-        type: Any = 2,
-        n: Any = None,
-        axis: Any = -1,
-        norm: Any = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
-        orthogonalize: Any = None,
-    ) -> Any:
+    def function(x, type=2, n=None, axis=-1, norm=None, overwrite_x: bool = False, workers=None, orthogonalize=None):
         return _along_one(name, transform, x, type, n, axis, (norm, orthogonalize))
 
     return _named_by_type(function, name, summary)
@@ -199,16 +168,7 @@ def _real_along_axis(name: str, transform: Callable[..., Any], summary: str) -> 
 def _real_along_axes(name: str, transform: Callable[..., Any], summary: str) -> Callable[..., Any]:
     """Build a transform along several axes."""
 
-    def function(
-        x: Any,
-        type: Any = 2,
-        s: Any = None,
-        axes: Any = None,
-        norm: Any = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
-        orthogonalize: Any = None,
-    ) -> Any:
+    def function(x, type=2, s=None, axes=None, norm=None, overwrite_x: bool = False, workers=None, orthogonalize=None):
         result = as_traced(x)
         for n, axis in steps_of(name, result, _several(s), _several(axes)):
             result = _along_one(name, transform, result, type, n, axis, (norm, orthogonalize))
@@ -217,7 +177,7 @@ def _real_along_axes(name: str, transform: Callable[..., Any], summary: str) -> 
     return _named_by_type(function, name, summary)
 
 
-def _several(value: Any) -> Any:
+def _several(value):
     """Return sizes or axes as a sequence; SciPy takes one number for a sequence of one."""
     return value if value is None or isinstance(value, (tuple, list)) else (value,)
 
@@ -249,7 +209,7 @@ dstn: Callable[..., Any] = _real_along_axes(
 idstn: Callable[..., Any] = _real_along_axes("idstn", fo.dst, "Return the inverse of `dstn` of this type.")
 
 
-def _coefficients(n: Any, dln: Any, mu: Any, offset: Any, bias: Any, *, inverse: bool) -> Any:
+def _coefficients(n, dln, mu, offset, bias, *, inverse: bool):
     """Return the coefficients of the transform; where one is singular the constant part is left off."""
     high, low = (mu + 1 + bias) / 2, (mu + 1 - bias) / 2
     k = xp.arange(n // 2 + 1)
@@ -265,13 +225,13 @@ def _coefficients(n: Any, dln: Any, mu: Any, offset: Any, bias: Any, *, inverse:
     return xp.where(is_zero, first, size * turned)
 
 
-def _biased(x: Any, exponent: Any) -> Any:
+def _biased(x, exponent):
     """Return samples times the exponential of a multiple of their distance from the middle."""
     n = x.shape[-1]
     return x * xp.exp(exponent * (xp.arange(n) - (n - 1) / 2))
 
 
-def _dtype(a: Any, bias: Any) -> np.dtype:
+def _dtype(a, bias) -> np.dtype:
     """Return the dtype of a transform: single precision stays where there is no bias."""
     is_single = xp.asarray(a).dtype == np.float32 and not is_traced(bias) and np.all(bias == 0)
     return np.dtype(np.float32 if is_single else np.float64)

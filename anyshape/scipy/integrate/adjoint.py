@@ -1,7 +1,5 @@
 """Continuous adjoint: derivatives of a solution by an equation that is integrated backwards, without saved steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,19 +25,19 @@ def with_continuous_adjoint(solver: Any, p: Problem, size: Any, run: Function, s
     equations, max_step = p.equations, p.max_step
     fixed = tuple([stop_gradient(x) for x in (p.bound, p.direction, p.rtol, p.atol)])
 
-    def problem(params: Any, fixed: Any) -> Problem:
+    def problem(params, fixed) -> Problem:
         bound, direction, rtol, atol = fixed
         return Problem(equations, params, bound, direction, rtol, atol, max_step, None)
 
     @custom_vjp
-    def solution(start: Any, y: Any, times: Any, params: Any, fixed: Any, size: Any) -> Any:
+    def solution(start, y, times, params, fixed, size):
         return run(problem(params, fixed), size, start, y, times)
 
-    def forward(start: Any, y: Any, times: Any, params: Any, fixed: Any, size: Any) -> Any:
+    def forward(start, y, times, params, fixed, size):
         results = run(problem(params, fixed), size, start, y, times)
         return results, (start, y, times, params, fixed, results[0])
 
-    def backward(residuals: Any, cotangents: Any) -> Any:
+    def backward(residuals, cotangents):
         start, y, times, params, fixed, ys = residuals
         pulled = _pulled(solver, problem(params, fixed), start, y, times, ys, cotangents[0])
         return *pulled, None, None
@@ -48,7 +46,7 @@ def with_continuous_adjoint(solver: Any, p: Problem, size: Any, run: Function, s
     return solution(start, y, times, list(p.params), fixed, size)
 
 
-def _pulled(solver: Any, p: Problem, start: Any, y: Any, times: Any, ys: Any, cts: Any) -> Any:
+def _pulled(solver, p: Problem, start, y, times, ys, cts):
     """Return the cotangents of the initial time and state, of the times, and of the parameters.
 
     Source: R. Chen et al., Neural Ordinary Differential Equations, 2018, appendix B.
@@ -57,13 +55,13 @@ def _pulled(solver: Any, p: Problem, start: Any, y: Any, times: Any, ys: Any, ct
     moving = [i for i, x in enumerate(p.params) if is_inexact(x.dtype)]
     own = [p.params[i] for i in moving]
 
-    def slope(t: Any, v: Any) -> Any:
+    def slope(t, v):
         """Return the slopes of the state, of its adjoint, and of the cotangents of the parameters."""
         dy, pull = vjp(lambda y, *own: _replaced(p, moving, own).slope(t, y), v[:count], *own)
         pulled = pull(v[count : 2 * count])
         return xp.concatenate([dy, *[-xp.ravel(x) for x in pulled]])
 
-    def back(carry: tuple[Any, Any], point: Any) -> Any:
+    def back(carry: tuple[Any, Any], point):
         a, q = carry
         time, before, y, ct = point
         a = a + ct

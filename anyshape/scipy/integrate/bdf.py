@@ -4,8 +4,6 @@ The solution is kept as its backward differences. Source: L. Shampine, M. Reiche
 Comput. 18, 1997.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +32,7 @@ ALPHA = (1 - _KAPPA) * _GAMMA
 ERROR = _KAPPA * _GAMMA + 1 / np.arange(1, MAX_ORDER + 2)
 
 
-def _by_order(row: Any) -> np.ndarray:
+def _by_order(row) -> np.ndarray:
     """Return a table with a row or matrix for each order; that of order 0 is not used."""
     return np.stack([row(max(order, 1)) for order in range(MAX_ORDER + 1)])
 
@@ -81,17 +79,17 @@ class _Outcome(NamedTuple):
     factors: Any
 
 
-def _row(table: np.ndarray, order: Any) -> Any:
+def _row(table: np.ndarray, order):
     """Return the entry of a table for an order."""
     return xp.take(table, order, axis=0)
 
 
-def _weights(order: Any) -> tuple[Any, Any, Any]:
+def _weights(order) -> tuple[Any, Any, Any]:
     """Return the weights of differences in the prediction and in the formula, and the factor of the step size."""
     return _row(_USED, order), _row(_SLOPES, order), 1 / xp.take(ALPHA, order)
 
 
-def _rescaling(factor: Any) -> Any:
+def _rescaling(factor):
     """Return the matrix whose product with the one for 1 rescales differences to longer steps."""
     i, j = np.arange(1, ROWS)[:, None], np.arange(1, ROWS)
     rows = [xp.ones((1, ROWS)), xp.concatenate([np.zeros((ROWS - 1, 1)), (i - 1 - factor * j) / i], axis=1)]
@@ -110,7 +108,7 @@ def rescaled(differences: Any, order: Any, factor: Any) -> Any:
     return change.T @ differences
 
 
-def _ratio(size: Any, of: Any) -> Any:
+def _ratio(size, of):
     """Return the ratio of two step sizes; a span without length has steps of size 0."""
     return size / xp.where(of == 0, 1.0, of)
 
@@ -171,7 +169,7 @@ class BDF:
         d = custom_root(residual, values[1], lambda f, guess: guess, solve_densely)
         return predicted + d, d
 
-    def _accepted(self, p: Problem, s: State, t_new: Any, o: _Outcome) -> State:
+    def _accepted(self, p: Problem, s: State, t_new, o: _Outcome) -> State:
         """Return the state after a step that was accepted: with the order that allows the longest next one."""
         c = s.control
         y_new, d = o.values
@@ -189,9 +187,7 @@ class BDF:
         differences = rescaled(differences, order, factor)
         return State(t_new, y_new, s.f, s.t, s.y, differences, control, xp.where(ended, 1, 0), 0, 0, 0)
 
-    def _rejected(
-        self, p: Problem, s: State, o: _Outcome, converged: Any, failed: Any, point: Any
-    ) -> tuple[State, Any]:
+    def _rejected(self, p: Problem, s: State, o: _Outcome, converged, failed, point) -> tuple[State, Any]:
         """Return the state after a step that was rejected, and whether the Jacobian was evaluated."""
         c = s.control
         refreshed = ~converged & ~c.is_current & ~failed
@@ -224,10 +220,10 @@ class BDF:
         return total
 
 
-def _next_order(differences: Any, order: Any, o: _Outcome) -> tuple[Any, Any]:
+def _next_order(differences, order, o: _Outcome) -> tuple[Any, Any]:
     """Return the change of the order that allows the longest step, and by how much that one is longer."""
 
-    def reach(k: Any, error: Any) -> Any:
+    def reach(k, error):
         return xp.where(error == 0, np.inf, xp.where(error == 0, 1.0, error) ** (-1.0 / (k + 1)))
 
     below, above = (
@@ -239,12 +235,12 @@ def _next_order(differences: Any, order: Any, o: _Outcome) -> tuple[Any, Any]:
     return xp.argmax(factors) - 1, xp.minimum(MAX_FACTOR, o.safety * xp.max(factors))
 
 
-def _newton(p: Problem, t: Any, predicted: Any, psi: Any, step: Any, factors: Any) -> tuple[Any, Any, Any]:
+def _newton(p: Problem, t, predicted, psi, step, factors) -> tuple[Any, Any, Any]:
     """Solve the formula: return whether it converged, the iterations, and the newest difference."""
     tolerance = xp.maximum(10 * np.finfo(np.float64).eps / p.rtol, xp.minimum(0.03, p.rtol**0.5))
     scale = p.atol + xp.abs(predicted) * p.rtol
 
-    def iterate(carry: Any) -> Any:
+    def iterate(carry):
         k, d, size_old, _, _ = carry
         slope = p.slope(t, predicted + d)
         moved = solved_by(factors, step * slope - psi - d)

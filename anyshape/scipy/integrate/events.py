@@ -3,8 +3,6 @@
 A step with a change of sign is searched within its interpolant. The times have the derivative of the equation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -87,15 +85,15 @@ class Events:
         status = xp.where(ended, TERMINATED, s.status)
         return s._replace(status=status), Log(values, counts, times, states, end, end_state)
 
-    def _point(self, function: Function, solver: Any, s: State, rows: Any, active: Any) -> tuple[Any, Any]:
+    def _point(self, function: Function, solver, s: State, rows, active) -> tuple[Any, Any]:
         """Return the time and state of an event in the last step; those at its end where there is none."""
         h = s.t - s.t_old
 
-        def state_at(time: Any) -> Any:
+        def state_at(time):
             part = (time - s.t_old) / xp.where(h == 0, 1.0, h)
             return s.y_old + solver.interpolated(rows, part)
 
-        def value(time: Any) -> Any:
+        def value(time):
             return real_floats(function(time, state_at(time))).reshape(())
 
         def searched() -> tuple[Any, Any]:
@@ -107,7 +105,7 @@ class Events:
         return cond(active, searched, lambda: (s.t, s.y))
 
 
-def _longer(rows: Any, row: Any, is_there: Any) -> Any:
+def _longer(rows, row, is_there):
     """Return rows with a further one, if it is there."""
     return xp.concatenate([rows, row[None][xp.flatnonzero(is_there[None])]])
 
@@ -123,7 +121,7 @@ def events_of(events: Any, args: Any) -> Events | None:
     return Events(bound, directions, np.array(limits)) if functions else None
 
 
-def _limit(terminal: Any) -> float:
+def _limit(terminal) -> float:
     """Return how many times an event occurs before the solution ends."""
     if terminal is None or terminal is False or terminal == 0:
         return np.inf
@@ -132,13 +130,13 @@ def _limit(terminal: Any) -> float:
     return float(terminal)
 
 
-def _root(f: Function, low: Any, high: Any) -> Any:
+def _root(f: Function, low, high):
     """Return where a function of different signs at two points is zero.
 
     Source: T. Chandrupatla, Advances in Engineering Software 28, 1997: parabolas by inverse interpolation, and halves.
     """
 
-    def narrowed(carry: Any) -> Any:
+    def narrowed(carry):
         a, b, c, fa, fb, fc, part, _, k = carry
         x = a + part * (b - a)
         fx = f(x)
@@ -163,5 +161,5 @@ def _root(f: Function, low: Any, high: Any) -> Any:
     return xp.where(at_low == 0, low, near)
 
 
-def _nonzero(x: Any) -> Any:
+def _nonzero(x):
     return xp.where(x == 0, 1.0, x)

@@ -1,7 +1,5 @@
 """Define `solve_ivp` and `odeint`: solutions of initial value problems in loops whose steps the error chooses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -117,7 +115,7 @@ def _settings(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problem(
-    name: str, fun: Function, t_span: Any, y0: Any, further: Any, solver: Any, settings: dict[str, Any]
+    name: str, fun: Function, t_span, y0, further, solver, settings: dict[str, Any]
 ) -> tuple[Any, Any, Problem]:
     """Return the initial time and state, and the problem with its equations as a graph."""
     start, bound = (real_floats(x) for x in t_span)
@@ -131,7 +129,7 @@ def _problem(
         )
     y = y.astype(np.complex128 if is_complex else np.float64)
 
-    def slope(t: Any, y: Any) -> Any:
+    def slope(t, y):
         return xp.broadcast_to(xp.asarray(fun(t, y, *further), y.dtype), y.shape)
 
     equations, params = closed_function(name, slope, start, y)
@@ -145,7 +143,7 @@ def _problem(
     return start, y, Problem(equations, params, bound, direction, stop_gradient(rtol), atol, max_step, jacobian)
 
 
-def _check_times(name: str, times: Any, start: Any, p: Problem, *, strict: bool) -> None:
+def _check_times(name: str, times, start, p: Problem, *, strict: bool) -> None:
     """Check that times increase in the direction of the steps, within the span."""
     ahead = p.direction * (times - start)
     inside = (ahead >= 0) & (p.direction * (p.bound - times) >= 0)
@@ -184,7 +182,7 @@ class _Run:
         """Return the solution at given times, in rows, the last state, and the log. Times do not change steps."""
         p = self.problem
 
-        def output(point: Any, time: Any) -> tuple[Any, Any]:
+        def output(point, time) -> tuple[Any, Any]:
             point = self.advanced(point, lambda t: p.direction * (t - stop_gradient(time)) < 0)
             state, log = point
             reached = p.direction * (state.t - time) >= 0
@@ -209,7 +207,7 @@ class _Run:
 
         solver, checkpoint = self.solver, self.checkpoint
 
-        def run(problem: Problem, size: Any, t: Any, y: Any, times: Any) -> Any:
+        def run(problem: Problem, size, t, y, times):
             ys, state, _ = _Run(solver, problem, size, checkpoint).at_times(t, y, times)
             return ys, (state.nfev, state.njev, state.nlu, state.status)
 
@@ -229,7 +227,7 @@ class _Run:
             *((rows[:0], state.t[None][:0]) if dense_output else (None, None)),
         )
 
-        def attempt(carry: Any) -> Any:
+        def attempt(carry):
             point, steps = carry
             point = self.attempt(point)
             after, log = point
@@ -254,7 +252,7 @@ class _Run:
         return _result(after, times, ys.T, solution, log)
 
 
-def _longer(rows: Any, row: Any, accepted: Any) -> Any:
+def _longer(rows, row, accepted):
     """Return rows with a further one, if it was accepted."""
     return None if rows is None else xp.concatenate([rows, row[None][accepted]])
 
@@ -293,7 +291,7 @@ register_class(
 )
 
 
-def _result(state: State, times: Any, ys: Any, interpolant: Any, log: Any = ()) -> Result:
+def _result(state: State, times, ys, interpolant, log=()) -> Result:
     """Return the result of a run that is over."""
     failed = state.status < 0
     events: dict[str, Any] = {"t_events": None, "y_events": None}

@@ -120,16 +120,16 @@ def attached(p: Problem, step: Function, values: Any, accepted: Any, inputs: Any
     moving = [i for i, x in enumerate(p.params) if is_inexact(x.dtype)]
 
     @custom_jvp
-    def value_of(values: Any, accepted: Any, inputs: Any, params: Any) -> Any:
+    def value_of(values, accepted, inputs, params):
         return values
 
     @value_of.defjvp
-    def derivative(primals: Any, tangents: Any) -> Any:
+    def derivative(primals, tangents):
         values, accepted, (t, y, f, h), params = primals
         _, _, moved, params_moved = tangents
         inside = chosen(accepted, values, _zeros(values))
 
-        def again(t: Any, y: Any, f: Any, h: Any, *own: Any) -> Any:
+        def again(t, y, f, h, *own):
             replaced = dict(zip(moving, own, strict=True))
             current = p.at([replaced.get(i, x) for i, x in enumerate(params)])
             return step(current, stop_gradient(inside), t, y, f, xp.where(accepted, h, 0.0))
@@ -141,6 +141,6 @@ def attached(p: Problem, step: Function, values: Any, accepted: Any, inputs: Any
     return value_of(values, accepted, inputs, list(p.params))
 
 
-def _zeros(tree: Any) -> Any:
+def _zeros(tree):
     """Return zeros like each array of a tuple."""
     return tuple([xp.zeros_like(x) for x in tree])

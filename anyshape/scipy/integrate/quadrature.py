@@ -5,8 +5,6 @@ Functions are evaluated at all points of a rule at once.
 Define integrals over several variables, one inside of the other, and rules of Newton and Cotes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -102,7 +100,7 @@ def quad(
     return _with_ends(function, a, b, lambda a, b: _adaptive(function, a, b, epsabs, epsrel, limit, xp.abs))
 
 
-def _with_ends(function: Function, a: Any, b: Any, rule: Function) -> tuple[Any, Any]:
+def _with_ends(function: Function, a, b, rule: Function) -> tuple[Any, Any]:
     """Return what `rule(a, b)` gives for fixed limits, with the derivatives by these."""
     ends = [real_floats(end) if is_traced(end) else end for end in (a, b)]
     value, error = rule(*map(stop_gradient, ends))
@@ -113,7 +111,7 @@ def _with_ends(function: Function, a: Any, b: Any, rule: Function) -> tuple[Any,
     return value, error
 
 
-def _moved_end(function: Function, end: Any, other: Any) -> Any:
+def _moved_end(function: Function, end, other):
     """Return 0 with the derivatives of the integral up to `end`, of any order: the integral from the end to itself.
 
     The rule of 5 points is exact for derivatives up to order 10. Where the function is not finite, so is the slope.
@@ -132,7 +130,7 @@ def _moved_end(function: Function, end: Any, other: Any) -> Any:
     return xp.where(is_finite, regular, steep)
 
 
-def _floats(x: Any) -> Any:
+def _floats(x):
     """Return numbers in double precision."""
     array = xp.asarray(x)
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
@@ -182,7 +180,7 @@ def quad_vec(
 # -- adaptive rules ----------------------------------------------------------------------------------------------
 
 
-def _transformed(function: Function, a: Any, b: Any) -> tuple[Function, float, float]:
+def _transformed(function: Function, a, b) -> tuple[Function, float, float]:
     """Return a function of u with the same integral between other limits: finite, and with weaker singularities."""
     lower, upper = (not is_traced(x) and np.isinf(x) for x in (a, b))
     if lower and upper:
@@ -200,9 +198,7 @@ def _transformed(function: Function, a: Any, b: Any) -> tuple[Function, float, f
     return lambda u: function(half * u * (3 - u * u) / 2 + middle) * 1.5 * half * (1 - u * u), -1.0, 1.0
 
 
-def _adaptive(
-    function: Function, a: Any, b: Any, epsabs: Any, epsrel: Any, limit: int, size: Function
-) -> tuple[Any, Any]:
+def _adaptive(function: Function, a, b, epsabs, epsrel, limit: int, size: Function) -> tuple[Any, Any]:
     """Halve intervals until the errors are small; return the integral and the sum of the errors.
 
     `size` is the norm of values. The choice of intervals has no derivative.
@@ -210,16 +206,16 @@ def _adaptive(
     integrand, low, high = _transformed(function, a, b)
     points = vmap(integrand)
 
-    def on_interval(left: Any, right: Any) -> tuple[Any, Any]:
+    def on_interval(left, right) -> tuple[Any, Any]:
         return _gauss_kronrod(points, left, right, size)
 
-    def unfinished(state: Any) -> Any:
+    def unfinished(state):
         _, _, values, errors, count = state
         total = xp.sum(errors)
         wanted = xp.maximum(epsabs, epsrel * size(xp.sum(values, axis=0)))
         return stop_gradient((count < limit) & (total > wanted))
 
-    def halve(state: Any) -> Any:
+    def halve(state):
         lefts, rights, values, errors, count = state
         worst = xp.argmax(errors)
         left, right = lefts[worst], rights[worst]
@@ -237,7 +233,7 @@ def _adaptive(
     return xp.sum(values, axis=0), xp.sum(errors)
 
 
-def _gauss_kronrod(points: Function, left: Any, right: Any, size: Function) -> tuple[Any, Any]:
+def _gauss_kronrod(points: Function, left, right, size: Function) -> tuple[Any, Any]:
     """Return the integral between two points by the rule of 21 points, and QUADPACK's estimate of its error."""
     half, middle = (right - left) / 2, (left + right) / 2
     y = _floats(points(middle + half * NODES))
@@ -253,7 +249,7 @@ def _gauss_kronrod(points: Function, left: Any, right: Any, size: Function) -> t
     return value, xp.maximum(error, rounding)
 
 
-def _limit(end: Any, *outer: Any) -> Any:
+def _limit(end, *outer):
     """Return a limit of an inner variable: a number, or a function of outer ones."""
     return end(*outer) if callable(end) else end
 

@@ -3,8 +3,6 @@
 Source: E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, section IV.8.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,7 +102,7 @@ class _Outcome(NamedTuple):
     factors: Any
 
 
-def _factored(jacobian: Any, h: Any) -> Factors:
+def _factored(jacobian, h) -> Factors:
     """Return the factors of the Newton iteration for a step size."""
     one = xp.eye(jacobian.shape[0])
     matrices = REAL / h * one - jacobian, COMPLEX / h * one - jacobian
@@ -207,13 +205,13 @@ class Radau:
     def step(self, p: Problem, values: Any, t: Any, y: Any, f: Any, h: Any) -> tuple[Any, Any, Any]:
         """Return the point after a step, the slope there, and the stages, as roots of the collocation equations."""
 
-        def residual(z: Any) -> Any:
+        def residual(z):
             return z - h * (COUPLING @ _slopes(p, t, y, h, z))
 
         z = custom_root(residual, values[2], lambda f, guess: guess, solve_densely)
         return y + z[2], p.slope(t + h, y + z[2]), z
 
-    def _guess(self, s: State, times: Any) -> Any:
+    def _guess(self, s: State, times):
         """Return the stages by the interpolant of the last step; zeros before the first."""
         width = stop_gradient(s.t - s.t_old)
         x = (times - stop_gradient(s.t_old)) / xp.where(width == 0, 1.0, width)
@@ -221,7 +219,7 @@ class Radau:
         moved = self.interpolated(stop_gradient(rows), x[:, None])
         return xp.where(width == 0, 0.0, stop_gradient(s.y_old) + moved - stop_gradient(s.y))
 
-    def _error(self, p: Problem, inputs: Any, y_new: Any, z: Any, factors: Factors, rejected: Any) -> tuple[Any, Any]:
+    def _error(self, p: Problem, inputs, y_new, z, factors: Factors, rejected) -> tuple[Any, Any]:
         """Return the estimate of the error, relative to the tolerance, and how often the equations were evaluated."""
         t, y, f, h = inputs
         combined = ERROR @ z / xp.where(h == 0, 1.0, h)
@@ -232,7 +230,7 @@ class Radau:
         second = cond(again, lambda: solved_by(factors.real, p.slope(t, y + first) + combined), lambda: first)
         return xp.where(again, norm(second / scale), size), xp.where(again, 1, 0)
 
-    def _factor(self, c: Control, o: _Outcome, recomputed: Any) -> Any:
+    def _factor(self, c: Control, o: _Outcome, recomputed):
         """Return by how much the step size changes."""
         safety = 0.9 * (2 * ITERATIONS + 1) / (2 * ITERATIONS + o.count)
         is_zero = o.error == 0
@@ -263,7 +261,7 @@ def jacobian_of(p: Problem, t: Any, y: Any) -> Any:
     return stop_gradient(xp.broadcast_to(matrix, (y.shape[0], y.shape[0])))
 
 
-def _slopes(p: Problem, t: Any, y: Any, h: Any, z: Any) -> Any:
+def _slopes(p: Problem, t, y, h, z):
     """Return the slopes at the three stages, in rows."""
     return xp.stack([p.slope(t + c * h, y + z[i]) for i, c in enumerate(NODES)])
 
@@ -276,12 +274,12 @@ def solve_densely(linear: Any, right: Any) -> Any:
     return xp.reshape(xp.linalg.solve(xp.reshape(columns, (count, count)).T, xp.reshape(right, (count,))), shape)
 
 
-def _newton(p: Problem, t: Any, y: Any, h: Any, guess: Any, scale: Any, factors: Factors) -> tuple[Any, Any, Any, Any]:
+def _newton(p: Problem, t, y, h, guess, scale, factors: Factors) -> tuple[Any, Any, Any, Any]:
     """Solve the collocation equations: return whether it converged, the iterations, the stages and the rate."""
     tolerance = xp.maximum(10 * np.finfo(np.float64).eps / p.rtol, xp.minimum(0.03, p.rtol**0.5))
     inverse = 1 / xp.where(h == 0, 1.0, h)
 
-    def iterate(carry: Any) -> Any:
+    def iterate(carry):
         k, w, z, size_old, rate, _, _ = carry
         slopes = _slopes(p, t, y, h, z)
         is_finite = xp.all(xp.isfinite(slopes))

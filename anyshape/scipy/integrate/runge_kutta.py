@@ -1,7 +1,5 @@
 """Explicit Runge-Kutta methods of `solve_ivp`, with SciPy's coefficients, step control and interpolants."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -26,7 +24,7 @@ from anyshape.transforms.control import stop_gradient
 SAFETY, MIN_FACTOR, MAX_FACTOR = 0.9, 0.2, 10.0
 
 
-def _combined(weights: Sequence[float], stages: Sequence[Any]) -> Any:
+def _combined(weights: Sequence[float], stages: Sequence[Any]):
     """Return a sum of stages; weights of zero leave theirs out."""
     terms = [float(w) * k for w, k in zip(weights, stages, strict=False) if w]
     return sum(terms[1:], terms[0]) if terms else xp.zeros_like(stages[0])
@@ -96,7 +94,7 @@ class RungeKutta:
         chosen_state: State = chosen(accepted, after._replace(status=xp.where(ended, 1, 0)), before)
         return chosen_state._replace(nfev=s.nfev + len(self.table.B), njev=s.njev, nlu=s.nlu)
 
-    def _factor(self, error: Any, rejected: Any) -> Any:
+    def _factor(self, error, rejected):
         """Return by how much the step size changes."""
         power = SAFETY * xp.where(error == 0, 1.0, error) ** (-1 / (self.error_order + 1))
         larger = xp.where(error == 0, MAX_FACTOR, xp.minimum(MAX_FACTOR, power))
@@ -104,7 +102,7 @@ class RungeKutta:
         smaller = xp.where(power > MIN_FACTOR, power, MIN_FACTOR)  # MIN_FACTOR where the error is NaN
         return xp.where(error < 1, larger, smaller)
 
-    def _error(self, p: Problem, stages: Any, y: Any, y_new: Any, h: Any) -> Any:
+    def _error(self, p: Problem, stages, y, y_new, h):
         """Return the estimate of the error, relative to the tolerance."""
         scale = p.atol + xp.maximum(xp.abs(y), xp.abs(y_new)) * p.rtol
         rows = [stages[i] for i in range(stages.shape[0])]

@@ -1,7 +1,5 @@
 """Define the rules of `scipy.integrate` for samples: trapezoids, parabolas, and Romberg's extrapolation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -25,14 +23,14 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return total.astype(dtype) if dtype.kind == total.dtype.kind else total  # samples decide, not points
 
 
-def _floats(x: Any) -> Any:
+def _floats(x):
     """Return an array of floats: integers and bools count as float64."""
     x = xp.asarray(x)
     return x if x.dtype.kind in "fc" else x.astype(result_type(x, 1.0))
 
 
 def _samples(
-    name: str, y: Any, x: Any, axis: int, of_samples: Callable[..., Any] = _floats, of_points: Any = xp.asarray
+    name: str, y, x, axis: int, of_samples: Callable[..., Any] = _floats, of_points=xp.asarray
 ) -> tuple[Any, Any, int]:
     """Return samples along the last axis, the distances of their points if there are points, and the axis.
 
@@ -54,7 +52,7 @@ def _samples(
     return y, xp.diff(x, axis=-1), along
 
 
-def _divided(numerator: Any, denominator: Any) -> Any:
+def _divided(numerator, denominator):
     """Return a quotient that is 0 where the denominator is."""
     is_zero = denominator == 0
     return xp.where(is_zero, 0.0, numerator / xp.where(is_zero, 1.0, denominator))
@@ -72,11 +70,11 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     return _accumulated(_trapezoids(y, steps, dx), initial, along)
 
 
-def _trapezoids(y: Any, steps: Any, dx: Any) -> Any:
+def _trapezoids(y, steps, dx):
     return (dx if steps is None else steps) * (y[..., 1:] + y[..., :-1]) / 2.0
 
 
-def _accumulated(areas: Any, initial: Any, along: int, *, promotes: bool = False) -> Any:
+def _accumulated(areas, initial, along: int, *, promotes: bool = False):
     """Return running sums of areas along the last axis, moved to its place, with a first value if there is one.
 
     The result may have the dtype to which both promote.
@@ -119,7 +117,7 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     return xp.where(count % 2 == 0, whole + _last_interval(y, steps, last), whole)
 
 
-def _last_interval(y: Any, steps: Any, last: Any) -> Any:
+def _last_interval(y, steps, last):
     """Return the integral over the last interval, by the parabola through the last three samples (Cartwright, 2017)."""
     count = y.shape[-1]
     three = count > 2
@@ -159,7 +157,7 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
     return _accumulated(areas, _first(y, initial, along), along, promotes=True)
 
 
-def _first(y: Any, initial: Any, along: int) -> Any:
+def _first(y, initial, along: int):
     """Return the first integrals along the last axis, if there are some."""
     first = None if initial is None else xp.asarray(initial)
     return xp.moveaxis(first, along, -1) if first is not None and first.ndim == y.ndim else first

@@ -69,7 +69,7 @@ class BSpline(Interpolant):
         """Knots, coefficients and degree."""
         return self.t, self.c, self.k
 
-    def _count(self) -> Any:
+    def _count(self):
         """Return the number of coefficients that the knots have a use for."""
         return self.t.shape[0] - self.k - 1
 
@@ -123,17 +123,17 @@ class BSpline(Interpolant):
         return super().integrate(xp.clip(a, low, high), xp.clip(b, low, high), True)
 
 
-def _nonzero(width: Any) -> Any:
+def _nonzero(width):
     """Return widths between knots, 1 for a knot that repeats."""
     return xp.where(width == 0, 1.0, width)
 
 
-def _span(t: Any, v: Any, k: int) -> Any:
+def _span(t, v, k: int):
     """Return the position of the knot below each point, within the base interval."""
     return xp.clip(xp.searchsorted(t, v, "right") - 1, k, max_dim(t.shape[0] - k - 2, k))
 
 
-def _basis(t: Any, v: Any, k: int, span: Any) -> list[Any]:
+def _basis(t, v, k: int, span) -> list[Any]:
     """Return the values of the k + 1 B-splines that are not zero at each point, by the recurrence of de Boor."""
     values = [xp.ones_like(v)]
     for degree in range(1, k + 1):
@@ -187,7 +187,7 @@ def make_interp_spline(
     return BSpline.made_of(t, xp.reshape(solve_banded((k, k), bands, flat), whole.shape), k, True, along)
 
 
-def _periodic(x: Any, y: Any, k: int, axis: int) -> BSpline:
+def _periodic(x, y, k: int, axis: int) -> BSpline:
     """Return the spline of degree k whose values and derivatives meet at the ends."""
     x, y, along = data("make_interp_spline", x, y, axis, 2)
     check(xp.abs(y[0] - y[-1]) <= 1e-15 + 1e-5 * xp.abs(y[-1]), "make_interp_spline: the first and last y differ")
@@ -206,7 +206,7 @@ def _periodic(x: Any, y: Any, k: int, axis: int) -> BSpline:
     return BSpline.made_of(t, xp.reshape(whole, (n + k - 1, *y.shape[1:])), k, "periodic", along)
 
 
-def _cyclic(basis: list[Any], k: int, y: Any) -> Any:
+def _cyclic(basis: list[Any], k: int, y):
     """Return the solution of a cyclic system of k + 1 diagonals, where `basis[j]` is of column row + j - k // 2.
 
     The entries beyond the ends are a change of rank k: the formula of Woodbury.
@@ -231,7 +231,7 @@ def _cyclic(basis: list[Any], k: int, y: Any) -> Any:
     return y - units @ xp.linalg.solve(np.eye(k) + corner @ units, corner @ y)
 
 
-def _element(values: Any, position: Any, count: Any) -> Any:
+def _element(values, position, count):
     """Return an element of a vector, 0 for a position that it does not have."""
     inside = (xp.arange(count) == position).astype(float)
     return xp.sum(inside * values)
@@ -261,7 +261,7 @@ def make_lsq_spline(
     return BSpline.made_of(t, xp.reshape(c, (count, *y.shape[1:])), k, True, along)
 
 
-def _size(shape: Any) -> Any:
+def _size(shape):
     """Return the number of elements of a shape."""
     size = 1
     for part in shape:
@@ -269,7 +269,7 @@ def _size(shape: Any) -> Any:
     return size
 
 
-def _conditions(bc_type: Any) -> tuple[list[Any], list[Any]]:
+def _conditions(bc_type) -> tuple[list[Any], list[Any]]:
     """Return the (order, value) of derivatives at both ends."""
     ends = (bc_type, bc_type) if bc_type is None or isinstance(bc_type, str) else tuple(bc_type)
     named = {"clamped": [(1, 0.0)], "natural": [(2, 0.0)], "not-a-knot": [], None: []}
@@ -282,7 +282,7 @@ def _conditions(bc_type: Any) -> tuple[list[Any], list[Any]]:
     return known[0], known[1]
 
 
-def _with_conditions(bands: Any, t: Any, k: int, x: Any, conditions: list[Any], row: Any, column: Any) -> Any:
+def _with_conditions(bands, t, k: int, x, conditions: list[Any], row, column):
     """Return diagonals with the rows of conditions at one end, whose B-splines have these knots."""
     for i, (order, _) in enumerate(conditions):
         values = BSpline.made_of(t, np.eye(k + 1), k).value(x[None], order, True)[0]
@@ -293,11 +293,11 @@ def _with_conditions(bands: Any, t: Any, k: int, x: Any, conditions: list[Any], 
     return bands
 
 
-def _repeated(x: Any, count: int) -> Any:
+def _repeated(x, count: int):
     return xp.broadcast_to(x, (count,))
 
 
-def _not_a_knot(x: Any, k: int) -> Any:
+def _not_a_knot(x, k: int):
     """Return knots at the points, or in the middle between them for even degrees, without those next to the ends."""
     half = (k + 1) // 2 if k % 2 else k // 2
     inner = x if k % 2 else (x[1:] + x[:-1]) / 2
@@ -305,7 +305,7 @@ def _not_a_knot(x: Any, k: int) -> Any:
     return xp.concatenate([_repeated(x[0], k + 1), inner, _repeated(x[-1], k + 1)])
 
 
-def _augmented(x: Any, k: int) -> Any:
+def _augmented(x, k: int):
     """Return knots at all points, the ends k more times."""
     return xp.concatenate([_repeated(x[0], k), x, _repeated(x[-1], k)])
 
@@ -334,7 +334,7 @@ def tuple_of(spline: BSpline, ending: Any) -> tuple[Any, Any, int]:
     return spline.t, xp.concatenate([spline.c, last.astype(spline.c.dtype)]), spline.k
 
 
-def _extension(name: str, ext: Any) -> int:
+def _extension(name: str, ext) -> int:
     number = _EXTENSIONS.get(ext, ext)
     if number not in _EXTENSIONS.values():
         raise ArgumentError(name, f"ext={ext!r}", "is not a mode", f"choose one of {', '.join(_EXTENSIONS)}, or 0 to 3")
@@ -377,14 +377,14 @@ def make_splrep(x: Any, y: Any, *, k: int = 3, s: Any = 0, bc_type: Any = None, 
     return make_interp_spline(x, y, k, bc_type=bc_type)
 
 
-def _refuse_smoothing(name: str, s: Any, options: dict[str, Any]) -> None:
+def _refuse_smoothing(name: str, s, options: dict[str, Any]) -> None:
     """Raise an error for what depends on the values of data: smoothing, its knots and weights."""
     used = [option for option, value in options.items() if value is not None]
     if used or is_traced(s) or s != 0:
         raise refuse(f"scipy.interpolate.{name} with {used[0] if used else 'smoothing'}")
 
 
-def _along_curve(x: Any, u: Any) -> tuple[Any, Any]:
+def _along_curve(x, u) -> tuple[Any, Any]:
     """Return points of a curve in rows, and its parameter: by default the part of the length of the chords."""
     rows = xp.stack([real_floats(row) for row in x], axis=1)
     if u is not None:

@@ -50,7 +50,7 @@ class Interpolant(FixedAttributes):
     def __init_subclass__(cls) -> None:
         names = cls.parts + cls.settings
 
-        def unflatten(settings: Any, parts: Any) -> Any:
+        def unflatten(settings, parts):
             made = object.__new__(cls)
             made.__dict__.update(zip(names, (*parts, *settings), strict=True))
             return made
@@ -273,13 +273,13 @@ class CubicHermiteSpline(PPoly):
 _ENDS = {"clamped": 1, "natural": 2}  # orders of the derivatives that are zero
 
 
-def _row(a: Any, i: int) -> Any:
+def _row(a, i: int):
     """Return a row that the formulas of few points may lack: the nearest one then."""
     count = a.shape[0]
     return a[min_dim(i, count - 1)] if i >= 0 else a[max_dim(count + i, 0)]
 
 
-def _columns(a: Any, like: Any) -> Any:
+def _columns(a, like):
     """Return a vector with axes of size 1 for all axes of an array but the first."""
     return xp.reshape(a, (-1, *[1] * (like.ndim - 1)))
 
@@ -312,14 +312,14 @@ class CubicSpline(CubicHermiteSpline):
         self.set(x, y, slopes, along, "periodic" if is_periodic and extrapolate is None else extrapolate)
 
 
-def _values_of(bc_type: Any) -> list[Any]:
+def _values_of(bc_type) -> list[Any]:
     """Return the derivatives that conditions state."""
     if isinstance(bc_type, str):
         return []
     return [end[1] for end in bc_type if not isinstance(end, str)]
 
 
-def _conditions(bc_type: Any) -> list[tuple[int, Any]]:
+def _conditions(bc_type) -> list[tuple[int, Any]]:
     """Return the order and the value of the derivative at each end; order 0 stands for "not-a-knot"."""
     ends = (bc_type, bc_type) if isinstance(bc_type, str) else tuple(bc_type)
     if len(ends) != 2 or "periodic" in [end for end in ends if isinstance(end, str)]:
@@ -336,7 +336,7 @@ def _conditions(bc_type: Any) -> list[tuple[int, Any]]:
     return known
 
 
-def _end_equation(x: Any, y: Any, dx: Any, secant: Any, condition: tuple[int, Any], both: bool) -> tuple[Any, Any, Any]:
+def _end_equation(x, y, dx, secant, condition: tuple[int, Any], both: bool) -> tuple[Any, Any, Any]:
     """Return the equation at the first point: factors of its slope and the next one, and the right-hand side."""
     order, value = condition
     d0, d1 = dx[0], _row(dx, 1)
@@ -354,7 +354,7 @@ def _end_equation(x: Any, y: Any, dx: Any, secant: Any, condition: tuple[int, An
     return first, second, right
 
 
-def _spline_slopes(x: Any, y: Any, start: tuple[int, Any], end: tuple[int, Any]) -> Any:
+def _spline_slopes(x, y, start: tuple[int, Any], end: tuple[int, Any]):
     """Return the slopes of a spline at its points, by tridiagonal equations."""
     dx = x[1:] - x[:-1]
     wide = _columns(dx, y)
@@ -377,7 +377,7 @@ def _spline_slopes(x: Any, y: Any, start: tuple[int, Any], end: tuple[int, Any])
     return _solved(bands, sides)
 
 
-def _solved(bands: Any, sides: Any) -> Any:
+def _solved(bands, sides):
     """Solve tridiagonal equations for right-hand sides along the first axis."""
     count = 1
     for size in sides.shape[1:]:
@@ -386,7 +386,7 @@ def _solved(bands: Any, sides: Any) -> Any:
     return xp.reshape(solve_banded((1, 1), bands, flat), sides.shape)
 
 
-def _periodic_slopes(x: Any, y: Any) -> Any:
+def _periodic_slopes(x, y):
     """Return the slopes of a periodic spline: tridiagonal equations and two corners, by Woodbury's formula."""
     dx = x[1:] - x[:-1]
     secant = (y[1:] - y[:-1]) / _columns(dx, y)
@@ -425,7 +425,7 @@ def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> 
     return [interpolant(x, nu) for nu in der] if isinstance(der, (list, tuple)) else interpolant(x, der)
 
 
-def _real_data(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
+def _real_data(name: str, x, y, axis: int) -> tuple[Any, Any, int]:
     x, y, along = data(name, x, y, axis, 2)
     if y.dtype.kind == "c":
         raise ArgumentError(name, "y", "is complex", "interpolate its real and imaginary parts")
@@ -433,7 +433,7 @@ def _real_data(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
     return x, y, along
 
 
-def _pchip_slopes(x: Any, y: Any) -> Any:
+def _pchip_slopes(x, y):
     """Return weighted harmonic means of the slopes on both sides, 0 where these differ in sign."""
     h = _columns(x[1:] - x[:-1], y)
     m = (y[1:] - y[:-1]) / h
@@ -446,7 +446,7 @@ def _pchip_slopes(x: Any, y: Any) -> Any:
     return xp.where(x.shape[0] == 2, m[0] + 0.0 * slopes, slopes)
 
 
-def _pchip_end(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
+def _pchip_end(h0, h1, m0, m1):
     """Return the slope at an end by three points, limited so that the shape is kept."""
     d = ((2 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
     steep = (xp.sign(m0) != xp.sign(m1)) & (xp.abs(d) > 3 * xp.abs(m0))
@@ -469,7 +469,7 @@ class Akima1DInterpolator(CubicHermiteSpline):
         self.set(x, y, slopes, along, False if extrapolate is None else extrapolate)
 
 
-def _akima_slopes(x: Any, y: Any, method: str) -> Any:
+def _akima_slopes(x, y, method: str):
     secant = (y[1:] - y[:-1]) / _columns(x[1:] - x[:-1], y)
     before, after = (2 * _row(secant, i) - _row(secant, j) for i, j in ((0, 1), (-1, -2)))
     ends = [2 * before - secant[0], before, after, 2 * after - secant[-1]]
@@ -548,7 +548,7 @@ class BPoly(Interpolant):
             rows = [(1 - s) * a + s * b for a, b in pairwise(rows)]
         return rows[0]
 
-    def _widths(self) -> Any:
+    def _widths(self):
         return xp.reshape(self.x[1:] - self.x[:-1], (-1, *[1] * (self.c.ndim - 2)))
 
     def derivative(self, nu: int = 1) -> BPoly:
@@ -575,17 +575,17 @@ class BPoly(Interpolant):
         return BPoly.made_of(c, self.x, extrapolate, self.axis)
 
 
-def _before(steps: Any) -> Any:
+def _before(steps):
     """Return for each column the product of the columns in front of it."""
     return xp.concatenate([xp.ones_like(steps[:, :1]), xp.cumprod(steps, axis=1)[:, :-1]], axis=1)
 
 
-def _without_each(steps: Any) -> Any:
+def _without_each(steps):
     """Return for each column the product of all others."""
     return _before(steps) * _before(steps[:, ::-1])[:, ::-1]
 
 
-def _lagrange(v: Any, x: Any, y: Any) -> Any:
+def _lagrange(v, x, y):
     """Return the polynomial through (x, y) at a vector of points, along the first axis."""
     scale = 4.0 / xp.where(x.shape[0] > 1, xp.max(x) - xp.min(x), 4.0)  # products neither overflow nor vanish
     own = xp.eye(x.shape[0], dtype=bool)
@@ -611,7 +611,7 @@ class _Polynomial(FixedAttributes):
         elif self.traced:
             raise ArgumentError(name, "yi", "is missing", "pass the values with the nodes")
 
-    def _of_scipy(self) -> Any:
+    def _of_scipy(self):
         """Return SciPy's object. It is made late, as some draw random numbers."""
         if "_made" not in vars(self):
             *positional, options = self._arguments
@@ -626,7 +626,7 @@ class _Polynomial(FixedAttributes):
             raise refuse(f"scipy.interpolate.{type(self).__name__}.{name}")
         return getattr(self._of_scipy(), name)
 
-    def _value(self, v: Any) -> Any:
+    def _value(self, v):
         """Return the values at a vector of points, along the first axis."""
         x = as_value(self.xi)
         apart = (x[:, None] != x[None, :]) | xp.eye(x.shape[0], dtype=bool)
@@ -657,7 +657,7 @@ class _Polynomial(FixedAttributes):
         return xp.stack([self.derivative(x, order) for order in range(der)])
 
 
-def _slope(function: Any) -> Any:
+def _slope(function):
     return lambda v: jvp(function, (v,), (xp.ones_like(v),))[1]
 
 
@@ -677,7 +677,7 @@ class KroghInterpolator(_Polynomial):
     def __init__(self, xi: Any, yi: Any, axis: int = 0) -> None:
         super().__init__(xi, yi, axis, {})
 
-    def _value(self, v: Any) -> Any:
+    def _value(self, v):
         """Return values in Newton's form, whose coefficients are linear in the values of concrete nodes."""
         if is_traced(self.xi) or is_traced(self.yi.shape[0]) or not self.xi.size:
             return super()._value(v)
@@ -702,7 +702,7 @@ def krogh_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> 
     return _orders(KroghInterpolator(xi, yi, axis), x, der)
 
 
-def _orders(polynomial: _Polynomial, x: Any, der: Any) -> Any:
+def _orders(polynomial: _Polynomial, x, der):
     if isinstance(der, (list, tuple, np.ndarray)):
         return xp.stack([polynomial.derivative(x, int(order)) for order in der])
     return polynomial.derivative(x, int(der))

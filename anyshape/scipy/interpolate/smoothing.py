@@ -1,7 +1,5 @@
 """Define the natural smoothing spline, and functions of splines: inserted knots, roots, derivatives, surfaces."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -54,12 +52,12 @@ def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, *, axi
     return BSpline.made_of(made.t, made.c, 3, True, along)
 
 
-def _cross_validated(x: Any, y: Any, spreads: Any) -> Any:
+def _cross_validated(x, y, spreads):
     """Return the values at the points of the smoothing spline whose penalty has the least error of validation."""
     n = x.shape[0]
     columns = xp.concatenate([y[:, None], xp.eye(n)], axis=1)
 
-    def error(lam: Any) -> Any:
+    def error(lam):
         smooth = _smoothed(x, columns, spreads, lam)
         return xp.mean((y - smooth[:, 0]) ** 2) / (1 - xp.trace(smooth[:, 1:]) / n) ** 2
 
@@ -67,7 +65,7 @@ def _cross_validated(x: Any, y: Any, spreads: Any) -> Any:
     return _smoothed(x, y[:, None], spreads, lam)[:, 0]
 
 
-def _smoothed(x: Any, y: Any, spreads: Any, lam: Any) -> Any:
+def _smoothed(x, y, spreads, lam):
     """Return the values of the smoothing spline at the points: Reinsch's equations for its second derivatives."""
     h = x[1:] - x[:-1]
     first, last = 1 / h[:-1], 1 / h[1:]
@@ -182,14 +180,14 @@ def bisplrep(
     return [tx, ty, c, kx, ky]
 
 
-def _with_ends(t: Any, k: int, x: Any, low: Any, high: Any) -> Any:
+def _with_ends(t, k: int, x, low, high):
     """Return knots whose first and last k + 1 are the ends of an interval, by default that of the points."""
     ends = [xp.min(x) if low is None else real_floats(low), xp.max(x) if high is None else real_floats(high)]
     first, last = (xp.broadcast_to(end, (k + 1,)) for end in ends)
     return xp.concatenate([first, real_floats(t)[k + 1 : -k - 1], last])
 
 
-def _design(t: Any, k: int, x: Any) -> Any:
+def _design(t, k: int, x):
     """Return the values of all B-splines at points, in rows."""
     return BSpline.made_of(t, xp.eye(t.shape[0] - k - 1), k).value(x, 0, True)
 

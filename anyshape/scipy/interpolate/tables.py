@@ -6,8 +6,6 @@ Which point is nearest and which simplex holds a point are found by SciPy, in ca
 results have derivatives by points and values, of any order.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -36,7 +34,7 @@ _ORDERS = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
 _STEPS = ("nearest", "nearest-up", "previous", "next")
 
 
-def _extrapolates(fill_value: Any) -> bool:
+def _extrapolates(fill_value) -> bool:
     return isinstance(fill_value, str) and fill_value == "extrapolate"
 
 
@@ -104,7 +102,7 @@ class interp1d(FixedAttributes):
             y = xp.where(column(under if self.kind == "previous" else over), np.nan, y)
         return shaped(y, points, self.axis)
 
-    def _at(self, x: Any, y: Any, v: Any) -> Any:
+    def _at(self, x, y, v):
         """Return the values of the table (x, y) at a vector of points, along the first axis."""
         count = x.shape[0]
         if self.kind in _ORDERS:
@@ -127,12 +125,12 @@ class interp1d(FixedAttributes):
         return y[xp.clip(row, 0, count - 1)]
 
 
-def _both(fill_value: Any) -> tuple[Any, Any]:
+def _both(fill_value) -> tuple[Any, Any]:
     """Return the values below and above a table."""
     return fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
 
 
-def _is_nan(fill_value: Any) -> bool:
+def _is_nan(fill_value) -> bool:
     """Return whether a value outside of the table is the default one."""
     return isinstance(fill_value, float) and np.isnan(fill_value)
 
@@ -207,7 +205,7 @@ class RegularGridInterpolator(FixedAttributes):
         missing = xp.isnan(sum(coordinates))
         return xp.reshape(xp.where(column(missing), np.nan, y), (*xi.shape[:-1], *y.shape[1:]))
 
-    def _coordinates(self, xi: Any) -> tuple[Any, list[Any]]:
+    def _coordinates(self, xi) -> tuple[Any, list[Any]]:
         """Return points with coordinates along the last axis, and the coordinates as vectors."""
         dims = len(self.grid)
         xi = xp.stack(xp.broadcast_arrays(*xi), axis=-1) if isinstance(xi, tuple) else xp.asarray(xi)
@@ -220,7 +218,7 @@ class RegularGridInterpolator(FixedAttributes):
         flat = xp.reshape(xi, (-1, dims))
         return xi, [flat[:, i] for i in range(dims)]
 
-    def _between(self, coordinates: list[Any], method: str) -> Any:
+    def _between(self, coordinates: list[Any], method: str):
         """Return the values in the cells of the points, along the first axis."""
         cells, values = [], as_value(self.values)
         for v, line in zip(coordinates, map(as_value, self.grid), strict=True):
@@ -245,13 +243,13 @@ class RegularGridInterpolator(FixedAttributes):
 # -- radial functions: of squared distances, as most are smooth in these
 
 
-def _thin_plate(square: Any) -> Any:
+def _thin_plate(square):
     zero = square == 0
     return xp.where(zero, 0.0, 0.5 * square * xp.log(xp.where(zero, 1.0, square)))
 
 
 def _odd_power(power: int) -> Callable[[Any], Any]:
-    def function(square: Any) -> Any:
+    def function(square):
         zero = square == 0
         return xp.where(zero, 0.0, xp.where(zero, 1.0, square) ** (power / 2))
 
@@ -272,7 +270,7 @@ _LEAST_DEGREES = {"multiquadric": 0, "linear": 0, "thin_plate_spline": 1, "cubic
 _WITHOUT_SCALE = ("linear", "thin_plate_spline", "cubic", "quintic")
 
 
-def _require_points(y: Any, d: Any) -> None:
+def _require_points(y, d) -> None:
     """Require a matrix of points, and as many values."""
     if y.ndim != 2 or not d.ndim:
         raise ArgumentError("RBFInterpolator", "y", "is not a matrix of points", "pass one row for each value")
@@ -319,10 +317,10 @@ class RBFInterpolator(FixedAttributes):
             p for p in itertools.product(range(degree + 1), repeat=int(self.y.shape[1])) if sum(p) <= degree
         ]
 
-    def _kernel(self, a: Any, b: Any) -> Any:
+    def _kernel(self, a, b):
         return _KERNELS[self.kernel](ds.pair_distances(a * self.epsilon, b * self.epsilon, power=2, root=False))
 
-    def _monomials(self, x: Any, y: Any) -> Any:
+    def _monomials(self, x, y):
         """Return the monomials at x, of coordinates that are between -1 and 1 for the points y."""
         if not self.powers:
             return xp.zeros((x.shape[0], 0))
@@ -355,7 +353,7 @@ class RBFInterpolator(FixedAttributes):
 # -- the nearest point, and triangulations
 
 
-def _points(name: str, xi: Any, dims: int) -> Any:
+def _points(name: str, xi, dims: int):
     """Return points with their coordinates along the last axis, of an array or a tuple of coordinates."""
     xi = xp.stack(xp.broadcast_arrays(*xi), axis=-1) if isinstance(xi, tuple) else xp.asarray(xi)
     xi = real_floats(xi)
@@ -396,7 +394,7 @@ class _Scattered(FixedAttributes):
         y = self._at(as_value(self.points), as_value(self.values), as_value(flat))
         return xp.reshape(y, (*xi.shape[:-1], *self.values.shape[1:]))
 
-    def _scaled(self, points: Any, flat: Any) -> tuple[Any, Any]:
+    def _scaled(self, points, flat) -> tuple[Any, Any]:
         """Return constants for a callback: the points and the others, in units of the extent if `rescale`."""
         points, flat = stop_gradient(points), stop_gradient(flat)
         if not self.rescale:
@@ -405,15 +403,15 @@ class _Scattered(FixedAttributes):
         extent = xp.where(extent > 0, extent, 1.0)
         return (points - offset) / extent, (flat - offset) / extent
 
-    def _at(self, points: Any, values: Any, flat: Any) -> Any:
+    def _at(self, points, values, flat):
         raise NotImplementedError
 
 
-def _nearest(points: Any, flat: Any) -> Any:
+def _nearest(points, flat):
     return scipy_spatial.cKDTree(points).query(flat)[1].astype(np.int64)
 
 
-def _simplices(points: Any, flat: Any) -> Any:
+def _simplices(points, flat):
     """Return the positions of the corners of the simplex that holds each point, -1 outside of all."""
     triangulation = scipy_spatial.Delaunay(points)
     held = triangulation.find_simplex(flat)
@@ -426,7 +424,7 @@ class NearestNDInterpolator(_Scattered):
     def __init__(self, x: Any, y: Any, rescale: bool = False, tree_options: Any = None) -> None:
         super().__init__(x, y, {"rescale": rescale, "tree_options": tree_options})
 
-    def _at(self, points: Any, values: Any, flat: Any) -> Any:
+    def _at(self, points, values, flat):
         spec = ShapeDtypeStruct((flat.shape[0],), np.int64)
         return values[pure_callback(_nearest, spec, *self._scaled(points, flat))]
 
@@ -438,7 +436,7 @@ class LinearNDInterpolator(_Scattered):
         self.fill_value = fill_value
         super().__init__(points, values, {"fill_value": fill_value, "rescale": rescale})
 
-    def _at(self, points: Any, values: Any, flat: Any) -> Any:
+    def _at(self, points, values, flat):
         dims = int(points.shape[1])
         spec = ShapeDtypeStruct((flat.shape[0], dims + 1), np.int64)
         corners = pure_callback(_simplices, spec, *self._scaled(points, flat))

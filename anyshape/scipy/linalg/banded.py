@@ -8,8 +8,6 @@ A Hermitian banded matrix is given by the diagonals of one side. Element (i, j) 
 side, and at ab[i - j, j] of the lower one. Factors of traced arrays are computed with the whole matrix.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from anyshape import numpy as xp
@@ -39,7 +37,7 @@ def solve_banded(
     return _solution("solve_banded", lower, upper, ab, b, positive=False)
 
 
-def _solution(name: str, lower: int, upper: int, ab: Any, b: Any, *, positive: bool) -> Any:
+def _solution(name: str, lower: int, upper: int, ab, b, *, positive: bool):
     """Return x with a x = b for a banded matrix, which is to be Hermitian positive definite if `positive`."""
     band, right = in_one_dtype(name, as_matrices(name, ab), b)
     is_vector = right.ndim == 1
@@ -75,12 +73,12 @@ def solveh_banded(
     return _solution("solveh_banded", width, width, whole, b, positive=True)
 
 
-def _rows(band: Any, width: int) -> Any:
+def _rows(band, width: int):
     """Give the diagonals of one side, from the outermost on."""
     return (band[..., row, :] for row in range(width + 1))
 
 
-def _shifted(row: Any, count: int, size: Any) -> Any:
+def _shifted(row, count: int, size):
     """Return a row with its elements moved on by a number of places, or back by a negative one; zeros come in."""
     zeros = xp.zeros((*row.shape[:-1], abs(count)), row.dtype)
     if count >= 0:
@@ -88,7 +86,7 @@ def _shifted(row: Any, count: int, size: Any) -> Any:
     return xp.concatenate([row, zeros], axis=-1)[..., -count:]
 
 
-def _column_and_row(c_or_cr: Any) -> tuple[Any, Any]:
+def _column_and_row(c_or_cr) -> tuple[Any, Any]:
     """Return the first column and the first row of a Toeplitz matrix."""
     if isinstance(c_or_cr, tuple):
         c, r = (xp.ravel(xp.asarray(x)) for x in c_or_cr)
@@ -97,7 +95,7 @@ def _column_and_row(c_or_cr: Any) -> tuple[Any, Any]:
     return c, xp.conj(c)
 
 
-def _parts(c_or_cr: Any) -> tuple[Any, ...]:
+def _parts(c_or_cr) -> tuple[Any, ...]:
     return c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)
 
 
@@ -177,7 +175,7 @@ def eigvalsh_tridiagonal(d: Any, e: Any, select: str = "a", select_range: Any = 
     return eigh_tridiagonal(d, e, True, select, select_range, **options)
 
 
-def _whole(band: Any, lower: bool) -> Any:
+def _whole(band, lower: bool):
     """Return the matrices whose one side is banded, with zeros on the other side."""
     rows, size = band.shape[-2:]
     i, j = xp.arange(size)[:, None], xp.arange(size)[None, :]
@@ -187,7 +185,7 @@ def _whole(band: Any, lower: bool) -> Any:
     return xp.where(inside, band[..., xp.where(inside, row, 0), j], xp.zeros((), band.dtype))
 
 
-def _side(matrix: Any, band: Any, lower: bool) -> Any:
+def _side(matrix, band, lower: bool):
     """Return the diagonals of one side of matrices; elements outside of a matrix are the ones of a band."""
     rows, size = band.shape[-2:]
     r, j = xp.arange(rows)[:, None], xp.arange(size)[None, :]
@@ -196,7 +194,7 @@ def _side(matrix: Any, band: Any, lower: bool) -> Any:
     return xp.where(inside, matrix[..., xp.where(inside, i, 0), j], band)
 
 
-def _mirrored(half: Any) -> Any:
+def _mirrored(half):
     """Return Hermitian matrices of one side and the diagonal, whose imaginary part is not read."""
     i = xp.arange(half.shape[-1])
     return xp.where(i[:, None] == i, xp.real(half).astype(half.dtype), half + xp.conj(xp.matrix_transpose(half)))
@@ -264,7 +262,7 @@ def bandwidth(a: Any) -> tuple[Any, Any]:
     return xp.max(used, axis=(-2, -1), initial=0), -xp.min(used, axis=(-2, -1), initial=0)
 
 
-def _equals(name: str, a: Any, mirrored: Any, atol: Any, rtol: Any) -> Any:
+def _equals(name: str, a, mirrored, atol, rtol):
     """Return whether square matrices equal others, exactly unless a tolerance is given."""
     matrix = as_squares(name, a)
     other = mirrored(xp.matrix_transpose(matrix))

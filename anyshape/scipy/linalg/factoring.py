@@ -18,8 +18,6 @@ The changed matrix is factored anew, with the derivatives of `qr`. A callback gi
 which have no derivative. This takes O(m n^2) operations, and SciPy O(m n).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -152,7 +150,7 @@ def eigh(
     return values[..., first:last], vectors[..., first:last]
 
 
-def _eigh_of_pencil(a: Any, b: Any, lower: bool, eigvals_only: bool, subset: slice) -> Any:
+def _eigh_of_pencil(a, b, lower: bool, eigvals_only: bool, subset: slice):
     """Reduce a v = w b v to a standard problem by the Cholesky factor of b."""
     a, factor = from_triangle(a, lower), xp.linalg.cholesky(from_triangle(b, lower))
     inverse = xp.linalg.inv(factor)
@@ -282,7 +280,7 @@ def rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
     return _turned(r), _turned(q)
 
 
-def _turned(x: Any) -> Any:
+def _turned(x):
     """Return the conjugate transposes of matrices with rows and columns in reverse order."""
     return xp.conj(xp.matrix_transpose(xp.flip(x, (-2, -1))))
 
@@ -307,7 +305,7 @@ def ldl(
     return fa.ldl(matrix, lower=bool(lower), hermitian=bool(hermitian))
 
 
-def _pair(name: str, A: Any, B: Any, output: str) -> tuple[Any, Any, str]:
+def _pair(name: str, A, B, output: str) -> tuple[Any, Any, str]:
     """Return a pair of square matrices in one dtype and batch, and the form of their factors."""
     choice_of(name, "output", output, ("real", "complex", "r", "c"))
     a, b = in_one_dtype(name, as_squares(name, A), as_squares(name, B))
@@ -384,7 +382,7 @@ def cossin(
     return lefts, fa.cossin_angles(*parts), rights
 
 
-def _blocks(X: Any, p: Any, q: Any) -> tuple[Any, ...]:
+def _blocks(X, p, q) -> tuple[Any, ...]:
     """Return the four blocks of a matrix whose first one has p rows and q columns."""
     if p or q:
         matrix = as_squares("cossin", X)
@@ -462,17 +460,17 @@ def expm_cond(A: Any, check_finite: bool = True) -> Any:
     return xp.linalg.matrix_norm(columns, ord=2) * before / after
 
 
-def _adjoint(x: Any) -> Any:
+def _adjoint(x):
     return xp.conj(xp.matrix_transpose(x))
 
 
-def _factors(Q: Any, R: Any, *further: Any) -> tuple[Any, ...]:
+def _factors(Q, R, *further) -> tuple[Any, ...]:
     """Return operands in a common dtype of floats."""
     dtype = xp.result_type(Q, R, *further, np.float32)
     return tuple([as_traced(x).astype(dtype) for x in (Q, R, *further)])
 
 
-def _factored(matrix: Any, update: Callable[..., Any], check: bool, *operands: Any) -> tuple[Any, Any]:
+def _factored(matrix, update: Callable[..., Any], check: bool, *operands) -> tuple[Any, Any]:
     """Return the factors of a changed matrix, turned to those that SciPy's update of the operands gives."""
     is_full = bool(operands[0].shape[-1] == operands[0].shape[-2])
     q, r = qr(matrix, mode="full" if is_full else "economic", check_finite=check)
@@ -482,7 +480,7 @@ def _factored(matrix: Any, update: Callable[..., Any], check: bool, *operands: A
     return q @ turn, xp.triu(_adjoint(turn) @ r)
 
 
-def _split(function: str, matrix: Any, k: Any, which: str, count: int) -> tuple[Any, Any, int]:
+def _split(function: str, matrix, k, which: str, count: int) -> tuple[Any, Any, int]:
     """Return the rows or columns before position k, those behind it and `count` further ones, and their axis."""
     axis = -2 if choice_of(function, "which", which, ("row", "col")) == "row" else -1
     position, size = static_int(k, function, "k"), matrix.shape[axis]

@@ -8,8 +8,6 @@ Define the algebraic Riccati equations of `scipy.linalg`: SciPy's solutions, wit
 The derivative of a solution solves a Lyapunov equation of the closed loop, so there are derivatives of any order.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from anyshape import numpy as xp
@@ -41,7 +39,7 @@ def sqrtm(A: Any, **options: Any) -> Any:
     return mf.matrix_function(as_squares("sqrtm", A), "sqrt") if is_traced(A) else scipy_linalg.sqrtm(A, **options)
 
 
-def _some(name: str, A: Any) -> Any:
+def _some(name: str, A):
     """Return square matrices with an element, as SciPy demands."""
     a = as_squares(name, A)
     context_of(name, a).require(at_least(sizes(a)[-1], 1), "a matrix has an element")
@@ -108,7 +106,7 @@ def tanm(A: Any) -> Any:
     return xp.linalg.solve(cosine, sine)
 
 
-def _of_turned(name: str, A: Any) -> tuple[Any, Any]:
+def _of_turned(name: str, A) -> tuple[Any, Any]:
     """Return cosines and sines of matrices by the exponential of i times them."""
     a = as_squares(name, A)
     ahead = expm(1j * a)
@@ -157,11 +155,11 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     return solve_continuous_lyapunov(xp.conj(xp.matrix_transpose(turned)), -scaled)
 
 
-def _adjoint(x: Any) -> Any:
+def _adjoint(x):
     return xp.conj(xp.matrix_transpose(x))
 
 
-def _continuous_slopes(x: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _continuous_slopes(x, primals, tangents) -> tuple[Any, Any]:
     """Return the closed loop, and the tangent of the equation at a fixed solution: a^H x + x a - x b r^-1 b^H x + q."""
     (a, b, _, r), (da, db, dq, dr) = primals, tangents
     gain = xp.linalg.solve(r, _adjoint(b) @ x)
@@ -169,7 +167,7 @@ def _continuous_slopes(x: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
     return a - b @ gain, half + _adjoint(half) + _adjoint(gain) @ dr @ gain + dq
 
 
-def _discrete_slopes(x: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _discrete_slopes(x, primals, tangents) -> tuple[Any, Any]:
     """Return the same of a^H x a - x - (a^H x b) (r + b^H x b)^-1 (b^H x a) + q."""
     (a, b, _, r), (da, db, dq, dr) = primals, tangents
     gain = xp.linalg.solve(r + _adjoint(b) @ x @ b, _adjoint(b) @ x @ a)
@@ -178,7 +176,7 @@ def _discrete_slopes(x: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
     return loop, half + _adjoint(half) + _adjoint(gain) @ dr @ gain + dq
 
 
-def _run(name: str, operands: Any) -> Any:
+def _run(name: str, operands):
     """Call SciPy when the program runs."""
     spec = ShapeDtypeStruct(operands[0].shape, operands[0].dtype)
     solver = lambda *xs: getattr(scipy_linalg, name)(*xs).astype(xs[0].dtype, copy=False)
@@ -186,30 +184,30 @@ def _run(name: str, operands: Any) -> Any:
 
 
 @custom_jvp
-def _continuous(a: Any, b: Any, q: Any, r: Any) -> Any:
+def _continuous(a, b, q, r):
     return _run("solve_continuous_are", (a, b, q, r))
 
 
 @_continuous.defjvp
-def _continuous_rule(primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _continuous_rule(primals, tangents) -> tuple[Any, Any]:
     x = _continuous(*primals)
     loop, right = _continuous_slopes(x, primals, tangents)
     return x, solve_continuous_lyapunov(_adjoint(loop), -right)
 
 
 @custom_jvp
-def _discrete(a: Any, b: Any, q: Any, r: Any) -> Any:
+def _discrete(a, b, q, r):
     return _run("solve_discrete_are", (a, b, q, r))
 
 
 @_discrete.defjvp
-def _discrete_rule(primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _discrete_rule(primals, tangents) -> tuple[Any, Any]:
     x = _discrete(*primals)
     loop, right = _discrete_slopes(x, primals, tangents)
     return x, solve_discrete_lyapunov(_adjoint(loop), right)
 
 
-def _solved(name: str, solver: Any, operands: Any, further: Any) -> Any:
+def _solved(name: str, solver, operands, further):
     """Solve an equation of traced matrices; SciPy's e and s are not taken."""
     for option, value in zip("es", further, strict=True):
         if value is not None:

@@ -4,8 +4,6 @@ Matrices are in the last two axes, and leading axes are a batch. Options that le
 have no effect on traced arrays.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -121,7 +119,7 @@ def solve(
     return xp.linalg.solve(xp.matrix_transpose(a) if transposed else a, b)
 
 
-def _structured(name: str, a: Any, lower: bool, structure: str) -> Any:
+def _structured(name: str, a, lower: bool, structure: str):
     """Return square matrices with the elements that a structure lets SciPy read, and what these stand for."""
     matrix = as_squares(name, a)
     if structure in _BANDS:

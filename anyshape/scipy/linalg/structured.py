@@ -8,8 +8,6 @@ Elements are computed by closed forms in their row and column. Integers are exac
 leave 64 bits. Larger symbolic sizes are refused when the program runs, and need `exact=False`.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -25,7 +23,7 @@ from anyshape.transforms.control import check
 from anyshape.transforms.vmap import vmap
 
 
-def _require(name: str, x: Any, least: int, why: str) -> None:
+def _require(name: str, x, least: int, why: str) -> None:
     """Demand a least number of elements."""
     context_of(name, x).require(at_least(sizes(x)[0], least), why)
 
@@ -44,12 +42,12 @@ def block_diag(*arrs: Any) -> Any:
     return xp.concatenate(rows)
 
 
-def _offsets(rows: Any, columns: Any) -> Any:
+def _offsets(rows, columns):
     """Return for each position of a matrix its row minus its column."""
     return xp.arange(rows)[:, None] - xp.arange(columns)[None, :]
 
 
-def _by_rows(function: Any, *operands: Any) -> Any:
+def _by_rows(function, *operands):
     """Return the matrices of vectors along the last axes, whose other axes broadcast."""
     rows = [xp.atleast_1d(x) for x in operands]
     if all(row.ndim == 1 for row in rows):
@@ -69,7 +67,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     return _by_rows(_toeplitz, *((c, xp.conj(xp.asarray(c))) if r is None else (c, r)))
 
 
-def _toeplitz(column: Any, row: Any) -> Any:
+def _toeplitz(column, row):
     values = xp.concatenate([row[:0:-1], column])
     return values[_offsets(column.shape[0], row.shape[0]) + (row.shape[0] - 1)]
 
@@ -90,7 +88,7 @@ def circulant(c: Any) -> Any:
     return _by_rows(_circulant, c)
 
 
-def _circulant(column: Any) -> Any:
+def _circulant(column):
     size = column.shape[0]
     return column[xp.mod(_offsets(size, size), xp.maximum(size, 1))]
 
@@ -100,7 +98,7 @@ def companion(a: Any) -> Any:
     return _by_rows(_companion, a)
 
 
-def _companion(a: Any) -> Any:
+def _companion(a):
     _require("companion", a, 2, "the polynomial has a coefficient beside the highest one")
     row = -a[1:] / (1.0 * a[0])
     size = row.shape[0]
@@ -113,7 +111,7 @@ def convolution_matrix(a: Any, n: Any, mode: str = "full") -> Any:
     return _by_rows(lambda a: _convolution_matrix(a, n, mode), a)
 
 
-def _convolution_matrix(a: Any, n: Any, mode: str) -> Any:
+def _convolution_matrix(a, n, mode: str):
     size = a.shape[0]
     full = _convolution_rows(a, size, n)
     if mode == "full":
@@ -123,7 +121,7 @@ def _convolution_matrix(a: Any, n: Any, mode: str) -> Any:
     return full[first : first + count]
 
 
-def _convolution_rows(a: Any, size: Any, n: Any) -> Any:
+def _convolution_rows(a, size, n):
     """Return a matrix with shifted copies of a as columns."""
     offsets = _offsets(size + n - 1, n)
     inside = (offsets >= 0) & (offsets < size)
@@ -163,7 +161,7 @@ def leslie(f: Any, s: Any) -> Any:
     return _by_rows(_leslie, f, s)
 
 
-def _leslie(first: Any, rates: Any) -> Any:
+def _leslie(first, rates):
     _require("leslie", rates, 1, "s has an element")
     context_of("leslie", first, rates).require_equal(
         sizes(first)[0], expr.add(sizes(rates)[0], 1), "f has one more element than s"
@@ -184,7 +182,7 @@ def fiedler_companion(a: Any) -> Any:
     return _by_rows(_fiedler_companion, a)
 
 
-def _fiedler_companion(a: Any) -> Any:
+def _fiedler_companion(a):
     scaled = -a / (1.0 * a[0])
     size = scaled.shape[0] - 1
     row, step = xp.arange(size)[:, None], -_offsets(size, size)
@@ -198,13 +196,13 @@ def _fiedler_companion(a: Any) -> Any:
 KINDS = ("symmetric", "lower", "upper")
 
 
-def _positions(n: Any) -> tuple[Any, Any]:
+def _positions(n) -> tuple[Any, Any]:
     """Return the rows, as a column, and the columns of a square matrix."""
     index = xp.arange(n)
     return index[:, None], index[None, :]
 
 
-def _limited(name: str, n: Any, largest: int) -> None:
+def _limited(name: str, n, largest: int) -> None:
     """Demand that exact elements have 64 bits."""
     why = f"exact elements of more than {largest} rows need more than 64 bits"
     context_of(name).require(at_least(largest, new_size(n, name)), why)
@@ -230,7 +228,7 @@ def helmert(n: Any, full: bool = False) -> Any:
     return matrix if full else matrix[1:]
 
 
-def _lower_pascal(n: Any, exact: bool, dtype: Any) -> Any:
+def _lower_pascal(n, exact: bool, dtype):
     """Return the binomial coefficients of the row over the column."""
     row, column = _positions(n)
     values = comb(row, column)

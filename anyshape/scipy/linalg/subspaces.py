@@ -5,8 +5,6 @@ where it does so by reflections, and least elsewhere. Functions of the subspace,
 on it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from anyshape.scipy.linalg.solving import solve_triangular
 from anyshape.transforms.control import stop_gradient
 
 
-def _decomposed(name: str, A: Any, rcond: Any) -> tuple[Any, Any, Any, Any, Any]:
+def _decomposed(name: str, A, rcond) -> tuple[Any, Any, Any, Any, Any]:
     """Return a matrix, its singular vectors without derivatives, its rank, and the relative tolerance."""
     a = as_matrices(name, A)
     u, s, vh = xp.linalg.svd(stop_gradient(a), full_matrices=True)
@@ -27,14 +25,14 @@ def _decomposed(name: str, A: Any, rcond: Any) -> tuple[Any, Any, Any, Any, Any]
     return a, u, vh, rank, tolerance
 
 
-def _orthonormal(y: Any) -> Any:
+def _orthonormal(y):
     """Return columns that span what the columns of y span, and equal them where they are orthonormal."""
     adjoint = xp.conj(y.T)
     factor = xp.linalg.cholesky(adjoint @ y)
     return xp.conj(solve_triangular(factor, adjoint, lower=True).T)
 
 
-def _range(A: Any, rcond: Any = None) -> Any:
+def _range(A, rcond=None):
     """Return the left singular vectors of a matrix, with derivatives that turn them least."""
     a, u, _, rank, tolerance = _decomposed("orth", A, rcond)
     basis = u.T[xp.arange(a.shape[0]) < rank].T
@@ -69,7 +67,7 @@ def null_space(A: Any, rcond: Any = None, **options: Any) -> Any:
     return xp.where(has_full_rank & exists & is_equal, completion @ turn, least)
 
 
-def _completion(a: Any) -> tuple[Any, Any]:
+def _completion(a) -> tuple[Any, Any]:
     """Return the further columns of the product of reflections whose first ones, q, span the rows of a matrix.
 
     The product is 1 - v t v^H, with v lower triangular. So q determines it if there is a reflection for each column.

@@ -1,7 +1,5 @@
 """Continue images beyond their ends by the modes of `scipy.ndimage`, at symbolic sizes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

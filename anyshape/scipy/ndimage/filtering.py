@@ -4,8 +4,6 @@ Images are extended by the mode, and windows move along the extended ones. Resul
 each axis that is filtered. As in SciPy, results of integer images are cut off.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,14 +34,14 @@ def correlated(
     return ex.filtered(ex.correlate_op, x, weights, axes, starts, mode, running=running)[tuple(whole)]
 
 
-def _common(x: Any, weights: Any, output: np.dtype) -> tuple[Any, Any]:
+def _common(x, weights, output: np.dtype) -> tuple[Any, Any]:
     """Return an image and weights in one dtype: that of the output if it is one of floats, as SciPy rounds to it."""
     dtype = np.result_type(x.dtype, result_type(weights), np.float32 if output.char in "fF" else float)
     dtype = output if output.char in ex.DTYPES and dtype.kind == output.kind else dtype
     return ew.convert(x, dtype), as_traced(weights, dtype)
 
 
-def _conjugate(x: Any) -> Any:
+def _conjugate(x):
     return ew.conj(x) if x.dtype.kind == "c" else x
 
 
@@ -82,9 +80,7 @@ def convolve1d(
     return correlate1d(input, _conjugate(mv.rev(w, tuple(range(w.ndim)))), axis, output, mode, cval, turned)
 
 
-def _over_axes(
-    name: str, input: Any, weights: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any, turned: bool
-) -> Any:
+def _over_axes(name: str, input, weights, output, mode, cval, origin, axes, turned: bool):
     """Return an image correlated with weights over some axes, or convolved where they are turned."""
     dtype = ext.output_dtype(name, input, output, weights)
     x, w = _common(as_traced(input), weights, dtype)
@@ -138,7 +134,7 @@ def convolve(
     return _over_axes("convolve", input, weights, output, mode, cval, origin, axes, turned=True)
 
 
-def _present(**options: Any) -> dict[str, Any]:
+def _present(**options) -> dict[str, Any]:
     """Return the options that a call gives: older versions of SciPy lack some."""
     return {name: value for name, value in options.items() if value is not None}
 
@@ -146,7 +142,7 @@ def _present(**options: Any) -> dict[str, Any]:
 # -- Gaussians ---------------------------------------------------------------------------------------------------
 
 
-def _gaussian(sigma: Any, order: int, radius: int) -> Any:
+def _gaussian(sigma, order: int, radius: int):
     """Return weights of a derivative of a Gaussian, for correlation."""
     lib: Any = xp if is_traced(sigma) else np
     x = np.arange(-radius, radius + 1, dtype=float)
@@ -161,7 +157,7 @@ def _gaussian(sigma: Any, order: int, radius: int) -> Any:
     return (polynomial * bell)[::-1]
 
 
-def _radius(name: str, sigma: Any, truncate: Any, radius: Any) -> int:
+def _radius(name: str, sigma, truncate, radius) -> int:
     """Return how far weights reach to either side."""
     if radius is not None:
         return static_int(radius, name, "the radius")
@@ -187,7 +183,7 @@ def gaussian_filter1d(
     return correlate1d(as_traced(input), weights, axis, output, mode, cval)
 
 
-def _chain(name: str, input: Any, output: Any, axes: Any, options: dict[str, Any], run: Callable[..., Any]) -> Any:
+def _chain(name: str, input, output, axes, options: dict[str, Any], run: Callable[..., Any]):
     """Return an image filtered along some axes in turn, each with its own options."""
     dtype = ext.output_dtype(name, input, output)
     x = as_traced(input)
@@ -212,7 +208,7 @@ def gaussian_filter(
 ) -> Any:
     """Return an image smoothed by a Gaussian along its axes, or a derivative of it; traced `sigma` needs `radius`."""
 
-    def run(x: Any, axis: int, dtype: np.dtype, sigma: Any, order: Any, mode: Any, radius: Any) -> Any:
+    def run(x, axis: int, dtype: np.dtype, sigma, order, mode, radius):
         if not is_traced(sigma) and sigma <= 1e-15:
             return x
         return gaussian_filter1d(x, sigma, axis, order, dtype, mode, cval, truncate, radius=radius)
@@ -287,17 +283,7 @@ def extreme_of_box(
 def _extreme(name: str, rank: int) -> Callable[..., Any]:
     """Return a filter that takes an extreme of each window."""
 
-    def function(
-        input: Any,
-        size: Any = None,
-        footprint: Any = None,
-        output: Any = None,
-        mode: Any = "reflect",
-        cval: Any = 0.0,
-        origin: Any = 0,
-        *,
-        axes: Any = None,
-    ) -> Any:
+    def function(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
         if footprint is not None or size is None:
             raise UnsupportedFunctionError(name, "footprint of a traced image", "give size=...", user_line())
         dtype, x = ext.output_dtype(name, input, output), as_traced(input)
@@ -319,9 +305,9 @@ def _extreme1d(name: str, rank: int) -> Callable[..., Any]:
     """Return a filter that takes an extreme of windows along one axis."""
 
     def function(
-        input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
-        origin: Any = 0,
-    ) -> Any:  # fmt: skip
+        input, size, axis = -1, output = None, mode = "reflect", cval = 0.0,
+        origin = 0
+    ):  # fmt: skip
         dtype, x = ext.output_dtype(name, input, output), as_traced(input)
         along = [axis_of(axis, x.ndim, name)]
         return ext.in_dtype(extreme_of_box(name, x, [size], along, [mode], cval, [origin], rank), dtype)
@@ -343,7 +329,7 @@ minimum_filter: Callable[..., Any] = _extreme("minimum_filter", 0)
 def _slope(name: str, across: Sequence[float]) -> Callable[..., Any]:
     """Return a filter that takes differences along an axis and weighs neighbours along the others."""
 
-    def function(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+    def function(input, axis=-1, output=None, mode="reflect", cval=0.0):
         x = as_traced(input)
         along, modes = axis_of(axis, x.ndim, name), ext.for_each(name, "mode", mode, x.ndim)
         dtype = ext.output_dtype(name, input, output)
@@ -402,9 +388,7 @@ def gaussian_gradient_magnitude(
     return ew.convert(ew.length(total) if total.dtype.kind == "f" else xp.sqrt(total), parts[0].dtype)
 
 
-def _derivatives(
-    name: str, input: Any, sigma: Any, order: int, output: Any, mode: Any, cval: Any, axes: Any, kwargs: dict[str, Any]
-) -> list[Any]:
+def _derivatives(name: str, input, sigma, order: int, output, mode, cval, axes, kwargs: dict[str, Any]) -> list[Any]:
     """Return derivatives of this order along each axis of an image smoothed by a Gaussian."""
     dtype, x = ext.output_dtype(name, input, output), as_traced(input)
     along = axes_of(axes, x.ndim, name)

@@ -4,8 +4,6 @@ The prefilter and the values are SciPy's own. Derivatives with respect to the im
 for order 0 the ones with respect to coordinates are 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -39,7 +37,7 @@ _MODES = {**{mode: mode for mode in ex.SPLINES}, "grid-mirror": "reflect"}
 _MARGIN = 12  # elements put around an image whose spline does not repeat at its ends
 
 
-def _order(name: str, order: Any, least: int = 0) -> int:
+def _order(name: str, order, least: int = 0) -> int:
     """Return the order of a spline."""
     degree = static_int(order, name, "the order")
     if not least <= degree <= 5:
@@ -47,7 +45,7 @@ def _order(name: str, order: Any, least: int = 0) -> int:
     return degree
 
 
-def _prefiltered(x: Any, order: int, axis: int, mode: str) -> Any:
+def _prefiltered(x, order: int, axis: int, mode: str):
     """Return coefficients of the spline through the elements along an axis."""
     ends = {"reflect": "reflect", "nearest": "reflect", "grid-wrap": "grid-wrap"}
     return ex.spline_filter(x, axis, order, ends.get(mode, "mirror"))
@@ -120,7 +118,7 @@ class _Image:
         return _as_output(values, dtype)
 
 
-def _as_output(values: Any, dtype: np.dtype) -> Any:
+def _as_output(values, dtype: np.dtype):
     """Return interpolated values in a dtype; integers are rounded away from zero at halves, and end at their bounds."""
     values = as_traced(values)
     if dtype.kind in "iu":
@@ -212,12 +210,12 @@ def shift(
     return picture.at("shift", xp.stack([xp.ones(len(by)), -xp.stack([xp.asarray(s) for s in by])]), shape, dtype)
 
 
-def _as_size(count: Any, name: str) -> Any:
+def _as_size(count, name: str):
     """Return a number of the program as a size, which is known in a run."""
     return cr.iota(shape_of(count.astype(int), name)[0]).shape[0]
 
 
-def _zoomed(n: Any, factor: Any) -> Any:
+def _zoomed(n, factor):
     """Return the size of an axis that is zoomed: symbolic for whole factors, else one that is known in a run."""
     if has_type(factor, int) or float(factor).is_integer():
         return n * int(factor)
@@ -252,14 +250,14 @@ def zoom(
     return picture.at(form, xp.stack([scale, offset]), target, dtype)
 
 
-def _rotation(angle: Any) -> tuple[Any, Any]:
+def _rotation(angle) -> tuple[Any, Any]:
     """Return cosine and sine of an angle in degrees, exact for right angles that are numbers."""
     if is_traced(angle):
         return xp.cos(angle * (math.pi / 180)), xp.sin(angle * (math.pi / 180))
     return float(scipy_special.cosdg(angle)), float(scipy_special.sindg(angle))
 
 
-def _turned_size(rows: Sequence[Any], n: Any, m: Any) -> Any:
+def _turned_size(rows: Sequence[Any], n, m):
     """Return the size of an axis of an image of n by m that is turned, as it is known in a run."""
     corners = [0.0, rows[1] * m, rows[0] * n, rows[0] * n + rows[1] * m]
     span = max(corners) - min(corners) if all(has_type(c, float) for c in corners) else None

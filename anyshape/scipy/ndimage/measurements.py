@@ -5,8 +5,6 @@ Parts are the elements with a label. `index` is a label or an array of labels. W
 Define positions of extremes, medians and histograms of labelled parts, and transforms by coordinates of the user.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import pi
 from typing import Any
@@ -43,11 +41,11 @@ def parts_of(input: Any, labels: Any, index: Any) -> tuple[Any, Any, Any]:
     return flat, xp.ravel(wanted)[:, None] == label, wanted.shape
 
 
-def _totals(x: Any, inside: Any) -> Any:
+def _totals(x, inside):
     return xp.sum(xp.where(inside, x, xp.zeros((), x.dtype)), axis=-1)
 
 
-def _floats(x: Any) -> Any:
+def _floats(x):
     return x if x.dtype.kind in "fc" else x.astype(np.float64)
 
 
@@ -63,11 +61,11 @@ def sum(input: Any, labels: Any = None, index: Any = None) -> Any:
     return sum_labels(input, labels, index)
 
 
-def _mean(x: Any, inside: Any) -> Any:
+def _mean(x, inside):
     return _totals(x, inside) / xp.sum(inside, axis=-1)
 
 
-def _variance(x: Any, inside: Any) -> Any:
+def _variance(x, inside):
     deviation = x - _mean(x, inside)[:, None]
     return _mean(deviation * (xp.conj(deviation) if x.dtype.kind == "c" else deviation), inside)
 
@@ -98,7 +96,7 @@ def beyond(dtype: np.dtype, sign: int) -> Any:
     return sign > 0 if dtype.kind == "b" else complex(infinite, infinite) if dtype.kind == "c" else infinite
 
 
-def _extreme(input: Any, labels: Any, index: Any, sign: int) -> Any:
+def _extreme(input, labels, index, sign: int):
     """Return the least or for the sign -1 the greatest element of parts; 0 for a label that no element has."""
     x, inside, shape = parts_of(input, labels, index)
     context_of("ndimage", x).require(at_least(sizes(x)[0], 1), "the image has an element")
@@ -137,7 +135,7 @@ def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
 # -- filters of Fourier transforms
 
 
-def _filtered(name: str, input: Any, values: Any, n: Any, axis: Any, output: Any, factor: Callable[..., Any]) -> Any:
+def _filtered(name: str, input, values, n, axis, output, factor: Callable[..., Any]):
     """Return a transform times `factor(frequencies, value)` along each axis; n is the length of a real signal."""
     x = xp.asarray(input)
     is_shift = name == "fourier_shift"
@@ -175,9 +173,7 @@ def fourier_shift(input: Any, shift: Any, n: Any = -1, axis: Any = -1, output: A
 # -- combinations of derivatives that the user gives
 
 
-def _along_axes(
-    name: str, input: Any, derivative: Any, output: Any, mode: Any, cval: Any, further: Any, axes: Any
-) -> Any:
+def _along_axes(name: str, input, derivative, output, mode, cval, further, axes):
     """Return the derivatives that a function gives along each axis."""
     arguments, keywords = further
     dtype, x = ext.output_dtype(name, input, output), as_traced(input)
@@ -218,7 +214,7 @@ def label(input: Any, structure: Any = None, output: Any = None) -> tuple[Any, A
         raise ArgumentError("label", "output", "is not available for traced arrays", "leave it out")
     x = stop_gradient(xp.asarray(input))
 
-    def run(x: Any) -> Any:
+    def run(x):
         labels, count = scipy_ndimage.label(x, structure)
         return labels.astype(np.int32), np.int64(count)
 
@@ -236,7 +232,7 @@ def distance_transform_edt(
     return pure_callback(run, ShapeDtypeStruct(x.shape, np.float64), x)
 
 
-def _checked_parts(name: str, input: Any, labels: Any, index: Any) -> tuple[Any, Any, Any]:
+def _checked_parts(name: str, input, labels, index) -> tuple[Any, Any, Any]:
     """Return what `parts_of` does, of an image with elements whose parts have some."""
     x, inside, shape = parts_of(input, labels, index)
     context_of(name, x).require(at_least(sizes(x)[0], 1), "the image has an element")
@@ -264,7 +260,7 @@ def median(input: Any, labels: Any = None, index: Any = None) -> Any:
     return xp.reshape(middle, shape).astype(x.dtype)
 
 
-def _positions(name: str, input: Any, labels: Any, index: Any, sign: int) -> Any:
+def _positions(name: str, input, labels, index, sign: int):
     """Return the first positions of the least elements of parts, or for the sign -1 of the greatest."""
     x, inside, shape = _checked_parts(name, input, labels, index)
     key = stop_gradient(x) if sign > 0 else ~x if x.dtype.kind in "iub" else -stop_gradient(x)
@@ -315,7 +311,7 @@ def geometric_transform(
     shape = x.shape if output_shape is None else tuple(output_shape)
     positions = [xp.ravel(axis) for axis in xp.meshgrid(*[xp.arange(n) for n in shape], indexing="ij")]
 
-    def coordinates(*position: Any) -> Any:
+    def coordinates(*position):
         at = mapping(position, *extra_arguments, **(extra_keywords or {}))
         return xp.stack([xp.asarray(value).astype(np.float64) for value in at])
 
@@ -323,10 +319,10 @@ def geometric_transform(
     return map_coordinates(x, xp.reshape(at.T, (x.ndim, *shape)), output, order, mode, cval, prefilter)
 
 
-def _step_function(name: str, kind: Any) -> Callable[..., Any]:
+def _step_function(name: str, kind) -> Callable[..., Any]:
     """Return a function of an image whose derivatives are 0, which SciPy evaluates at run time."""
 
-    def function(input: Any, metric: Any = None, **options: Any) -> Any:
+    def function(input, metric=None, **options):
         further = {} if metric is None else {"metric": metric}
         odd = [key for key in ("return_indices", "distances", "indices") if options.get(key)]
         if odd or options.get("return_distances") is False:

@@ -4,8 +4,6 @@ For traced images the origin is the middle of a window. Structures with heights 
 all windows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +20,7 @@ from anyshape.transforms.control_flow.loops import while_loop
 from anyshape.transforms.vmap import vmap
 
 
-def _mask(name: str, rank: int, size: Any, footprint: Any) -> np.ndarray:
+def _mask(name: str, rank: int, size, footprint) -> np.ndarray:
     """Return the positions of a window, by its sides or by a concrete mask."""
     if is_traced(size, footprint):
         raise ArgumentError(name, "size or footprint", "is traced", "pass Python numbers, or a concrete mask")
@@ -36,13 +34,13 @@ def _mask(name: str, rank: int, size: Any, footprint: Any) -> np.ndarray:
     return mask != 0
 
 
-def _in_the_middle(name: str, origin: Any, axes: Any = None) -> None:
+def _in_the_middle(name: str, origin, axes=None) -> None:
     """Refuse what moves windows, or leaves axes out."""
     if axes is not None or is_traced(origin) or np.any(np.asarray(origin) != 0):
         raise ArgumentError(name, "origin or axes", "is not available for traced arrays", "leave it out")
 
 
-def _around(name: str, x: Any, mask: np.ndarray, mode: Any, cval: Any, *, mirrored: bool = False) -> Any:
+def _around(name: str, x, mask: np.ndarray, mode, cval, *, mirrored: bool = False):
     """Return an image that is extended by what windows reach beyond it."""
     modes = ext.for_each(name, "mode", mode, x.ndim)
     for axis, (count, kind) in enumerate(zip(mask.shape, modes, strict=True)):
@@ -54,7 +52,7 @@ def _around(name: str, x: Any, mask: np.ndarray, mode: Any, cval: Any, *, mirror
 # -- ranks
 
 
-def _by_rank(name: str, input: Any, mask: np.ndarray, rank: int, output: Any, mode: Any, cval: Any) -> Any:
+def _by_rank(name: str, input, mask: np.ndarray, rank: int, output, mode, cval):
     dtype, x = ext.output_dtype(name, input, output), as_traced(input)
     count = int(mask.sum())
     if not -count <= rank < count:
@@ -123,7 +121,7 @@ def generic_filter(
 Filter = Callable[..., Any]
 
 
-def _moved(name: str, sign: int, input: Any, size: Any, footprint: Any, structure: Any, mode: Any, cval: Any) -> Any:
+def _moved(name: str, sign: int, input, size, footprint, structure, mode, cval):
     """Return the least differences of windows and a structure, or for the sign -1 the greatest sums."""
     x = as_traced(input)
     shape = None if structure is None else np.shape(structure)
@@ -147,7 +145,7 @@ def _one_mode(name: str, modes: Sequence[Any]) -> str:
     return meanings.pop()
 
 
-def _by_heights(name: str, sign: int, x: Any, mask: np.ndarray, heights: Any, mode: Any, cval: Any) -> Any:
+def _by_heights(name: str, sign: int, x, mask: np.ndarray, heights, mode, cval):
     heights = xp.flip(heights) if sign < 0 else heights
     windows = ext.windows_of(_around(name, x, mask, mode, cval, mirrored=sign < 0), mask.shape, x.shape)
     chosen = np.flatnonzero(mask)
@@ -160,9 +158,9 @@ def _grey(name: str, doc: str, combine: Callable[[Any, Callable[[int, Any], Any]
     """Return a function of grey morphology: `combine(x, move)` moves an image by the structure with a sign."""
 
     def function(
-        input: Any, size: Any = None, footprint: Any = None, structure: Any = None, output: Any = None,
-        mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
-    ) -> Any:  # fmt: skip
+        input, size = None, footprint = None, structure = None, output = None,
+        mode = "reflect", cval = 0.0, origin = 0, *, axes = None
+    ):  # fmt: skip
         _in_the_middle(name, origin, axes)
         move = lambda sign, x: _moved(name, sign, x, size, footprint, structure, mode, cval)
         dtype = ext.output_dtype(name, input, output)
@@ -179,7 +177,7 @@ grey_opening: Filter = _grey("grey_opening", "the dilation of the erosion", lamb
 grey_closing: Filter = _grey("grey_closing", "the erosion of the dilation", lambda x, move: move(1, move(-1, x)))
 
 
-def _less(x: Any, y: Any) -> Any:
+def _less(x, y):
     return xp.logical_xor(x, y) if x.dtype.kind == "b" else x - y
 
 
@@ -202,13 +200,13 @@ morphological_laplace: Filter = _grey(
 # -- morphology of binary images
 
 
-def _structure(name: str, rank: int, structure: Any) -> np.ndarray:
+def _structure(name: str, rank: int, structure) -> np.ndarray:
     if is_traced(structure):
         raise ArgumentError(name, "structure", "is traced", "pass a concrete mask")
     return scipy_ndimage.generate_binary_structure(rank, 1) if structure is None else np.asarray(structure) != 0
 
 
-def _over_windows(name: str, x: Any, mask: np.ndarray, border: bool, reduce: Filter, *, mirrored: bool) -> Any:
+def _over_windows(name: str, x, mask: np.ndarray, border: bool, reduce: Filter, *, mirrored: bool):
     """Reduce the truth values of each window at the positions of a mask, with a value beyond the border."""
     padded = _around(name, x, mask, "constant", border, mirrored=mirrored)
     windows = ext.windows_of(padded, mask.shape, x.shape)
@@ -216,21 +214,19 @@ def _over_windows(name: str, x: Any, mask: np.ndarray, border: bool, reduce: Fil
     return reduce(flat, axis=-1)
 
 
-def _step(name: str, x: Any, mask: np.ndarray, border: bool, *, dilate: bool) -> Any:
+def _step(name: str, x, mask: np.ndarray, border: bool, *, dilate: bool):
     """Return one erosion or dilation of truth values."""
     if dilate:
         return _over_windows(name, x, np.flip(mask), border, xp.any, mirrored=True)
     return _over_windows(name, x, mask, border, xp.all, mirrored=False)
 
 
-def _repeated(
-    name: str, input: Any, structure: Any, iterations: Any, mask: Any, border_value: Any, dilate: bool
-) -> Any:
+def _repeated(name: str, input, structure, iterations, mask, border_value, dilate: bool):
     """Return so many steps, or for a number below 1 all until nothing changes; outside of a mask nothing changes."""
     x = xp.asarray(input) != 0
     shape, allowed = _structure(name, x.ndim, structure), None if mask is None else xp.asarray(mask) != 0
 
-    def step(y: Any) -> Any:
+    def step(y):
         moved = _step(name, y, shape, bool(border_value), dilate=dilate)
         return moved if allowed is None else xp.where(allowed, moved, y)
 

@@ -3,8 +3,6 @@
 Checks of SciPy's functions that arrays have no infinity and no NaN, which `check_finite=False` leaves out.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable
@@ -38,7 +36,7 @@ def is_empty(name: str, *operands: Any) -> bool:
     return not all(_is_at_least(name, x, size, 1, "an array has an element") for x in operands for size in sizes(x))
 
 
-def _is_at_least(name: str, x: Any, size: Size, least: int, why: str) -> bool:
+def _is_at_least(name: str, x, size: Size, least: int, why: str) -> bool:
     """Return whether a size of x is at least so large, which decides on it; one that stays open is required to be."""
     ctx, claim = context_of(name, x), at_least(size, least)
     scope, variables = ctx.scope, set(claim.variables())
@@ -87,7 +85,7 @@ def checks_finite(function: F, names: str) -> F:
     checks = True if default is None else default.default in (True, None)
 
     @functools.wraps(function)
-    def served(*args: Any, **kwargs: Any) -> Any:
+    def served(*args, **kwargs):
         if is_traced(*args, *kwargs.values()):
             named = signature.bind(*args, **kwargs).arguments
             if {**kwargs, **named}.get("check_finite", checks) is not False:

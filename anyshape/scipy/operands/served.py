@@ -1,7 +1,5 @@
 """Tables of who serves the names of a module of SciPy: a module of anyshape by a row, or SciPy itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ solution for these bounds, of any order. Where a bound is met by chance they are
 Define `linprog` and `linear_sum_assignment` in programs: SciPy's solvers as callbacks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,7 @@ from anyshape.transforms.control import stop_gradient
 from anyshape.transforms.custom.implicit_solves import custom_root
 
 
-def _equations(name: str, A: Any, b: Any) -> tuple[Any, Any]:
+def _equations(name: str, A, b) -> tuple[Any, Any]:
     """Return a matrix and a vector of as many rows, as float64."""
     matrix, right = (xp.asarray(x).astype(np.float64) for x in (A, b))
     if matrix.ndim != 2 or right.ndim != 1:
@@ -38,7 +36,7 @@ def _equations(name: str, A: Any, b: Any) -> tuple[Any, Any]:
     return matrix, right
 
 
-def _solution(value: Any, free: Any, fixed: Any, matrix: Any, right: Any) -> Any:
+def _solution(value, free, fixed, matrix, right):
     """Return a least squares solution with its derivative: where it is not free it stays at a value.
 
     The derivative is NaN where free columns depend on each other, as it is one of many solutions.
@@ -84,7 +82,7 @@ def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), method: str = "t
     matrix, right = _equations("lsq_linear", A, b)
     low, high = (xp.broadcast_to(xp.asarray(v).astype(np.float64), matrix.shape[1:]) for v in (low, high))
 
-    def run(a: Any, b: Any, low: Any, high: Any) -> Any:
+    def run(a, b, low, high):
         result = scipy_optimize.lsq_linear(a, b, (low, high), method, **options)
         return result.x, result.active_mask.astype(np.int64)
 
@@ -109,7 +107,7 @@ def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True)
         raise ArgumentError("isotonic_regression", "y", f"has {target.ndim} axes", "pass a vector")
     w = xp.ones_like(target) if weights is None else xp.asarray(weights).astype(np.float64)
 
-    def run(y: Any, w: Any) -> Any:
+    def run(y, w):
         blocks = scipy_optimize.isotonic_regression(y, weights=w, increasing=increasing).blocks
         return np.repeat(np.arange(len(blocks) - 1), np.diff(blocks))
 
@@ -134,7 +132,7 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[Any
     count = min_dim(*cost.shape)
     spec = (ShapeDtypeStruct((count,), np.int64),) * 2
 
-    def assigned(cost: Any) -> Any:
+    def assigned(cost):
         return tuple(x.astype(np.int64) for x in scipy_optimize.linear_sum_assignment(cost, maximize))
 
     return pure_callback(assigned, spec, cost)
@@ -168,7 +166,7 @@ def linprog(
     size = present["c"].shape
     specs = [ShapeDtypeStruct(s, k) for s, k in ((size, np.float64), ((), np.float64), ((), np.int64), ((), np.bool_))]
 
-    def scipy_linprog(present: Any) -> Any:
+    def scipy_linprog(present):
         result = scipy_optimize.linprog(**present, **fixed)
         x = np.full_like(present["c"], np.nan) if result.x is None else result.x
         value = np.nan if result.fun is None else result.fun

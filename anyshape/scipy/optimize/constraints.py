@@ -3,8 +3,6 @@
 All of them say low <= c(x) <= high. Source: J. Nocedal, S. Wright, Numerical Optimization, 2006, section 12.3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -125,7 +123,7 @@ def constraints_of(source: Any, unknowns: Unknowns) -> list[Constraint]:
     return [_constraint(c, unknowns) for c in (source if isinstance(source, (list, tuple)) else [source])]
 
 
-def _constraint(source: Any, unknowns: Unknowns) -> Constraint:
+def _constraint(source, unknowns: Unknowns) -> Constraint:
     function, low, high = _parts(source)
     closed, params = closed_function("constraint", lambda x: xp.atleast_1d(packed(function(x))), unknowns.tree)
     shape = closed(params, unknowns.tree).shape
@@ -133,7 +131,7 @@ def _constraint(source: Any, unknowns: Unknowns) -> Constraint:
     return Constraint(source, closed, params, low, high)
 
 
-def _parts(source: Any) -> tuple[Function, Any, Any]:
+def _parts(source) -> tuple[Function, Any, Any]:
     """Return the function of a constraint, and its limits."""
     if isinstance(source, dict):
         further, function = as_tuple(source.get("args", ())), source["fun"]
@@ -171,7 +169,7 @@ def bounds_of(bounds: Any) -> tuple[Any, ...] | None:
     return (_vector(low), _vector(high)) if rows else (np.zeros(0), np.zeros(0))
 
 
-def _vector(numbers: list[Any]) -> Any:
+def _vector(numbers: list[Any]):
     return xp.stack([real_floats(x) for x in numbers]) if is_traced(*numbers) else np.array(numbers, np.float64)
 
 
@@ -235,7 +233,7 @@ def multipliers_of(
     return multipliers / size
 
 
-def _sides(gradients: Any, values: Any, low: Any, high: Any, near: float) -> tuple[Any, ...]:
+def _sides(gradients, values, low, high, near: float) -> tuple[Any, ...]:
     """Return the gradients of equations, then of inequalities that are near, their slacks, and the positions of all."""
     is_equal = low == high
     lower = np.flatnonzero(~is_equal & (values - low < near))

@@ -1,7 +1,5 @@
 """Define `least_squares` and `curve_fit`: SciPy's solvers of least squares, with exact Jacobians."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -81,7 +79,7 @@ def least_squares(
             raise ArgumentError("least_squares", "jac", "is not taken for trees", "leave it out")
         return scipy_optimize.least_squares(fun, x0, jac, bounds, args=args, kwargs=keywords, **named)
 
-    def run(f: Objective, settings: Any) -> Any:
+    def run(f: Objective, settings):
         jacobian = "2-point" if f.exact is None else f.jacobian
         return (scipy_optimize.least_squares(f, f.unknowns.vector(), jacobian, *settings, **named),)
 
@@ -108,7 +106,7 @@ def least_squares(
     return Result(x=x, cost=cost(f)(x), fun=packed(f(x)), jac=jacobian, grad=slope, **counts)
 
 
-def _limits(bounds: Any) -> Any:
+def _limits(bounds):
     """Return the lower and the upper bounds of a pair of these, or of SciPy's `Bounds`."""
     return bounds_of(bounds) if hasattr(bounds, "lb") else tuple(real_floats(x) for x in bounds)
 
@@ -161,7 +159,7 @@ def curve_fit(
         context.require(at_least(numel(sizes(y)), count), f"there are fewer points than the {count} parameters")
     whitened = _whitening(sigma)
 
-    def residuals(p: Any) -> Any:
+    def residuals(p):
         return whitened(xp.ravel(xp.asarray(f(xdata, *[p[i] for i in range(count)])) - y))
 
     named = {"method": method, "bounds": bounds}
@@ -173,7 +171,7 @@ def curve_fit(
     return fit.x, covariance
 
 
-def _whitening(sigma: Any) -> Function:
+def _whitening(sigma) -> Function:
     """Return a function that divides residuals by standard deviations, or by the root of a covariance."""
     if sigma is None:
         return lambda r: r
@@ -192,7 +190,7 @@ def _parameter_count(f: Function) -> int:
     return len(names) - 1
 
 
-def _curve_jacobian(f: Function, xdata: Any, count: int, p0: Any) -> Any:
+def _curve_jacobian(f: Function, xdata, count: int, p0):
     """Return the exact Jacobian of a curve by its parameters, None where it cannot be traced."""
     start = _start_of(f, p0)
     function = memoised(f, start.shape[0], _curve_of)
@@ -203,7 +201,7 @@ def _curve_jacobian(f: Function, xdata: Any, count: int, p0: Any) -> Any:
     return lambda x, *p: exact.jacobian(np.array(p), np.array(p), (x,))
 
 
-def _start_of(f: Function, p0: Any) -> Any:
+def _start_of(f: Function, p0):
     """Return the parameters at the start: 1 for each that the curve names, by default."""
     return np.ones(_parameter_count(f)) if p0 is None else xp.atleast_1d(real_floats(p0))
 

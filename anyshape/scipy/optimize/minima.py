@@ -3,8 +3,6 @@
 Define searches for global minima: SciPy's, as callbacks, with the derivative of the conditions of a minimum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -104,7 +102,7 @@ def minimize(
     return result
 
 
-def _check(method: Any, bounds: Any) -> None:
+def _check(method, bounds) -> None:
     """Raise ArgumentError for a method that SciPy does not have, and for a tree of bounds."""
     if isinstance(method, str) and method.lower() not in [m.lower() for m in _METHODS]:
         is_loop = method.lower() in ("adam", "adamw", "sgd", "lbfgs")
@@ -115,7 +113,7 @@ def _check(method: Any, bounds: Any) -> None:
         raise ArgumentError("minimize", "bounds", "is a dict", advice)
 
 
-def _minimised(f: Objective, method: Any, constraints: Any, rest: dict[str, Any]) -> Any:
+def _minimised(f: Objective, method, constraints, rest: dict[str, Any]):
     """Run SciPy's minimiser with the exact derivatives that its method takes."""
     name = method.lower() if isinstance(method, str) else ""
     rest = {**rest, "constraints": constraints}
@@ -129,13 +127,13 @@ def _minimised(f: Objective, method: Any, constraints: Any, rest: dict[str, Any]
     return scipy_optimize.minimize(f.value_and_gradient, f.unknowns.vector(), method=method, jac=True, **second, **rest)
 
 
-def _traced(fun: Function, unknowns: Unknowns, method: Any, constraints: Any, rest: dict[str, Any]) -> Result:
+def _traced(fun: Function, unknowns: Unknowns, method, constraints, rest: dict[str, Any]) -> Result:
     """Return the minimum as a value of the trace."""
     bounds, limits, rows = rest["bounds"], bounds_of(rest["bounds"]), constraints_of(constraints, unknowns)
     keep = xp.asarray(getattr(bounds, "keep_feasible", False))
     settings = {"bounds": () if limits is None else (*limits, keep), "constraints": [row.settings for row in rows]}
 
-    def run(f: Objective, settings: Any) -> Any:
+    def run(f: Objective, settings):
         own = dict(rest)
         if limits is not None:
             own["bounds"] = scipy_optimize.Bounds(*settings["bounds"])
@@ -154,7 +152,7 @@ def _traced(fun: Function, unknowns: Unknowns, method: Any, constraints: Any, re
     return Result(x=x, fun=f(x), jac=packed(grad(f)(x)), **counts)
 
 
-def _multipliers(f: Objective, x: Any, constraints: list[Objective], settings: Any) -> Any:
+def _multipliers(f: Objective, x, constraints: list[Objective], settings):
     """Return the multipliers of all constraints at a solution."""
     v = np.atleast_1d(np.asarray(x, np.float64))
     values = np.concatenate([g(v) for g in constraints])
@@ -169,7 +167,7 @@ def _stationary_for(f: Function, bounds: tuple[Any, Any] | None, rows: list[Cons
     low, high = (xp.concatenate([getattr(row, name) for row in rows]) for name in ("low", "high"))
     values = lambda x: xp.concatenate([row.closed(row.params, x) for row in rows])
 
-    def condition(x: Any, multipliers: Any) -> tuple[Any, Any]:
+    def condition(x, multipliers) -> tuple[Any, Any]:
         slope = grad(lambda x: f(x) - multipliers @ values(x))
         return stationary(slope, bounds)(x), at_limits(values, x, multipliers, low, high)
 
@@ -179,7 +177,7 @@ def _stationary_for(f: Function, bounds: tuple[Any, Any] | None, rows: list[Cons
 def stationary(gradient: Function, limits: tuple[Any, Any] | None) -> Function:
     """Return a function of a tree that is zero at a minimum: the gradient, or what bounds leave of it."""
 
-    def condition(x: Any) -> Any:
+    def condition(x):
         slope = packed(gradient(x))
         if limits is not None:
             slope = within(packed(x), slope, *limits)
@@ -212,7 +210,7 @@ def minimize_scalar(
     settings = {"bracket": bracket, "bounds": bounds}
     settings = {key: [real_floats(x) for x in values] for key, values in settings.items() if values is not None}
 
-    def run(f: Objective, settings: Any) -> Any:
+    def run(f: Objective, settings):
         value = lambda x: float(f(np.array([x])))
         ranges = {key: tuple(map(float, values)) for key, values in settings.items()}
         return (scipy_optimize.minimize_scalar(value, method=method, tol=tol, options=options, **ranges),)
@@ -225,14 +223,14 @@ def minimize_scalar(
     return Result(x=x, fun=f(x), **counts)
 
 
-def _traced_global(name: str, func: Function, start: Any, limits: Any, args: Any, options: dict[str, Any]) -> Result:
+def _traced_global(name: str, func: Function, start, limits, args, options: dict[str, Any]) -> Result:
     """Return the minimum as a value of the trace; without limits SciPy starts from a point."""
     check_callable(name, func)
     further, unknowns = as_tuple(args), Unknowns(name, start)
     if is_traced(*[x for x in options.values() if not isinstance(x, dict)]):
         raise ArgumentError(name, "an option", "is traced", "pass Python numbers")
 
-    def run(f: Objective, settings: Any) -> Any:
+    def run(f: Objective, settings):
         value = lambda v: float(f(np.asarray(v, np.float64)))
         search = getattr(scipy_optimize, name)
         if not settings:
@@ -250,7 +248,7 @@ def _traced_global(name: str, func: Function, start: Any, limits: Any, args: Any
 def _between_bounds(name: str) -> Function:
     """Return a search between bounds."""
 
-    def search(func: Function, bounds: Any, args: Any = (), **options: Any) -> Any:
+    def search(func: Function, bounds, args=(), **options):
         if active() is None:
             return getattr(scipy_optimize, name)(func, bounds, args=args, **options)
         if options.get("constraints"):

@@ -28,7 +28,7 @@ from anyshape.transforms.linear_map import memoised
 from anyshape.transforms.vmap import hessian, hvp, jacfwd, vmap
 
 
-def _is_vector(x: Any) -> bool:
+def _is_vector(x) -> bool:
     """Return whether SciPy would read an unknown as one array: numbers, in lists or not."""
     if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
         return bool(x) and all(np.ndim(part) == 0 and not isinstance(part, (dict, str)) for part in x)
@@ -63,7 +63,7 @@ class Unknowns:
         return unpacked(v, self.tree)
 
 
-def _as_floats(name: str, x: Any) -> Any:
+def _as_floats(name: str, x):
     array = xp.asarray(x)
     if array.dtype.kind in "biu":
         return real_floats(array)
@@ -138,11 +138,11 @@ def scalar(result: Any, name: str) -> Any:
 def _make_derived(function: Function, key: tuple[bool, str]) -> Derived:
     is_scalar, name = key
 
-    def flat(v: Any, like: Any, args: Any) -> Any:
+    def flat(v, like, args):
         result = function(unpacked(v, like), *args)
         return scalar(result, name) if is_scalar else packed(result)
 
-    def product(v: Any, direction: Any, like: Any, args: Any) -> Any:
+    def product(v, direction, like, args):
         return hvp(lambda v: flat(v, like, args), (v,), (direction,))
 
     return Derived(jit(flat), value_and_grad(flat), jit(jacfwd(flat)), jit(hessian(flat)), jit(product))
@@ -257,13 +257,13 @@ def solved(
     def at(params: Sequence[Any]) -> Function:
         return lambda x: closed(params, x)
 
-    def run(x0: Any, params: Sequence[Any], settings: Any) -> Any:
+    def run(x0, params: Sequence[Any], settings):
         start = Unknowns(name, x0, is_tree=True)
         result, *others = solve(Objective(function, start, tuple(params), derived(closed.applied, is_scalar)), settings)
         tree = start.unpacked(np.atleast_1d(np.asarray(result.x, np.float64)))
         return flatten((tree, *others))[0], [_count(result, key) for key in COUNTS]
 
-    def call(f: Any, guess: Any) -> Any:
+    def call(f, guess):
         specs = [ShapeDtypeStruct(x.shape, x.dtype) for x in flatten(guess)[0]]
         counts = [ShapeDtypeStruct((), np.bool_ if key == "success" else np.int64) for key in COUNTS]
         leaves, counts = pure_callback(run, (specs, counts), guess[0], params, settings)
@@ -276,7 +276,7 @@ def solved(
     return x, dict(zip(COUNTS, counts, strict=True)), at(params)
 
 
-def _count(result: Any, key: str) -> Any:
+def _count(result, key: str):
     """Return a count of a result; 0 where a solver has none."""
     value = result.get(key, 0)
     return np.bool_(value) if key == "success" else np.int64(value)

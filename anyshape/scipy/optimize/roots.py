@@ -3,8 +3,6 @@
 Define functions of `scipy.optimize` for roots that return the solution alone, and Rosenbrock's function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -71,7 +69,7 @@ def root(
             raise ArgumentError("root", "jac", "is not taken for trees", "leave it out: it is exact")
         return scipy_optimize.root(fun, x0, args, method, jac, tol, callback, options)
 
-    def run(f: Objective, settings: Any = ()) -> Any:
+    def run(f: Objective, settings=()):
         jacobian = f.jacobian if method.lower() in _BY_JACOBIAN and f.exact is not None else None
         return (scipy_optimize.root(f, f.unknowns.vector(), (), method, jacobian, tol, callback, options),)
 
@@ -115,7 +113,7 @@ def root_scalar(
     fixed = {"method": method, "xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
     orders = 2 if method == "halley" else int(method == "newton" or (bracket is None and x1 is None))
 
-    def run(starts: Any, params: Any) -> Any:
+    def run(starts, params):
         value, slopes = memoised(closed.applied, orders, _scalar_functions)
         result = scipy_optimize.root_scalar(value, tuple(params), **slopes, **fixed, **_concrete(starts))
         return (
@@ -125,7 +123,7 @@ def root_scalar(
             np.int64(result.function_calls),
         )
 
-    def call(_: Any, guess: Any) -> Any:
+    def call(_, guess):
         specs = [ShapeDtypeStruct((), kind) for kind in (np.float64, np.bool_, np.int64, np.int64)]
         present = {key: x for key, x in starts.items() if x is not None}
         x, *counts = pure_callback(run, tuple(specs), present, params)
@@ -138,7 +136,7 @@ def root_scalar(
     return Result(root=x, converged=converged, iterations=iterations, function_calls=calls, method=method)
 
 
-def _concrete(starts: Any) -> dict[str, Any]:
+def _concrete(starts) -> dict[str, Any]:
     """Return a bracket and starts as the numbers that SciPy takes."""
     return {k: [float(x) for x in v] if k == "bracket" else float(v) for k, v in starts.items()}
 
@@ -153,9 +151,9 @@ def _scalar_functions(function: Function, orders: int) -> tuple[Function, dict[s
 
 
 def _root_scalar_of(
-    f: Function, args: Any, method: Any, bracket: Any, fprime: Any, fprime2: Any, x0: Any, x1: Any,
-    xtol: Any, rtol: Any, maxiter: Any, options: Any,
-) -> Any:  # fmt: skip
+    f: Function, args, method, bracket, fprime, fprime2, x0, x1,
+    xtol, rtol, maxiter, options
+):  # fmt: skip
     """Call SciPy's solver, with exact derivatives where it needs some and has none."""
     by_newton = method == "newton" or (method is None and bracket is None and x1 is None)
     orders = 2 if method == "halley" else int(by_newton)
@@ -175,9 +173,9 @@ def _bracketed(method: str) -> Function:
     """Return a solver between two points where the function has different signs."""
 
     def solver(
-        f: Function, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None,
-        **options: Any,
-    ) -> Any:  # fmt: skip
+        f: Function, a, b, args = (), *, xtol = None, rtol = None, maxiter = None,
+        **options
+    ):  # fmt: skip
         if active() is None:
             present = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
             named = {k: v for k, v in present.items() if v is not None}
@@ -196,7 +194,7 @@ def _bracketed(method: str) -> Function:
     return solver
 
 
-def _root_of(name: str, result: Any, raises: bool) -> Any:
+def _root_of(name: str, result, raises: bool):
     """Return the root of a result; without convergence it is an error of the run, unless `disp` is False."""
     if raises:
         check(result.converged, f"{name}: failed to converge")

@@ -5,8 +5,6 @@ Objects whose attributes stay as they are, so that a program that captured them 
 What a program reads of a captured array is compared in each call; what an attribute of an object names is not.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from anyshape.tracing.pytrees import register_class

@@ -6,8 +6,6 @@ summed. Arrays without elements give what SciPy gives: no result, zeros, or an e
 Define the functions of `scipy.signal` that change the rate of samples, and the division of polynomials.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -42,7 +40,7 @@ from anyshape.support.packages import scipy_signal
 _MODES = ("full", "same", "valid")
 
 
-def _operands(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
+def _operands(name: str, in1, in2) -> tuple[Any, Any]:
     """Return two arrays of as many axes, in the dtype to which they promote."""
     dtype = result_type(in1, in2)
     x, w = as_traced(in1, dtype), as_traced(in2, dtype)
@@ -52,7 +50,7 @@ def _operands(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
     return x, w
 
 
-def _require_elements(name: str, x: Any, w: Any, mode: str, method: str) -> None:
+def _require_elements(name: str, x, w, mode: str, method: str) -> None:
     """Require elements where SciPy needs them for sums of products: mode="same" has as many results as x."""
     ctx = context_of(name, x, w)
     if name == "convolve" and method == "fft":
@@ -68,7 +66,7 @@ def _nests(pairs: Sequence[tuple[Any, Any]]) -> bool:
     return all(n >= m for n, m in pairs) or all(m >= n for n, m in pairs)
 
 
-def _require_one_inside(name: str, x: Any, w: Any, axes: Any, stretches: bool = False) -> None:
+def _require_one_inside(name: str, x, w, axes, stretches: bool = False) -> None:
     """Require that one array is at least as long as the other along each axis, save ones of size 1 that stretch."""
     pairs = [(x.shape[axis], w.shape[axis]) for axis in axes]
     if len(pairs) > 1 and not _nests(pairs):
@@ -88,7 +86,7 @@ def _part(mode: str, n: Size, m: Size) -> tuple[Size, Size]:
     return expr.sub(shorter, 1), expr.add(expr.sub(expr.maximum(n, m), shorter), 1)
 
 
-def _moved(name: str, x: Any, w: Any, mode: str, method: str) -> Any:
+def _moved(name: str, x, w, mode: str, method: str):
     """Return sums of products of x and of w, which moves from its last elements to its first ones."""
     if mode == "valid":
         _require_one_inside(name, x, w, range(x.ndim))
@@ -97,7 +95,7 @@ def _moved(name: str, x: Any, w: Any, mode: str, method: str) -> Any:
     return wd.convolution(x, w, wd.one_by_one(low, [count for _, count in parts]), method=method)
 
 
-def _method(name: str, method: Any, dtype: np.dtype) -> str:
+def _method(name: str, method, dtype: np.dtype) -> str:
     """Return how to compute: transforms round, so integers are summed."""
     choice_of(name, "method", method, wd.METHODS)
     return str(method) if dtype.kind in "fc" else "direct"
@@ -135,13 +133,13 @@ def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> A
     return _moved("correlate", x, w, mode, how) if x.ndim else x * w
 
 
-def _inexact(*operands: Any) -> tuple[Any, ...]:
+def _inexact(*operands) -> tuple[Any, ...]:
     """Return operands as numbers of floating point, of single precision at least."""
     dtypes = [np.result_type(x.dtype, np.float32) if x.dtype.kind in "fc" else np.dtype(float) for x in operands]
     return tuple([ew.convert(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)])
 
 
-def _transformed(name: str, in1: Any, in2: Any, mode: Any, axes: Any) -> Any:
+def _transformed(name: str, in1, in2, mode, axes):
     """Return the convolution over some axes by transforms; the other axes are broadcast."""
     choice_of(name, "mode", mode, _MODES)
     x, w = _inexact(*_operands(name, in1, in2))
@@ -163,14 +161,14 @@ def _transformed(name: str, in1: Any, in2: Any, mode: Any, axes: Any) -> Any:
     return mv.transpose(out, sorted(range(out.ndim), key=[*others, *along].__getitem__))
 
 
-def _in_middle(x: Any, counts: Sequence[Size]) -> Any:
+def _in_middle(x, counts: Sequence[Size]):
     """Return so many elements from the middle of the first axes, which SciPy keeps of broadcast ones too."""
     for axis, n in enumerate(counts):
         x = slice_axis(x, axis, expr.floordiv(expr.sub(sizes(x)[axis], n), 2), n)
     return x
 
 
-def _over_last_axes(x: Any, w: Any, mode: str, batch: int) -> Any:
+def _over_last_axes(x, w, mode: str, batch: int):
     """Return the convolution by transforms over all axes but the batch axes."""
     lengths = list(zip(sizes(x)[batch:], sizes(w)[batch:], strict=True))
     parts = [_part(mode, n, m) for n, m in lengths]
@@ -179,7 +177,7 @@ def _over_last_axes(x: Any, w: Any, mode: str, batch: int) -> Any:
     return wd.convolution(x, mv.rev(w, tuple(range(batch, w.ndim))), moves, batch=batch, method="fft")
 
 
-def _batched(x: Any, others: Any, along: Any, common: Any) -> Any:
+def _batched(x, others, along, common):
     """Return x with the other axes first, in the shape to which both operands broadcast."""
     moved = xp.transpose(x, (*others, *along))
     return xp.broadcast_to(moved, (*common, *moved.shape[len(others) :]))
@@ -210,14 +208,14 @@ _BOUNDARIES = {
 }
 
 
-def _beyond(boundary: str, x: Any, window: Any, fillvalue: Any) -> Any:
+def _beyond(boundary: str, x, window, fillvalue):
     """Return an image with all that windows reach beyond its ends."""
     around = [(m - 1, m - 1) for m in window.shape]
     options = {"constant_values": fillvalue} if boundary == "constant" else {}
     return xp.pad(x, around, mode=boundary, **options)
 
 
-def _images(name: str, in1: Any, in2: Any, mode: Any) -> tuple[Any, Any, bool]:
+def _images(name: str, in1, in2, mode) -> tuple[Any, Any, bool]:
     """Return an image and a window, and whether they changed places, as one inside of the other must be the window."""
     choice_of(name, "mode", mode, _MODES)
     x, w = _operands(name, in1, in2)
@@ -230,7 +228,7 @@ def _images(name: str, in1: Any, in2: Any, mode: Any) -> tuple[Any, Any, bool]:
     return (w, x, True) if swaps else (x, w, False)
 
 
-def _parts_of_image(x: Any, kernel: Any, mode: str, is_reversed: bool) -> list[tuple[Size, Size]]:
+def _parts_of_image(x, kernel, mode: str, is_reversed: bool) -> list[tuple[Size, Size]]:
     """Return where results start among all along each axis, and how many there are."""
     lengths = list(zip(sizes(x), sizes(kernel), strict=True))
     parts = [_part(mode, n, m) for n, m in lengths]
@@ -241,7 +239,7 @@ def _parts_of_image(x: Any, kernel: Any, mode: str, is_reversed: bool) -> list[t
     return parts
 
 
-def _over_image(x: Any, kernel: Any, mode: str, boundary: str, fillvalue: Any, is_reversed: bool) -> Any:
+def _over_image(x, kernel, mode: str, boundary: str, fillvalue, is_reversed: bool):
     """Return sums of products of an image and a kernel, with what lies beyond its ends."""
     parts = _parts_of_image(x, kernel, mode, is_reversed)
     low = [expr.sub(expr.sub(m, 1), start) for m, (start, _) in zip(sizes(kernel), parts, strict=True)]
@@ -325,7 +323,7 @@ def resample_poly(
     return xp.moveaxis(y if background is None else y + background, -1, along)
 
 
-def _lowpass(window: Any, up: int, down: int, dtype: np.dtype) -> tuple[Any, int]:
+def _lowpass(window, up: int, down: int, dtype: np.dtype) -> tuple[Any, int]:
     """Return a filter, and half of its length."""
     if isinstance(window, str | tuple):
         half = 10 * max(up, down)

@@ -3,8 +3,6 @@
 Define the responses of digital filters at frequencies, transforms on spirals, and local extremes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import ceil, log, pi
 from typing import Any
@@ -68,7 +66,7 @@ def firwin(
     return h / xp.sum(h * xp.cos(pi * m * at))
 
 
-def _check_bands(pass_zero: Any, count: int) -> None:
+def _check_bands(pass_zero, count: int) -> None:
     """Check the number of frequencies against the name of a band."""
     single = pass_zero in ("lowpass", "highpass")
     wrong = (single and count != 1) or (pass_zero in ("bandpass", "bandstop") and count < 2)
@@ -149,7 +147,7 @@ def envelope(
     return xp.stack([xp.moveaxis(part, -1, along) for part in (height, rest)])
 
 
-def _synthesised(spectrum: Any, count: Any, n: Any, is_complex: bool) -> Any:
+def _synthesised(spectrum, count, n, is_complex: bool):
     """Return so many samples of a spectrum of n bins."""
     scale = (xp.asarray(count) / n).astype(spectrum.real.dtype)
     if is_complex:
@@ -164,7 +162,7 @@ def _synthesised(spectrum: Any, count: Any, n: Any, is_complex: bool) -> Any:
 # -- responses of analog filters, and delays
 
 
-def _given_frequencies(name: str, worN: Any) -> Any:
+def _given_frequencies(name: str, worN):
     if not is_traced(worN) and (worN is None or np.ndim(worN) == 0):
         raise ArgumentError(name, "worN", "is not a vector, and a choice of frequencies needs values", "pass some")
     return xp.atleast_1d(xp.asarray(worN))
@@ -201,7 +199,7 @@ def group_delay(system: Any, w: Any = 512, whole: bool = False, fs: Any = 2 * pi
     return angles * (fs / (2 * pi)), xp.where(is_zero, 0.0, delay)
 
 
-def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool) -> Any:
+def _frequencies(worN, whole: bool, fs, include_nyquist: bool):
     """Return angular frequencies: so many of them, or the ones of a sampling rate."""
     count = 512 if worN is None else worN
     if not is_traced(count) and np.ndim(count) == 0:
@@ -210,7 +208,7 @@ def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool) -> Any:
     return 2 * pi * xp.atleast_1d(xp.asarray(count) * 1.0) / fs
 
 
-def _polynomial(coefficients: Any, z: Any) -> Any:
+def _polynomial(coefficients, z):
     """Return the sum of coefficients times powers of z, from the power 0 on."""
     row = xp.atleast_1d(coefficients)
     require_elements("freqz", row)
@@ -257,7 +255,7 @@ def freqz_zpk(z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: 
 # -- transforms on a spiral
 
 
-def _on_spiral(x: Any, m: Any, chirp: Any, start: Any) -> Any:
+def _on_spiral(x, m, chirp, start):
     """Return Bluestein's sums along the last axis; `chirp(k)` is w**(k**2 / 2), `start(k)` is a**-k."""
     n, count = x.shape[-1], size_of(m)
     ahead = chirp(xp.arange(xp.maximum(m, n)))
@@ -299,7 +297,7 @@ def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = Fa
 # -- local extremes
 
 
-def _extremes(data: Any, comparator: Callable[..., Any], axis: Any, order: Any, mode: str) -> tuple[Any, ...]:
+def _extremes(data, comparator: Callable[..., Any], axis, order, mode: str) -> tuple[Any, ...]:
     """Return the positions of elements that compare with so many neighbours on both sides."""
     choice_of("argrelextrema", "mode", mode, ("clip", "wrap"))
     x = xp.asarray(data)

@@ -7,8 +7,6 @@ Define conversions of filters: numerator and denominator, zeros and poles, secti
 Coefficients may be traced. Roots of traced ones are complex, and so are coefficients of polynomials with complex roots.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -41,7 +39,7 @@ _FAMILIES = {
 _NEEDS = {"cheby1": (True, False), "cheby2": (False, True), "ellip": (True, True)}  # which of rp and rs
 
 
-def _prototype(family: str, order: int, rp: Any, rs: Any) -> tuple[Any, Any, Any]:
+def _prototype(family: str, order: int, rp, rs) -> tuple[Any, Any, Any]:
     """Return zeros, poles and gain of the analog low-pass filter of frequency 1."""
     needed = [x for x, used in zip((rp, rs), _NEEDS.get(family, (False, False)), strict=True) if used]
     if any(x is None for x in needed):
@@ -55,7 +53,7 @@ def _prototype(family: str, order: int, rp: Any, rs: Any) -> tuple[Any, Any, Any
     return _chebyshev(family, order, xp.asarray(needed[0]).astype(np.float64))
 
 
-def _chebyshev(family: str, order: int, decibels: Any) -> tuple[Any, Any, Any]:
+def _chebyshev(family: str, order: int, decibels) -> tuple[Any, Any, Any]:
     """Return the prototype of Chebyshev: poles on an ellipse, or for the second kind their inverses, and zeros."""
     check(decibels >= 0, "iirfilter: the ripple must not be below 0")
     squared = xp.expm1(decibels * (np.log(10.0) / 10.0))
@@ -73,7 +71,7 @@ def _chebyshev(family: str, order: int, decibels: Any) -> tuple[Any, Any, Any]:
     return zeros, poles, xp.real(xp.prod(-poles)) / np.real(np.prod(-zeros))
 
 
-def _frequencies(Wn: Any, band: str, analog: bool, fs: Any) -> Any:
+def _frequencies(Wn, band: str, analog: bool, fs):
     """Return the critical frequencies of the analog filter, a vector of one or two."""
     if fs is not None and analog:
         raise ArgumentError("iirfilter", "fs", "is given for an analog filter", "leave it out")
@@ -93,7 +91,7 @@ def _frequencies(Wn: Any, band: str, analog: bool, fs: Any) -> Any:
     return 4.0 * xp.tan(np.pi / 2 * values)
 
 
-def _in_band(prototype: Any, band: str, at: Any) -> tuple[Any, Any, Any]:
+def _in_band(prototype, band: str, at) -> tuple[Any, Any, Any]:
     """Return the filter of a band by the prototype of a low-pass filter."""
     z, p, k = prototype
     if band == "lowpass":
@@ -181,7 +179,7 @@ def _roots_of_sections(sos: np.ndarray, roots: np.ndarray, first: int) -> np.nda
     return rows
 
 
-def _quadratic(roots: Any, at: Any) -> Any:
+def _quadratic(roots, at):
     """Return the coefficients of the polynomials with the roots at pairs of positions, lower degrees behind zeros."""
     chosen = xp.where(at < 0, 0.0, roots[xp.maximum(at, 0)])
     count = xp.sum(at >= 0, axis=-1)[:, None]
@@ -203,7 +201,7 @@ def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False
     most = max(counts) if pairing != "minimal" and not analog else counts[1]
     sections = max((most + 1) // 2, 1)
 
-    def run(z: Any, p: Any, k: Any) -> Any:
+    def run(z, p, k):
         sos = np.asarray(scipy_signal.zpk2sos(z, p, k, pairing, analog=analog), np.float64)
 
         padded = (np.concatenate([v, np.zeros(2 * sections)]) for v in (z, p))
@@ -223,14 +221,14 @@ def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False
 # -- single frequencies ------------------------------------------------------------------------------------------
 
 
-def _resonance(name: str, w0: Any, Q: Any, fs: Any) -> tuple[Any, Any]:
+def _resonance(name: str, w0, Q, fs) -> tuple[Any, Any]:
     """Return the cosine of the frequency, and the gain of the band around it that ends 3 decibels lower."""
     at = 2.0 * xp.asarray(w0).astype(np.float64) / fs
     check((at > 0) & (at < 1), f"{name}: w0 must be between 0 and half the sampling rate")
     return xp.cos(np.pi * at), 1.0 / (1.0 + xp.tan(np.pi * at / Q / 2.0))
 
 
-def _denominator(cosine: Any, gain: Any) -> Any:
+def _denominator(cosine, gain):
     return xp.stack([xp.ones_like(gain), -2.0 * gain * cosine, 2.0 * gain - 1.0])
 
 
@@ -246,7 +244,7 @@ def iirpeak(w0: Any, Q: Any, fs: Any = 2.0, *, xp: Any = None, device: Any = Non
     return _numerator(1.0 - gain, 0.0 * gain, gain - 1.0), _denominator(cosine, gain)
 
 
-def _numerator(*coefficients: Any) -> Any:
+def _numerator(*coefficients):
     """Return coefficients along the first axis."""
     return xp.stack(coefficients)
 
@@ -270,7 +268,7 @@ def bilinear(b: Any, a: Any, fs: Any = 1.0) -> tuple[Any, Any]:
     return turned[0] / turned[1][0], turned[1] / turned[1][0]
 
 
-def _blend(system: Any, dt: Any, alpha: Any) -> tuple[Any, ...]:
+def _blend(system, dt, alpha) -> tuple[Any, ...]:
     """Return the system by the generalised bilinear transform."""
     a, b, c, d = system
     one = xp.eye(a.shape[0])
@@ -280,7 +278,7 @@ def _blend(system: Any, dt: Any, alpha: Any) -> tuple[Any, ...]:
     return state, input_matrix, xp.linalg.solve(implicit.T, c.T).T, d + alpha * (c @ input_matrix)
 
 
-def _held(system: Any, dt: Any) -> tuple[Any, ...]:
+def _held(system, dt) -> tuple[Any, ...]:
     """Return the system whose input stays between samples."""
     a, b, c, d = system
     states, inputs = b.shape
@@ -289,7 +287,7 @@ def _held(system: Any, dt: Any) -> tuple[Any, ...]:
     return whole[:states, :states], whole[:states, states:], c, d
 
 
-def _interpolated(system: Any, dt: Any) -> tuple[Any, ...]:
+def _interpolated(system, dt) -> tuple[Any, ...]:
     """Return the system whose input is linear between samples."""
     a, b, c, d = system
     states, inputs = b.shape
@@ -303,7 +301,7 @@ def _interpolated(system: Any, dt: Any) -> tuple[Any, ...]:
     return state, first - second + state @ second, c, d + c @ second
 
 
-def _by_impulse(system: Any, dt: Any) -> tuple[Any, ...]:
+def _by_impulse(system, dt) -> tuple[Any, ...]:
     """Return the system with the same response to an impulse."""
     a, b, c, d = system
     check(xp.abs(d) <= 1e-8, "cont2discrete: method='impulse' needs a system without feedthrough")
@@ -340,7 +338,7 @@ def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) 
     return (*_blend(matrices, dt, share), dt)
 
 
-def _row(name: str, x: Any, option: str) -> Any:
+def _row(name: str, x, option: str):
     """Return numbers as a vector of floats."""
     row = xp.atleast_1d(xp.asarray(x))
     if row.ndim != 1:
@@ -393,7 +391,7 @@ def sos2zpk(sos: Any) -> tuple[Any, Any, Any]:
     return zeros, poles, gain
 
 
-def _sections(name: str, sos: Any) -> Any:
+def _sections(name: str, sos):
     """Return sections as a matrix of six columns."""
     sections = xp.asarray(sos)
     if sections.ndim != 2:
@@ -415,7 +413,7 @@ def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
     return ((inputs - past) / below[0]).astype(dtype)
 
 
-def _weighed(row: Any, values: Any, count: Any) -> Any:
+def _weighed(row, values, count):
     """Return the sums of values from the first on, by the coefficients from each position but the first on."""
     order = expr.sub(count, 1)
     row = fitted(row, 1, expr.mul(2, order))
@@ -427,7 +425,7 @@ def _weighed(row: Any, values: Any, count: Any) -> Any:
 # -- bands of prototypes: zeros, poles and gain
 
 
-def _zeros_and_poles(name: str, z: Any, p: Any) -> tuple[Any, Any, Any]:
+def _zeros_and_poles(name: str, z, p) -> tuple[Any, Any, Any]:
     """Return zeros, poles, and how many more of these there are."""
     zeros, poles = _row(name, z, "z"), _row(name, p, "p")
     why = "the filter has as many poles as zeros or more"
@@ -435,13 +433,13 @@ def _zeros_and_poles(name: str, z: Any, p: Any) -> tuple[Any, Any, Any]:
     return zeros, poles, poles.shape[0] - zeros.shape[0]
 
 
-def _with_zeros(zeros: Any, value: complex, count: Any) -> Any:
+def _with_zeros(zeros, value: complex, count):
     """Return zeros with so many more."""
     dtype = np.result_type(zeros.dtype, np.complex128 if isinstance(value, complex) else np.float64)
     return xp.concatenate([zeros.astype(dtype), xp.full((count,), value, dtype)])
 
 
-def _gain(zeros: Any, poles: Any) -> Any:
+def _gain(zeros, poles):
     return xp.real(xp.prod(zeros) / xp.prod(poles))
 
 
@@ -465,7 +463,7 @@ def lp2hp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> tuple[Any, Any, Any]:
     return _with_zeros(wo / zeros, 0.0, degree), wo / poles, k * _gain(-zeros, -poles)
 
 
-def _both_sides(roots: Any, wo: Any) -> Any:
+def _both_sides(roots, wo):
     """Return roots around a frequency and its negative."""
     shift = xp.sqrt(roots.astype(np.complex128) ** 2 - wo**2)
     return xp.concatenate([roots + shift, roots - shift])

@@ -3,8 +3,6 @@
 They run by SciPy's own code, on lines along the last axis, for coefficients whose denominators begin with 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +34,7 @@ from anyshape.scipy.operands.conversion import require_elements
 from anyshape.transforms.control import check
 
 
-def _dtype(name: str, *operands: Any) -> np.dtype:
+def _dtype(name: str, *operands) -> np.dtype:
     """Return the dtype to which operands promote, which SciPy's filters need to be one of floating point."""
     dtype = result_type(*operands)
     if dtype.kind not in "fc":
@@ -44,7 +42,7 @@ def _dtype(name: str, *operands: Any) -> np.dtype:
     return dtype
 
 
-def _vector(name: str, x: Any, dtype: np.dtype, role: str) -> Any:
+def _vector(name: str, x, dtype: np.dtype, role: str):
     """Return coefficients as a vector of an element or more."""
     row = xp.atleast_1d(as_traced(x, dtype))
     ctx = context_of(name, row)
@@ -65,20 +63,20 @@ def fitted(x: Any, start: Size, count: Size) -> Any:
     return mv.pad_unchecked(part, none, (*none[:last], expr.sub(count, length)), none)
 
 
-def _normalised(name: str, b: Any, a: Any, dtype: np.dtype) -> tuple[Any, Any]:
+def _normalised(name: str, b, a, dtype: np.dtype) -> tuple[Any, Any]:
     """Return the coefficients divided by the first one of the denominator."""
     b, a = _vector(name, b, dtype, "b"), _vector(name, a, dtype, "a")
     check(a[0] != 0, f"{name}: the first coefficient of a must not be 0")
     return b / a[0], a / a[0]
 
 
-def _filtered(b: Any, a: Any, x: Any, zi: Any = None) -> Any:
+def _filtered(b, a, x, zi=None):
     """Return lines that went through sections, a row of b and a each; from states, those at the end too."""
     b, c = (as_traced(v, x.dtype) for v in (b, -a[:, 1:]))
     return ex.lfilter(x, b, c, zi, sections=len(b), ends=zi is not None)
 
 
-def _conditions(name: str, zi: Any, x: Any, order: Size) -> Any:
+def _conditions(name: str, zi, x, order: Size):
     """Return initial conditions with the leading axes of x."""
     ctx = context_of(name, zi, x)
     if zi.ndim != x.ndim:
@@ -121,7 +119,7 @@ def lfilter_zi(b: Any, a: Any) -> Any:
     return _steady_state(b, a)
 
 
-def _steady_state(b: Any, a: Any) -> Any:
+def _steady_state(b, a):
     """Return the conditions in which a filter stays for an input of 1; a[0] is 1."""
     count = expr.maximum(sizes(a)[0], sizes(b)[0])
     b, a = (fitted(v, 0, count) for v in (b, a))
@@ -133,7 +131,7 @@ def _steady_state(b: Any, a: Any) -> Any:
 # -- filters in both directions ----------------------------------------------------------------------------------
 
 
-def _end(x: Any, edge: Size, at_start: bool) -> tuple[Any, Any]:
+def _end(x, edge: Size, at_start: bool) -> tuple[Any, Any]:
     """Return the last or the first element of each line, and the `edge` ones beside it in reverse order."""
     n, last = sizes(x)[-1], x.ndim - 1
     at, start = (0, 1) if at_start else (expr.sub(n, 1), expr.sub(expr.sub(n, 1), edge))
@@ -155,7 +153,7 @@ def extended(x: Any, edge: Size, kind: str) -> Any:
     return xp.concatenate([before, x, after], axis=-1)
 
 
-def _both_ways(name: str, x: Any, edge: Size, padtype: Any, b: Any, a: Any) -> Any:
+def _both_ways(name: str, x, edge: Size, padtype, b, a):
     """Filter lines forwards and then backwards, each time from the steady state for the first element.
 
     From there on a constant is multiplied by the gain. So the difference from the first element is filtered from zeros.
@@ -206,7 +204,7 @@ def filtfilt(
 # -- sections of second order ------------------------------------------------------------------------------------
 
 
-def _sections(name: str, sos: Any, dtype: np.dtype) -> tuple[int, Any, Any]:
+def _sections(name: str, sos, dtype: np.dtype) -> tuple[int, Any, Any]:
     """Return the number of sections, and a row of the numerator and one of the denominator of each."""
     array = as_traced(sos, dtype)
     if array.ndim != 2:
@@ -260,7 +258,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: Any = -1, padtype: Any = "odd", padlen: 
 # -- trends and analytic signals ---------------------------------------------------------------------------------
 
 
-def _without_line(x: Any) -> Any:
+def _without_line(x):
     """Return lines less the straight line that fits each best."""
     n = x.shape[-1]
     at = xp.arange(n) - (n - 1) / 2

@@ -1,7 +1,5 @@
 """Define the smoothing filters of `scipy.signal`: ranks of windows, Wiener's filter, and local polynomials."""
 
-from __future__ import annotations
-
 import math
 from math import pi
 from typing import Any
@@ -113,7 +111,7 @@ def _ends(length: int, order: int, deriv: int, delta: float) -> tuple[Any, Any]:
 # -- recurrences in both directions, of signals that are mirrored at their ends
 
 
-def _mirrored_signals(name: str, signal: Any, precision: Any) -> tuple[Any, Any, float]:
+def _mirrored_signals(name: str, signal, precision) -> tuple[Any, Any, float]:
     """Return a signal, its lines, and below which size the terms of an infinite sum are left off."""
     x = xp.asarray(signal)
     x = x if x.dtype.kind in "fc" else x.astype(np.float64)
@@ -123,7 +121,7 @@ def _mirrored_signals(name: str, signal: Any, precision: Any) -> tuple[Any, Any,
     return x, x if x.ndim == 2 else x[None, :], float(precision) if 0 < precision <= 1 else usual
 
 
-def _until_small(name: str, factors: Any, lines: Any, precision: float) -> Any:
+def _until_small(name: str, factors, lines, precision: float):
     """Return the sum of products with factors up to the first small one, a column; one before the last must be."""
     is_small = xp.abs(factors) <= precision
     check(xp.any(is_small[:-1]), f"{name}: the sum for the mirrored signal did not converge")
@@ -147,21 +145,21 @@ def symiirorder1(signal: Any, c0: Any, z1: Any, precision: Any = -1.0) -> Any:
     return xp.reshape(xp.concatenate([rest[:, ::-1], last], axis=1), x.shape)
 
 
-def _at_poles(omega: Any) -> tuple[Any, Any, Any]:
+def _at_poles(omega) -> tuple[Any, Any, Any]:
     """Return where the poles of a filter meet, at 1 or at -1, where at -1, and their angle elsewhere."""
     at_end = omega == pi
     meet = (omega == 0) | at_end
     return meet, at_end, xp.where(meet, 1.0, omega)
 
 
-def _response(k: Any, gain: Any, r: Any, omega: Any) -> Any:
+def _response(k, gain, r, omega):
     """Return the response to an impulse k samples ago."""
     meet, at_end, angle = _at_poles(omega)
     sign = xp.where(at_end & (k % 2 == 1), -1.0, 1.0)
     return gain * r**k * xp.where(meet, (k + 1) * sign, xp.sin(angle * (k + 1)) / xp.sin(angle))
 
 
-def _response_of_both(k: Any, gain: Any, r: Any, omega: Any) -> Any:
+def _response_of_both(k, gain, r, omega):
     """Return the response of the filter in both directions, k samples from the impulse."""
     meet, at_end, angle = _at_poles(omega)
     k, square = xp.abs(k), r * r
@@ -190,7 +188,7 @@ def symiirorder2(input: Any, r: Any, omega: Any, precision: Any = -1.0) -> Any:
     zero = xp.zeros_like(gain)
     section = xp.stack([gain, zero, zero, xp.ones_like(gain), -a2, -a3]).astype(x.dtype)[None]
 
-    def continued(ends: Any, rest: Any) -> Any:
+    def continued(ends, rest):
         """Return lines that begin with two filtered samples."""
         state = xp.concatenate([a3 * ends[0] + a2 * ends[1], a3 * ends[1]], axis=1).astype(x.dtype)
         return xp.concatenate([*ends, sosfilt(section, rest, zi=state[None])[0]], axis=1)

@@ -3,8 +3,6 @@
 The number of samples may be symbolic. Windows have a fixed length: a signal that is shorter fixes it to its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +29,7 @@ from anyshape.support.true_types import has_type
 _SCALES = {"psd": "density", "density": "density", "spectrum": "spectrum"}
 
 
-def _window(name: str, window: Any, nperseg: Any, n: Any) -> Any:
+def _window(name: str, window, nperseg, n):
     """Return a window by its name or as it is; one by name is at most as long as a signal of n samples."""
     length = None if nperseg is None else static_int(nperseg, name, "nperseg")
     if has_type(window, (str, tuple)):
@@ -71,7 +69,7 @@ class _Segments:
         return 1.0 / (fs * (self.window**2).sum()) if scaling == "density" else 1.0 / self.window.sum() ** 2
 
 
-def _trend(name: str, detrend: Any, axis: int) -> Callable[[Any], Any]:
+def _trend(name: str, detrend, axis: int) -> Callable[[Any], Any]:
     """Return what takes the trend from segments along the last axis."""
     if detrend is False or detrend is None:
         return lambda x: x
@@ -81,7 +79,7 @@ def _trend(name: str, detrend: Any, axis: int) -> Callable[[Any], Any]:
     return lambda x: without_trend(x, axis=-1, type=detrend)
 
 
-def _transformed(x: Any, segments: _Segments, take_trend: Callable[[Any], Any], onesided: bool) -> Any:
+def _transformed(x, segments: _Segments, take_trend: Callable[[Any], Any], onesided: bool):
     """Return the transforms of segments of signals along the last axis: (..., segments, frequencies)."""
     count = (x.shape[-1] - segments.overlap) // segments.step
     precision = np.result_type(x.dtype, np.complex64).char.lower()
@@ -89,17 +87,17 @@ def _transformed(x: Any, segments: _Segments, take_trend: Callable[[Any], Any], 
     return (xp.fft.rfft if onesided else xp.fft.fft)(frames, segments.points)
 
 
-def _frequencies(segments: _Segments, fs: Any, onesided: bool) -> Any:
+def _frequencies(segments: _Segments, fs, onesided: bool):
     return (np.fft.rfftfreq if onesided else np.fft.fftfreq)(segments.points) * fs
 
 
-def _doubled(power: Any, segments: _Segments) -> Any:
+def _doubled(power, segments: _Segments):
     """Return a one-sided power spectrum with the power of frequencies below 0."""
     k = np.arange(segments.points // 2 + 1)
     return power * np.where((k == 0) | (2 * k == segments.points), 1, 2).astype(power.real.dtype)
 
 
-def _lines(x: Any, axis: Any, name: str) -> tuple[Any, int]:
+def _lines(x, axis, name: str) -> tuple[Any, int]:
     """Return signals with the samples along the last axis, and the axis that they were along."""
     array = as_traced(x)
     along = axis_of(axis, array.ndim, name)
@@ -140,12 +138,12 @@ def stft(
     return _frequencies(segments, fs, onesided), times, _placed(result, along)
 
 
-def _no_spectrum(x: Any, count: int) -> Any:
+def _no_spectrum(x, count: int):
     """Return so many arrays of the shape of an operand without elements, as SciPy does for it."""
     return (xp.zeros(x.shape),) * count
 
 
-def _placed(result: Any, along: int) -> Any:
+def _placed(result, along: int):
     """Return (..., segments, frequencies) with the frequencies where the samples were and the segments last."""
     return xp.moveaxis(result, -1, along)
 
@@ -187,7 +185,7 @@ def istft(
     return xp.arange(signals.shape[0]) / fs, signals
 
 
-def _overlapped(frames: Any, weights: Any, segments: _Segments) -> tuple[Any, Any]:
+def _overlapped(frames, weights, segments: _Segments) -> tuple[Any, Any]:
     """Return the sum of segments in their places, and that of the squares of the window."""
     count = frames.shape[-2]
     total = size_of(segments.length + (count - 1) * segments.step)
@@ -200,9 +198,7 @@ def _overlapped(frames: Any, weights: Any, segments: _Segments) -> tuple[Any, An
 # -- power spectra -----------------------------------------------------------------------------------------------
 
 
-def _power(
-    name: str, x: Any, y: Any, fs: Any, segments: _Segments, detrend: Any, onesided: Any, scaling: Any, along: int
-) -> tuple[Any, Any]:
+def _power(name: str, x, y, fs, segments: _Segments, detrend, onesided, scaling, along: int) -> tuple[Any, Any]:
     """Return frequencies, and the cross power spectra of segments: (..., segments, frequencies)."""
     how = choice_of(name, "scaling", scaling, ("density", "spectrum"))
     is_half = bool(onesided) and x.dtype.kind != "c" and y.dtype.kind != "c"
@@ -214,7 +210,7 @@ def _power(
     return _frequencies(segments, fs, is_half), _doubled(power, segments) if is_half else power
 
 
-def _averaged(name: str, power: Any, average: Any) -> Any:
+def _averaged(name: str, power, average):
     """Return the mean of spectra of segments, or their median without its bias."""
     if choice_of(name, "average", average, ("mean", "median")) == "mean":
         return power.mean(axis=-2)
@@ -253,7 +249,7 @@ def csd(
     return frequencies, xp.moveaxis(_averaged("csd", power, average).astype(dtype), -1, along)
 
 
-def _of_one_length(x: Any, y: Any) -> tuple[Any, Any]:
+def _of_one_length(x, y) -> tuple[Any, Any]:
     """Return lines with zeros after the shorter ones."""
     count = xp.maximum(x.shape[-1], y.shape[-1])
     first, second = (xp.pad(v, [*[(0, 0)] * (v.ndim - 1), (0, count - v.shape[-1])]) for v in (x, y))

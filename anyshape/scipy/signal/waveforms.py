@@ -1,7 +1,5 @@
 """Define the signals of `scipy.signal` at times that may be traced, and the lags of correlations."""
 
-from __future__ import annotations
-
 from math import log, pi
 from typing import Any
 
@@ -21,11 +19,11 @@ _CHIRPS = {
 }  # fmt: skip
 
 
-def _real(x: Any) -> Any:
+def _real(x):
     return xp.asarray(x).astype(np.float64)
 
 
-def _phase(t: Any, f0: Any, t1: Any, f1: Any, method: str, vertex_zero: bool) -> Any:
+def _phase(t, f0, t1, f1, method: str, vertex_zero: bool):
     """Return the phase of a signal whose frequency goes from f0 at 0 to f1 at t1."""
     if method == "linear":
         return 2 * pi * (f0 * t + 0.5 * ((f1 - f0) / t1) * t * t)
@@ -131,7 +129,7 @@ def lombscargle(
     return squeezed("lombscargle", _periodogram(kind, angle, w, y, mean, floating_mean))
 
 
-def _vector(name: str, x: Any, role: str) -> Any:
+def _vector(name: str, x, role: str):
     """Return samples in float64 as a vector with an element."""
     v = _real(x)
     if v.ndim != 1:
@@ -140,10 +138,10 @@ def _vector(name: str, x: Any, role: str) -> Any:
     return v
 
 
-def _periodogram(kind: Any, angle: Any, w: Any, y: Any, mean: Any, floating_mean: bool) -> Any:
+def _periodogram(kind, angle, w, y, mean, floating_mean: bool):
     """Return the periodogram at the frequencies of angles, which have a row for each sample."""
 
-    def sums(angle: Any) -> tuple[Any, Any, Any, Any]:
+    def sums(angle) -> tuple[Any, Any, Any, Any]:
         cosine, sine = xp.cos(angle), xp.sin(angle)
         c, s = (w @ cosine, w @ sine) if floating_mean else (0.0, 0.0)
         cc = w @ cosine**2

@@ -3,8 +3,6 @@
 Windows without a formula in the position (`chebwin`, `dpss`, `kaiser_bessel_derived`) take concrete arguments alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import acosh, pi
 from typing import Any
@@ -44,40 +42,40 @@ _ALIASES = {
 # -- formulas: of positions 0, 1, ..., and of the number m of samples of the symmetric window; both are floats
 
 
-def _width(m: Any) -> Any:
+def _width(m):
     """Return the distance of the last sample from the first, 1 for one sample, whose window is 1 by itself."""
     return xp.maximum(m - 1, 1.0)
 
 
-def _general_cosine(k: Any, m: Any, a: Any) -> Any:
+def _general_cosine(k, m, a):
     angle = 2 * pi * k / _width(m) - pi
     return sum(a[i] * xp.cos(i * angle) for i in range(len(a)))
 
 
-def _triang(k: Any, m: Any) -> Any:
+def _triang(k, m):
     nearest = xp.minimum(k, m - 1 - k) + 1
     even = m % 2 == 0
     return xp.where(even, (2 * nearest - 1) / m, 2 * nearest / (m + 1))
 
 
-def _parzen(k: Any, m: Any) -> Any:
+def _parzen(k, m):
     n = xp.abs(k - (m - 1) / 2)
     part = n / (m / 2)
     return xp.where(n <= (m - 1) / 4, 1 - 6 * part**2 + 6 * part**3, 2 * (1 - part) ** 3)
 
 
-def _bohman(k: Any, m: Any) -> Any:
+def _bohman(k, m):
     part = xp.abs(2 * k / _width(m) - 1)
     inner = (1 - part) * xp.cos(pi * part) + xp.sin(pi * part) / pi
     return xp.where((k == 0) | (k == m - 1), 0.0, inner)
 
 
-def _bartlett(k: Any, m: Any) -> Any:
+def _bartlett(k, m):
     rising = 2 * k / _width(m)
     return xp.where(k <= (m - 1) / 2, rising, 2 - rising)
 
 
-def _tukey(k: Any, m: Any, alpha: Any = 0.5) -> Any:
+def _tukey(k, m, alpha=0.5):
     if is_traced(alpha):
         raise ArgumentError("tukey", "alpha", "is traced", "pass a number")
     if alpha <= 0:
@@ -90,12 +88,12 @@ def _tukey(k: Any, m: Any, alpha: Any = 0.5) -> Any:
     return xp.where(k <= width, low, xp.where(k >= m - width - 1, high, 1.0))
 
 
-def _barthann(k: Any, m: Any) -> Any:
+def _barthann(k, m):
     part = xp.abs(k / _width(m) - 0.5)
     return 0.62 - 0.48 * part + 0.38 * xp.cos(2 * pi * part)
 
 
-def _kaiser(k: Any, m: Any, beta: Any) -> Any:
+def _kaiser(k, m, beta):
     half = _width(m) / 2
     inside = xp.maximum(1 - ((k - half) / half) ** 2, 0.0)
     positive = inside > 0  # the root has no slope at the ends, and the Bessel function is even
@@ -103,12 +101,12 @@ def _kaiser(k: Any, m: Any, beta: Any) -> Any:
     return bent / xp.i0(real_floats(beta))
 
 
-def _general_gaussian(k: Any, m: Any, p: Any, sig: Any) -> Any:
+def _general_gaussian(k, m, p, sig):
     away = xp.abs((k - (m - 1) / 2) / sig)
     return xp.exp(-0.5 * xp.where(away == 0, 0.0, xp.where(away == 0, 1.0, away) ** (2 * p)))
 
 
-def _exponential(k: Any, m: Any, center: Any = None, tau: Any = 1.0) -> Any:
+def _exponential(k, m, center=None, tau=1.0):
     return xp.exp(-xp.abs(k - ((m - 1) / 2 if center is None else center)) / tau)
 
 
@@ -127,7 +125,7 @@ def _taylor_terms(nbar: int, sll: float) -> np.ndarray:
     return terms
 
 
-def _taylor(k: Any, m: Any, nbar: Any = 4, sll: Any = 30, norm: bool = True) -> Any:
+def _taylor(k, m, nbar=4, sll=30, norm: bool = True):
     terms = _taylor_terms(nbar, sll)
     at = lambda n: 1 + 2 * sum(c * xp.cos(2 * pi * (i + 1) * (n - m / 2 + 0.5) / m) for i, c in enumerate(terms))
     return at(k) / at((m - 1) / 2) if norm else at(k)
@@ -158,7 +156,7 @@ FORMULAS: Mapping[str, Formula] = {
 }
 
 
-def _samples(name: str, count: Any, parameters: tuple[Any, ...], options: dict[str, Any], symmetric: bool) -> Any:
+def _samples(name: str, count, parameters: tuple[Any, ...], options: dict[str, Any], symmetric: bool):
     """Return the samples of a window; a periodic one is a symmetric one without its last sample."""
     k = xp.arange(count).astype(np.float64) if is_traced(count) else np.arange(float(count))
     size = xp.asarray(count).astype(np.float64)
@@ -169,7 +167,7 @@ def _samples(name: str, count: Any, parameters: tuple[Any, ...], options: dict[s
 def _function(name: str) -> Callable[..., Any]:
     """Return the function of a window, as SciPy has it: the number of samples, parameters, and `sym`."""
 
-    def window(M: Any, *parameters: Any, sym: bool = True, **options: Any) -> Any:
+    def window(M, *parameters, sym: bool = True, **options):
         if not is_traced(M, *parameters, *options.values()):
             return getattr(scipy_windows, name)(M, *parameters, sym=sym, **options)
         for argument in ("xp", "device"):

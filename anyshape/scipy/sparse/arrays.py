@@ -151,7 +151,7 @@ register_class(
 )
 
 
-def _compressed(kind: str, arg: Any, shape: Any) -> SparseMatrix:
+def _compressed(kind: str, arg, shape) -> SparseMatrix:
     """Return a matrix of (values, positions along rows or columns, bounds of these), or of what SciPy takes."""
     if isinstance(arg, SparseMatrix):
         return SparseMatrix(kind, *arg.parts(), arg.shape)
@@ -168,7 +168,7 @@ def _compressed(kind: str, arg: Any, shape: Any) -> SparseMatrix:
     return SparseMatrix(kind, data, row, col, shape)
 
 
-def _of_triplets(kind: str, data: Any, row: Any, col: Any, shape: Any) -> SparseMatrix:
+def _of_triplets(kind: str, data, row, col, shape) -> SparseMatrix:
     """Return a matrix of values at rows and columns. At known positions they are in SciPy's order, and one at each."""
     if shape is None:
         raise ArgumentError(f"{kind}_array", "shape", "is needed for traced arrays", "pass shape=(rows, columns)")
@@ -182,7 +182,7 @@ def _of_triplets(kind: str, data: Any, row: Any, col: Any, shape: Any) -> Sparse
     return SparseMatrix(kind, data, row, col, shape)
 
 
-def _concrete(kind: str, matrix: Any) -> SparseMatrix:
+def _concrete(kind: str, matrix) -> SparseMatrix:
     if matrix.ndim != 2:
         raise ArgumentError(f"{kind}_array", "the argument", f"has {matrix.ndim} axes", "pass a matrix")
     triplets = matrix.tocoo()

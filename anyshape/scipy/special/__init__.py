@@ -4,8 +4,6 @@
 compositions of them. What has no counterpart is SciPy's own, and refuses traced arrays by name.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from anyshape.numpy import special as core

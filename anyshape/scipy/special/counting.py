@@ -1,7 +1,5 @@
 """Define functions of `scipy.special` that count, and the gamma function of several dimensions, as compositions."""
 
-from __future__ import annotations
-
 from math import log, pi
 from typing import Any
 
@@ -63,13 +61,13 @@ def euler(n: Any) -> Any:
     return xp.where(k == 0, 1.0, xp.where(k % 2 == 0, numbers, 0.0))
 
 
-def _even_numbers(n: Any) -> tuple[Any, Any]:
+def _even_numbers(n) -> tuple[Any, Any]:
     """Return 0 to n, and these with 2 in place of 0 and of odd ones."""
     k = xp.arange(n + 1)
     return k, xp.where((k > 0) & (k % 2 == 0), k, 2).astype(float)
 
 
-def _factorials_over(k: Any, base: float) -> Any:
+def _factorials_over(k, base: float):
     """Return k! / base**k; both parts may be larger than a float."""
     low = xp.minimum(k, 170.0)
     return (core.gamma(low + 1) / base**low) * (core.poch(low + 1, k - low) / base ** (k - low))

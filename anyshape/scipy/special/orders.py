@@ -5,8 +5,6 @@ Define associated Legendre functions and spherical harmonics of integer degrees 
 Define functions of `scipy.special` with two results, with complex ones, or of integer degrees.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import comb, pi
 from typing import Any
@@ -26,7 +24,7 @@ from anyshape.support.packages import scipy_special
 from anyshape.transforms.grad import grad
 
 
-def _spherical(name: str, n: Any, z: Any, derivative: bool) -> Any:
+def _spherical(name: str, n, z, derivative: bool):
     """Return a spherical Bessel function of real z, or its derivative."""
     order, argument = (real_floats(x) for x in (n, z))
     if derivative:
@@ -54,7 +52,7 @@ def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Any:
     return _spherical("spherical_kn", n, z, derivative)
 
 
-def _differentiated(name: str, function: Callable[..., Any], v: Any, z: Any, n: Any, sign: int) -> Any:
+def _differentiated(name: str, function: Callable[..., Any], v, z, n, sign: int):
     """Return a derivative of a Bessel function by its argument, by its neighbouring orders: DLMF 10.6.7, 10.29.5."""
     order = static_int(n, name, "n")
     if order < 0:
@@ -181,7 +179,7 @@ def factorial2(n: Any, exact: bool = False, extend: str = "zero") -> Any:
     return xp.where(n < 0, 0.0, odd * value)
 
 
-def _integers(function: str, name: str, x: Any) -> Any:
+def _integers(function: str, name: str, x):
     """Return degrees or orders as float64, which must be integers."""
     array = xp.asarray(x)
     if array.dtype.kind not in "iu":
@@ -189,7 +187,7 @@ def _integers(function: str, name: str, x: Any) -> Any:
     return array.astype(np.float64)
 
 
-def _rows(function: str, value: Callable[[Any], Any], z: Any, diff_n: Any) -> Any:
+def _rows(function: str, value: Callable[[Any], Any], z, diff_n):
     """Return a function of real z and its derivatives up to an order, in rows."""
     order = static_int(diff_n, function, "diff_n")
     if not 0 <= order <= 2:
@@ -205,7 +203,7 @@ def _slope(value: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return grad(lambda z: xp.sum(value(z)))
 
 
-def _factor(n: Any, a: Any, is_negative: Any, norm: bool) -> Any:
+def _factor(n, a, is_negative, norm: bool):
     """Return the factor of (1 - z**2)**(a / 2) times the Jacobi polynomial of degree n - a: DLMF 14.3.21, 18.5.7."""
     rising, falling = core.poch(n + 1, a), core.poch(n - a + 1, a)
     if norm:
@@ -213,25 +211,25 @@ def _factor(n: Any, a: Any, is_negative: Any, norm: bool) -> Any:
     return 0.5**a * xp.where(is_negative, 1 / falling, rising)
 
 
-def _sign(a: Any, is_negative: Any) -> Any:
+def _sign(a, is_negative):
     """Return the phase of Condon and Shortley, (-1)**a for positive orders."""
     return xp.where((a % 2 == 1) & ~is_negative, -1.0, 1.0)
 
 
-def _half_power(w: Any, a: Any) -> Any:
+def _half_power(w, a):
     """Return w**(a / 2) for integers a. Whole powers have all derivatives at w = 0."""
     is_odd = a % 2 == 1
     return xp.where(is_odd, xp.where(is_odd, w, 1.0) ** (a / 2), w ** (a // 2).astype(np.int64))
 
 
-def _associated(n: Any, m: Any, branch_cut: int, norm: bool) -> Callable[[Any], Any]:
+def _associated(n, m, branch_cut: int, norm: bool) -> Callable[[Any], Any]:
     """Return the associated Legendre function as one of real z."""
     exists = n >= xp.abs(m)  # else it is 0
     a = xp.where(exists, xp.abs(m), 0.0)
     factor = _factor(n, a, m < 0, norm) * (_sign(a, m < 0) if branch_cut == 2 else 1.0)
     factor = xp.where(exists, factor, 0.0)
 
-    def value(z: Any) -> Any:
+    def value(z):
         w = 1 - z * z if branch_cut == 2 else z * z - 1
         inside = (a == 0) | (w >= 0 if branch_cut == 2 else z >= 1)
         y = factor * _half_power(xp.where(inside, w, 1.0), a) * FUNCTIONS["eval_jacobi"](n - a, a, a, z)
@@ -266,7 +264,7 @@ def sph_legendre_p(n: Any, m: Any, theta: Any, *, diff_n: int = 0) -> Any:
     return _rows("sph_legendre_p", value, theta, diff_n)
 
 
-def _all(function: str, n: Any, m: Any, *points: Any) -> tuple[np.ndarray, np.ndarray]:
+def _all(function: str, n, m, *points) -> tuple[np.ndarray, np.ndarray]:
     """Return degrees 0 to n and orders 0 to m, then -m to -1, along two axes before the axes of points."""
     last, most = static_int(n, function, "n"), static_int(m, function, "m")
     if last < 0 or most < 0:
@@ -299,7 +297,7 @@ def sph_harm_y_all(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> 
     return sph_legendre_p(degrees, orders, theta)[0] * xp.exp(1j * orders * real_floats(phi))
 
 
-def _real(x: Any) -> Any:
+def _real(x):
     """Return a real operand in the dtype of SciPy's loops."""
     array = as_traced(xp.asarray(x))
     return array.astype(np.float32) if array.dtype in (np.float16, np.float32) else real_floats(array)

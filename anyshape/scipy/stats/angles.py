@@ -3,10 +3,7 @@
 Source of the formulas: Mardia and Jupp, Directional Statistics, in the parameters of SciPy.
 """
 
-from __future__ import annotations
-
 from math import log, pi, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +13,7 @@ from anyshape.scipy.stats.distribution import Form, constant
 from anyshape.transforms.control import stop_gradient
 
 
-def _log_i0_less(kappa: Any) -> Any:
+def _log_i0_less(kappa):
     """Return log(i0(kappa)) - kappa for kappa >= 0; exp(-|kappa|) of i0e has a kink at 0, which |kappa| undoes."""
     return xp.log(sc.i0e(kappa)) + (xp.abs(kappa) - kappa)
 
@@ -25,7 +22,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
 NORMAL_FROM = 50.0  # concentration from which on SciPy takes a normal distribution of the sine of half the angle
 
 
-def _vonmises_cdf(z: Any, kappa: Any) -> Any:
+def _vonmises_cdf(z, kappa):
     """Return the integral of the density by Gauss's rule, with the value of SciPy's approximation where this has one.
 
     Derivatives are the ones of the integral everywhere.
@@ -52,7 +49,7 @@ VONMISES = Form(
 )
 
 
-def _wrapcauchy_quantile(q: Any, c: Any, side: float) -> Any:
+def _wrapcauchy_quantile(q, c, side: float):
     sine = xp.sin(pi * xp.where(q < 0.5, q, 1 - q))
     return 2 * xp.arctan2((1 - c) * sine, side * (1 + c) * xp.cos(pi * q))
 

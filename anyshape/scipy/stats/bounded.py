@@ -3,8 +3,6 @@
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from __future__ import annotations
-
 from math import log, pi, sqrt
 from typing import Any
 
@@ -18,7 +16,7 @@ from anyshape.scipy.stats.powers import NODES, WEIGHTS, narrow_normal, normal_sc
 from anyshape.transforms.control import stop_gradient
 
 
-def _unit_interval(*shapes: Any) -> tuple[Any, Any]:
+def _unit_interval(*shapes) -> tuple[Any, Any]:
     return 0.0, 1.0
 
 
@@ -36,7 +34,7 @@ JOHNSONSB = Form(
 )
 
 
-def _rdist_quantile(q: Any, c: Any) -> Any:
+def _rdist_quantile(q, c):
     below = lambda function: lambda q: 2 * function(0.5 * c, 0.5 * c, q) - 1
     return by_half(q, 0.5, below(sc.betaincinv), lambda q: -below(sc.betainccinv)(q))
 
@@ -54,17 +52,17 @@ RDIST = Form(
 )
 
 
-def _argus_share(z: Any, chi: Any) -> Any:
+def _argus_share(z, chi):
     return sc.gammainc(1.5, 0.5 * xp.square(chi) * (1 - z) * (1 + z))
 
 
-def _argus_log_density(square: Any, chi: Any) -> Any:
+def _argus_log_density(square, chi):
     """Return the logarithm of the density by the square of z, without its factor z."""
     scale = 3 * xp.log(chi) - LOG_ROOT_2PI - xp.log(0.5 * _argus_share(0.0, chi))
     return scale + 0.5 * xp.log1p(-square) - 0.5 * xp.square(chi) * (1 - square)
 
 
-def _argus_small_cdf(z: Any, chi: Any) -> tuple[Any, Any]:
+def _argus_small_cdf(z, chi) -> tuple[Any, Any]:
     """Return where z is small, and the probability up to it there: an integral over squares."""
     is_small = z * (1 + chi) < 0.7
     half = xp.where(is_small, 0.5 * xp.square(z), 0.0)
@@ -72,12 +70,12 @@ def _argus_small_cdf(z: Any, chi: Any) -> tuple[Any, Any]:
     return is_small, 0.5 * half * (xp.exp(_argus_log_density(squares, (chi + 0 * z)[..., None])) @ WEIGHTS)
 
 
-def _argus_sf(z: Any, chi: Any) -> Any:
+def _argus_sf(z, chi):
     is_small, rest = _argus_small_cdf(z, chi)
     return xp.where(is_small, 1 - rest, _argus_share(xp.where(is_small, 0.5, z), chi) / _argus_share(0.0, chi))
 
 
-def _argus_cdf(z: Any, chi: Any) -> Any:
+def _argus_cdf(z, chi):
     is_small, share = _argus_small_cdf(z, chi)
     return xp.where(is_small, share, 1 - _argus_sf(xp.where(is_small, 0.7, z), chi))
 
@@ -96,7 +94,7 @@ ARGUS = Form(
 )
 
 
-def _trapezoid(z: Any, c: Any, d: Any, rise: Any, flat: Any, fall: Any) -> Any:
+def _trapezoid(z, c, d, rise, flat, fall):
     """Return one of three functions, of z / c below c, of z up to d, and of (1 - z) / (1 - d) above."""
     is_low, is_high = z < c, z > d
     low = xp.where(is_low, z, 1.0) / xp.where(is_low, c, 1.0)
@@ -104,19 +102,19 @@ def _trapezoid(z: Any, c: Any, d: Any, rise: Any, flat: Any, fall: Any) -> Any:
     return xp.where(is_low, rise(low), xp.where(is_high, fall(high), flat(z)))
 
 
-def _trapezoid_cdf(z: Any, c: Any, d: Any) -> Any:
+def _trapezoid_cdf(z, c, d):
     width = 1 + d - c
     rise, fall = lambda u: c * xp.square(u) / width, lambda u: 1 - (1 - d) * xp.square(u) / width
     return _trapezoid(z, c, d, rise, lambda z: (2 * z - c) / width, fall)
 
 
-def _trapezoid_logcdf(z: Any, c: Any, d: Any) -> Any:
+def _trapezoid_logcdf(z, c, d):
     width = 1 + d - c
     rise, fall = lambda u: xp.log(c / width) + 2 * xp.log(u), lambda u: xp.log1p(-(1 - d) * xp.square(u) / width)
     return _trapezoid(z, c, d, rise, lambda z: xp.log((2 * z - c) / width), fall)
 
 
-def _trapezoid_quantile(q: Any, c: Any, d: Any) -> Any:
+def _trapezoid_quantile(q, c, d):
     width = 1 + d - c
     is_low, is_high = q * width < c, (1 - q) * width < 1 - d
     low = xp.sqrt(xp.where(is_low, q * width * c, 1.0))
@@ -144,7 +142,7 @@ TRAPEZOID = Form(
 )
 
 
-def _swell(x: Any, rate: Any) -> Any:
+def _swell(x, rate):
     """Return (1 - exp(-rate x)) / rate, which is x for rate 0."""
     if isinstance(rate, int):
         return -xp.expm1(-rate * x) / rate if rate else x
@@ -153,7 +151,7 @@ def _swell(x: Any, rate: Any) -> Any:
     return xp.where(is_slow, expm1_ratio(x, xp.where(is_slow, -rate, 0.0)), -xp.expm1(-fast * x) / fast)
 
 
-def _length(share: Any, rest: Any, width: Any, rate: Any) -> Any:
+def _length(share, rest, width, rate):
     """Return the x whose swell, by that of the width, is a share; by 1 minus the share where that is smaller."""
     part = share * _swell(width, rate)
     if isinstance(rate, int) and not rate:
@@ -171,7 +169,7 @@ def _between(
     Three functions give the differences of x to both ends, and that of the ends. Two give points by their differences.
     """
 
-    def cdf(z: Any, *shapes: Any, turned: bool = False) -> Any:
+    def cdf(z, *shapes, turned: bool = False):
         low, high, whole_swell = below(z, *shapes), above(z, *shapes), _swell(whole(*shapes), rate(*shapes))
         share = _swell(low, rate(*shapes)) / whole_swell
         rest = xp.exp(-rate(*shapes) * low) * _swell(high, rate(*shapes)) / whole_swell
@@ -179,7 +177,7 @@ def _between(
         smaller = xp.where(is_small, share, rest)
         return xp.where(is_small != turned, smaller, 1 - smaller)
 
-    def quantile(share: Any, rest: Any, shapes: tuple[Any, ...]) -> Any:
+    def quantile(share, rest, shapes: tuple[Any, ...]):
         width, speed = whole(*shapes), rate(*shapes)
         low, high = _length(share, rest, width, speed), _length(rest, share, width, -speed)
         is_low = xp.where(xp.abs(speed * width) > 700, speed * width > 0, xp.abs(low) < xp.abs(high))
@@ -232,7 +230,7 @@ TRUNCEXPON = Form(
 )
 
 
-def _truncpareto_moment(n: int, b: Any, c: Any) -> Any:
+def _truncpareto_moment(n: int, b, c):
     return sc.exprel((n - b) * xp.log(c)) / sc.exprel(-b * xp.log(c))
 
 
@@ -256,7 +254,7 @@ TRUNCPARETO = Form(
 )
 
 
-def _power_rise(low: Any, high: Any, c: Any) -> Any:
+def _power_rise(low, high, c):
     """Return high**c - low**c; where they are close, by the difference of the two."""
     is_near = high - low < 0.5 * high
     near = xp.where(is_near, high, 1.0)
@@ -264,7 +262,7 @@ def _power_rise(low: Any, high: Any, c: Any) -> Any:
     return xp.where(is_near, small, high**c - low**c)
 
 
-def _power_ahead(low: Any, x: Any, c: Any) -> Any:
+def _power_ahead(low, x, c):
     """Return (low**c + x)**(1 / c); where x is smaller, by its share."""
     is_near = xp.abs(x) < low**c
     near = xp.where(is_near, low, 1.0)
@@ -288,7 +286,7 @@ TRUNCWEIBULL_MIN = Form(
 )
 
 
-def _normal_mass(a: Any, b: Any) -> tuple[Any, Any]:
+def _normal_mass(a, b) -> tuple[Any, Any]:
     """Return the probability of a standard normal between a and b as a logarithm and a factor, by the smaller tail.
 
     That of a narrow interval has its width as a factor, whose logarithm would lose its second derivatives.
@@ -302,37 +300,37 @@ def _normal_mass(a: Any, b: Any) -> tuple[Any, Any]:
     return xp.where(is_narrow, density, near), xp.where(is_narrow, width, 1 - share)
 
 
-def _log_normal_mass(a: Any, b: Any) -> Any:
+def _log_normal_mass(a, b):
     logarithm, factor = _normal_mass(a, b)
     return logarithm + xp.log(factor)
 
 
-def _truncated_share(low: Any, high: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def _truncated_share(low, high, a, b) -> tuple[Any, Any]:
     """Return the probability between two points as a logarithm and a factor."""
     (part, part_factor), (whole, factor) = _normal_mass(low, high), _normal_mass(a, b)
     return part - whole, part_factor / factor
 
 
-def _smaller_share(z: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
+def _smaller_share(z, a, b) -> tuple[Any, Any, Any]:
     """Return whether the probability up to z is close to 1, and that of the rest there, elsewhere itself."""
     logarithm, factor = _truncated_share(a, z, a, b)
     is_near = (stop_gradient(xp.exp(logarithm) * factor) > 0.9) & (z < b)
     return is_near, *_truncated_share(xp.where(is_near, z, a), xp.where(is_near, b, z), a, b)
 
 
-def _truncated_cdf(z: Any, a: Any, b: Any) -> Any:
+def _truncated_cdf(z, a, b):
     is_near, logarithm, factor = _smaller_share(z, a, b)
     share = xp.exp(logarithm) * factor
     return xp.where(is_near, 1 - share, share)
 
 
-def _truncated_logcdf(z: Any, a: Any, b: Any) -> Any:
+def _truncated_logcdf(z, a, b):
     is_near, logarithm, factor = _smaller_share(z, a, b)
     rest = xp.where(is_near, xp.exp(logarithm) * factor, 0.0)
     return xp.where(is_near, xp.log1p(-rest), logarithm + xp.log(factor))
 
 
-def _beyond_end(q: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def _beyond_end(q, a, b) -> tuple[Any, Any]:
     """Return whether a quantile is beside the lower end, and its distance from there, a series in q / density."""
     end = xp.where(xp.isinf(a), 0.0, a)
     logarithm, factor = _normal_mass(a, b)
@@ -342,21 +340,21 @@ def _beyond_end(q: Any, a: Any, b: Any) -> tuple[Any, Any]:
     return is_beside, x * (1 + x * (end / 2 + x * ((2 * square + 1) / 6 + x * end * (6 * square + 7) / 24)))
 
 
-def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
+def _truncated_quantile(q, a, b):
     """Return the quantile of a truncated normal, from the end beside it, or on the side of the smaller probability."""
     (is_low, ahead), (is_high, behind) = _beyond_end(q, a, b), _beyond_end(1 - q, -b, -a)
     middle = _quantile_inside(xp.where(is_low | is_high, 0.5, q), a, b)
     return xp.where(is_low, a + ahead, xp.where(is_high, b - behind, middle))
 
 
-def _quantile_inside(q: Any, a: Any, b: Any) -> Any:
+def _quantile_inside(q, a, b):
     below = sc.ndtr(a) + q * (sc.ndtr(b) - sc.ndtr(a))
     is_right = below > 0.5
     right = -sc.ndtri(sc.ndtr(-b) + (1 - q) * (sc.ndtr(-a) - sc.ndtr(-b)))
     return xp.where(is_right, right, sc.ndtri(xp.where(is_right, 0.5, below)))
 
 
-def _truncation(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
+def _truncation(a, b) -> tuple[Any, Any, Any, Any]:
     """Return the densities of a truncated normal at its ends, and the ends times their densities."""
     mass = _log_normal_mass(a, b)
     finite_a, finite_b = xp.where(xp.isinf(a), 0.0, a), xp.where(xp.isinf(b), 0.0, b)
@@ -365,17 +363,17 @@ def _truncation(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
     return at_a, at_b, finite_a * at_a, finite_b * at_b
 
 
-def _truncated_mean(a: Any, b: Any) -> Any:
+def _truncated_mean(a, b):
     at_a, at_b, _, _ = _truncation(a, b)
     return at_a - at_b
 
 
-def _truncated_var(a: Any, b: Any) -> Any:
+def _truncated_var(a, b):
     at_a, at_b, first, last = _truncation(a, b)
     return 1 + first - last - xp.square(at_a - at_b)
 
 
-def _truncated_entropy(a: Any, b: Any) -> Any:
+def _truncated_entropy(a, b):
     _, _, first, last = _truncation(a, b)
     return LOG_ROOT_2PI + 0.5 + _log_normal_mass(a, b) + 0.5 * (first - last)
 

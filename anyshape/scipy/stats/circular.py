@@ -1,7 +1,5 @@
 """Define the functions of `scipy.stats` of angles, and transforms of samples towards a normal distribution."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ _stats = falls_through(scipy_stats)
 # -- power transforms
 
 
-def _refuse_search(name: str, lmbda: Any) -> None:
+def _refuse_search(name: str, lmbda) -> None:
     if lmbda is None:
         problem = "is None, which searches for the best one"
         raise ArgumentError(name, "lmbda", problem, "pass a number, or search outside of the traced function")
@@ -48,7 +46,7 @@ def boxcox_llf(
     return (total - count_of(x, axis) / 2 * xp.log(variance)).astype(x.dtype)
 
 
-def _yeojohnson(x: Any, power: Any) -> Any:
+def _yeojohnson(x, power):
     """Return boxcox1p(x, power) for positive numbers, and -boxcox1p(-x, 2 - power) for others."""
     is_positive = x >= 0
     above = xp.special.boxcox1p(xp.where(is_positive, x, 0.0), power)

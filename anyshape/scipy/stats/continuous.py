@@ -3,8 +3,6 @@
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from __future__ import annotations
-
 from math import e, log, pi, sqrt
 from typing import Any
 
@@ -30,7 +28,7 @@ LOG_ROOT_2PI = 0.5 * log(2 * pi)
 _SKEWNORM_REACH = 30.0
 
 
-def _unit_interval(*shapes: Any) -> tuple[Any, Any]:
+def _unit_interval(*shapes) -> tuple[Any, Any]:
     return 0.0, 1.0
 
 
@@ -73,19 +71,19 @@ def _symmetric(cdf: Function, log_lower: Function | None = None) -> dict[str, Fu
     """Return the functions of a distribution that is symmetric about 0, accurate in both tails."""
     lower = log_lower or (lambda z, *shapes: xp.log(cdf(z, *shapes)))
 
-    def logcdf(z: Any, *shapes: Any) -> Any:
+    def logcdf(z, *shapes):
         return by_half(z, 0.0, lambda z: lower(z, *shapes), lambda z: xp.log1p(-cdf(-z, *shapes)))
 
     sf, logsf = (lambda z, *shapes, f=f: f(-z, *shapes) for f in (cdf, logcdf))
     return {"cdf": cdf, "sf": sf, "logcdf": logcdf, "logsf": logsf}
 
 
-def _cauchy_cdf(z: Any) -> Any:
+def _cauchy_cdf(z):
     """Return the probability up to z, accurate where it is small."""
     return xp.arctan2(1.0, -z) / pi
 
 
-def _cauchy_quantile(q: Any) -> Any:
+def _cauchy_quantile(q):
     """Return -1 / tan(pi q) by sines, whose derivatives do not cancel at the median."""
     below = lambda q: xp.sin(pi * (0.5 - q)) / xp.sin(pi * q)
     return by_half(q, 0.5, lambda q: -below(q), lambda q: below(1 - q))
@@ -103,15 +101,15 @@ CAUCHY = Form(
 )
 
 
-def _laplace_cdf(z: Any) -> Any:
+def _laplace_cdf(z):
     return by_half(z, 0.0, lambda z: 0.5 * xp.exp(z), lambda z: 1 - 0.5 * xp.exp(-z))
 
 
-def _laplace_logcdf(z: Any) -> Any:
+def _laplace_logcdf(z):
     return by_half(z, 0.0, lambda z: z - log(2), lambda z: xp.log1p(-0.5 * xp.exp(-z)))
 
 
-def _laplace_quantile(q: Any) -> Any:
+def _laplace_quantile(q):
     return by_half(q, 0.5, lambda q: xp.log(2 * q), lambda q: -xp.log(2 * (1 - q)))
 
 
@@ -145,7 +143,7 @@ LOGISTIC = Form(
 )
 
 
-def _hypsecant_cdf(z: Any) -> Any:
+def _hypsecant_cdf(z):
     return by_half(z, 0.0, lambda z: 2 / pi * xp.arctan(xp.exp(z)), lambda z: 1 - 2 / pi * xp.arctan(xp.exp(-z)))
 
 
@@ -160,20 +158,20 @@ HYPSECANT = Form(
 )
 
 
-def _student_log_density(z: Any, df: Any) -> Any:
+def _student_log_density(z, df):
     is_normal = xp.isinf(df)
     nu = xp.where(is_normal, 1.0, df)  # both choices are computed
     value = -0.5 * (nu + 1) * log1p_square(z, nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
     return xp.where(is_normal, NORM.log_density(z), value)
 
 
-def _student_var(df: Any) -> Any:
+def _student_var(df):
     nu = xp.where(df > 2, xp.where(xp.isinf(df), 3.0, df), 3.0)
     finite = xp.where(xp.isinf(df), 1.0, nu / (nu - 2))
     return xp.where(df > 2, finite, xp.where(df > 1, INF, NAN))
 
 
-def _student_entropy(df: Any) -> Any:
+def _student_entropy(df):
     is_normal = xp.isinf(df)
     nu = xp.where(is_normal, 1.0, df)
     half = 0.5 * (nu + 1)
@@ -181,7 +179,7 @@ def _student_entropy(df: Any) -> Any:
     return xp.where(is_normal, 0.5 * log(2 * pi * e), value)
 
 
-def _student_far(z: Any, df: Any) -> tuple[Any, Any, Any]:
+def _student_far(z, df) -> tuple[Any, Any, Any]:
     """Return where the leading term of the lower tail serves, its logarithm, and the other points."""
     is_far = z < -FAR * xp.sqrt(df)
     distance, nu = xp.where(is_far, -z, 1.0), xp.where(is_far, df, 1.0)
@@ -189,12 +187,12 @@ def _student_far(z: Any, df: Any) -> tuple[Any, Any, Any]:
     return is_far, logarithm, xp.where(is_far, 0.0, z)
 
 
-def _student_cdf(z: Any, df: Any) -> Any:
+def _student_cdf(z, df):
     is_far, logarithm, near = _student_far(z, df)
     return xp.where(is_far, xp.exp(logarithm), sc.stdtr(df, near))
 
 
-def _student_log_lower(z: Any, df: Any) -> Any:
+def _student_log_lower(z, df):
     """Return the logarithm of the probability up to z, also where slopes of the probability underflow."""
     is_far, logarithm, near = _student_far(z, df)
     return xp.where(is_far, logarithm, xp.log(sc.stdtr(df, near)))
@@ -215,7 +213,7 @@ T = Form(
 GENNORM_NEAR = 1e-2  # values of abs(z)**beta at which the series serves: 8 terms of it are exact there
 
 
-def _gennorm_power(z: Any, beta: Any) -> Any:
+def _gennorm_power(z, beta):
     """Return abs(z)**beta. At 0 it is constant for exponents below 2, which have no second derivative there.
 
     So the first two derivatives of the distribution function and of the quantile are right at the median.
@@ -224,13 +222,13 @@ def _gennorm_power(z: Any, beta: Any) -> Any:
     return xp.where(at_cusp, 0.0, power_of_size(xp.where(at_cusp, 1.0, z), beta))
 
 
-def _third_derivative(z: Any, beta: Any) -> Any:
+def _third_derivative(z, beta):
     """Return zeros whose third derivative by z is infinite where the density has no finite second one."""
     at_cusp = is_cusp(z, beta)
     return xp.where(at_cusp, xp.where(at_cusp, z, 1.0) ** 2.5, 0.0)
 
 
-def _gennorm_series(power: Any, beta: Any) -> Any:
+def _gennorm_series(power, beta):
     """Return gamma(1 + 1 / beta) (2 cdf(z) - 1) / z by the series DLMF 8.7.1 in abs(z)**beta."""
     total = 0.0 * power
     for k in reversed(range(8)):
@@ -238,19 +236,19 @@ def _gennorm_series(power: Any, beta: Any) -> Any:
     return total
 
 
-def _gennorm_end(beta: Any) -> Any:
+def _gennorm_end(beta):
     """Return a point beyond which the density is exactly 0."""
     return stop_gradient(1000.0 ** (1 / beta))
 
 
-def _gennorm_share(z: Any, beta: Any, power: Any) -> Any:
+def _gennorm_share(z, beta, power):
     """Return 2 cdf(z) - 1 by z and the power of its size, accurate near 0."""
     is_near = power < GENNORM_NEAR
     near = z * _gennorm_series(xp.where(is_near, power, 0.0), beta) * xp.exp(-sc.gammaln(1 + 1 / beta))
     return xp.where(is_near, near, xp.sign(z) * sc.gammainc(1 / beta, xp.where(is_near, 1.0, power)))
 
 
-def _gennorm_cdf(z: Any, beta: Any) -> Any:
+def _gennorm_cdf(z, beta):
     """Return the probability up to z, accurate where it is small, and a smooth function of beta at 0."""
     end = _gennorm_end(beta)
     z = xp.clip(z, -end, end)
@@ -261,7 +259,7 @@ def _gennorm_cdf(z: Any, beta: Any) -> Any:
     return 0.5 * xp.where(is_far, far, near)
 
 
-def _gennorm_quantile(share: Any, rest: Any, beta: Any) -> Any:
+def _gennorm_quantile(share, rest, beta):
     """Return z by 2 cdf(z) - 1 and by 1 minus the size of it: near 0 by Newton's method, elsewhere from the tail."""
     target = share * xp.exp(sc.gammaln(1 + 1 / beta))
     is_near = _gennorm_power(target, beta) < GENNORM_NEAR
@@ -276,15 +274,15 @@ def _gennorm_quantile(share: Any, rest: Any, beta: Any) -> Any:
     return xp.where(is_near, near, xp.sign(share) * far)
 
 
-def _gennorm_ppf(q: Any, beta: Any) -> Any:
+def _gennorm_ppf(q, beta):
     return _gennorm_quantile(2 * (q - 0.5), 2 * xp.minimum(q, 1 - q), beta)
 
 
-def _gennorm_log_density(z: Any, beta: Any) -> Any:
+def _gennorm_log_density(z, beta):
     return xp.log(0.5 * beta) - sc.gammaln(1 / beta) - power_of_size(z, beta)
 
 
-def _gennorm_density(z: Any, beta: Any) -> Any:
+def _gennorm_density(z, beta):
     """Return the density, which is exactly 0 beyond an end and has derivatives 0 there."""
     end = _gennorm_end(beta)
     return xp.exp(_gennorm_log_density(xp.clip(z, -end, end), beta))
@@ -315,11 +313,11 @@ _STEPS, _WEIGHTS = (0.5 * _SKEWNORM_REACH * x for x in np.polynomial.legendre.le
 _STEPS = _STEPS + 0.5 * _SKEWNORM_REACH
 
 
-def _skewnorm_log_density(z: Any, a: Any) -> Any:
+def _skewnorm_log_density(z, a):
     return log(2) + NORM.log_density(z) + sc.log_ndtr(a * z)
 
 
-def _skewnorm_probability(z: Any, a: Any, finish: Function, finish_log: Function) -> Any:
+def _skewnorm_probability(z, a, finish: Function, finish_log: Function):
     """Return a function of the probability up to z. Where the difference cancels it is an integral over the tail.
 
     The density falls from z at least as an exponential function does, in steps of the length 1 here.
@@ -336,11 +334,11 @@ def _skewnorm_probability(z: Any, a: Any, finish: Function, finish_log: Function
     return xp.where(in_tail, finish_log(tail), finish(xp.where(in_tail, 0.5, plain)))
 
 
-def _skewnorm_cdf(z: Any, a: Any) -> Any:
+def _skewnorm_cdf(z, a):
     return _skewnorm_probability(z, a, lambda p: p, xp.exp)
 
 
-def _skewnorm_logcdf(z: Any, a: Any) -> Any:
+def _skewnorm_logcdf(z, a):
     return _skewnorm_probability(z, a, xp.log, lambda p: p)
 
 
@@ -409,32 +407,32 @@ POWERLAW = Form(
 )
 
 
-def _rises(z: Any, c: Any) -> Any:
+def _rises(z, c):
     """Return where the triangular density still rises; c itself counts so unless it is 0."""
     return (z < c) | ((z == c) & (c > 0))
 
 
-def _triang_pdf(z: Any, c: Any) -> Any:
+def _triang_pdf(z, c):
     up, down = xp.where(c > 0, c, 1.0), xp.where(c < 1, 1 - c, 1.0)
     return xp.where(_rises(z, c), 2 * z / up, 2 * (1 - z) / down)
 
 
-def _triang_cdf(z: Any, c: Any) -> Any:
+def _triang_cdf(z, c):
     up, down = xp.where(c > 0, c, 1.0), xp.where(c < 1, 1 - c, 1.0)
     rest = xp.square(1 - z) / down
     return xp.where(_rises(z, c), xp.square(z) / up, xp.where(rest < 0.5, 1 - rest, (z * (2 - z) - c) / down))
 
 
-def _triang_sf(z: Any, c: Any) -> Any:
+def _triang_sf(z, c):
     up, down = xp.where(c > 0, c, 1.0), xp.where(c < 1, 1 - c, 1.0)
     return xp.where(_rises(z, c), 1 - xp.square(z) / up, xp.square(1 - z) / down)
 
 
-def _triang_logcdf(z: Any, c: Any) -> Any:
+def _triang_logcdf(z, c):
     return _triang_log(z, 1 - z, c, 1 - c, _rises(z, c))
 
 
-def _triang_log(z: Any, rest: Any, c: Any, other: Any, rises: Any) -> Any:
+def _triang_log(z, rest, c, other, rises):
     """Return the logarithm of a share of the triangle from the end where z is 0; `rest` is 1 - z and `other` 1 - c."""
     up, down = xp.where(c > 0, c, 1.0), xp.where(other > 0, other, 1.0)
     beyond = xp.square(rest) / down

@@ -3,8 +3,6 @@
 Probabilities of a test are two-sided, as `alternative` is by default; other alternatives are refused for traced arrays.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +47,7 @@ class LinregressResult(tuple[Any, ...]):
 register_class(LinregressResult, lambda line: ((*line, line.intercept_stderr), None), lambda _, results: _line(results))
 
 
-def _paired(function: str, x: Any, y: Any, alternative: str) -> tuple[Any, Any]:
+def _paired(function: str, x, y, alternative: str) -> tuple[Any, Any]:
     """Return two samples of equal length as floats."""
     if alternative != "two-sided":
         problem = "is not available for a traced array"
@@ -60,7 +58,7 @@ def _paired(function: str, x: Any, y: Any, alternative: str) -> tuple[Any, Any]:
     return x, y
 
 
-def _correlation(x: Any, y: Any, axis: Any) -> Any:
+def _correlation(x, y, axis):
     """Return the correlation of samples along an axis, between -1 and 1; NaN for constant or too few samples."""
     x, y = (v - xp.mean(v, axis=axis, keepdims=True) for v in (x, y))
     x, y = (v / xp.linalg.vector_norm(v, axis=axis, keepdims=True) for v in (x, y))
@@ -107,7 +105,7 @@ def spearmanr(
     return SignificanceResult(r, _two_sided(t, freedom))
 
 
-def _two_sided(t: Any, freedom: Any) -> Any:
+def _two_sided(t, freedom):
     """Return the probability of a number as large by Student's t distribution."""
     return 2 * xp.special.stdtr(freedom, -xp.abs(t))
 

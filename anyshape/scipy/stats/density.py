@@ -1,7 +1,5 @@
 """Define the estimate of a density by Gaussian kernels, `scipy.stats.gaussian_kde`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -81,7 +79,7 @@ class gaussian_kde:
         """Inverse of the covariance of the kernels."""
         return xp.linalg.inv(self.covariance)
 
-    def _logarithms(self, points: Any) -> Any:
+    def _logarithms(self, points):
         """Return the logarithms of each kernel's density at each point, n x m."""
         points = xp.atleast_2d(xp.asarray(points))
         one_point = points.shape[0] == 1 and self.d != 1
@@ -94,7 +92,7 @@ class gaussian_kde:
         log_norm = xp.sum(xp.log(xp.diagonal(factor))) + 0.5 * np.log(2 * np.pi) * self.d
         return -0.5 * distances - log_norm
 
-    def _concrete(self, *others: Any) -> Any:
+    def _concrete(self, *others):
         """Return SciPy's estimate if all is concrete, else None."""
         if is_traced(self.dataset, self.weights, self.factor, *others):
             return None
@@ -145,7 +143,7 @@ class gaussian_kde:
         return concrete.resample(size, seed)
 
 
-def _normal_density(x: Any, covariance: Any) -> Any:
+def _normal_density(x, covariance):
     """Return the density of a centred normal distribution at the columns of x."""
     factor = xp.linalg.cholesky(covariance)
     white = solve_triangular(factor, x, lower=True)

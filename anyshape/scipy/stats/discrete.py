@@ -3,8 +3,6 @@
 Source of the formulas: Johnson, Kemp and Kotz, Univariate Discrete Distributions, in the parameters of SciPy.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -18,19 +16,19 @@ from anyshape.scipy.stats.powers import times_powers
 INF = np.inf
 
 
-def _counts(*shapes: Any) -> tuple[Any, Any]:
+def _counts(*shapes) -> tuple[Any, Any]:
     return 0.0, INF
 
 
-def _is_probability(p: Any) -> Any:
+def _is_probability(p):
     return (p >= 0) & (p <= 1)
 
 
-def _is_count(n: Any) -> Any:
+def _is_count(n):
     return (n >= 0) & (xp.floor(n) == n)
 
 
-def _log_choose(n: Any, k: Any) -> Any:
+def _log_choose(n, k):
     """Return the logarithm of the binomial coefficient."""
     return -xp.log(n + 1) - sc.betaln(n - k + 1, k + 1)
 
@@ -44,11 +42,11 @@ def _of_trials(rest: Function, successes: Function, failures: Function) -> dict[
     They are exp(rest) p**successes (1 - p)**failures. Powers of 0 have derivatives that their logarithms lose.
     """
 
-    def log_density(k: Any, *shapes: Any) -> Any:
+    def log_density(k, *shapes):
         p = shapes[-1]
         return rest(k, *shapes) + sc.xlogy(successes(k, *shapes), p) + sc.xlog1py(failures(k, *shapes), -p)
 
-    def density(k: Any, *shapes: Any) -> Any:
+    def density(k, *shapes):
         p, s, f = shapes[-1], successes(k, *shapes), xp.minimum(failures(k, *shapes), MANY)
         never, always = p == 0, p == 1
         powers = xp.where(never, p, 1.0) ** xp.where(never, s, 1.0)
@@ -60,7 +58,7 @@ def _of_trials(rest: Function, successes: Function, failures: Function) -> dict[
     return {"log_density": log_density, "density": density}
 
 
-def _first_integer(x: Any, reaches: Any) -> Any:
+def _first_integer(x, reaches):
     """Return the least integer from x on, or the one before where that reaches a probability too."""
     k = xp.ceil(x)
     return xp.where(reaches(k - 1), k - 1, k)
@@ -98,7 +96,7 @@ MANY_EVENTS = 50.0
 _SERIES = (1 / 12, 1 / 24, 19 / 360, 9 / 80, 863 / 2520, 1375 / 1008, 33953 / 5040, 8183 * 7 / 1440)
 
 
-def _poisson_entropy(mu: Any) -> Any:
+def _poisson_entropy(mu):
     """Return the sum over counts, and an asymptotic series where these are many."""
     is_large = mu > MANY_EVENTS
     few, many = xp.where((mu > 0) & ~is_large, mu, 1.0), xp.where(is_large, mu, MANY_EVENTS)
@@ -259,7 +257,7 @@ BOLTZMANN = Form(
 )
 
 
-def _nhypergeom_log_density(k: Any, total: Any, n: Any, r: Any) -> Any:
+def _nhypergeom_log_density(k, total, n, r):
     """Return log of C(k + r - 1, k) C(total - r - k, n - k) / C(total, n); with r = 0 only k = 0 has a probability."""
     none = r == 0
     r = xp.where(none, 1.0, r)
@@ -287,14 +285,14 @@ BETANBINOM = Form(
 )
 
 
-def _skellam_cdf(k: Any, mu1: Any, mu2: Any) -> Any:
+def _skellam_cdf(k, mu1, mu2):
     """Return the share up to k by distribution functions of noncentral chi-squared, each of points of its own side."""
     is_low = k < 0
     low = sc.chndtr(2 * mu2, -2 * xp.where(is_low, k, -1.0), 2 * mu1)
     return xp.where(is_low, low, 1 - sc.chndtr(2 * mu1, 2 * (xp.where(is_low, 0.0, k) + 1), 2 * mu2))
 
 
-def _skellam_log_density(k: Any, mu1: Any, mu2: Any) -> Any:
+def _skellam_log_density(k, mu1, mu2):
     """Return the logarithm by a Bessel function; of small means without its leading power, which would cancel."""
     product, n = mu1 * mu2, xp.abs(k)
     is_small = product < 1e4

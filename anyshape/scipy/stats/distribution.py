@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 INF = np.inf
 
 
-def _positive(*shapes: Any) -> Any:
+def _positive(*shapes):
     """Return whether all shape parameters are positive."""
     valid = np.True_
     for shape in shapes:
@@ -33,7 +33,7 @@ def _positive(*shapes: Any) -> Any:
     return valid
 
 
-def _all_reals(*shapes: Any) -> tuple[Any, Any]:
+def _all_reals(*shapes) -> tuple[Any, Any]:
     return -INF, INF
 
 
@@ -99,7 +99,7 @@ def where(condition: Any, value: Any, otherwise: Any) -> Any:
     return xp.where(condition, value, otherwise)
 
 
-def _interior(low: Any, high: Any) -> Any:
+def _interior(low, high):
     """Return a point inside of the support."""
     middle = xp.where(xp.isinf(high), low + 1, 0.5 * (low + high))
     return xp.where(xp.isinf(low), xp.where(xp.isinf(high), 1.0, high - 1), middle)
@@ -147,7 +147,7 @@ _COMPLEMENTS = {"logcdf": ("cdf", "sf"), "logsf": ("sf", "cdf")}
 def log_by_complement(probability: Function, complement: Function) -> Function:
     """Return the logarithm of a probability; where it is near 1 the complement has the digits."""
 
-    def function(*xs: Any) -> Any:
+    def function(*xs):
         p, rest = probability(*xs), complement(*xs)
         is_small = p < 0.5
         return xp.where(is_small, xp.log(xp.where(is_small, p, 0.5)), xp.log1p(-xp.where(is_small, 0.5, rest)))
@@ -298,7 +298,7 @@ class Family:
         function, logarithm = getattr(self._form, name), getattr(self._form, f"log{name}")
         return function or (logarithm and (lambda *xs: xp.exp(logarithm(*xs))))
 
-    def _bound(self, signature: inspect.Signature, *args: Any, **parameters: Any) -> inspect.BoundArguments:
+    def _bound(self, signature: inspect.Signature, *args, **parameters) -> inspect.BoundArguments:
         """Return the arguments by name; raise ArgumentError where the distribution has no such parameters."""
         try:
             return signature.bind(*args, **parameters)
@@ -306,10 +306,10 @@ class Family:
             advice = f"give its parameters: {', '.join(signature.parameters)}"
             raise ArgumentError(self.name, "the call", str(error), advice) from None
 
-    def _call_scipy(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
+    def _call_scipy(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any]):
         return getattr(getattr(scipy_stats, self.name), method)(*args, **parameters)
 
-    def _standardised(self, x: Any, args: tuple[Any, ...], parameters: dict[str, Any]) -> tuple[Any, Parameters]:
+    def _standardised(self, x, args: tuple[Any, ...], parameters: dict[str, Any]) -> tuple[Any, Parameters]:
         """Return the standardised point and the parameters of a call; infinite points have no derivative by these.
 
         An infinite quotient has an infinite derivative by its divisor, and this times 0 is NaN.
@@ -319,9 +319,7 @@ class Family:
         finite = ~xp.isinf(x)
         return where(finite, (where(finite, x, 0.0) - p.loc) / p.scale, x), p
 
-    def _density(
-        self, method: str, name: str, x: Any, args: tuple[Any, ...], parameters: dict[str, Any], outside: float
-    ) -> Any:
+    def _density(self, method: str, name: str, x, args: tuple[Any, ...], parameters: dict[str, Any], outside: float):
         if (method in ("pmf", "logpmf")) != self._form.discrete:
             raise AttributeError(f"scipy.stats.{self.name} has no method {method}", name=method)
         if not is_traced(x, *args, *parameters.values()):
@@ -344,14 +342,14 @@ class Family:
         value = xp.where(inside, value, xp.where(xp.isnan(z), z, outside))
         return where(p.valid, value, np.nan)
 
-    def _inside(self, z: Any, low: Any, high: Any, shapes: tuple[Any, ...]) -> Any:
+    def _inside(self, z, low, high, shapes: tuple[Any, ...]):
         """Return whether points have a density, between the ends of the support."""
         are_open = self._form.open_ends
         if not callable(are_open):
             return (low < z) & (z < high) if are_open else (low <= z) & (z <= high)
         return (low <= z) & (z <= high) & ~(are_open(*shapes) & ((z == low) | (z == high)))
 
-    def _at_end(self, x: Any, z: Any, p: Parameters, steep: float) -> tuple[Any, Any]:
+    def _at_end(self, x, z, p: Parameters, steep: float) -> tuple[Any, Any]:
         """Return the point, and the exponent of the density where it is an end 0 with an infinite slope; 0 elsewhere.
 
         The point does not depend on the scale there: its derivative by this is 0, and 0 times infinity is NaN.
@@ -364,8 +362,8 @@ class Family:
         return xp.where(is_end, fixed, z), xp.where(is_end, exponent, 0.0)
 
     def _cumulative(
-        self, method: str, x: Any, args: tuple[Any, ...], parameters: dict[str, Any], below: float, above: float
-    ) -> Any:
+        self, method: str, x, args: tuple[Any, ...], parameters: dict[str, Any], below: float, above: float
+    ):
         if not is_traced(x, *args, *parameters.values()):
             return self._call_scipy(method, (x, *args), parameters)
         function = self._function(method, method)
@@ -379,7 +377,7 @@ class Family:
         value = xp.where(inside, value, xp.where(is_below, below, above))
         return where(p.valid, xp.where(xp.isnan(z), z, value), np.nan)
 
-    def _quantile(self, method: str, q: Any, args: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
+    def _quantile(self, method: str, q, args: tuple[Any, ...], parameters: dict[str, Any]):
         if not is_traced(q, *args, *parameters.values()):
             return self._call_scipy(method, (q, *args), parameters)
         function = getattr(self._form, method)
@@ -402,7 +400,7 @@ class Family:
         value = xp.where(inside, value, xp.where(q == 0, ends[0], xp.where(q == 1, ends[1], np.nan)))
         return where(p.valid, value * p.scale + p.loc, np.nan)
 
-    def _end(self, end: Any, is_there: Any, step: Any, shapes: tuple[Any, ...]) -> Any:
+    def _end(self, end, is_there, step, shapes: tuple[Any, ...]):
         """Return an end of the support for a step of 0 from its probability; the slope is the limit of 1 / density."""
         end = real_floats(end)
         finite = ~xp.isinf(end)
@@ -414,7 +412,7 @@ class Family:
         slope = step / xp.where(density > 0, density, 1.0)
         return end + xp.where(is_steep, xp.cbrt(xp.where(is_steep, step, 1.0)), slope)
 
-    def _moment(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any], finish: Function) -> Any:
+    def _moment(self, method: str, args: tuple[Any, ...], parameters: dict[str, Any], finish: Function):
         if not is_traced(*args, *parameters.values()):
             return self._call_scipy(method, args, parameters)
         function = self._function(method, method)
@@ -422,7 +420,7 @@ class Family:
         return where(p.valid, finish(function(*p.shapes), p), np.nan)
 
 
-def _interior_of(form: Form, low: Any, high: Any) -> Any:
+def _interior_of(form: Form, low, high):
     """Return a point of the support that is computed with where a point lies outside."""
     return xp.where(xp.isinf(low), 0.0, low) if form.discrete else _interior(low, high)
 
@@ -445,7 +443,7 @@ class Frozen:
             raise AttributeError(method)
         function = getattr(self.dist, method)
 
-        def bound(*points: Any, **options: Any) -> Any:
+        def bound(*points, **options):
             return function(*points, *self.args, **self.kwds, **options)
 
         bound.__name__, bound.__doc__ = method, function.__doc__

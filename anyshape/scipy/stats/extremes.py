@@ -3,8 +3,6 @@
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from __future__ import annotations
-
 from math import log, pi, sqrt
 from typing import Any
 
@@ -19,16 +17,16 @@ from anyshape.scipy.stats.positive import log_expm1, times_log, weibull_logcdf
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
 
-def _finite(c: Any) -> Any:
+def _finite(c):
     return xp.isfinite(c)
 
 
-def _choose(condition: Any, value: Any, shape: Any, otherwise: float) -> Any:
+def _choose(condition, value, shape, otherwise: float):
     """Return `value(shape)` where a condition holds; elsewhere it is computed with 1, and not used."""
     return xp.where(condition, value(xp.where(condition, shape, 1.0)), otherwise)
 
 
-def _series(x: Any, *coefficients: float) -> Any:
+def _series(x, *coefficients: float):
     """Return the polynomial with these coefficients, of the constant first."""
     total: Any = 0.0
     for coefficient in reversed(coefficients):
@@ -55,7 +53,7 @@ def expm1_ratio(x: Any, c: Any) -> Any:
 ZETA = (1.6449340668482264, 1.2020569031595942, 1.0823232337111382, 1.03692775514337, 1.0173430619844492)
 
 
-def _log_gamma_ratio(c: Any) -> Any:
+def _log_gamma_ratio(c):
     """Return log(gamma(1 + c)) / c."""
     is_small = xp.abs(c) < 1e-3
     near = _series(xp.where(is_small, c, 0.0), -EULER, *((-1) ** k * z / k for k, z in enumerate(ZETA, 2)))
@@ -63,7 +61,7 @@ def _log_gamma_ratio(c: Any) -> Any:
     return xp.where(is_small, near, sc.gammaln(1 + far) / far)
 
 
-def _log_gamma_curve(c: Any) -> Any:
+def _log_gamma_curve(c):
     """Return (log(gamma(1 + 2 c)) - 2 log(gamma(1 + c))) / c**2."""
     is_small = xp.abs(c) < 1e-3
     near = _series(xp.where(is_small, c, 0.0), *((-1) ** k * z * (2**k - 2) / k for k, z in enumerate(ZETA, 2)))
@@ -71,21 +69,21 @@ def _log_gamma_curve(c: Any) -> Any:
     return xp.where(is_small, near, (sc.gammaln(1 + 2 * far) - 2 * sc.gammaln(1 + far)) / xp.square(far))
 
 
-def _extreme_mean(c: Any) -> Any:
+def _extreme_mean(c):
     ratio = _log_gamma_ratio(c)
     return -ratio * sc.exprel(c * ratio)
 
 
-def _extreme_var(c: Any) -> Any:
+def _extreme_var(c):
     curve = _log_gamma_curve(c)
     return xp.square(sc.gamma(1 + c)) * curve * sc.exprel(xp.square(c) * curve)
 
 
-def _extreme_support(c: Any) -> tuple[Any, Any]:
+def _extreme_support(c) -> tuple[Any, Any]:
     return _choose(c < 0, lambda c: 1 / c, c, -INF), _choose(c > 0, lambda c: 1 / c, c, INF)
 
 
-def _reduced(z: Any, c: Any) -> Any:
+def _reduced(z, c):
     """Return -log(-log(cdf)) of the generalised extreme value distribution."""
     return log1p_ratio(z, -c)
 
@@ -140,11 +138,11 @@ GENHALFLOGISTIC = Form(
 MOYAL_END = -14.0  # where exp(-exp(-z) / 2) is exactly 0, which has derivatives 0 from there on
 
 
-def _moyal_root(z: Any) -> Any:
+def _moyal_root(z):
     return xp.exp(-0.5 * xp.maximum(z, MOYAL_END)) / sqrt(2)
 
 
-def _moyal_density(z: Any) -> Any:
+def _moyal_density(z):
     near = xp.maximum(z, MOYAL_END)
     return xp.where(z == -INF, NAN, xp.exp(-0.5 * (near + xp.exp(-near)) - LOG_ROOT_2PI))
 

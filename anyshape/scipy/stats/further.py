@@ -3,8 +3,6 @@
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from __future__ import annotations
-
 from math import log, pi, sqrt
 from operator import truediv
 from typing import Any
@@ -30,21 +28,21 @@ INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 PI_REST = 1.2246467991473532e-16  # of pi beyond its float
 
 
-def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
+def _positive_reals(*shapes) -> tuple[Any, Any]:
     return 0.0, INF
 
 
 def _two_sided(tail: Function, log_tail: Function, quantile: Function) -> dict[str, Function]:
     """Return the functions of a symmetric family by the share beyond both z and -z, its logarithm, and its inverse."""
 
-    def cdf(z: Any, *shapes: Any) -> Any:
+    def cdf(z, *shapes):
         return by_half(z, 0.0, lambda z: 0.5 * tail(-z, *shapes), lambda z: 1 - 0.5 * tail(z, *shapes))
 
-    def logcdf(z: Any, *shapes: Any) -> Any:
+    def logcdf(z, *shapes):
         low = lambda z: log_tail(-z, *shapes) - log(2)
         return by_half(z, 0.0, low, lambda z: xp.log1p(-0.5 * tail(z, *shapes)))
 
-    def ppf(q: Any, *shapes: Any) -> Any:
+    def ppf(q, *shapes):
         return by_half(q, 0.5, lambda q: -quantile(2 * q, *shapes), lambda q: quantile(2 * (1 - q), *shapes))
 
     sf, logsf = (lambda z, *shapes, f=f: f(-z, *shapes) for f in (cdf, logcdf))
@@ -52,17 +50,17 @@ def _two_sided(tail: Function, log_tail: Function, quantile: Function) -> dict[s
     return {"cdf": cdf, "sf": sf, "logcdf": logcdf, "logsf": logsf, "ppf": ppf, "isf": isf}
 
 
-def _semicircular_quantile(q: Any) -> Any:
+def _semicircular_quantile(q):
     return 2 * sc.betaincinv(1.5, 1.5, q) - 1
 
 
-def _fatiguelife_quantile(t: Any) -> Any:
+def _fatiguelife_quantile(t):
     """Return z with sqrt(z) - 1 / sqrt(z) = t, without cancellation."""
     longer = 0.5 * (xp.abs(t) + xp.sqrt(xp.square(t) + 4))
     return xp.square(xp.where(t < 0, 1 / longer, longer))
 
 
-def _foldcauchy_quantile(q: Any, c: Any, side: float) -> Any:
+def _foldcauchy_quantile(q, c, side: float):
     """Return the positive z with tan(pi q) (1 + c**2 - z**2) = 2 z, or z of 1 - q for the other side."""
     sine = by_half(q, 0.5, lambda q: xp.sin(pi * q), lambda q: xp.sin(pi * (1 - q)))
     cosine = side * xp.cos(pi * q)
@@ -72,11 +70,11 @@ def _foldcauchy_quantile(q: Any, c: Any, side: float) -> Any:
     return xp.where(is_low, product / (xp.where(is_low, cosine, 1.0) + root), root - cosine) / sine
 
 
-def _loglaplace_quantile(q: Any, c: Any) -> Any:
+def _loglaplace_quantile(q, c):
     return by_half(q, 0.5, lambda q: (2 * q) ** (1 / c), lambda q: (2 * (1 - q)) ** (-1 / c))
 
 
-def _cosine_cdf(z: Any) -> Any:
+def _cosine_cdf(z):
     """Return (t - sin(t)) / (2 pi) for t = pi + z, by a series where the difference cancels."""
     t = (z + pi) + PI_REST
     is_near = t < 0.5
@@ -87,7 +85,7 @@ def _cosine_cdf(z: Any) -> Any:
     return xp.where(is_near, near**3 / 6 * series, pi + z + xp.sin(z)) / (2 * pi)
 
 
-def _normal_strip(low: Any, high: Any, width: Any) -> Any:
+def _normal_strip(low, high, width):
     """Return the probability of a standard normal between numbers whose middle is not negative."""
     is_narrow, density, size = narrow_normal(low, width)
     return xp.where(is_narrow, xp.exp(density) * size, sc.ndtr(-low) - sc.ndtr(-high))
@@ -220,7 +218,7 @@ FATIGUELIFE = Form(
 )
 
 
-def _foldcauchy_log_density(z: Any, c: Any) -> Any:
+def _foldcauchy_log_density(z, c):
     """Return the logarithm of the sum of two densities, which has no odd powers of z or c."""
     size, apart = 1 + xp.square(z) + xp.square(c), 2 * z * c
     is_near = apart < 0.5 * size
@@ -250,7 +248,7 @@ FOLDCAUCHY = Form(
 )
 
 
-def _foldnorm_log_density(z: Any, c: Any) -> Any:
+def _foldnorm_log_density(z, c):
     """Return the logarithm of the sum of two densities, which has no odd powers of z or c."""
     is_near = z * c < 1
     near, far = xp.where(is_near, z * c, 0.0), xp.where(is_near, 1.0, z * c)
@@ -274,7 +272,7 @@ _GENGAMMA = of_powers(lambda z, a, c: -(z**c) - sc.gammaln(a), lambda a, c: c * 
 def _gengamma_density(name: str, at_zero: float) -> Function:
     """Return a function of the density, which vanishes at 0 faster than any power for negative c."""
 
-    def function(z: Any, a: Any, c: Any) -> Any:
+    def function(z, a, c):
         vanishes = (z == 0) & (c < 0)
         return xp.where(vanishes, at_zero, _GENGAMMA[name](xp.where(vanishes, 1.0, z), a, c))
 
@@ -320,7 +318,7 @@ INVWEIBULL = Form(
 )
 
 
-def _loggamma_start(z: Any, c: Any) -> Any:
+def _loggamma_start(z, c):
     """Return the logarithm of the probability up to a z below -2, by the series DLMF 8.7.1 in its exponential."""
     x = xp.exp(z)
     total = 0.0 * x
@@ -329,12 +327,12 @@ def _loggamma_start(z: Any, c: Any) -> Any:
     return c * z - sc.gammaln(c + 1) - x + xp.log1p(total)
 
 
-def _loggamma_logcdf(z: Any, c: Any) -> Any:
+def _loggamma_logcdf(z, c):
     share = log_by_complement(lambda z: sc.gammainc(c, xp.exp(z)), lambda z: sc.gammaincc(c, xp.exp(z)))
     return by_half(z, -2.0, lambda z: _loggamma_start(z, c), lambda z: share(xp.minimum(z, 700.0)))
 
 
-def _loggamma_quantile(q: Any, c: Any) -> Any:
+def _loggamma_quantile(q, c):
     start = (xp.log(q) + sc.gammaln(c + 1)) / c
     is_tiny = start < -40
     return xp.where(is_tiny, start, xp.log(sc.gammaincinv(c, xp.where(is_tiny, 0.5, q))))

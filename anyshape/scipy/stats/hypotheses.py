@@ -3,8 +3,6 @@
 Samples lie along `axis`, and `sampling` says what may stand for it. A result unpacks to statistic and probability.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -23,20 +21,18 @@ from anyshape.transforms.control import check
 _stats = falls_through(scipy_stats)
 
 
-def _count(x: Any) -> Any:
+def _count(x):
     return count_of(x, -1).astype(x.dtype)
 
 
-def _variance(x: Any) -> Any:
+def _variance(x):
     return xp.var(x, axis=-1, ddof=1)
 
 
 # -- tests of means
 
 
-def _two_means(
-    name: str, means: Any, variances: Any, counts: Any, equal_var: bool, alternative: str
-) -> SignificanceResult:
+def _two_means(name: str, means, variances, counts, equal_var: bool, alternative: str) -> SignificanceResult:
     """Return Student's or Welch's t of two means."""
     (m1, m2), (v1, v2), (n1, n2) = means, variances, counts
     if equal_var:
@@ -269,29 +265,29 @@ def combine_pvalues(
     return SignificanceResult(*(xp.where(n == 0, np.nan, x) for x in results))
 
 
-def _fisher(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:
+def _fisher(p, w, axis, n) -> tuple[Any, Any]:
     statistic = -2 * xp.sum(xp.log(p), axis=axis)
     return statistic, tails.chi_squared(statistic, 2 * n)
 
 
-def _pearson(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:
+def _pearson(p, w, axis, n) -> tuple[Any, Any]:
     statistic = 2 * xp.sum(xp.log1p(-p), axis=axis)
     return statistic, xp.special.chdtr(2 * n, -statistic)
 
 
-def _mudholkar_george(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:
+def _mudholkar_george(p, w, axis, n) -> tuple[Any, Any]:
     statistic = -xp.sum(xp.log(p), axis=axis) + xp.sum(xp.log1p(-p), axis=axis)
     freedom = 5 * n + 4
     t = statistic * (xp.sqrt(3 / n) / np.pi) * xp.sqrt(freedom / (freedom - 2))
     return statistic, tails.student("combine_pvalues", t, freedom, "greater")
 
 
-def _tippett(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:
+def _tippett(p, w, axis, n) -> tuple[Any, Any]:
     statistic = xp.min(p, axis=axis)
     return statistic, xp.special.betainc(xp.ones_like(n), n, statistic)
 
 
-def _stouffer(p: Any, w: Any, axis: Any, n: Any) -> tuple[Any, Any]:
+def _stouffer(p, w, axis, n) -> tuple[Any, Any]:
     statistic = xp.sum(w * -xp.special.ndtri(p), axis=axis) / xp.sqrt(xp.sum(w**2, axis=axis))
     return statistic, tails.normal("combine_pvalues", statistic, "greater")
 

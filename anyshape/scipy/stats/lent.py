@@ -1,7 +1,5 @@
 """Functions of samples that run SciPy's own code, which has no derivatives to lose and decides on no values."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
@@ -24,7 +22,7 @@ def lent(name: str, *names: str, spreads: bool = False, **facts: Any) -> Functio
     theirs = getattr(scipy_stats, name)
 
     @functools.wraps(theirs, updated=())
-    def function(*, axis: Any = 0, **options: Any) -> Any:
+    def function(*, axis=0, **options):
         options |= {k: floats(options[k]) for k in names if options.get(k) is not None}
         try:
             result = SCIPY.copy(theirs)(axis=axis, **options)

@@ -3,8 +3,6 @@
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from __future__ import annotations
-
 from math import pi, sqrt
 from typing import Any
 
@@ -21,7 +19,7 @@ from anyshape.scipy.stats.powers import normal_score
 INF = np.inf
 
 
-def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
+def _positive_reals(*shapes) -> tuple[Any, Any]:
     return 0.0, INF
 
 
@@ -38,23 +36,23 @@ LEVY_L = Form(
 )
 
 
-def _log_share(x: Any, weight: Any, linear: Any) -> Any:
+def _log_share(x, weight, linear):
     """Return -weight log(1 + exp(x)); above 0 its part -weight x, which may not depend on a shape, is `linear`."""
     is_above = x > 0
     return xp.where(is_above, linear, 0.0) - weight * xp.logaddexp(0.0, xp.where(is_above, -x, x))
 
 
-def _kappa3_logcdf(z: Any, a: Any) -> Any:
+def _kappa3_logcdf(z, a):
     power, start = a * xp.log(z), xp.log(a)
     return _log_share(start - power, 1 / a, xp.log(z) - start / a)
 
 
-def _kappa3_small(z: Any, a: Any) -> Any:
+def _kappa3_small(z, a):
     """Return the probability up to a z below 1."""
     return z * xp.exp(-xp.log(a + z**a) / a)
 
 
-def _kappa3_log_rest(z: Any, a: Any) -> Any:
+def _kappa3_log_rest(z, a):
     """Return the logarithm of the probability above z, far out with the linear part -a log(z) apart."""
     power = xp.log(a) - a * xp.log(z)
     is_far = power < 0
@@ -63,11 +61,11 @@ def _kappa3_log_rest(z: Any, a: Any) -> Any:
     return weibull_logcdf(xp.where(is_far, rest - a * xp.log(z), near))
 
 
-def _kappa3_rest(z: Any, a: Any) -> Any:
+def _kappa3_rest(z, a):
     return -(1 / a + 1) * by_half(z, 1.0, lambda z: xp.log(a + z**a), lambda z: a * xp.log(z) + xp.log1p(a * z**-a))
 
 
-def _mielke_rest(z: Any, k: Any, s: Any) -> Any:
+def _mielke_rest(z, k, s):
     return by_half(
         z,
         1.0,
@@ -76,11 +74,11 @@ def _mielke_rest(z: Any, k: Any, s: Any) -> Any:
     )
 
 
-def _kappa3_quantile(share: Any, log_share: Any, a: Any) -> Any:
+def _kappa3_quantile(share, log_share, a):
     return share * xp.exp((xp.log(a) - log_complement(a * log_share)) / a)
 
 
-def _mielke_quantile(log_share: Any, k: Any, s: Any) -> Any:
+def _mielke_quantile(log_share, k, s):
     return xp.exp(log_share / k - log_complement(s / k * log_share) / s)
 
 
@@ -119,12 +117,12 @@ POWERLOGNORM = Form(
 )
 
 
-def _rice_mean(b: Any) -> Any:
+def _rice_mean(b):
     half = 0.25 * xp.square(b)
     return sqrt(pi / 2) * ((1 + 2 * half) * sc.i0e(half) + 2 * half * sc.i1e(half))
 
 
-def _rice_density(z: Any, b: Any) -> Any:
+def _rice_density(z, b):
     """Return the density, which has no even powers of z."""
     is_near = z * b < 1
     near = xp.exp(-0.5 * (xp.square(z) + xp.square(b))) * sc.i0(xp.where(is_near, z * b, 0.0))
@@ -165,7 +163,7 @@ WALD = Form(
 )
 
 
-def _genexpon_log_sf(z: Any, a: Any, b: Any, c: Any) -> Any:
+def _genexpon_log_sf(z, a, b, c):
     """Return -a z - b z (1 - (1 - exp(-x)) / x) for x = c z; close to 0 the factor of -b z is a series in x."""
     x = c * z
     is_near = x < 0.5
@@ -176,11 +174,11 @@ def _genexpon_log_sf(z: Any, a: Any, b: Any, c: Any) -> Any:
     return xp.where(is_near, -z * (a + b * total), -(a + b) * z - b * xp.expm1(-far) / c)
 
 
-def _genexpon_hazard(z: Any, a: Any, b: Any, c: Any) -> Any:
+def _genexpon_hazard(z, a, b, c):
     return a - b * xp.expm1(-c * z)
 
 
-def _genexpon_quantile(log_rest: Any, a: Any, b: Any, c: Any) -> Any:
+def _genexpon_quantile(log_rest, a, b, c):
     """Return the point beyond which a share lies, by Lambert's function and two steps of Newton's method."""
     start = (b - c * log_rest) / (a + b)
     z = (start + xp.real(sc.lambertw(-b / (a + b) * xp.exp(-start)))) / c

@@ -4,8 +4,6 @@ Points are in the last axis, or in the first for `dirichlet`, as in SciPy. Axes 
 drops them: the rank of a result may not depend on a size. Only the one point of a vector of numbers is a number, too.
 """
 
-from __future__ import annotations
-
 from math import log, pi
 from typing import Any
 
@@ -42,11 +40,11 @@ class Multivariate:
         return guarded(getattr(self._scipy, method), f"scipy.stats.{self.name}.{method}")
 
     @property
-    def _scipy(self) -> Any:
+    def _scipy(self):
         return getattr(scipy_stats, self.name)
 
 
-def _factor(matrix: Any, dimension: Any) -> Any:
+def _factor(matrix, dimension):
     """Return the Cholesky factor of a covariance: a number is a multiple of the identity, a vector the diagonal."""
     matrix = real_floats(matrix)
     if matrix.ndim == 0:
@@ -54,14 +52,14 @@ def _factor(matrix: Any, dimension: Any) -> Any:
     return xp.diag(xp.sqrt(matrix)) if matrix.ndim == 1 else xp.linalg.cholesky(matrix)
 
 
-def _dimension(location: Any, matrix: Any) -> Any:
+def _dimension(location, matrix):
     """Return the number of components by the parameters."""
     if location is not None and np.ndim(location):
         return xp.shape(location)[0]
     return xp.shape(matrix)[0] if np.ndim(matrix) else 1
 
 
-def _deviations(name: str, x: Any, location: Any, dimension: Any) -> tuple[Any, tuple[Any, ...]]:
+def _deviations(name: str, x, location, dimension) -> tuple[Any, tuple[Any, ...]]:
     """Return points as columns relative to their location, and the shape of the results."""
     x = real_floats(x)
     if x.ndim == 0 or (x.ndim == 1 and not has_components(dimension)):
@@ -72,7 +70,7 @@ def _deviations(name: str, x: Any, location: Any, dimension: Any) -> tuple[Any, 
     return xp.reshape(points, (-1, x.shape[-1])).T, x.shape[:-1]
 
 
-def _of_points(name: str, values: Any, shape: tuple[Any, ...], dimension: Any) -> Any:
+def _of_points(name: str, values, shape: tuple[Any, ...], dimension):
     """Return values in the shape of the points; that of one number as SciPy's, without an axis."""
     values = xp.reshape(values, shape)
     return values if has_components(dimension) or values.ndim != 1 else squeezed(name, values)
@@ -83,7 +81,7 @@ def has_components(dimension: Any) -> bool:
     return not (isinstance(dimension, int) and dimension == 1)
 
 
-def _whitened(name: str, x: Any, location: Any, matrix: Any) -> tuple[Any, Any, Any]:
+def _whitened(name: str, x, location, matrix) -> tuple[Any, Any, Any]:
     """Return the squared distances of Mahalanobis, the logarithm of the determinant, and the number of components."""
     dimension = _dimension(location, matrix)
     columns, shape = _deviations(name, x, location, dimension)
@@ -92,7 +90,7 @@ def _whitened(name: str, x: Any, location: Any, matrix: Any) -> tuple[Any, Any, 
     return _of_points(name, squares, shape, dimension), 2 * xp.sum(xp.log(xp.diagonal(factor))), dimension
 
 
-def _log_density_on_support(x: Any, location: Any, matrix: Any) -> Any:
+def _log_density_on_support(x, location, matrix):
     """Return the logarithm of a normal density on the range of a covariance, and -inf off it, as SciPy does.
 
     The projection off the range added to the covariance gives a matrix whose determinant is the pseudo-determinant.

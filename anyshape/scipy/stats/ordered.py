@@ -3,8 +3,6 @@
 A statistic of ranks is a step function of the samples. SciPy computes it when the program runs, and derivatives are 0.
 """
 
-from __future__ import annotations
-
 import functools
 import warnings
 from collections.abc import Callable
@@ -78,7 +76,7 @@ class SiegelslopesResult(NamedTuple):
     intercept: Any
 
 
-def _both(result: Any) -> tuple[Any, Any]:
+def _both(result) -> tuple[Any, Any]:
     return result.statistic, result.pvalue
 
 
@@ -94,7 +92,7 @@ def _dtypes(name: str, kinds: tuple[np.dtype, ...]) -> list[np.dtype]:
 def ranked(name: str, count: int | None, default_axis: int | None, paired: bool) -> Callable[..., Any]:
     """Return the function that calls a test of ranks when the program runs."""
 
-    def function(*samples: Any, axis: Any = default_axis, **options: Any) -> Any:
+    def function(*samples, axis=default_axis, **options):
         if is_traced(*samples, *options.values()):
             keepdims = options.pop("keepdims", False)
             _check_call(name, count, samples, options)
@@ -110,21 +108,21 @@ def ranked(name: str, count: int | None, default_axis: int | None, paired: bool)
     return function
 
 
-def _check_call(name: str, count: int | None, samples: Any, options: Any) -> None:
+def _check_call(name: str, count: int | None, samples, options) -> None:
     if count is not None and len(samples) != count:
         raise ArgumentError(name, "the call", f"has {len(samples)} samples", f"pass {count}, and options by name")
     if is_traced(*options.values()):
         raise ArgumentError(name, "an option", "is traced", "pass Python values for options")
 
 
-def _at_run_time(name: str, vectors: Any, options: Any) -> Any:
+def _at_run_time(name: str, vectors, options):
     """Return the results of a callback along the last axis."""
     arrays = [stop_gradient(x) for x in vectors]
     batch = arrays[0].shape[:-1]
     keywords = {**options, "axis": -1} if batch else options
     kinds = _dtypes(name, tuple(x.dtype for x in arrays))
 
-    def run(*xs: Any) -> tuple[Any, ...]:
+    def run(*xs) -> tuple[Any, ...]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of small samples, whose results are NaN
             results = _both(getattr(scipy_stats, name)(*xs, **keywords))
@@ -146,13 +144,13 @@ def tiecorrect(rankvals: Any) -> Any:
 # -- slopes
 
 
-def _points(name: str, y: Any, x: Any) -> tuple[Any, Any]:
+def _points(name: str, y, x) -> tuple[Any, Any]:
     y = xp.ravel(floats(y)).astype(np.float64)
     x = xp.arange(y.shape[0]) * 1.0 if x is None else xp.ravel(floats(x)).astype(np.float64)
     return y, x
 
 
-def _ties(x: Any) -> Any:
+def _ties(x):
     """Return the sum of k (k - 1) (2 k + 5) over groups of k equal numbers."""
     k = xp.sum(x[:, None] == x[None, :], axis=1)
     return xp.sum((k - 1.0) * (2 * k + 5.0))
@@ -221,7 +219,7 @@ def siegelslopes(
 # -- distances of distributions
 
 
-def _cdf_distance(name: str, p: int, values: Any, weights: Any) -> Any:
+def _cdf_distance(name: str, p: int, values, weights):
     """Return the p-norm of the difference of two distribution functions of samples with weights."""
     u, v = (floats(x).astype(np.float64) for x in values)
     for x in (u, v):

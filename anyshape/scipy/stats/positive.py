@@ -3,8 +3,6 @@
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from __future__ import annotations
-
 from math import log, pi, sqrt
 from typing import Any
 
@@ -28,7 +26,7 @@ from anyshape.scipy.stats.powers import (
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
 
-def _positive_reals(*shapes: Any) -> tuple[Any, Any]:
+def _positive_reals(*shapes) -> tuple[Any, Any]:
     return 0.0, INF
 
 
@@ -79,7 +77,7 @@ CHI2 = Form(
 )
 
 
-def _chi_mean(df: Any) -> Any:
+def _chi_mean(df):
     return sqrt(2) * xp.exp(sc.gammaln(0.5 * (df + 1)) - sc.gammaln(0.5 * df))
 
 
@@ -197,25 +195,25 @@ LOGNORM = Form(
 )
 
 
-def _invgauss_terms(z: Any, mu: Any) -> tuple[Any, Any, Any]:
+def _invgauss_terms(z, mu) -> tuple[Any, Any, Any]:
     """Return the logarithms of the two terms of the distribution function and of its complement."""
     root = xp.sqrt(z)
     first, second = (z / mu - 1) / root, 2 / mu + sc.log_ndtr(-(z / mu + 1) / root)
     return sc.log_ndtr(first), second, sc.log_ndtr(-first)
 
 
-def _invgauss_logcdf(z: Any, mu: Any) -> Any:
+def _invgauss_logcdf(z, mu):
     return xp.logaddexp(*_invgauss_terms(z, mu)[:2])
 
 
-def _invgauss_logsf(z: Any, mu: Any) -> Any:
+def _invgauss_logsf(z, mu):
     _, second, first = _invgauss_terms(z, mu)
     is_far = first < -1e4
     ratio = xp.where(is_far, _far_ratio(xp.where(is_far, mu / z, 0.0), mu), second - first)
     return first + xp.log(-xp.expm1(ratio))
 
 
-def _far_ratio(u: Any, mu: Any) -> Any:
+def _far_ratio(u, mu):
     """Return the difference of the logarithms of both terms far out, by u = mu / z and the series of DLMF 7.12.1."""
     first, second = mu * u / xp.square(1 - u), mu * u / xp.square(1 + u)
     squares = xp.square(first) + first * second + xp.square(second)
@@ -313,12 +311,12 @@ LOMAX = Form(
 )
 
 
-def _circle(c: Any) -> Any:
+def _circle(c):
     """Return the moment of order 1 of the log-logistic distribution."""
     return (pi / c) / xp.sin(pi / c)
 
 
-def _fisk_far(z: Any, c: Any) -> Any:
+def _fisk_far(z, c):
     """Return the logarithm of the density by powers that do not overflow."""
     return -(c + 1) * xp.log(z) - 2 * xp.log1p(z**-c)
 
@@ -362,7 +360,7 @@ GOMPERTZ = Form(
 )
 
 
-def _nakagami_mean(nu: Any) -> Any:
+def _nakagami_mean(nu):
     return xp.exp(sc.gammaln(nu + 0.5) - sc.gammaln(nu)) / xp.sqrt(nu)
 
 
@@ -392,7 +390,7 @@ LEVY = Form(
 )
 
 
-def _f_rest(z: Any, dfn: Any, dfd: Any) -> Any:
+def _f_rest(z, dfn, dfd):
     half, other = 0.5 * dfn, 0.5 * dfd
     power = (half + other) * xp.log(dfd + dfn * z)
     return half * xp.log(dfn) + other * xp.log(dfd) - power - sc.betaln(half, other)
@@ -406,12 +404,12 @@ def beta_share(low: Any, high: Any, a: Any, b: Any) -> Any:
     )
 
 
-def _f_shares(z: Any, dfn: Any, dfd: Any) -> tuple[Any, Any]:
+def _f_shares(z, dfn, dfd) -> tuple[Any, Any]:
     total = dfd + dfn * z
     return dfn * z / total, dfd / total
 
 
-def _f_quantile(low: Any, high: Any, dfn: Any, dfd: Any) -> Any:
+def _f_quantile(low, high, dfn, dfd):
     """Return the value whose share `dfn x / (dfd + dfn x)` is the first one, and the second one 1 minus it."""
     return dfd * low / (dfn * high)
 

@@ -3,8 +3,6 @@
 The logarithm of such a density is infinite at the end, and its exponential would have the slope 0 times infinity.
 """
 
-from __future__ import annotations
-
 from math import log, pi
 from typing import Any
 
@@ -38,7 +36,7 @@ HUGE = 1e308  # slope of the logarithm where a density is infinite
 LOG_HUGE = 600.0  # logarithm there: its exponential times the slope is infinite, and other slopes are not
 
 
-def _plain(x: Any, exponent: Any) -> Any:
+def _plain(x, exponent):
     return x**exponent
 
 
@@ -77,13 +75,13 @@ def of_powers(
     The logarithm of points above 1 is `far` and that of the factor, where `rest` and the power would overflow.
     """
 
-    def log_density(z: Any, *shapes: Any) -> Any:
+    def log_density(z, *shapes):
         value = xp.log(factor(*shapes)) + rest(z, *shapes)
         if high is not None:
             value = value + sc.xlog1py(high(*shapes), -z)
         return value if low is None else value + sc.xlogy(low(*shapes), z)
 
-    def density(z: Any, *shapes: Any) -> Any:
+    def density(z, *shapes):
         ends = ((z, low, sc.xlogy), (1 - z, high, lambda e, z: sc.xlog1py(e, -z)))
         powers = [(base, exponent(*shapes), log) for base, exponent, log in ends if exponent is not None]
         return times_powers(lambda z: rest(z, *shapes), z, powers, factor=factor(*shapes))
@@ -98,7 +96,7 @@ def of_powers(
     return densities if low is None else {**densities, "exponent": low}
 
 
-def _by_one(z: Any, shapes: tuple[Any, ...], near: Function, far: Function) -> Any:
+def _by_one(z, shapes: tuple[Any, ...], near: Function, far: Function):
     """Return one function of points up to 1 and another one of points above."""
     is_far = z > 1
     return xp.where(is_far, far(xp.where(is_far, z, 1.0), *shapes), near(xp.where(is_far, 1.0, z), *shapes))
@@ -202,12 +200,12 @@ def narrow_normal(low: Any, width: Any) -> tuple[Any, Any, Any]:
 def of_powers_of_size(rest: Function, exponent: Function) -> dict[str, Function]:
     """Return the densities exp(rest) abs(z)**exponent, which are even; `rest` is a function of abs(z)."""
 
-    def log_density(z: Any, *shapes: Any) -> Any:
+    def log_density(z, *shapes):
         power = exponent(*shapes)
         size = xp.abs(xp.where((z == 0) & (power != 0), stop_gradient(z), z))
         return rest(size, *shapes) + sc.xlogy(power, size)
 
-    def density(z: Any, *shapes: Any) -> Any:
+    def density(z, *shapes):
         power = exponent(*shapes)
         z = xp.where((z == 0) & (power < 0), stop_gradient(z), z)
         powers = [(z, power, lambda e, z: sc.xlogy(e, xp.abs(z)))]

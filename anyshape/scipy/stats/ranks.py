@@ -1,7 +1,5 @@
 """Define the functions of `scipy.stats` that rank samples: ranks, modes, and correlations of ranks."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +31,7 @@ class Runs(NamedTuple):
     last: Any
 
 
-def _runs(x: Any) -> Runs:
+def _runs(x) -> Runs:
     """Return the runs of equal samples along the last axis."""
     order = xp.argsort(x, axis=-1, stable=True)
     samples = xp.take_along_axis(x, order, -1)

@@ -7,8 +7,6 @@ A function is written for samples along one axis that propagate NaN, or for vect
 - "omit": each vector of samples is computed without its NaN, whose derivatives are 0.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math
@@ -55,7 +53,7 @@ def without_nan(name: str, x: Any, nan_policy: str) -> Any:
     return x
 
 
-def _is_nan(x: Any) -> Any:
+def _is_nan(x):
     return xp.isnan(x) if x.dtype.kind in "fc" else xp.zeros_like(x, dtype=bool)
 
 
@@ -90,7 +88,7 @@ class Sampling:
         names = [n for n in self.samples if arguments.get(n) is not None]
         samples = [arguments.pop(n) for n in names] if self.samples else arguments.pop("samples", ())
 
-        def one_axis(*xs: Any, **options: Any) -> Any:
+        def one_axis(*xs, **options):
             unnamed, named = ((), dict(zip(names, xs, strict=True))) if self.samples else (xs, {})
             return function(*unnamed, **named, **arguments, **options)
 
@@ -98,24 +96,24 @@ class Sampling:
             return one_axis(*samples, axis=axis)
         return self._general(one_axis, samples, axis, policy, keepdims)
 
-    def _is_plain(self, axis: Any, policy: str, keepdims: Any) -> bool:
+    def _is_plain(self, axis, policy: str, keepdims) -> bool:
         """Return whether the function itself has all that a call asks for."""
         return self.takes_axis and (policy, keepdims) == ("propagate", False) and isinstance(axis, int | np.integer)
 
-    def _general(self, function: Function, samples: Any, axis: Any, policy: str, keepdims: Any) -> Any:
+    def _general(self, function: Function, samples, axis, policy: str, keepdims):
         """Return the result for any axes and policy."""
         arrays = [xp.atleast_1d(without_nan(self.name, xp.asarray(x), policy)) for x in samples]
         vectors, axes = vectors_along(arrays, axis, paired=self.paired)
         result = self._along(function, vectors, policy == "omit")
         return tree_map(lambda x: xp.expand_dims(x, axes), result) if keepdims else result
 
-    def _along(self, function: Function, vectors: list[Any], omit: bool) -> Any:
+    def _along(self, function: Function, vectors: list[Any], omit: bool):
         """Return the results along the last axis."""
         if omit or (vectors[0].ndim > 1 and not self.takes_axis):
             return self._by_rows(function, vectors, omit)
         return function(*map(self._enough, vectors), **({"axis": -1} if self.takes_axis else {}))
 
-    def _by_rows(self, function: Function, vectors: list[Any], omit: bool) -> Any:
+    def _by_rows(self, function: Function, vectors: list[Any], omit: bool):
         """Return the results of one row after the other, which may leave out NaN."""
         batch = vectors[0].shape[:-1]
         rows = tuple(xp.reshape(x, (math.prod(batch), x.shape[-1])) for x in vectors)
@@ -131,13 +129,13 @@ class Sampling:
         stays = [self.least == 1 and _is_size(x, 1) for x in row]  # NaN there makes the result NaN
         return [x if s else self._enough(x[~m]) for x, m, s in zip(row, missing, stays, strict=True)]
 
-    def _enough(self, x: Any) -> Any:
+    def _enough(self, x):
         """Return samples with NaN behind too few of them."""
         is_enough = self.least == 0 or x.dtype.kind not in "fc" or _is_size(x, self.least)
         return x if is_enough else filled_up(x, -1, self.least)
 
 
-def _is_size(x: Any, least: int) -> bool:
+def _is_size(x, least: int) -> bool:
     """Return whether the last axis is known to have so many elements, and no more than 1 if it is for 1."""
     size = x.shape[-1]
     return has_type(size, int) and (size == 1 if least == 1 else size >= least)
@@ -149,7 +147,7 @@ def vectors_along(arrays: list[Any], axis: Any, *, paired: bool) -> tuple[list[A
     return _along_last(arrays, axes, paired, axis is None), axes
 
 
-def _axes(arrays: list[Any], axis: Any) -> tuple[int, ...]:
+def _axes(arrays: list[Any], axis) -> tuple[int, ...]:
     """Return axes of samples counted from the last one."""
     rank = max(x.ndim for x in arrays)
     if axis is None:
@@ -170,7 +168,7 @@ def _along_last(arrays: list[Any], axes: tuple[int, ...], paired: bool, flat: bo
     return [_joined(xp.broadcast_to(x, (*batch, *x.shape[-count:])), count) for x in arrays]
 
 
-def _joined(x: Any, count: int) -> Any:
+def _joined(x, count: int):
     """Return an array with so many last axes as one."""
     return xp.reshape(x, (*x.shape[:-count], math.prod(x.shape[-count:])))
 
@@ -194,7 +192,7 @@ def sampled(
         facts = Sampling(function.__name__, names, axis, paired, least, not vectors)
 
         @functools.wraps(function)
-        def served(*args: Any, **kwargs: Any) -> Any:
+        def served(*args, **kwargs):
             if not is_traced(*args, *kwargs.values()):
                 return getattr(scipy_stats, function.__name__)(*args, **kwargs)
             result = facts.call(function, dict(signature.bind(*args, **kwargs).arguments))

@@ -3,8 +3,6 @@
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from __future__ import annotations
-
 from math import log, pi, sqrt
 from typing import Any
 
@@ -21,7 +19,7 @@ NAN = np.nan
 NOTHING = 1e17  # 1 is nothing beside it
 
 
-def _exponnorm_log_tail(z: Any, k: Any) -> Any:
+def _exponnorm_log_tail(z, k):
     """Return the logarithm of the density times k; far below 1 / k without squares of 1 / k, which would cancel."""
     return by_half(
         z - 1 / k,
@@ -31,12 +29,12 @@ def _exponnorm_log_tail(z: Any, k: Any) -> Any:
     )
 
 
-def _exponnorm_below(z: Any, k: Any) -> Any:
+def _exponnorm_below(z, k):
     """Return twice the probability up to z over exp(-z**2 / 2), for negative z."""
     return sc.erfcx(-sqrt(0.5) * z) - sc.erfcx(sqrt(0.5) * (1 / k - z))
 
 
-def _exponnorm_cdf(z: Any, k: Any) -> Any:
+def _exponnorm_cdf(z, k):
     return by_half(
         z,
         0.0,
@@ -45,7 +43,7 @@ def _exponnorm_cdf(z: Any, k: Any) -> Any:
     )
 
 
-def _exponnorm_sf(z: Any, k: Any) -> Any:
+def _exponnorm_sf(z, k):
     return sc.ndtr(-z) + xp.exp(_exponnorm_log_tail(z, k))
 
 
@@ -86,20 +84,20 @@ LAPLACE_ASYMMETRIC = Form(
 )
 
 
-def _skewcauchy_below(q: Any, width: Any) -> Any:
+def _skewcauchy_below(q, width):
     """Return the distance from 0 beyond which the side of this width has the share q."""
     angle = pi * q / width
     return width * xp.cos(angle) / xp.sin(angle)
 
 
-def _skewcauchy_quantile(q: Any, a: Any) -> Any:
+def _skewcauchy_quantile(q, a):
     middle = 0.5 * (1 - a)
     is_below = q < middle
     low = -_skewcauchy_below(xp.where(is_below, q, middle), 1 - a)
     return xp.where(is_below, low, _skewcauchy_below(xp.where(is_below, 1 - middle, 1 - q), 1 + a))
 
 
-def _skewcauchy_cdf(z: Any, a: Any) -> Any:
+def _skewcauchy_cdf(z, a):
     return by_half(
         z,
         0.0,
@@ -122,7 +120,7 @@ SKEWCAUCHY = Form(
 )
 
 
-def _skew_t_share(z: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def _skew_t_share(z, a, b) -> tuple[Any, Any]:
     """Return the point of a beta distribution that z stands for, and 1 minus it."""
     root = xp.sqrt(a + b + xp.square(z))
     size = xp.where(z < 0, -z, z)
@@ -130,8 +128,8 @@ def _skew_t_share(z: Any, a: Any, b: Any) -> tuple[Any, Any]:
     return xp.where(z < 0, rest, share), xp.where(z < 0, share, rest)
 
 
-def _skew_t_log_density(z: Any, a: Any, b: Any) -> Any:
-    def log_shares(z: Any, a: Any, b: Any) -> Any:
+def _skew_t_log_density(z, a, b):
+    def log_shares(z, a, b):
         """Return the logarithm of (1 + z / root)**(a + 0.5) (1 - z / root)**(b + 0.5) for positive z."""
         root = xp.sqrt(a + b + xp.square(z))
         return (a + 0.5) * xp.log(1 + z / root) + (b + 0.5) * xp.log((a + b) / (root * (root + z)))
@@ -140,7 +138,7 @@ def _skew_t_log_density(z: Any, a: Any, b: Any) -> Any:
     return shares - (a + b - 1) * log(2) - sc.betaln(a, b) - 0.5 * xp.log(a + b)
 
 
-def _skew_t_quantile(share: Any, rest: Any, a: Any, b: Any) -> Any:
+def _skew_t_quantile(share, rest, a, b):
     return (share - rest) * xp.sqrt(a + b) / (2 * xp.sqrt(share * rest))
 
 
@@ -154,16 +152,16 @@ JF_SKEW_T = Form(
 )
 
 
-def _ball_tail(beta: Any, m: Any) -> Any:
+def _ball_tail(beta, m):
     """Return the weight of the tail, where the normal density has the weight sqrt(2 pi) ndtr(beta)."""
     return m / beta / (m - 1) * xp.exp(-0.5 * xp.square(beta))
 
 
-def _ball_weight(beta: Any, m: Any) -> Any:
+def _ball_weight(beta, m):
     return _ball_tail(beta, m) + sqrt(2 * pi) * sc.ndtr(beta)
 
 
-def _ball_log(z: Any, beta: Any, m: Any) -> Any:
+def _ball_log(z, beta, m):
     """Return log(1 - (z + beta) beta / m), without a quotient that underflows in the slopes of far z."""
     distance = -(z + beta)
     is_far = distance * beta > NOTHING * m
@@ -171,26 +169,26 @@ def _ball_log(z: Any, beta: Any, m: Any) -> Any:
     return xp.where(is_far, xp.log(xp.where(is_far, distance, 1.0)) + xp.log(beta / m), near)
 
 
-def _ball_log_density(z: Any, beta: Any, m: Any) -> Any:
+def _ball_log_density(z, beta, m):
     is_tail = z <= -beta
     near, far = xp.where(is_tail, 0.0, z), xp.where(is_tail, z, -beta)
     tail = -0.5 * xp.square(beta) - m * _ball_log(far, beta, m)
     return xp.where(is_tail, tail, -0.5 * xp.square(near)) - xp.log(_ball_weight(beta, m))
 
 
-def _ball_cdf(z: Any, beta: Any, m: Any) -> Any:
+def _ball_cdf(z, beta, m):
     is_tail = z <= -beta
     near, far = xp.where(is_tail, 0.0, z), xp.where(is_tail, z, -beta)
     below = _ball_tail(beta, m) * xp.exp((1 - m) * _ball_log(far, beta, m)) / _ball_weight(beta, m)
     return xp.where(is_tail, below, 1 - sqrt(2 * pi) * sc.ndtr(-near) / _ball_weight(beta, m))
 
 
-def _ball_sf(z: Any, beta: Any, m: Any) -> Any:
+def _ball_sf(z, beta, m):
     near = sqrt(2 * pi) * sc.ndtr(-xp.maximum(z, -beta)) / _ball_weight(beta, m)
     return xp.where(z <= -beta, 1 - _ball_cdf(z, beta, m), near)
 
 
-def _ball_quantile(q: Any, beta: Any, m: Any) -> Any:
+def _ball_quantile(q, beta, m):
     weight, tail = _ball_weight(beta, m), _ball_tail(beta, m)
     is_tail = q * weight < tail
     low, factor = xp.where(is_tail, q, 1.0), xp.where(is_tail, weight / tail, 1.0)
@@ -210,7 +208,7 @@ CRYSTALBALL = Form(
 )
 
 
-def _normal_inverse_gauss(z: Any, a: Any, b: Any) -> Any:
+def _normal_inverse_gauss(z, a, b):
     root = xp.sqrt(1 + xp.square(z))
     above = lambda z, b: -(a - b) * z - a / (root + z)  # b z - a root, without infinite terms of both signs
     exponent = by_half(z, 0.0, lambda z: above(-z, -b), lambda z: above(z, b)) + xp.sqrt(xp.square(a) - xp.square(b))

@@ -30,15 +30,13 @@ class _At:
         return xp.where(self._mask, value, self._x)
 
 
-def _apply_where(
-    condition: Any, arrays: Any, function: Any, other: Any = None, /, *, fill_value: Any = None, **_: Any
-) -> Any:
+def _apply_where(condition, arrays, function, other=None, /, *, fill_value=None, **_):
     """Return one function of arrays where a condition holds, elsewhere another one or a number."""
     arrays = arrays if isinstance(arrays, tuple) else (arrays,)
     return xp.where(condition, function(*arrays), fill_value if other is None else other(*arrays))
 
 
-def _promoted(*arrays: Any, force_floating: bool = False, broadcast: bool = False, **_: Any) -> Any:
+def _promoted(*arrays, force_floating: bool = False, broadcast: bool = False, **_):
     """Return arrays of one dtype, and of one shape if they broadcast; None stays."""
     some = [xp.asarray(x) for x in arrays if x is not None]
     dtype = xp.result_type(*some, *([1.0] if force_floating else []))
@@ -47,7 +45,7 @@ def _promoted(*arrays: Any, force_floating: bool = False, broadcast: bool = Fals
     return results[0] if len(results) == 1 else results
 
 
-def _count(x: Any, axis: Any, **_: Any) -> Any:
+def _count(x, axis, **_):
     return count_of(x, axis).astype(x.dtype)
 
 

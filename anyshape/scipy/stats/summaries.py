@@ -3,8 +3,6 @@
 Samples lie along `axis`, and `sampling` says what may stand for it. Formulas and corrections for bias are SciPy's.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +31,7 @@ class DescribeResult(NamedTuple):
     kurtosis: Any
 
 
-def _central(x: Any, order: int, axis: Any) -> Any:
+def _central(x, order: int, axis):
     """Return a central moment; the first is exactly 0, and the one of order 0 exactly 1."""
     if order < 2:
         is_nan = xp.any(xp.isnan(x), axis=axis) | (count_of(x, axis) == 0)
@@ -79,7 +77,7 @@ def describe(a: Any, axis: Any = 0, ddof: int = 1, bias: bool = True, nan_policy
     )
 
 
-def _mean_and_deviation(name: str, x: Any, axis: Any, ddof: int, nan_policy: str) -> tuple[Any, Any]:
+def _mean_and_deviation(name: str, x, axis, ddof: int, nan_policy: str) -> tuple[Any, Any]:
     """Return mean and standard deviation along an axis that stays; those without NaN for the policy "omit"."""
     x = without_nan(name, x, nan_policy)
     mean, deviation = (xp.nanmean, xp.nanstd) if nan_policy == "omit" else (xp.mean, xp.std)
@@ -109,7 +107,7 @@ def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagat
     return zscore(xp.log(floats(a)), axis, ddof, nan_policy)
 
 
-def _averaged(x: Any, axis: Any, weights: Any) -> Any:
+def _averaged(x, axis, weights):
     if weights is None:
         return xp.mean(x, axis=axis)
     return xp.average(x, axis=axis, weights=weights)
@@ -168,7 +166,7 @@ def iqr(
     return ((high - low) / _scale(scale, 1.3489795003921634)).astype(x.dtype)
 
 
-def _scale(scale: Any, normal: float) -> Any:
+def _scale(scale, normal: float):
     """Return a divisor: a number, or the spread of the standard normal distribution."""
     return normal if isinstance(scale, str) and scale == "normal" else scale
 

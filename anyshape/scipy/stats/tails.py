@@ -1,7 +1,5 @@
 """Probabilities of the statistics of tests, and how tests take their samples."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

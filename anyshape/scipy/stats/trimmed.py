@@ -1,7 +1,5 @@
 """Define the functions of `scipy.stats` of samples within limits or in order, and of moments without bias."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +24,7 @@ class SigmaclipResult(NamedTuple):
     upper: Any
 
 
-def _moments(x: Any, inside: Any, axis: Any) -> tuple[Any, Any, Any]:
+def _moments(x, inside, axis) -> tuple[Any, Any, Any]:
     """Return number, mean and sum of squared distances of the samples inside."""
     n = xp.sum(inside, axis=axis, keepdims=True).astype(x.dtype)
     some = xp.where(n == 0, 1.0, n)
@@ -67,12 +65,12 @@ def sigmaclip(a: Any, low: Any = 4.0, high: Any = 4.0) -> SigmaclipResult:
     """
     x = xp.ravel(floats(a))
 
-    def limits(inside: Any) -> tuple[Any, Any]:
+    def limits(inside) -> tuple[Any, Any]:
         n, mean, squares = _moments(x, inside, 0)
         deviation = xp.sqrt(squares / n)
         return mean - low * deviation, mean + high * deviation
 
-    def clip(state: Any) -> tuple[Any, Any, Any]:
+    def clip(state) -> tuple[Any, Any, Any]:
         inside, _, _ = state
         lower, upper = limits(inside)
         return inside & (x >= lower) & (x <= upper), inside, xp.asarray(False)
@@ -144,25 +142,25 @@ def differential_entropy(
     return xp.where(fits, entropy, np.nan).astype(x.dtype)
 
 
-def _spacings(x: Any, before: Any, after: Any) -> Any:
+def _spacings(x, before, after):
     """Return the distance of the samples some places before and after each; the ends stand for what is beyond."""
     position, last = xp.arange(x.shape[-1]), x.shape[-1] - 1
     ahead, behind = (xp.clip(position + k, 0, last).astype(np.int64) for k in (after, -before))
     return x[..., ahead] - x[..., behind]
 
 
-def _vasicek(x: Any, n: Any, m: Any) -> Any:
+def _vasicek(x, n, m):
     return xp.mean(xp.log(n / (2 * m) * _spacings(x, m, m)), axis=-1)
 
 
-def _ebrahimi(x: Any, n: Any, m: Any) -> Any:
+def _ebrahimi(x, n, m):
     i = xp.arange(1, x.shape[-1] + 1)
     weight = xp.where(i <= m, 1 + (i - 1) / m, 2.0)
     weight = xp.where(i >= n - m + 1, 1 + (n - i) / m, weight)
     return xp.mean(xp.log(n * _spacings(x, m, m) / (weight * m)), axis=-1)
 
 
-def _van_es(x: Any, n: Any, m: Any) -> Any:
+def _van_es(x, n, m):
     position = xp.arange(x.shape[-1])
     has_both = position < n - m
     spacing = xp.where(has_both, _spacings(x, 0.0, m), 1.0)
@@ -204,7 +202,7 @@ def lmoment(
     return moments[np.asarray(orders) - 1]
 
 
-def _binomials(most: int) -> Any:
+def _binomials(most: int):
     """Return binom(r, k) binom(r + k, k) for rows r and columns k."""
     k = np.arange(float(most))
     return np.asarray(xp.special.binom(k[:, None], k) * xp.special.binom(k[:, None] + k, k))

@@ -5,8 +5,6 @@ several threads share the stand-ins. A generator that cannot be replaced, such a
 then refuses to draw from it.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import functools
@@ -48,7 +46,7 @@ def standing_in(walks: Iterable[Any]) -> Iterator[None]:
                 _give_back(key)
 
 
-def _take(holder: Holder, thing: Any, taken: list[tuple[Any, ...]]) -> None:
+def _take(holder: Holder, thing, taken: list[tuple[Any, ...]]) -> None:
     """Put stand-ins in the places of one holder."""
     for i, now in enumerate(_members(holder)):
         key = holder.kind, id(holder.owner), holder.names[i : i + 1] if holder.kind in _NAMED else i
@@ -81,12 +79,12 @@ def _members(holder: Holder) -> list[Any]:
         return []
 
 
-def _member(holder: Holder, i: int) -> Any:
+def _member(holder: Holder, i: int):
     members = _members(holder)
     return members[i] if i < len(members) else None
 
 
-def _written(write: Callable[[Any], None], value: Any) -> bool:
+def _written(write: Callable[[Any], None], value) -> bool:
     """Write to a place, and return whether it takes the value."""
     try:
         write(value)
@@ -101,7 +99,7 @@ _WRITABLE: tuple[Any, ...] = (dict, list, collections.deque, np.ndarray)
 _NAMED = ("variables", "attributes", "fields")
 
 
-def _writer(holder: Holder, i: int, thing: Any) -> Callable[[Any], None] | None:
+def _writer(holder: Holder, i: int, thing) -> Callable[[Any], None] | None:
     """Return what writes to a member of a holder, None where nothing does."""
     owner = holder.owner
     if holder.kind in ("variables", "attributes"):
@@ -118,7 +116,7 @@ def _writer(holder: Holder, i: int, thing: Any) -> Callable[[Any], None] | None:
     return functools.partial(base.__setitem__, owner, keys[i - len(keys)] if keys else i) if i >= len(keys) else None
 
 
-def _writer_of_field(owner: Any, name: str) -> Callable[[Any], None]:
+def _writer_of_field(owner, name: str) -> Callable[[Any], None]:
     if isinstance(owner, functools.partial):
         return functools.partial(_set_partial, owner, name)
     if isinstance(owner, (types.FunctionType, types.CellType)):
@@ -126,6 +124,6 @@ def _writer_of_field(owner: Any, name: str) -> Callable[[Any], None]:
     return functools.partial(object.__setattr__, owner, name)
 
 
-def _set_partial(owner: Any, name: str, value: Any) -> None:
+def _set_partial(owner, name: str, value) -> None:
     fields = {"func": owner.func, "args": owner.args, "keywords": owner.keywords, name: value}
     owner.__setstate__((*fields.values(), owner.__dict__ or None))

@@ -3,8 +3,6 @@
 Names in code objects: globals, attributes and modules that a function may read, and the lines that change them.
 """
 
-from __future__ import annotations
-
 import dis
 import functools
 import inspect

@@ -3,8 +3,6 @@
 Holders of objects: one record for each way to read what an object, a container or a variable holds.
 """
 
-from __future__ import annotations
-
 import abc
 import array
 import collections
@@ -71,7 +69,7 @@ def read_holder(holder: Holder) -> list[Any]:
     return _READERS[holder.kind](holder)
 
 
-def _field(owner: Any, name: str) -> Any:
+def _field(owner, name: str):
     try:
         return getattr(owner, name)
     except (AttributeError, ValueError):  # an empty slot, an empty cell
@@ -204,7 +202,7 @@ def memory_base(kind: type) -> type:
     return object
 
 
-def _is_member(value: Any) -> bool:
+def _is_member(value) -> bool:
     return isinstance(value, types.MemberDescriptorType)
 
 
@@ -374,6 +372,6 @@ OPENERS: tuple[tuple[Any, Callable[[Visitor, str, Any], None]], ...] = (
 )
 
 
-def _short(key: Any) -> str:
+def _short(key) -> str:
     text = repr(key) if is_atom(type(key)) else type(key).__name__
     return text if len(text) <= 40 else f"{text[:37]}..."

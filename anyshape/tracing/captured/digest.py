@@ -147,7 +147,7 @@ class _Tokens:
         self.parts += [(holder.member(i), _short(token)) for _, token, i in pairs]
         return [(name, token) for name, token, _ in pairs]
 
-    def _made(self, make: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> str:
+    def _made(self, make, arguments: Sequence[Any], options: Mapping[str, Any]) -> str:
         """Return the token of a function of anyshape: of what it was made from."""
         return f"{_called(make)}({self.of(tuple(arguments))},{self.of(tuple(options.items()))})"
 
@@ -180,7 +180,7 @@ class _Tokens:
 
     # -- parts of objects that no holder reads
 
-    def _parts(self, x: Any) -> str:
+    def _parts(self, x) -> str:
         for kinds, parts in _PARTS:
             if isinstance(x, kinds):
                 return ",".join([self.of(part) for part in parts(x)])
@@ -199,7 +199,7 @@ class _Tokens:
             return order  # its items are watched
         raise _UnknownError
 
-    def _hidden(self, x: Any) -> str:
+    def _hidden(self, x) -> str:
         """Return a digest of what an object keeps where no walk sees it: of its pickle."""
         kind = type(x)
         if kind is object or not (kind.__module__.partition(".")[0] in TRANSPARENT or _is_of_extension(kind)):
@@ -215,7 +215,7 @@ def _short(token: str) -> str:
     return _combined(token, ()).hex()[:12]
 
 
-def _recipe(x: Any) -> Any:
+def _recipe(x):
     """Return the recipe of a function of anyshape, () for anything else."""
     return getattr(x, "recipe", ()) if type(x).__module__.partition(".")[0] in TRANSPARENT else ()
 
@@ -228,15 +228,15 @@ def _is_of_extension(kind: type) -> bool:
     return static or (not known and kind.__basicsize__ > object.__basicsize__ + _WORD * (2 + len(slots_of(kind))))
 
 
-def _module(name: Any) -> str:
+def _module(name) -> str:
     return "__main__" if name in MAIN else str(name)
 
 
-def _name(kind: Any) -> str:
+def _name(kind) -> str:
     return f"{_module(kind.__module__)}.{kind.__qualname__}"
 
 
-def _called(x: Any) -> str:
+def _called(x) -> str:
     """Return the name of a function, class or module, as another process has it."""
     if isinstance(x, types.ModuleType):
         return f" {_module(x.__name__)} {getattr(x, '__version__', '')}"

@@ -114,7 +114,7 @@ class Snapshot:
                 if holder.kind == "variables":
                     self._take_space(_SCOPES[0], holder.owner)
 
-    def _take(self, label: str, thing: Any) -> None:
+    def _take(self, label: str, thing) -> None:
         kind = type(thing)
         if id(thing) in self._seen:
             return
@@ -130,7 +130,7 @@ class Snapshot:
         else:
             self._take_object(label or kind.__name__, thing)
 
-    def _take_object(self, label: str, thing: Any) -> None:
+    def _take_object(self, label: str, thing) -> None:
         if isinstance(thing, _CONTAINERS):
             self._containers.append((label, thing, _members(thing)))
         self._take_space(f"{label}.", dict_of(thing))
@@ -171,7 +171,7 @@ class Snapshot:
         errors = [self._refused(*one) for one in self._containers if _differs(*one[1:])]
         return [error for error in errors if error is not None]
 
-    def _refused(self, label: str, container: Any, before: Any) -> MutationError | None:
+    def _refused(self, label: str, container, before) -> MutationError | None:
         """Return the error for a container with new traced values, which is restored; None without such values."""
         old = {id(x) for x in _values(before)}
         new = [x for x in _values(_members(container)) if id(x) not in old and self.holds_traced(x)]
@@ -198,7 +198,7 @@ class Snapshot:
         return False
 
 
-def _parts(x: Any) -> list[Any]:
+def _parts(x) -> list[Any]:
     """Return what a new object holds."""
     if isinstance(x, (type, types.ModuleType)):
         return []
@@ -213,23 +213,23 @@ def _parts(x: Any) -> list[Any]:
     return parts + [read_slot(slot, x) for slot in slots_of(type(x)).values()]
 
 
-def _members(container: Any) -> Any:
+def _members(container):
     """Return a copy of the members of a container, or of the attributes of a class."""
     if isinstance(container, type):
         return dict(vars(container))
     return dict.copy(container) if isinstance(container, dict) else list(container)  # which hashes no key again
 
 
-def _values(members: Any) -> Iterable[Any]:
+def _values(members) -> Iterable[Any]:
     return members.values() if isinstance(members, dict) else members
 
 
-def _differs(container: Any, before: Any) -> bool:
+def _differs(container, before) -> bool:
     now = _members(container)
     return len(now) != len(before) or any(x is not y for x, y in zip(_values(now), _values(before), strict=True))
 
 
-def _refill(container: Any, before: Any) -> None:
+def _refill(container, before) -> None:
     """Let a container or a class hold what it held."""
     if isinstance(container, type):
         for key in [key for key, value in vars(container).items() if before.get(key, UNBOUND) is not value]:
@@ -242,12 +242,12 @@ def _refill(container: Any, before: Any) -> None:
     (container.extend if isinstance(container, (list, deque)) else container.update)(before)
 
 
-def _are_numbers(*values: Any) -> bool:
+def _are_numbers(*values) -> bool:
     """Return whether values are numbers, or arrays of numbers."""
     return all(has_type(x, _NUMBERS) and not has_type(x, bool) and np.asarray(x).dtype.kind in "iufc" for x in values)
 
 
-def _where(codes: Sequence[types.CodeType], name: str, value: Any, *, changes: bool = False) -> SourceLine | None:
+def _where(codes: Sequence[types.CodeType], name: str, value, *, changes: bool = False) -> SourceLine | None:
     """Return the line that rebinds a name, or changes what it stands for: the one that made the value, if it can be."""
     lines = [line for line in changing_lines(codes, name) if bool(line.rank) is changes and not _is_made(line.code)]
     made = made_at(value) if isinstance(value, Traced) else None
@@ -265,7 +265,7 @@ def _is_made(code: types.CodeType) -> bool:
     return code.co_filename.startswith("<string")
 
 
-def _error(name: Name, problem: str, codes: Sequence[types.CodeType], value: Any) -> MutationError:
+def _error(name: Name, problem: str, codes: Sequence[types.CodeType], value) -> MutationError:
     return MutationError(f"{name.label} = ...", problem, _ADVICE, _where(codes, name.text, value))
 
 
@@ -278,7 +278,7 @@ def traced_once(walks: Sequence[Any], trace: Callable[[], Any], *, is_jit: bool)
         return _traced_once(Snapshot(walks), trace, is_jit)
 
 
-def _traced_once(before: Snapshot, trace: Callable[[], Any], is_jit: bool) -> Any:
+def _traced_once(before: Snapshot, trace: Callable[[], Any], is_jit: bool):
     try:
         result = trace()
     except BaseException as error:
@@ -361,7 +361,7 @@ class Rebinding:
             raise NamesRebound(variables, self._codes)
         return kinds
 
-    def _check(self, name: Name, value: Any, snapshot: Snapshot) -> None:
+    def _check(self, name: Name, value, snapshot: Snapshot) -> None:
         """Raise MutationError for a value of a trace inside of this one, or of a class that is not a tree of arrays."""
         leaves, tree = flatten(None if value is UNBOUND else value)
         inner = [x for x in leaves if isinstance(x, Traced) and x.builder is not active()]
@@ -382,6 +382,6 @@ class Rebinding:
         return result
 
 
-def _stands_for_number(value: Any) -> bool:
+def _stands_for_number(value) -> bool:
     """Return whether a value stands for a number of Python."""
     return has_type(value, (int, float, complex, SymbolicSize)) or getattr(value, "weak", False) is True

@@ -162,7 +162,7 @@ class CapturedState:
         if now.is_full:
             self._say("full", "%s: %s", self.name, next(u for u in now.unwatched if "not watched, as" in u.why))
 
-    def _say(self, key: str, text: str, *values: Any) -> None:
+    def _say(self, key: str, text: str, *values) -> None:
         if key not in self._said:
             self._said.add(key)
             _LOG.warning(text, *values)

@@ -4,8 +4,6 @@ The test compares identities, in passes that run in C. If it fails, a slower com
 type and bits are the same, and a new attribute that no code names does not matter.
 """
 
-from __future__ import annotations
-
 import operator
 import types
 from collections import defaultdict
@@ -263,7 +261,7 @@ class _Test:
             self.space[f"o{i}"] = self.holders[i].owner
             self.terms += self._key_terms(i, self.holders[i].owner)
 
-    def _key_terms(self, i: int, owner: Any) -> list[str]:
+    def _key_terms(self, i: int, owner) -> list[str]:
         """Return the comparison of the keys of one namespace: its size and the keys that no other term reads."""
         unread = [key for key in owner if type(key) is not str or key not in self.named[id(owner)]]
         if len(unread) <= _FEW_KEYS and all(type(key) is str for key in unread):
@@ -271,7 +269,7 @@ class _Test:
         self.wholes.append((f"v{i}", i))
         return [f"[*o{i}] == v{i}"]
 
-    def _write_value(self, i: int, read: Any, j: int) -> None:
+    def _write_value(self, i: int, read, j: int) -> None:
         """Write the comparison of the shape, the dtype or the content of an array with value j of its holder."""
         self.space |= {f"o{i}": self.holders[i].owner, f"r{i}": read}
         self.singles.append((f"v{i}_{j}", i, j))
@@ -399,7 +397,7 @@ def _is_few(key: tuple[Any, ...], group: Sequence[int]) -> bool:
     return key[0] == "variables" or len(group) <= _INLINE
 
 
-def _is_joined(owner: Any) -> bool:
+def _is_joined(owner) -> bool:
     """Return True for an array whose bytes can be joined with others: its shape and dtype are compared before."""
     if type(owner) is not np.ndarray or not owner.flags.c_contiguous:
         return False
@@ -442,14 +440,14 @@ def _text_of_all(holder: Holder, members: Sequence[Any]) -> str:
     return _short(f"{left}{', '.join(parts)}{right}")
 
 
-def _array(owner: Any, content: bytes) -> Any:
+def _array(owner, content: bytes):
     """Return the elements of an array as they were."""
     if not has_type(owner, np.ndarray) or len(content) != owner.nbytes:
         return content
     return np.frombuffer(content, owner.dtype).reshape(owner.shape).tolist()
 
 
-def _text(value: Any) -> str:
+def _text(value) -> str:
     """Return a number or a small container as it prints, and anything else by its type."""
     if value is UNBOUND:
         return "not bound"
@@ -458,7 +456,7 @@ def _text(value: Any) -> str:
     return str(getattr(value, "__name__", type(value).__name__))
 
 
-def _repr(value: Any) -> str:
+def _repr(value) -> str:
     """Return the value as it prints, or its type where that fails: for traced values that outlived their trace."""
     try:
         return repr(value)

@@ -5,8 +5,6 @@ declared by a text such as "batch, n, 3", a sequence, or a mapping from axes. Th
 made by Dim, AUTO, STATIC and DYNAMIC.
 """
 
-from __future__ import annotations
-
 import enum
 import inspect
 import itertools
@@ -116,7 +114,7 @@ class DynamicShapes:
                 self._walk(spec, by_parameter[name], f"[{name!r}]", by_leaf)
         return [(i, *by_leaf.get(i, (None, ""))) for i in range(len(leaves.arrays))]
 
-    def _walk(self, spec: Any, node: Any, path: str, by_leaf: dict[int, tuple[Any, str]]) -> None:
+    def _walk(self, spec, node, path: str, by_leaf: dict[int, tuple[Any, str]]) -> None:
         """Follow a declaration along the tree of an argument, whose leaves are their numbers."""
         if type(node) is int:
             by_leaf[node] = spec, path
@@ -143,7 +141,7 @@ class DynamicShapes:
         return ArgumentError(self.function, f"dynamic_shapes{path}", problem, advice)
 
 
-def _declared_parts(spec: Any, entries: Sequence[Any]) -> dict[Any, Any] | None:
+def _declared_parts(spec, entries: Sequence[Any]) -> dict[Any, Any] | None:
     """Return the declaration of each part of a container, None if the declaration is of another structure."""
     if spec is None or isinstance(spec, Axis):
         return dict.fromkeys(entries, spec)
@@ -193,7 +191,7 @@ class _Reading:
                 sizes.append(self._size(entry, f"{label}_{axis}", f"{shown}.shape[{axis}]", f"{path}[{axis}]"))
         self.metas.append(tensor(array.dtype, sizes))
 
-    def _entries(self, spec: Any, rank: int, path: str) -> list[Any]:
+    def _entries(self, spec, rank: int, path: str) -> list[Any]:
         """Return one entry for each axis of an array."""
         if spec is None or isinstance(spec, Axis):
             return [spec] * rank
@@ -218,7 +216,7 @@ class _Reading:
         by_axis = {axis % rank: entry for axis, entry in spec.items()}
         return [by_axis.get(axis) for axis in range(rank)]
 
-    def _size(self, entry: Any, label: str, shown: str, path: str) -> Size:
+    def _size(self, entry, label: str, shown: str, path: str) -> Size:
         """Return the size that an entry declares; an axis without a name gets a variable named `label`."""
         if entry is None or isinstance(entry, Axis) or (isinstance(entry, str) and entry.strip() == "_"):
             return self._unnamed_size(entry if isinstance(entry, Axis) else None, label, shown)
@@ -237,7 +235,7 @@ class _Reading:
             self.dynamic[variable] = DynamicSize(shown, self.shapes.strict)
         return expr.from_atom(variable)
 
-    def _size_of(self, entry: Any, path: str) -> Size:
+    def _size_of(self, entry, path: str) -> Size:
         """Return the size of an entry that is a symbolic size or an int."""
         if isinstance(entry, SymbolicSize):
             self.symbolic.append(entry)
@@ -323,14 +321,14 @@ class _Reading:
         return values
 
 
-def _described(x: Any, path: str, function: str) -> Any:
+def _described(x, path: str, function: str):
     """Return an argument inside a trace as a value with a dtype and a shape."""
     if isinstance(x, Traced):
         return x
     return np.zeros((), np.int64) if isinstance(x, SymbolicSize) else as_leaf(x, path, function)
 
 
-def _is_size(x: Any) -> bool:
+def _is_size(x) -> bool:
     return isinstance(x, SymbolicSize)
 
 

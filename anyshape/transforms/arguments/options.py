@@ -68,7 +68,7 @@ class StaticArguments:
         dynamic = [i for i in range(len(args)) if i not in static]
         keywords = {name: x for name, x in static.items() if isinstance(name, str)}
 
-        def of_dynamic(*values: Any, **others: Any) -> Any:
+        def of_dynamic(*values, **others):
             by_position: dict[int | str, Any] = static | dict(zip(dynamic, values, strict=True))
             return function(*[by_position[i] for i in range(len(args))], **keywords, **others)
 
@@ -104,7 +104,7 @@ def with_static(function: Callable[..., Any], static: dict[int | str, Any]) -> C
     if not static:
         return function
 
-    def merged(*args: Any, **kwargs: Any) -> Any:
+    def merged(*args, **kwargs):
         positional = [static.get(i, x) for i, x in enumerate(args)]
         return function(*positional, **{name: static.get(name, x) for name, x in kwargs.items()})
 
@@ -156,7 +156,7 @@ def _check_names(name: str, names: Sequence[str], parameters: Sequence[inspect.P
             raise ArgumentError(name, "static_argnames", f"names {text!r}", advice)
 
 
-def _sequence(name: str, option: str, value: Any, kind: type) -> Sequence[Any]:
+def _sequence(name: str, option: str, value, kind: type) -> Sequence[Any]:
     """Return one or several values of a kind as a tuple; raise ArgumentError for anything else."""
     items = (value,) if isinstance(value, kind) else () if value is None else value
     if not isinstance(items, Iterable) or not all(isinstance(x, kind) and not has_type(x, bool) for x in items):

@@ -52,7 +52,7 @@ from anyshape.tracing.trace import Leaves, Trace, trace_in
 from anyshape.transforms.jitted import Jitted
 
 
-def _spec_meta(x: Any, names: SymbolicScope, path: str, label: str, function: str) -> TensorMeta:
+def _spec_meta(x, names: SymbolicScope, path: str, label: str, function: str) -> TensorMeta:
     """Return the metadata that an argument of `trace` describes; with a label, the sizes of an array are unknown."""
     if not isinstance(x, ShapeDtypeStruct):
         array = as_leaf(x, path, function)
@@ -112,7 +112,7 @@ def symbolic_args_specs(
     return unflatten(tree, described)
 
 
-def _described(x: Any, path: str, function: str) -> ShapeDtypeStruct:
+def _described(x, path: str, function: str) -> ShapeDtypeStruct:
     """Return the description of an argument."""
     if isinstance(x, ShapeDtypeStruct):
         if isinstance(x.shape, str):
@@ -158,7 +158,7 @@ def trace_specs(
 
 
 def _trace_specs(
-    function: Callable[..., Any], name: str, args: Any, kwargs: Any, signature: tuple[Sequence[str], Any], fixed: bool
+    function: Callable[..., Any], name: str, args, kwargs, signature: tuple[Sequence[str], Any], fixed: bool
 ) -> tuple[Trace, Scope]:
     """Trace for specifications; `signature` is the names of the positional parameters, and the order of keys."""
     parameters, order = signature
@@ -202,7 +202,7 @@ def trace(function: Callable[..., Any]) -> Callable[..., traced_program.Program]
     check_callable("trace", function)
 
     @short_traceback
-    def traced(*args: Any, **kwargs: Any) -> traced_program.Program:
+    def traced(*args, **kwargs) -> traced_program.Program:
         return traced_program.Program(trace_specs(function, args, kwargs, fixed=False)[0])
 
     return traced

@@ -128,7 +128,7 @@ def different_arguments(number: int, program: Program, made_for: Arguments, call
         yield from _different_leaf(number, path, old, new)
 
 
-def _is_atom(x: Any) -> bool:
+def _is_atom(x) -> bool:
     """Return True for a value that never changes, at any depth."""
     return type(x) in ATOMS or is_scalar(x) or (type(x) in (tuple, frozenset) and all(map(_is_atom, x)))
 
@@ -315,7 +315,7 @@ class CacheEntry:
         self.used: bool = False  # by a call without a fast path, since then
 
     def _counted(self, result: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def count(outputs: Any) -> Any:
+        def count(outputs):
             self.calls += 1
             return result(outputs)
 
@@ -445,7 +445,7 @@ return NO_MATCH
 """  # `owner` is the jitted function
 
 
-def _no_path(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _no_path(owner, args: tuple[Any, ...], kwargs: dict[str, Any]):
     """Serve no call."""
     return NO_MATCH
 

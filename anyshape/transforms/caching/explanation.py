@@ -1,7 +1,5 @@
 """Collect the explanation of a cache: its programs, and why each was traced."""
 
-from __future__ import annotations
-
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -14,8 +14,6 @@ The program of the path that is left is compiled again. Its decision then reads 
 path needs. A program of that rest takes them as further inputs. Plans may differ in rounding, as always.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -85,12 +83,12 @@ def leave(
         return _served(other, outputs)
 
 
-def _served(entry: CacheEntry, outputs: Any) -> Any:
+def _served(entry: CacheEntry, outputs):
     entry.hits += 1
     return entry.result(outputs)
 
 
-def _run(entry: CacheEntry, arrays: Sequence[Any]) -> Any:
+def _run(entry: CacheEntry, arrays: Sequence[Any]):
     outputs = entry.program.run(*arrays)
     if outputs is GUARD_FAILED:  # the caller has found that they hold
         raise RuntimeError("the guards of a program changed within a call")
@@ -109,7 +107,7 @@ def _next(
     return None
 
 
-def _on_new_path(function: Any, call: Call, entry: CacheEntry) -> Any:
+def _on_new_path(function, call: Call, entry: CacheEntry):
     """Trace the path of a call that is on no known one, and run it."""
     if path_left(entry.program.trace.graph, call.arrays) is None:  # the plan and NumPy differ by rounding
         return evaluated(entry.program.trace, call.arrays)
@@ -156,7 +154,7 @@ def _count(cache: Cache, key: Key) -> int:
     return sum(bool(entry.path) for entry in cache.by_key.get(key, ()))
 
 
-def _say_full(function: Any) -> None:
+def _say_full(function) -> None:
     if not function._cache.said_full:
         function._cache.said_full = True
         text = "%s: it has taken %d paths of decisions on values; further paths run without a program\n  %s"

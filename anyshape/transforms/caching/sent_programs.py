@@ -113,7 +113,7 @@ def _packed(entry: CacheEntry, places: _Places) -> tuple[bytes, bytes]:
     return _dumps(key, {}), _dumps(SentProgram(trace, entry.sizes), constants)
 
 
-def _dumps(x: Any, constants: Mapping[int, Any]) -> bytes:
+def _dumps(x, constants: Mapping[int, Any]) -> bytes:
     """Return the pickle of a value, by names where every process has them, with references to constants."""
     with contextlib.suppress(pickle.PicklingError, AttributeError, TypeError):
         data = _dumped(pickle.Pickler, x, constants)
@@ -122,9 +122,9 @@ def _dumps(x: Any, constants: Mapping[int, Any]) -> bytes:
     return _dumped(cloudpickle.Pickler, x, constants)
 
 
-def _dumped(pickler: type[pickle.Pickler], x: Any, constants: Mapping[int, Any]) -> bytes:
+def _dumped(pickler: type[pickle.Pickler], x, constants: Mapping[int, Any]) -> bytes:
     class Pickler(pickler):  # type: ignore[misc, valid-type]
-        def persistent_id(self, value: Any) -> Any:
+        def persistent_id(self, value):
             return constants.get(id(value)) if type(value) is np.ndarray else None
 
     out = io.BytesIO()
@@ -233,7 +233,7 @@ class _Unpickler(pickle.Unpickler):
         return np.ndarray(shape, dtype, memory, offset, strides)
 
 
-def _loaded(data: bytes, arrays: Sequence[np.ndarray]) -> Any:
+def _loaded(data: bytes, arrays: Sequence[np.ndarray]):
     """Return a value from its pickle, None if this process has not what it needs, such as a class."""
     unpickler = _Unpickler(io.BytesIO(data))
     unpickler.arrays = arrays

@@ -4,8 +4,6 @@ Pairs of neighbours are combined to half as many elements, level by level, until
 prefixes of each level from the ones of the half. Both ways are loops over levels, so the length may depend on data.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Sequence
@@ -113,7 +111,7 @@ class _Pairs:
         shapes = [(*sizes(x)[: self.axis], pairs, *sizes(x)[self.axis + 1 :]) for x in self.elements]
         metas = [tensor(x.dtype, shape) for x, shape in zip(self.elements, shapes, strict=True)]
 
-        def body(*xs: Any) -> list[Any]:
+        def body(*xs) -> list[Any]:
             return self._applied(xs[:count], xs[count:])
 
         (graph,), further = trace_subgraphs([body], [*metas, *metas], [function_name(self.fn)])
@@ -147,7 +145,7 @@ class _Pairs:
             raise self._mismatch("elems", texts, line_of(self.fn), "return the tree of its arguments")
         return [self._checked(i, firsts[i], results[j]) for i, j in enumerate(order)]
 
-    def _checked(self, i: int, before: Any, after: Any) -> Any:
+    def _checked(self, i: int, before, after):
         """Return a result in the sizes of its argument."""
         after = name_sizes(after)
         keeps = before.meta.rank == after.meta.rank and all(
@@ -175,11 +173,11 @@ class _Pairs:
         scope.require(claim, "associative_scan", "fn keeps sizes", (), user_line())
         return True
 
-    def _mismatch(self, path: str, texts: tuple[str, str], line: Any, advice: str) -> CarryMismatchError:
+    def _mismatch(self, path: str, texts: tuple[str, str], line, advice: str) -> CarryMismatchError:
         return CarryMismatchError("associative_scan", "fn", path, *texts, advice, line, user_line())
 
 
-def _common_axis(axis: Any, ranks: Sequence[int]) -> int:
+def _common_axis(axis, ranks: Sequence[int]) -> int:
     """Return the axis counted from the first one: from the last one, arrays of other ranks have another."""
     positions = {axis_of(axis, rank, "associative_scan") for rank in ranks}
     if len(positions) > 1:
@@ -188,7 +186,7 @@ def _common_axis(axis: Any, ranks: Sequence[int]) -> int:
     return positions.pop()
 
 
-def _flag(reverse: Any) -> bool:
+def _flag(reverse) -> bool:
     """Return a flag that must be known while tracing."""
     if has_type(reverse, (bool, int, np.bool_)):
         return bool(reverse)
@@ -196,7 +194,7 @@ def _flag(reverse: Any) -> bool:
     raise ArgumentError("associative_scan", "reverse", problem, "give True or False")
 
 
-def _scan_plainly(fn: Function, elems: Any, reverse: bool, axis: int, error: Exception) -> Any:
+def _scan_plainly(fn: Function, elems, reverse: bool, axis: int, error: Exception):
     """Return what a scan of a function in plain Python gives: it combines one pair after the other."""
     leaves, tree = flatten(elems)
     rows = [np.asarray(x) for x in leaves]
@@ -230,10 +228,10 @@ def _halved(pairs: _Pairs, rows: Sequence[Any]) -> list[Any]:
     """
     size, count = expr.from_atom(DimVar("rows")), len(rows)
 
-    def test(*xs: Any) -> list[Any]:
+    def test(*xs) -> list[Any]:
         return [(standing_for(xs[0], None).shape[0] > 1).as_array()]
 
-    def body(*xs: Any) -> list[Any]:
+    def body(*xs) -> list[Any]:
         half = expr.floordiv(size, 2)
         others = expr.sub(expr.ceildiv(size, 2), 1)
         after = pairs.combined([_every(x, 0, half, 2) for x in xs], [_every(x, 1, half, 2) for x in xs])
@@ -247,12 +245,12 @@ def _halved(pairs: _Pairs, rows: Sequence[Any]) -> list[Any]:
     return [results[:count], *results[count:]]
 
 
-def _doubled(pairs: _Pairs, tops: Sequence[Any], heads: Sequence[Any], tails: Sequence[Any], lengths: Any) -> list[Any]:
+def _doubled(pairs: _Pairs, tops: Sequence[Any], heads: Sequence[Any], tails: Sequence[Any], lengths) -> list[Any]:
     """Return the prefixes of all rows from the ones of the last level: the half has the rows of odd positions."""
     half, others = [expr.from_atom(DimVar(name)) for name in ("half", "others")]
     count = len(heads)
 
-    def body(*xs: Any) -> list[Any]:
+    def body(*xs) -> list[Any]:
         odd, first, tail = xs[:count], xs[count : 2 * count], xs[2 * count :]
         context_of("associative_scan", *odd).require_at_least(half, others, "a level has the prefixes of its half")
         even = pairs.combined([_every(x, 0, others) for x in odd], tail)
@@ -266,13 +264,13 @@ def _doubled(pairs: _Pairs, tops: Sequence[Any], heads: Sequence[Any], tails: Se
     return [*lp.scan(doubling, lp.Layout(count, count, count), *operands, reverse=True, ends=ends)]
 
 
-def _every(x: Any, start: Size, count: Size, step: int = 1) -> Any:
+def _every(x, start: Size, count: Size, step: int = 1):
     """Return `count` rows from `start`, by steps."""
     rest = sizes(x)[1:]
     return mv.strided(x, (start, *[0] * len(rest)), (count, *rest), (step, *[1] * len(rest)))
 
 
-def _interleaved(first: Any, odd: Any, even: Any, count: Size) -> Any:
+def _interleaved(first, odd, even, count: Size):
     """Return the first row, pairs of rows of odd and even positions, and the last odd row if it has no partner."""
     size, *rest = sizes(odd)
     both = mv.concatenate([mv.expand(_every(odd, 0, count), (1,)), mv.expand(even, (1,))], 1)

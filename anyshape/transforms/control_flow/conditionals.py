@@ -113,7 +113,7 @@ class _Choice(NamedTuple):
     claims: tuple[Claim, ...] = ()
 
 
-def _predicate(pred: Any) -> _Choice:
+def _predicate(pred) -> _Choice:
     """Return the choice that a predicate makes between false and true."""
     if isinstance(pred, SymbolicSize) and not isinstance(pred, SizeComparison):
         pred = pred.__ne__(0)
@@ -135,7 +135,7 @@ def _choice_by_sizes(pred: SizeComparison) -> _Choice:
     return _Choice(int(verdict is Verdict.YES))
 
 
-def _position(index: Any) -> _Choice:
+def _position(index) -> _Choice:
     """Return the choice that an index makes."""
     if isinstance(index, SymbolicSize) and not isinstance(index, SizeComparison):
         index = operand(index)
@@ -200,7 +200,7 @@ class _Conditional:
                 advice = "pass arrays, numbers, or trees of them; the functions can close over anything else"
                 raise ArgumentError(self.name, "an operand", f"is of type {type(x).__name__}, not an array", advice)
 
-    def _run_now(self, position: int, leaves: Sequence[Any], tree: Any) -> Any:
+    def _run_now(self, position: int, leaves: Sequence[Any], tree):
         """Check all functions on arrays of any size, and call the chosen one outside of a trace."""
         arrays = [np.asarray(x) for x in leaves]
         paths = [f"args[{i}]" for i in range(len(leaves))]

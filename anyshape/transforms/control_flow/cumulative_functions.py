@@ -1,7 +1,5 @@
 """Recognise associative functions that a cumulative op computes at once, by the nodes of their graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -48,7 +46,7 @@ def cumulative(
     return results
 
 
-def _linear_steps(factors: Any, x: Any, axis: int, reverse: bool) -> Any:
+def _linear_steps(factors, x, axis: int, reverse: bool):
     """Return s[k] = factors[k] * s[k - 1] + x[k]. The first factor counts for nothing, even if it is infinite."""
     size = sizes(x)[axis]
     first = ew.eq(iota(size), size_value(expr.sub(size, 1)) if reverse else ew.lift(0, iota(size)))

@@ -111,7 +111,7 @@ class CarryLoop:
         ]
         return TensorMeta(meta.dtype, tuple(extents))
 
-    def _handles(self, inputs: Sequence[Traced]) -> Any:
+    def _handles(self, inputs: Sequence[Traced]):
         """Return the tree of carries inside of a subgraph."""
         pairs = [*zip(inputs, self.carries, strict=False)][: self.tree.num_leaves]
         return unflatten(self.tree, [standing_for(x, kind_of(carry)) for x, carry in pairs])
@@ -139,7 +139,7 @@ class CarryLoop:
         def body(*inputs: Traced) -> list[Any]:
             returned: list[Any] = []
 
-            def function(*xs: Any) -> Any:
+            def function(*xs):
                 returned.append(step(*xs))
                 return returned[-1]
 
@@ -180,7 +180,7 @@ class CarryLoop:
 
     # -- types
 
-    def _checked(self, i: int, before: Any, after: Any) -> Any:
+    def _checked(self, i: int, before, after):
         """Return a carry after a trip in the dtype that it had before; raise where a trip changes its type."""
         before = standing_for(before, kind_of(self.carries[i]))
         texts, line = (describe(before), describe(after)), made_at(after) or line_of(self.function)
@@ -193,7 +193,7 @@ class CarryLoop:
             raise self._mismatch(self.paths[i], texts, line, "convert one of them with astype")
         return cast_operand(after, result.dtype)
 
-    def _mismatch(self, path: str, texts: Sequence[str], line: Any, advice: str) -> CarryMismatchError:
+    def _mismatch(self, path: str, texts: Sequence[str], line, advice: str) -> CarryMismatchError:
         return CarryMismatchError(self.name, self.label, path, texts[0], texts[1], advice, line, user_line())
 
     # -- sizes
@@ -308,7 +308,7 @@ def sizes_ahead(
             graph_replay.replay_node(builder, node, ahead)
     made = {node: [ahead[v] for v in node.outputs] for node in steps if node.op.makes_sizes}
 
-    def again(graph: Graph) -> Any:
+    def again(graph: Graph):
         return lambda *inputs: _replayed(graph, [*inputs, *operands], made)
 
     return trace_subgraphs([again(graph) for graph in graphs], own, names)

@@ -1,7 +1,5 @@
 """Loops in the program: scan, while_loop, fori_loop and map."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -87,7 +85,7 @@ def scan(
         return _scan_plainly(f, init, xs, length, reverse, loop) if isinstance(loop, Exception) else loop
     rows = _Rows("scan", xs, length)
 
-    def step(carry: Any, own: Sequence[Any]) -> tuple[Any, Any]:
+    def step(carry, own: Sequence[Any]) -> tuple[Any, Any]:
         return _pair(f(carry, rows.element(own)))
 
     return _scan(CarryLoop("scan", "f", f, init), step, rows, reverse, policy)
@@ -122,7 +120,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, chec
     first, count = _range(*bounds)
     rows = _Rows("fori_loop", ew.add(iota(count), first) if first is not None else iota(count), None)
 
-    def step(carry: Any, own: Sequence[Any]) -> tuple[Any, Any]:
+    def step(carry, own: Sequence[Any]) -> tuple[Any, Any]:
         return body_fun(standing_for(rows.element(own), int), carry), ()
 
     return _scan(CarryLoop("fori_loop", "body_fun", body_fun, init_val), step, rows, False, policy)[0]
@@ -207,7 +205,7 @@ class _OutsideWriteError(MutationError):
     """Raised where the trace of a loop writes to an array of NumPy, as its trips would each time."""
 
 
-def _without_writes(function: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
+def _without_writes(function: Callable[[Any, Any], Any], init, xs):
     """Return the result of a loop that is traced; raise an error if it writes to arrays of NumPy, which it leaves."""
     with restored_arrays(reachable(function)) as changed:
         result = function(init, xs)
@@ -217,17 +215,17 @@ def _without_writes(function: Callable[[Any, Any], Any], init: Any, xs: Any) -> 
     return result
 
 
-def _copied(tree: Any) -> Any:
+def _copied(tree):
     """Return carries that trips may write to."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [x.copy() if has_type(x, np.ndarray) else x for x in leaves])
 
 
-def _mapped(f: Function, carry: Any, x: Any) -> tuple[Any, Any]:
+def _mapped(f: Function, carry, x) -> tuple[Any, Any]:
     return carry, f(x)
 
 
-def _policy(function: str, checkpoint: Any) -> lp.Policy:
+def _policy(function: str, checkpoint) -> lp.Policy:
     """Return what reverse mode saves of a loop, in the words of its op."""
     if checkpoint is None:
         return lp.DEFAULT_POLICY.get()
@@ -246,7 +244,7 @@ def _check_draws(function: str, policy: lp.Policy, *graphs: Graph) -> None:
         raise UnsupportedFunctionError(function, problem, "leave out checkpoint, or draw before the loop", user_line())
 
 
-def _scan_plainly(f: Function, carry: Any, xs: Any, length: Any, reverse: bool, error: Exception) -> Any:
+def _scan_plainly(f: Function, carry, xs, length, reverse: bool, error: Exception):
     """Return what a scan of a function in plain Python gives. Without trips nothing tells what it stacks."""
     leaves, tree = flatten(xs)
     arrays = [np.asarray(x) for x in leaves]
@@ -260,7 +258,7 @@ def _scan_plainly(f: Function, carry: Any, xs: Any, length: Any, reverse: bool, 
     return carry, unflatten(ys[0][1], [np.stack(column) for column in columns])
 
 
-def _while_plainly(cond_fun: Function, body_fun: Function, val: Any) -> Any:
+def _while_plainly(cond_fun: Function, body_fun: Function, val):
     """Return what a loop of functions in plain Python gives."""
     val = _copied(val)
     while bool(cond_fun(val)):
@@ -268,7 +266,7 @@ def _while_plainly(cond_fun: Function, body_fun: Function, val: Any) -> Any:
     return val
 
 
-def _pair(result: Any) -> tuple[Any, Any]:
+def _pair(result) -> tuple[Any, Any]:
     """Return what the function of a scan gives: a carry and a result."""
     if not isinstance(result, (tuple, list)):
         kind = "one array" if isinstance(result, Traced) else f"of type {type(result).__name__}"
@@ -283,7 +281,7 @@ def _pair(result: Any) -> tuple[Any, Any]:
 def _test(cond_fun: Function) -> Function:
     """Return the condition of a loop as a function that gives a traced boolean."""
 
-    def test(carry: Any) -> Any:
+    def test(carry):
         pred = argument_containers.keeping(cond_fun)(carry)
         if isinstance(pred, SymbolicSize):
             comparison = pred if isinstance(pred, SizeComparison) else pred.__ne__(0)
@@ -298,7 +296,7 @@ def _test(cond_fun: Function) -> Function:
     return test
 
 
-def _range(lower: Any, upper: Any) -> tuple[Any, Size]:
+def _range(lower, upper) -> tuple[Any, Size]:
     """Return the first counter, None for 0, and the number of counters."""
     first, last = as_size(lower), as_size(upper)
     if first is not None and last is not None:
@@ -307,7 +305,7 @@ def _range(lower: Any, upper: Any) -> tuple[Any, Size]:
     return (None if first == 0 else start), size_from_count(ew.sub(stop, start))
 
 
-def _until(bounds: Sequence[Any], body_fun: Function, init_val: Any, checkpoint: Any) -> Any:
+def _until(bounds: Sequence[Any], body_fun: Function, init_val, checkpoint):
     """Return what `fori_loop` gives where examples of a batch have bounds of their own: a loop with a condition."""
     start, stop = [as_value(ew.convert(operand(x), np.int64)) for x in bounds]
     step = lambda carry, own: (body_fun(standing_for(own[0], int), carry), ())
@@ -319,7 +317,7 @@ def _until(bounds: Sequence[Any], body_fun: Function, init_val: Any, checkpoint:
     return while_loop(going, trip, (start, init_val), checkpoint=checkpoint)[1]
 
 
-def _check_arrays(function: str, label: str, tree: Any) -> None:
+def _check_arrays(function: str, label: str, tree) -> None:
     """Raise ArgumentError unless all leaves of an argument are arrays or numbers."""
     for x, path in zip(flatten(tree)[0], leaf_paths((tree,), {}), strict=True):
         if not is_array(x):
@@ -329,7 +327,7 @@ def _check_arrays(function: str, label: str, tree: Any) -> None:
             raise ArgumentError(function, path.replace("args[0]", label), problem, advice)
 
 
-def _bound(label: str, x: Any) -> Any:
+def _bound(label: str, x):
     """Return a bound of a loop: an int, a size, or a traced integer scalar."""
     if isinstance(x, SymbolicSize):
         return x
@@ -363,7 +361,7 @@ class _Rows:
         return unflatten(self.tree, [standing_for(x, kind) for x, kind in zip(own, kinds, strict=True)])
 
 
-def _scan(loop: CarryLoop, step: Step, rows: _Rows, reverse: bool, policy: lp.Policy) -> Any:
+def _scan(loop: CarryLoop, step: Step, rows: _Rows, reverse: bool, policy: lp.Policy):
     """Return the carry after all trips, and the stacked results."""
     (body,), further = loop.trace(step, rows.elements)
     loop.require_unwritten(rows.leaves, "xs")

@@ -5,8 +5,6 @@ conditionals: a decision is the predicate of a `cond`, and holds inside of its b
 one with conditionals, for derivatives, batches and files. What is computed before a decision is part of both branches.
 """
 
-from __future__ import annotations
-
 import contextlib
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -59,12 +57,12 @@ def following_sizes(function: Function, name: str) -> Function:
     where too many of them nest.
     """
 
-    def followed(*args: Any, **kwargs: Any) -> Any:
+    def followed(*args, **kwargs):
         builder = active()
         assert isinstance(builder, Builder)
         leaves, tree = flatten((args, kwargs))
 
-        def run() -> Any:
+        def run():
             builder.scope.renew_searches()  # what was proved of a path is proved again
             own_args, own_kwargs = unflatten(tree, leaves)  # each path changes containers of its own
             return function(*own_args, **own_kwargs)
@@ -132,7 +130,7 @@ class _Paths:
         claim = error.decision if isinstance(error, InconclusiveDimensionError) else None
         return claim is not None and all(v in self.builder.dims for v in claim.variables())
 
-    def _split(self, error: Any, held: Sequence[Condition]) -> _Decision:
+    def _split(self, error, held: Sequence[Condition]) -> _Decision:
         """Return an open decision with what follows either answer."""
         _forget_hidden()  # this decision is followed
         claim: Claim = error.decision
@@ -162,7 +160,7 @@ class _Paths:
         except subgraph_call.ERRORS as error:
             return self._emit_otherwise(_Decision(claim, tree.where, if_false, if_true), error)
 
-    def _emit_otherwise(self, tree: _Decision, error: Exception) -> Any:
+    def _emit_otherwise(self, tree: _Decision, error: Exception):
         """Return the result where a conditional was given up.
 
         If no sizes are known that take one of its paths, a call that takes it meets the error. A decision that was
@@ -179,7 +177,7 @@ class _Paths:
         sides[failed[0]] = self._split(error, [self._held(claims[failed[0]], tree.where)])
         return self.emit(_Decision(tree.claim, tree.where, *sides))
 
-    def _emit_checked(self, tree: _Path | _Decision, held: Claim, error: Exception) -> Any:
+    def _emit_checked(self, tree: _Path | _Decision, held: Claim, error: Exception):
         """Return the result of the path where a claim holds; a call for which it does not meets the error."""
         self.builder.scope.require(held, CHECK, subgraph_call.message(error), (), _raised_at(error))
         return self.emit(tree)
@@ -190,7 +188,7 @@ class _Paths:
             return self.builder.scope.may_be_void()
 
     def _branch(self, tree: _Path | _Decision) -> Function:
-        def branch() -> Any:
+        def branch():
             try:
                 return self.emit(tree)
             except subgraph_call.ERRORS:

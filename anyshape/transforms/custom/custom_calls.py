@@ -170,7 +170,7 @@ def rules_of(owner: Any) -> list[Any]:
     return [getattr(owner, attribute) for attribute in getattr(type(owner), "reads", ())[2:]]
 
 
-def _captures_again(owner: Any, rest: tuple[Any, ...], held: Bundle) -> Captures:
+def _captures_again(owner, rest: tuple[Any, ...], held: Bundle) -> Captures:
     """Return captures from their pickle."""
     return Captures((owner, *rules_of(owner), *rest), (), held, ())
 
@@ -178,14 +178,14 @@ def _captures_again(owner: Any, rest: tuple[Any, ...], held: Bundle) -> Captures
 _RULED = "an argument of a function with a derivative rule"
 
 
-def _restored(role: str, part: Any, operands: Any) -> Any:
+def _restored(role: str, part, operands):
     if role == "fixed":
         return part
     x = next(operands)
     return refuse_writes(standing_for(x, part), _RULED) if role == "value" else standing_for(x, None).shape[0]
 
 
-def _tangent(role: str, part: Any, pairs: Any) -> Any:
+def _tangent(role: str, part, pairs):
     if role == "fixed":
         return part.dtype.type(0) if has_type(part, np.generic) else type(part)(0) if is_array(part) else part
     x, t = next(pairs)
@@ -308,13 +308,13 @@ class Giver:
                 context.require_equal(a, b, f"{noun} must have the shape of what it is for")
 
 
-def _described(x: Any) -> str:
+def _described(x) -> str:
     if isinstance(x, (tuple, list)):
         return f"a {type(x).__name__} of {len(x)}"
     return "an array" if is_array(x) else f"an object of type {type(x).__name__}"
 
 
-def _fits(x: Any, dtype: np.dtype) -> bool:
+def _fits(x, dtype: np.dtype) -> bool:
     return _order(np.asarray(x).dtype) <= _order(dtype)
 
 
@@ -366,7 +366,7 @@ def closed_over(functions: Sequence[Any]) -> list[Any]:
     """Return the traced values and sizes that functions close over, each once, without those whose trace has ended."""
     values: dict[int, Any] = {}
 
-    def record(x: Any) -> Any:
+    def record(x):
         if not _has_ended(x):
             values.setdefault(id(x), x)
         return x
@@ -386,7 +386,7 @@ def rebound(functions: Sequence[Any], values: Sequence[Any], stand_ins: Sequence
     return [walk.renew(function) for function in functions]
 
 
-def _has_ended(x: Any) -> bool:
+def _has_ended(x) -> bool:
     return x.builder.closed if isinstance(x, Traced) else x.scope.closed
 
 
@@ -475,7 +475,7 @@ class _Walk:
 _EMPTY: Any = object()
 
 
-def _content(cell: Any) -> Any:
+def _content(cell):
     try:
         return cell.cell_contents
     except ValueError:  # its variable has no value yet
@@ -529,7 +529,7 @@ class ClosedFunction:
     def _applied(self) -> Function:
         graph, count, result = self.graph, len(self.graph.inputs), self.result
 
-        def applied(*values: Any) -> Any:
+        def applied(*values):
             leaves = flatten(values)[0]
             return unflatten(result, call_inside(graph, leaves, [f"input {i}" for i in range(count)]))
 

@@ -58,7 +58,7 @@ class CustomFunction(HasRule):
         self.__name__: str = self.name
         self.nondiff_argnums: tuple[int, ...] = self._positions(nondiff_argnums)
 
-    def _positions(self, nondiff_argnums: Any) -> tuple[int, ...]:
+    def _positions(self, nondiff_argnums) -> tuple[int, ...]:
         positions = (nondiff_argnums,) if has_type(nondiff_argnums, int) else nondiff_argnums
         is_sequence = isinstance(positions, (tuple, list)) and all(has_type(a, int) and a >= 0 for a in positions)
         if not is_sequence or len(set(positions)) < len(positions):
@@ -159,7 +159,7 @@ class CustomFunction(HasRule):
         return qualified if value is self else ""
 
 
-def _remake(kind: type[CustomFunction], function: Any, nondiff_argnums: Any, *rules: Any) -> CustomFunction:
+def _remake(kind: type[CustomFunction], function, nondiff_argnums, *rules) -> CustomFunction:
     """Make a function with its rule again."""
     made = kind(function, nondiff_argnums)
     made.set_parts(function, made.nondiff_argnums, *rules)
@@ -265,7 +265,7 @@ class _JVPRule(_CallRule):
 
     def _sum_of_parts(
         self,
-        function: Any,
+        function,
         parts: Sequence[Any],
         operands: Sequence[Any],
         tangents: Sequence[Any | None],
@@ -395,7 +395,7 @@ class _Pullback(CustomRule):
     def key(self) -> Any:
         return self.rule.key, self.residuals.key, self.active
 
-    def _filled(self, residuals: Sequence[Any]) -> Any:
+    def _filled(self, residuals: Sequence[Any]):
         """Return the tree of residuals with these values, also in functions among them."""
         if self.inside is None:
             return self.residuals.fill(residuals)
@@ -429,7 +429,7 @@ class _Pullback(CustomRule):
         chosen = [n for i, n in enumerate(names) if i not in nondiff]
         return [named(accessor.codify("args"), chosen) for accessor in tree.accessors()]
 
-    def _leaves(self, giver: Giver, cotangents: Any) -> list[Any]:
+    def _leaves(self, giver: Giver, cotangents) -> list[Any]:
         """Return a cotangent or None for each leaf of the arguments. None may stand for a whole tree."""
         tree = self.rule.arguments.tree
         cotangents = tuple(cotangents) if type(cotangents) is list else cotangents
@@ -441,7 +441,7 @@ class _Pullback(CustomRule):
         return leaves
 
 
-def _with_none(tree: Any, like: Any) -> list[Any] | None:
+def _with_none(tree, like) -> list[Any] | None:
     """Return a leaf for each leaf of a structure, None below a None; return None if the tree does not fit."""
     if tree is None:
         return [None] * like.num_leaves

@@ -51,7 +51,7 @@ class _Equations:
     def at(self, params: Sequence[Any]) -> Function:
         """Return the function for these values of what it captures."""
 
-        def function(x: Any) -> Any:
+        def function(x):
             leaves = flatten_as(x, self.tree)
             if leaves is None:
                 problem = f"gets the structure {flatten(x)[1]}, not {self.tree}"
@@ -68,7 +68,7 @@ def _builder() -> Builder:
     return builder
 
 
-def _equations(name: str, noun: str, function: Function, xs: Sequence[Any], tree: Any) -> tuple[_Equations, list[Any]]:
+def _equations(name: str, noun: str, function: Function, xs: Sequence[Any], tree) -> tuple[_Equations, list[Any]]:
     """Trace a function whose result must have the type of its argument; return it, and the values that it captures."""
     run = lambda handles: (argument_containers.keeping(function)(unflatten(tree, handles)), None)
     inner: InnerTrace = trace_inner(active_builder(), run, f"{name}({noun})", xs)
@@ -85,16 +85,14 @@ def _equations(name: str, noun: str, function: Function, xs: Sequence[Any], tree
     return _closed(replace(inner.graph, outputs=tuple(outputs)), inner.captured, tree, len(xs))
 
 
-def _closed(graph: Graph, captured: Sequence[Any], tree: Any, count: int) -> tuple[_Equations, list[Any]]:
+def _closed(graph: Graph, captured: Sequence[Any], tree, count: int) -> tuple[_Equations, list[Any]]:
     """Return equations that mean the same in every graph, and the values that they take behind the unknowns."""
     closed = close([graph], [captured])
     further = further_operands(closed, {v: expr.from_atom(v) for v in closed.carried})
     return _Equations(closed.graphs[0], tree, count), [as_value(x) for x in further]
 
 
-def _solution(
-    giver: Giver, solved: Any, xs: Sequence[Any], tree: Any, has_aux: bool
-) -> tuple[list[Any], Any, list[Any]]:
+def _solution(giver: Giver, solved, xs: Sequence[Any], tree, has_aux: bool) -> tuple[list[Any], Any, list[Any]]:
     """Return the leaves of a solution, and the structure and values of aux."""
     value, aux = giver.pair(solved, "the solution, aux") if has_aux else (solved, ())
     leaves = giver.leaves(value, tree, "a solution", "the unknown has")
@@ -103,7 +101,7 @@ def _solution(
     return solution, results, values
 
 
-def _traced_leaves(name: str, like: Any, advice: str) -> tuple[list[Any], Any]:
+def _traced_leaves(name: str, like, advice: str) -> tuple[list[Any], Any]:
     """Return the leaves and the structure of an unknown like this; no leaves outside of a trace."""
     if active() is None:
         return [], None
@@ -111,7 +109,7 @@ def _traced_leaves(name: str, like: Any, advice: str) -> tuple[list[Any], Any]:
     return flatten_registered(like)
 
 
-def _in_order(name: str, solve: Function, solved: Any, like: Any, has_aux: bool) -> Any:
+def _in_order(name: str, solve: Function, solved, like, has_aux: bool):
     """Return what a solver gives outside of a trace, with keys in the order of the unknown."""
     giver, tree = Giver(name, "solve", line_of(solve)), flatten(like)[1]
     value, aux = giver.pair(solved, "the solution, aux") if has_aux else (solved, None)
@@ -209,7 +207,7 @@ class _RootRule(CustomRule):
         right = [neg(t) for t in _filled(moved, xs)]
         _, derivative = linearize_transpose.linearise(_builder(), graph, [*xs, *params], range(count))
 
-        def linear(v: Any) -> Any:
+        def linear(v):
             leaves = flatten_as(v, tree)
             if leaves is None:
                 problem = f"gets the structure {structure_text(flatten(v)[1])}, not {structure_text(tree)}"

@@ -64,7 +64,7 @@ def insert(writer: Any, body: Body, indent: str) -> None:
     writer.lines += [indent + line for line in body.lines]
 
 
-def _write_body(writer: Any, step: Step, body_source: type) -> None:
+def _write_body(writer, step: Step, body_source: type) -> None:
     """Write the only body of a step."""
     (plan,) = step.bodies
     operands = dict(zip(plan.inputs, [writer.operand(s) for s in step.inputs], strict=True))
@@ -74,7 +74,7 @@ def _write_body(writer: Any, step: Step, body_source: type) -> None:
     insert(writer, body, "")
 
 
-def _write_branches(writer: Any, step: Step, body_source: type) -> None:
+def _write_branches(writer, step: Step, body_source: type) -> None:
     """Write each branch of a conditional inline, under a test of the index."""
     for i, (test, plan) in enumerate(zip(_branch_tests(writer, step), step.bodies, strict=True)):
         operands = dict(zip(plan.inputs, [writer.operand(s) for s in step.inputs[1:]], strict=True))
@@ -85,7 +85,7 @@ def _write_branches(writer: Any, step: Step, body_source: type) -> None:
         insert(writer, body, "    ")
 
 
-def _write_branches_of_rows(writer: Any, step: Step, body_source: type) -> None:
+def _write_branches_of_rows(writer, step: Step, body_source: type) -> None:
     """Write each branch of a batch inline, on the rows that choose it."""
     index, rows, params = writer.operand(step.inputs[0]), naming.rows_local(writer.depth), dict(step.params)
     writer.names["_Rows"] = Rows
@@ -99,7 +99,7 @@ def _write_branches_of_rows(writer: Any, step: Step, body_source: type) -> None:
     writer.lines.append(f"del {rows}")
 
 
-def _body_of_rows(writer: Any, step: Step, i: int, rows: str, carries: Sequence[bool], body_source: type) -> Body:
+def _body_of_rows(writer, step: Step, i: int, rows: str, carries: Sequence[bool], body_source: type) -> Body:
     """Return body i, written for the chosen rows of the operands that have one row per example."""
     plan = step.bodies[i]
     whole = dict(zip(plan.inputs, [writer.operand(s) for s in step.inputs], strict=True))
@@ -117,13 +117,13 @@ def _body_of_rows(writer: Any, step: Step, i: int, rows: str, carries: Sequence[
     return body
 
 
-def _empty_shape(writer: Any, meta: TensorMeta) -> str:
+def _empty_shape(writer, meta: TensorMeta) -> str:
     """Return the shape of a result without rows: a size that nothing chooses is as large as it may be."""
     texts = ["0" if isinstance(e, Unknown) else writer.text(e.size) for e in meta.extents]
     return f"({''.join(f'{text}, ' for text in texts)})"
 
 
-def _branch_tests(writer: Any, step: Step) -> list[str]:
+def _branch_tests(writer, step: Step) -> list[str]:
     """Return the line before each branch. The last one stands under `else`, so an index is clamped."""
     index, count = writer.operand(step.inputs[0]), len(step.bodies)
     if step.metas[0].dtype.kind == "b":
@@ -175,7 +175,7 @@ class Body(PlanWriter):
         self.ahead: list[str] | None = None  # lines before the first trip, of the body of a loop
         self.changing: set[DimVar] = set()  # sizes that differ between trips
 
-    def _locals(self, outer: Any) -> dict[DimVar, str]:
+    def _locals(self, outer) -> dict[DimVar, str]:
         """Return the local of each variable: that of the enclosing function where it has one of the same size."""
         size_locals = {}
         for i, variable in enumerate([*[s.variable for s in self.plan.dims], *self.plan.runtime]):
@@ -393,7 +393,7 @@ class StepSource:
             return None
         (target,), (result,) = step.outputs, step.results
 
-        def bind(thing: Any) -> str:
+        def bind(thing) -> str:
             if not callable(thing):
                 return self.bind("p", thing)
             return self.bind(f"k_{step.op.name}_", self.placed.at(thing, step.where))
@@ -461,7 +461,7 @@ class StepSource:
             return operand
         return self.bind("literal", operand.array()[()] if number else operand.array())
 
-    def _param(self, param: Any) -> str:
+    def _param(self, param) -> str:
         if isinstance(param, tuple):
             inner = ", ".join(self._param(p) for p in param)
             return f"({inner},)" if len(param) == 1 else f"({inner})"

@@ -7,8 +7,6 @@ the steps are passed as arguments.
 Lines are as the writers of steps write them: targets stand first, and each block is indented by four spaces.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter

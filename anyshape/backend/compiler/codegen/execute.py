@@ -4,8 +4,6 @@ The function takes the input arrays and returns the list of outputs. Under ANYSH
 every value as soon as the value exists.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import linecache
@@ -485,7 +483,7 @@ class _PlanSource(StepSource):
                 if slot in slots:
                     self._write_verification(slot, meta, step.where)
 
-    def _write_verification(self, slot: str, meta: TensorMeta, where: Any) -> None:
+    def _write_verification(self, slot: str, meta: TensorMeta, where) -> None:
         """Write the line that checks a value against its metadata."""
         self.names.setdefault("_verify", verify)
         sizes = [e.size if isinstance(e, (Exact, UpperBound)) else None for e in meta.extents]

@@ -5,8 +5,6 @@ sizes with a number. Where an optimised plan saves time for small arrays too, on
 The rest advance a counter.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence

@@ -19,8 +19,6 @@ The cost model was measured on two cores:
 Buffers of a thread that runs tiles: which values of a tile live in one, and what lives outside of them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any

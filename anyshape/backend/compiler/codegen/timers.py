@@ -4,8 +4,6 @@ A plan of n steps reads the clock n + 1 times: before the first step, and when e
 has one reading, at its last step; its threads record the time of each step.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import operator

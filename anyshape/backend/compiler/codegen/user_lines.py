@@ -160,7 +160,7 @@ class PlacedKernels:
         return copies
 
 
-def _written(function: Any) -> Any:
+def _written(function):
     """Return the function in Python that a function of NumPy calls, where that one warns; others as they are."""
     warns = isinstance(function, Hashable) and function in _OF_NUMPY
     return getattr(function, "_implementation", function) if warns else function
@@ -175,7 +175,7 @@ def _may_warn(function: FunctionType) -> bool:
 
 
 def _forwarding(function: Callable[..., Any]) -> Callable[..., Any]:
-    def forward(*operands: Any, **params: Any) -> Any:
+    def forward(*operands, **params):
         return function(*operands, **params)
 
     return forward
@@ -215,7 +215,7 @@ class _Copies:
         copy.__kwdefaults__ = function.__kwdefaults__
         return copy
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value):
         """Return the copy of a function, or of the functions of a module of helpers; others as they are."""
         if not _is_copied(value):
             return value
@@ -225,7 +225,7 @@ class _Copies:
         return SimpleNamespace(**{name: self._value(v) for name, v in vars(value).items()})
 
 
-def _is_copied(value: Any) -> bool:
+def _is_copied(value) -> bool:
     """Return whether a global of a kernel is copied with it."""
     value = _written(value)
     if isinstance(value, FunctionType):
@@ -342,7 +342,7 @@ def define(text: str, generated: Generated, line: int, namespace: dict[str, Any]
     """
     name = text[len("def ") : text.index("(")]
 
-    def run(*arguments: Any) -> Any:
+    def run(*arguments):
         if namespace[name] is run:
             namespace[name] = compiled(text, generated, line, namespace)
         return namespace[name](*arguments)

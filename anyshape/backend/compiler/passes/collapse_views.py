@@ -183,7 +183,7 @@ class _Segment:
         op = stretched_view_op if stretches else view_op
         return op, {"shape": self.view.shape, "strides": strides, "offset": offset}
 
-    def _padded(self, value: Any) -> tuple[Any, dict[str, Any]]:
+    def _padded(self, value) -> tuple[Any, dict[str, Any]]:
         view = self.view
         starts, stops = (tuple([w[i] for w in view.windows]) for i in (0, 1))
         (offset,) = self._bytes([view.linear_index(starts)])
@@ -191,7 +191,7 @@ class _Segment:
         return padded_view_op, {**params, "starts": starts, "stops": stops}
 
 
-def _count_terms(param: Any, depth: int = 4) -> int:
+def _count_terms(param, depth: int = 4) -> int:
     """Count the terms of sizes, inside of calls too; deeply nested calls count as too many."""
     if isinstance(param, tuple):
         return sum(_count_terms(p, depth) for p in param)

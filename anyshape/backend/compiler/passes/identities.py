@@ -38,7 +38,7 @@ Replacement: TypeAlias = Node | Value | None  # another way to compute the outpu
 Identity: TypeAlias = "Callable[[Simplifier, Node], Replacement]"
 
 
-def _instead(node: Node, op: Op, *inputs: Value, **params: Any) -> Node:
+def _instead(node: Node, op: Op, *inputs: Value, **params) -> Node:
     """Return a node of another op with the output of `node`."""
     return Node(op, inputs, (), params_tuple(params), node.outputs, node.where)
 
@@ -81,7 +81,7 @@ def scaled_twice(s: Simplifier, node: Node) -> Replacement:
     return None
 
 
-def _exact_scale(outer: float, power: Any, dtype: np.dtype) -> Any:
+def _exact_scale(outer: float, power, dtype: np.dtype):
     """Return outer * power for a power of two that is at least 1; None where it is none or the product overflows."""
     if not isinstance(power, float) or power < 1 or math.frexp(power)[0] != 0.5:
         return None
@@ -403,7 +403,7 @@ class Simplifier:
             return folded if folded is not None else self._before_stretch(node)
         return None
 
-    def _key(self, node: Node) -> Any:
+    def _key(self, node: Node):
         """Return a key that nodes of the same computation share: sizes are named, whichever operand they come from."""
         unnamed = tuple([(i, v) for i, v in enumerate(node.sources) if self.ctx.sizes(v, field="key") is None])
         commutative = TRAITS[node.op].algebra.commutative

@@ -9,8 +9,6 @@ The invariant part takes the inputs of the first trip and runs before it. In a l
 neither raises nor warns there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ A derivative of a batch reads masks, as its examples may have different trips. I
 over the trips of one `while` so computes with a literal. What stays of a mask is its size, the number of trips.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -106,7 +104,7 @@ class _Masks:
         return replace(_with(node, node.inputs, loop=(test, body)), outputs=results)
 
 
-def _with(node: Node, inputs: tuple[Value, ...], **params: Any) -> Node:
+def _with(node: Node, inputs: tuple[Value, ...], **params) -> Node:
     return replace(node, inputs=inputs, params=params_tuple(dict(node.params) | params))
 
 

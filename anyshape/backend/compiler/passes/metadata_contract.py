@@ -4,8 +4,6 @@ A pass queries a `ShapeGuardContext` under its name, for one of its declared fie
 it needs, it raises, defers to the run, or leaves the node as it is.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Order of passes: over graphs, and over the steps of plans with the tier that each belongs to."""
 
-from __future__ import annotations
-
 import enum
 import logging
 from collections import Counter

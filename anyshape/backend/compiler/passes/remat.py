@@ -10,8 +10,6 @@ A long chain is then not recomputed as a whole, as in "Training deep nets with s
 C. Zhang, C. Guestrin, 2016).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
@@ -157,7 +155,7 @@ def _minimum_cut(split: _Split, weigh: Weigh, anchors: Collection[Value]) -> set
     return {v for v in values if (v, "in") in reached and (v, "out") not in reached}
 
 
-def _add_value(flow: Any, value: Value, node: Node | None, capacity: int) -> None:
+def _add_value(flow, value: Value, node: Node | None, capacity: int) -> None:
     """Add a value whose cut costs `capacity`. It is made of the operands of its node, or is there."""
     flow.add_edge((value, "in"), (value, "out"), capacity=capacity)
     if node is None:

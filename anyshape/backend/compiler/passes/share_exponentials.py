@@ -147,14 +147,12 @@ class _Exponentials:
     def _truth(self) -> TensorMeta:
         return TensorMeta(np.dtype(bool), self.ctx.extents(self.reduced))
 
-    def _add(
-        self, op: Op, inputs: tuple[Value, ...], meta: TensorMeta, result: Value | None = None, **params: Any
-    ) -> Value:
+    def _add(self, op: Op, inputs: tuple[Value, ...], meta: TensorMeta, result: Value | None = None, **params) -> Value:
         output = Value(meta) if result is None else result
         self.nodes.append(Node(op, inputs, (), params_tuple(params), (output,), self.where))
         return output
 
-    def _like(self, op: Op, inputs: tuple[Value, ...], like: Value, **params: Any) -> Value:
+    def _like(self, op: Op, inputs: tuple[Value, ...], like: Value, **params) -> Value:
         """Add a node with the shape of a value."""
         shape = tuple([expr.input_axis(len(inputs), axis) for axis in range(self.ctx.rank(like))])
         output, every = Value(like.meta), params_tuple({**params, "shape": shape})

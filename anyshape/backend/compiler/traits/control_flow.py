@@ -1,7 +1,5 @@
 """Traits of conditionals: one branch runs, so the memory of a run is that of the branch that takes the most."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, bytes_of, declare, total_bytes

@@ -3,8 +3,6 @@
 Traits of reruns: a run fills checkpoint slots in place, so its memory is that of one trip of either body.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from anyshape.backend.compiler.lower import lower

@@ -1,7 +1,5 @@
 """Traits of movement: ops that are arithmetic on strides, pads, concatenation, and the views of plans."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from anyshape.backend.compiler import plan as po

@@ -5,8 +5,6 @@ Facts that would make a set too heavy for isl are left out. A query that exceeds
 `OutOfBudgetError`. The time of one call of isl is bounded by the weight of its input, as isl cannot be interrupted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math
@@ -209,7 +207,7 @@ class IntegerSet:
                     ranges.append((_integer(part.dim_min_val(position)), _integer(part.dim_max_val(position))))
         return _hull(ranges) if ranges else None
 
-    def _bisected_range(self, leaf: Any, position: int, size: Size) -> tuple[Bound, Bound]:
+    def _bisected_range(self, leaf, position: int, size: Size) -> tuple[Bound, Bound]:
         """Return the range of one column by bisection: each step queries whether any point lies on one side.
 
         Each side has a budget of operations of its own. A side that exceeds it, or the time, gets its bound from
@@ -229,7 +227,7 @@ class IntegerSet:
         _THREAD.context.set_max_operations(_OPERATIONS)
         return low, high
 
-    def _least(self, leaf: Any, position: int, reached: int, low: Bound, sign: int) -> Bound:
+    def _least(self, leaf, position: int, reached: int, low: Bound, sign: int) -> Bound:
         """Return the least value of sign * column, given a value that is `reached` and a lower bound, if known."""
 
         def reaches(value: int) -> bool:
@@ -267,7 +265,7 @@ class IntegerSet:
                     if not point.is_void():  # isl has sets with points but without a first one
                         yield self._sizes_at(self._coordinates(point))
 
-    def _coordinates(self, point: Any) -> list[int]:
+    def _coordinates(self, point) -> list[int]:
         """Return the values of all columns, read from one text: that takes half as long as reading each."""
         text = point.to_str() if self.forms.columns else "[]"
         if text is None:  # printing counts as operations too
@@ -364,7 +362,7 @@ class IntegerSet:
     def _to_constraints(self, alternatives: Alternatives) -> list[list[Constraint]]:
         return [[self.forms.constraint(r) for r in rows] for rows in alternatives]
 
-    def _split(self, part: Any, cases: Sequence[_Case], leaves: Leaves) -> Iterator[Any]:
+    def _split(self, part, cases: Sequence[_Case], leaves: Leaves) -> Iterator[Any]:
         """Yield the leaves below `part`, depth first, while the budget of leaves lasts."""
         leaves.take()
         if self._is_empty(part):
@@ -375,7 +373,7 @@ class IntegerSet:
         for alternative in cases[0].polyhedra():
             yield from self._split(part.intersect(alternative), cases[1:], leaves)
 
-    def _search(self, part: Any, cases: Sequence[_Case], leaves: Leaves) -> list[int] | None:
+    def _search(self, part, cases: Sequence[_Case], leaves: Leaves) -> list[int] | None:
         """Return a point in `part` that satisfies the cases, None if there is none.
 
         Only a case that a point breaks is split: most facts have nothing to do with the query.
@@ -398,13 +396,13 @@ class IntegerSet:
         """Return whether products make integer points too hard to find."""
         return bool(self.forms.products) and len(self.forms.columns) > _COLUMNS
 
-    def _is_empty(self, part: Any) -> bool:
+    def _is_empty(self, part) -> bool:
         """Return whether the polyhedron has no integer point; no rational one, if integer points are too hard."""
         if self._is_hard():
             return part.remove_redundancies().plain_is_empty()
         return part.is_empty()
 
-    def _polyhedron(self, constraints: Sequence[Constraint]) -> Any:
+    def _polyhedron(self, constraints: Sequence[Constraint]):
         width, context = len(self.forms.columns), _THREAD.context
         none, numbers = isl.Mat.alloc(context, 0, width + 1), _THREAD.numbers
         equal = self._matrix(none, [c for c in constraints if c.relation == "=="], numbers)
@@ -412,7 +410,7 @@ class IntegerSet:
         space = isl.Space.set_alloc(context, 0, width)
         return isl.BasicSet.from_constraint_matrices(space, equal, more, *_THREAD.kinds)
 
-    def _matrix(self, none: Any, constraints: Sequence[Constraint], numbers: Mapping[int, Any]) -> Any:
+    def _matrix(self, none, constraints: Sequence[Constraint], numbers: Mapping[int, Any]):
         """Return a matrix with a row for each constraint, its constant last; `none` is a matrix without rows."""
         if len(constraints) > _ROWS:
             half = len(constraints) // 2
@@ -452,19 +450,19 @@ def _hull(ranges: Sequence[tuple[Bound, Bound]]) -> tuple[Bound, Bound]:
     return low, None if None in highs else max([x for x in highs if x is not None])
 
 
-def _integer(value: Any) -> Bound:
+def _integer(value) -> Bound:
     """Return a value of isl as an int, None if it is infinite."""
     return _number(value) if value.is_int() else None
 
 
-def _number(value: Any) -> int:
+def _number(value) -> int:
     text = value.to_str()
     if text is None:  # printing counts as operations too
         raise OutOfBudgetError
     return int(text)
 
 
-def _points(leaf: Any, small: bool) -> Iterator[Any]:
+def _points(leaf, small: bool) -> Iterator[Any]:
     """Yield the lexicographically first point, if wanted and there is one, then any point."""
     if small:
         with contextlib.suppress(isl.Error):  # unbounded below

@@ -8,8 +8,6 @@ Derive equalities `atom == size` from claims; the prover replaces the atoms by t
 Rewrite sizes by what is known of divisions: divisors that are not 0, and remainders.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools
@@ -290,9 +288,7 @@ class LinearForms:
         return sorted(products, key=_degree)[:_MONOMIAL_LIMIT]
 
 
-def _factor_pairs(
-    monomial: Monomial, atom: Any, facts: Sequence[Row], rows: Iterable[Row]
-) -> Iterator[tuple[Row, Row]]:
+def _factor_pairs(monomial: Monomial, atom, facts: Sequence[Row], rows: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
     """Yield pairs of rows whose product mentions the monomial: one about the atom, one about the other factors."""
     single = ((atom, 1),)
     rest = polynomials.divide_monomials(monomial, single) or ()
@@ -302,7 +298,7 @@ def _factor_pairs(
     yield from [(f, Row(expr.from_terms({rest: 1}))) for f in firsts if f.relation == "=="]
 
 
-def _square_bounds(atom: Any) -> tuple[Row, Row]:
+def _square_bounds(atom) -> tuple[Row, Row]:
     """Return that an integer and its negative are at most its square."""
     x, square = expr.from_atom(atom), expr.from_terms({((atom, 2),): 1})
     return Row(square - x), Row(square + x)
@@ -364,7 +360,7 @@ def _ranges_from_product(factor: Size, power: int, product: Interval, *, is_powe
         yield Row(expr.sub(_root(high, power), factor))
 
 
-def _is_nonnegative(atom: Any) -> bool:
+def _is_nonnegative(atom) -> bool:
     low = atom.interval[0]
     return low is not None and low >= 0
 

@@ -16,8 +16,6 @@ sizes do not break holds for all.
 Sizes and claims at many points at once: an array of values for each size, and where it is defined.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -346,7 +344,7 @@ class Points:
             total = total + product
         return total, defined
 
-    def _atom(self, atom: Any) -> Values:
+    def _atom(self, atom) -> Values:
         if isinstance(atom, Call):
             return functools.reduce(_EVALUATORS[atom.function], [self.value(a) for a in atom.args])
         return self.columns[atom], _TRUE

@@ -4,8 +4,6 @@ Each method is a function of an equation that returns a solution and SciPy's cod
 of iterations without it, and negative after a breakdown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,12 +27,12 @@ class Equation(NamedTuple):
     limit: Any
 
 
-def _nonzero(x: Any) -> Any:
+def _nonzero(x):
     """Return a divisor, 1 instead of 0."""
     return xp.where(x == 0, xp.ones((), x.dtype), x)
 
 
-def _code(converged: Any, limit: Any) -> Any:
+def _code(converged, limit):
     return xp.where(converged, 0, limit).astype(np.int64)
 
 
@@ -42,11 +40,11 @@ def cg(equation: Equation) -> tuple[Any, Any]:
     """Solve an equation of a Hermitian positive definite operator by conjugate gradients."""
     matvec, precondition, b, start, tolerance, limit = equation
 
-    def unfinished(state: Any) -> Any:
+    def unfinished(state):
         k, _, r, *_ = state
         return (k < limit) & (xp.linalg.norm(r) > tolerance)
 
-    def step(state: Any) -> Any:
+    def step(state):
         k, x, r, p, before = state
         z = precondition(r)
         rho = xp.vdot(r, z)
@@ -67,11 +65,11 @@ def bicgstab(equation: Equation) -> tuple[Any, Any]:
     shadow = b - matvec(start)
     tiny = np.finfo(b.dtype).eps ** 2
 
-    def unfinished(state: Any) -> Any:
+    def unfinished(state):
         k, code, _, r, *_ = state
         return (k < limit) & (code == 1) & (xp.linalg.norm(r) > tolerance)
 
-    def step(state: Any) -> Any:
+    def step(state):
         k, _, x, r, p, v, before, alpha, omega = state
         rho = xp.vdot(shadow, r)
         p = r + rho / before * (alpha / omega) * (p - omega * v)
@@ -103,11 +101,11 @@ def gmres(equation: Equation, restart: Any) -> tuple[Any, Any]:
     matvec, precondition, b, start, tolerance, limit = equation
     width = min_dim(restart, b.shape[0])
 
-    def unfinished(state: Any) -> Any:
+    def unfinished(state):
         k, _, r = state
         return (k < limit) & (xp.linalg.norm(r) > tolerance)
 
-    def cycle(state: Any) -> Any:
+    def cycle(state):
         k, x, r = state
         size = xp.linalg.norm(r).astype(b.dtype)
         basis, hessenberg = _arnoldi(lambda v: matvec(precondition(v)), r / _nonzero(size), width)
@@ -120,7 +118,7 @@ def gmres(equation: Equation, restart: Any) -> tuple[Any, Any]:
     return x, _code(xp.linalg.norm(r) <= tolerance, limit)
 
 
-def _arnoldi(operator: Function, first: Any, width: Any) -> tuple[Any, Any]:
+def _arnoldi(operator: Function, first, width) -> tuple[Any, Any]:
     """Return an orthonormal basis of a Krylov space as rows, and the transposed Hessenberg matrix on it.
 
     Rows after a breakdown are zero. Each vector is made orthogonal twice, so rounding does not add up.
@@ -128,7 +126,7 @@ def _arnoldi(operator: Function, first: Any, width: Any) -> tuple[Any, Any]:
     basis = xp.zeros((width + 1, first.shape[0]), first.dtype).at[0].set(first)
     floor = np.finfo(first.dtype).eps
 
-    def extend(k: Any, state: Any) -> Any:
+    def extend(k, state):
         basis, hessenberg = state
         w = operator(basis[k])
         whole = xp.linalg.norm(w)

@@ -3,8 +3,6 @@
 Direct solvers of `scipy.sparse.linalg` in programs: SciPy's, in callbacks, with the derivative of the equation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -56,7 +54,7 @@ class _Vectors:
         return unflatten(self.structure, parts)
 
 
-def _operator(name: str, role: str, operator: Any, vectors: _Vectors) -> Function:
+def _operator(name: str, role: str, operator, vectors: _Vectors) -> Function:
     """Return what applies a matrix or a function to a vector."""
     if hasattr(operator, "__matmul__") and hasattr(operator, "shape") and not hasattr(operator, "matvec"):
         matrix = xp.asarray(operator) if isinstance(operator, np.ndarray) else operator
@@ -67,7 +65,7 @@ def _operator(name: str, role: str, operator: Any, vectors: _Vectors) -> Functio
     raise ArgumentError(name, role, f"is of type {type(operator).__name__}", "pass a matrix, or a function of a vector")
 
 
-def _require_square(name: str, matrix: Any, vectors: _Vectors) -> None:
+def _require_square(name: str, matrix, vectors: _Vectors) -> None:
     ctx = context_of(name, *vectors.leaves)
     if len(matrix.shape) != 2 or len(vectors.leaves) != 1 or vectors.leaves[0].ndim not in (1, 2):
         raise ctx.fail("a matrix multiplies no such right-hand side", "pass a square matrix and a vector")
@@ -76,12 +74,12 @@ def _require_square(name: str, matrix: Any, vectors: _Vectors) -> None:
         ctx.require_equal(size, rows, f"the matrix has a side of {size}, and b has {rows} elements")
 
 
-def _transposed(operator: Any) -> Any:
+def _transposed(operator):
     """Return the transpose of a preconditioner; that of a function is not known, and none serves instead."""
     return operator.T if hasattr(operator, "T") else None
 
 
-def _solved(name: str, method: Any, A: Any, b: Any, x0: Any, M: Any, limits: dict[str, Any], adjoint: Any) -> Any:
+def _solved(name: str, method, A, b, x0, M, limits: dict[str, Any], adjoint):
     """Return the solution and SciPy's code as values of a trace. `adjoint` makes the transposed preconditioner."""
     vectors = _Vectors(name, b, *(x for x in (A, x0) if not callable(x) and x is not None))
     right = as_traced(vectors.packed(b))
@@ -89,10 +87,10 @@ def _solved(name: str, method: Any, A: Any, b: Any, x0: Any, M: Any, limits: dic
     matvec = _operator(name, "A", A, vectors)
     limit = 10 * right.shape[0] if limits["maxiter"] is None else limits["maxiter"]
 
-    def run(preconditioner: Any, start: Any) -> Any:
+    def run(preconditioner, start):
         precondition = (lambda v: v) if preconditioner is None else preconditioner
 
-        def solve(matvec: Function, b: Any) -> Any:
+        def solve(matvec: Function, b):
             norm = xp.linalg.norm(b)
             tolerance = xp.maximum(limits["atol"], limits["rtol"] * norm)
             begin = xp.where(norm == 0, xp.zeros_like(b), xp.zeros_like(b) if start is None else start)
@@ -107,11 +105,11 @@ def _solved(name: str, method: Any, A: Any, b: Any, x0: Any, M: Any, limits: dic
     return vectors.unpacked(x), code
 
 
-def _concrete(name: str, A: Any, b: Any, x0: Any, M: Any, options: dict[str, Any]) -> Any:
+def _concrete(name: str, A, b, x0, M, options: dict[str, Any]):
     """Call SciPy, for which a function becomes an operator."""
     size = np.size(b)
 
-    def operator(x: Any) -> Any:
+    def operator(x):
         if hasattr(x, "of_scipy"):
             return x.of_scipy()
         if callable(x) and not hasattr(x, "matvec"):
@@ -121,7 +119,7 @@ def _concrete(name: str, A: Any, b: Any, x0: Any, M: Any, options: dict[str, Any
     return getattr(scipy_sparse_linalg, name)(operator(A), b, x0, M=operator(M), **options)
 
 
-def _call(name: str, method: Any, A: Any, b: Any, x0: Any, M: Any, options: dict[str, Any], adjoint: Any) -> Any:
+def _call(name: str, method, A, b, x0, M, options: dict[str, Any], adjoint):
     limits = {key: options.get(key, default) for key, default in _FLAGS.items()}
     if active() is None:
         return _concrete(name, A, b, x0, M, options)
@@ -130,12 +128,12 @@ def _call(name: str, method: Any, A: Any, b: Any, x0: Any, M: Any, options: dict
     return _solved(name, method, A, b, x0, M, limits, adjoint)
 
 
-def _of_hermitian(M: Any, forward: Any) -> Any:
+def _of_hermitian(M, forward):
     """Return the transpose of a Hermitian preconditioner, its conjugate."""
     return None if forward is None else lambda v: xp.conj(forward(xp.conj(v)))
 
 
-def _of_general(M: Any, forward: Any) -> Any:
+def _of_general(M, forward):
     return None if M is None else _transposed(M)
 
 
@@ -192,7 +190,7 @@ def gmres(
 def _solution(options: dict[str, Any]) -> Callable[..., Any]:
     """Return the function of values, rows, columns and right-hand sides that solves with SciPy."""
 
-    def solution(data: Any, row: Any, col: Any, b: Any) -> Any:
+    def solution(data, row, col, b):
         matrix = scipy_sparse.coo_array((data, (row, col)), shape=(b.shape[0], b.shape[0]))
         return np.reshape(scipy_sparse_linalg.spsolve(matrix.tocsc(), b, **options), b.shape)
 
@@ -226,11 +224,11 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     dtype = dtype if dtype.char in "fdFD" else np.dtype(np.float64)
     data, right = data.astype(dtype), right.astype(dtype)
 
-    def product(x: Any) -> Any:
+    def product(x):
         terms = (data if x.ndim == 1 else data[:, None]) * xp.take(x, col, axis=0)
         return xp.zeros(x.shape, dtype).at[row].add(terms)
 
-    def solver(row: Any, col: Any) -> Callable[[Any, Any], Any]:
+    def solver(row, col) -> Callable[[Any, Any], Any]:
         values, solution = [stop_gradient(part) for part in (data, row, col)], _solution(options)
         return lambda matvec, b: pure_callback(solution, ShapeDtypeStruct(b.shape, dtype), *values, stop_gradient(b))
 
@@ -260,12 +258,12 @@ def spsolve_triangular(
     data, right = data.astype(dtype), right.astype(dtype)
     data = xp.where(row == col, 0.0, data) if unit_diagonal else data
 
-    def product(x: Any) -> Any:
+    def product(x):
         terms = (data if x.ndim == 1 else data[:, None]) * xp.take(x, col, axis=0)
         return xp.zeros(x.shape, dtype).at[row].add(terms) + (x if unit_diagonal else 0.0)
 
-    def solver(row: Any, col: Any, lower: bool) -> Callable[[Any, Any], Any]:
-        def solution(data: Any, row: Any, col: Any, b: Any) -> Any:
+    def solver(row, col, lower: bool) -> Callable[[Any, Any], Any]:
+        def solution(data, row, col, b):
             places = row.astype(np.intc), col.astype(np.intc)  # up to SciPy 1.16, SuperLU takes no others
             matrix = scipy_sparse.coo_array((data, places), shape=(b.shape[0], b.shape[0])).tocsr()
             return scipy_sparse_linalg.spsolve_triangular(matrix, b, lower, unit_diagonal=unit_diagonal)
@@ -306,7 +304,7 @@ def expm_multiply(
     steps = xp.maximum(xp.ceil(xp.max(loads, initial=0.0)), 1.0).astype(np.int64)
     width = 1.0 / steps
 
-    def advanced(_: Any, x: Any) -> Any:
+    def advanced(_, x):
         term = total = x
         for k in range(1, _TERMS + 1):
             values = (data if x.ndim == 1 else data[:, None]) * xp.take(term, col, axis=0)
@@ -317,11 +315,11 @@ def expm_multiply(
     return fori_loop(0, steps, advanced, right)
 
 
-def _is_traced(A: Any) -> bool:
+def _is_traced(A) -> bool:
     return A.is_traced() if hasattr(A, "is_traced") else is_traced(A)
 
 
-def _values(A: Any) -> tuple[Any, Any]:
+def _values(A) -> tuple[Any, Any]:
     """Return the values of a matrix with their rows and columns, and its shape; a traced one that is dense has all."""
     if hasattr(A, "parts"):
         return [xp.asarray(part) for part in A.parts()], A.shape

@@ -3,8 +3,6 @@
 Lengths are 0 where vectors coincide, and so are their derivatives there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,12 +25,12 @@ def total(x: Any, w: Any = None) -> Any:
     return xp.sum(weighted if weighted.dtype.kind == "b" else real_floats(weighted), axis=-1, dtype=np.float64)
 
 
-def _ratio(a: Any, b: Any, otherwise: float = 0.0) -> Any:
+def _ratio(a, b, otherwise: float = 0.0):
     """Return a quotient, and another number where the divisor is 0."""
     return xp.where(b == 0, otherwise, a / xp.where(b == 0, 1.0, b))
 
 
-def _root(x: Any, power: Any = 0.5) -> Any:
+def _root(x, power=0.5):
     """Return a root whose derivative at 0 is 0."""
     return xp.where(x == 0, 0.0, xp.where(x == 0, 1.0, x) ** power)
 
@@ -42,7 +40,7 @@ def sqeuclidean(u: Any, v: Any, w: Any = None) -> Any:
     return _squares(real_floats(u) - real_floats(v), w)
 
 
-def _squares(difference: Any, w: Any) -> Any:
+def _squares(difference, w):
     return total(difference * difference, w)
 
 
@@ -66,7 +64,7 @@ def chebyshev(u: Any, v: Any, w: Any = None) -> Any:
     return _largest(xp.abs(u - v), w)
 
 
-def _largest(difference: Any, w: Any) -> Any:
+def _largest(difference, w):
     return xp.max(difference if w is None else xp.where(xp.asarray(w) > 0, difference, 0.0), axis=-1, initial=0.0)
 
 
@@ -118,7 +116,7 @@ def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
     return cosine(u, v, w)
 
 
-def _entropy(x: Any, mean: Any) -> Any:
+def _entropy(x, mean):
     """Return x log(x / mean) with the derivative 0 where x is 0, and infinity where one of them is negative."""
     inside = (x > 0) & (mean > 0)
     outside = xp.where((x == 0) & (mean >= 0) | xp.isnan(x + mean), 0.0 * x, np.inf)
@@ -142,18 +140,18 @@ def hamming(u: Any, v: Any, w: Any = None) -> Any:
     return total(u != v, w) / (u.shape[-1] if w is None else xp.sum(xp.asarray(w)))
 
 
-def _counts(u: Any, v: Any, w: Any) -> tuple[Any, Any, Any, Any]:
+def _counts(u, v, w) -> tuple[Any, Any, Any, Any]:
     """Return how many components are both true, true in the first or the second alone, and both false."""
     u, v = (xp.asarray(x) != 0 for x in (u, v))
     return total(u & v, w), total(u & ~v, w), total(~u & v, w), total(~u & ~v, w)
 
 
-def _yule(both: Any, first: Any, second: Any, none: Any) -> Any:
+def _yule(both, first, second, none):
     mixed = first * second
     return _ratio(2.0 * mixed, both * none + mixed)
 
 
-def _russellrao(both: Any, first: Any, second: Any, none: Any) -> Any:
+def _russellrao(both, first, second, none):
     count = both + first + second + none
     return (count - both) / count
 
@@ -189,7 +187,7 @@ METRICS: Mapping[str, Metric] = {
 KEEPS_DTYPE = ("cityblock", "correlation", "cosine", "sqeuclidean")  # without weights, of two vectors
 
 
-def _dtype_of_sum(name: str, u: Any, v: Any) -> np.dtype:
+def _dtype_of_sum(name: str, u, v) -> np.dtype:
     """Return the dtype of a sum without weights in SciPy: that of floats stays, cityblock adds real numbers."""
     dtype = np.result_type(u.dtype, v.dtype)
     if name == "cityblock" or dtype.kind == "f":
@@ -201,7 +199,7 @@ def between(name: str) -> Metric:
     """Return a distance of two vectors; concrete ones go to SciPy."""
     metric = METRICS[name]
 
-    def distance(u: Any, v: Any, *args: Any, **options: Any) -> Any:
+    def distance(u, v, *args, **options):
         if not is_traced(u, v, *args, *options.values()):
             return getattr(scipy_distance, name)(u, v, *args, **options)
         u, v = xp.asarray(u), xp.asarray(v)

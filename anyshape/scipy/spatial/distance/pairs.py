@@ -3,8 +3,6 @@
 Distances of all pairs of rows without an array of all components: powers of differences, angles, counts of bools.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -33,7 +31,7 @@ _ALIASES = {
 }  # fmt: skip
 
 
-def _metric(name: str, metric: Any, options: dict[str, Any], a: Any, b: Any) -> tuple[Metric, Any]:
+def _metric(name: str, metric, options: dict[str, Any], a, b) -> tuple[Metric, Any]:
     """Return a distance along the last axis, and the matrix of the distances of rows if there is a short way to it.
 
     SciPy's defaults of some options depend on the rows.
@@ -54,18 +52,18 @@ def _metric(name: str, metric: Any, options: dict[str, Any], a: Any, b: Any) -> 
     return lambda u, v: METRICS[key](rows(u), rows(v), **options), whole
 
 
-def _stacked(a: Any, b: Any) -> Any:
+def _stacked(a, b):
     return a if a is b else xp.concatenate([a, b])
 
 
-def _mapped(pair: Metric, u: Any, v: Any) -> Any:
+def _mapped(pair: Metric, u, v):
     """Return the values of a function of two vectors for arrays whose last axes these are."""
     shape = xp.broadcast_shapes(u.shape, v.shape)
     u, v = (xp.reshape(xp.broadcast_to(x, shape), (-1, shape[-1])) for x in (u, v))
     return xp.reshape(xp.asarray(vmap(pair)(u, v), np.float64), shape[:-1])
 
 
-def _rows(name: str, argument: str, x: Any) -> Any:
+def _rows(name: str, argument: str, x):
     x = xp.asarray(x)
     if x.ndim != 2:
         raise ArgumentError(name, argument, f"has {x.ndim} axes", "pass a matrix, whose rows are points")
@@ -131,10 +129,10 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
 Matrix = Callable[..., Any]
 
 
-def _powers(power: Any, *, root: bool) -> Matrix:
+def _powers(power, *, root: bool) -> Matrix:
     """Return the sums of powers of differences, or their roots; None where the weights are traced."""
 
-    def matrix(a: Any, b: Any, w: Any = None) -> Any:
+    def matrix(a, b, w=None):
         a, b = real_floats(a), real_floats(b)
         if is_traced(w):
             return None
@@ -149,26 +147,26 @@ def _powers(power: Any, *, root: bool) -> Matrix:
     return matrix
 
 
-def _minkowski(a: Any, b: Any, p: Any = 2, w: Any = None) -> Any:
+def _minkowski(a, b, p=2, w=None):
     """Return the p-norms of differences; None where the order needs the components."""
     if is_traced(p) or not 0 < p < np.inf:
         return None
     return _powers(p, root=p != 1)(a, b, w)
 
 
-def _seuclidean(a: Any, b: Any, V: Any) -> Any:
+def _seuclidean(a, b, V):
     scale = xp.sqrt(xp.asarray(V, np.float64))
     return ds.pair_distances(real_floats(a) / scale, real_floats(b) / scale, power=2, root=True)
 
 
-def _cosine(a: Any, b: Any, w: Any = None) -> Any:
+def _cosine(a, b, w=None):
     """Return 1 less the cosines of angles."""
     a, b = real_floats(a), real_floats(b)
     squares = total(a * a, w)[:, None] * total(b * b, w)[None, :]
     return xp.clip(1.0 - (a if w is None else a * w) @ b.T / xp.sqrt(squares), 0.0, 2.0)
 
 
-def _correlation(a: Any, b: Any, w: Any = None, centered: bool = True) -> Any:
+def _correlation(a, b, w=None, centered: bool = True):
     """Return 1 less the correlations."""
     a, b = real_floats(a), real_floats(b)
     if centered:
@@ -181,7 +179,7 @@ def _correlation(a: Any, b: Any, w: Any = None, centered: bool = True) -> Any:
 def _of_counts(name: str) -> Matrix:
     """Return a dissimilarity of bools by products of matrices, which count."""
 
-    def matrix(a: Any, b: Any, w: Any = None) -> Any:
+    def matrix(a, b, w=None):
         u, v = (real_floats(x != 0) for x in (a, b))
         weighted = u if w is None else u * w
         both, in_first, in_second = weighted @ v.T, total(u, w)[:, None], total(v, w)[None, :]

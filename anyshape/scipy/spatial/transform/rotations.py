@@ -25,11 +25,11 @@ from anyshape.tracing.pytrees import register_class
 from anyshape.transforms.control import check
 
 
-def _reals(x: Any) -> Any:
+def _reals(x):
     return xp.asarray(x).astype(np.float64)
 
 
-def _require_last(name: str, x: Any, count: int) -> None:
+def _require_last(name: str, x, count: int) -> None:
     """Demand an axis of this many components."""
     ctx = context_of(name, x)
     if x.ndim == 0:
@@ -37,7 +37,7 @@ def _require_last(name: str, x: Any, count: int) -> None:
     ctx.require_equal(sizes(x)[-1], count, f"the last axis has {count} elements")
 
 
-def _axes(name: str, seq: Any) -> tuple[list[int], bool]:
+def _axes(name: str, seq) -> tuple[list[int], bool]:
     """Return the axes of a sequence of letters, and whether they turn with the body."""
     text = str(seq)
     if not 1 <= len(text) <= 3 or not (set(text) <= set("xyz") or set(text) <= set("XYZ")):
@@ -86,7 +86,7 @@ class Rotation(FixedAttributes):
         return cls(quat, scalar_first=scalar_first)
 
     @classmethod
-    def _of(cls, q: Any) -> Rotation:
+    def _of(cls, q) -> Rotation:
         return cls(q, normalize=False)
 
     @classmethod
@@ -228,7 +228,7 @@ class Rotation(FixedAttributes):
         return f"Rotation.from_quat({self.quat!r})"
 
 
-def _own(rotation: Any) -> Rotation:
+def _own(rotation) -> Rotation:
     """Return a rotation of this class for one of SciPy's too."""
     return rotation if isinstance(rotation, Rotation) else Rotation._of(rotation.as_quat())
 
@@ -277,7 +277,7 @@ def root(x: Any) -> Any:
     return xp.where(x == 0, 0.0, xp.sqrt(xp.where(x == 0, 1.0, x)))
 
 
-def _square(v: Any) -> Any:
+def _square(v):
     return xp.sum(v * v, axis=-1, keepdims=True)
 
 

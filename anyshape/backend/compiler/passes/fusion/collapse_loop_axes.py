@@ -11,8 +11,6 @@ pad takes an array of its own, and the sum one more pass over all of them. A sum
 theirs.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

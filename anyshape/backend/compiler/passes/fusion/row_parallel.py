@@ -5,8 +5,6 @@ that have them. Any other operand is read whole by each tile. A rule returns Non
 row, or is not proved to. Rows of `backend/compiler/traits/` name the rule of each op.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
