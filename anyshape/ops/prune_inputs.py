@@ -161,7 +161,8 @@ def prune_rerun(node: Node, live: Sequence[bool], prune: Prune) -> Node:
     operand_of = parts.of_scan(layout, [None] * (made - layout.pieces), [None] * layout.pieces)
     carries, body = _live_body(body, live[: layout.carries], live[layout.carries :], [], prune)
     outputs = [*carries, *live[layout.carries :]]
-    read = [i for i in _read_positions(body, layout) if i >= layout.carries or carries[i]]
+    live_carries = [i for i, flag in enumerate(carries) if flag]  # a carry may be given that no trip reads
+    read = [*live_carries, *[i for i in _read_positions(body, layout) if i >= layout.carries]]
     own = [i for i in map(operand_of.__getitem__, read) if i is not None]
     is_read = [i in read for i, operand in enumerate(operand_of) if operand is None]
     elements = sum(layout.stacks.start <= i < layout.stacks.stop for i in read)

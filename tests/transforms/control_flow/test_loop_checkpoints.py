@@ -413,3 +413,39 @@ def test_values_that_are_no_policy(call, value):
 
 def test_an_integer_of_numpy_is_a_number_of_slots():
     assert fori_loop(0, 3, lambda i, c: c * 2, 1.0, checkpoint=np.int64(2)) == 8
+
+
+def _mixed(i, c, s):
+    return anyshape.switch(i % 3, [np.sin, lambda a: a * s, lambda a: a - 0.5], c)
+
+
+# bodies whose result is the next carry: the cotangent of a carry begins at nothing, and a trip does not read it
+NEXT_CARRIES = {
+    "carry": lambda i, c, e, s: np.sin(c) * 0.3,
+    "captured": lambda i, c, e, s: np.sin(c) * s,
+    "counted": lambda i, c, e, s: np.sin(c) * s * i,
+    "linear": lambda i, c, e, s: c * 0.5,
+    "switched": lambda i, c, e, s: _mixed(i, c, s),
+    "element": lambda i, c, e, s: np.cos(e) * 0.9,
+}
+
+
+@pytest.mark.parametrize("of", ["results", "carry", "both"])
+@pytest.mark.parametrize("body", NEXT_CARRIES)
+def test_gradients_with_slots_are_those_without(body, of):
+    def loss(x, checkpoint):
+        s = np.sum(x) * 0.1
+
+        def step(carry, e):
+            c = NEXT_CARRIES[body](*carry, e, s)
+            return (carry[0] + 1, c), c * 2 + e
+
+        (_, last), results = anyshape.scan(step, (0, np.sum(x, axis=0) * 0.3), x, checkpoint=checkpoint)
+        of_results = np.sum(np.cos(np.arange(x.shape[0]) + 1.0) @ results)
+        return {"results": of_results, "carry": np.sum(last**2), "both": of_results + np.sum(last**2)}[of]
+
+    slopes = {c: jit(grad(lambda x, c=c: loss(x, c))) for c in (None, 2, 3)}
+    for shape in ((0, 2), (1, 1), (4, 2), (7, 3)):
+        x = np.random.default_rng(1).normal(size=shape)
+        for count in (2, 3):
+            np.testing.assert_allclose(slopes[count](x), slopes[None](x), 1e-12, 1e-12)
