@@ -161,8 +161,7 @@ def prune_rerun(node: Node, live: Sequence[bool], prune: Prune) -> Node:
     operand_of = parts.of_scan(layout, [None] * (made - layout.pieces), [None] * layout.pieces)
     carries, body = _live_body(body, live[: layout.carries], live[layout.carries :], [], prune)
     outputs = [*carries, *live[layout.carries :]]
-    live_carries = [i for i, flag in enumerate(carries) if flag]  # a carry may be given that no trip reads
-    read = [*live_carries, *[i for i in _read_positions(body, layout) if i >= layout.carries]]
+    read = _needed_positions(body, layout, carries)
     own = [i for i in map(operand_of.__getitem__, read) if i is not None]
     is_read = [i in read for i, operand in enumerate(operand_of) if operand is None]
     elements = sum(layout.stacks.start <= i < layout.stacks.stop for i in read)
@@ -288,6 +287,12 @@ def _positions_of_scan(body: Graph, layout: Layout, carries: Sequence[bool]) -> 
     live = [i for i, flag in enumerate(carries) if flag]
     others = [i for i in read if i >= layout.stacks.stop]  # pieces, then captured ones
     return [*live, *elements, *others], Layout(len(live), len(elements), sum(i < layout.own for i in others))
+
+
+def _needed_positions(body: Graph, layout: Layout, carries: Sequence[bool]) -> list[int]:
+    """Return the positions of live carries, of which a trip may read none, and of other inputs that trips read."""
+    live = [i for i, flag in enumerate(carries) if flag]
+    return [*live, *[i for i in _read_positions(body, layout) if i >= layout.carries]]
 
 
 def _read_positions(body: Graph, layout: Layout) -> list[int]:
