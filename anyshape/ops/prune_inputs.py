@@ -290,7 +290,7 @@ def _positions_of_scan(body: Graph, layout: Layout, carries: Sequence[bool]) -> 
 
 
 def _needed_positions(body: Graph, layout: Layout, carries: Sequence[bool]) -> list[int]:
-    """Return the positions of live carries, of which a trip may read none, and of other inputs that trips read."""
+    """Return the positions of all live carries, and of other inputs that trips read."""
     live = [i for i, flag in enumerate(carries) if flag]
     return [*live, *[i for i in _read_positions(body, layout) if i >= layout.carries]]
 
