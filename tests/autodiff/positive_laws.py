@@ -163,7 +163,7 @@ POSITIVE_LAWS = [
             1 - beta_share(n / 2, d / 2, f_share(x, n, d)) if x < 1 else beta_share(d / 2, n / 2, d / (n * x + d))
         ),
         (SHAPE, SHAPE),
-        (1e-290, math.inf),  # below, the share of a point is not a normal number
+        (1e-290, 1e290),  # beyond, the share of a point or its rest is not a normal number
     ),
     Law(
         "alpha",

@@ -121,6 +121,7 @@ REARRANGED = {
     "stats.trapezoid.logcdf": [(2.0356906123838565e-125, 0.16627258115821553, 0.9121192674321397)],
     "stats.triang.isf": [(6.942150454518613e-14, 0.4)],
     "stats.dweibull.logcdf": [(-309.3524922799109, 1.01)],
+    "stats.f.sf": [(9.999999999997378e289, 0.11413151323202735, 0.2537801996440667), (2.0, 3.0, 4.0)],
 }
 SINGLE = {  # small degrees, to which 1 is added, SciPy's loops of single precision, sums of large logarithms
     "special.eval_chebyu": [(0.0001255890092579648, -0.15753212571144104)],

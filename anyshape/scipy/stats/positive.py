@@ -405,8 +405,10 @@ def beta_share(low: Any, high: Any, a: Any, b: Any) -> Any:
 
 
 def _f_shares(z, dfn, dfd) -> tuple[Any, Any]:
-    total = dfd + dfn * z
-    return dfn * z / total, dfd / total
+    """Return the parts of `dfn z` and of `dfd` in their sum, by 1 / z where that is small: slopes do not underflow."""
+    is_large = z > 1
+    first, second = dfn * xp.where(is_large, 1, z), dfd / xp.where(is_large, z, 1)
+    return first / (first + second), second / (first + second)
 
 
 def _f_quantile(low, high, dfn, dfd):
