@@ -47,7 +47,7 @@ def _public(package: str) -> list[str]:
 
 def _home(name: str, member: Any) -> str | None:
     """Return the module of anyshape that defines a member under a name, None if none does."""
-    home = str(getattr(member, "__module__", ""))
+    home = str(getattr(inspect.unwrap(member) if callable(member) else member, "__module__", ""))
     if not home.startswith("anyshape."):
         return None
     defined = getattr(importlib.import_module(home), name, None)

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import pickle
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -77,3 +78,12 @@ def test_functions_have_the_parameters_of_the_ones_that_they_stand_for(package):
             wrong += [] if inspect.getdoc(own) else [f"{package}.{name} has no docstring"]
     assert count > 3
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", ["linalg", "fft", "signal", "ndimage", "integrate", "interpolate", "optimize"])
+def test_served_functions_are_pickled_by_name(package):
+    module = importlib.import_module(f"anyshape.scipy.{package}")
+    own = [getattr(module, name) for name in module.__all__]
+    functions = [f for f in own if inspect.isfunction(f)]
+    assert [f.__name__ for f in functions if pickle.loads(pickle.dumps(f)) is not f] == []
+    assert len(functions) > 5

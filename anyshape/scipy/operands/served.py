@@ -45,4 +45,8 @@ class Module(Fallback):
         function = getattr(load(f"anyshape.{self.name}.{self._homes[name]}"), name)
         if name in self._finite:
             function = checks_finite(function, self._finite[name])
-        return falls_through(self.package)(function) if name in self._through else function
+        if name in self._through:
+            function = falls_through(self.package)(function)
+        if hasattr(function, "__wrapped__"):  # a pickle finds it here, and in its home the function that it calls
+            function.__module__, function.__qualname__ = f"anyshape.{self.name}", name
+        return function

@@ -61,6 +61,7 @@ from scipy.stats import friedmanchisquare as friedmanchisquare
 from scipy.stats import gausshyper as gausshyper
 from scipy.stats import genhyperbolic as genhyperbolic
 from scipy.stats import geninvgauss as geninvgauss
+from scipy.stats import gmean as gmean
 from scipy.stats import goodness_of_fit as goodness_of_fit
 from scipy.stats import gstd as gstd
 from scipy.stats import invwishart as invwishart
@@ -78,6 +79,7 @@ from scipy.stats import kstatvar as kstatvar
 from scipy.stats import kstest as kstest
 from scipy.stats import kstwo as kstwo
 from scipy.stats import kstwobign as kstwobign
+from scipy.stats import kurtosis as kurtosis
 from scipy.stats import kurtosistest as kurtosistest
 from scipy.stats import landau as landau
 from scipy.stats import levy_stable as levy_stable
@@ -130,6 +132,7 @@ from scipy.stats import rv_discrete as rv_discrete
 from scipy.stats import rv_histogram as rv_histogram
 from scipy.stats import sem as sem
 from scipy.stats import shapiro as shapiro
+from scipy.stats import skew as skew
 from scipy.stats import skewtest as skewtest
 from scipy.stats import sobol_indices as sobol_indices
 from scipy.stats import somersd as somersd
@@ -182,9 +185,6 @@ from anyshape.scipy.stats.hypotheses import pointbiserialr as pointbiserialr
 from anyshape.scipy.stats.hypotheses import power_divergence as power_divergence
 from anyshape.scipy.stats.hypotheses import ttest_ind as ttest_ind
 from anyshape.scipy.stats.hypotheses import ttest_ind_from_stats as ttest_ind_from_stats
-from anyshape.scipy.stats.lent import gmean as gmean
-from anyshape.scipy.stats.lent import kurtosis as kurtosis
-from anyshape.scipy.stats.lent import skew as skew
 from anyshape.scipy.stats.multivariate import Dirichlet as _Dirichlet
 from anyshape.scipy.stats.multivariate import Multinomial as _Multinomial
 from anyshape.scipy.stats.multivariate import MultivariateNormal as _MultivariateNormal

@@ -35,7 +35,7 @@ def lent(name: str, *names: str, spreads: bool = False, **facts: Any) -> Functio
             return SignificanceResult(result.statistic, result.pvalue)
         return xp.where(xp.any(xp.isnan(options[names[0]]), axis=axis), np.nan, result) if spreads else result
 
-    function.__module__ = __name__  # that it takes traced arrays
+    function.__module__ = "anyshape.scipy.stats"  # where it takes traced arrays, and a pickle finds it
     function.__doc__ = f"Return what SciPy's `{name}` returns, with SciPy's parameters."
     return sampled(*names, **facts)(function)
 
