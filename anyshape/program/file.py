@@ -20,6 +20,7 @@ import time
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -44,6 +45,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.core.node_validation import claims, problem
+from anyshape.ops.subgraph_call import of_branch
 from anyshape.program.saved_rules import (
     ProgramRule,
     decode_tree,
@@ -405,7 +407,9 @@ def _checked(graph: Graph, tick: Tick, check: Callable[[Graph, Tick], None] = ch
         tick()
         for claim in claims(node, scope):
             scope.require(claim, node.op.name, "it would leave its operand", (), node.where)
-    return replace(graph, conditions=tuple(scope.conditions))
+    return (
+        graph if len(scope.conditions) == len(graph.conditions) else replace(graph, conditions=tuple(scope.conditions))
+    )
 
 
 def _with_checked_subgraphs(graph: Graph, tick: Tick) -> Graph:
@@ -416,11 +420,13 @@ def _with_checked_subgraphs(graph: Graph, tick: Tick) -> Graph:
     nodes = []
     for node in graph.nodes:
         inner = graph.subgraphs.get(node, ())
-        checked = {id(g): _checked(g, tick, check_subgraph) for g in inner}
-        if any(checked[id(g)].conditions != g.conditions for g in inner):
+        checked = {id(g): of_branch(partial(_checked, tick=tick, check=check_subgraph), g) for g in inner}
+        if any(checked[id(g)] is not g for g in inner):
             node = replace_subgraphs(node, checked)
             context = ShapeGuardContext(scope, node.op.name, node.where, [v.meta for v in node.operands])
             node.op.infer(context, *[v.meta for v in node.inputs], **dict(node.params))
         nodes.append(node)
+    if all(new is old for new, old in zip(nodes, graph.nodes, strict=True)):
+        return graph
     gained = [c for c in scope.conditions[len(graph.conditions) :] if c.kind == "assertion"]
     return replace(graph, nodes=tuple(nodes), conditions=(*graph.conditions, *gained))

@@ -20,6 +20,7 @@ from anyshape.errors import (
     SizePathsError,
 )
 from anyshape.graph.ir.graph import walk
+from anyshape.graph.prover.scope import NO, Scope
 from tests.attack.size_decisions import CURVATURES, PLAIN, TRACED, WAYS, Ways, expected, function_of
 
 
@@ -285,6 +286,21 @@ def test_a_path_that_no_sizes_take_does_not_end_the_export(function):
         x, y = vector(n), vector(m)
         np.testing.assert_allclose(program(x, y), function(x, y), 1e-12)
         np.testing.assert_allclose(grad(program)(x, y), grad(function)(x, y), 1e-12)
+
+
+def test_a_path_that_no_sizes_take_refuses_to_run_where_a_reader_disproves_what_it_needs(monkeypatch):
+    def function(x, y):
+        n, m = x.shape[0], y.shape[0]
+        if n > 0 and n * n == 2 * m * m:
+            return x[m:][0] * 2  # no sizes are here, so that its claim is proved as well as disproved
+        return (x**2).sum() + y.sum()
+
+    program, decide = export(function)(Spec("n"), Spec("m")), Scope.decide
+    needed = "max(n - m, 0) >= 1"
+    monkeypatch.setattr(Scope, "decide", lambda scope, claim: NO if str(claim) == needed else decide(scope, claim))
+    loaded = reloaded(program)
+    for n, m in ((0, 0), (1, 1), (3, 2)):
+        assert loaded(vector(n), vector(m)) == pytest.approx(function(vector(n), vector(m)))
 
 
 def test_an_error_of_a_path_that_some_sizes_take_leaves_export():
