@@ -14,8 +14,10 @@ from typing import Any
 import scipy.stats
 
 from anyshape.numpy.foreign_source import Source, digest
-from anyshape.scipy.stats.lent import LENT
-from anyshape.scipy.stats.source import SCIPY
+from anyshape.scipy import stats
+from anyshape.scipy.stats import lent
+from anyshape.scipy.stats.distribution import Family
+from anyshape.scipy.stats.source import SCIPY, methods_of
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
@@ -25,31 +27,38 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _named(source: Source, function: types.FunctionType) -> Iterator[Any]:
-    """Yield what the code of a function may name, in its module and in modules of the package."""
+def _named(source: Source, function: types.FunctionType, owner: type) -> Iterator[Any]:
+    """Yield what the code of a function may name, in its module, in modules of the package, and in its class."""
     modules = [v for v in function.__globals__.values() if isinstance(v, types.ModuleType)]
     homes = [m for m in modules if m.__name__.startswith(f"{source.name}.") and m.__name__ not in source.modules]
     for name in _names(function.__code__):
         yield function.__globals__.get(name)
         yield from (vars(home).get(name) for home in homes)
+        yield getattr(owner, name, None)
 
 
-def _collect(source: Source, function: Any, known: dict[Any, str]) -> None:
+def _collect(source: Source, function: Any, known: dict[Any, str], owner: type = object) -> None:
     """Note the digest of a function and of those that its code may name."""
     original = inspect.unwrap(function)
     if not isinstance(original, types.FunctionType) or not original.__module__.startswith(f"{source.name}."):
         return
     if original not in known and original.__name__ not in source.helpers:
         known[original] = digest(original)
-        for member in _named(source, original):
-            _collect(source, member, known)
+        for member in _named(source, original, owner):
+            _collect(source, member, known, owner)
 
 
 def digests() -> set[str]:
     """Return the digests of all that `scipy.stats` lends."""
     known: dict[Any, str] = {}
-    for name in LENT:
-        _collect(SCIPY, getattr(scipy.stats, name), known)
+    for name in stats.__all__:
+        if name in vars(lent):
+            _collect(SCIPY, getattr(scipy.stats, name), known)
+        family = getattr(stats, name)
+        if isinstance(family, Family):
+            owner = type(getattr(scipy.stats, name))
+            for field in ("valid", "support", *family.form.lent.split()):
+                _collect(SCIPY, getattr(owner, methods_of(owner)[field]), known, owner)
     return set(known.values())
 
 

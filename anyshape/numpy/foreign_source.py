@@ -67,6 +67,21 @@ class _View:
         return value
 
 
+class Bound:
+    """Object of another package whose methods are copies."""
+
+    def __init__(self, source: Source, instance: Any) -> None:
+        self._source, self._instance = source, instance
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(type(self._instance), name, None)
+        value = getattr(self._instance, name)
+        if isinstance(member, types.FunctionType):
+            value = types.MethodType(self._source.copy(member), self)
+        self.__dict__[name] = value
+        return value
+
+
 class Source:
     """Package whose functions run on traced arrays, and what stands for others in their code.
 
@@ -132,5 +147,7 @@ class Source:
             return value
         if home in self.modules:
             return getattr(self.modules[home], value.__name__, value)
-        is_theirs = home.partition(".")[0] == self.name and isinstance(value, types.FunctionType)
-        return (self.helpers.get(value.__qualname__) or self.copy(value)) if is_theirs else value
+        if home.partition(".")[0] != self.name:
+            return value
+        helper = self.helpers.get(getattr(value, "__qualname__", ""))
+        return helper or (self.copy(value) if isinstance(value, types.FunctionType) else value)

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.stats
 from mpmath import mp
 
-from anyshape.scipy.stats import FORMS
 from tests.autodiff.bounded_laws import BOUNDED_LAWS, DISCRETE_LAWS
 from tests.autodiff.laws import Law
 from tests.autodiff.positive_laws import POSITIVE_LAWS
 from tests.autodiff.real_laws import REAL_LAWS
 from tests.autodiff.slope_rows import Row, share
+from tests.survey.distributions import FORMS
 
 
 def _inside(low: float, high: float, rng: np.random.Generator) -> float:

@@ -10,7 +10,7 @@ import pytest
 from anyshape import grad, jit
 from anyshape import numpy as xp
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.numpy.foreign_source import Source, digest
+from anyshape.numpy.foreign_source import Bound, Source, digest
 from anyshape.scipy.stats.source import SCIPY
 from tools.make_digests import digests
 
@@ -81,6 +81,12 @@ def test_other_helpers_stand_for_the_ones_of_the_package(lender, tmp_path):
     copy = source(tmp_path, offset=lambda: 5.0).copy(lender.centred)
     np.testing.assert_allclose(jit(copy)(np.array([1.0, 3.0])), [2.0, 8.0])
     assert lender.offset() == 0.0
+
+
+def test_methods_of_objects_are_copies_too(lender, tmp_path):
+    line = Bound(source(tmp_path), lender.Line())
+    np.testing.assert_allclose(jit(line.at)(np.array([1.0, 2.0])), [8.0, 12.0])
+    assert grad(line.at)(3.0) == line.slope == 4.0
 
 
 def test_another_release_is_accepted_where_its_code_is_the_same(lender, tmp_path):

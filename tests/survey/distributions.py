@@ -2,7 +2,10 @@
 
 import scipy.stats
 
-from anyshape.scipy.stats import FAMILIES, FORMS
+from anyshape.scipy import stats
+from anyshape.scipy.stats.distribution import Family
+
+FORMS = {name: family.form for name in stats.__all__ if isinstance(family := getattr(stats, name), Family)}
 
 # shape parameters by family; families without any are not listed
 SHAPES = {
@@ -125,7 +128,7 @@ def methods(name):
         for method in all_methods.split():
             without = method in ("mean", "var", "entropy")
             yield method, f"F.{method}({parameters})" if without else f"F.{method}({point}, {parameters})"
-    elif name in FAMILIES:
+    elif name in FORMS:
         yield from _of_family(name)
 
 

@@ -3,52 +3,60 @@
 Concrete arguments go to SciPy itself. What has no counterpart here is SciPy's own, and refuses traced arrays by name.
 """
 
-from typing import Any
-
-from anyshape.numpy.serve import Module
-from anyshape.scipy.stats import (
-    angles,
-    bounded,
-    circular,
-    continuous,
-    correlation,
-    density,
-    discrete,
-    extremes,
-    further,
-    hypotheses,
-    lent,
-    lifetimes,
-    multivariate,
-    ordered,
-    positive,
-    ranks,
-    skewed,
-    summaries,
-    trimmed,
-)
-from anyshape.scipy.stats.distribution import Family
+from anyshape.scipy.operands.served import Module
 from anyshape.support.packages import scipy_stats
 
-_BY_FILE = (continuous, positive, further, extremes, skewed, lifetimes, bounded, angles, discrete)
-FORMS = {name: form for file in _BY_FILE for name, form in file.FORMS.items()}
-FAMILIES = {name: Family(name, form) for name, form in FORMS.items()} | multivariate.DISTRIBUTIONS
-FUNCTIONS = {
-    name: member
-    for module in (summaries, ranks, correlation, density, trimmed, circular, hypotheses, ordered)
-    for name, member in vars(module).items()
-    if name[0] != "_" and getattr(member, "__module__", "") == module.__name__ and hasattr(scipy_stats, name)
-} | lent.LENT
-RANKED = {name: ordered.ranked(name, *row) for name, row in ordered.RANKED.items() if hasattr(scipy_stats, name)}
-_SCIPY = Module(scipy_stats, "scipy.stats")
-
-
-def __getattr__(name: str) -> Any:
-    """Return a family of distributions, a function, or what a further name of SciPy stands for."""
-    own = FAMILIES.get(name) or FUNCTIONS.get(name) or RANKED.get(name)
-    return own if own is not None else _SCIPY.named(name)
-
-
-def __dir__() -> list[str]:
-    """Return the public names of SciPy."""
-    return sorted(_SCIPY.public_names())
+_SERVED = Module(
+    scipy_stats,
+    "scipy.stats",
+    own={
+        "angles": "vonmises wrapcauchy",
+        "bounded": (
+            "argus bradford johnsonsb loguniform rdist reciprocal trapezoid truncexpon truncnorm truncpareto "
+            "truncweibull_min"
+        ),
+        "continuous": (
+            "arcsine beta cauchy gennorm halfgennorm hypsecant johnsonsu laplace logistic norm powerlaw skewnorm t "
+            "triang uniform"
+        ),
+        "density": "gaussian_kde",
+        "discrete": (
+            "bernoulli betabinom betanbinom binom boltzmann dlaplace geom hypergeom logser nbinom nhypergeom planck "
+            "poisson randint skellam zipf"
+        ),
+        "extremes": "genextreme genhalflogistic genlogistic genpareto moyal",
+        "further": (
+            "alpha anglit betaprime burr cosine dgamma dweibull exponpow exponweib fatiguelife foldcauchy foldnorm "
+            "gengamma gibrat gumbel_l gumbel_r invweibull loggamma loglaplace powernorm semicircular"
+        ),
+        "lifetimes": "genexpon kappa3 levy_l mielke powerlognorm recipinvgauss rice wald",
+        "multivariate": "dirichlet multinomial multivariate_normal multivariate_t wishart",
+        "ordered": (
+            "ansari brunnermunzel chatterjeexi cramervonmises_2samp fligner friedmanchisquare kendalltau kruskal "
+            "ks_2samp mannwhitneyu mood ranksums weightedtau wilcoxon"
+        ),
+        "positive": (
+            "burr12 chi chi2 erlang expon f fisk gamma gompertz halfcauchy halflogistic halfnorm invgamma invgauss "
+            "levy lognorm lomax maxwell nakagami pareto rayleigh weibull_max weibull_min"
+        ),
+        "skewed": "crystalball exponnorm jf_skew_t laplace_asymmetric norminvgauss skewcauchy",
+    },
+    through={
+        "circular": "boxcox boxcox_llf yeojohnson yeojohnson_llf",
+        "correlation": "linregress pearsonr spearmanr",
+        "hypotheses": (
+            "chisquare f_oneway false_discovery_control pointbiserialr power_divergence ttest_ind ttest_ind_from_stats"
+        ),
+        "lent": (
+            "bartlett circmean circstd circvar combine_pvalues entropy gmean gstd hmean jarque_bera kstat kstatvar "
+            "kurtosis kurtosistest levene normaltest pmean sem skew skewtest tmax tmean tmin tsem tstd ttest_1samp "
+            "ttest_rel tvar variation"
+        ),
+        "ordered": "energy_distance siegelslopes theilslopes tiecorrect wasserstein_distance",
+        "ranks": "mode rankdata",
+        "summaries": "describe gzscore iqr median_abs_deviation moment zmap zscore",
+        "trimmed": "differential_entropy lmoment percentileofscore scoreatpercentile sigmaclip trim_mean",
+    },
+)
+__all__ = [*_SERVED.own]
+__getattr__, __dir__ = _SERVED.named, _SERVED.public_names

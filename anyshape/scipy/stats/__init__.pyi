@@ -23,6 +23,7 @@ from scipy.stats import anderson as anderson
 from scipy.stats import anderson_ksamp as anderson_ksamp
 from scipy.stats import ansari as ansari
 from scipy.stats import barnard_exact as barnard_exact
+from scipy.stats import bartlett as bartlett
 from scipy.stats import bayes_mvs as bayes_mvs
 from scipy.stats import biasedurn as biasedurn
 from scipy.stats import binned_statistic as binned_statistic
@@ -40,6 +41,7 @@ from scipy.stats import chi2_contingency as chi2_contingency
 from scipy.stats import circmean as circmean
 from scipy.stats import circstd as circstd
 from scipy.stats import circvar as circvar
+from scipy.stats import combine_pvalues as combine_pvalues
 from scipy.stats import contingency as contingency
 from scipy.stats import cramervonmises as cramervonmises
 from scipy.stats import cramervonmises_2samp as cramervonmises_2samp
@@ -64,6 +66,7 @@ from scipy.stats import geninvgauss as geninvgauss
 from scipy.stats import gmean as gmean
 from scipy.stats import goodness_of_fit as goodness_of_fit
 from scipy.stats import gstd as gstd
+from scipy.stats import hmean as hmean
 from scipy.stats import invwishart as invwishart
 from scipy.stats import irwinhall as irwinhall
 from scipy.stats import jarque_bera as jarque_bera
@@ -82,6 +85,7 @@ from scipy.stats import kstwobign as kstwobign
 from scipy.stats import kurtosis as kurtosis
 from scipy.stats import kurtosistest as kurtosistest
 from scipy.stats import landau as landau
+from scipy.stats import levene as levene
 from scipy.stats import levy_stable as levy_stable
 from scipy.stats import log as log
 from scipy.stats import logrank as logrank
@@ -113,6 +117,7 @@ from scipy.stats import ortho_group as ortho_group
 from scipy.stats import page_trend_test as page_trend_test
 from scipy.stats import pearson3 as pearson3
 from scipy.stats import permutation_test as permutation_test
+from scipy.stats import pmean as pmean
 from scipy.stats import poisson_binom as poisson_binom
 from scipy.stats import poisson_means_test as poisson_means_test
 from scipy.stats import power as power
@@ -175,21 +180,18 @@ from anyshape.scipy.stats.correlation import pearsonr as pearsonr
 from anyshape.scipy.stats.correlation import spearmanr as spearmanr
 from anyshape.scipy.stats.density import gaussian_kde as gaussian_kde
 from anyshape.scipy.stats.distribution import Family as _Family
-from anyshape.scipy.stats.hypotheses import bartlett as bartlett
 from anyshape.scipy.stats.hypotheses import chisquare as chisquare
-from anyshape.scipy.stats.hypotheses import combine_pvalues as combine_pvalues
 from anyshape.scipy.stats.hypotheses import f_oneway as f_oneway
 from anyshape.scipy.stats.hypotheses import false_discovery_control as false_discovery_control
-from anyshape.scipy.stats.hypotheses import levene as levene
 from anyshape.scipy.stats.hypotheses import pointbiserialr as pointbiserialr
 from anyshape.scipy.stats.hypotheses import power_divergence as power_divergence
 from anyshape.scipy.stats.hypotheses import ttest_ind as ttest_ind
 from anyshape.scipy.stats.hypotheses import ttest_ind_from_stats as ttest_ind_from_stats
-from anyshape.scipy.stats.multivariate import Dirichlet as _Dirichlet
-from anyshape.scipy.stats.multivariate import Multinomial as _Multinomial
-from anyshape.scipy.stats.multivariate import MultivariateNormal as _MultivariateNormal
-from anyshape.scipy.stats.multivariate import MultivariateT as _MultivariateT
-from anyshape.scipy.stats.multivariate import Wishart as _Wishart
+from anyshape.scipy.stats.multivariate import dirichlet as dirichlet
+from anyshape.scipy.stats.multivariate import multinomial as multinomial
+from anyshape.scipy.stats.multivariate import multivariate_normal as multivariate_normal
+from anyshape.scipy.stats.multivariate import multivariate_t as multivariate_t
+from anyshape.scipy.stats.multivariate import wishart as wishart
 from anyshape.scipy.stats.ordered import energy_distance as energy_distance
 from anyshape.scipy.stats.ordered import siegelslopes as siegelslopes
 from anyshape.scipy.stats.ordered import theilslopes as theilslopes
@@ -199,11 +201,9 @@ from anyshape.scipy.stats.ranks import mode as mode
 from anyshape.scipy.stats.ranks import rankdata as rankdata
 from anyshape.scipy.stats.summaries import describe as describe
 from anyshape.scipy.stats.summaries import gzscore as gzscore
-from anyshape.scipy.stats.summaries import hmean as hmean
 from anyshape.scipy.stats.summaries import iqr as iqr
 from anyshape.scipy.stats.summaries import median_abs_deviation as median_abs_deviation
 from anyshape.scipy.stats.summaries import moment as moment
-from anyshape.scipy.stats.summaries import pmean as pmean
 from anyshape.scipy.stats.summaries import zmap as zmap
 from anyshape.scipy.stats.summaries import zscore as zscore
 from anyshape.scipy.stats.trimmed import differential_entropy as differential_entropy
@@ -233,7 +233,6 @@ chi2: _Family
 cosine: _Family
 crystalball: _Family
 dgamma: _Family
-dirichlet: _Dirichlet
 dlaplace: _Family
 dweibull: _Family
 erlang: _Family
@@ -286,9 +285,6 @@ lomax: _Family
 maxwell: _Family
 mielke: _Family
 moyal: _Family
-multinomial: _Multinomial
-multivariate_normal: _MultivariateNormal
-multivariate_t: _MultivariateT
 nakagami: _Family
 nbinom: _Family
 nhypergeom: _Family
@@ -322,6 +318,5 @@ vonmises: _Family
 wald: _Family
 weibull_max: _Family
 weibull_min: _Family
-wishart: _Wishart
 wrapcauchy: _Family
 zipf: _Family

@@ -9,13 +9,18 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Form, constant
+from anyshape.scipy.stats.distribution import constant
+from anyshape.scipy.stats.source import family
 from anyshape.transforms.control import stop_gradient
 
 
 def _log_i0_less(kappa):
     """Return log(i0(kappa)) - kappa for kappa >= 0; exp(-|kappa|) of i0e has a kink at 0, which |kappa| undoes."""
     return xp.log(sc.i0e(kappa)) + (xp.abs(kappa) - kappa)
+
+
+def _vonmises_log_density(z, kappa):
+    return -2 * kappa * xp.square(xp.sin(0.5 * z)) - log(2 * pi) - _log_i0_less(kappa)
 
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
@@ -32,17 +37,17 @@ def _vonmises_cdf(z, kappa):
     end = xp.minimum(12 / xp.sqrt(xp.maximum(stop_gradient(kappa), 1.0)), 4.0)  # the rest of the mass is below 1e-31
     angle, shape = xp.clip(angle, -end, end)[..., None], xp.asarray(kappa)[..., None]
     points = 0.5 * angle * (1 + NODES)
-    integral = xp.sum(WEIGHTS * xp.exp(VONMISES.log_density(points, shape)), axis=-1)
+    integral = xp.sum(WEIGHTS * xp.exp(_vonmises_log_density(points, shape)), axis=-1)
     value = 0.5 + 0.5 * angle[..., 0] * integral
     normal = sc.ndtr(sqrt(2 / pi) / sc.i0e(kappa) * xp.sin(0.5 * (z - 2 * pi * turns)))
     return value + stop_gradient(xp.where(kappa >= NORMAL_FROM, normal - value, 0.0)) + turns
 
 
-VONMISES = Form(
-    shapes="kappa",
+vonmises = family(
+    "vonmises",
     vanishes=False,
     valid=lambda kappa: kappa >= 0,
-    log_density=lambda z, kappa: -2 * kappa * xp.square(xp.sin(0.5 * z)) - log(2 * pi) - _log_i0_less(kappa),
+    log_density=_vonmises_log_density,
     cdf=_vonmises_cdf,
     mean=constant(0.0),
     entropy=lambda kappa: -kappa * sc.i1e(kappa) / sc.i0e(kappa) + log(2 * pi) + _log_i0_less(kappa) + kappa,
@@ -54,8 +59,8 @@ def _wrapcauchy_quantile(q, c, side: float):
     return 2 * xp.arctan2((1 - c) * sine, side * (1 + c) * xp.cos(pi * q))
 
 
-WRAPCAUCHY = Form(
-    shapes="c",
+wrapcauchy = family(
+    "wrapcauchy",
     support=lambda c: (0.0, 2 * pi),
     valid=lambda c: (c > 0) & (c < 1),
     safe=0.5,
@@ -66,5 +71,3 @@ WRAPCAUCHY = Form(
     isf=lambda q, c: _wrapcauchy_quantile(q, c, -1.0),
     entropy=lambda c: log(2 * pi) + xp.log1p(-xp.square(c)),
 )
-
-FORMS = {"vonmises": VONMISES, "wrapcauchy": WRAPCAUCHY}

@@ -8,11 +8,20 @@ from typing import Any
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
-from anyshape.scipy.stats.distribution import Form, Function, constant, exponential
+from anyshape.scipy.stats.continuous import by_half
+from anyshape.scipy.stats.distribution import Function, constant, exponential
 from anyshape.scipy.stats.extremes import expm1_ratio, log1p_ratio
 from anyshape.scipy.stats.positive import beta_share
-from anyshape.scipy.stats.powers import NODES, WEIGHTS, narrow_normal, normal_score, of_score
+from anyshape.scipy.stats.powers import (
+    LOG_ROOT_2PI,
+    NODES,
+    WEIGHTS,
+    narrow_normal,
+    normal_log_density,
+    normal_score,
+    of_score,
+)
+from anyshape.scipy.stats.source import family
 from anyshape.transforms.control import stop_gradient
 
 
@@ -20,8 +29,8 @@ def _unit_interval(*shapes) -> tuple[Any, Any]:
     return 0.0, 1.0
 
 
-JOHNSONSB = Form(
-    shapes="a b",
+johnsonsb = family(
+    "johnsonsb",
     valid=lambda a, b: (b > 0) & (a == a),
     support=_unit_interval,
     open_ends=True,
@@ -39,8 +48,8 @@ def _rdist_quantile(q, c):
     return by_half(q, 0.5, below(sc.betaincinv), lambda q: -below(sc.betainccinv)(q))
 
 
-RDIST = Form(
-    shapes="c",
+rdist = family(
+    "rdist",
     support=lambda c: (-1.0, 1.0),
     log_density=lambda z, c: sc.xlogy(0.5 * c - 1, (1 - z) * (1 + z)) - (c - 1) * log(2) - sc.betaln(0.5 * c, 0.5 * c),
     cdf=lambda z, c: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 0.5 * c, 0.5 * c),
@@ -80,8 +89,8 @@ def _argus_cdf(z, chi):
     return xp.where(is_small, share, 1 - _argus_sf(xp.where(is_small, 0.7, z), chi))
 
 
-ARGUS = Form(
-    shapes="chi",
+argus = family(
+    "argus",
     support=_unit_interval,
     log_density=lambda z, chi: xp.log(z) + _argus_log_density(z * z, chi),
     density=lambda z, chi: z * exponential(_argus_log_density(z * z, chi)),
@@ -122,8 +131,8 @@ def _trapezoid_quantile(q, c, d):
     return xp.where(is_low, low, xp.where(is_high, high, 0.5 * (q * width + c)))
 
 
-TRAPEZOID = Form(
-    shapes="c d",
+trapezoid = family(
+    "trapezoid",
     valid=lambda c, d: (c >= 0) & (c <= d) & (d <= 1),
     support=_unit_interval,
     log_density=lambda z, c, d: _trapezoid(z, c, d, xp.log, lambda z: 0.0, xp.log) - xp.log(0.5 * (1 + d - c)),
@@ -192,25 +201,28 @@ def _between(
     }
 
 
-LOGUNIFORM = Form(
-    shapes="a b",
-    valid=lambda a, b: (a > 0) & (b > a),
-    support=lambda a, b: (a, b),
-    log_density=lambda z, a, b: -xp.log(z) - xp.log(xp.log(b / a)),
-    **_between(
-        lambda z, a, b: xp.log1p((z - a) / a),
-        lambda z, a, b: xp.log1p((b - z) / z),
-        lambda a, b: xp.log(b / a),
-        lambda x, a, b: a * xp.exp(x),
-        lambda x, a, b: b * xp.exp(-x),
-        lambda a, b: 0,
-    ),
-    mean=lambda a, b: (b - a) / xp.log(b / a),
-    var=lambda a, b: 0.5 * (b - a) * (b + a) / xp.log(b / a) - xp.square((b - a) / xp.log(b / a)),
-    entropy=lambda a, b: 0.5 * (xp.log(a) + xp.log(b)) + xp.log(xp.log(b / a)),
+loguniform, reciprocal = (
+    family(
+        name,
+        valid=lambda a, b: (a > 0) & (b > a),
+        support=lambda a, b: (a, b),
+        log_density=lambda z, a, b: -xp.log(z) - xp.log(xp.log(b / a)),
+        **_between(
+            lambda z, a, b: xp.log1p((z - a) / a),
+            lambda z, a, b: xp.log1p((b - z) / z),
+            lambda a, b: xp.log(b / a),
+            lambda x, a, b: a * xp.exp(x),
+            lambda x, a, b: b * xp.exp(-x),
+            lambda a, b: 0,
+        ),
+        mean=lambda a, b: (b - a) / xp.log(b / a),
+        var=lambda a, b: 0.5 * (b - a) * (b + a) / xp.log(b / a) - xp.square((b - a) / xp.log(b / a)),
+        entropy=lambda a, b: 0.5 * (xp.log(a) + xp.log(b)) + xp.log(xp.log(b / a)),
+    )
+    for name in ("loguniform", "reciprocal")
 )
-BRADFORD = Form(
-    shapes="c",
+bradford = family(
+    "bradford",
     support=_unit_interval,
     log_density=lambda z, c: -xp.log(log1p_ratio(1.0, c)) - xp.log1p(c * z),
     **_between(
@@ -222,8 +234,8 @@ BRADFORD = Form(
         lambda c: 0,
     ),
 )
-TRUNCEXPON = Form(
-    shapes="b",
+truncexpon = family(
+    "truncexpon",
     support=lambda b: (0.0, b),
     log_density=lambda z, b: -z - xp.log(-xp.expm1(-b)),
     **_between(lambda z, b: z, lambda z, b: b - z, lambda b: b, lambda x, b: x, lambda x, b: b - x, lambda b: 1),
@@ -234,8 +246,8 @@ def _truncpareto_moment(n: int, b, c):
     return sc.exprel((n - b) * xp.log(c)) / sc.exprel(-b * xp.log(c))
 
 
-TRUNCPARETO = Form(
-    shapes="b c",
+truncpareto = family(
+    "truncpareto",
     valid=lambda b, c: (xp.abs(b) > 0) & (c > 1),
     safe=2.0,
     support=lambda b, c: (1.0, c),
@@ -270,8 +282,8 @@ def _power_ahead(low, x, c):
     return xp.where(is_near, ahead, (low**c + xp.where(is_near, 1.0, x)) ** (1 / c))
 
 
-TRUNCWEIBULL_MIN = Form(
-    shapes="c a b",
+truncweibull_min = family(
+    "truncweibull_min",
     valid=lambda c, a, b: (c > 0) & (a >= 0) & (b > a),
     support=lambda c, a, b: (a, b),
     log_density=lambda z, c, a, b: xp.log(c) + sc.xlogy(c - 1, z) + a**c - z**c - xp.log(-xp.expm1(a**c - b**c)),
@@ -334,7 +346,7 @@ def _beyond_end(q, a, b) -> tuple[Any, Any]:
     """Return whether a quantile is beside the lower end, and its distance from there, a series in q / density."""
     end = xp.where(xp.isinf(a), 0.0, a)
     logarithm, factor = _normal_mass(a, b)
-    distance = q * xp.exp(logarithm - NORM.log_density(end)) * factor
+    distance = q * xp.exp(logarithm - normal_log_density(end)) * factor
     is_beside = ~xp.isinf(a) & (distance * (1 + xp.abs(end)) < 1e-4)
     x, square = xp.where(is_beside, distance, 0.0), xp.square(end)
     return is_beside, x * (1 + x * (end / 2 + x * ((2 * square + 1) / 6 + x * end * (6 * square + 7) / 24)))
@@ -358,8 +370,8 @@ def _truncation(a, b) -> tuple[Any, Any, Any, Any]:
     """Return the densities of a truncated normal at its ends, and the ends times their densities."""
     mass = _log_normal_mass(a, b)
     finite_a, finite_b = xp.where(xp.isinf(a), 0.0, a), xp.where(xp.isinf(b), 0.0, b)
-    at_a = xp.where(xp.isinf(a), 0.0, xp.exp(NORM.log_density(finite_a) - mass))
-    at_b = xp.where(xp.isinf(b), 0.0, xp.exp(NORM.log_density(finite_b) - mass))
+    at_a = xp.where(xp.isinf(a), 0.0, xp.exp(normal_log_density(finite_a) - mass))
+    at_b = xp.where(xp.isinf(b), 0.0, xp.exp(normal_log_density(finite_b) - mass))
     return at_a, at_b, finite_a * at_a, finite_b * at_b
 
 
@@ -378,11 +390,11 @@ def _truncated_entropy(a, b):
     return LOG_ROOT_2PI + 0.5 + _log_normal_mass(a, b) + 0.5 * (first - last)
 
 
-TRUNCNORM = Form(
-    shapes="a b",
+truncnorm = family(
+    "truncnorm",
     support=lambda a, b: (a, b),
     valid=lambda a, b: a < b,
-    log_density=lambda z, a, b: NORM.log_density(z) - _log_normal_mass(a, b),
+    log_density=lambda z, a, b: normal_log_density(z) - _log_normal_mass(a, b),
     cdf=_truncated_cdf,
     sf=lambda z, a, b: _truncated_cdf(-z, -b, -a),
     logcdf=_truncated_logcdf,
@@ -393,17 +405,3 @@ TRUNCNORM = Form(
     var=_truncated_var,
     entropy=_truncated_entropy,
 )
-
-FORMS = {
-    "argus": ARGUS,
-    "bradford": BRADFORD,
-    "johnsonsb": JOHNSONSB,
-    "loguniform": LOGUNIFORM,
-    "rdist": RDIST,
-    "trapezoid": TRAPEZOID,
-    "truncexpon": TRUNCEXPON,
-    "truncnorm": TRUNCNORM,
-    "truncpareto": TRUNCPARETO,
-    "truncweibull_min": TRUNCWEIBULL_MIN,
-    "reciprocal": LOGUNIFORM,
-}

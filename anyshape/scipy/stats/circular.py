@@ -6,12 +6,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.serve import falls_through
 from anyshape.scipy.stats.sampling import count_of, floats, sampled
-from anyshape.support.packages import scipy_stats
-
-_stats = falls_through(scipy_stats)
-
 
 # -- power transforms
 
@@ -22,7 +17,6 @@ def _refuse_search(name: str, lmbda) -> None:
         raise ArgumentError(name, "lmbda", problem, "pass a number, or search outside of the traced function")
 
 
-@_stats
 def boxcox(x: Any, lmbda: Any = None, alpha: Any = None, optimizer: Any = None) -> Any:
     """Return the Box-Cox transform of samples by a number, which a traced call needs."""
     _refuse_search("boxcox", lmbda)
@@ -54,7 +48,6 @@ def _yeojohnson(x, power):
     return xp.where(is_positive, above, below)
 
 
-@_stats
 def yeojohnson(x: Any, lmbda: Any = None) -> Any:
     """Return the Yeo-Johnson transform of samples by a number, which a traced call needs."""
     _refuse_search("yeojohnson", lmbda)

@@ -10,21 +10,23 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Form, Function, constant, scaled
+from anyshape.scipy.stats.distribution import Function, constant, scaled
 from anyshape.scipy.stats.powers import (
     FAR,
+    LOG_ROOT_2PI,
     beta_quantile,
     is_cusp,
     log1p_square,
     log_angle,
+    normal_log_density,
     of_powers,
     of_score,
     power_of_size,
 )
+from anyshape.scipy.stats.source import family
 from anyshape.transforms.control import stop_gradient
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
-LOG_ROOT_2PI = 0.5 * log(2 * pi)
 _SKEWNORM_REACH = 30.0
 
 
@@ -32,7 +34,8 @@ def _unit_interval(*shapes) -> tuple[Any, Any]:
     return 0.0, 1.0
 
 
-NORM = Form(
+norm = family(
+    "norm",
     closed_quantiles=True,
     log_density=lambda z: -0.5 * xp.square(z) - LOG_ROOT_2PI,
     cdf=sc.ndtr,
@@ -46,7 +49,8 @@ NORM = Form(
     entropy=constant(0.5 * log(2 * pi * e)),
 )
 
-UNIFORM = Form(
+uniform = family(
+    "uniform",
     closed_quantiles=True,
     support=_unit_interval,
     log_density=lambda z: 0.0 * z,
@@ -89,7 +93,8 @@ def _cauchy_quantile(q):
     return by_half(q, 0.5, lambda q: -below(q), lambda q: below(1 - q))
 
 
-CAUCHY = Form(
+cauchy = family(
+    "cauchy",
     closed_quantiles=True,
     log_density=lambda z: -log1p_square(z) - log(pi),
     **_symmetric(_cauchy_cdf, lambda z: log_angle(-z) - log(pi)),
@@ -113,7 +118,8 @@ def _laplace_quantile(q):
     return by_half(q, 0.5, lambda q: xp.log(2 * q), lambda q: -xp.log(2 * (1 - q)))
 
 
-LAPLACE = Form(
+laplace = family(
+    "laplace",
     closed_quantiles=True,
     log_density=lambda z: -xp.abs(z) - log(2),
     cdf=_laplace_cdf,
@@ -128,7 +134,8 @@ LAPLACE = Form(
 )
 
 
-LOGISTIC = Form(
+logistic = family(
+    "logistic",
     closed_quantiles=True,
     log_density=lambda z: sc.log_expit(z) + sc.log_expit(-z),
     cdf=sc.expit,
@@ -147,7 +154,8 @@ def _hypsecant_cdf(z):
     return by_half(z, 0.0, lambda z: 2 / pi * xp.arctan(xp.exp(z)), lambda z: 1 - 2 / pi * xp.arctan(xp.exp(-z)))
 
 
-HYPSECANT = Form(
+hypsecant = family(
+    "hypsecant",
     log_density=lambda z: log(2 / pi) + 0.5 * (sc.log_expit(2 * z) + sc.log_expit(-2 * z)),
     **_symmetric(_hypsecant_cdf),
     ppf=lambda q: xp.log(xp.tan(0.5 * pi * q)),
@@ -162,7 +170,7 @@ def _student_log_density(z, df):
     is_normal = xp.isinf(df)
     nu = xp.where(is_normal, 1.0, df)  # both choices are computed
     value = -0.5 * (nu + 1) * log1p_square(z, nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
-    return xp.where(is_normal, NORM.log_density(z), value)
+    return xp.where(is_normal, normal_log_density(z), value)
 
 
 def _student_var(df):
@@ -198,8 +206,8 @@ def _student_log_lower(z, df):
     return xp.where(is_far, logarithm, xp.log(sc.stdtr(df, near)))
 
 
-T = Form(
-    shapes="df",
+t = family(
+    "t",
     log_density=_student_log_density,
     **_symmetric(_student_cdf, _student_log_lower),
     ppf=lambda q, df: sc.stdtrit(df, q),
@@ -288,8 +296,8 @@ def _gennorm_density(z, beta):
     return xp.exp(_gennorm_log_density(xp.clip(z, -end, end), beta))
 
 
-GENNORM = Form(
-    shapes="beta",
+gennorm = family(
+    "gennorm",
     log_density=_gennorm_log_density,
     density=_gennorm_density,
     **_symmetric(_gennorm_cdf),
@@ -299,8 +307,8 @@ GENNORM = Form(
     var=lambda beta: xp.exp(sc.gammaln(3 / beta) - sc.gammaln(1 / beta)),
     entropy=lambda beta: 1 / beta - xp.log(0.5 * beta) + sc.gammaln(1 / beta),
 )
-HALFGENNORM = Form(
-    shapes="beta",
+halfgennorm = family(
+    "halfgennorm",
     support=lambda beta: (0.0, INF),
     **scaled(lambda b: b, lambda z, b: -sc.gammaln(1 / b) - z**b),
     cdf=lambda z, b: _gennorm_share(z, b, z**b),
@@ -314,7 +322,7 @@ _STEPS = _STEPS + 0.5 * _SKEWNORM_REACH
 
 
 def _skewnorm_log_density(z, a):
-    return log(2) + NORM.log_density(z) + sc.log_ndtr(a * z)
+    return log(2) + normal_log_density(z) + sc.log_ndtr(a * z)
 
 
 def _skewnorm_probability(z, a, finish: Function, finish_log: Function):
@@ -342,8 +350,8 @@ def _skewnorm_logcdf(z, a):
     return _skewnorm_probability(z, a, xp.log, lambda p: p)
 
 
-SKEWNORM = Form(
-    shapes="a",
+skewnorm = family(
+    "skewnorm",
     valid=xp.isfinite,
     log_density=_skewnorm_log_density,
     cdf=_skewnorm_cdf,
@@ -354,10 +362,10 @@ SKEWNORM = Form(
     var=lambda a: 1 - 2 / pi * xp.square(a) / (1 + xp.square(a)),
 )
 
-JOHNSONSU = Form(
-    shapes="a b",
+johnsonsu = family(
+    "johnsonsu",
     valid=lambda a, b: (b > 0) & (a == a),
-    log_density=lambda z, a, b: xp.log(b) - 0.5 * log1p_square(z) + NORM.log_density(a + b * xp.arcsinh(z)),
+    log_density=lambda z, a, b: xp.log(b) - 0.5 * log1p_square(z) + normal_log_density(a + b * xp.arcsinh(z)),
     **of_score(lambda z, a, b: a + b * xp.arcsinh(z)),
     ppf=lambda q, a, b: xp.sinh((sc.ndtri(q) - a) / b),
     isf=lambda q, a, b: xp.sinh((-sc.ndtri(q) - a) / b),
@@ -367,8 +375,8 @@ JOHNSONSU = Form(
 
 # -- on an interval
 
-BETA = Form(
-    shapes="a b",
+beta = family(
+    "beta",
     support=_unit_interval,
     **of_powers(lambda z, a, b: -sc.betaln(a, b), lambda a, b: a - 1, lambda a, b: b - 1),
     cdf=lambda z, a, b: sc.betainc(a, b, z),
@@ -382,7 +390,8 @@ BETA = Form(
     ),
 )
 
-ARCSINE = Form(
+arcsine = family(
+    "arcsine",
     support=_unit_interval,
     **of_powers(lambda z: -log(pi), constant(-0.5), constant(-0.5)),
     cdf=lambda z: 2 / pi * xp.arcsin(xp.sqrt(z)),
@@ -392,8 +401,8 @@ ARCSINE = Form(
     entropy=constant(log(pi / 4)),
 )
 
-POWERLAW = Form(
-    shapes="a",
+powerlaw = family(
+    "powerlaw",
     support=_unit_interval,
     **of_powers(lambda z, a: 0.0, lambda a: a - 1, factor=lambda a: a),
     cdf=lambda z, a: z**a,
@@ -441,8 +450,8 @@ def _triang_log(z, rest, c, other, rises):
     return xp.where(rises, 2 * xp.log(xp.where(rises, z, 1.0)) - xp.log(up), log_rest)
 
 
-TRIANG = Form(
-    shapes="c",
+triang = family(
+    "triang",
     support=_unit_interval,
     valid=lambda c: (c >= 0) & (c <= 1),
     safe=0.5,
@@ -461,22 +470,3 @@ TRIANG = Form(
     var=lambda c: (1 - c + xp.square(c)) / 18,
     entropy=lambda c: 0.5 - log(2) + 0 * c,
 )
-
-
-FORMS = {
-    "norm": NORM,
-    "uniform": UNIFORM,
-    "cauchy": CAUCHY,
-    "laplace": LAPLACE,
-    "logistic": LOGISTIC,
-    "hypsecant": HYPSECANT,
-    "t": T,
-    "gennorm": GENNORM,
-    "halfgennorm": HALFGENNORM,
-    "skewnorm": SKEWNORM,
-    "johnsonsu": JOHNSONSU,
-    "beta": BETA,
-    "arcsine": ARCSINE,
-    "powerlaw": POWERLAW,
-    "triang": TRIANG,
-}

@@ -11,15 +11,11 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import sizes
-from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.stats.ranks import rankdata
 from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled
-from anyshape.support.packages import scipy_stats
 from anyshape.tracing.pytrees import register_class
-
-_stats = falls_through(scipy_stats)
 
 
 class SignificanceResult(NamedTuple):
@@ -65,7 +61,6 @@ def _correlation(x, y, axis):
     return xp.where(count_of(x, axis) < 2, np.nan, xp.clip(xp.sum(x * y, axis=axis), -1.0, 1.0)).astype(x.dtype)
 
 
-@_stats
 def pearsonr(
     x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0
 ) -> SignificanceResult:

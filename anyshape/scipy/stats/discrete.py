@@ -9,9 +9,10 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
-from anyshape.scipy.stats.distribution import Form, Function
+from anyshape.scipy.stats.distribution import Function
 from anyshape.scipy.stats.positive import beyond
 from anyshape.scipy.stats.powers import times_powers
+from anyshape.scipy.stats.source import family
 
 INF = np.inf
 
@@ -64,9 +65,8 @@ def _first_integer(x, reaches):
     return xp.where(reaches(k - 1), k - 1, k)
 
 
-BERNOULLI = Form(
-    shapes="p",
-    discrete=True,
+bernoulli = family(
+    "bernoulli",
     support=lambda p: (0.0, 1.0),
     valid=_is_probability,
     **_of_trials(lambda k, p: 0.0, lambda k, p: k, lambda k, p: 1 - k),
@@ -78,9 +78,8 @@ BERNOULLI = Form(
     entropy=lambda p: sc.entr(p) + sc.entr(1 - p),
 )
 
-BINOM = Form(
-    shapes="n p",
-    discrete=True,
+binom = family(
+    "binom",
     support=lambda n, p: (0.0, n),
     valid=lambda n, p: _is_count(n) & _is_probability(p),
     **_of_trials(lambda k, n, p: _log_choose(n, k), lambda k, n, p: k, lambda k, n, p: n - k),
@@ -109,9 +108,8 @@ def _poisson_entropy(mu):
     return xp.where(mu == 0, sc.entr(xp.where(mu == 0, mu, 1.0)), value)
 
 
-POISSON = Form(
-    shapes="mu",
-    discrete=True,
+poisson = family(
+    "poisson",
     support=_counts,
     valid=lambda mu: mu >= 0,
     log_density=lambda k, mu: sc.xlogy(k, mu) - sc.gammaln(k + 1) - mu,
@@ -123,9 +121,8 @@ POISSON = Form(
     var=lambda mu: mu,
 )
 
-GEOM = Form(
-    shapes="p",
-    discrete=True,
+geom = family(
+    "geom",
     support=lambda p: (1.0, INF),
     valid=lambda p: (p > 0) & (p <= 1),
     **_of_trials(lambda k, p: 0.0, lambda k, p: 1.0, lambda k, p: k - 1),
@@ -140,9 +137,8 @@ GEOM = Form(
     entropy=lambda p: (sc.entr(p) + sc.entr(1 - p)) / p,
 )
 
-NBINOM = Form(
-    shapes="n p",
-    discrete=True,
+nbinom = family(
+    "nbinom",
     support=_counts,
     valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     **_of_trials(
@@ -154,9 +150,8 @@ NBINOM = Form(
     var=lambda n, p: n * (1 - p) / xp.square(p),
 )
 
-BETABINOM = Form(
-    shapes="n a b",
-    discrete=True,
+betabinom = family(
+    "betabinom",
     support=lambda n, a, b: (0.0, n),
     valid=lambda n, a, b: _is_count(n) & (a > 0) & (b > 0),
     log_density=lambda k, n, a, b: _log_choose(n, k) + sc.betaln(k + a, n - k + b) - sc.betaln(a, b),
@@ -164,9 +159,8 @@ BETABINOM = Form(
     var=lambda n, a, b: n * a * b * (a + b + n) / (xp.square(a + b) * (a + b + 1)),
 )
 
-HYPERGEOM = Form(
-    shapes="M n N",
-    discrete=True,
+hypergeom = family(
+    "hypergeom",
     support=lambda total, n, drawn: (xp.maximum(drawn - total + n, 0.0), xp.minimum(n, drawn)),
     valid=lambda total, n, drawn: (
         _is_count(total) & (total > 0) & _is_count(n) & _is_count(drawn) & (n <= total) & (drawn <= total)
@@ -178,9 +172,8 @@ HYPERGEOM = Form(
     var=lambda total, n, drawn: drawn * (n / total) * (1 - n / total) * (total - drawn) / (total - 1),
 )
 
-RANDINT = Form(
-    shapes="low high",
-    discrete=True,
+randint = family(
+    "randint",
     support=lambda low, high: (low, high - 1),
     valid=lambda low, high: (high > low) & (xp.floor(low) == low) & (xp.floor(high) == high),
     log_density=lambda k, low, high: -xp.log(high - low) + 0 * k,
@@ -194,9 +187,8 @@ RANDINT = Form(
     entropy=lambda low, high: xp.log(high - low),
 )
 
-LOGSER = Form(
-    shapes="p",
-    discrete=True,
+logser = family(
+    "logser",
     support=lambda p: (1.0, INF),
     valid=lambda p: (p > 0) & (p < 1),
     safe=0.5,
@@ -205,18 +197,16 @@ LOGSER = Form(
     var=lambda p: -p * (p + xp.log1p(-p)) / xp.square((1 - p) * xp.log1p(-p)),
 )
 
-ZIPF = Form(
-    shapes="a",
-    discrete=True,
+zipf = family(
+    "zipf",
     support=lambda a: (1.0, INF),
     valid=lambda a: a > 1,
     safe=2.0,
     log_density=lambda k, a: -a * xp.log(k) - xp.log(sc.zeta(a, 1.0)),
 )
 
-DLAPLACE = Form(
-    shapes="a",
-    discrete=True,
+dlaplace = family(
+    "dlaplace",
     log_density=lambda k, a: xp.log(xp.tanh(0.5 * a)) - a * xp.abs(k),
     cdf=lambda k, a: xp.where(
         k >= 0,
@@ -228,9 +218,8 @@ DLAPLACE = Form(
     entropy=lambda a: a / xp.sinh(a) - xp.log(xp.tanh(0.5 * a)),
 )
 
-PLANCK = Form(
-    shapes="lambda_",
-    discrete=True,
+planck = family(
+    "planck",
     support=_counts,
     log_density=lambda k, lambda_: xp.log(-xp.expm1(-lambda_)) - lambda_ * k,
     cdf=lambda k, lambda_: -xp.expm1(-lambda_ * (k + 1)),
@@ -241,9 +230,8 @@ PLANCK = Form(
     entropy=lambda lambda_: -lambda_ * xp.exp(-lambda_) / xp.expm1(-lambda_) - xp.log(-xp.expm1(-lambda_)),
 )
 
-BOLTZMANN = Form(
-    shapes="lambda_ N",
-    discrete=True,
+boltzmann = family(
+    "boltzmann",
     support=lambda lambda_, n: (0.0, n - 1),
     valid=lambda lambda_, n: (lambda_ > 0) & (n > 0) & (xp.floor(n) == n),
     log_density=lambda k, lambda_, n: xp.log(xp.expm1(-lambda_) / xp.expm1(-lambda_ * n)) - lambda_ * k,
@@ -265,18 +253,16 @@ def _nhypergeom_log_density(k, total, n, r):
     return xp.where(none, xp.where(k == 0, 0.0, -INF), value)
 
 
-NHYPERGEOM = Form(
-    shapes="M n r",
-    discrete=True,
+nhypergeom = family(
+    "nhypergeom",
     support=lambda total, n, r: (0.0, n),
     valid=lambda total, n, r: _is_count(total) & _is_count(n) & _is_count(r) & (n <= total) & (r <= total - n),
     log_density=_nhypergeom_log_density,
     mean=lambda total, n, r: r * n / (total - n + 1),
     var=lambda total, n, r: r * (total + 1) * n / ((total - n + 1) * (total - n + 2)) * (1 - r / (total - n + 1)),
 )
-BETANBINOM = Form(
-    shapes="n a b",
-    discrete=True,
+betanbinom = family(
+    "betanbinom",
     support=_counts,
     valid=lambda n, a, b: _is_count(n) & (a > 0) & (b > 0),
     log_density=lambda k, n, a, b: -xp.log(n + k) - sc.betaln(n, k + 1) + sc.betaln(a + n, b + k) - sc.betaln(a, b),
@@ -303,30 +289,10 @@ def _skellam_log_density(k, mu1, mu2):
     return xp.where(is_small, small, large)
 
 
-SKELLAM = Form(
-    shapes="mu1 mu2",
-    discrete=True,
+skellam = family(
+    "skellam",
     log_density=_skellam_log_density,
     cdf=_skellam_cdf,
     mean=lambda mu1, mu2: mu1 - mu2,
     var=lambda mu1, mu2: mu1 + mu2,
 )
-
-FORMS = {
-    "betanbinom": BETANBINOM,
-    "boltzmann": BOLTZMANN,
-    "nhypergeom": NHYPERGEOM,
-    "skellam": SKELLAM,
-    "bernoulli": BERNOULLI,
-    "binom": BINOM,
-    "poisson": POISSON,
-    "geom": GEOM,
-    "nbinom": NBINOM,
-    "betabinom": BETABINOM,
-    "hypergeom": HYPERGEOM,
-    "randint": RANDINT,
-    "logser": LOGSER,
-    "zipf": ZIPF,
-    "dlaplace": DLAPLACE,
-    "planck": PLANCK,
-}

@@ -25,16 +25,12 @@ Function = Callable[..., Any]
 INF = np.inf
 
 
-def _positive(*shapes):
+def positive(*shapes: Any) -> Any:
     """Return whether all shape parameters are positive."""
     valid = np.True_
     for shape in shapes:
         valid = valid & (shape > 0)
     return valid
-
-
-def _all_reals(*shapes) -> tuple[Any, Any]:
-    return -INF, INF
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +40,8 @@ class Form:
     Functions take a point or a probability first, then the shape parameters. They may rely on a point inside of the
     support, on a probability between 0 and 1, and on valid parameters. What is None is derived from the others.
 
-    - `shapes`: names of the shape parameters, in SciPy's order; `defaults` belong to the last ones.
+    - `lent`: names of the fields that are methods of SciPy's.
+    - `shapes`: names of the shape parameters, in SciPy's order.
     - `log_density`: logarithm of the density, or of the probability of an integer for a discrete family.
     - `density`: its exponential, where it has derivatives at a density of 0 that the logarithm loses.
     - `exponent`: power of the point by which the density vanishes or grows at an end 0 of the support.
@@ -55,17 +52,17 @@ class Form:
     - `closed_quantiles`: `ppf` and `isf` also hold at the probabilities 0 and 1, with their derivatives.
     """
 
+    lent: str
     log_density: Function
     density: Function | None = None
     exponent: Function | None = None
     vanishes: bool = True
-    shapes: str = ""
-    defaults: tuple[float, ...] = ()
-    support: Function = _all_reals
-    open_ends: bool | Function = False
-    valid: Function = _positive
+    shapes: str
+    support: Function
+    open_ends: bool | Function
+    valid: Function
     safe: float = 1.0  # admissible value of every shape parameter, computed with where one is not
-    discrete: bool = False
+    discrete: bool
     closed_quantiles: bool = False
     cdf: Function | None = None
     sf: Function | None = None
@@ -172,13 +169,12 @@ class Family:
     name: str
 
     def __init__(self, name: str, form: Form) -> None:
-        self.name, self._form = name, form
+        self.name, self.form = name, form
         either = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        names = form.shapes.split()
-        free = len(names) - len(form.defaults)
-        defaults: list[Any] = [inspect.Parameter.empty] * free + list(form.defaults)
-        pairs = [*zip(names, defaults, strict=True), ("loc", 0.0), *([] if form.discrete else [("scale", 1.0)])]
-        self._signature = inspect.Signature([inspect.Parameter(n, either, default=value) for n, value in pairs])
+        defaults = dict.fromkeys(form.shapes.split(), inspect.Parameter.empty) | {"loc": 0.0}
+        if not form.discrete:
+            defaults["scale"] = 1.0
+        self._signature = inspect.Signature([inspect.Parameter(n, either, default=v) for n, v in defaults.items()])
         point = inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)
         self._point_signature = self._signature.replace(parameters=[point, *self._signature.parameters.values()])
         density = f"{name}.{'pmf' if form.discrete else 'pdf'}{self._point_signature}"
@@ -275,27 +271,27 @@ class Family:
         bound.apply_defaults()
         values = {k: real_floats(v) for k, v in bound.arguments.items() if k != "x"}
         loc, scale = values.pop("loc"), values.pop("scale", np.float64(1))
-        valid = self._form.valid(*values.values()) & (scale > 0)
-        shapes = tuple(where(valid, s, self._form.safe) for s in values.values())
+        valid = self.form.valid(*values.values()) & (scale > 0)
+        shapes = tuple(where(valid, s, self.form.safe) for s in values.values())
         return Parameters(shapes, loc, where(valid, scale, 1.0), valid)
 
     def _function(self, name: str, method: str) -> Function:
         """Return a function of the form, or one that follows from others."""
-        function = getattr(self._form, name, None)
+        function = getattr(self.form, name, None)
         if function is not None:
             return function
         pair = [f for other in _COMPLEMENTS.get(name, ()) if (f := self._without_cancellation(other)) is not None]
         if len(pair) == 2:
             return log_by_complement(*pair)
         for other, finish in _DERIVATIONS.get(name, ()):
-            source = getattr(self._form, other, None)
+            source = getattr(self.form, other, None)
             if source is not None:
                 return lambda *xs: finish(source(*xs))
         raise refuse(f"scipy.stats.{self.name}.{method}")
 
     def _without_cancellation(self, name: str) -> Function | None:
         """Return a probability that is not 1 minus another one, or None."""
-        function, logarithm = getattr(self._form, name), getattr(self._form, f"log{name}")
+        function, logarithm = getattr(self.form, name), getattr(self.form, f"log{name}")
         return function or (logarithm and (lambda *xs: xp.exp(logarithm(*xs))))
 
     def _bound(self, signature: inspect.Signature, *args, **parameters) -> inspect.BoundArguments:
@@ -320,20 +316,20 @@ class Family:
         return where(finite, (where(finite, x, 0.0) - p.loc) / p.scale, x), p
 
     def _density(self, method: str, name: str, x, args: tuple[Any, ...], parameters: dict[str, Any], outside: float):
-        if (method in ("pmf", "logpmf")) != self._form.discrete:
+        if (method in ("pmf", "logpmf")) != self.form.discrete:
             raise AttributeError(f"scipy.stats.{self.name} has no method {method}", name=method)
         if not is_traced(x, *args, *parameters.values()):
             return self._call_scipy(method, (x, *args), parameters)
         function = self._function(name, method)
         z, p = self._standardised(x, args, parameters)
         z, exponent = self._at_end(x, z, p, 1.0 if name == "density" else INF)
-        low, high = self._form.support(*p.shapes)
+        low, high = self.form.support(*p.shapes)
         inside = self._inside(z, low, high, p.shapes)
-        if self._form.discrete:
+        if self.form.discrete:
             inside = inside & (xp.floor(z) == z) & ~xp.isinf(z)
-        if name == "density" and self._form.vanishes:
+        if name == "density" and self.form.vanishes:
             inside = inside & ~xp.isinf(z)  # flat there, where logarithms are not
-        value = function(xp.where(inside, z, _interior_of(self._form, low, high)), *p.shapes)
+        value = function(xp.where(inside, z, _interior_of(self.form, low, high)), *p.shapes)
         if name == "log_density":
             log_scale = xp.log(p.scale)
             value = value - log_scale - exponent * (log_scale - stop_gradient(log_scale))
@@ -344,7 +340,7 @@ class Family:
 
     def _inside(self, z, low, high, shapes: tuple[Any, ...]):
         """Return whether points have a density, between the ends of the support."""
-        are_open = self._form.open_ends
+        are_open = self.form.open_ends
         if not callable(are_open):
             return (low < z) & (z < high) if are_open else (low <= z) & (z <= high)
         return (low <= z) & (z <= high) & ~(are_open(*shapes) & ((z == low) | (z == high)))
@@ -354,9 +350,9 @@ class Family:
 
         The point does not depend on the scale there: its derivative by this is 0, and 0 times infinity is NaN.
         """
-        if self._form.exponent is None or not is_traced(p.scale):
+        if self.form.exponent is None or not is_traced(p.scale):
             return z, 0.0
-        exponent = self._form.exponent(*p.shapes)
+        exponent = self.form.exponent(*p.shapes)
         is_end = (z == 0) & (exponent < steep) & (exponent != 0)
         fixed = (xp.where(is_end, real_floats(x), 0.0) - xp.where(is_end, p.loc, 0.0)) / stop_gradient(p.scale)
         return xp.where(is_end, fixed, z), xp.where(is_end, exponent, 0.0)
@@ -368,19 +364,19 @@ class Family:
             return self._call_scipy(method, (x, *args), parameters)
         function = self._function(method, method)
         z, p = self._standardised(x, args, parameters)
-        low, high = self._form.support(*p.shapes)
-        is_below = (z < low) | (z == -INF) if self._form.discrete else z <= low
+        low, high = self.form.support(*p.shapes)
+        is_below = (z < low) | (z == -INF) if self.form.discrete else z <= low
         inside = ~is_below & (z < high)
-        if self._form.discrete:
+        if self.form.discrete:
             z = xp.floor(z)
-        value = function(xp.where(inside, z, _interior_of(self._form, low, high)), *p.shapes)
+        value = function(xp.where(inside, z, _interior_of(self.form, low, high)), *p.shapes)
         value = xp.where(inside, value, xp.where(is_below, below, above))
         return where(p.valid, xp.where(xp.isnan(z), z, value), np.nan)
 
     def _quantile(self, method: str, q, args: tuple[Any, ...], parameters: dict[str, Any]):
         if not is_traced(q, *args, *parameters.values()):
             return self._call_scipy(method, (q, *args), parameters)
-        function = getattr(self._form, method)
+        function = getattr(self.form, method)
         if function is None and method == "isf":
             lower = self._function("ppf", method)
             function = lambda q, *shapes: lower(1 - q, *shapes)
@@ -388,13 +384,13 @@ class Family:
             raise refuse(f"scipy.stats.{self.name}.{method}")
         p = self._parameters(self._bound(self._point_signature, q, *args, **parameters))
         q = real_floats(q)
-        low, high = self._form.support(*p.shapes)
-        if self._form.discrete:
+        low, high = self.form.support(*p.shapes)
+        if self.form.discrete:
             low = low - 1
-        inside = (q >= 0) & (q <= 1) if self._form.closed_quantiles else (q > 0) & (q < 1)
+        inside = (q >= 0) & (q <= 1) if self.form.closed_quantiles else (q > 0) & (q < 1)
         value = function(xp.where(inside, q, 0.5), *p.shapes)
         ends = [low, high] if method == "ppf" else [high, low]
-        if not (self._form.discrete or self._form.closed_quantiles):
+        if not (self.form.discrete or self.form.closed_quantiles):
             step = q - stop_gradient(q) if method == "ppf" else stop_gradient(q) - q
             ends = [self._end(x, q == k, step, p.shapes) for k, x in enumerate(ends)]
         value = xp.where(inside, value, xp.where(q == 0, ends[0], xp.where(q == 1, ends[1], np.nan)))
@@ -404,7 +400,7 @@ class Family:
         """Return an end of the support for a step of 0 from its probability; the slope is the limit of 1 / density."""
         end = real_floats(end)
         finite = ~xp.isinf(end)
-        low, high = self._form.support(*shapes)
+        low, high = self.form.support(*shapes)
         point = where(finite, end, _interior(low, high))
         with np.errstate(all="ignore"):  # an end that is known may be a pole of a formula
             density = stop_gradient(self._function("density", "pdf")(point, *shapes))

@@ -10,9 +10,10 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI
-from anyshape.scipy.stats.distribution import Form, constant, scaled
+from anyshape.scipy.stats.distribution import constant, scaled
 from anyshape.scipy.stats.positive import log_expm1, times_log, weibull_logcdf
+from anyshape.scipy.stats.powers import LOG_ROOT_2PI
+from anyshape.scipy.stats.source import family
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
@@ -88,8 +89,8 @@ def _reduced(z, c):
     return log1p_ratio(z, -c)
 
 
-GENEXTREME = Form(
-    shapes="c",
+genextreme = family(
+    "genextreme",
     valid=_finite,
     support=_extreme_support,
     open_ends=lambda c: c != 1,
@@ -102,8 +103,8 @@ GENEXTREME = Form(
     var=lambda c: _choose(c > -0.5, _extreme_var, c, NAN),
     entropy=lambda c: EULER * (1 - c) + 1,
 )
-GENPARETO = Form(
-    shapes="c",
+genpareto = family(
+    "genpareto",
     valid=_finite,
     support=lambda c: (0.0, _choose(c < 0, lambda c: -1 / c, c, INF)),
     log_density=lambda z, c: -times_log(c + 1, log1p_ratio(z, c)),
@@ -114,8 +115,8 @@ GENPARETO = Form(
     var=lambda c: _choose(c < 0.5, lambda c: 1 / (xp.square(1 - c) * (1 - 2 * c)), xp.where(c < 0.5, c, 0.0), NAN),
     entropy=lambda c: 1 + c,
 )
-GENLOGISTIC = Form(
-    shapes="c",
+genlogistic = family(
+    "genlogistic",
     **scaled(lambda c: c, lambda z, c: sc.log_expit(-z) - c * xp.logaddexp(0.0, -z)),
     logcdf=lambda z, c: -c * xp.logaddexp(0.0, -z),
     ppf=lambda q, c: -log_expm1(-xp.log(q) / c),
@@ -124,8 +125,8 @@ GENLOGISTIC = Form(
     var=lambda c: pi * pi / 6 + sc.polygamma(1, c),
     entropy=lambda c: -xp.log(c) + sc.digamma(c + 1) + EULER + 1,
 )
-GENHALFLOGISTIC = Form(
-    shapes="c",
+genhalflogistic = family(
+    "genhalflogistic",
     support=lambda c: (0.0, 1 / c),
     log_density=lambda z, c: log(2) + sc.xlog1py(1 / c - 1, -c * z) - 2 * xp.log1p(xp.exp(-log1p_ratio(z, -c))),
     cdf=lambda z, c: xp.tanh(0.5 * log1p_ratio(z, -c)),
@@ -147,7 +148,8 @@ def _moyal_density(z):
     return xp.where(z == -INF, NAN, xp.exp(-0.5 * (near + xp.exp(-near)) - LOG_ROOT_2PI))
 
 
-MOYAL = Form(
+moyal = family(
+    "moyal",
     log_density=lambda z: -0.5 * (z + xp.exp(-z)) - LOG_ROOT_2PI,
     density=_moyal_density,
     cdf=lambda z: sc.erfc(_moyal_root(z)),
@@ -157,11 +159,3 @@ MOYAL = Form(
     mean=constant(log(2) + EULER),
     var=constant(pi * pi / 2),
 )
-
-FORMS = {
-    "genextreme": GENEXTREME,
-    "genhalflogistic": GENHALFLOGISTIC,
-    "genlogistic": GENLOGISTIC,
-    "genpareto": GENPARETO,
-    "moyal": MOYAL,
-}

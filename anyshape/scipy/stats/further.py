@@ -11,10 +11,11 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
-from anyshape.scipy.stats.distribution import Form, Function, complement, constant, log_by_complement, scaled
+from anyshape.scipy.stats.continuous import by_half
+from anyshape.scipy.stats.distribution import Function, complement, constant, log_by_complement, scaled
 from anyshape.scipy.stats.positive import beta_share, log_expm1, times_log, weibull_logcdf
 from anyshape.scipy.stats.powers import (
+    LOG_ROOT_2PI,
     beta_quantile,
     log_upper_gamma,
     narrow_normal,
@@ -23,6 +24,7 @@ from anyshape.scipy.stats.powers import (
     of_score,
     power_of_gamma_quantile,
 )
+from anyshape.scipy.stats.source import family
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 PI_REST = 1.2246467991473532e-16  # of pi beyond its float
@@ -91,8 +93,8 @@ def _normal_strip(low, high, width):
     return xp.where(is_narrow, xp.exp(density) * size, sc.ndtr(-low) - sc.ndtr(-high))
 
 
-ALPHA = Form(
-    shapes="a",
+alpha = family(
+    "alpha",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z, a: -2 * xp.log(z) - LOG_ROOT_2PI - 0.5 * xp.square(a - 1 / z) - sc.log_ndtr(a),
@@ -100,7 +102,8 @@ ALPHA = Form(
     sf=lambda z, a: _normal_strip(a - 1 / z, a, 1 / z) / sc.ndtr(a),
     ppf=lambda q, a: 1 / (a - sc.ndtri(q * sc.ndtr(a))),
 )
-ANGLIT = Form(
+anglit = family(
+    "anglit",
     support=lambda: (-pi / 4, pi / 4),
     log_density=lambda z: xp.log(xp.cos(2 * z)),
     density=lambda z: xp.cos(2 * z),
@@ -111,7 +114,8 @@ ANGLIT = Form(
     mean=constant(0.0),
     var=constant(pi * pi / 16 - 0.5),
 )
-COSINE = Form(
+cosine = family(
+    "cosine",
     support=lambda: (-pi, pi),
     log_density=lambda z: 2 * xp.log(xp.cos(0.5 * z)) - log(pi),
     density=lambda z: xp.square(xp.cos(0.5 * z)) / pi,
@@ -120,7 +124,8 @@ COSINE = Form(
     mean=constant(0.0),
     var=constant(pi * pi / 3 - 2.0),
 )
-SEMICIRCULAR = Form(
+semicircular = family(
+    "semicircular",
     support=lambda: (-1.0, 1.0),
     log_density=lambda z: log(2 / pi) + 0.5 * xp.log1p(-z * z),
     density=lambda z: 2 / pi * xp.sqrt(1 - z * z),
@@ -131,7 +136,8 @@ SEMICIRCULAR = Form(
     mean=constant(0.0),
     var=constant(0.25),
 )
-GIBRAT = Form(
+gibrat = family(
+    "gibrat",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z: -LOG_ROOT_2PI - xp.log(z) - 0.5 * xp.square(xp.log(z)),
@@ -141,8 +147,9 @@ GIBRAT = Form(
     mean=constant(sqrt(np.e)),
     var=constant(np.e * (np.e - 1)),
 )
-BETAPRIME = Form(
-    shapes="a b",
+betaprime = family(
+    "betaprime",
+    open_ends=False,
     support=_positive_reals,
     **of_powers(
         lambda z, a, b: -(a + b) * xp.log1p(z) - sc.betaln(a, b),
@@ -154,8 +161,8 @@ BETAPRIME = Form(
     ppf=lambda q, a, b: truediv(*beta_quantile(q, a, b)),
     isf=lambda q, a, b: truediv(*beta_quantile(q, b, a)[::-1]),
 )
-BURR = Form(
-    shapes="c d",
+burr = family(
+    "burr",
     support=_positive_reals,
     **of_powers(
         lambda z, c, d: -(d + 1) * xp.log1p(z**c),
@@ -167,8 +174,8 @@ BURR = Form(
     isf=lambda q, c, d: xp.exp((xp.log1p(-q) / d - weibull_logcdf(xp.log(-xp.log1p(-q)) - xp.log(d))) / c),
     ppf=lambda q, c, d: xp.exp(-log_expm1(-xp.log(q) / d) / c),
 )
-DGAMMA = Form(
-    shapes="a",
+dgamma = family(
+    "dgamma",
     **of_powers_of_size(lambda z, a: -z - sc.gammaln(a) - log(2), lambda a: a - 1),
     **_two_sided(
         lambda z, a: sc.gammaincc(a, z), lambda z, a: log_upper_gamma(a, z), lambda q, a: sc.gammainccinv(a, q)
@@ -176,23 +183,23 @@ DGAMMA = Form(
     mean=constant(0.0),
     var=lambda a: a * (a + 1),
 )
-DWEIBULL = Form(
-    shapes="c",
+dweibull = family(
+    "dweibull",
     **of_powers_of_size(lambda z, c: xp.log(0.5 * c) - z**c, lambda c: c - 1),
     **_two_sided(lambda z, c: xp.exp(-(z**c)), lambda z, c: -(z**c), lambda q, c: (-xp.log(q)) ** (1 / c)),
     mean=constant(0.0),
     var=lambda c: sc.gamma(1 + 2 / c),
 )
-EXPONPOW = Form(
-    shapes="b",
+exponpow = family(
+    "exponpow",
     support=_positive_reals,
     **of_powers(lambda z, b: z**b - xp.expm1(z**b), lambda b: b - 1, factor=lambda b: b),
     logsf=lambda z, b: -xp.expm1(z**b),
     ppf=lambda q, b: xp.log1p(-xp.log1p(-q)) ** (1 / b),
     isf=lambda q, b: xp.log1p(-xp.log(q)) ** (1 / b),
 )
-EXPONWEIB = Form(
-    shapes="a c",
+exponweib = family(
+    "exponweib",
     support=_positive_reals,
     open_ends=lambda a, c: (a != 1) | (c != 1),
     **scaled(
@@ -203,8 +210,8 @@ EXPONWEIB = Form(
     isf=lambda q, a, c: (-xp.log(-xp.expm1(xp.log1p(-q) / a))) ** (1 / c),
     ppf=lambda q, a, c: (-xp.log1p(-(q ** (1 / a)))) ** (1 / c),
 )
-FATIGUELIFE = Form(
-    shapes="c",
+fatiguelife = family(
+    "fatiguelife",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z, c: (
@@ -226,8 +233,8 @@ def _foldcauchy_log_density(z, c):
     return log(2 / pi) + xp.log(size) - xp.log(product)
 
 
-FOLDCAUCHY = Form(
-    shapes="c",
+foldcauchy = family(
+    "foldcauchy",
     support=_positive_reals,
     valid=lambda c: c >= 0,
     log_density=_foldcauchy_log_density,
@@ -256,8 +263,8 @@ def _foldnorm_log_density(z, c):
     return xp.where(is_near, of_near, xp.log1p(xp.exp(-2 * far)) - 0.5 * xp.square(z - c)) - LOG_ROOT_2PI
 
 
-FOLDNORM = Form(
-    shapes="c",
+foldnorm = family(
+    "foldnorm",
     support=_positive_reals,
     valid=lambda c: c >= 0,
     log_density=_foldnorm_log_density,
@@ -291,8 +298,8 @@ _gengamma_low, _gengamma_high = (
     lambda q, a, c: power_of_gamma_quantile(q, a, 1 / c),
     lambda q, a, c: sc.gammainccinv(a, q) ** (1 / c),
 )
-GENGAMMA = Form(
-    shapes="a c",
+gengamma = family(
+    "gengamma",
     support=_positive_reals,
     valid=lambda a, c: (a > 0) & (c != 0) & (c == c),
     log_density=_gengamma_density("log_density", -INF),
@@ -305,8 +312,8 @@ GENGAMMA = Form(
     ppf=_by_sign(_gengamma_low, _gengamma_high),
     isf=_by_sign(_gengamma_high, _gengamma_low),
 )
-INVWEIBULL = Form(
-    shapes="c",
+invweibull = family(
+    "invweibull",
     support=_positive_reals,
     open_ends=True,
     **scaled(lambda c: c, lambda z, c: -(c + 1) * xp.log(z) - z**-c),
@@ -338,8 +345,8 @@ def _loggamma_quantile(q, c):
     return xp.where(is_tiny, start, xp.log(sc.gammaincinv(c, xp.where(is_tiny, 0.5, q))))
 
 
-LOGGAMMA = Form(
-    shapes="c",
+loggamma = family(
+    "loggamma",
     log_density=lambda z, c: c * z - xp.exp(z) - sc.gammaln(c),
     cdf=lambda z, c: by_half(z, -700.0, lambda z: xp.exp(_loggamma_start(z, c)), lambda z: sc.gammainc(c, xp.exp(z))),
     sf=lambda z, c: sc.gammaincc(c, xp.exp(z)),
@@ -349,8 +356,8 @@ LOGGAMMA = Form(
     mean=sc.digamma,
     var=lambda c: sc.polygamma(1, c),
 )
-LOGLAPLACE = Form(
-    shapes="c",
+loglaplace = family(
+    "loglaplace",
     support=_positive_reals,
     **scaled(lambda c: 0.5 * c, lambda z, c: -c * xp.abs(xp.log(z)) - xp.log(z)),
     open_ends=True,
@@ -359,8 +366,8 @@ LOGLAPLACE = Form(
     ppf=_loglaplace_quantile,
     isf=lambda q, c: _loglaplace_quantile(q, -c),
 )
-POWERNORM = Form(
-    shapes="c",
+powernorm = family(
+    "powernorm",
     **scaled(lambda c: c, lambda z, c: -LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z)),
     logsf=lambda z, c: c * sc.log_ndtr(-z),
     ppf=lambda q, c: -sc.ndtri((1 - q) ** (1 / c)),
@@ -368,7 +375,8 @@ POWERNORM = Form(
 )
 
 
-GUMBEL_R = Form(
+gumbel_r = family(
+    "gumbel_r",
     log_density=lambda z: -z - xp.exp(-z),
     logcdf=lambda z: -xp.exp(-z),
     logsf=lambda z: weibull_logcdf(-z),
@@ -379,7 +387,8 @@ GUMBEL_R = Form(
     entropy=constant(EULER + 1),
 )
 
-GUMBEL_L = Form(
+gumbel_l = family(
+    "gumbel_l",
     log_density=lambda z: z - xp.exp(z),
     logcdf=weibull_logcdf,
     logsf=lambda z: -xp.exp(z),
@@ -389,28 +398,3 @@ GUMBEL_L = Form(
     var=constant(pi**2 / 6),
     entropy=constant(EULER + 1),
 )
-
-
-FORMS = {
-    "gumbel_r": GUMBEL_R,
-    "gumbel_l": GUMBEL_L,
-    "alpha": ALPHA,
-    "anglit": ANGLIT,
-    "betaprime": BETAPRIME,
-    "burr": BURR,
-    "cosine": COSINE,
-    "dgamma": DGAMMA,
-    "dweibull": DWEIBULL,
-    "exponpow": EXPONPOW,
-    "exponweib": EXPONWEIB,
-    "fatiguelife": FATIGUELIFE,
-    "foldcauchy": FOLDCAUCHY,
-    "foldnorm": FOLDNORM,
-    "gengamma": GENGAMMA,
-    "gibrat": GIBRAT,
-    "invweibull": INVWEIBULL,
-    "loggamma": LOGGAMMA,
-    "loglaplace": LOGLAPLACE,
-    "powernorm": POWERNORM,
-    "semicircular": SEMICIRCULAR,
-}

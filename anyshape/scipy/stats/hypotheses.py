@@ -10,15 +10,10 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, is_traced
-from anyshape.numpy.serve import falls_through
 from anyshape.scipy.stats import tails
 from anyshape.scipy.stats.correlation import SignificanceResult, pearsonr
 from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled
-from anyshape.scipy.stats.trimmed import trim_mean
-from anyshape.support.packages import scipy_stats
 from anyshape.transforms.control import check
-
-_stats = falls_through(scipy_stats)
 
 
 def _count(x):
@@ -69,7 +64,6 @@ def ttest_ind(
     return _two_means("ttest_ind", means, map(_variance, samples), [_count(x) for x in samples], equal_var, alternative)
 
 
-@_stats
 def ttest_ind_from_stats(
     mean1: Any,
     std1: Any,
@@ -112,55 +106,6 @@ def f_oneway(
     too_few = (n <= k) | (xp.min(xp.stack([_count(x) for x in groups])) == 0)
     f = xp.where(too_few, np.nan, f).astype(whole.dtype)
     return SignificanceResult(f, xp.special.fdtrc(k - 1.0, n - k, f).astype(f.dtype))
-
-
-# -- tests of variances
-
-
-@sampled()
-def bartlett(
-    *samples: Any,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> SignificanceResult:
-    """Return Bartlett's statistic of equal variances, and its probability."""
-    groups = tails.along_last("bartlett", samples, axis)
-    k = len(groups)
-    counts, variances = [_count(x) for x in groups], [_variance(x) for x in groups]
-    rest = sum(counts) - k
-    pooled = sum((n - 1) * v for n, v in zip(counts, variances, strict=True)) / rest
-    above = rest * xp.log(pooled) - sum((n - 1) * xp.log(v) for n, v in zip(counts, variances, strict=True))
-    below = 1 + 1 / (3 * (k - 1)) * (sum(1 / (n - 1) for n in counts) - 1 / rest)
-    t = above / below
-    return SignificanceResult(xp.maximum(t, 0.0), tails.chi_squared(t, k - 1.0))
-
-
-@sampled()
-def levene(
-    *samples: Any,
-    center: str = "median",
-    proportiontocut: Any = 0.05,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> SignificanceResult:
-    """Return Levene's statistic of equal variances, by distances from medians, means or trimmed means."""
-    choice_of("levene", "center", center, ("median", "mean", "trimmed"))
-    middle = {
-        "median": lambda x: xp.median(x, axis=-1, keepdims=True),
-        "mean": lambda x: xp.mean(x, axis=-1, keepdims=True),
-        "trimmed": lambda x: trim_mean(x, proportiontocut, -1)[..., None],
-    }[center]
-    groups = tails.along_last("levene", samples, axis)
-    distances = [xp.abs(x - middle(x)) for x in groups]
-    means, counts = [xp.mean(d, axis=-1) for d in distances], [_count(x) for x in groups]
-    n, k = sum(counts), len(groups)
-    mean = sum(c * m for c, m in zip(counts, means, strict=True)) / n
-    between = sum(c * (m - mean) ** 2 for c, m in zip(counts, means, strict=True))
-    within = sum(xp.sum((d - m[..., None]) ** 2, axis=-1) for d, m in zip(distances, means, strict=True))
-    w = (n - k) * between / ((k - 1.0) * within)
-    return SignificanceResult(w, xp.special.fdtrc(k - 1.0, n - k, w).astype(w.dtype))
 
 
 # -- tests of frequencies, and of a number with a yes or no
@@ -247,61 +192,6 @@ def pointbiserialr(
 # -- several probabilities
 
 
-@sampled("pvalues", "weights", paired=True)
-def combine_pvalues(
-    pvalues: Any,
-    method: str = "fisher",
-    weights: Any = None,
-    *,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> SignificanceResult:
-    """Return the statistic of probabilities of independent tests, and its own probability, by a method of SciPy."""
-    choice_of("combine_pvalues", "method", method, tuple(_COMBINED))
-    p, w = xp.broadcast_arrays(floats(pvalues), 1.0 if weights is None else weights)
-    n = count_of(p, axis).astype(p.dtype)
-    results = _COMBINED[method](p, w.astype(p.dtype), axis, n)
-    return SignificanceResult(*(xp.where(n == 0, np.nan, x) for x in results))
-
-
-def _fisher(p, w, axis, n) -> tuple[Any, Any]:
-    statistic = -2 * xp.sum(xp.log(p), axis=axis)
-    return statistic, tails.chi_squared(statistic, 2 * n)
-
-
-def _pearson(p, w, axis, n) -> tuple[Any, Any]:
-    statistic = 2 * xp.sum(xp.log1p(-p), axis=axis)
-    return statistic, xp.special.chdtr(2 * n, -statistic)
-
-
-def _mudholkar_george(p, w, axis, n) -> tuple[Any, Any]:
-    statistic = -xp.sum(xp.log(p), axis=axis) + xp.sum(xp.log1p(-p), axis=axis)
-    freedom = 5 * n + 4
-    t = statistic * (xp.sqrt(3 / n) / np.pi) * xp.sqrt(freedom / (freedom - 2))
-    return statistic, tails.student("combine_pvalues", t, freedom, "greater")
-
-
-def _tippett(p, w, axis, n) -> tuple[Any, Any]:
-    statistic = xp.min(p, axis=axis)
-    return statistic, xp.special.betainc(xp.ones_like(n), n, statistic)
-
-
-def _stouffer(p, w, axis, n) -> tuple[Any, Any]:
-    statistic = xp.sum(w * -xp.special.ndtri(p), axis=axis) / xp.sqrt(xp.sum(w**2, axis=axis))
-    return statistic, tails.normal("combine_pvalues", statistic, "greater")
-
-
-_COMBINED = {
-    "fisher": _fisher,
-    "pearson": _pearson,
-    "mudholkar_george": _mudholkar_george,
-    "tippett": _tippett,
-    "stouffer": _stouffer,
-}
-
-
-@_stats
 def false_discovery_control(ps: Any, *, axis: Any = 0, method: str = "bh") -> Any:
     """Return probabilities adjusted for the false discovery rate, by Benjamini and Hochberg ("bh") or Yekutieli."""
     choice_of("false_discovery_control", "method", method, ("bh", "by"))

@@ -9,23 +9,27 @@ from anyshape import numpy as xp
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.scipy.stats.correlation import SignificanceResult
 from anyshape.scipy.stats.distribution import Function
-from anyshape.scipy.stats.sampling import floats, sampled
+from anyshape.scipy.stats.sampling import filled_up, floats, sampled
 from anyshape.scipy.stats.source import SCIPY
+from anyshape.scipy.stats.tails import along_last
 from anyshape.support.packages import scipy_stats
 
 
-def lent(name: str, *names: str, spreads: bool = False, **facts: Any) -> Function:
+def lent(name: str, *names: str, spreads: bool = False, filled: bool = False, **facts: Any) -> Function:
     """Return a function of samples in these parameters that runs SciPy's code; see `sampling.sampled` for facts.
 
-    Where a sample is NaN, the result is NaN if that `spreads`.
+    Where a sample is NaN, the result is NaN if that `spreads`. It is NaN without any sample if they are `filled` up.
     """
     theirs = getattr(scipy_stats, name)
 
     @functools.wraps(theirs, updated=())
-    def function(*, axis=0, **options):
-        options |= {k: floats(options[k]) for k in names if options.get(k) is not None}
+    def function(*samples, axis=0, **options):
+        some = {k: floats(options[k]) for k in names if options.get(k) is not None}
+        options |= {k: filled_up(x, axis) for k, x in some.items()} if filled else some
+        if not names:
+            samples, axis = tuple(along_last(name, samples, axis)), -1
         try:
-            result = SCIPY.copy(theirs)(axis=axis, **options)
+            result = SCIPY.copy(theirs)(*samples, axis=axis, **options)
         except (TypeError, ValueError) as error:
             if isinstance(error, AnyshapeError):
                 raise
@@ -40,18 +44,17 @@ def lent(name: str, *names: str, spreads: bool = False, **facts: Any) -> Functio
     return sampled(*names, **facts)(function)
 
 
-LENT = {
-    "gmean": lent("gmean", "a", "weights", paired=True),
-    **{name: lent(name, "a") for name in ("skew", "kurtosis", "sem", "variation", "tmin", "tmax")},
-    **{name: lent(name, "a") for name in ("skewtest", "kurtosistest", "normaltest")},
-    **{name: lent(name, "a", spreads=True) for name in ("tvar", "tstd", "tsem")},
-    "gstd": lent("gstd", "a"),
-    "tmean": lent("tmean", "a", axis=None),
-    "entropy": lent("entropy", "pk", "qk", paired=True, least=0),
-    **{name: lent(name, "data", axis=None) for name in ("kstat", "kstatvar")},
-    **{name: lent(name, "samples", axis=None) for name in ("circmean", "circvar", "circstd")},
-    "jarque_bera": lent("jarque_bera", "x", axis=None),
-    "ttest_1samp": lent("ttest_1samp", "a", "popmean"),
-    "ttest_rel": lent("ttest_rel", "a", "b", paired=True),
-}
-gmean, skew, kurtosis = (LENT[name] for name in ("gmean", "skew", "kurtosis"))
+gmean, hmean, pmean = (lent(name, "a", "weights", paired=True) for name in ("gmean", "hmean", "pmean"))
+skew, kurtosis, sem = (lent(name, "a") for name in ("skew", "kurtosis", "sem"))
+variation, gstd, tmin, tmax = (lent(name, "a") for name in ("variation", "gstd", "tmin", "tmax"))
+tvar, tstd, tsem = (lent(name, "a", spreads=True) for name in ("tvar", "tstd", "tsem"))
+tmean = lent("tmean", "a", axis=None)
+kstat, kstatvar = (lent(name, "data", axis=None) for name in ("kstat", "kstatvar"))
+circmean, circvar, circstd = (lent(name, "samples", axis=None) for name in ("circmean", "circvar", "circstd"))
+entropy = lent("entropy", "pk", "qk", paired=True, least=0)
+skewtest, kurtosistest, normaltest = (lent(name, "a") for name in ("skewtest", "kurtosistest", "normaltest"))
+jarque_bera = lent("jarque_bera", "x", axis=None)
+ttest_1samp = lent("ttest_1samp", "a", "popmean")
+ttest_rel = lent("ttest_rel", "a", "b", paired=True)
+bartlett, levene = lent("bartlett"), lent("levene")
+combine_pvalues = lent("combine_pvalues", "pvalues", "weights", paired=True, filled=True)

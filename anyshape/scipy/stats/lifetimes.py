@@ -10,11 +10,12 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, by_half
-from anyshape.scipy.stats.distribution import Form, constant, exponential, log_complement, scaled
+from anyshape.scipy.stats.continuous import by_half
+from anyshape.scipy.stats.distribution import constant, exponential, log_complement, scaled
 from anyshape.scipy.stats.extremes import log1p_ratio
-from anyshape.scipy.stats.positive import GAMMA, INVGAUSS, weibull_logcdf
-from anyshape.scipy.stats.powers import normal_score
+from anyshape.scipy.stats.positive import invgauss_log_density, invgauss_logcdf, invgauss_logsf, weibull_logcdf
+from anyshape.scipy.stats.powers import LOG_ROOT_2PI, normal_score
+from anyshape.scipy.stats.source import family
 
 INF = np.inf
 
@@ -23,7 +24,8 @@ def _positive_reals(*shapes) -> tuple[Any, Any]:
     return 0.0, INF
 
 
-LEVY_L = Form(
+levy_l = family(
+    "levy_l",
     support=lambda: (-INF, 0.0),
     open_ends=True,
     log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(-z) - 0.5 / xp.abs(z),
@@ -82,8 +84,8 @@ def _mielke_quantile(log_share, k, s):
     return xp.exp(log_share / k - log_complement(s / k * log_share) / s)
 
 
-KAPPA3 = Form(
-    shapes="a",
+kappa3 = family(
+    "kappa3",
     support=_positive_reals,
     **scaled(lambda a: a, _kappa3_rest),
     logcdf=_kappa3_logcdf,
@@ -93,16 +95,16 @@ KAPPA3 = Form(
     ppf=lambda q, a: _kappa3_quantile(q, xp.log(q), a),
     isf=lambda q, a: _kappa3_quantile(1 - q, xp.log1p(-q), a),
 )
-MIELKE = Form(
-    shapes="k s",
+mielke = family(
+    "mielke",
     support=_positive_reals,
     **scaled(lambda k, s: k, _mielke_rest),
     logcdf=lambda z, k, s: _log_share(-s * xp.log(z), k / s, k * xp.log(z)),
     ppf=lambda q, k, s: _mielke_quantile(xp.log(q), k, s),
     isf=lambda q, k, s: _mielke_quantile(xp.log1p(-q), k, s),
 )
-POWERLOGNORM = Form(
-    shapes="c s",
+powerlognorm = family(
+    "powerlognorm",
     support=_positive_reals,
     open_ends=True,
     **scaled(
@@ -129,8 +131,8 @@ def _rice_density(z, b):
     return z * xp.where(is_near, near, xp.exp(-0.5 * xp.square(z - b)) * sc.i0e(xp.where(is_near, 1.0, z * b)))
 
 
-RICE = Form(
-    shapes="b",
+rice = family(
+    "rice",
     valid=lambda b: b >= 0,
     support=_positive_reals,
     log_density=lambda z, b: xp.log(z) - 0.5 * xp.square(z - b) + xp.log(sc.i0e(z * b)),
@@ -142,22 +144,23 @@ RICE = Form(
 )
 
 
-RECIPINVGAUSS = Form(
-    shapes="mu",
+recipinvgauss = family(
+    "recipinvgauss",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z, mu: -xp.square(1 / mu - z) / (2 * z) - 0.5 * xp.log(z) - LOG_ROOT_2PI,
-    logcdf=lambda z, mu: INVGAUSS.logsf(1 / z, mu),  # type: ignore[misc]
-    logsf=lambda z, mu: INVGAUSS.logcdf(1 / z, mu),  # type: ignore[misc]
+    logcdf=lambda z, mu: invgauss_logsf(1 / z, mu),
+    logsf=lambda z, mu: invgauss_logcdf(1 / z, mu),
     mean=lambda mu: 1 / mu + 1,
     var=lambda mu: 1 / mu + 2,
 )
-WALD = Form(
+wald = family(
+    "wald",
     support=_positive_reals,
     open_ends=True,
-    log_density=lambda z: INVGAUSS.log_density(z, 1.0),
-    logcdf=lambda z: INVGAUSS.logcdf(z, 1.0),  # type: ignore[misc]
-    logsf=lambda z: INVGAUSS.logsf(z, 1.0),  # type: ignore[misc]
+    log_density=lambda z: invgauss_log_density(z, 1.0),
+    logcdf=lambda z: invgauss_logcdf(z, 1.0),
+    logsf=lambda z: invgauss_logsf(z, 1.0),
     mean=constant(1.0),
     var=constant(1.0),
 )
@@ -187,8 +190,8 @@ def _genexpon_quantile(log_rest, a, b, c):
     return z
 
 
-GENEXPON = Form(
-    shapes="a b c",
+genexpon = family(
+    "genexpon",
     support=_positive_reals,
     log_density=lambda z, *shapes: xp.log(_genexpon_hazard(z, *shapes)) + _genexpon_log_sf(z, *shapes),
     density=lambda z, *shapes: _genexpon_hazard(z, *shapes) * exponential(_genexpon_log_sf(z, *shapes)),
@@ -196,15 +199,3 @@ GENEXPON = Form(
     ppf=lambda q, a, b, c: _genexpon_quantile(xp.log1p(-q), a, b, c),
     isf=lambda q, a, b, c: _genexpon_quantile(xp.log(q), a, b, c),
 )
-
-FORMS = {
-    "genexpon": GENEXPON,
-    "kappa3": KAPPA3,
-    "levy_l": LEVY_L,
-    "mielke": MIELKE,
-    "powerlognorm": POWERLOGNORM,
-    "recipinvgauss": RECIPINVGAUSS,
-    "rice": RICE,
-    "wald": WALD,
-    "erlang": GAMMA,
-}

@@ -260,6 +260,5 @@ class Wishart(Multivariate):
         return xp.exp(self.logpdf(x, df, scale)) if is_traced(x, df, scale) else self._scipy.pdf(x, df, scale)
 
 
-DISTRIBUTIONS: dict[str, Any] = {
-    d.name: d for d in (MultivariateNormal(), MultivariateT(), Dirichlet(), Multinomial(), Wishart())
-}
+multivariate_normal, multivariate_t, dirichlet = MultivariateNormal(), MultivariateT(), Dirichlet()
+multinomial, wishart = Multinomial(), Wishart()

@@ -15,7 +15,6 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
-from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.stats.correlation import SignificanceResult
 from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled, vectors_along
@@ -24,25 +23,6 @@ from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import register_class, tree_map
 from anyshape.transforms.control import stop_gradient
-
-_stats = falls_through(scipy_stats)
-# name: the number of samples (None: any), what `axis` is by default, and whether samples are paired
-RANKED: dict[str, tuple[int | None, int | None, bool]] = {
-    "ansari": (2, 0, False),
-    "brunnermunzel": (2, 0, False),
-    "chatterjeexi": (2, 0, True),
-    "cramervonmises_2samp": (2, 0, False),
-    "fligner": (None, 0, False),
-    "friedmanchisquare": (None, 0, True),
-    "kendalltau": (2, None, True),
-    "kruskal": (None, 0, False),
-    "ks_2samp": (2, 0, False),
-    "mannwhitneyu": (2, 0, False),
-    "mood": (2, 0, False),
-    "ranksums": (2, 0, False),
-    "weightedtau": (2, None, True),
-    "wilcoxon": (None, 0, True),
-}
 
 
 @dataclass(frozen=True)
@@ -89,7 +69,7 @@ def _dtypes(name: str, kinds: tuple[np.dtype, ...]) -> list[np.dtype]:
         return [np.asarray(v).dtype for v in _both(getattr(scipy_stats, name)(*small))]
 
 
-def ranked(name: str, count: int | None, default_axis: int | None, paired: bool) -> Callable[..., Any]:
+def _ranked(name: str, count: int | None, default_axis: int | None, paired: bool) -> Callable[..., Any]:
     """Return the function that calls a test of ranks when the program runs."""
 
     def function(*samples, axis=default_axis, **options):
@@ -132,7 +112,23 @@ def _at_run_time(name: str, vectors, options):
     return result(*pure_callback(run, tuple(ShapeDtypeStruct(batch, kind) for kind in kinds), *arrays))
 
 
-@_stats
+# the number of samples (None: any), what `axis` is by default, and whether samples are paired
+ansari = _ranked("ansari", 2, 0, False)
+brunnermunzel = _ranked("brunnermunzel", 2, 0, False)
+chatterjeexi = _ranked("chatterjeexi", 2, 0, True)
+cramervonmises_2samp = _ranked("cramervonmises_2samp", 2, 0, False)
+fligner = _ranked("fligner", None, 0, False)
+friedmanchisquare = _ranked("friedmanchisquare", None, 0, True)
+kendalltau = _ranked("kendalltau", 2, None, True)
+kruskal = _ranked("kruskal", None, 0, False)
+ks_2samp = _ranked("ks_2samp", 2, 0, False)
+mannwhitneyu = _ranked("mannwhitneyu", 2, 0, False)
+mood = _ranked("mood", 2, 0, False)
+ranksums = _ranked("ranksums", 2, 0, False)
+weightedtau = _ranked("weightedtau", 2, None, True)
+wilcoxon = _ranked("wilcoxon", None, 0, True)
+
+
 def tiecorrect(rankvals: Any) -> Any:
     """Return the factor by which ties lessen the variance of a vector of ranks, 1 without ties."""
     ranks = xp.sort(xp.asarray(rankvals))
@@ -242,13 +238,11 @@ def _cdf_distance(name: str, p: int, values, weights):
     return xp.where(square == 0, 0.0, xp.sqrt(xp.where(square == 0, 1.0, square)))
 
 
-@_stats
 def wasserstein_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
     """Return the earth mover's distance of two vectors of samples, which may have weights."""
     return _cdf_distance("wasserstein_distance", 1, (u_values, v_values), (u_weights, v_weights))
 
 
-@_stats
 def energy_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
     """Return the energy distance of two vectors of samples, which may have weights; its slope at 0 is 0."""
     return 2**0.5 * _cdf_distance("energy_distance", 2, (u_values, v_values), (u_weights, v_weights))

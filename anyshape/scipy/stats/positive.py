@@ -10,18 +10,21 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import LOG_ROOT_2PI, NORM, by_half
-from anyshape.scipy.stats.distribution import Form, complement, constant, exponential, log_complement, scaled
+from anyshape.scipy.stats.continuous import by_half
+from anyshape.scipy.stats.distribution import complement, constant, exponential, log_complement, positive, scaled
 from anyshape.scipy.stats.powers import (
+    LOG_ROOT_2PI,
     beta_quantile,
     log1p_square,
     log_angle,
     log_upper_gamma,
+    normal_log_density,
     normal_score,
     of_powers,
     of_score,
     power_of_gamma_quantile,
 )
+from anyshape.scipy.stats.source import family
 
 INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 
@@ -36,7 +39,8 @@ def beyond(limit: float, shape: Any, value: Any, otherwise: float = INF) -> Any:
     return xp.where(exists, value(xp.where(exists, shape, limit + 1)), otherwise)
 
 
-EXPON = Form(
+expon = family(
+    "expon",
     closed_quantiles=True,
     support=_positive_reals,
     log_density=lambda z: -z,
@@ -48,22 +52,26 @@ EXPON = Form(
     entropy=constant(1.0),
 )
 
-GAMMA = Form(
-    shapes="a",
-    support=_positive_reals,
-    **of_powers(lambda z, a: -z - sc.gammaln(a), lambda a: a - 1),
-    cdf=lambda z, a: sc.gammainc(a, z),
-    sf=lambda z, a: sc.gammaincc(a, z),
-    logsf=lambda z, a: log_upper_gamma(a, z),
-    ppf=lambda q, a: power_of_gamma_quantile(q, a, 1.0),
-    isf=lambda q, a: sc.gammainccinv(a, q),
-    mean=lambda a: a,
-    var=lambda a: a,
-    entropy=lambda a: a + sc.gammaln(a) + (1 - a) * sc.digamma(a),
+gamma, erlang = (
+    family(
+        name,
+        valid=positive,
+        support=_positive_reals,
+        **of_powers(lambda z, a: -z - sc.gammaln(a), lambda a: a - 1),
+        cdf=lambda z, a: sc.gammainc(a, z),
+        sf=lambda z, a: sc.gammaincc(a, z),
+        logsf=lambda z, a: log_upper_gamma(a, z),
+        ppf=lambda q, a: power_of_gamma_quantile(q, a, 1.0),
+        isf=lambda q, a: sc.gammainccinv(a, q),
+        mean=lambda a: a,
+        var=lambda a: a,
+        entropy=lambda a: a + sc.gammaln(a) + (1 - a) * sc.digamma(a),
+    )
+    for name in ("gamma", "erlang")
 )
 
-CHI2 = Form(
-    shapes="df",
+chi2 = family(
+    "chi2",
     support=_positive_reals,
     **of_powers(lambda z, df: -0.5 * z - sc.gammaln(0.5 * df) - 0.5 * log(2) * df, lambda df: 0.5 * df - 1),
     cdf=lambda z, df: sc.gammainc(0.5 * df, 0.5 * z),
@@ -81,8 +89,8 @@ def _chi_mean(df):
     return sqrt(2) * xp.exp(sc.gammaln(0.5 * (df + 1)) - sc.gammaln(0.5 * df))
 
 
-CHI = Form(
-    shapes="df",
+chi = family(
+    "chi",
     support=_positive_reals,
     **of_powers(
         lambda z, df: log(2) - 0.5 * log(2) * df - sc.gammaln(0.5 * df) - 0.5 * xp.square(z), lambda df: df - 1
@@ -96,8 +104,8 @@ CHI = Form(
     entropy=lambda df: sc.gammaln(0.5 * df) + 0.5 * (df - log(2) - (df - 1) * sc.digamma(0.5 * df)),
 )
 
-INVGAMMA = Form(
-    shapes="a",
+invgamma = family(
+    "invgamma",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z, a: -(a + 1) * xp.log(z) - sc.gammaln(a) - 1 / z,
@@ -110,7 +118,8 @@ INVGAMMA = Form(
     entropy=lambda a: a - (a + 1) * sc.digamma(a) + sc.gammaln(a),
 )
 
-RAYLEIGH = Form(
+rayleigh = family(
+    "rayleigh",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z: xp.log(z) - 0.5 * xp.square(z),
@@ -124,7 +133,8 @@ RAYLEIGH = Form(
     entropy=constant(EULER / 2 + 1 - 0.5 * log(2)),
 )
 
-MAXWELL = Form(
+maxwell = family(
+    "maxwell",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z: 0.5 * log(2 / pi) + 2 * xp.log(z) - 0.5 * xp.square(z),
@@ -138,7 +148,8 @@ MAXWELL = Form(
     entropy=constant(EULER + 0.5 * log(2 * pi) - 0.5),
 )
 
-HALFNORM = Form(
+halfnorm = family(
+    "halfnorm",
     closed_quantiles=True,
     support=_positive_reals,
     log_density=lambda z: 0.5 * log(2 / pi) - 0.5 * xp.square(z),
@@ -152,7 +163,8 @@ HALFNORM = Form(
     entropy=constant(0.5 * log(pi / 2) + 0.5),
 )
 
-HALFCAUCHY = Form(
+halfcauchy = family(
+    "halfcauchy",
     support=_positive_reals,
     log_density=lambda z: log(2 / pi) - log1p_square(z),
     cdf=lambda z: 2 / pi * xp.arctan(z),
@@ -168,7 +180,8 @@ HALFCAUCHY = Form(
     entropy=constant(log(2 * pi)),
 )
 
-HALFLOGISTIC = Form(
+halflogistic = family(
+    "halflogistic",
     closed_quantiles=True,
     support=_positive_reals,
     log_density=lambda z: log(2) - z - 2 * xp.log1p(xp.exp(-z)),
@@ -181,11 +194,11 @@ HALFLOGISTIC = Form(
     entropy=constant(2 - log(2)),
 )
 
-LOGNORM = Form(
-    shapes="s",
+lognorm = family(
+    "lognorm",
     support=_positive_reals,
     open_ends=True,
-    **scaled(lambda s: 1 / s, lambda z, s: NORM.log_density(xp.log(z) / s) - xp.log(z)),
+    **scaled(lambda s: 1 / s, lambda z, s: normal_log_density(xp.log(z) / s) - xp.log(z)),
     **of_score(lambda z, s: xp.log(z) / s),
     ppf=lambda q, s: xp.exp(s * normal_score(q)),
     isf=lambda q, s: xp.exp(-s * normal_score(q)),
@@ -202,11 +215,13 @@ def _invgauss_terms(z, mu) -> tuple[Any, Any, Any]:
     return sc.log_ndtr(first), second, sc.log_ndtr(-first)
 
 
-def _invgauss_logcdf(z, mu):
+def invgauss_logcdf(z: Any, mu: Any) -> Any:
+    """Return the logarithm of the probability up to a point."""
     return xp.logaddexp(*_invgauss_terms(z, mu)[:2])
 
 
-def _invgauss_logsf(z, mu):
+def invgauss_logsf(z: Any, mu: Any) -> Any:
+    """Return the logarithm of the probability above a point."""
     _, second, first = _invgauss_terms(z, mu)
     is_far = first < -1e4
     ratio = xp.where(is_far, _far_ratio(xp.where(is_far, mu / z, 0.0), mu), second - first)
@@ -221,15 +236,20 @@ def _far_ratio(u, mu):
     return change - 2 * xp.arctanh(u)
 
 
-INVGAUSS = Form(
-    shapes="mu",
+def invgauss_log_density(z: Any, mu: Any) -> Any:
+    """Return the logarithm of the density of an inverse Gaussian distribution."""
+    return -LOG_ROOT_2PI - 1.5 * xp.log(z) - xp.square(z / mu - 1) / (2 * z)
+
+
+invgauss = family(
+    "invgauss",
     support=_positive_reals,
     open_ends=True,
-    log_density=lambda z, mu: -LOG_ROOT_2PI - 1.5 * xp.log(z) - xp.square(z / mu - 1) / (2 * z),
-    cdf=lambda z, mu: xp.exp(_invgauss_logcdf(z, mu)),
-    sf=lambda z, mu: xp.exp(_invgauss_logsf(z, mu)),
-    logcdf=_invgauss_logcdf,
-    logsf=_invgauss_logsf,
+    log_density=invgauss_log_density,
+    cdf=lambda z, mu: xp.exp(invgauss_logcdf(z, mu)),
+    sf=lambda z, mu: xp.exp(invgauss_logsf(z, mu)),
+    logcdf=invgauss_logcdf,
+    logsf=invgauss_logsf,
     mean=lambda mu: mu,
     var=lambda mu: mu**3,
 )
@@ -255,8 +275,8 @@ def log_expm1(x: Any) -> Any:
     return x + log_complement(-x)
 
 
-WEIBULL_MIN = Form(
-    shapes="c",
+weibull_min = family(
+    "weibull_min",
     support=_positive_reals,
     **_WEIBULL,
     cdf=lambda z, c: complement(-(z**c)),
@@ -269,8 +289,8 @@ WEIBULL_MIN = Form(
     entropy=lambda c: EULER - EULER / c - xp.log(c) + 1,
 )
 
-WEIBULL_MAX = Form(
-    shapes="c",
+weibull_max = family(
+    "weibull_max",
     support=lambda c: (-INF, 0.0),
     log_density=lambda z, c: _WEIBULL["log_density"](-z, c),
     density=lambda z, c: _WEIBULL["density"](-z, c),
@@ -285,8 +305,8 @@ WEIBULL_MAX = Form(
     entropy=lambda c: EULER - EULER / c - xp.log(c) + 1,
 )
 
-PARETO = Form(
-    shapes="b",
+pareto = family(
+    "pareto",
     support=lambda b: (1.0, INF),
     **scaled(lambda b: b, lambda z, b: -(b + 1) * xp.log(z)),
     sf=lambda z, b: z**-b,
@@ -298,8 +318,8 @@ PARETO = Form(
     entropy=lambda b: 1 + 1 / b - xp.log(b),
 )
 
-LOMAX = Form(
-    shapes="c",
+lomax = family(
+    "lomax",
     support=_positive_reals,
     **scaled(lambda c: c, lambda z, c: -(c + 1) * xp.log1p(z)),
     logsf=lambda z, c: -c * xp.log1p(z),
@@ -321,8 +341,8 @@ def _fisk_far(z, c):
     return -(c + 1) * xp.log(z) - 2 * xp.log1p(z**-c)
 
 
-FISK = Form(
-    shapes="c",
+fisk = family(
+    "fisk",
     support=_positive_reals,
     **of_powers(lambda z, c: -2 * xp.log1p(z**c), lambda c: c - 1, far=_fisk_far, factor=lambda c: c),
     cdf=lambda z, c: sc.expit(c * xp.log(z)),
@@ -336,8 +356,8 @@ FISK = Form(
     entropy=lambda c: 2 - xp.log(c),
 )
 
-BURR12 = Form(
-    shapes="c d",
+burr12 = family(
+    "burr12",
     support=_positive_reals,
     **of_powers(
         lambda z, c, d: -(d + 1) * xp.log1p(z**c),
@@ -350,8 +370,8 @@ BURR12 = Form(
     isf=lambda q, c, d: xp.exp(log_expm1(-xp.log(q) / d) / c),
 )
 
-GOMPERTZ = Form(
-    shapes="c",
+gompertz = family(
+    "gompertz",
     support=_positive_reals,
     **scaled(lambda c: c, lambda z, c: z - c * xp.expm1(z)),
     logsf=lambda z, c: -c * xp.expm1(z),
@@ -364,8 +384,8 @@ def _nakagami_mean(nu):
     return xp.exp(sc.gammaln(nu + 0.5) - sc.gammaln(nu)) / xp.sqrt(nu)
 
 
-NAKAGAMI = Form(
-    shapes="nu",
+nakagami = family(
+    "nakagami",
     support=_positive_reals,
     **of_powers(lambda z, nu: log(2) + sc.xlogy(nu, nu) - sc.gammaln(nu) - nu * xp.square(z), lambda nu: 2 * nu - 1),
     cdf=lambda z, nu: sc.gammainc(nu, nu * xp.square(z)),
@@ -377,7 +397,8 @@ NAKAGAMI = Form(
     var=lambda nu: 1 - xp.square(_nakagami_mean(nu)),
 )
 
-LEVY = Form(
+levy = family(
+    "levy",
     support=_positive_reals,
     open_ends=True,
     log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(z) - 0.5 / z,
@@ -416,8 +437,8 @@ def _f_quantile(low, high, dfn, dfd):
     return dfd * low / (dfn * high)
 
 
-F = Form(
-    shapes="dfn dfd",
+f = family(
+    "f",
     support=_positive_reals,
     **of_powers(_f_rest, lambda dfn, dfd: 0.5 * dfn - 1),
     cdf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd), 0.5 * dfn, 0.5 * dfd),
@@ -429,28 +450,3 @@ F = Form(
         4, dfd, lambda d: 2 * xp.square(d) * (dfn + d - 2) / (dfn * xp.square(d - 2) * (d - 4))
     ),
 )
-
-FORMS = {
-    "expon": EXPON,
-    "gamma": GAMMA,
-    "chi2": CHI2,
-    "chi": CHI,
-    "invgamma": INVGAMMA,
-    "rayleigh": RAYLEIGH,
-    "maxwell": MAXWELL,
-    "halfnorm": HALFNORM,
-    "halfcauchy": HALFCAUCHY,
-    "halflogistic": HALFLOGISTIC,
-    "lognorm": LOGNORM,
-    "invgauss": INVGAUSS,
-    "weibull_min": WEIBULL_MIN,
-    "weibull_max": WEIBULL_MAX,
-    "pareto": PARETO,
-    "lomax": LOMAX,
-    "fisk": FISK,
-    "burr12": BURR12,
-    "gompertz": GOMPERTZ,
-    "nakagami": NAKAGAMI,
-    "levy": LEVY,
-    "f": F,
-}

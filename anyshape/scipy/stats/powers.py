@@ -13,7 +13,12 @@ from anyshape.scipy import special as sc
 from anyshape.scipy.stats.distribution import Function, exponential, log_by_complement
 from anyshape.transforms.control import stop_gradient
 
-INF = np.inf
+INF, LOG_ROOT_2PI = np.inf, 0.5 * log(2 * pi)
+
+
+def normal_log_density(z: Any) -> Any:
+    """Return the logarithm of the density of the standard normal distribution."""
+    return -0.5 * xp.square(z) - LOG_ROOT_2PI
 
 
 def power_of_size(z: Any, beta: Any) -> Any:

@@ -6,11 +6,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.serve import falls_through
 from anyshape.scipy.stats.sampling import filled_up, sampled, without_nan
-from anyshape.support.packages import scipy_stats
 
-_stats = falls_through(scipy_stats)
 METHODS = ("average", "min", "max", "dense", "ordinal")
 
 
@@ -48,7 +45,6 @@ def _runs(x) -> Runs:
     return Runs(samples, order, starts, first, last)
 
 
-@_stats
 def rankdata(a: Any, method: str = "average", *, axis: Any = None, nan_policy: str = "propagate") -> Any:
     """Return ranks from 1 along an axis, or of all elements; ties have the rank that the method says.
 

@@ -17,8 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.numpy.operands.promotion import choice_of, is_traced, result_type
-from anyshape.support.packages import scipy_stats
+from anyshape.numpy.operands.promotion import choice_of, result_type
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import tree_map
 from anyshape.transforms.control import check
@@ -184,7 +183,7 @@ def sampled(
     """Return a decorator: a function of samples in these parameters takes SciPy's options of axes and NaN.
 
     The function declares these options for its callers. It gets an axis alone, and not even this if it is of `vectors`.
-    A call without traced arguments is SciPy's. `finish` makes the result of what the function returns.
+    `finish` makes the result of what the function returns.
     """
 
     def decorate(function: F) -> F:
@@ -193,8 +192,6 @@ def sampled(
 
         @functools.wraps(function)
         def served(*args, **kwargs):
-            if not is_traced(*args, *kwargs.values()):
-                return getattr(scipy_stats, function.__name__)(*args, **kwargs)
             result = facts.call(function, dict(signature.bind(*args, **kwargs).arguments))
             return result if finish is None else finish(result)
 

@@ -11,9 +11,10 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import by_half
-from anyshape.scipy.stats.distribution import Form, constant, log_by_complement
+from anyshape.scipy.stats.distribution import constant, log_by_complement
 from anyshape.scipy.stats.positive import beta_share
 from anyshape.scipy.stats.powers import beta_quantile, log1p_square
+from anyshape.scipy.stats.source import family
 
 NAN = np.nan
 NOTHING = 1e17  # 1 is nothing beside it
@@ -47,8 +48,8 @@ def _exponnorm_sf(z, k):
     return sc.ndtr(-z) + xp.exp(_exponnorm_log_tail(z, k))
 
 
-EXPONNORM = Form(
-    shapes="K",
+exponnorm = family(
+    "exponnorm",
     log_density=lambda z, k: _exponnorm_log_tail(z, k) - xp.log(k),
     cdf=_exponnorm_cdf,
     sf=_exponnorm_sf,
@@ -61,8 +62,8 @@ EXPONNORM = Form(
     mean=lambda k: k,
     var=lambda k: 1 + xp.square(k),
 )
-LAPLACE_ASYMMETRIC = Form(
-    shapes="kappa",
+laplace_asymmetric = family(
+    "laplace_asymmetric",
     log_density=lambda z, k: z * xp.where(z >= 0, -k, 1 / k) - xp.log(k + 1 / k),
     cdf=lambda z, k: by_half(
         z, 0.0, lambda z: xp.exp(z / k) * k / (k + 1 / k), lambda z: 1 - xp.exp(-z * k) / (k * k + 1)
@@ -106,8 +107,8 @@ def _skewcauchy_cdf(z, a):
     )
 
 
-SKEWCAUCHY = Form(
-    shapes="a",
+skewcauchy = family(
+    "skewcauchy",
     valid=lambda a: xp.abs(a) < 1,
     safe=0.5,
     log_density=lambda z, a: -log(pi) - log1p_square(z / xp.where(z < 0, 1 - a, 1 + a)),
@@ -142,8 +143,8 @@ def _skew_t_quantile(share, rest, a, b):
     return (share - rest) * xp.sqrt(a + b) / (2 * xp.sqrt(share * rest))
 
 
-JF_SKEW_T = Form(
-    shapes="a b",
+jf_skew_t = family(
+    "jf_skew_t",
     log_density=_skew_t_log_density,
     cdf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b), a, b),
     sf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b)[::-1], b, a),
@@ -197,8 +198,8 @@ def _ball_quantile(q, beta, m):
     return xp.where(is_tail, below, sc.ndtri(share))
 
 
-CRYSTALBALL = Form(
-    shapes="beta m",
+crystalball = family(
+    "crystalball",
     valid=lambda beta, m: (beta > 0) & (m > 1),
     safe=2.0,
     log_density=_ball_log_density,
@@ -215,19 +216,10 @@ def _normal_inverse_gauss(z, a, b):
     return xp.log(a / pi) + xp.log(sc.k1e(a * root)) + exponent - xp.log(root)
 
 
-NORMINVGAUSS = Form(
-    shapes="a b",
+norminvgauss = family(
+    "norminvgauss",
     valid=lambda a, b: (a > 0) & (xp.abs(b) < a),
     log_density=_normal_inverse_gauss,
     mean=lambda a, b: b / xp.sqrt(xp.square(a) - xp.square(b)),
     var=lambda a, b: xp.square(a) * (xp.square(a) - xp.square(b)) ** -1.5,
 )
-
-FORMS = {
-    "crystalball": CRYSTALBALL,
-    "exponnorm": EXPONNORM,
-    "jf_skew_t": JF_SKEW_T,
-    "laplace_asymmetric": LAPLACE_ASYMMETRIC,
-    "norminvgauss": NORMINVGAUSS,
-    "skewcauchy": SKEWCAUCHY,
-}

@@ -1,4 +1,4 @@
-"""Run the Python code of `scipy.stats` on traced arrays.
+"""Run the Python code of `scipy.stats` on traced arrays: functions of samples, and methods of families.
 
 SciPy writes functions of samples for all libraries of the array API. Helpers that ask what an array is, or for a
 decision on its values, have other ones here.
@@ -11,9 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from anyshape import numpy as xp
-from anyshape.numpy.foreign_source import Source
+from anyshape.numpy.foreign_source import Bound, Source
 from anyshape.scipy import special
+from anyshape.scipy.stats.distribution import Family, Form, Function, complement, exponential, positive
 from anyshape.scipy.stats.sampling import count_of
+from anyshape.scipy.stats.tails import along_last
+from anyshape.scipy.stats.trimmed import trim_mean
+from anyshape.support.packages import scipy_stats
+
+
+class _Namespace:
+    """Module with other functions under some names."""
+
+    def __init__(self, module: Any, **others: Any) -> None:
+        self.__dict__.update(others, _module=module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
 
 
 class _At:
@@ -36,6 +50,13 @@ def _apply_where(condition, arrays, function, other=None, /, *, fill_value=None,
     return xp.where(condition, function(*arrays), fill_value if other is None else other(*arrays))
 
 
+def _select(conditions, functions, arrays, default=0.0):
+    """Return the function of arrays whose condition holds first."""
+    for condition, function in reversed(list(zip(conditions, functions, strict=True))):
+        default = xp.where(condition, function(*arrays), default)
+    return default
+
+
 def _promoted(*arrays, force_floating: bool = False, broadcast: bool = False, **_):
     """Return arrays of one dtype, and of one shape if they broadcast; None stays."""
     some = [xp.asarray(x) for x in arrays if x is not None]
@@ -45,33 +66,88 @@ def _promoted(*arrays, force_floating: bool = False, broadcast: bool = False, **
     return results[0] if len(results) == 1 else results
 
 
+def _broadcast(arrays, axis=None, **_):
+    """Return arrays of one shape, or of one shape but for an axis."""
+    if axis is None:
+        return xp.broadcast_arrays(*arrays)
+    return [xp.moveaxis(x, -1, axis) for x in along_last("broadcast", arrays, axis)]
+
+
 def _count(x, axis, **_):
     return count_of(x, axis).astype(x.dtype)
 
 
-_EXTENSIONS = {"apply_where": _apply_where, "at": _At, "atleast_nd": lambda x, **_: xp.atleast_1d(x)}
+_SMOOTH = {"exp": exponential, "expm1": lambda x: -complement(x)}  # slopes 0 where exponentials are 0
+_EXTENSIONS = {
+    "apply_where": _apply_where,
+    "at": _At,
+    "atleast_nd": lambda x, **_: xp.atleast_1d(x),
+    "expand_dims": lambda x, axis=0, **_: xp.expand_dims(x, axis),
+}
 _HELPERS = {
     "array_namespace": lambda *_: xp,
     "_asarray": lambda x, dtype=None, **_: xp.asarray(x, dtype=dtype),
     "_length_nonmasked": _count,
     "_share_masks": lambda *arrays, **_: arrays[0] if len(arrays) == 1 else arrays,
     "is_marray": lambda namespace: False,
-    "is_numpy": lambda namespace: True,
+    "is_numpy_namespace": lambda namespace: True,
+    "trim_mean": trim_mean,
     "xp_promote": _promoted,
     "is_lazy_array": lambda x: True,
     "size": lambda x: None,  # that is not 0: no case of its own
     "device": lambda x: None,
-    "_broadcast_arrays": lambda arrays, **_: xp.broadcast_arrays(*arrays),
+    "_broadcast_arrays": _broadcast,
+    "_lazyselect": _select,
 }
 SCIPY = Source(
     "scipy",
     ("1.16", "1.17"),
     Path(__file__).with_name("digests.txt"),
     {
-        "numpy": xp,
-        "scipy.special": special,
+        "numpy": _Namespace(xp, **_SMOOTH),
+        "scipy.special": _Namespace(special, **_SMOOTH),
         "scipy._lib.array_api_extra": types.SimpleNamespace(**_EXTENSIONS),
     },
     _HELPERS,
     ("_no_deco",),
 )
+
+# -- families
+
+_METHODS = {
+    "density": "_pdf", "log_density": "_logpdf", "cdf": "_cdf", "sf": "_sf", "logcdf": "_logcdf", "logsf": "_logsf",
+    "ppf": "_ppf", "isf": "_isf", "mean": "_stats", "var": "_stats", "entropy": "_entropy", "valid": "_argcheck",
+    "support": "_get_support",
+}  # fmt: skip
+
+
+def methods_of(kind: type) -> dict[str, str]:
+    """Return the names of the methods of a class of SciPy's by the fields of a form."""
+    of_integers = issubclass(kind, scipy_stats.rv_discrete)
+    return _METHODS | ({"density": "_pmf", "log_density": "_logpmf"} if of_integers else {})
+
+
+def _lent(theirs: Bound, field: str, method: str) -> Function:
+    """Return the function of a field by SciPy's method, copied at the first call."""
+
+    def function(*xs):
+        result = getattr(theirs, method)(*xs)
+        return result[field == "var"] if method == "_stats" else result
+
+    return function
+
+
+def family(name: str, lent: str = "", **own: Any) -> Family:
+    """Return a family: fields of its form that are lent are SciPy's methods, and so are facts that are not its own."""
+    instance = getattr(scipy_stats, name)
+    theirs, kind, generic = Bound(SCIPY, instance), type(instance), scipy_stats.rv_continuous
+    discrete = isinstance(instance, scipy_stats.rv_discrete)
+    fields = {field: _lent(theirs, field, method) for field, method in methods_of(kind).items()}
+    facts = {
+        "discrete": discrete,
+        "shapes": (instance.shapes or "").replace(",", " "),
+        "open_ends": not discrete and kind._support_mask is generic._open_support_mask,
+        "support": fields["support"],
+        "valid": positive if kind._argcheck is generic._argcheck else fields["valid"],
+    }
+    return Family(name, Form(lent=lent, **facts | {field: fields[field] for field in lent.split()} | own))

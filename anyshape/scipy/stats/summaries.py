@@ -11,13 +11,9 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import sizes
-from anyshape.numpy.serve import falls_through
 from anyshape.ops.core.apply import context_of
-from anyshape.scipy.stats.lent import gmean, kurtosis, skew
+from anyshape.scipy.stats.lent import kurtosis, skew
 from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled, without_nan
-from anyshape.support.packages import scipy_stats
-
-_stats = falls_through(scipy_stats)
 
 
 class DescribeResult(NamedTuple):
@@ -58,7 +54,6 @@ def moment(
     return xp.mean((x - center) ** order, axis=axis)
 
 
-@_stats
 def describe(a: Any, axis: Any = 0, ddof: int = 1, bias: bool = True, nan_policy: str = "propagate") -> DescribeResult:
     """Return number, least and greatest sample, mean, variance, skewness and kurtosis; NaN is not omitted."""
     if nan_policy == "omit":
@@ -84,7 +79,6 @@ def _mean_and_deviation(name: str, x, axis, ddof: int, nan_policy: str) -> tuple
     return mean(x, axis=axis, keepdims=True), deviation(x, axis=axis, ddof=ddof, keepdims=True)
 
 
-@_stats
 def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """Return scores less the mean of `compare`, over its standard deviation."""
     x, y = floats(scores), floats(compare)
@@ -92,7 +86,6 @@ def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: st
     return (x - mean) / deviation
 
 
-@_stats
 def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """Return samples less their mean, over their standard deviation; NaN where they are constant."""
     x = floats(a)
@@ -101,53 +94,9 @@ def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") 
     return xp.where(constant, np.nan, (x - mean) / xp.where(constant, 1.0, deviation))
 
 
-@_stats
 def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """Return standard scores of the logarithms of samples."""
     return zscore(xp.log(floats(a)), axis, ddof, nan_policy)
-
-
-def _averaged(x, axis, weights):
-    if weights is None:
-        return xp.mean(x, axis=axis)
-    return xp.average(x, axis=axis, weights=weights)
-
-
-@sampled("a", "weights", paired=True)
-def hmean(
-    a: Any,
-    axis: Any = 0,
-    dtype: Any = None,
-    *,
-    weights: Any = None,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the harmonic mean, which may be weighted; NaN with a negative sample, 0 with a sample 0."""
-    x = floats(a if dtype is None else xp.asarray(a, dtype))
-    x = xp.where(x < 0, np.nan, x)
-    return 1.0 / _averaged(1.0 / x, axis, weights)
-
-
-@sampled("a", "weights", paired=True)
-def pmean(
-    a: Any,
-    p: Any,
-    *,
-    axis: Any = 0,
-    dtype: Any = None,
-    weights: Any = None,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
-    """Return the power mean with exponent p, a number; that with exponent 0 is the geometric mean."""
-    if np.ndim(p) or not isinstance(p, int | float | np.number):
-        raise ArgumentError("pmean", "p", "is not a real number", "pass an int or a float")
-    if p == 0:
-        return gmean(a, axis, dtype, weights)
-    x = floats(a if dtype is None else xp.asarray(a, dtype))
-    x = xp.where(x < 0, np.nan, x)
-    return _averaged(x ** float(p), axis, weights) ** (1.0 / p)
 
 
 @sampled("x", axis=None)

@@ -11,14 +11,6 @@ from anyshape.scipy.stats.sampling import floats
 ALTERNATIVES = ("two-sided", "less", "greater")
 
 
-def normal(name: str, z: Any, alternative: str) -> Any:
-    """Return the probability beyond a standard normal statistic."""
-    choice_of(name, "alternative", alternative, ALTERNATIVES)
-    if alternative == "less":
-        return xp.special.ndtr(z)
-    return xp.special.ndtr(-z) if alternative == "greater" else 2 * xp.special.ndtr(-xp.abs(z))
-
-
 def student(name: str, t: Any, freedom: Any, alternative: str) -> Any:
     """Return the probability beyond a statistic of Student's t distribution."""
     choice_of(name, "alternative", alternative, ALTERNATIVES)

@@ -7,13 +7,9 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of
-from anyshape.numpy.serve import falls_through
 from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled, without_nan
-from anyshape.support.packages import scipy_stats
 from anyshape.transforms.control import check
 from anyshape.transforms.control_flow.loops import while_loop
-
-_stats = falls_through(scipy_stats)
 
 
 class SigmaclipResult(NamedTuple):
@@ -57,7 +53,6 @@ def trim_mean(
     return xp.where(xp.any(xp.isnan(flat), axis=-1), np.nan, mean)
 
 
-@_stats
 def sigmaclip(a: Any, low: Any = 4.0, high: Any = 4.0) -> SigmaclipResult:
     """Return the samples that stay within standard deviations of their mean when others are left out again and again.
 
@@ -81,7 +76,6 @@ def sigmaclip(a: Any, low: Any = 4.0, high: Any = 4.0) -> SigmaclipResult:
     return SigmaclipResult(x[inside], *limits(before))
 
 
-@_stats
 def scoreatpercentile(
     a: Any, per: Any, limit: Any = (), interpolation_method: str = "fraction", axis: Any = None
 ) -> Any:
@@ -94,7 +88,6 @@ def scoreatpercentile(
     return xp.percentile(filled_up(x, axis), per, axis=axis or 0, method=method)
 
 
-@_stats
 def percentileofscore(a: Any, score: Any, kind: str = "rank", nan_policy: str = "propagate") -> Any:
     """Return the percentage of samples of a vector below scores; ties count as `kind` says. Derivatives are 0."""
     choice_of("percentileofscore", "kind", kind, ("rank", "strict", "weak", "mean"))

@@ -9,8 +9,7 @@ import scipy.stats
 from anyshape import grad, jacfwd, jit, vmap
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.scipy import stats
-from anyshape.scipy.stats import FORMS
-from tests.survey.distributions import SHAPES
+from tests.survey.distributions import FORMS, SHAPES
 
 POINTS = ("cdf", "sf", "logcdf", "logsf")
 PROBABILITIES = ("ppf", "isf")

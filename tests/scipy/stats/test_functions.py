@@ -189,7 +189,7 @@ def test_what_is_not_available_is_refused_by_name():
         (lambda x: stats.pearsonr(x, x, alternative="less").statistic, "alternative='less'"),
         (lambda x: stats.rankdata(x, "best"), "method='best'"),
         (lambda x: stats.gaussian_kde(x, "best")(x), "bw_method='best'"),
-        (lambda x: stats.pmean(x, x), "p is not a real number"),
+        (lambda x: stats.pmean(x, x), "defined for exponent of type int or float"),
     ]:
         with pytest.raises(ArgumentError, match=match):
             jit(function)(x)
