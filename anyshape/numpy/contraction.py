@@ -27,7 +27,6 @@ from anyshape.numpy.operands.promotion import (
     asarray,
     axis_of,
     choice_of,
-    is_traced,
     number_dtype,
     promoted,
     sizes,
@@ -35,6 +34,7 @@ from anyshape.numpy.operands.promotion import (
 )
 from anyshape.numpy.operands.reduction_args import as_operands, in_common_dtype, makes_array, plus_zero, refuse_out
 from anyshape.numpy.operands.ufuncs import Ufunc, has_out, stands_for
+from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -194,8 +194,6 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     Scalars multiply. The other axes of `a` come first, then the other axes of `b`; unlike in `matmul` none broadcast.
     With traced operands `out` must be traced too.
     """
-    if not is_traced(a, b):
-        return np.dot(a, b, out=out)
     refuse_out("dot", out)
     x, y = in_common_dtype("dot", a, b)
     if x.ndim == 0 or y.ndim == 0:
@@ -205,8 +203,6 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 def inner(a: Any, b: Any, /) -> Any:
     """Return the sum of products over the last axis of `a` and the last axis of `b`; scalars multiply."""
-    if not is_traced(a, b):
-        return np.inner(a, b)
     x, y = in_common_dtype("inner", a, b)
     if x.ndim == 0 or y.ndim == 0:
         return _scaled(x, y)
@@ -224,8 +220,6 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
     With traced operands `out` must be traced too.
     """
-    if not is_traced(a, b):
-        return np.outer(a, b, out=out)
     refuse_out("outer", out)
     x, y = in_common_dtype("outer", a, b)
     return dot_general(_flat(x), _flat(y), NO_AXES, NO_AXES)
@@ -233,8 +227,6 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 def vdot(a: Any, b: Any, /) -> Any:
     """Return the sum of products of all elements, with `a` conjugated; both are flattened."""
-    if not is_traced(a, b):
-        return np.vdot(a, b)
     x, y = in_common_dtype("vdot", a, b)
     return dot_general(_flat(ew.conj(x)), _flat(y), ((0,), (0,)), NO_AXES)
 
@@ -246,8 +238,6 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     `axes` is a number n (the last n axes of `a` with the first n of `b`), or a list of axes for each operand.
     An axis named twice raises ArgumentError for traced operands.
     """
-    if not is_traced(a, b):
-        return np.tensordot(a, b, axes)
     x, y = in_common_dtype("tensordot", a, b)
     left, right = _tensordot_axes(axes, x.ndim, y.ndim)
     return _contract("tensordot", x, y, left, right)
@@ -281,8 +271,6 @@ def _axes_of_both(axes) -> tuple[list[Any], list[Any]]:
 
 def kron(a: Any, b: Any) -> Any:
     """Return the Kronecker product: `b` multiplied by each element of `a`, as blocks."""
-    if not is_traced(a, b):
-        return np.kron(a, b)
     x, y = in_common_dtype("kron", a, b)
     rank = max(x.ndim, y.ndim)
     shape_x, shape_y = ((1,) * (rank - len(s)) + s for s in (sizes(x), sizes(y)))
@@ -298,8 +286,6 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     `axisa`, `axisb` and `axisc` are the axes of the vectors in `a`, `b` and the result; `axis` sets all of them.
     The other axes broadcast. Traced vectors of two elements raise ShapeError; NumPy deprecates them.
     """
-    if not is_traced(a, b):
-        return np.cross(a, b, axisa, axisb, axisc, axis)
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = (asarray(z) for z in (a, b))
@@ -330,8 +316,6 @@ def einsum(
     The sizes of a call choose the contraction path, so `optimize` is ignored for traced operands. So is `order`, since
     values of a program have no memory layout. With traced operands `out` must be traced too.
     """
-    if not is_traced(*operands):
-        return np.einsum(*operands, out=out, optimize=optimize, dtype=dtype, casting=casting, order=order)
     refuse_out("einsum", out)
     choice_of("einsum", "casting", casting, CASTINGS)
     choice_of("einsum", "order", order, ORDERS)
@@ -533,3 +517,6 @@ def _diagonals(x, labels: Labels) -> tuple[Any, Labels]:
             at = first if second == first + 1 else 0
             labels = (*rest[:at], label, *rest[at:])
     return x, labels
+
+
+serve(__name__)

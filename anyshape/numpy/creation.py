@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_context import numel
@@ -17,7 +17,6 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.matrices import stack
 from anyshape.numpy.movement import broadcast_arrays, moveaxis
 from anyshape.numpy.operands import promotion
-from anyshape.numpy.operands.concrete import assignable, makes_new
 from anyshape.numpy.operands.memory import owned
 from anyshape.numpy.operands.promotion import (
     ORDERS,
@@ -33,6 +32,8 @@ from anyshape.numpy.operands.promotion import (
     size_of,
     sizes,
 )
+from anyshape.numpy.operands.reduction_args import makes_array
+from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -48,7 +49,7 @@ _EXACT = 1024  # steps are fractions with numerator and denominator up to this, 
 # -- lifting -----------------------------------------------------------------------------------------------------
 
 
-@makes_new
+@makes_array
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
@@ -57,13 +58,11 @@ def asarray(
     Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `device` and `like` have no
     effect. With `copy=True` writes into the result leave `a` as it is.
     """
-    if not is_traced(a):
-        return np.asarray(a, dtype, order, device=device, copy=copy, like=like)
     result = as_traced(a, dtype)
     return owned(result, a) if copy else result
 
 
-@makes_new
+@makes_array
 def array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
     ndmax: int = 0, like: Any = None,
@@ -73,15 +72,12 @@ def array(
     Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `subok`, `ndmax` and `like`
     have no effect.
     """
-    if not is_traced(object):
-        limit = {"ndmax": ndmax} if ndmax else {}  # of NumPy 2.4
-        return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, like=like, **limit)
     x = asarray(object, dtype)
     result = mv.expand(x, range(max(ndmin - x.meta.rank, 0)))
     return owned(result, object) if copy else result
 
 
-@makes_new
+@makes_array
 def asanyarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
@@ -89,30 +85,22 @@ def asanyarray(
 
     For traced arrays `order`, `device` and `like` have no effect.
     """
-    if not is_traced(a):
-        return np.asanyarray(a, dtype, order, device=device, copy=copy, like=like)
     return asarray(a, dtype, copy=copy)
 
 
-@assignable
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Return `a` as a contiguous array with at least one axis.
 
     A traced array is a view of its operand if that is contiguous, which may not be known. There `like` has no effect.
     """
-    if not is_traced(a):
-        return np.ascontiguousarray(a, dtype, like=like)
     return _laid_out(a, dtype, "contiguous")
 
 
-@assignable
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Return `a` as an array in Fortran's order with at least one axis.
 
     A traced array is a view of its operand if that has this order, which may not be known. There `like` has no effect.
     """
-    if not is_traced(a):
-        return np.asfortranarray(a, dtype, like=like)
     return _laid_out(a, dtype, "fortran")
 
 
@@ -123,11 +111,9 @@ def _laid_out(a, dtype, order: str):
     return mv.viewed(x.unshared(), x, lambda base: base, lambda base, part: part, (order,), certain=False)
 
 
-@makes_new
+@makes_array
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """Return a copy of `a`."""
-    if not is_traced(a):
-        return np.copy(a, order, subok)
     choice_of("copy", "order", order, ORDERS)
     return as_traced(a).as_copy(is_contiguous=order == "C")
 
@@ -143,7 +129,7 @@ def _filled(shape, value, dtype: np.dtype):
     return owned(mv.broadcast_to(cast_operand(value, dtype), target), value)
 
 
-@makes_new
+@makes_array
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
@@ -152,44 +138,36 @@ def full(
     Sizes may be symbolic and the value may be traced; it broadcasts to the shape. The dtype is `dtype` or that of the
     value. For symbolic sizes `order`, `device` and `like` have no effect.
     """
-    if not is_traced(shape, fill_value):
-        return np.full(shape, fill_value, dtype, order, device=device, like=like)
     return _filled(shape, fill_value, number_dtype(dtype, "full") if dtype is not None else as_traced(fill_value).dtype)
 
 
-@makes_new
+@makes_array
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of zeros; sizes may be symbolic.
 
     The dtype is float64 by default. For symbolic sizes `order`, `device` and `like` have no effect.
     """
     dtype = float if dtype is None else dtype
-    if not is_traced(shape):
-        return np.zeros(shape, dtype, order, device=device, like=like)
     return _filled(shape, 0, number_dtype(dtype, "zeros"))
 
 
-@makes_new
+@makes_array
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of ones; sizes may be symbolic.
 
     The dtype is float64 by default. For symbolic sizes `order`, `device` and `like` have no effect.
     """
     dtype = float if dtype is None else dtype
-    if not is_traced(shape):
-        return np.ones(shape, dtype, order, device=device, like=like)
     return _filled(shape, 1, number_dtype(dtype, "ones"))
 
 
-@makes_new
+@makes_array
 def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of a shape; sizes may be symbolic.
 
     In a program it holds zeros, so that runs agree. The dtype is float64 by default. For symbolic
     sizes `order`, `device` and `like` have no effect.
     """
-    if not is_traced(shape):
-        return np.empty(shape, float if dtype is None else dtype, order, device=device, like=like)
     return zeros(shape, dtype)
 
 
@@ -201,7 +179,7 @@ def _like(name: str, a, value, dtype, shape, order: str):
     return _filled(target, value, number_dtype(dtype, name) if dtype is not None else x.dtype)
 
 
-@makes_new
+@makes_array
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
@@ -210,12 +188,10 @@ def full_like(
 
     The value may be traced. For traced arrays `order`, `subok` and `device` have no effect.
     """
-    if not is_traced(a, fill_value, shape):
-        return np.full_like(a, fill_value, dtype, order, subok, shape, device=device)
     return _like("full_like", a, fill_value, dtype, shape, order)
 
 
-@makes_new
+@makes_array
 def zeros_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
@@ -223,12 +199,10 @@ def zeros_like(
 
     For traced arrays `order`, `subok` and `device` have no effect.
     """
-    if not is_traced(a, shape):
-        return np.zeros_like(a, dtype, order, subok, shape, device=device)
     return _like("zeros_like", a, 0, dtype, shape, order)
 
 
-@makes_new
+@makes_array
 def ones_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
@@ -236,12 +210,10 @@ def ones_like(
 
     For traced arrays `order`, `subok` and `device` have no effect.
     """
-    if not is_traced(a, shape):
-        return np.ones_like(a, dtype, order, subok, shape, device=device)
     return _like("ones_like", a, 1, dtype, shape, order)
 
 
-@makes_new
+@makes_array
 def empty_like(
     prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
@@ -249,8 +221,6 @@ def empty_like(
 
     In a program it holds zeros, and `order`, `subok` and `device` have no effect.
     """
-    if not is_traced(prototype, shape):
-        return np.empty_like(prototype, dtype, order, subok, shape, device=device)
     return _like("empty_like", prototype, 0, dtype, shape, order)
 
 
@@ -278,7 +248,6 @@ def _fraction(x) -> int | float | None:
     return numerator if denominator == 1 else float(x)
 
 
-@assignable
 def arange(
     start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None, like: Any = None
 ) -> Any:
@@ -288,9 +257,6 @@ def arange(
     floats are exact if they are fractions with numerator and denominator up to 1024; others give a new size too. The
     dtype is `dtype`, or the promoted one of int64, the bounds and the step.
     """
-    if not is_traced(start, stop, step):
-        bounds = (0, start) if stop is None else (start, stop)
-        return np.arange(*bounds, step, dtype, device=device, like=like)
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
     target = _range_dtype(start, stop, step) if dtype is None else number_dtype(dtype, "arange")
@@ -378,7 +344,6 @@ def _scalar(x, dtype: np.dtype):
     return ew.convert(cr.size_value(x), dtype) if not has_type(x, int) else cr.full((), x, dtype)
 
 
-@assignable
 def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
@@ -388,8 +353,6 @@ def linspace(
     Bounds may be traced arrays, which broadcast, and `num` may be symbolic. With `endpoint` the last number is `stop`.
     `retstep` also returns the step. Integers are rounded down. `device` has no effect.
     """
-    if not is_traced(start, stop, num):
-        return np.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
     count = new_size(num, "linspace")
     for bound in (start, stop):
         promotion.operand(bound, "linspace")
@@ -419,14 +382,11 @@ def linspace(
 # -- grids -------------------------------------------------------------------------------------------------------
 
 
-@assignable
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """Return coordinate arrays for the grid of the given vectors, as a tuple.
 
     With indexing "xy" the first two axes are exchanged; `sparse` gives arrays that broadcast to the grid.
     """
-    if not is_traced(*xi):
-        return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
     choice_of("meshgrid", "indexing", indexing, ("xy", "ij"))
     order = list(range(len(xi)))
     if indexing == "xy" and len(xi) > 1:
@@ -439,17 +399,56 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return owned(grid, *xi) if copy else grid
 
 
-@assignable
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """Return the index of each position of a grid along each axis, stacked; sizes may be symbolic.
 
     `sparse` gives a tuple of arrays that broadcast to the grid.
     """
-    if not is_traced(dimensions):
-        return np.indices(dimensions, dtype, sparse)
     shape = new_shape(dimensions, "indices")
     rank = len(shape)
     lines = [cr.iota(size, dtype) for size in shape]
     if sparse:
         return tuple(mv.expand(x, [a for a in range(rank) if a != i]) for i, x in enumerate(lines))
     return stack([mv.broadcast_in_dim(x, shape, (i,)) for i, x in enumerate(lines)])
+
+
+# -- the class of arrays -------------------------------------------------------------------------------------------
+
+
+class _LikeNumPy(type):
+    """Class of a class that has the instances and the subclasses of NumPy's."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        # As users ask: traced arrays are instances too.
+        return type.__instancecheck__(np.ndarray, instance) if cls is ndarray else super().__instancecheck__(instance)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, np.ndarray) if cls is ndarray else super().__subclasscheck__(subclass)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or (cls is ndarray and other is np.ndarray)
+
+    def __hash__(cls) -> int:
+        return hash(np.ndarray) if cls is ndarray else super().__hash__()
+
+
+class ndarray(np.ndarray, metaclass=_LikeNumPy):
+    """NumPy's array. Its constructor makes arrays that can be assigned to, as `empty` does."""
+
+    def __new__(
+        cls, shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None, order: Any = None
+    ) -> Any:
+        """Return an array of a shape; one over a buffer, or with strides, is NumPy's own."""
+        if cls is not ndarray:
+            return super().__new__(cls, shape, dtype, buffer, offset, strides, order)
+        if buffer is not None or strides is not None:
+            return np.ndarray(shape, dtype, buffer, offset, strides, order)
+        return empty(shape, dtype, order or "C")
+
+
+def ndarray_class() -> type:
+    """Return the class within a traced function, and NumPy's own elsewhere."""
+    return np.ndarray if active() is None else ndarray
+
+
+serve(__name__)

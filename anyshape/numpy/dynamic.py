@@ -22,12 +22,12 @@ from anyshape.numpy.operands.promotion import (
     axis_of,
     choice_of,
     flag_of,
-    is_traced,
     new_shape,
     refuse_kinds,
     sizes,
 )
 from anyshape.numpy.operands.reduction_args import makes_array, refuse_out
+from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -47,7 +47,7 @@ def nonzero(a: Any) -> Any:
 
     For a traced array their length is a new symbolic size.
     """
-    return dy.nonzero(as_traced(a)) if is_traced(a) else np.nonzero(a)
+    return dy.nonzero(as_traced(a))
 
 
 def flatnonzero(a: Any) -> Any:
@@ -55,7 +55,7 @@ def flatnonzero(a: Any) -> Any:
 
     For a traced array their number is a new symbolic size.
     """
-    return dy.nonzero(ravel(a))[0] if is_traced(a) else np.flatnonzero(a)
+    return dy.nonzero(ravel(a))[0]
 
 
 def argwhere(a: Any) -> Any:
@@ -63,8 +63,6 @@ def argwhere(a: Any) -> Any:
 
     For a traced array the number of rows is a new symbolic size. A scalar has one row without elements, or none.
     """
-    if not is_traced(a):
-        return np.argwhere(a)
     x = as_traced(a)
     return stack(dy.nonzero(x), 1) if x.meta.rank else argwhere(x[None])[:, :0]
 
@@ -75,8 +73,6 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 
     For traced arguments the axis gets a new symbolic size, and `out` must be traced too.
     """
-    if not is_traced(condition, a):
-        return np.compress(condition, a, axis, out)
     refuse_out("compress", out)
     chosen = as_traced(asarray(condition))
     if chosen.meta.rank != 1:
@@ -90,8 +86,6 @@ def extract(condition: Any, arr: Any) -> Any:
 
     For traced arguments their number is a new symbolic size.
     """
-    if not is_traced(condition, arr):
-        return np.extract(condition, arr)
     return ix.take(ravel(arr), dy.nonzero(ravel(as_traced(asarray(condition))))[0])
 
 
@@ -100,8 +94,6 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
     For a traced vector the length is a new symbolic size. Traced arrays of another rank raise UnsupportedFunctionError.
     """
-    if not is_traced(filt):
-        return np.trim_zeros(filt, trim) if axis is None else np.trim_zeros(filt, trim, axis)
     if not isinstance(trim, str) or set(trim.lower()) - {*"fb"}:
         raise ArgumentError("trim_zeros", f"trim={trim!r}", "has other letters than f and b", "write 'f', 'b' or 'fb'")
     x = as_traced(filt)
@@ -158,9 +150,6 @@ def unique(
     For a traced array the number of distinct elements is a new symbolic size, and derivatives flow to the first
     occurrence of each. The result is sorted even with sorted=False.
     """
-    if not is_traced(ar):
-        options = {"axis": axis, "equal_nan": equal_nan} | ({} if sorted else {"sorted": sorted})
-        return np.unique(ar, return_index, return_inverse, return_counts, **options)
     flag_of("unique", "sorted", sorted)
     x = ravel(ar) if axis is None else as_traced(ar)
     along = axis_of(0 if axis is None else axis, x.meta.rank, "unique")
@@ -212,8 +201,6 @@ def isin(
 
     `invert` negates the result. For traced arguments `assume_unique` and `kind` have no effect.
     """
-    if not is_traced(element, test_elements):
-        return np.isin(element, test_elements, assume_unique, invert, kind=kind)
     choice_of("isin", "kind", kind, (None, "sort", "table"))
     dtype = np.result_type(asarray(element).dtype, asarray(test_elements).dtype)
     x, ordered = as_traced(element, dtype), rd.sort(ravel(as_traced(test_elements, dtype)), 0)
@@ -229,7 +216,7 @@ def union1d(ar1: Any, ar2: Any) -> Any:
 
     For traced arrays their number is a new symbolic size.
     """
-    return unique(concatenate([ravel(ar1), ravel(ar2)])) if is_traced(ar1, ar2) else np.union1d(ar1, ar2)
+    return unique(concatenate([ravel(ar1), ravel(ar2)]))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
@@ -238,8 +225,6 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     `return_indices` adds the position of the first occurrence in each array. For traced arrays their number is a new
     symbolic size.
     """
-    if not is_traced(ar1, ar2):
-        return np.intersect1d(ar1, ar2, assume_unique, return_indices)
     x, y = (asarray(z) for z in (ar1, ar2))
     if assume_unique:
         (x, first), (y, second) = ((ravel(z), None) for z in (x, y))
@@ -262,8 +247,6 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
     For traced arrays their number is a new symbolic size. With `assume_unique` the order of `ar1` stays.
     """
-    if not is_traced(ar1, ar2):
-        return np.setdiff1d(ar1, ar2, assume_unique)
     mine = ravel(ar1) if assume_unique else unique(ar1)
     return getitem(mine, isin(mine, ar2, invert=True))
 
@@ -277,8 +260,6 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     For traced arguments the number of bins is a new symbolic size of at least `minlength`, and sums of weights are
     float64. A negative element is a CheckError of the run.
     """
-    if not is_traced(x, weights, minlength):
-        return np.bincount(x, weights, minlength)
     index = as_traced(asarray(x))
     ctx = context_of("bincount", index)
     if index.meta.rank != 1:
@@ -312,3 +293,6 @@ def top_k(x: Any, k: Any) -> tuple[Any, Any]:
     """
     array = x if isinstance(x, Traced) else as_traced(asarray(x))
     return dy.top_k(array, k)
+
+
+serve(__name__)

@@ -36,6 +36,7 @@ from anyshape.numpy.operands.promotion import (
     static_int,
 )
 from anyshape.numpy.operands.reduction_args import flat_if_no_axis, refuse_out
+from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
@@ -98,8 +99,6 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
     `obj` is an int, a size, a slice, integers or a mask. Several positions give a run-time size.
     """
-    if not is_traced(arr, obj):
-        return np.delete(arr, obj, axis)
     x, along = _edited("delete", arr, axis)
     size = sizes(x)[along]
     position = _single("delete", obj, size, 0)
@@ -135,8 +134,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 
     `obj` is an int, a size, a slice, integers or a mask. Values are converted to the dtype of the array.
     """
-    if not is_traced(arr, obj, values):
-        return np.insert(arr, obj, values, axis)
     x, along = _edited("insert", arr, axis)
     size, new = sizes(x)[along], as_traced(values, x.dtype)
     position = _single("insert", obj, size, 1)
@@ -190,8 +187,6 @@ def _merged(x, new, positions, axis: int):
 
 def lexsort(keys: Any, axis: Any = -1) -> Any:
     """Return the positions that sort by the last of the keys, equal ones by the key before it, and so on."""
-    if not is_traced(keys):
-        return np.lexsort(keys, axis)
     members = [as_traced(key) for key in (matrices.unstack(keys) if isinstance(keys, Traced) else keys)]
     if not members:
         raise ArgumentError("lexsort", "keys", "is empty", "pass a key or more")
@@ -211,8 +206,6 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
     Sizes that may differ are compared by a guard.
     """
-    if not is_traced(a1, a2):
-        return np.array_equal(a1, a2, equal_nan)
     x, y = as_traced(a1), as_traced(a2)
     ctx = context_of("array_equal", x, y)
     pairs = zip(sizes(x), sizes(y))
@@ -268,8 +261,6 @@ def _for_each(call: Callable[..., Any], vectors) -> list[Any]:
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
     """Return an array to which a function of an array and an axis was applied along each axis in turn."""
-    if not is_traced(a):
-        return np.apply_over_axes(func, a, axes)
     value = as_traced(a)
     rank = value.ndim
     for axis in axes if isinstance(axes, (tuple, list)) else (axes,):
@@ -302,8 +293,6 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
     NumPy promises the order at `kth` alone, and leaves the elements on either side as they come. None flattens first.
     A position out of bounds is a CheckError of the run.
     """
-    if not is_traced(a, kth):
-        return np.partition(a, kth, axis, kind, order)
     choice_of("partition", "kind", kind, ("introselect",))
     x, along = flat_if_no_axis("partition", asarray(a), axis)
     _check_positions("partition", kth, sizes(x)[along])
@@ -315,8 +304,6 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", or
 
     See `partition`.
     """
-    if not is_traced(a, kth):
-        return np.argpartition(a, kth, axis, kind, order)
     choice_of("argpartition", "kind", kind, ("introselect",))
     x, along = flat_if_no_axis("argpartition", asarray(a), axis)
     _check_positions("argpartition", kth, sizes(x)[along])
@@ -325,8 +312,6 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", or
 
 def sort_complex(a: Any) -> Any:
     """Return the elements along the last axis as complex numbers, sorted by real part, then by imaginary part."""
-    if not is_traced(a):
-        return np.sort_complex(a)
     x = sorting.sort(asarray(a))
     return ew.convert(x, np.sort_complex(np.empty(0, x.dtype)).dtype)
 
@@ -340,8 +325,6 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
     All broadcast. A number out of bounds is a CheckError of the run, unless `mode` is "wrap" or "clip".
     """
-    if not is_traced(a, choices):
-        return np.choose(a, choices, out, mode)
     refuse_out("choose", out)
     choice_of("choose", "mode", mode, ("raise", "wrap", "clip"))
     number = as_traced(a)
@@ -370,8 +353,6 @@ def resize(a: Any, new_shape: Any) -> Any:
 
     Sizes may be symbolic. Without elements the result is zeros.
     """
-    if not is_traced(a, new_shape):
-        return np.resize(a, new_shape)
     return _resized(as_traced(a), new_shape)
 
 
@@ -393,8 +374,6 @@ def sliding_window_view(
     `axis` names the axes that the window slides along, by default all. In a program the windows are a read-only view:
     `writeable` raises UnsupportedFunctionError.
     """
-    if not is_traced(x, window_shape):
-        return np.lib.stride_tricks.sliding_window_view(x, window_shape, axis, subok=subok, writeable=writeable)
     if writeable:
         problem, advice = "a program cannot write through windows that overlap", "write to the array itself"
         raise UnsupportedFunctionError("sliding_window_view(x, ..., writeable=True)", problem, advice, user_line())
@@ -424,8 +403,6 @@ def as_strided(
     A traced array has no gaps, and its first element is the first one of the result. Sizes and steps that would read
     outside of it are a SizeMismatchError. The result is a read-only view: a write raises.
     """
-    if not is_traced(x, shape, strides):
-        return np.lib.stride_tricks.as_strided(x, shape, strides, subok=subok, writeable=writeable, **options)
     base = as_traced(x)
     array = base.unshared()
     new_sizes = sizes(array) if shape is None else new_shape(shape, "as_strided")
@@ -450,8 +427,6 @@ def as_strided(
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """Return x as an array that shares its memory; with `copy=True` a copy."""
-    if not is_traced(x):
-        return np.from_dlpack(x, device=device, copy=copy)
     if not isinstance(x, Traced):
         raise AttributeError(f"{type(x).__name__!r} object has no attribute '__dlpack__'", name="__dlpack__", obj=x)
     np.empty(0, device=device)  # NumPy's own error for other devices than its own
@@ -470,11 +445,6 @@ def _steps(ctx, array, strides) -> tuple[Size, ...]:
     return steps
 
 
-_TRICKS = types.SimpleNamespace(as_strided=as_strided, sliding_window_view=sliding_window_view)
-_LIB = {name: getattr(np.lib, name) for name in np.lib.__all__} | {"stride_tricks": _TRICKS}
-OBJECTS = {"lib": types.SimpleNamespace(**_LIB)}  # as_strided of NumPy reads the memory of what it gets
-
-
 # -- comparisons -------------------------------------------------------------------------------------------------
 
 
@@ -483,8 +453,6 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
     For traced arrays their number is a new symbolic size.
     """
-    if not is_traced(ar1, ar2):
-        return np.setxor1d(ar1, ar2, assume_unique)
     parts = [movement.ravel(x) if assume_unique else dynamic.unique(x) for x in (ar1, ar2)]
     ordered = so.sort(as_traced(matrices.concatenate(parts)), 0)
     position = cr.iota(sizes(ordered)[0])
@@ -502,8 +470,6 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 
     Sizes that may differ are compared by a guard.
     """
-    if not is_traced(a1, a2):
-        return np.array_equiv(a1, a2)
     x, y = as_traced(a1), as_traced(a2)
     scope, where = context_of("array_equiv", x, y).scope, user_line()
     for m, n in zip(sizes(x)[::-1], sizes(y)[::-1]):
@@ -517,8 +483,6 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 
     Whether the imaginary part of a complex array is near 0 depends on values, so UnsupportedFunctionError is raised.
     """
-    if not is_traced(a):
-        return np.real_if_close(a, tol)
     x = as_traced(a)
     if x.dtype.kind == "c":
         problem = "the dtype of the result depends on values"
@@ -537,8 +501,6 @@ def _places(bitorder, name: str):
 
 def packbits(a: Any, axis: Any = None, bitorder: str = "big") -> Any:
     """Return bytes whose bits say which elements along an axis are not 0; None flattens first."""
-    if not is_traced(a):
-        return np.packbits(a, axis, bitorder)
     x, along = flat_if_no_axis("packbits", asarray(a), axis)
     if x.dtype.kind not in "biu":
         raise context_of("packbits", x).bad_dtype(f"the elements are {x.dtype}", "pass integers or bools")
@@ -556,8 +518,6 @@ def unpackbits(a: Any, axis: Any = None, count: Any = None, bitorder: str = "big
 
     `count` is the number of bits to return, and zeros fill up. A negative one says how many to leave out.
     """
-    if not is_traced(a, count):
-        return np.unpackbits(a, axis, count, bitorder)
     x, along = flat_if_no_axis("unpackbits", asarray(a), axis)
     if x.dtype != np.uint8:
         raise context_of("unpackbits", x).bad_dtype(f"the elements are {x.dtype}", "convert them to uint8")
@@ -574,3 +534,9 @@ def unpackbits(a: Any, axis: Any = None, count: Any = None, bitorder: str = "big
         flat = mv.pad_unchecked(flat, (0,) * x.ndim, (*[0] * len(front), more), (0,) * x.ndim)
         flat = flat[..., :keep]
     return mv.move_axes(flat, (x.ndim - 1,), (along,))
+
+
+serve(__name__)
+_TRICKS = types.SimpleNamespace(as_strided=as_strided, sliding_window_view=sliding_window_view)
+_LIB = {name: getattr(np.lib, name) for name in np.lib.__all__} | {"stride_tricks": _TRICKS}
+lib: Any = types.SimpleNamespace(**_LIB)  # as_strided of NumPy reads the memory of what it gets

@@ -21,7 +21,6 @@ from anyshape.numpy.operands.promotion import (
     NUMERIC,
     asarray,
     cast_operand,
-    is_traced,
     is_weak,
     loop_dtypes,
     number_dtype,
@@ -33,6 +32,7 @@ from anyshape.numpy.operands.promotion import (
 )
 from anyshape.numpy.operands.reduction_args import keeps_class, keeps_number, refuse_out
 from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, stands_for, ufunc_doc
+from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
 from anyshape.ops.reduction import reduce_and
@@ -214,8 +214,6 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     The result has the shape of `a`; its dtype follows `numpy.round`. `decimals` is an int known while tracing, and a
     negative one rounds to tens, hundreds and so on. With traced operands `out` must be traced too.
     """
-    if not is_traced(a):
-        return np.round(a, decimals, out)
     refuse_out("round", out)
     digits = static_int(decimals, "round", "the number of decimals")
     x = asarray(a, function="round")
@@ -233,8 +231,6 @@ def fix(x: Any, out: Any = None) -> Any:
 
     With traced operands `out` must be traced too.
     """
-    if not is_traced(x, out):
-        return np.fix(x, out)
     refuse_out("fix", out)
     return trunc(x)
 
@@ -312,8 +308,6 @@ def isposinf(x: Any, out: Any = None) -> Any:
 
     Complex x raise DTypeError. With traced operands `out` must be traced too.
     """
-    if not is_traced(x, out):
-        return np.isposinf(x, out)
     refuse_out("isposinf", out)
     return _equals_infinity("isposinf", x, np.inf)
 
@@ -324,8 +318,6 @@ def isneginf(x: Any, out: Any = None) -> Any:
 
     Complex x raise DTypeError. With traced operands `out` must be traced too.
     """
-    if not is_traced(x, out):
-        return np.isneginf(x, out)
     refuse_out("isneginf", out)
     return _equals_infinity("isneginf", x, -np.inf)
 
@@ -335,8 +327,6 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
     The arguments broadcast. Equal infinities are close; NaNs are close to each other if `equal_nan`.
     """
-    if not is_traced(a, b, rtol, atol):
-        return np.isclose(a, b, rtol, atol, equal_nan)
     y = _inexact_operand(b)
     difference = ew.gap(*promoted(np.subtract, a, y))
     near = less_equal(absolute(difference), add(atol, multiply(rtol, absolute(y))))
@@ -357,8 +347,6 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
     With a traced operand the result belongs to the program: it computes as a Python bool does.
     """
-    if not is_traced(a, b, rtol, atol):
-        return np.allclose(a, b, rtol, atol, equal_nan)
     near = isclose(a, b, rtol, atol, equal_nan)
     return reduce_and(near, range(near.meta.rank)).as_weak()
 
@@ -369,13 +357,13 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 @keeps_number
 def real(val: Any) -> Any:
     """Return the real part of `val`, in its shape; real arrays are returned as they are."""
-    return ew.real(asarray(val)) if is_traced(val) else np.real(val)
+    return ew.real(asarray(val))
 
 
 @keeps_number
 def imag(val: Any) -> Any:
     """Return the imaginary part of `val`, in its shape; that of a real array is 0."""
-    return ew.imag(asarray(val)) if is_traced(val) else np.imag(val)
+    return ew.imag(asarray(val))
 
 
 conjugate: Ufunc = _function(np.conjugate, ew.conj, "Return the complex conjugate of x.")
@@ -387,8 +375,6 @@ def angle(z: Any, deg: bool = False) -> Any:
 
     The result is real, in the shape of z, in radians or with `deg` in degrees.
     """
-    if not is_traced(z):
-        return np.angle(z, deg)
     z = asarray(z)
     if z.dtype.kind == "b":
         z = ew.convert(z, np.dtype(float))
@@ -398,17 +384,17 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 def isreal(x: Any) -> Any:
     """Return where the imaginary part of x is 0, as booleans in the shape of x."""
-    return equal(imag(x), 0) if is_traced(x) else np.isreal(x)
+    return equal(imag(x), 0)
 
 
 def iscomplex(x: Any) -> Any:
     """Return where the imaginary part of x is not 0, as booleans in the shape of x."""
-    return not_equal(imag(x), 0) if is_traced(x) else np.iscomplex(x)
+    return not_equal(imag(x), 0)
 
 
 def iscomplexobj(x: Any) -> bool:
     """Return whether the dtype of x is complex, a Python bool for traced arrays too."""
-    return result_type(x).kind == "c" if is_traced(x) else np.iscomplexobj(x)
+    return result_type(x).kind == "c"
 
 
 def isrealobj(x: Any) -> bool:
@@ -426,11 +412,12 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     A traced array converts to bool, integer, float and complex dtypes; others raise DTypeError. A cast from complex to
     real warns with NumPy's ComplexWarning while tracing. `copy` and `device` have no effect on traced arrays.
     """
-    if not is_traced(x):
-        return np.astype(x, dtype, copy=copy, device=device)
     target = number_dtype(dtype, "astype")
     if asarray(x).dtype.kind == "c" and target.kind not in "cb":
         text = "Casting complex values to real discards the imaginary part"
         warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=2)
     result = cast_operand(x, target, "astype")
     return owned(result, x) if copy else result
+
+
+serve(__name__)

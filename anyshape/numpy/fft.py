@@ -16,8 +16,9 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import roll, slice_axis
 from anyshape.numpy.operands.memory import makes_copy, writes_out
-from anyshape.numpy.operands.promotion import as_traced, axis_of, is_traced, new_size, size_of, sizes
+from anyshape.numpy.operands.promotion import as_traced, axis_of, new_size, size_of, sizes
 from anyshape.numpy.operands.reduction_args import refuse_out
+from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import fourier as fo
@@ -92,8 +93,6 @@ def fft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None
     `n` is the number of points: more elements are cut off, and missing ones are zeros. `norm` is "backward", "ortho" or
     "forward". With traced operands `out` must be traced too.
     """
-    if not is_traced(a, n):
-        return np.fft.fft(a, n, axis, norm, out)
     refuse_out("fft", out)
     return _transformed("fft", a, n, axis, norm, False)
 
@@ -101,8 +100,6 @@ def fft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None
 @writes_out
 def ifft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     """Return the inverse discrete Fourier transform along an axis; see `fft`."""
-    if not is_traced(a, n):
-        return np.fft.ifft(a, n, axis, norm, out)
     refuse_out("ifft", out)
     return _transformed("ifft", a, n, axis, norm, True)
 
@@ -133,8 +130,6 @@ def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
 
     A complex operand raises DTypeError.
     """
-    if not is_traced(a, n):
-        return np.fft.rfft(a, n, axis, norm, out)
     refuse_out("rfft", out)
     return _half("rfft", a, n, axis, norm_of("rfft", norm))
 
@@ -145,8 +140,6 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
 
     By default n is 2 * (m - 1) for m elements. See `fft` for the options.
     """
-    if not is_traced(a, n):
-        return np.fft.irfft(a, n, axis, norm, out)
     refuse_out("irfft", out)
     return _whole("irfft", as_traced(a), n, axis, norm_of("irfft", norm))
 
@@ -154,8 +147,6 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
 @writes_out
 def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     """Return the real transform of a signal along an axis that has `a` as the first half of its Hermitian values."""
-    if not is_traced(a, n):
-        return np.fft.hfft(a, n, axis, norm, out)
     refuse_out("hfft", out)
     x = as_traced(a)
     return _whole("hfft", ew.conj(x) if x.dtype.kind == "c" else x, n, axis, _SWAPPED[norm_of("hfft", norm)])
@@ -164,8 +155,6 @@ def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
 @writes_out
 def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     """Return the first half of the Hermitian signal along an axis whose transform is real and equals `a`."""
-    if not is_traced(a, n):
-        return np.fft.ihfft(a, n, axis, norm, out)
     refuse_out("ihfft", out)
     return ew.conj(_half("ihfft", a, n, axis, _SWAPPED[norm_of("ihfft", norm)]))
 
@@ -231,8 +220,6 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = N
 
     `s` has the number of points of each axis, where -1 is the size of `a`. See `fft` for the other options.
     """
-    if not is_traced(a, s):
-        return np.fft.fftn(a, s, axes, norm, out)
     refuse_out("fftn", out)
     return _several("fftn", a, s, axes, norm, False)
 
@@ -240,8 +227,6 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = N
 @writes_out
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
     """Return the inverse discrete Fourier transform along several axes; see `fftn`."""
-    if not is_traced(a, s):
-        return np.fft.ifftn(a, s, axes, norm, out)
     refuse_out("ifftn", out)
     return _several("ifftn", a, s, axes, norm, True)
 
@@ -249,8 +234,6 @@ def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = 
 @writes_out
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
     """Return the transform of real numbers along several axes, with the first half along the last; see `fftn`."""
-    if not is_traced(a, s):
-        return np.fft.rfftn(a, s, axes, norm, out)
     refuse_out("rfftn", out)
     return _half_of_several("rfftn", a, s, axes, norm)
 
@@ -258,8 +241,6 @@ def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = 
 @writes_out
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
     """Return the real numbers whose transform by `rfftn` is `a`; see `fftn`."""
-    if not is_traced(a, s):
-        return np.fft.irfftn(a, s, axes, norm, out)
     refuse_out("irfftn", out)
     return _whole_of_several("irfftn", a, s, axes, norm)
 
@@ -302,16 +283,12 @@ def _shifted(name: str, a, axes, amount: Callable[[Size], Size]):
 @makes_copy
 def fftshift(x: Any, axes: Any = None) -> Any:
     """Return x with the element of frequency 0 in the middle of the axes, all by default."""
-    if not is_traced(x):
-        return np.fft.fftshift(x, axes)
     return _shifted("fftshift", x, axes, lambda size: expr.floordiv(size, 2))
 
 
 @makes_copy
 def ifftshift(x: Any, axes: Any = None) -> Any:
     """Return x as it was before `fftshift`."""
-    if not is_traced(x):
-        return np.fft.ifftshift(x, axes)
     return _shifted("ifftshift", x, axes, lambda size: expr.sub(0, expr.floordiv(size, 2)))
 
 
@@ -332,18 +309,17 @@ def _frequencies(name: str, n, d, count: Callable[[Size], Size]):
 
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
     """Return the frequencies of the transform of n points that are d apart; n may be symbolic."""
-    if not is_traced(n, d):
-        return np.fft.fftfreq(n, d, device)
     return _frequencies("fftfreq", n, d, lambda points: points)
 
 
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
     """Return the n // 2 + 1 frequencies of the transform of n real points that are d apart; n may be symbolic."""
-    if not is_traced(n, d):
-        return np.fft.rfftfreq(n, d, device)
     return _frequencies("rfftfreq", n, d, fo.half_of)
 
 
 def __dir__() -> list[str]:
     """Return the public names."""
     return sorted(__all__)
+
+
+serve(__name__)

@@ -27,6 +27,7 @@ from anyshape.numpy.operands.promotion import (
     static_int,
 )
 from anyshape.numpy.operands.ufuncs import publish
+from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -56,10 +57,9 @@ def _centered(M) -> tuple[Any, Any]:
 
 def _window(name: str, summary: str, formula: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Build a window from its formula in the centered points and their largest one."""
-    numpy_function = getattr(np, name)
 
     def function(M):
-        return formula(*_centered(M)) if is_traced(M) else numpy_function(M)
+        return formula(*_centered(M))
 
     doc = f"{summary}\n\nThe number of points may be symbolic; none or fewer give an empty vector."
     return publish(function, name, __name__, doc)
@@ -86,8 +86,6 @@ bartlett: Callable[..., Any] = _window(
 
 def kaiser(M: Any, beta: Any) -> Any:
     """Return the Kaiser window of M points with the shape `beta`; M may be symbolic and `beta` traced."""
-    if not is_traced(M, beta):
-        return np.kaiser(M, beta)
     n, width = _centered(M)
     refuse_kinds("kaiser", as_traced(beta), "c")
     beta = as_traced(beta, _FLOAT)
@@ -106,8 +104,6 @@ def logspace(
 
     Bounds and base may be traced, and `num` symbolic.
     """
-    if not is_traced(start, stop, num, base):
-        return np.logspace(start, stop, num, endpoint, base, dtype, axis)
     if as_traced(base).ndim:
         raise ArgumentError("logspace", "base", "is an array", "pass one number")
     powers = elementwise.power(base, creation.linspace(start, stop, num, endpoint, axis=axis))
@@ -119,8 +115,6 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
 
     Bounds may be traced, and `num` symbolic. A bound of 0 is a CheckError of the run.
     """
-    if not is_traced(start, stop, num):
-        return np.geomspace(start, stop, num, endpoint, dtype, axis)
     target = np.result_type(result_type(start, stop), np.zeros((), dtype), 0.0)
     first, last = movement.broadcast_arrays(as_traced(start, target), as_traced(stop, target))
     for bound in (first, last):
@@ -143,15 +137,11 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
 
 def diag_indices(n: Any, ndim: Any = 2) -> Any:
     """Return the indices of the diagonal of an array of `ndim` axes of size n, which may be symbolic."""
-    if not is_traced(n):
-        return np.diag_indices(n, ndim)
     return (creation.arange(n),) * static_int(ndim, "diag_indices", "ndim")
 
 
 def diag_indices_from(arr: Any) -> Any:
     """Return the indices of the diagonal of an array of two axes or more, which have equal sizes."""
-    if not is_traced(arr):
-        return np.diag_indices_from(arr)
     x = as_traced(arr)
     ctx = context_of("diag_indices_from", x)
     if x.ndim < 2:
@@ -172,15 +162,11 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
 
     The number of elements is a run-time size.
     """
-    if not is_traced(n, k, m):
-        return np.tril_indices(n, k, m)
     return _triangle_indices(matrices.tril, n, k, m)
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     """Return the indices of the elements on and above diagonal k of an n by m matrix; see `tril_indices`."""
-    if not is_traced(n, k, m):
-        return np.triu_indices(n, k, m)
     return _triangle_indices(matrices.triu, n, k, m)
 
 
@@ -196,16 +182,12 @@ def _matrix_shape(name: str, arr):
 
 def tril_indices_from(arr: Any, k: Any = 0) -> Any:
     """Return the indices of the elements on and below diagonal k of a matrix; see `tril_indices`."""
-    if not is_traced(arr, k):
-        return np.tril_indices_from(arr, k)
     rows, columns = _matrix_shape("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: Any, k: Any = 0) -> Any:
     """Return the indices of the elements on and above diagonal k of a matrix; see `tril_indices`."""
-    if not is_traced(arr, k):
-        return np.triu_indices_from(arr, k)
     rows, columns = _matrix_shape("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
@@ -214,8 +196,6 @@ def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
 ) -> Any:
     """Return the value of a function of the indices of a grid, one array for each axis; sizes may be symbolic."""
-    if not is_traced(shape):
-        return np.fromfunction(function, shape, dtype=dtype, like=like, **kwargs)
     return function(*creation.indices(shape, dtype), **kwargs)
 
 
@@ -317,4 +297,6 @@ mgrid: Grid = Grid("mgrid", sparse=False)
 ogrid: Grid = Grid("ogrid", sparse=True)
 r_: Joined = Joined("r_", 0, 1, -1)
 c_: Joined = Joined("c_", -1, 2, 0)
-OBJECTS: dict[str, Any] = {"mgrid": mgrid, "ogrid": ogrid, "r_": r_, "c_": c_}
+
+
+serve(__name__)

@@ -20,7 +20,6 @@ from anyshape.numpy.at_update import Indexed
 from anyshape.numpy.creation import asarray
 from anyshape.numpy.matrices import concatenate, diagonal_matrix
 from anyshape.numpy.movement import along_axis, broadcast_to, ravel, slice_axis
-from anyshape.numpy.operands.concrete import assignable
 from anyshape.numpy.operands.index_parser import Key
 from anyshape.numpy.operands.memory import owned, writes_out
 from anyshape.numpy.operands.promotion import (
@@ -35,6 +34,7 @@ from anyshape.numpy.operands.promotion import (
     static_int,
 )
 from anyshape.numpy.operands.reduction_args import as_arrays, makes_array, refuse_out
+from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
@@ -115,8 +115,6 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     of range is NumPy's IndexError when the program runs; "wrap" and "clip" bring it into range.
     With traced operands `out` must be traced too.
     """
-    if not is_traced(a, indices):
-        return np.take(a, indices, axis, out, mode)
     refuse_out("take", out)
     x, taken_axis = along_axis("take", a, axis)
     index = _as_positions(indices)
@@ -140,8 +138,6 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
     `arr` and `indices` broadcast on the other axes; None flattens both. The result has the dtype of `arr`.
     """
-    if not is_traced(arr, indices):
-        return np.take_along_axis(arr, indices, axis)
     x, index = ravel(arr) if axis is None else as_traced(arr), _as_index(indices)
     taken_axis = axis_of(0 if axis is None else axis, x.meta.rank, "take_along_axis")
     ctx = context_of("take_along_axis", x, index)
@@ -164,8 +160,6 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
 
     The offset may be symbolic. The diagonal is every (columns + 1)-th element of a matrix written in a row.
     """
-    if not is_traced(a, offset):
-        return np.diagonal(a, offset, axis1, axis2)
     x = as_traced(a)
     i, j = (axis_of(axis, x.meta.rank, "diagonal") for axis in (axis1, axis2))
     if i == j:
@@ -185,8 +179,6 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
 
 def diag(v: Any, k: Any = 0) -> Any:
     """Return diagonal k of a matrix, or a matrix with a vector on diagonal k; k may be symbolic."""
-    if not is_traced(v, k):
-        return np.diag(v, k)
     x = as_traced(v)
     if x.meta.rank not in (1, 2):
         raise context_of("diag", x).fail("an array of 1 or 2 axes is needed")
@@ -199,8 +191,6 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 
     Small integers are added in the default integer. With traced operands `out` must be traced too.
     """
-    if not is_traced(a, offset):
-        return np.trace(a, offset, axis1, axis2, dtype, out)
     refuse_out("trace", out)
     return reduction.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
@@ -215,8 +205,6 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     Widths and sizes may be symbolic. For traced arrays the modes are "constant", "empty" (zeros), "edge", "reflect",
     "symmetric" and "wrap"; other modes, and reflect_type="odd", raise UnsupportedFunctionError.
     """
-    if not is_traced(array, pad_width, *kwargs.values()):
-        return np.pad(array, pad_width, mode, **kwargs)
     x = as_traced(array)
     if not callable(mode):
         choice_of("pad", "mode", mode, _MODES)
@@ -348,8 +336,6 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = np._NoValue, append:
     `prepend` and `append` are joined to the axis first, a scalar as one element. n is an int known while tracing.
     The axis gets shorter by n, and is empty rather than negative.
     """
-    if not is_traced(a, prepend, append):
-        return np.diff(a, n, axis, prepend, append)
     x, n = as_traced(a), static_int(n, "diff", "the order")
     if n == 0:
         return x
@@ -391,25 +377,23 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
     The ends are cast to the dtype of `ary`.
     """
-    if not is_traced(ary, to_end, to_begin):
-        return np.ediff1d(ary, to_end, to_begin)
     x = refuse_kinds("ediff1d", ravel(ary), "b", "convert it with astype(int)")
     ends = [None if v is None else ravel(_of_same_kind("ediff1d", v, x.dtype)) for v in (to_begin, to_end)]
     parts = [ends[0], diff(x), ends[1]]
     return concatenate([p for p in parts if p is not None])
 
 
-@assignable
 def ix_(*args: Any) -> Any:
     """Return index vectors reshaped so that together they select an open grid, as a tuple.
 
     A traced mask raises UnsupportedFunctionError.
     """
-    if not is_traced(*args):
-        return np.ix_(*args)
     arrays = [as_traced(x) for x in args]
     if any(x.dtype.kind == "b" for x in arrays):
         raise UnsupportedFunctionError("ix_", "a mask", "pass index arrays", user_line())
     if any(x.meta.rank != 1 for x in arrays):
         raise context_of("ix_", *arrays).fail("each index array must have one axis")
     return tuple(mv.expand(x, [a for a in range(len(arrays)) if a != i]) for i, x in enumerate(arrays))
+
+
+serve(__name__)

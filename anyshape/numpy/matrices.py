@@ -15,7 +15,6 @@ from anyshape.graph.shapes.shape_context import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import atleast_1d, atleast_2d, atleast_3d, ravel, slice_axis
-from anyshape.numpy.operands.concrete import assignable
 from anyshape.numpy.operands.memory import makes_copy, writes_out
 from anyshape.numpy.operands.promotion import (
     CASTINGS,
@@ -31,6 +30,7 @@ from anyshape.numpy.operands.promotion import (
     static_int,
 )
 from anyshape.numpy.operands.reduction_args import makes_array, refuse_out
+from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -56,14 +56,11 @@ def _count(x) -> Size:
     return dy.size_from_count(x) if isinstance(x, Traced) else expr.maximum(size_of(x), 0)
 
 
-@assignable
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
     """Return a matrix with ones on and below diagonal k and zeros above it.
 
     Sizes and k may be symbolic or traced integer scalars. `like` has no effect.
     """
-    if not is_traced(N, M, k):
-        return np.tri(N, M, k, dtype, like=like)
     rows = _count(N)
     columns = rows if M is None else _count(M)
     return ew.convert(ew.ge(*_offsets(rows, columns, k)), dtype)
@@ -82,19 +79,16 @@ def _triangle(m, k, below: bool):
     return ew.select(ew.ge(i, j) if below else ew.ge(j, i), x, cr.full((), 0, x.dtype))
 
 
-@assignable
 def tril(m: Any, k: Any = 0) -> Any:
     """Return the matrices of an array with zeros above diagonal k; a vector counts as each row of one."""
-    return _triangle(m, k, True) if is_traced(m, k) else np.tril(m, k)
+    return _triangle(m, k, True)
 
 
-@assignable
 def triu(m: Any, k: Any = 0) -> Any:
     """Return the matrices of an array with zeros below diagonal k; a vector counts as each row of one."""
-    return _triangle(m, k, False) if is_traced(m, k) else np.triu(m, k)
+    return _triangle(m, k, False)
 
 
-@assignable
 def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
@@ -102,24 +96,20 @@ def eye(
 
     For symbolic sizes `order`, `device` and `like` have no effect.
     """
-    if not is_traced(N, M, k):
-        return np.eye(N, M, k, dtype, order, device=device, like=like)
     rows = new_size(N, "eye")
     columns = rows if M is None else new_size(M, "eye")
     return ew.convert(ew.eq(*_offsets(rows, columns, k)), dtype)
 
 
-@assignable
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Return the identity matrix with n rows; n may be symbolic. `like` has no effect."""
     dtype = float if dtype is None else dtype
-    return eye(n, dtype=dtype) if is_traced(n) else np.identity(n, dtype, like=like)
+    return eye(n, dtype=dtype)
 
 
-@assignable
 def diagflat(v: Any, k: Any = 0) -> Any:
     """Return a square matrix with the flattened elements of `v` on diagonal k and zeros elsewhere."""
-    return diagonal_matrix(ravel(v), size_of(k)) if is_traced(v, k) else np.diagflat(v, k)
+    return diagonal_matrix(ravel(v), size_of(k))
 
 
 def diagonal_matrix(x: Any, k: Size) -> Any:
@@ -171,8 +161,6 @@ def concatenate(
     promoted one, and `casting` limits the casts to it.
     With traced operands `out` must be traced too.
     """
-    if not is_traced(arrays):
-        return np.concatenate(arrays, axis, out, dtype=dtype, casting=casting)
     refuse_out("concatenate", out)
     if is_traced(axis) or has_type(axis, np.ndarray):
         advice = "pass the arrays as one list: np.concatenate([x, y])"
@@ -213,8 +201,6 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     The dtype is `dtype` or the promoted one, and `casting` limits the casts to it.
     With traced operands `out` must be traced too.
     """
-    if not is_traced(arrays):
-        return np.stack(arrays, axis, out, dtype=dtype, casting=casting)
     refuse_out("stack", out)
     operands = _in_one_dtype("stack", arrays, dtype, casting)
     _require_same_shape("stack", operands)
@@ -224,30 +210,22 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Return arrays joined along axis 0; arrays of one axis become rows."""
-    if not is_traced(tup):
-        return np.vstack(tup, dtype=dtype, casting=casting)
     return concatenate([atleast_2d(as_traced(x)) for x in _members(tup)], 0, dtype=dtype, casting=casting)
 
 
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Return arrays joined along axis 1; arrays of one axis are joined along that one."""
-    if not is_traced(tup):
-        return np.hstack(tup, dtype=dtype, casting=casting)
     operands = [atleast_1d(as_traced(x)) for x in _members(tup)]
     return concatenate(operands, 0 if operands and operands[0].meta.rank == 1 else 1, dtype=dtype, casting=casting)
 
 
 def dstack(tup: Any) -> Any:
     """Return arrays joined along axis 2, after `atleast_3d`."""
-    if not is_traced(tup):
-        return np.dstack(tup)
     return concatenate([atleast_3d(as_traced(x)) for x in _members(tup)], 2)
 
 
 def column_stack(tup: Any) -> Any:
     """Return a matrix of columns; matrices among the arrays add all of their columns."""
-    if not is_traced(tup):
-        return np.column_stack(tup)
     operands = [as_traced(x) for x in _members(tup)]
     return concatenate([mv.transpose(atleast_2d(x)) if x.meta.rank < 2 else x for x in operands], 1)
 
@@ -259,8 +237,6 @@ def block(arrays: Any) -> Any:
 
     The innermost lists are joined along the last axis, the lists around them along the axis before, and so on.
     """
-    if not is_traced(arrays):
-        return np.block(arrays)
     depth = _depth(arrays)
     rank = max(depth, *[as_traced(x).meta.rank for x in _leaves(arrays)])
     return _block(arrays, depth, rank)
@@ -291,7 +267,7 @@ def _block(nested, depth: int, rank: int):
 
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     """Return `values` joined to the end of `arr` along `axis`; None flattens both."""
-    return concatenate((arr, values), axis) if is_traced(arr, values) else np.append(arr, values, axis)
+    return concatenate((arr, values), axis)
 
 
 # -- splitting ---------------------------------------------------------------------------------------------------
@@ -303,8 +279,6 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     `indices_or_sections` is a number of parts, known while tracing, or the positions to split at. Positions may be
     symbolic. A symbolic size is divided as NumPy would divide its value.
     """
-    if not is_traced(ary, indices_or_sections):
-        return np.array_split(ary, indices_or_sections, axis)
     x = as_traced(ary)
     split_axis = axis_of(axis, x.meta.rank, "array_split")
     size = sizes(x)[split_axis]
@@ -348,8 +322,6 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
     The number of parts is known while tracing. That a symbolic size divides evenly is checked at the call.
     """
-    if not is_traced(ary, indices_or_sections):
-        return np.split(ary, indices_or_sections, axis)
     x = as_traced(ary)
     split_axis = axis_of(axis, x.meta.rank, "split")
     if not _are_positions(indices_or_sections):
@@ -367,15 +339,11 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
     """Return the parts of an array along axis 1, or along axis 0 of an array of one axis."""
-    if not is_traced(ary, indices_or_sections):
-        return np.hsplit(ary, indices_or_sections)
     return split(ary, indices_or_sections, 0 if as_traced(ary).meta.rank == 1 else 1)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
     """Return the parts of an array along axis 0; it must have at least two axes."""
-    if not is_traced(ary, indices_or_sections):
-        return np.vsplit(ary, indices_or_sections)
     if as_traced(ary).meta.rank < 2:
         raise context_of("vsplit", as_traced(ary)).fail("an array of at least 2 axes is needed")
     return split(ary, indices_or_sections, 0)
@@ -383,8 +351,6 @@ def vsplit(ary: Any, indices_or_sections: Any) -> Any:
 
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
     """Return the parts of an array along axis 2; it must have at least three axes."""
-    if not is_traced(ary, indices_or_sections):
-        return np.dsplit(ary, indices_or_sections)
     if as_traced(ary).meta.rank < 3:
         raise context_of("dsplit", as_traced(ary)).fail("an array of at least 3 axes is needed")
     return split(ary, indices_or_sections, 2)
@@ -395,9 +361,10 @@ def unstack(x: Any, /, *, axis: Any = 0) -> Any:
 
     A tuple has a length that Python knows. So a symbolic size is bound to its value by a guard.
     """
-    if not is_traced(x):
-        return np.unstack(x, axis=axis)
     array = as_traced(x)
     stack_axis = axis_of(axis, array.meta.rank, "unstack")
     count = context_of("unstack", array).fixed(sizes(array)[stack_axis], field="the number of arrays", axis=stack_axis)
     return tuple([mv.drop(slice_axis(array, stack_axis, i, 1), (stack_axis,)) for i in range(count)])
+
+
+serve(__name__)

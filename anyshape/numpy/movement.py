@@ -19,13 +19,13 @@ from anyshape.numpy.operands.promotion import (
     axes_of,
     axis_of,
     choice_of,
-    is_traced,
     new_shape,
     shape_of,
     size_of,
     sizes,
 )
 from anyshape.numpy.operands.reduction_args import keeps_class, makes_array
+from anyshape.numpy.serve import serve
 from anyshape.numpy.sizes.shape_tuple import as_shape
 from anyshape.ops import dynamic as dy
 from anyshape.ops import indexing as ix
@@ -42,8 +42,6 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
     The shape may hold symbolic sizes; the dtype stays. The result is an array of its own in a program, not a view.
     """
-    if not is_traced(array, shape):
-        return np.broadcast_to(array, shape, subok=subok)
     return mv.broadcast_to(as_traced(array), new_shape(shape, "broadcast_to"))
 
 
@@ -53,8 +51,6 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 
     They keep their dtypes. Where symbolic sizes must agree, each call of the program checks it.
     """
-    if not is_traced(*args):
-        return np.broadcast_arrays(*args, subok=subok)
     arrays = [as_traced(x) for x in args]
     shape = broadcast_sizes(context_of("broadcast_arrays", *arrays), [sizes(x) for x in arrays])
     return tuple([mv.broadcast_to(x, shape) for x in arrays])
@@ -83,8 +79,6 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     Other arrays of two axes or more raise UnsupportedFunctionError. The result is a view where NumPy gives one, and an
     array of its own with `copy`.
     """
-    if not is_traced(a, shape):
-        return np.reshape(a, shape, order=order, copy=copy)
     x = as_traced(a)
     read_in = _order_of("reshape", x, order, ("C", "F", "A"))
     if read_in in ("C", (*range(x.meta.rank),)):
@@ -114,8 +108,6 @@ def ravel(a: Any, order: str = "C") -> Any:
     Orders "K" and "A" ask for the memory layout, which arguments and views of them have: a program is for one of them.
     Other arrays of two axes or more raise UnsupportedFunctionError.
     """
-    if not is_traced(a):
-        return np.ravel(a, order=order)
     x = as_traced(a)
     order = _order_of("ravel", x, order, ORDERS)
     if has_type(order, tuple):
@@ -144,8 +136,6 @@ def _is_axis_of_scalar(axis, x) -> bool:
 @makes_array
 def expand_dims(a: Any, axis: Any) -> Any:
     """Return an array with new axes of size 1 at the positions `axis`, an int or a tuple."""
-    if not is_traced(a):
-        return np.expand_dims(a, axis)
     x = as_traced(a)
     new = axis if isinstance(axis, (tuple, list)) else (axis,)
     return mv.expand(x, axes_of(tuple(new), x.meta.rank + len(new), "expand_dims"))
@@ -157,8 +147,6 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 
     Without `axis`, all axes of size 1 are dropped. Whether a symbolic size is 1 is decided at the call, as a guard.
     """
-    if not is_traced(a):
-        return np.squeeze(a, axis)
     x = as_traced(a)
     shape, ctx = sizes(x), context_of("squeeze", x)
     if axis is None:
@@ -169,13 +157,11 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return mv.drop(x, axes)
 
 
-def _at_least(rank: int, name: str, arys: tuple[Any, ...], before: Sequence[int], after: Sequence[int]):
+def _at_least(rank: int, arys: tuple[Any, ...], before: Sequence[int], after: Sequence[int]):
     """Return arrays with new axes of size 1 until they have `rank` of them.
 
     An array of r axes gets `before[r]` new ones in front and `after[r]` behind.
     """
-    if not is_traced(*arys):
-        return getattr(np, name)(*arys)
     results = []
     for x in map(as_traced, arys):
         old = x.meta.rank
@@ -190,7 +176,7 @@ def atleast_1d(*arys: Any) -> Any:
 
     One argument gives an array, several give a tuple.
     """
-    return _at_least(1, "atleast_1d", arys, (1,), (0,))
+    return _at_least(1, arys, (1,), (0,))
 
 
 def atleast_2d(*arys: Any) -> Any:
@@ -198,7 +184,7 @@ def atleast_2d(*arys: Any) -> Any:
 
     One argument gives an array, several give a tuple.
     """
-    return _at_least(2, "atleast_2d", arys, (2, 1), (0, 0))
+    return _at_least(2, arys, (2, 1), (0, 0))
 
 
 def atleast_3d(*arys: Any) -> Any:
@@ -206,7 +192,7 @@ def atleast_3d(*arys: Any) -> Any:
 
     One argument gives an array, several give a tuple.
     """
-    return _at_least(3, "atleast_3d", arys, (3, 1, 0), (0, 1, 1))
+    return _at_least(3, arys, (3, 1, 0), (0, 1, 1))
 
 
 # -- order of axes -----------------------------------------------------------------------------------------------
@@ -215,8 +201,6 @@ def atleast_3d(*arys: Any) -> Any:
 @keeps_class
 def transpose(a: Any, axes: Any = None) -> Any:
     """Return an array with its axes in the order `axes`, by default reversed."""
-    if not is_traced(a):
-        return np.transpose(a, axes)
     x = as_traced(a)
     rank = x.meta.rank
     if axes is None:
@@ -236,15 +220,13 @@ def matrix_transpose(x: Any, /) -> Any:
 
     An array of fewer than two axes raises ShapeError.
     """
-    if is_traced(x) and as_traced(x).meta.rank < 2:
+    if as_traced(x).meta.rank < 2:
         raise context_of("matrix_transpose", as_traced(x)).fail("a matrix has at least 2 axes")
-    return swapaxes(x, -1, -2) if is_traced(x) else np.matrix_transpose(x)
+    return swapaxes(x, -1, -2)
 
 
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     """Return an array with two axes exchanged."""
-    if not is_traced(a):
-        return np.swapaxes(a, axis1, axis2)
     x = as_traced(a)
     i, j = (axis_of(axis, x.meta.rank, "swapaxes") for axis in (axis1, axis2))
     order = list(range(x.meta.rank))
@@ -258,8 +240,6 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
     The other axes keep their order.
     """
-    if not is_traced(a):
-        return np.moveaxis(a, source, destination)
     x = as_traced(a)
     old, new = (
         [axis_of(i, x.meta.rank, "moveaxis") for i in (p if isinstance(p, (tuple, list)) else (p,))]
@@ -272,8 +252,6 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 def rollaxis(a: Any, axis: Any, start: int = 0) -> Any:
     """Return an array with one axis moved in front of the axis at position `start`."""
-    if not is_traced(a):
-        return np.rollaxis(a, axis, start)
     x = as_traced(a)
     rank = x.meta.rank
     old, new = axis_of(axis, rank, "rollaxis"), axis_of(start, rank + 1, "rollaxis") if start >= 0 else start + rank
@@ -284,20 +262,18 @@ def rollaxis(a: Any, axis: Any, start: int = 0) -> Any:
 
 def flip(m: Any, axis: Any = None) -> Any:
     """Return an array with its elements in reverse order along `axis`: None (all), an int or a tuple."""
-    if not is_traced(m):
-        return np.flip(m, axis)
     x = as_traced(m)
     return mv.rev(x, axes_of(axis, x.meta.rank, "flip"))
 
 
 def fliplr(m: Any) -> Any:
     """Return an array with its elements in reverse order along axis 1."""
-    return flip(m, 1) if is_traced(m) else np.fliplr(m)
+    return flip(m, 1)
 
 
 def flipud(m: Any) -> Any:
     """Return an array with its elements in reverse order along axis 0."""
-    return flip(m, 0) if is_traced(m) else np.flipud(m)
+    return flip(m, 0)
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
@@ -305,8 +281,6 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
     k is an int known while tracing.
     """
-    if not is_traced(m):
-        return np.rot90(m, k, axes)
     i, j = (axis_of(axis, as_traced(m).meta.rank, "rot90") for axis in axes)
     if i == j:
         raise context_of("rot90", m).fail("the two axes must differ")
@@ -340,8 +314,6 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
     Shifts and sizes may be symbolic. `shift` and `axis` may be sequences; without `axis` the flattened elements shift.
     """
-    if not is_traced(a, shift):
-        return np.roll(a, shift, axis)
     x = as_traced(a)
     if axis is None:
         return mv.reshape(roll(ravel(x), shift, 0), sizes(x))
@@ -364,8 +336,6 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 @makes_array
 def tile(A: Any, reps: Any) -> Any:
     """Return an array repeated `reps` times along each axis; repetitions and sizes may be symbolic."""
-    if not is_traced(A, reps):
-        return np.tile(A, reps)
     x, counts = as_traced(A), new_shape(reps, "tile")
     rank = max(x.meta.rank, len(counts))
     x = mv.expand(x, range(rank - x.meta.rank))
@@ -382,8 +352,6 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     `repeats` is one number, which may be symbolic or traced, or a number for each element. Traced numbers for each
     element give an axis with a new symbolic size.
     """
-    if not is_traced(a, repeats):
-        return np.repeat(a, repeats, axis)
     x, repeat_axis = along_axis("repeat", a, axis)
     if isinstance(repeats, Traced) and repeats.meta.rank:
         return ix.take(x, dy.repeated(mv.broadcast_to(repeats, (sizes(x)[repeat_axis],))), repeat_axis)
@@ -407,3 +375,6 @@ def _repeat_each(x, counts: np.ndarray, axis: int):
     size, ctx = sizes(x)[axis], context_of("repeat", x)
     ctx.require(equal(size, len(counts)), f"axis {axis} has another size than the {len(counts)} counts")
     return ix.take(x, np.repeat(np.arange(len(counts)), counts), axis)
+
+
+serve(__name__)

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.movement import atleast_1d
 from anyshape.numpy.operands.memory import makes_copy, writes_out
-from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
+from anyshape.numpy.operands.promotion import asarray, axis_of, result_type, sizes
 from anyshape.numpy.operands.reduction_args import (
     ABSENT,
     accumulation_dtype,
@@ -29,6 +28,7 @@ from anyshape.numpy.operands.reduction_args import (
     sum_over,
 )
 from anyshape.numpy.operands.ufuncs import publish
+from anyshape.numpy.serve import serve
 from anyshape.numpy.sizes.shape_tuple import is_shape, reduce_sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -68,14 +68,11 @@ def _accumulated(
     ufunc: np.ufunc, name: str, reduce: Callable[..., Any], combine: Callable[..., Any], identity: int, summary: str
 ) -> Callable[..., Any]:
     """Build `sum` or `prod`."""
-    numpy_function = getattr(np, name)
 
     def function(
         a, axis = None, dtype = None, out = None,
         keepdims = ABSENT, initial = ABSENT, where = ABSENT
     ):  # fmt: skip
-        if not is_traced(a, initial, where):
-            return numpy_function(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
         if is_shape(a, axis, dtype, out) and keepdims is initial is where is ABSENT:
             return reduce_sizes(ufunc, a)
         refuse_out(name, out)
@@ -114,8 +111,6 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
     """
-    if not is_traced(a):
-        return np.count_nonzero(a, axis=axis, keepdims=keepdims)
     x = ew.convert(asarray(a, _BOOL), np.dtype(np.int64))
     axes = reduced_axes("count_nonzero", axis, x.ndim)
     return restore_axes(rd.reduce_sum(x, axes), axes, keepdims)
@@ -128,11 +123,8 @@ def _extreme(
     name: str, reduce: Callable[..., Any], combine: Callable[..., Any], sign: int, summary: str
 ) -> Callable[..., Any]:
     """Build `max` (sign -1: over no elements it is the least value) or `min`."""
-    numpy_function = getattr(np, name)
 
     def function(a, axis=None, out=None, keepdims=ABSENT, initial=ABSENT, where=ABSENT):
-        if not is_traced(a, initial, where):
-            return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
         if is_shape(a, axis, None, out) and keepdims is initial is where is ABSENT:
             return reduce_sizes(np.maximum if sign < 0 else np.minimum, a)
         refuse_out(name, out)
@@ -165,8 +157,6 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT) -> An
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
     With traced operands `out` must be traced too.
     """
-    if not is_traced(a):
-        return np.ptp(a, axis=axis, out=out, keepdims=keepdims)
     refuse_out("ptp", out)
     x = asarray(a)
     axes = reduced_axes("ptp", axis, x.ndim)
@@ -175,11 +165,8 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT) -> An
 
 def _position(name: str, find: Callable[[Any, int], Any], summary: str) -> Callable[..., Any]:
     """Build `argmax` or `argmin`."""
-    numpy_function = getattr(np, name)
 
     def function(a, axis=None, out=None, *, keepdims=ABSENT):
-        if not is_traced(a):
-            return numpy_function(a, axis=axis, out=out, keepdims=keepdims)
         refuse_out(name, out)
         x, is_kept = asarray(a), keepdims is not ABSENT and bool(keepdims)
         rank = x.ndim
@@ -204,11 +191,8 @@ argmin: Callable[..., Any] = _position(
 
 def _logical(name: str, reduce: Callable[..., Any], identity: bool, summary: str) -> Callable[..., Any]:
     """Build `any` or `all`."""
-    numpy_function = getattr(np, name)
 
     def function(a, axis=None, out=None, keepdims=ABSENT, *, where=ABSENT):
-        if not is_traced(a, where):
-            return numpy_function(a, axis=axis, out=out, keepdims=keepdims, where=where)
         refuse_out(name, out)
         x = asarray(a, _BOOL)
         axes = reduced_axes(name, axis, x.ndim)
@@ -225,11 +209,8 @@ all: Callable[..., Any] = _logical("all", rd.reduce_and, True, "Return whether a
 
 def _running(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], summary: str) -> Callable[..., Any]:
     """Build `cumsum` or `cumprod`."""
-    numpy_function = getattr(np, name)
 
     def function(a, axis=None, dtype=None, out=None):
-        if not is_traced(a):
-            return numpy_function(a, axis=axis, dtype=dtype, out=out)
         refuse_out(name, out)
         return accumulate(*flat_if_no_axis(name, asarray(a, accumulation_dtype(ufunc, a, dtype)), axis))
 
@@ -244,11 +225,8 @@ def _cumulative(
     ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], identity: int, summary: str
 ) -> Callable[..., Any]:
     """Build `cumulative_sum` or `cumulative_prod` of the array API."""
-    numpy_function = getattr(np, name)
 
     def function(x, /, *, axis=None, dtype=None, out=None, include_initial: bool = False):
-        if not is_traced(x):
-            return numpy_function(x, axis=axis, dtype=dtype, out=out, include_initial=include_initial)
         refuse_out(name, out)
         value = atleast_1d(asarray(x, accumulation_dtype(ufunc, x, dtype)))
         if axis is None and value.ndim != 1:
@@ -291,8 +269,6 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1. Integers become
     float64. For traced arrays, complex `a` raises DTypeError and `return_sign` raises UnsupportedFunctionError.
     """
-    if not is_traced(a, b):
-        return scipy.special.logsumexp(a, axis=axis, b=b, keepdims=keepdims, return_sign=return_sign)
     if return_sign:
         raise UnsupportedFunctionError("logsumexp", "option 'return_sign'", "leave it out", user_line())
     if b is not None:
@@ -314,8 +290,6 @@ def softmax(x: Any, axis: Any = None) -> Any:
 
     The result has the shape of x; integers become float64. A traced complex x raises DTypeError.
     """
-    if not is_traced(x):
-        return scipy.special.softmax(x, axis=axis)
     value = _floating("softmax", x)
     axes = reduced_axes("softmax", axis, value.ndim)
     return rd.softmax(value, axes) if axes else ew.exp(ew.sub(value, value))
@@ -326,10 +300,11 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 
     The result has the shape of x; integers become float64. A traced complex x raises DTypeError.
     """
-    if not is_traced(x):
-        return scipy.special.log_softmax(x, axis=axis)
     value = _floating("log_softmax", x)
     axes = reduced_axes("log_softmax", axis, value.ndim)
     shift = finite_or_zero(stop_gradient(rd.reduce_max(value, axes)))
     shifted = ew.sub(value, broadcast_back(shift, value, axes))
     return ew.sub(shifted, broadcast_back(rd.reduce_logsumexp(shifted, axes), value, axes))
+
+
+serve(__name__)

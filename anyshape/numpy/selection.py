@@ -21,6 +21,7 @@ from anyshape.numpy.operands.promotion import (
     sizes,
 )
 from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value, makes_array, refuse_out
+from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
@@ -38,11 +39,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     one int64 array per axis, whose length is a new symbolic size if the condition is traced.
     """
     if x is None and y is None:
-        if not is_traced(condition):
-            return np.where(condition)
         return nonzero(asarray(condition))
-    if not is_traced(condition, x, y):
-        return np.where(condition, x, y)
     if x is None or y is None:
         raise ArgumentError("where", "y" if y is None else "x", "is missing", "pass both, or the condition alone")
     dtype = result_type(x, y)
@@ -57,8 +54,6 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     Conditions, choices and `default` broadcast; the dtype is that of the choices and `default` promoted. With traced
     arguments a condition that is not boolean raises DTypeError and lists of unequal length raise ArgumentError.
     """
-    if not is_traced(condlist, choicelist, default):
-        return np.select(condlist, choicelist, default)
     if len(condlist) != len(choicelist) or not len(condlist):
         problem = f"has {len(choicelist)} choices for {len(condlist)} conditions"
         raise ArgumentError("select", "choicelist", problem, "pass one choice for each condition")
@@ -79,8 +74,6 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     With traced arguments each function gets all of x, where NumPy passes the elements at which its condition holds.
     So functions must act elementwise and be defined everywhere.
     """
-    if not is_traced(x, condlist):
-        return np.piecewise(x, condlist, funclist, *args, **kw)
     x = asarray(x, function="piecewise")
     conditions = [_condition(x, c) for c in _conditions(condlist, x.ndim)]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
@@ -136,8 +129,6 @@ def clip(
     be traced too, and ufunc options raise UnsupportedFunctionError.
     """
     low, high = _stated(min, a_min), _stated(max, a_max)
-    if not is_traced(a, low, high):
-        return np.clip(a, out=out, **_without_absent(a_min=a_min, a_max=a_max, min=min, max=max), **kwargs)
     refuse_out("clip", out)
     if kwargs:
         advice = "leave them out"
@@ -220,8 +211,6 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     By default infinities become the extreme finite numbers of the dtype. The result has the shape and dtype of x.
     A replaced element has derivative 0. Without `copy` the elements of x itself are replaced.
     """
-    if not is_traced(x, nan, posinf, neginf):
-        return np.nan_to_num(x, copy, nan, posinf, neginf)
     finite = _finite(asarray(x, function="nan_to_num"), nan, posinf, neginf)
     is_written = not copy and isinstance(x, Traced) and x.is_array and finite is not x
     return into(x, finite, "nan_to_num") if is_written else owned(finite, x) if copy else finite
@@ -242,3 +231,6 @@ def _finite(x, nan, posinf, neginf):
     ):
         x = ew.select(condition, mv.broadcast_to(cast_operand(value, x.dtype), sizes(x)), x)
     return x
+
+
+serve(__name__)

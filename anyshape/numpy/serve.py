@@ -1,23 +1,398 @@
-"""Serve the public names of a module of SciPy that have no counterpart here.
+"""Table of who serves the names of NumPy on traced arrays, and what reads it: NumPy's protocols, modules and errors.
 
-What takes no traced array is SciPy's own. A function that gets a traced array is refused by its name.
+A row names the module of anyshape that defines names; it loads at their first use. Calls without traced arguments go to
+NumPy or SciPy itself, unless the row says otherwise. What has no row is NumPy's own, and refuses traced arrays by name.
 """
 
 import functools
+import re
+import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
+import numpy as np
+import scipy.special
+
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.builder import user_line
-from anyshape.numpy.arrays.counterparts import COMPOSE_ADVICE
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.numpy.operands.concrete import wrapped
 from anyshape.numpy.operands.promotion import is_traced
-from anyshape.support.packages import attributes
+from anyshape.numpy.operands.ufuncs import CONCRETE, Ufunc
+from anyshape.support.packages import attributes, load
+from anyshape.support.true_types import has_type
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
-_WRAPPED = ("uarray", "functools")  # homes of the types of functions that choose a backend or remember results
+Rows = Mapping[str, str]  # names by the module that defines them; `name=other` has another name there
+
+# -- the table -----------------------------------------------------------------------------------------------------
+
+# Kinds of rows. Functions of "own" and "objects" get all calls: ufuncs, which look at their operands themselves, and
+# what NumPy's protocol does not reach. The others get calls with traced arguments. Results of "new" are arrays that a
+# trace can write to, concrete ones too. Functions of "lent" look like NumPy's own. What is in "theirs" is NumPy's own.
+SERVED: dict[str, dict[str, Rows]] = {
+    "numpy": {
+        "own": {
+            "at_update": "at",
+            "contraction": "matmul matvec vecdot vecmat",
+            "dynamic": "top_k",
+            "elementwise": (
+                "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan "
+                "atan2 atanh bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or "
+                "bitwise_right_shift bitwise_xor cbrt ceil conj conjugate copysign cos cosh deg2rad degrees divide "
+                "divmod equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod frexp gcd greater "
+                "greater_equal heaviside hypot invert isfinite isinf isnan lcm ldexp left_shift less less_equal log "
+                "log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum "
+                "mod modf multiply negative nextafter not_equal positive pow power rad2deg radians reciprocal "
+                "remainder right_shift rint sign signbit sin sinh spacing sqrt square subtract tan tanh true_divide "
+                "trunc"
+            ),
+            "linalg.norms": "matrix_norm norm vector_norm",
+            "linalg.solving": "matrix_power multi_dot",
+            "movement": "broadcast_shapes",
+            "operands.array_queries": "ndim result_type shape size",
+            "reduction": "log_softmax logsumexp softmax",
+        },
+        "through": {
+            "contraction": "cross dot einsum inner kron outer tensordot vdot",
+            "dynamic": (
+                "argwhere bincount compress extract flatnonzero intersect1d isin nonzero setdiff1d trim_zeros union1d "
+                "unique unique_all unique_counts unique_inverse unique_values"
+            ),
+            "elementwise": (
+                "allclose angle around astype fix imag isclose iscomplex iscomplexobj isneginf isposinf isreal "
+                "isrealobj real round"
+            ),
+            "indexing": "diag diagonal diff ediff1d pad take take_along_axis trace",
+            "matrices": (
+                "append array_split block column_stack concat concatenate dsplit dstack hsplit hstack split stack "
+                "unstack vsplit vstack"
+            ),
+            "movement": (
+                "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to expand_dims flip fliplr flipud "
+                "matrix_transpose moveaxis permute_dims ravel repeat reshape roll rollaxis rot90 squeeze swapaxes "
+                "tile transpose"
+            ),
+            "reduction": (
+                "all amax amin any argmax argmin count_nonzero cumprod cumsum cumulative_prod cumulative_sum max min "
+                "prod ptp sum"
+            ),
+            "selection": "clip nan_to_num piecewise select where",
+            "sorting": "argsort median percentile quantile searchsorted sort",
+            "special": "i0=numpy_i0 sinc",
+            "statistics": (
+                "average corrcoef cov interp mean nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum "
+                "nanvar std trapezoid var"
+            ),
+        },
+        "new": {
+            "creation": (
+                "arange array asanyarray asarray ascontiguousarray asfortranarray copy empty empty_like full full_like "
+                "indices linspace meshgrid ones ones_like zeros zeros_like"
+            ),
+            "indexing": "ix_",
+            "matrices": "diagflat eye identity tri tril triu",
+        },
+        "lent": {
+            "analysis.elements": "common_type",
+            "analysis.histograms": (
+                "digitize histogram histogram2d histogram_bin_edges histogramdd nanargmax nanargmin nanmedian "
+                "nanpercentile nanquantile ravel_multi_index unravel_index"
+            ),
+            "analysis.polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
+            "analysis.signals": "convolve correlate gradient unwrap",
+            "arrays.writes": "copyto fill_diagonal place put put_along_axis putmask",
+            "editing": (
+                "apply_over_axes argpartition array_equal array_equiv choose delete from_dlpack insert lexsort "
+                "packbits partition real_if_close resize setxor1d sort_complex unpackbits"
+            ),
+            "grids": (
+                "bartlett blackman diag_indices diag_indices_from fromfunction geomspace hamming hanning kaiser "
+                "logspace tril_indices tril_indices_from triu_indices triu_indices_from"
+            ),
+        },
+        "objects": {
+            "analysis.elements": "fromiter vectorize",
+            "editing": "apply_along_axis lib",
+            "grids": "c_ mgrid ogrid r_",
+        },
+        "theirs": {  # types, constants and functions that take no array
+            "": (
+                "bool can_cast complex128 complex64 dtype e errstate euler_gamma finfo float16 float32 float64 iinfo "
+                "inf int16 int32 int64 int8 isdtype nan newaxis pi promote_types uint16 uint32 uint64 uint8"
+            ),
+        },
+    },
+    "numpy.linalg": {
+        "own": {"linalg.variants": "matmul tensordot vecdot"},
+        "through": {
+            "linalg.decompositions": "eig eigh eigvals eigvalsh lstsq matrix_rank pinv qr svd svdvals",
+            "linalg.norms": "cond matrix_norm norm vector_norm",
+            "linalg.solving": "cholesky det inv matrix_power multi_dot slogdet solve tensorinv tensorsolve",
+            "linalg.variants": "cross diagonal outer trace",
+            "movement": "matrix_transpose",
+        },
+    },
+    "numpy.fft": {
+        "through": {
+            "fft": (
+                "fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 "
+                "rfftfreq rfftn"
+            ),
+        },
+    },
+    "numpy.lib.stride_tricks": {"through": {"editing": "as_strided sliding_window_view"}},
+    "scipy.special": {
+        "through": {"reduction": "log_softmax logsumexp softmax", "special": "polygamma zeta"},
+    },
+}
+MODULES = ("fft", "linalg", "polynomial", "random", "special", "testing")
+_STANDARD = ("__version__", "__array_api_version__", "__array_namespace_info__")  # names of the Array API standard
+_READ_MEMORY = ("frombuffer", "from_dlpack")  # without NumPy's protocol
+COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the traced function"
+_VECTORIZE_ADVICE = "call the function itself, or write anyshape.numpy.vectorize(f)(x)"
+# What to write for names of other libraries: methods of PyTorch, functions of JAX, options of either. First by the name
+# of an attribute of arrays; a function of NumPy of the name needs no row.
+_ATTRIBUTES = {
+    "addmm": "b + x @ y", "amax": "x.max(axis)", "amin": "x.min(axis)", "backward": "anyshape.grad(f)(x)",
+    "bmm": "x @ y", "bool": "x.astype(bool)", "clamp": "np.clip(x, low, high)", "contiguous": "x itself",
+    "cpu": "x itself", "cuda": "x itself", "detach": "anyshape.stop_gradient(x)", "device": "nothing: it is the CPU",
+    "dim": "x.ndim", "double": "x.astype(np.float64)", "expand": "np.broadcast_to(x, shape)",
+    "float": "x.astype(np.float32)", "gather": "np.take_along_axis(x, i, axis)", "grad": "anyshape.grad(f)(x)",
+    "half": "x.astype(np.float16)", "index_select": "np.take(x, i, axis)", "inverse": "np.linalg.inv(x)",
+    "int": "x.astype(np.int32)", "long": "x.astype(np.int64)", "masked_fill": "np.where(mask, value, x)", "mm": "x @ y",
+    "mv": "x @ y", "norm": "np.linalg.norm(x)", "numel": "x.size", "numpy": "x itself", "permute": "x.transpose(axes)",
+    "relu": "np.maximum(x, 0)", "requires_grad": "anyshape.grad(f)(x)", "requires_grad_": "anyshape.grad(f)(x)",
+    "scatter_add_": "x.at[i].add(v)", "sigmoid": "anyshape.scipy.special.expit(x)", "t": "x.T", "to": "x.astype(dtype)",
+    "topk": "anyshape.numpy.top_k(x, k)", "type_as": "x.astype(y.dtype)", "unsqueeze": "np.expand_dims(x, axis)",
+    "values": "x itself", "iloc": "x[i]", "loc": "x[i]", "append": "np.append(x, v)", "extend": "np.append(x, v)",
+    "block_until_ready": "x itself", "addressable_data": "x itself",
+}  # fmt: skip
+# by the name of a function that the module of NumPy is asked for
+_INSTEAD = {
+    "bmm": "np.matmul", "cat": "np.concatenate", "clamp": "np.clip", "erf": "anyshape.scipy.special.erf",
+    "erfc": "anyshape.scipy.special.erfc", "expit": "anyshape.scipy.special.expit",
+    "gamma": "anyshape.scipy.special.gamma", "gammaln": "anyshape.scipy.special.gammaln", "gelu":
+    "x * anyshape.scipy.special.ndtr(x)", "logsumexp": "anyshape.scipy.special.logsumexp",
+    "log_softmax": "anyshape.scipy.special.log_softmax", "mm": "np.matmul", "mv": "np.matmul",
+    "one_hot": "np.eye(k)[i]", "relu": "np.maximum(x, 0)", "scan": "anyshape.scan", "cond": "anyshape.cond",
+    "sigmoid": "anyshape.scipy.special.expit", "silu": "x * anyshape.scipy.special.expit(x)",
+    "softmax": "anyshape.scipy.special.softmax", "softplus": "np.logaddexp(x, 0)", "tensor": "np.array",
+    "topk": "anyshape.numpy.top_k", "unsqueeze": "np.expand_dims", "vmap": "anyshape.vmap", "grad": "anyshape.grad",
+    "jit": "anyshape.jit", "top_k": "anyshape.numpy.top_k",
+}  # fmt: skip
+_OPTIONS = {
+    "dim": "axis", "dims": "axis", "keepdim": "keepdims", "unbiased": "ddof", "correction": "ddof", "other": "",
+    "device": "", "requires_grad": "",
+}  # fmt: skip
+_UNKNOWN_OPTION = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+
+
+def _split(names: str) -> list[tuple[str, str]]:
+    """Return each name of a row, with the one that it is defined by."""
+    return [(entry.partition("=")[0], entry.rpartition("=")[2]) for entry in names.split()]
+
+
+HOMES: dict[str, dict[str, tuple[str, str]]] = {
+    package: {
+        name: (home, defined)
+        for rows in kinds.values()
+        for home, names in rows.items()
+        for name, defined in _split(names)
+    }
+    for package, kinds in SERVED.items()
+}
+_OWN = ("own", "objects")  # get all calls
+LISTED: list[str] = [
+    name
+    for kind, rows in SERVED["numpy"].items()
+    if kind not in ("lent", "objects")
+    for names in rows.values()
+    for name, _ in _split(names)
+]
+
+# -- concrete calls ------------------------------------------------------------------------------------------------
+
+
+def through(function: Function, external: Function, shown: Any = None) -> Any:
+    """Return a function whose calls without traced arguments go to another one. It looks like `shown`, or the first."""
+    concrete, traced = CONCRETE, is_traced
+
+    def served(*args, **kwargs):
+        for x in args:
+            if type(x) not in concrete:
+                break
+        else:
+            if not kwargs:
+                return external(*args)
+        return (function if traced(*args, *kwargs.values()) else external)(*args, **kwargs)
+
+    made = _looking_like(shown or function, served, function)
+    made.traced = function
+    return made
+
+
+def _makes_new(function: Function, external: Function) -> Any:
+    """Return a function whose concrete calls make arrays of another one, which in a trace can be written to."""
+    traced, assignable = is_traced, wrapped
+
+    def served(*args, **kwargs):
+        if traced(*args, *kwargs.values()):
+            return function(*args, **kwargs)
+        return assignable(external(*args, **kwargs), (*args, *kwargs.values()))
+
+    return _looking_like(function, served, function)
+
+
+def _looking_like(shown, served, function):
+    """Return a copy of a function with the looks of another one; by its globals doctest finds it in its module."""
+    copy: Any = types.FunctionType(served.__code__, function.__globals__, "served", None, served.__closure__)
+    return functools.update_wrapper(copy, shown)
+
+
+def serve(name: str) -> None:
+    """Let the functions of a module leave concrete calls to NumPy or SciPy, as their rows say."""
+    module, home, served = vars(sys.modules[name]), name.removeprefix("anyshape.numpy."), dict[int, Any]()
+    for package, kinds in SERVED.items():
+        rows = [(kind, *names) for kind in kinds if kind not in _OWN for names in _split(kinds[kind].get(home, ""))]
+        theirs = load(package) if rows else None
+        for kind, theirs_name, defined in rows:
+            function = module[defined]
+            if id(function) not in served:  # else a second name of one function
+                made = served[id(function)] = _served(function, getattr(theirs, theirs_name), kind)
+                served[id(made)] = made
+            module[defined] = served[id(function)]
+
+
+def _served(function, external, kind: str):
+    """Return a function as its kind of row says."""
+    if kind == "new":
+        return _makes_new(function, external)
+    if kind == "through":
+        return through(function, external)
+    lent = through(function, external, external)
+    lent.__module__ = "anyshape.numpy"
+    return lent
+
+
+def falls_through(package: Any) -> Callable[[F], F]:
+    """Return a decorator: calls without traced arguments go to the function of this name in a package."""
+
+    def decorate(function: F) -> F:
+        name = function.__name__
+
+        def external(*args, **kwargs):  # loaded at its first use
+            return getattr(package, name)(*args, **kwargs)
+
+        return cast("F", through(function, external))
+
+    return decorate
+
+
+# -- traced calls --------------------------------------------------------------------------------------------------
+
+_FUNCTIONS: dict[Any, Function | None] = {}  # by the function of NumPy that they stand for
+_UFUNCS: dict[tuple[np.ufunc, str], Function] = {}  # by the ufunc and its method
+
+
+def _for_traced(package: str, name: str) -> Function:
+    """Return what a name stands for where an argument is traced."""
+    function = _defined(package, name)
+    return getattr(function, "traced", function)
+
+
+def _defined(package: str, name: str) -> Any:
+    """Return what the table has for a name."""
+    home, defined = HOMES[package][name]
+    return getattr(load(f"anyshape.numpy.{home}" if home else package), defined)
+
+
+class _Functions(dict[str, Function]):
+    """Functions of traced arrays by their names, each loaded at its first use."""
+
+    def __missing__(self, name: str) -> Function:
+        function = self[name] = _for_traced("numpy", name)
+        return function
+
+
+FUNCTIONS: _Functions = _Functions()
+
+
+def function_for(function: Any) -> Function | None:
+    """Return what stands for a function of NumPy on traced arrays, None if nothing does."""
+    if function not in _FUNCTIONS:
+        name = getattr(function, "__name__", "")
+        is_here = lambda package: getattr(sys.modules.get(package), name, None) is function
+        homes = [package for package in HOMES if HOMES[package].get(name, ("",))[0] and is_here(package)]
+        _FUNCTIONS[function] = _for_traced(homes[0], name) if homes else None
+    return _FUNCTIONS[function]
+
+
+def ufunc_for(ufunc: np.ufunc, method: str) -> Function:
+    """Return the function that stands for a ufunc on traced arrays, or for one of its methods."""
+    key = ufunc, method
+    if key not in _UFUNCS:
+        function = _called(ufunc) if method == "__call__" else _method(key)
+        if function is None:
+            raise _without_counterpart(ufunc, method)
+        _UFUNCS[key] = function
+    return _UFUNCS[key]
+
+
+def _called(ufunc):
+    """Return what stands for a ufunc of NumPy or SciPy."""
+    name = ufunc.__name__
+    if getattr(np, name, None) is ufunc:
+        return _defined("numpy", name) if name in HOMES["numpy"] else None
+    special = load("anyshape.numpy.special")
+    if ufunc in special.UFUNCS:
+        return special.UFUNCS[ufunc]
+    if getattr(scipy.special, name, None) is ufunc and has_type(getattr(special, name, None), Ufunc):
+        return getattr(special, name)
+    return load("anyshape.numpy.special_ufuncs").UFUNCS.get(ufunc)
+
+
+def _method(key):
+    """Return what stands for a method of a ufunc."""
+    tables = (load(f"anyshape.numpy.{home}").METHODS for home in ("arrays.ufunc_methods", "folds"))
+    return next((table[key] for table in tables if key in table), None)
+
+
+def call_counterpart(function: Any, args: Any, kwargs: Any, *, of_sizes: bool = False) -> Any:
+    """Call the function that stands for one of NumPy's on traced arrays.
+
+    Without one, NumPy's own may ask sizes for their values.
+    """
+    counterpart = function_for(function)
+    if counterpart is not None:
+        return counterpart(*args, **kwargs)
+    if of_sizes:
+        return function._implementation(*args, **kwargs)
+    raise refuse(f"{function.__module__}.{function.__name__}")
+
+
+# -- modules -------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def named(name: str) -> Any:
+    """Return what a name of NumPy stands for; raise AttributeError for names that it does not have."""
+    if name in MODULES:
+        return load(f"anyshape.numpy.{name}")
+    if name in HOMES["numpy"]:
+        return _defined("numpy", name)
+    if (name.startswith("_") and name not in _STANDARD) or not hasattr(np, name):
+        missing = AttributeError(f"module 'anyshape.numpy' has no attribute {name!r}", name=name)
+        if name in _INSTEAD:
+            missing.add_note(f"  write {_INSTEAD[name]}")
+        raise missing
+    member = getattr(np, name)
+    if not hasattr(member, "_implementation") and name not in _READ_MEMORY:
+        return member
+    refused = guarded(member, f"numpy.{name}")
+    refused.__module__ = "anyshape.numpy"
+    return refused
 
 
 class Module:
@@ -53,36 +428,70 @@ class Module:
 
 def _is_function(member) -> bool:
     """Return whether a member is a function of SciPy, and neither a ufunc nor an object that has methods."""
-    return isinstance(member, _FUNCTIONS) or (callable(member) and type(member).__module__ in _WRAPPED)
+    types_of_functions = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+    is_wrapped = callable(member) and type(member).__module__ in ("uarray", "functools")  # choose or remember
+    return isinstance(member, types_of_functions) or is_wrapped
+
+
+# -- refusals ------------------------------------------------------------------------------------------------------
 
 
 def refuse(function: str) -> UnsupportedFunctionError:
-    """Return the error for a function of SciPy that was called on traced arrays."""
+    """Return the error for a function of NumPy or SciPy that was called on traced arrays."""
     return UnsupportedFunctionError(function, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())
 
 
 def guarded(function: Any, name: str) -> Any:
-    """Return a function of SciPy that refuses traced arrays, in lists too."""
+    """Return a function of NumPy or SciPy that refuses traced arrays, in lists too."""
 
-    @functools.wraps(function)
-    def served(*args, **kwargs):
-        if is_traced(*args, *kwargs.values()):
-            raise refuse(name)
-        return function(*args, **kwargs)
+    def refused(*args, **kwargs):
+        raise refuse(name)
 
-    return served
+    return through(refused, function, function)
 
 
-def falls_through(package: Any) -> Callable[[F], F]:
-    """Return a decorator: calls without traced arguments go to the function of this name in a package."""
+def _without_counterpart(ufunc, method: str) -> UnsupportedFunctionError:
+    """Return the error for a ufunc, or a method of one, that was called on traced arrays."""
+    if not ufunc.__name__.endswith(" (vectorized)"):
+        return refuse(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
+    where = user_line()  # np.frompyfunc made it of a function of Python
+    name = getattr(where, "expression", "") or ufunc.__name__
+    return UnsupportedFunctionError(name, "has no counterpart on traced arrays", _VECTORIZE_ADVICE, where)
 
-    def decorate(function: F) -> F:
-        @functools.wraps(function)
-        def served(*args, **kwargs):
-            if is_traced(*args, *kwargs.values()):
-                return function(*args, **kwargs)
-            return getattr(package, function.__name__)(*args, **kwargs)
 
-        return cast("F", served)
+def advise(error: Exception) -> None:
+    """Add what NumPy has to an error of Python about a name of another library.
 
-    return decorate
+    Python's own error names what is missing. A note below it says what to write.
+    """
+    instead = _of_attribute(error) if isinstance(error, AttributeError) else _of_option(error)
+    if instead and not getattr(error, "__notes__", None):
+        error.add_note(f"  {instead}")
+
+
+def _of_attribute(error: AttributeError) -> str:
+    """Return what to write instead of an attribute that an array or the module of NumPy does not have."""
+    owner, name = error.obj, str(error.name)
+    if has_type(owner, types.ModuleType):
+        is_numpy = owner.__name__ in ("numpy", "anyshape.numpy") and name in _INSTEAD
+        return f"write {_INSTEAD[name]}" if is_numpy else ""
+    if not isinstance(owner, Traced):
+        return ""
+    if name in _ATTRIBUTES:
+        return f"write {_ATTRIBUTES[name]}"
+    return f"write np.{name}(x)" if _is_of_numpy(name) else ""
+
+
+def _of_option(error: Exception) -> str:
+    """Return what to write instead of an option that a function of NumPy does not have."""
+    unknown = _UNKNOWN_OPTION.search(str(error)) if isinstance(error, TypeError) else None
+    if unknown is None or unknown[2] not in _OPTIONS or not _is_of_numpy(unknown[1]):
+        return ""
+    name = _OPTIONS[unknown[2]]
+    return f"write {name} in place of {unknown[2]}" if name else "leave it out"
+
+
+def _is_of_numpy(name: str) -> bool:
+    """Return whether NumPy has a function of this name, for arrays or for matrices."""
+    functions: list[Any] = [getattr(np, name, None), getattr(np.linalg, name, None)]
+    return any(callable(f) and not isinstance(f, type) for f in functions)

@@ -29,6 +29,7 @@ from anyshape.numpy.operands.reduction_args import (
     restore_axes,
 )
 from anyshape.numpy.operands.ufuncs import publish
+from anyshape.numpy.serve import serve
 from anyshape.numpy.statistics import aligned_weights, interpolate
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
@@ -67,8 +68,6 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     NaNs come last. A stable sort keeps the order of -0.0 and 0.0; otherwise `kind` changes nothing.
     A traced array takes no `order`.
     """
-    if not is_traced(a):
-        return np.sort(a, axis=axis, kind=kind, order=order, stable=stable)
     _check_kind("sort", kind, stable)
     _refuse_order("sort", order)
     x, along = _along("sort", a, axis)
@@ -86,8 +85,6 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 
     With `stable` or a stable `kind`, equal elements keep their order. A traced array takes no `order`.
     """
-    if not is_traced(a):
-        return np.argsort(a, axis=axis, kind=kind, order=order, stable=stable)
     _check_kind("argsort", kind, stable)
     _refuse_order("argsort", order)
     return rd.argsort(*flat_if_no_axis("argsort", asarray(a), axis), stable=_is_stable(kind, stable))
@@ -99,8 +96,6 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     side="left" gives the first such position and "right" the last. With traced operands `sorter` raises
     UnsupportedFunctionError.
     """
-    if not is_traced(a, v, sorter):
-        return np.searchsorted(a, v, side=side, sorter=sorter)
     if sorter is not None:
         raise UnsupportedFunctionError("searchsorted", "option 'sorter'", "sort the array before", user_line())
     if side not in ("left", "right"):
@@ -146,8 +141,6 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1. Integers become
     float64. With traced operands `out` must be traced too; `a` is never overwritten.
     """
-    if not is_traced(a):
-        return np.median(a, axis=axis, out=out, overwrite_input=overwrite_input, keepdims=keepdims)
     refuse_out("median", out)
     dtype = result_type(a)
     x, axes = merged_axes("median", asarray(a, _FLOAT if dtype.kind in "biu" else dtype), axis)
@@ -177,15 +170,11 @@ have the shape of `a`, or one axis for each of the named ones. With traced opera
 
 def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
     """Build `quantile` (scale 1) or `percentile` (scale 100)."""
-    numpy_function = getattr(np, name)
 
     def function(
         a, q, axis = None, out = None, overwrite_input: bool = False, method: str = "linear",
         keepdims: bool = False, *, weights = None
     ):  # fmt: skip
-        if not is_traced(a, q, weights):
-            options = {"overwrite_input": overwrite_input, "method": method, "keepdims": keepdims, "weights": weights}
-            return numpy_function(a, q, axis, out, **options)
         refuse_out(name, out)
         if weights is not None or method != "linear":
             return _by_method(name, scale, a, q, axis, method, keepdims, weights)
@@ -303,3 +292,6 @@ quantile: Callable[..., Any] = _quantile(
 percentile: Callable[..., Any] = _quantile(
     "percentile", 100, "Return the percentiles of the elements along axes at the levels q, between 0 and 100."
 )
+
+
+serve(__name__)

@@ -14,10 +14,11 @@ import scipy.special as sc
 
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
-from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, loop_dtypes, promoted, result_type
+from anyshape.numpy.operands.promotion import asarray, cast_operand, loop_dtypes, promoted, result_type
 from anyshape.numpy.operands.reduction_args import makes_array
 from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, plain_ufunc, ufunc_doc
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
+from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
 from anyshape.ops import special_ufuncs as su
@@ -123,8 +124,6 @@ def polygamma(n: Any, x: Any) -> Any:
 
     With a traced operand n is one literal integer that is not negative, or ArgumentError is raised.
     """
-    if not is_traced(n, x):
-        return sc.polygamma(n, x)
     order = _order("polygamma", n)
     if order < 0:
         raise ArgumentError("polygamma", "the order", f"is {order}", "pass a non-negative int")
@@ -136,8 +135,6 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
 
     x and q broadcast, and traced ones are real.
     """
-    if not is_traced(x, q):
-        return sc.zeta(x, q, out)
     alike = plain_ufunc(sc.rel_entr)  # zeta, which is not a ufunc, promotes like it
     return sp.riemann_zeta(promoted(alike, x, 1.0)[0]) if q is None else sp.zeta(*promoted(alike, x, q))
 
@@ -405,8 +402,6 @@ def sinc(x: Any) -> Any:
 
     The result has the shape of x; integers become floats.
     """
-    if not is_traced(x):
-        return np.sinc(x)
     return sp.sinc(cast_operand(x, result_type(x, 1.0), "sinc"))
 
 
@@ -419,8 +414,6 @@ def numpy_i0(x: Any) -> Any:
     x = asarray(x, function="i0")
     return ew.convert(i0(x), x.dtype) if x.dtype.kind == "f" else i0(x)
 
-
-FUNCTIONS = {np.i0: numpy_i0}
 
 __all__ = [
     "bdtr", "bdtrc", "beta", "betainc", "betaincc", "betainccinv", "betaincinv", "betaln", "binom", "boxcox",
@@ -438,3 +431,6 @@ __all__ = [
 def __dir__() -> list[str]:
     """Return the public names."""
     return sorted(__all__)
+
+
+serve(__name__)

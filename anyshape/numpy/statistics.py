@@ -43,6 +43,7 @@ from anyshape.numpy.operands.reduction_args import (
     sum_over,
 )
 from anyshape.numpy.operands.ufuncs import publish
+from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
@@ -127,8 +128,6 @@ def mean(
     Elements where `where` is false are left out. Integers are averaged as float64.
     With traced operands `out` must be traced too.
     """
-    if not is_traced(a, where):
-        return np.mean(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
     return _traced_mean(a, axis, dtype, out, keepdims, where=where)
 
 
@@ -169,9 +168,6 @@ def var(
     `mean` is used if it is passed, with the reduced axes kept. Integers are averaged as float64.
     With traced operands `out` must be traced too.
     """
-    if not is_traced(a, where, mean):
-        options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
-        return np.var(a, axis=axis, dtype=dtype, out=out, ddof=ddof, **options)
     return _traced_var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
 
@@ -207,8 +203,6 @@ def std(
     The arguments are those that `var` takes. Where the result is 0, so is the derivative.
     """
     options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
-    if not is_traced(a, where, mean):
-        return np.std(a, axis=axis, dtype=dtype, out=out, ddof=ddof, **options)
     return _traced_std(a, axis, dtype, out, ddof, **options)
 
 
@@ -227,8 +221,6 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     Weights have the shape of `a`, or one axis for each of the named ones. `returned` adds the sum of the weights to the
     result. Weights that sum to zero are a DivisionCheckError of the run, which is a ZeroDivisionError as NumPy's.
     """
-    if not is_traced(a, weights):
-        return np.average(a, axis=axis, weights=weights, returned=returned, keepdims=keepdims)
     x = asarray(a)
     axes = axes_of(axis, x.ndim, "average")
     if weights is None:
@@ -309,11 +301,9 @@ def _ignoring(
 
     `averaged` is the function of traced arrays if it divides by a number of elements, which may be 0.
     """
-    numpy_function, run = getattr(np, name), averaged or plain
+    run = averaged or plain
 
     def function(a, axis=None, dtype=None, out=None, *args, **options):
-        if not is_traced(a, *options.values()):
-            return numpy_function(a, axis, dtype, out, *args, **options)
         where = options.pop("where", ABSENT)
         if averaged is None:
             return run(a, axis, dtype, out, *args, where=_not_nan(a, where), **options)
@@ -351,11 +341,9 @@ def _nan_extreme(
     name: str, reduce: Callable[..., Any], combine: Callable[[Any, Any], Any], sign: int, summary: str
 ) -> Callable[..., Any]:
     """Build `nanmax` or `nanmin`."""
-    numpy_function, plain = getattr(np, name), getattr(rdn, name.removeprefix("nan"))
+    plain = getattr(rdn, name.removeprefix("nan"))
 
     def function(a, axis=None, out=None, keepdims=ABSENT, initial=ABSENT, where=ABSENT):
-        if not is_traced(a, initial, where):
-            return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
         x, where = asarray(a), ABSENT if where is True else where
         started = initial is not ABSENT and initial is not None
         if x.dtype.kind not in "fc" or (where is not ABSENT and not started):
@@ -386,11 +374,8 @@ nanmin: Callable[..., Any] = _nan_extreme(
 
 def _nan_running(name: str, plain: Callable[..., Any], instead: int, summary: str) -> Callable[..., Any]:
     """Build `nancumsum` or `nancumprod`, in which a number replaces NaNs."""
-    numpy_function = getattr(np, name)
 
     def function(a, axis=None, dtype=None, out=None):
-        if not is_traced(a):
-            return numpy_function(a, axis=axis, dtype=dtype, out=out)
         x = asarray(a)
         return plain(apply_mask(name, x, _not_nan(x, ABSENT), instead), axis, dtype, out)
 
@@ -424,8 +409,6 @@ def cov(
     >>> print(jit(np.cov)(np.array([1.0, 2.0, 4.0]), fweights=np.array([1, 1, 2])))
     2.25
     """
-    if not is_traced(m, y, fweights, aweights):
-        return np.cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype=dtype)
     return covariance.cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype)
 
 
@@ -434,8 +417,6 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 
     y adds variables. Real and imaginary parts are limited to [-1, 1]. One variable gives a scalar.
     """
-    if not is_traced(x, y):
-        return np.corrcoef(x, y, rowvar, dtype=dtype)
     return covariance.corrcoef(x, y, rowvar, dtype)
 
 
@@ -447,8 +428,6 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
     The samples are at the points x, or `dx` apart. x is a vector or broadcasts against y.
     """
-    if not is_traced(y, x, dx):
-        return np.trapezoid(y, x, dx, axis)
     values = asarray(y)
     integrated_axis = axis_of(axis, values.ndim, "trapezoid")
     after, before = _neighbours(values, integrated_axis)
@@ -476,8 +455,6 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     Each call requires at least one point. At a point, the derivative by x is the slope after it; at the last point it
     is the slope before it.
     """
-    if not is_traced(x, xp, fp, left, right, period):
-        return np.interp(x, xp, fp, left, right, period)
     for name, number in (("left", left), ("right", right), ("period", period)):
         if number is not None and asarray(number, function="interp").ndim:
             raise ArgumentError("interp", name, "is an array", "pass one number")
@@ -582,3 +559,6 @@ def _end(value, fp, position, x):
 
 def _scalar_like(value, x):
     return mv.broadcast_to(value, sizes(x))
+
+
+serve(__name__)

@@ -153,12 +153,9 @@ if TYPE_CHECKING:
     from anyshape.inspect.draw import html as draw_html
     from anyshape.inspect.explain import text as explain_text
     from anyshape.inspect.profile import data as profiles
-    from anyshape.numpy import numpy_names as numpy_names
     from anyshape.numpy.analysis import covariance as covariance
     from anyshape.numpy.analysis import quantile_methods as quantile_methods
     from anyshape.numpy.arrays import concrete_views as concrete_views
-    from anyshape.numpy.arrays import further as further
-    from anyshape.numpy.arrays import other_names as other_names
     from anyshape.numpy.arrays import python_slips as python_slips
     from anyshape.numpy.random import random_state as traced_generators
     from anyshape.numpy.sizes import python_values as python_values
@@ -196,16 +193,13 @@ else:
     covariance = Package("anyshape.numpy.analysis.covariance")  # of traced variables
     quantile_methods = Package("anyshape.numpy.analysis.quantile_methods")  # all but "linear"
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
-    further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
     values_of_sizes = Package("anyshape.numpy.sizes.values_of_sizes")  # of scalars such as 1 / n
-    other_names = Package("anyshape.numpy.arrays.other_names")  # of other libraries, in errors
     python_slips = Package("anyshape.numpy.arrays.python_slips")  # of code that wants values
     python_values = Package("anyshape.numpy.sizes.python_values")  # of sizes, and len
     foreign_arrays = Package("anyshape.tracing.foreign_arrays")  # arguments of other libraries
     mapped_rows = Package("anyshape.tracing.row_maps")  # np.apply_along_axis and np.vectorize
     closed_generators = Package("anyshape.tracing.captured.closed_generators")
     traced_generators = Package("anyshape.numpy.random.random_state")  # of functions that draw random numbers
-    numpy_names = Package("anyshape.numpy.numpy_names")  # names of NumPy without a counterpart
     gradient_transformations = Package("anyshape.optimize.transformations")  # with all of SciPy: not on workers
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")

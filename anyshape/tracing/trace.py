@@ -51,13 +51,13 @@ from anyshape.numpy.operands.memory import (
 )
 from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.operands.ufuncs import Ufunc
+from anyshape.numpy.serve import advise
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.fork_lock import collection_deferred, restores_thread
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import (
     argument_containers,
     graph_replay,
-    other_names,
     python_slips,
     traced_generators,
     value_decisions,
@@ -277,7 +277,7 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     except Exception as error:
         ours = _hidden(error)
         if ours is None:
-            other_names.advise(error)
+            advise(error)
             raise
         raise ours.with_traceback(error.__traceback__) from None
     hidden = getattr(active(), "hidden_error", None)

@@ -10,7 +10,8 @@ from functools import cache
 import numpy as np
 import scipy.special
 
-from anyshape.numpy.arrays.dispatch import FUNCTIONS, METHODS, UFUNCS
+from anyshape.numpy import serve, special
+from anyshape.numpy.arrays.ufunc_methods import METHODS
 from tests.laws.parity_rows import (
     ATTRIBUTES,
     CALLS,
@@ -107,9 +108,21 @@ def all_calls():
     return {name: list(dict.fromkeys(expressions)) for name, expressions in sorted(calls.items()) if expressions}
 
 
+def _of_numpy():
+    """The functions and ufuncs of NumPy that programs have."""
+    listed = [name for name in serve.LISTED if serve.HOMES["numpy"][name][0]]
+    named = ((np, listed), (np.linalg, serve.HOMES["numpy.linalg"]))
+    return dict.fromkeys(getattr(module, name) for module, names in named for name in names if hasattr(module, name))
+
+
+def _ufuncs_of_scipy():
+    members = [getattr(scipy.special, name) for name in special.__all__]
+    return dict.fromkeys([*special.UFUNCS, *[f for f in members if isinstance(f, np.ufunc)]])
+
+
 def _function_calls():
     """The functions and ufuncs that programs have, with their calls."""
-    for function in (*FUNCTIONS, *UFUNCS):
+    for function in (*_of_numpy(), *_ufuncs_of_scipy()):
         name = _home(function)
         if name and name not in SKIPPED:
             make = _of_ufunc if isinstance(function, np.ufunc) else _from_signature

@@ -79,7 +79,8 @@ FORBIDDEN = {
 # the module that the user names.
 LATE = "anyshape.support.packages"
 LOADERS = {
-    "support/packages.py", "cli/load_target.py", "numpy/__init__.py", "optimize/__init__.py", "scipy/__init__.py",
+    "support/packages.py", "cli/load_target.py", "numpy/serve.py", "numpy/__init__.py", "optimize/__init__.py",
+    "scipy/__init__.py",
 }  # fmt: skip
 FILE_LINES, FUNCTION_LINES = 800, 60
 CODE_LINES, MODULES_AT_MOST = 79_300, 490  # of the package: a change that adds takes away elsewhere, or says why here

@@ -1,8 +1,6 @@
 """Samples of windows, sequences and indices with sizes of an array."""
 
-import numpy
-
-from anyshape.numpy.arrays import further
+from anyshape.numpy import serve
 from tests.samples.sample import Sample
 
 
@@ -13,7 +11,7 @@ def of_size(name, *options):
 
 def served(np, name):
     """Return a function that takes symbolic sizes, whatever the namespace."""
-    return further.FUNCTIONS[getattr(numpy, name)]
+    return serve.FUNCTIONS[name]
 
 
 SAMPLES = [

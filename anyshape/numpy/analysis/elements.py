@@ -17,6 +17,7 @@ from anyshape.graph.shapes.shape_context import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import creation, matrices, movement
 from anyshape.numpy.operands.promotion import as_traced, asarray, dtype_of, is_traced, sizes
+from anyshape.numpy.serve import serve
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.elementwise import convert
@@ -219,4 +220,4 @@ def common_type(*arrays: Any) -> type:
     return np.common_type(*[np.empty(0, a.dtype) for a in arrays])
 
 
-OBJECTS: dict[str, Any] = {"vectorize": vectorize, "fromiter": fromiter}
+serve(__name__)

@@ -28,6 +28,7 @@ from anyshape.numpy.operands.promotion import (
 )
 from anyshape.numpy.operands.reduction_args import refuse_out, restore_axes
 from anyshape.numpy.operands.ufuncs import publish
+from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
@@ -48,8 +49,6 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
     Traced bins that do neither are a CheckError of the run.
     """
-    if not is_traced(x, bins):
-        return np.digitize(x, bins, right)
     values, edges = as_traced(x), as_traced(bins)
     for operand in (values, edges):
         refuse_kinds("digitize", operand, "c")
@@ -108,8 +107,6 @@ def _edges(x, bins, range):
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """Return the edges of the bins of `histogram`."""
-    if not is_traced(a, bins, range, weights):
-        return np.histogram_bin_edges(a, bins, range, weights)
     return _edges(_counted(a), bins, range)
 
 
@@ -127,8 +124,6 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     gives the limits of equal bins, by default the extreme elements. With `density`, the integral over the bins is 1.
     With traced operands the names of rules for `bins` raise UnsupportedFunctionError.
     """
-    if not is_traced(a, bins, range, weights):
-        return np.histogram(a, bins, range, density, weights)
     x = _counted(a)
     edges = _edges(x, bins, range)
     count = expr.sub(sizes(edges)[0], 1)
@@ -183,8 +178,6 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     for each axis, as `histogram` takes it; one number of bins serves for all. With `density`, the integral over the
     boxes is 1.
     """
-    if not is_traced(sample, bins, range, weights):
-        return np.histogramdd(sample, bins, range, density, weights)
     points = _coordinates(sample)
     rank = len(points)
     each, limits = _for_each(rank, bins, range)
@@ -219,8 +212,6 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
 
     `bins` is a number of bins, or edges, for both axes, or a list of two of these. See `histogramdd`.
     """
-    if not is_traced(x, y, bins, range, weights):
-        return np.histogram2d(x, y, bins, range, density, weights)
     points = [_counted(z) for z in (x, y)]
     context_of("histogram2d", *points).require_equal(
         sizes(points[0])[0], sizes(points[1])[0], "x and y have different lengths"
@@ -257,8 +248,6 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
 
     See `median` for the options.
     """
-    if not is_traced(a):
-        return np.nanmedian(a, axis, out, overwrite_input, keepdims)
     refuse_out("nanmedian", out)
     dtype = refuse_kinds("nanmedian", np.empty(0, result_type(a)), "c").dtype
     if dtype.kind != "f":
@@ -275,14 +264,12 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
 
 def _nan_quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
     """Build `nanquantile` (scale 1) or `nanpercentile` (scale 100)."""
-    numpy_function, plain = getattr(np, name), sorting.quantile if scale == 1 else sorting.percentile
+    plain = sorting.quantile if scale == 1 else sorting.percentile
 
     def function(
         a, q, axis = None, out = None, overwrite_input: bool = False, method: str = "linear",
         keepdims = False, *, weights = None
     ):  # fmt: skip
-        if not is_traced(a, q, weights):
-            return numpy_function(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
         refuse_out(name, out)
         kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
         if kind.kind != "f":
@@ -315,11 +302,8 @@ nanpercentile: Callable[..., Any] = _nan_quantile(
 
 def _nan_argument(name: str, plain: Callable[..., Any], least: float, summary: str) -> Callable[..., Any]:
     """Build `nanargmax` or `nanargmin`."""
-    numpy_function = getattr(np, name)
 
     def function(a, axis=None, out=None, *, keepdims=False):
-        if not is_traced(a):
-            return numpy_function(a, axis, out, keepdims=keepdims)
         refuse_out(name, out)
         x = refuse_kinds(name, as_traced(a), "c")
         if x.dtype.kind == "f":
@@ -355,8 +339,6 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 
     A position outside of the array is a CheckError of the run.
     """
-    if not is_traced(indices, shape):
-        return np.unravel_index(indices, shape, order)
     choice_of("unravel_index", "order", order, ("C", "F"))
     rest, dims = _wholes("unravel_index", indices), new_shape(shape, "unravel_index")
     total = mv.broadcast_to(cr.size_value(numel(dims)), sizes(rest))
@@ -375,8 +357,6 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 
     An index outside of its axis is a CheckError of the run, wraps around or is cut off: mode "raise", "wrap" or "clip".
     """
-    if not is_traced(multi_index, dims):
-        return np.ravel_multi_index(multi_index, dims, mode, order)
     choice_of("ravel_multi_index", "order", order, ("C", "F"))
     shape = new_shape(dims, "ravel_multi_index")
     members = [_wholes("ravel_multi_index", i) for i in multi_index]
@@ -403,3 +383,6 @@ def _within(index, size, mode: str):
         return ew.maximum(ew.minimum(index, ew.sub(size, ew.lift(1, size))), zero)
     check(ew.logical_and(ew.ge(index, zero), ew.lt(index, size)), "ravel_multi_index: an index is out of bounds")
     return index
+
+
+serve(__name__)

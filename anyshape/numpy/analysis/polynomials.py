@@ -12,7 +12,8 @@ from anyshape.numpy.analysis import signals
 from anyshape.numpy.contraction import matmul, outer
 from anyshape.numpy.elementwise import isclose, logical_not, not_equal
 from anyshape.numpy.linalg import decompositions, solving
-from anyshape.numpy.operands.promotion import as_traced, is_traced, new_size, sizes, static_int
+from anyshape.numpy.operands.promotion import as_traced, new_size, sizes, static_int
+from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -41,8 +42,6 @@ def polyval(p: Any, x: Any) -> Any:
 
     The number of coefficients decides the number of steps, so a program is made for each.
     """
-    if not is_traced(p, x):
-        return np.polyval(p, x)
     points = as_traced(x)
     value = creation.zeros_like(points)
     for coefficient in as_traced(p):
@@ -52,8 +51,6 @@ def polyval(p: Any, x: Any) -> Any:
 
 def polyder(p: Any, m: Any = 1) -> Any:
     """Return the coefficients of the m-th derivative of a polynomial."""
-    if not is_traced(p):
-        return np.polyder(p, m)
     row = _coefficients("polyder", p)
     for _ in range(_order("polyder", m)):
         row = row[:-1] * creation.arange(row.shape[0] - 1, 0, -1)
@@ -62,8 +59,6 @@ def polyder(p: Any, m: Any = 1) -> Any:
 
 def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
     """Return the coefficients of the m-th integral of a polynomial; `k` has the constants, 0 by default."""
-    if not is_traced(p, k):
-        return np.polyint(p, m, k)
     row, order = _coefficients("polyint", p), _order("polyint", m)
     constants = _constants(k, order)
     for position in range(order):
@@ -94,12 +89,12 @@ def _sum(name: str, a1, a2, sign: int):
 
 def polyadd(a1: Any, a2: Any) -> Any:
     """Return the coefficients of the sum of two polynomials."""
-    return _sum("polyadd", a1, a2, 1) if is_traced(a1, a2) else np.polyadd(a1, a2)
+    return _sum("polyadd", a1, a2, 1)
 
 
 def polysub(a1: Any, a2: Any) -> Any:
     """Return the coefficients of the difference of two polynomials."""
-    return _sum("polysub", a1, a2, -1) if is_traced(a1, a2) else np.polysub(a1, a2)
+    return _sum("polysub", a1, a2, -1)
 
 
 def _leading(name: str, p):
@@ -118,8 +113,6 @@ def polymul(a1: Any, a2: Any) -> Any:
 
     A coefficient of the highest power that is 0 is a CheckError of the run; NumPy leaves it out.
     """
-    if not is_traced(a1, a2):
-        return np.polymul(a1, a2)
     return signals.convolve(_leading("polymul", a1), _leading("polymul", a2))
 
 
@@ -129,8 +122,6 @@ def polydiv(u: Any, v: Any) -> Any:
     The numbers of coefficients decide the number of steps, so a program is made for each. The remainder has no zeros in
     front, so the number of its coefficients is a run-time size.
     """
-    if not is_traced(u, v):
-        return np.polydiv(u, v)
     rest, divisor = (_coefficients("polydiv", movement.atleast_1d(as_traced(p))) + 0.0 for p in (u, v))
     steps, order = len(rest) - len(divisor) + 1, len(divisor) - 1
     dtype = np.result_type(rest.dtype, divisor.dtype)
@@ -156,8 +147,6 @@ def poly(seq_of_zeros: Any) -> Any:
     The number of roots decides the number of steps, so a program is made for each. Complex roots give complex
     coefficients, also where NumPy finds conjugate pairs and takes the real part.
     """
-    if not is_traced(seq_of_zeros):
-        return np.poly(seq_of_zeros)
     zeros = movement.atleast_1d(as_traced(seq_of_zeros))
     is_real = zeros.dtype.kind != "c"
     if zeros.ndim == 2:
@@ -176,8 +165,6 @@ def roots(p: Any) -> Any:
 
     A coefficient of the highest power that is 0 is a CheckError of the run; NumPy leaves it out.
     """
-    if not is_traced(p):
-        return np.roots(p)
     row = _leading("roots", p)
     row = row if row.dtype.kind in "fc" else ew.convert(row, np.float64)
     count = row.shape[0] - 1
@@ -191,8 +178,6 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 
     N is the number of elements by default, and may be symbolic. With `increasing` the powers go up.
     """
-    if not is_traced(x, N):
-        return np.vander(x, N, increasing)
     row = _coefficients("vander", x)
     (count,) = sizes(row)
     columns = count if N is None else new_size(N, "vander")
@@ -222,8 +207,6 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
     the residuals, rank, singular values and `rcond` follow. With `cov` the covariance matrix follows, "unscaled" where
     weights are 1 over the errors. The degree is an int.
     """
-    if not is_traced(x, y, rcond, w):
-        return np.polyfit(x, y, deg, rcond, full, w, cov)
     order = static_int(deg, "polyfit", "the degree") + 1
     if order < 1:
         raise ArgumentError("polyfit", f"deg={deg}", "is negative", "write a number from 0 on")
@@ -264,3 +247,6 @@ def _covariance(left, scale, residuals, values, order: int, cov):
     degrees = ew.convert(cr.size_value(expr.sub(count, order)), residuals.dtype)
     factor = residuals / degrees
     return base * factor if values.ndim == 1 else base[:, :, None] * factor
+
+
+serve(__name__)

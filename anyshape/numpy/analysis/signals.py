@@ -15,11 +15,11 @@ from anyshape.numpy.operands.promotion import (
     axes_of,
     axis_of,
     choice_of,
-    is_traced,
     refuse_kinds,
     result_type,
     sizes,
 )
+from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd
@@ -42,8 +42,6 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     `varargs` has the distance of the samples, one for each axis, or their coordinates as vectors. It is central inside,
     and at both ends one-sided with error of order `edge_order`, 1 or 2. An axis needs edge_order + 1 samples.
     """
-    if not is_traced(f, *varargs):
-        return np.gradient(f, *varargs, axis=axis, edge_order=edge_order)
     x = as_traced(f)
     axes = axes_of(None, x.ndim, "gradient") if axis is None else _in_order(axis, x.ndim)
     if edge_order not in (1, 2):
@@ -141,8 +139,6 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.
 
     Steps below `discont` stay as they are.
     """
-    if not is_traced(p, discont, period):
-        return np.unwrap(p, discont, axis, period=period)
     x = as_traced(p)
     along = axis_of(axis, x.ndim, "unwrap")
     steps = indexing.diff(x, axis=along)
@@ -208,18 +204,17 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     mode="full" gives all n + m - 1 elements, "same" as many as the longer vector has, from the middle, and "valid"
     those without zeros beyond the ends.
     """
-    if not is_traced(a, v):
-        return np.convolve(a, v, mode)
     x, y = _in_common_dtype(_row("convolve", a, "a", True), _row("convolve", v, "v", True))
     return _moved(x, mv.rev(y, (0,)), _in_mode("convolve", sizes(x)[0], sizes(y)[0], mode))
 
 
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     """Return the sums of products of a vector with the conjugates of another one, moved along it; see `convolve`."""
-    if not is_traced(a, v):
-        return np.correlate(a, v, mode)
     x, y = _in_common_dtype(_row("correlate", a, "a"), _row("correlate", v, "v"))
     (n,), (m,) = sizes(x), sizes(y)
     is_shorter = expr.minimum(expr.maximum(expr.sub(m, n), 0), 1)
     skew = expr.mul(is_shorter, expr.mod(expr.add(n, 1), 2))  # the middle of an even number of elements is left of it
     return _moved(x, ew.conj(y) if y.dtype.kind == "c" else y, _in_mode("correlate", n, m, mode, skew))
+
+
+serve(__name__)

@@ -48,7 +48,6 @@ from anyshape.numpy.arrays.array_methods import (
     binary,
     decided,
     formatted,
-    further_method,
     item,
     method,
     missing,
@@ -60,17 +59,18 @@ from anyshape.numpy.arrays.array_methods import (
     view,
     weakly,
 )
-from anyshape.numpy.arrays.counterparts import call_counterpart, ufunc_counterpart
-from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.arrays.writes import in_place, set_flat
+from anyshape.numpy.indexing import getitem
+from anyshape.numpy.operands.concrete import ConcreteArray
 from anyshape.numpy.operands.memory import Memory, View, alias, owned, refresh, share
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, choice_of, number_dtype
 from anyshape.numpy.operands.reduction_args import alike
+from anyshape.numpy.serve import FUNCTIONS, call_counterpart, ufunc_for
 from anyshape.numpy.sizes.shape_tuple import as_shape
 from anyshape.numpy.sizes.size_quotient import Quotient
 from anyshape.ops.control import name_sizes
 from anyshape.ops.core.apply import describe
-from anyshape.support.packages import python_slips, python_values
+from anyshape.support.packages import concrete_views, python_slips, python_values
 from anyshape.support.true_types import has_type
 
 
@@ -132,7 +132,7 @@ class FlatView:
 
     def copy(self) -> Any:
         """Return a copy of the elements along one axis."""
-        return owned(NAMESPACE["ravel"](self.base), self.base)
+        return owned(FUNCTIONS["ravel"](self.base), self.base)
 
     __array__ = copy
 
@@ -330,8 +330,8 @@ class Array(MemoryAttributes, Traced):
     fill: Method = writes.fill
     put: Method = writes.put
     resize: Method = mutating("x.resize(shape)", "write x = x.reshape(shape)")
-    choose: Method = further_method("choose")
-    argpartition: Method = further_method("argpartition")
+    choose: Method = method("choose")
+    argpartition: Method = method("argpartition")
     dump = tofile = missing("tofile", "return the array, and write it outside the traced function")
     dumps: Method = missing("dumps", "return the array, and write it outside the traced function")
     partition: Method = writes.partition
@@ -370,7 +370,7 @@ class Array(MemoryAttributes, Traced):
 
     @short_traceback
     def __getitem__(self, key: Any) -> Any:
-        return NAMESPACE["getitem"](self, key)
+        return getitem(self, key)
 
     @property
     def at(self) -> Any:
@@ -378,7 +378,7 @@ class Array(MemoryAttributes, Traced):
 
         The methods are set, add, subtract, multiply, divide, power, min, max, apply and get; each returns a new array.
         """
-        return NAMESPACE["at"](self)
+        return FUNCTIONS["at"](self)
 
     @property
     def T(self) -> Any:
@@ -388,12 +388,12 @@ class Array(MemoryAttributes, Traced):
     @property
     def mT(self) -> Any:
         """Array with its last two axes exchanged."""
-        return NAMESPACE["matrix_transpose"](self)
+        return FUNCTIONS["matrix_transpose"](self)
 
     @property
     def real(self) -> Any:
         """Real part."""
-        return NAMESPACE["real"](self)
+        return FUNCTIONS["real"](self)
 
     @real.setter
     def real(self, value: Any) -> None:
@@ -402,7 +402,7 @@ class Array(MemoryAttributes, Traced):
     @property
     def imag(self) -> Any:
         """Imaginary part."""
-        return NAMESPACE["imag"](self)
+        return FUNCTIONS["imag"](self)
 
     @imag.setter
     def imag(self, value: Any) -> None:
@@ -411,14 +411,14 @@ class Array(MemoryAttributes, Traced):
     @short_traceback
     def transpose(self, *axes: Any) -> Any:
         """Return the array with its axes in this order, by default reversed."""
-        return NAMESPACE["transpose"](self, axes_or_sizes(axes) if axes else None)
+        return FUNCTIONS["transpose"](self, axes_or_sizes(axes) if axes else None)
 
     @short_traceback
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """Return the elements in another shape; sizes may be symbolic and one may be -1."""
         if not shape:
             raise ArgumentError("reshape", "the shape", "is missing", "write x.reshape(()) for a scalar")
-        return NAMESPACE["reshape"](self, axes_or_sizes(shape), order=order, copy=copy)
+        return FUNCTIONS["reshape"](self, axes_or_sizes(shape), order=order, copy=copy)
 
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
@@ -429,27 +429,27 @@ class Array(MemoryAttributes, Traced):
         if not np.can_cast(self.dtype, target, choice_of("astype", "casting", casting, CASTINGS)):
             why = f"cannot cast {self.dtype} to {target} by {casting!r}"
             raise DTypeError("astype", why, "name a wider dtype, or leave out casting", user_line())
-        return NAMESPACE["astype"](self, target, copy=copy)
+        return FUNCTIONS["astype"](self, target, copy=copy)
 
     @short_traceback
     def flatten(self, order: str = "C") -> Any:
         """Return a copy of the elements along one axis."""
-        return owned(NAMESPACE["ravel"](self, order), self)
+        return owned(FUNCTIONS["ravel"](self, order), self)
 
     def conj(self) -> Any:
         """Return the complex conjugate; a real array is its own."""
         if self.dtype.kind != "c" and not self.weak:
             return self
-        conjugate = NAMESPACE["conjugate"](self)
+        conjugate = FUNCTIONS["conjugate"](self)
         return conjugate if self.dtype.kind == "c" and not self.weak else alike(conjugate, self)
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Return the slices along an axis at which a condition holds."""
-        return NAMESPACE["compress"](condition, self, axis, out)
+        return FUNCTIONS["compress"](condition, self, axis, out)
 
     def dot(self, b: Any, out: Any = None) -> Any:
         """Return the product of this array and b, as `numpy.dot` defines it."""
-        return NAMESPACE["dot"](self, b, out)
+        return FUNCTIONS["dot"](self, b, out)
 
     conjugate = conj
     all: Method = method("all")
@@ -483,7 +483,7 @@ class Array(MemoryAttributes, Traced):
         if isinstance(self.exact, Quotient) and digits is None:
             return round(self.exact)
         x = alike(self, self) if self.weak else self  # of a Python bool it is an int
-        return weakly(NAMESPACE["round"](x, 0 if digits is None else digits), self)
+        return weakly(FUNCTIONS["round"](x, 0 if digits is None else digits), self)
 
     def copy(self, order: str = "C") -> Any:
         """Return a copy; a scalar is one itself."""
@@ -507,7 +507,7 @@ class Array(MemoryAttributes, Traced):
             return writes.ufunc_at(ufunc, *inputs)
         outs = options.pop("out", ())
         where = options.pop("where", True) if outs and method == "__call__" else True
-        results = ufunc_counterpart(ufunc, method)(*inputs, **options)
+        results = ufunc_for(ufunc, method)(*inputs, **options)
         if all(out is None for out in outs):
             return results
         return writes.all_into(outs, results, ufunc.__name__, where, method == "__call__")
@@ -552,7 +552,7 @@ class NDArray(Array):
             yield self[i]
 
     def __contains__(self, x: Any) -> bool:
-        return bool(NAMESPACE["any"](self == x))
+        return bool(FUNCTIONS["any"](self == x))
 
     __setitem__: Method = writes.setitem
     __delitem__: Method = mutating("del x[...]", "write the part to keep: x[:k]")
@@ -589,3 +589,10 @@ NDArray.present, NDArray.outdated = NDArray, OutdatedArray
 # Attributes that a scalar has for `hasattr` only if it is of some kinds
 _HIDDEN = {"__iter__": "", "__index__": "biu"}
 _PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def _become_traced(x, asked: str) -> None:
+    concrete_views.become_traced(x, asked)
+
+
+ConcreteArray.become, ConcreteArray.counterpart = _become_traced, staticmethod(call_counterpart)

@@ -16,14 +16,15 @@ from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import user_frame
 from anyshape.graph.shapes.shape_context import broadcast_sizes
-from anyshape.numpy.arrays.dispatch import NAMESPACE
+from anyshape.numpy.indexing import getitem
 from anyshape.numpy.operands.promotion import NUMERIC, cast_operand, is_traced, is_weak, sizes
 from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
+from anyshape.numpy.serve import FUNCTIONS
 from anyshape.numpy.sizes.size_operands import check_divisor
 from anyshape.numpy.sizes.size_quotient import exactly
 from anyshape.ops.core.apply import context_of, describe
 from anyshape.ops.creation import full
-from anyshape.support.packages import further, python_slips, values_of_sizes
+from anyshape.support.packages import python_slips, values_of_sizes
 from anyshape.support.true_types import has_type
 
 Method: TypeAlias = Callable[..., Any]
@@ -57,7 +58,7 @@ def _as_weak(x):
 def _as_int(x):
     """Return a Python number as it is and a bool as an int, as for Python: `True + True` is 2."""
     if isinstance(x, Traced) and x.dtype.kind == "b":
-        x = NAMESPACE["astype"](x, int).as_weak()
+        x = FUNCTIONS["astype"](x, int).as_weak()
     return int(x) if has_type(x, bool) else x
 
 
@@ -119,7 +120,7 @@ def _computation(name: str) -> Callable[[Any, Any], Any]:
             if are_python_ints(name, x, y):
                 return of_python_ints(name, x, y)
         chosen = _root_or_square(x, y) if name == "power" else None
-        return weakly(NAMESPACE[name](x, y) if chosen is None else NAMESPACE[chosen](x), x, y)
+        return weakly(FUNCTIONS[name](x, y) if chosen is None else FUNCTIONS[chosen](x), x, y)
 
     return compute
 
@@ -151,7 +152,7 @@ def unary(name: str) -> Callable[..., Any]:
             return of_python_ints(name, x)
         if name == "invert" and x.weak and x.dtype.kind == "u":
             x = cast_operand(x, np.dtype(int))
-        return weakly(NAMESPACE[name](x), self)
+        return weakly(FUNCTIONS[name](x), self)
 
     return operate
 
@@ -161,19 +162,7 @@ def method(name: str) -> Callable[..., Any]:
 
     @short_traceback
     def method(self, *args, **kwargs):
-        return NAMESPACE[name](self, *args, **kwargs)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"Return `anyshape.numpy.{name}` of this array; the arguments follow it."
-    return method
-
-
-def further_method(name: str) -> Callable[..., Any]:
-    """Return the method of ndarray that is a function of the same name which few programs use."""
-
-    @short_traceback
-    def method(self, *args, **kwargs):
-        return further.FUNCTIONS[getattr(np, name)](self, *args, **kwargs)
+        return FUNCTIONS[name](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return `anyshape.numpy.{name}` of this array; the arguments follow it."
@@ -229,7 +218,7 @@ def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
     """
     kinds = [kind for kind in (dtype, type) if kind is not None and kind is not np.ndarray]
     if all(np.dtype(kind) == self.dtype for kind in kinds):
-        return NAMESPACE["getitem"](self, ...)
+        return getitem(self, ...)
     return _refuse_view(self)
 
 
@@ -284,11 +273,11 @@ def _alone(x, request: str):
         if request != "bool()":
             advice = "take the element that you mean"
         raise ArgumentError(expression, "the value", few, advice)
-    return NAMESPACE["reshape"](x, ())
+    return FUNCTIONS["reshape"](x, ())
 
 
 def _as_bool(x, refuse: Callable[..., Any]):
-    return x if x.dtype.kind == "b" else NAMESPACE["not_equal"](x, 0)
+    return x if x.dtype.kind == "b" else FUNCTIONS["not_equal"](x, 0)
 
 
 def _as_integer(x, refuse: Callable[..., Any]):
@@ -297,13 +286,13 @@ def _as_integer(x, refuse: Callable[..., Any]):
         return x
     if x.dtype.kind == "c":
         raise TypeError("int() argument must be a real number, not 'complex'")
-    if not bool(NAMESPACE["isfinite"](x)):
-        if bool(NAMESPACE["isnan"](x)):
+    if not bool(FUNCTIONS["isfinite"](x)):
+        if bool(FUNCTIONS["isnan"](x)):
             raise ValueError("cannot convert float NaN to integer")
         raise OverflowError("cannot convert float infinity to integer")
-    if not bool(NAMESPACE["absolute"](x) < 2.0**62):
+    if not bool(FUNCTIONS["absolute"](x) < 2.0**62):
         return _refuse_long(x)
-    return NAMESPACE["astype"](x, int)
+    return FUNCTIONS["astype"](x, int)
 
 
 def rounded(request: str, of_sizes: Callable[[Any], int], name: str) -> Callable[..., int]:
@@ -312,7 +301,7 @@ def rounded(request: str, of_sizes: Callable[[Any], int], name: str) -> Callable
     def method(self) -> int:
         if self.exact is not None:
             return of_sizes(self.exact)
-        return int(self if self.dtype.kind in "biu" else NAMESPACE[name](self))
+        return int(self if self.dtype.kind in "biu" else FUNCTIONS[name](self))
 
     return method
 
@@ -321,7 +310,7 @@ def rounded(request: str, of_sizes: Callable[[Any], int], name: str) -> Callable
 def item(self: Any, *position: Any) -> Any:
     """Return the value of an integer or of a bool as one of Python, on which Python may decide; floats are refused."""
     if position:
-        return NAMESPACE["reshape"](self, -1)[position[0]].item() if len(position) == 1 else self[position].item()
+        return FUNCTIONS["reshape"](self, -1)[position[0]].item() if len(position) == 1 else self[position].item()
     if self.dtype.kind not in "biu":
         return _float_item(self)
     return (bool if self.dtype.kind == "b" else int)(self)

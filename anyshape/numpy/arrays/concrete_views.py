@@ -6,8 +6,8 @@ import numpy as np
 
 from anyshape.errors import MutationError
 from anyshape.graph.ir.builder import user_line
-from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.at_update import Indexed
+from anyshape.numpy.indexing import getitem
 from anyshape.numpy.operands.concrete import ConcreteArray
 from anyshape.numpy.operands.memory import Memory, View, adopt
 from anyshape.numpy.operands.promotion import sizes
@@ -40,7 +40,7 @@ def _steps(elements: np.ndarray, array: np.ndarray, asked: str) -> tuple[View, .
         return (_gathered(_positions(elements, array, asked), array),)
 
     def read(base):
-        return NAMESPACE["getitem"](base.unshared(), key).unshared()
+        return getitem(base.unshared(), key).unshared()
 
     def write(base, part):
         return Indexed(base.unshared(), key).set(part)
@@ -95,7 +95,7 @@ def _gathered(positions: np.ndarray, array: np.ndarray) -> View:
     """Return the step to the elements at positions of the flattened array."""
 
     def read(base):
-        return NAMESPACE["getitem"](_flat(base), positions).unshared()
+        return getitem(_flat(base), positions).unshared()
 
     def write(base, part):
         return mv.reshape(Indexed(_flat(base), positions).set(part), sizes(base))

@@ -1,6 +1,6 @@
 """Define assignments to arrays of a program: `x[key] = v`, `x += y`, `out=`, and NumPy's functions that write."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, MutationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.at_update import Indexed, in_dtype_of, set_along_axis
+from anyshape.numpy.indexing import getitem
 from anyshape.numpy.operands.concrete import become_traced
 from anyshape.numpy.operands.index_parser import Key
 from anyshape.numpy.operands.memory import (
@@ -24,6 +24,7 @@ from anyshape.numpy.operands.memory import (
     write,
 )
 from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, sizes
+from anyshape.numpy.serve import FUNCTIONS, serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.creation import iota, size_value
@@ -46,7 +47,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     """
     parsed = Key(x, key if isinstance(key, tuple) else (key,))
     if parsed.indices:
-        if not (isinstance(value, Traced) and shares(value, x) and is_same_view(NAMESPACE["getitem"](x, key), value)):
+        if not (isinstance(value, Traced) and shares(value, x) and is_same_view(getitem(x, key), value)):
             write(x, as_traced(Indexed(x, key).set(value)), "x[...] = v")
         return
     part = parsed.read()
@@ -64,7 +65,7 @@ def in_place(symbol: str, name: str) -> Callable[..., Any]:
 
     @short_traceback
     def operate(self, other):
-        result = NAMESPACE[name](self, other)
+        result = FUNCTIONS[name](self, other)
         added = _added(self, other, name) if name in _SIGNS and self.views and result.dtype == self.dtype else None
         write(self, assigned(self, result, name), f"x {symbol}= y", added)
         return self
@@ -110,15 +111,15 @@ def _writable(x, asked: str):
 
 def _cycled(values, count, dtype: np.dtype):
     """Return so many values, which start again after the last one."""
-    flat = NAMESPACE["ravel"](as_traced(asarray(values)))
-    position = NAMESPACE["remainder"](iota(count), size_value(sizes(flat)[0]))
+    flat = FUNCTIONS["ravel"](as_traced(asarray(values)))
+    position = FUNCTIONS["remainder"](iota(count), size_value(sizes(flat)[0]))
     return ew.convert(take(flat, position, 0), dtype)
 
 
 def set_flat(x: Any, key: Any, value: Any) -> None:
     """Write a value to the elements that a key of the flattened array names; too few values start again."""
-    flat = NAMESPACE["ravel"](x.as_copy()).as_copy()
-    part = flat if key is Ellipsis else NAMESPACE["getitem"](flat, key)
+    flat = FUNCTIONS["ravel"](x.as_copy()).as_copy()
+    part = flat if key is Ellipsis else getitem(flat, key)
     values = as_traced(asarray(value))
     if values.meta.rank and part.meta.rank:
         values = _cycled(values, sizes(part)[0], x.dtype)
@@ -128,7 +129,7 @@ def set_flat(x: Any, key: Any, value: Any) -> None:
 
 def set_real(x: Any, value: Any) -> None:
     """Write to the real part."""
-    setitem(NAMESPACE["real"](x), ..., value)
+    setitem(FUNCTIONS["real"](x), ..., value)
 
 
 def set_imag(x: Any, value: Any) -> None:
@@ -137,7 +138,7 @@ def set_imag(x: Any, value: Any) -> None:
         raise DTypeError(
             "imag", f"there is no imaginary part of {x.dtype}", "convert it with astype(complex)", user_line()
         )
-    setitem(NAMESPACE["imag"](x), ..., value)
+    setitem(FUNCTIONS["imag"](x), ..., value)
 
 
 def set_shape(x: Any, shape: Any) -> None:
@@ -146,7 +147,7 @@ def set_shape(x: Any, shape: Any) -> None:
     if memory is None or is_of_caller(memory) or memory.owner is not active():
         problem = "the array is an argument, which would keep its shape outside of the traced function"
         raise MutationError("x.shape = s", problem, "write {x} = {x}.reshape(s)", user_line())
-    become_view(x, NAMESPACE["reshape"](x, shape))
+    become_view(x, FUNCTIONS["reshape"](x, shape))
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
@@ -159,12 +160,12 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Write values to elements of the flattened array; too few values start again."""
-    flat = NAMESPACE["ravel"](_writable(a, "np.put(x, i, v)").as_copy())
-    index = NAMESPACE["ravel"](as_traced(asarray(ind)))
+    flat = FUNCTIONS["ravel"](_writable(a, "np.put(x, i, v)").as_copy())
+    index = FUNCTIONS["ravel"](as_traced(asarray(ind)))
     if choice_of("put", "mode", mode, tuple(_MODES)) == "wrap":
-        index = NAMESPACE["remainder"](index, size_value(sizes(flat)[0]))
+        index = FUNCTIONS["remainder"](index, size_value(sizes(flat)[0]))
     elif mode == "clip":
-        index = NAMESPACE["maximum"](index, 0)
+        index = FUNCTIONS["maximum"](index, 0)
     new = Indexed(flat, index).set(_cycled(v, sizes(index)[0], a.dtype), mode="clip" if mode == "clip" else None)
     write(a, mv.reshape(new, sizes(a)), "np.put(x, i, v)")
 
@@ -173,9 +174,9 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     """Write the first values to the elements at which a mask holds, in C order; too few values start again."""
     shape = sizes(_writable(arr, "np.place(x, mask, v)"))
     chosen = in_shape_of(arr, as_traced(asarray(mask, bool)), "place")
-    values = NAMESPACE["ravel"](as_traced(asarray(vals)))
-    order = NAMESPACE["cumsum"](chosen) - 1  # of the elements that are written, along the flattened array
-    position = NAMESPACE["remainder"](order, size_value(sizes(values)[0]))
+    values = FUNCTIONS["ravel"](as_traced(asarray(vals)))
+    order = FUNCTIONS["cumsum"](chosen) - 1  # of the elements that are written, along the flattened array
+    position = FUNCTIONS["remainder"](order, size_value(sizes(values)[0]))
     written = ew.convert(take(values, position, 0), arr.dtype)
     write(arr, ew.select(chosen, mv.reshape(written, shape), arr), "np.place(x, mask, v)")
 
@@ -183,7 +184,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Write to each element at which a mask holds the value of its position; too few values start again."""
     shape = sizes(_writable(a, "np.putmask(x, mask, v)"))
-    flat = NAMESPACE["ravel"](a.as_copy())
+    flat = FUNCTIONS["ravel"](a.as_copy())
     chosen = in_shape_of(a, as_traced(asarray(mask, bool)), "putmask")
     every = mv.reshape(_cycled(values, sizes(flat)[0], a.dtype), shape)
     write(a, ew.select(chosen, every, a), "np.putmask(x, mask, v)")
@@ -209,7 +210,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
 
 def sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     """Sort the elements along an axis in place."""
-    write(self, NAMESPACE["sort"](self.as_copy(), axis, kind, order, stable=stable), "x.sort()")
+    write(self, FUNCTIONS["sort"](self.as_copy(), axis, kind, order, stable=stable), "x.sort()")
 
 
 def fill(self: Any, value: Any) -> None:
@@ -222,11 +223,4 @@ def partition(self: Any, kth: Any, axis: Any = -1, kind: str = "introselect", or
     sort(self, axis, None, order)
 
 
-FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
-    np.copyto: copyto,
-    np.put: put,
-    np.place: place,
-    np.putmask: putmask,
-    np.fill_diagonal: fill_diagonal,
-    np.put_along_axis: put_along_axis,
-}
+serve(__name__)

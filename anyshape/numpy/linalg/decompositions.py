@@ -13,9 +13,10 @@ from anyshape.numpy.elementwise import absolute, equal, greater, logical_and, mu
 from anyshape.numpy.indexing import take_along_axis
 from anyshape.numpy.linalg.solving import as_matrices, as_squares, from_triangle, in_one_dtype
 from anyshape.numpy.movement import flip, matrix_transpose
-from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, is_traced, sizes
+from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, sizes
 from anyshape.numpy.operands.reduction_args import squared_magnitude
 from anyshape.numpy.selection import where
+from anyshape.numpy.serve import serve
 from anyshape.numpy.sorting import argsort, sort
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -45,7 +46,7 @@ def eigvals(a: Any) -> Any:
     >>> print(jit(np.linalg.eigvals)(np.array([[0.0, 1.0], [-1.0, 0.0]])))
     [0.+1.j 0.-1.j]
     """
-    return la.eigvals(as_squares("eigvals", a)) if is_traced(a) else np.linalg.eigvals(a)
+    return la.eigvals(as_squares("eigvals", a))
 
 
 def eig(a: Any) -> Any:
@@ -54,7 +55,7 @@ def eig(a: Any) -> Any:
     Integers count as float64. Results of traced arrays are complex, also where NumPy finds all of them real.
     Eigenvectors of equal eigenvalues have derivative NaN. Each has norm 1 and a real largest element, and keeps them.
     """
-    return EigResult(*la.eig(as_squares("eig", a))) if is_traced(a) else np.linalg.eig(a)
+    return EigResult(*la.eig(as_squares("eig", a)))
 
 
 def eigvalsh(a: Any, UPLO: Any = "L") -> Any:
@@ -63,8 +64,6 @@ def eigvalsh(a: Any, UPLO: Any = "L") -> Any:
     One triangle is read. Integers count as float64. Tangents count as their Hermitian part. The derivative of an
     eigenvalue that occurs twice depends on the eigenvectors that LAPACK chose. That of the sum of equal ones does not.
     """
-    if not is_traced(a):
-        return np.linalg.eigvalsh(a, UPLO)
     lower = _is_lower("eigvalsh", UPLO)
     return la.eigvalsh(as_squares("eigvalsh", a), lower=lower)
 
@@ -75,8 +74,6 @@ def eigh(a: Any, UPLO: Any = "L") -> Any:
     One triangle is read. Integers count as float64. Tangents count as their Hermitian part. Eigenvectors of equal
     eigenvalues have derivative NaN. Complex eigenvectors and their derivatives are defined up to a phase of each.
     """
-    if not is_traced(a):
-        return np.linalg.eigh(a, UPLO)
     lower = _is_lower("eigh", UPLO)
     return EighResult(*la.eigh(as_squares("eigh", a), lower=lower))
 
@@ -99,8 +96,6 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     side, which may rotate freely: use `full_matrices=False`. Complex vectors and their derivatives are defined up to a
     phase of each pair. With `hermitian` the lower triangle is read, and tangents count as their Hermitian part.
     """
-    if not is_traced(a):
-        return np.linalg.svd(a, full_matrices, compute_uv, hermitian)
     if hermitian:
         if compute_uv:
             return _hermitian_svd(a)
@@ -111,7 +106,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 
 def svdvals(x: Any, /) -> Any:
     """Return the singular values of the matrices in the last two axes, in descending order."""
-    return la.svdvals(as_matrices("svdvals", x)) if is_traced(x) else np.linalg.svdvals(x)
+    return la.svdvals(as_matrices("svdvals", x))
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
@@ -129,8 +124,6 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     [[-0.6 -0.8]
      [-0.8  0.6]]
     """
-    if not is_traced(a):
-        return np.linalg.qr(a, mode)
     choice_of("qr", "mode", mode, ("reduced", "complete", "r", "raw"))
     x = as_matrices("qr", a)
     if mode == "raw":
@@ -160,8 +153,6 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
     the longer side times an ulp of 1. The derivative holds where the rank stays the same. With `hermitian` the lower
     triangle is read.
     """
-    if not is_traced(a, rcond, rtol):
-        return np.linalg.pinv(a, rcond, hermitian, **({} if rtol is _NOT_GIVEN else {"rtol": rtol}))
     if rcond is not None and rtol is not _NOT_GIVEN:
         raise _one_tolerance("pinv", "rcond", "rtol")
     x = from_triangle(as_squares("pinv", a), lower=True) if hermitian else as_matrices("pinv", a)
@@ -175,8 +166,6 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 
     The default of `rtol` is the longer side times an ulp of 1. With `hermitian` the lower triangle is read.
     """
-    if not is_traced(A, tol, rtol):
-        return np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
     if tol is not None and rtol is not None:
         raise _one_tolerance("matrix_rank", "tol", "rtol")
     if as_traced(A).meta.rank < 2:
@@ -221,8 +210,6 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     >>> print(grad(lambda b: np.linalg.lstsq(a, b)[0][1])(np.array([0.0, 1.0, 2.0])).round(12))
     [-0.5 -0.   0.5]
     """
-    if not is_traced(a, b, rcond):
-        return np.linalg.lstsq(a, b, rcond)
     matrix, right = in_one_dtype("lstsq", as_matrices("lstsq", a), b)
     ctx = context_of("lstsq", matrix, right)
     if matrix.meta.rank != 2 or right.meta.rank not in (1, 2):
@@ -247,3 +234,6 @@ def _tolerance(matrix, rcond):
         return default_tolerance(matrix)
     relative = as_traced(asarray(rcond, np.float64))
     return where(relative < 0, float(np.finfo(matrix.dtype).eps), relative)
+
+
+serve(__name__)

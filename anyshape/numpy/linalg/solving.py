@@ -16,8 +16,9 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.contraction import dot, matmul
 from anyshape.numpy.operands.memory import writes_out
-from anyshape.numpy.operands.promotion import as_traced, asarray, is_traced, sizes, static_int
+from anyshape.numpy.operands.promotion import as_traced, asarray, sizes, static_int
 from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype, refuse_out
+from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
@@ -76,8 +77,6 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     [[ 0.0625 -0.125 ]
      [-0.125   0.25  ]]
     """
-    if not is_traced(a):
-        return np.linalg.cholesky(a, upper=upper)
     x = as_squares("cholesky", a)
     if not upper:
         return la.cholesky(x)
@@ -107,7 +106,7 @@ def inv(a: Any) -> Any:
 
     Integers count as float64. A singular matrix is NumPy's LinAlgError when the program runs.
     """
-    return la.inv(as_squares("inv", a)) if is_traced(a) else np.linalg.inv(a)
+    return la.inv(as_squares("inv", a))
 
 
 def det(a: Any) -> Any:
@@ -115,7 +114,7 @@ def det(a: Any) -> Any:
 
     The first derivative is exact for singular matrices too. A second one inverts the matrix.
     """
-    return la.det(as_squares("det", a)) if is_traced(a) else np.linalg.det(a)
+    return la.det(as_squares("det", a))
 
 
 def slogdet(a: Any) -> Any:
@@ -123,8 +122,6 @@ def slogdet(a: Any) -> Any:
 
     Integers count as float64. The derivative solves with the matrix, so it needs a regular one.
     """
-    if not is_traced(a):
-        return np.linalg.slogdet(a)
     return SlogdetResult(*la.slogdet(as_squares("slogdet", a)))
 
 
@@ -134,8 +131,6 @@ def solve(a: Any, b: Any) -> Any:
     `b` is a vector if it has one axis, else it holds matrices in its last two; leading axes broadcast.
     Integers count as float64. A singular matrix is NumPy's LinAlgError when the program runs.
     """
-    if not is_traced(a, b):
-        return np.linalg.solve(a, b)
     matrix, right = in_one_dtype("solve", as_squares("solve", a), b)
     if not right.meta.rank:
         raise context_of("solve", matrix, right).fail("the right-hand side is a scalar", "pass a vector or a matrix")
@@ -167,8 +162,6 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
     `a` has as many elements as the square of the number of elements of x.
     """
-    if not is_traced(a, b):
-        return np.linalg.tensorsolve(a, b, axes)
     x, right = as_traced(a), as_traced(b)
     rank = x.meta.rank
     if axes is not None:
@@ -187,8 +180,6 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 
     The sizes of these axes and of the others have equal products.
     """
-    if not is_traced(a):
-        return np.linalg.tensorinv(a, ind)
     x, count = as_traced(a), static_int(ind, "tensorinv", "ind")
     if count <= 0:
         raise ArgumentError("tensorinv", f"ind={ind}", "is not a number of axes", "pass an int of at least 1")
@@ -205,8 +196,6 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     The sizes of a call choose the contraction path, as for einsum. With traced operands `out` must be
     traced too.
     """
-    if not is_traced(*arrays):
-        return np.linalg.multi_dot(arrays, out=out)
     refuse_out("multi_dot", out)
     xs = _matrix_chain(arrays)
     labels = [(i, i + 1) if x.ndim == 2 else (max(i, 1),) for i, x in enumerate(xs)]
@@ -237,8 +226,6 @@ def _matrix_chain(arrays: Sequence[Any]) -> list[Any]:
 
 def matrix_power(a: Any, n: Any) -> Any:
     """Return square matrices to the power n, an int that is known while tracing; a negative one inverts them."""
-    if not is_traced(a):
-        return np.linalg.matrix_power(a, n)
     x, power = asarray(a), static_int(n, "matrix_power", "the power")
     require_two_axes("matrix_power", x.ndim)
     if power < 0:
@@ -255,3 +242,6 @@ def matrix_power(a: Any, n: Any) -> Any:
         power //= 2
         x = matmul(x, x) if power else x
     return result
+
+
+serve(__name__)

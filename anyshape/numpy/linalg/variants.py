@@ -3,16 +3,14 @@
 Matrices are in the last two axes of stacks, and options are keywords.
 """
 
-from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from anyshape.errors import ShapeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy import contraction, indexing
 from anyshape.numpy.linalg.solving import require_two_axes
-from anyshape.numpy.operands.promotion import as_traced, is_traced
+from anyshape.numpy.operands.promotion import as_traced
+from anyshape.numpy.serve import serve
 from anyshape.ops.core.apply import meta_of
 
 
@@ -25,22 +23,16 @@ def _matrices(name: str, x):
 
 def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
     """Return diagonal `offset` of the matrices in the last two axes."""
-    if not is_traced(x):
-        return np.linalg.diagonal(x, offset=offset)
     return indexing.diagonal(_matrices("diagonal", x), offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
     """Return the sum of diagonal `offset` of the matrices in the last two axes."""
-    if not is_traced(x):
-        return np.linalg.trace(x, offset=offset, dtype=dtype)
     return indexing.trace(_matrices("trace", x), offset, -2, -1, dtype)
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
     """Return the matrix of products of the elements of two vectors."""
-    if not is_traced(x1, x2):
-        return np.linalg.outer(x1, x2)
     vectors = [as_traced(x) for x in (x1, x2)]
     if any(x.ndim != 1 for x in vectors):
         raise ShapeError("outer", "an operand is not a vector", [meta_of(x) for x in vectors], user_line())
@@ -49,7 +41,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the cross products of the vectors of three elements along an axis."""
-    return contraction.cross(x1, x2, axis=axis) if is_traced(x1, x2) else np.linalg.cross(x1, x2, axis=axis)
+    return contraction.cross(x1, x2, axis=axis)
 
 
 def matmul(x1: Any, x2: Any, /) -> Any:
@@ -67,12 +59,4 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return contraction.vecdot(x1, x2, axis=axis)
 
 
-FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
-    np.linalg.diagonal: diagonal,
-    np.linalg.trace: trace,
-    np.linalg.outer: outer,
-    np.linalg.cross: cross,
-    np.linalg.matmul: matmul,
-    np.linalg.tensordot: tensordot,
-    np.linalg.vecdot: vecdot,
-}
+serve(__name__)

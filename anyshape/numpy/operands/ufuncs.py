@@ -171,7 +171,7 @@ class Ufunc:
     def __call__(self, /, *args: Any, **options: Any) -> Any:
         """Return what the ufunc gives for these operands."""
         for x in args:
-            if type(x) not in _CONCRETE:
+            if type(x) not in CONCRETE:
                 break
         else:
             if not options:
@@ -273,7 +273,7 @@ def _arrays(args: tuple[Any, ...], options: Mapping[str, Any], positions: tuple[
     ]
 
 
-_CONCRETE = frozenset({np.ndarray, float, int, bool, complex, np.float64, np.float32, np.int64, np.bool_})
+CONCRETE = frozenset({np.ndarray, float, int, bool, complex, np.float64, np.float32, np.int64, np.bool_})
 
 
 def plain_ufunc(function: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from anyshape.numpy import special as core
 from anyshape.scipy.operands.served import Module
-from anyshape.support.packages import further, scipy_special
+from anyshape.support.packages import load, scipy_special
 
 _SERVED = Module(
     scipy_special,
@@ -34,5 +34,7 @@ def __getattr__(name: str) -> Any:
     """Return a function of `anyshape.numpy.special`, a further one, or what a name of SciPy stands for."""
     if name in core.__all__:
         return getattr(core, name)
-    shared = None if name in _SERVED.own else SHARED.get(name) or further.SPECIAL.get(name)
+    if name in _SERVED.own:
+        return _SERVED.named(name)
+    shared = SHARED.get(name) or load("anyshape.numpy.special_ufuncs").FUNCTIONS.get(name)
     return _SERVED.named(name) if shared is None else shared
