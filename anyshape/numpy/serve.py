@@ -147,10 +147,10 @@ SERVED: dict[str, dict[str, Rows]] = {
         "through": {"reduction": "log_softmax logsumexp softmax", "special": "polygamma zeta"},
     },
 }
-MODULES = ("fft", "linalg", "polynomial", "random", "special", "testing")
+MODULES: tuple[str, ...] = ("fft", "linalg", "polynomial", "random", "special", "testing")
 _STANDARD = ("__version__", "__array_api_version__", "__array_namespace_info__")  # names of the Array API standard
 _READ_MEMORY = ("frombuffer", "from_dlpack")  # without NumPy's protocol
-COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the traced function"
+COMPOSE_ADVICE: str = "write it with other NumPy functions, or call it outside the traced function"
 _VECTORIZE_ADVICE = "call the function itself, or write anyshape.numpy.vectorize(f)(x)"
 # What to write for names of other libraries: methods of PyTorch, functions of JAX, options of either. First by the name
 # of an attribute of arrays; a function of NumPy of the name needs no row.

@@ -273,7 +273,9 @@ def _arrays(args: tuple[Any, ...], options: Mapping[str, Any], positions: tuple[
     ]
 
 
-CONCRETE = frozenset({np.ndarray, float, int, bool, complex, np.float64, np.float32, np.int64, np.bool_})
+CONCRETE: frozenset[type] = frozenset(
+    {np.ndarray, float, int, bool, complex, np.float64, np.float32, np.int64, np.bool_}
+)
 
 
 def plain_ufunc(function: Any) -> Any:
