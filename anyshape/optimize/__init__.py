@@ -6,16 +6,6 @@ go with them.
 
 from typing import Any
 
-from anyshape.optimize.limited_memory import lbfgs
-from anyshape.optimize.schedules import (
-    constant_schedule,
-    cosine_decay_schedule,
-    exponential_decay,
-    join_schedules,
-    linear_schedule,
-    piecewise_constant_schedule,
-    warmup_cosine_decay_schedule,
-)
 from anyshape.optimize.transformations import (
     GradientTransformation,
     adam,
@@ -25,12 +15,20 @@ from anyshape.optimize.transformations import (
     chain,
     clip,
     clip_by_global_norm,
+    constant_schedule,
+    cosine_decay_schedule,
+    exponential_decay,
     global_norm,
+    join_schedules,
+    lbfgs,
+    linear_schedule,
+    piecewise_constant_schedule,
     scale,
     scale_by_adam,
     scale_by_learning_rate,
     sgd,
     trace_momentum,
+    warmup_cosine_decay_schedule,
 )
 from anyshape.scipy import optimize
 

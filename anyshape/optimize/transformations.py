@@ -3,9 +3,15 @@
 An optimiser is a pair of functions, as in optax. `init(params)` gives its state, a tree of arrays. `update(grads,
 state, params)` gives updates, to be added to the parameters, and the next state. Both run on arrays and while tracing,
 at any sizes, so a whole training step is one jitted function. Parameters keep their dtypes.
+
+Schedules: functions from the number of a step to a rate, for optimisers of training loops.
+
+The number is a Python int, an integer array or a traced value. The rate is a float or a scalar.
+
+L-BFGS as an optimiser of training loops: directions from the last differences of gradients, and a line search.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +19,8 @@ import numpy as np
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.tracing.pytrees import map_trees, tree_leaves, tree_map
+from anyshape.transforms.control import ravel_pytree
+from anyshape.transforms.control_flow.loops import while_loop
 
 Rate = float | Callable[[Any], Any]  # a number, or a schedule
 
@@ -282,3 +290,257 @@ def _zeros(params):
 def _cast(number, like):
     """Return a scalar in the precision of an array, so that float32 parameters stay such."""
     return number.astype(like.real.dtype) if hasattr(number, "astype") and hasattr(like, "dtype") else number
+
+
+Schedule = Callable[[Any], Any]
+
+
+def constant_schedule(value: float) -> Schedule:
+    """Return the schedule that is `value` at each step.
+
+    >>> constant_schedule(0.1)(7)
+    0.1
+    """
+    return lambda count: value
+
+
+def linear_schedule(init_value: float, end_value: float, transition_steps: int, transition_begin: int = 0) -> Schedule:
+    """Return the schedule that goes straight from one value to another, within so many steps after the first ones.
+
+    >>> linear = linear_schedule(1.0, 0.0, 4)
+    >>> [float(linear(count)) for count in (0, 1, 4, 9)]
+    [1.0, 0.75, 0.0, 0.0]
+    """
+    _require_positive("linear_schedule", "transition_steps", transition_steps)
+    return lambda count: init_value + (end_value - init_value) * _share(count, transition_begin, transition_steps)
+
+
+def exponential_decay(
+    init_value: float,
+    transition_steps: int,
+    decay_rate: float,
+    transition_begin: int = 0,
+    staircase: bool = False,
+    end_value: float | None = None,
+) -> Schedule:
+    """Return the schedule `init_value * decay_rate ** (count / transition_steps)`.
+
+    - `transition_begin`: steps before the decay begins.
+    - `staircase`: whole powers alone, so the rate falls once in `transition_steps`.
+    - `end_value`: where the rate stays once it is reached.
+
+    >>> decay = exponential_decay(1.0, 10, 0.5)
+    >>> [round(float(decay(count)), 3) for count in (0, 10, 15)]
+    [1.0, 0.5, 0.354]
+    """
+    _require_positive("exponential_decay", "transition_steps", transition_steps)
+
+    def schedule(count):
+        power = np.maximum(count - transition_begin, 0) / transition_steps
+        rate = init_value * decay_rate ** (np.floor(power) if staircase else power)
+        if end_value is None:
+            return rate
+        return np.maximum(rate, end_value) if decay_rate < 1 else np.minimum(rate, end_value)
+
+    return schedule
+
+
+def cosine_decay_schedule(init_value: float, decay_steps: int, alpha: float = 0.0, exponent: float = 1.0) -> Schedule:
+    """Return the schedule that falls along half a cosine to `alpha * init_value` (Loshchilov and Hutter, 2017).
+
+    >>> cosine = cosine_decay_schedule(1.0, 10)
+    >>> [round(float(cosine(count)), 3) for count in (0, 5, 10, 20)]
+    [1.0, 0.5, 0.0, 0.0]
+    """
+    _require_positive("cosine_decay_schedule", "decay_steps", decay_steps)
+
+    def schedule(count):
+        half = 0.5 * (1 + np.cos(np.pi * np.minimum(count, decay_steps) / decay_steps))
+        return init_value * ((1 - alpha) * half**exponent + alpha)
+
+    return schedule
+
+
+def warmup_cosine_decay_schedule(
+    init_value: float, peak_value: float, warmup_steps: int, decay_steps: int, end_value: float = 0.0
+) -> Schedule:
+    """Return the schedule that rises straight to a peak, then falls along half a cosine.
+
+    `decay_steps` counts all steps, also during the rise.
+
+    >>> warm = warmup_cosine_decay_schedule(0.0, 1.0, 2, 10)
+    >>> [round(float(warm(count)), 3) for count in (0, 1, 2, 6, 10)]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
+    _require_positive("warmup_cosine_decay_schedule", "decay_steps - warmup_steps", decay_steps - warmup_steps)
+    alpha = end_value / peak_value if peak_value else 0.0
+    decay = cosine_decay_schedule(peak_value, decay_steps - warmup_steps, alpha)
+    if not warmup_steps:
+        return decay
+    return join_schedules([linear_schedule(init_value, peak_value, warmup_steps), decay], [warmup_steps])
+
+
+def piecewise_constant_schedule(init_value: float, boundaries_and_scales: dict[int, float]) -> Schedule:
+    """Return the schedule that is multiplied by a factor from each of these steps on.
+
+    >>> steps = piecewise_constant_schedule(1.0, {2: 0.5, 4: 0.1})
+    >>> [round(float(steps(count)), 3) for count in (0, 2, 3, 5)]
+    [1.0, 0.5, 0.5, 0.05]
+    """
+
+    def schedule(count):
+        rate: Any = init_value
+        for boundary, factor in sorted(boundaries_and_scales.items()):
+            rate = rate * np.where(count >= boundary, factor, 1.0)
+        return rate
+
+    return schedule
+
+
+def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
+    """Return the schedule that goes on with the next one from each boundary on. Each begins to count there.
+
+    >>> joined = join_schedules([constant_schedule(1.0), linear_schedule(1.0, 0.0, 2)], [3])
+    >>> [float(joined(count)) for count in (0, 3, 4, 5)]
+    [1.0, 1.0, 0.5, 0.0]
+    """
+    if len(schedules) != len(boundaries) + 1:
+        problem = f"has {len(boundaries)} steps for {len(schedules)} schedules"
+        raise ArgumentError("join_schedules", "boundaries", problem, "give one fewer than schedules")
+
+    def schedule(count):
+        rate = schedules[0](count)
+        for boundary, later in zip(boundaries, schedules[1:], strict=True):
+            rate = np.where(count < boundary, rate, later(count - boundary))
+        return rate
+
+    return schedule
+
+
+def _share(count, begin: int, steps: int):
+    """Return how much of a transition is done, from 0 to 1."""
+    return np.minimum(np.maximum(count - begin, 0), steps) / steps
+
+
+def _require_positive(function: str, name: str, value: int) -> None:
+    if value <= 0:
+        raise ArgumentError(function, name, f"is {value}", "give a positive number of steps")
+
+
+_DECREASE = 1e-4  # of the value that a step must reach, as a share of what the slope promises (Armijo)
+_MAX_HALVINGS = 200
+
+
+class LbfgsState(NamedTuple):
+    """State of `lbfgs`: the number of updates, the last parameters and gradients, and differences of both.
+
+    `steps` and `changes` have a row for each of the last updates, the latest last. `weights` are the inverses of their
+    products, 0 for a row that is not used.
+    """
+
+    count: Any
+    params: Any
+    grads: Any
+    steps: Any
+    changes: Any
+    weights: Any
+
+
+def lbfgs(learning_rate: Rate | None = None, memory_size: int = 10) -> GradientTransformation:
+    """Return L-BFGS: `update(grads, state, params, value=value, value_fn=function)`.
+
+    `value` is that of the function at the parameters. Steps are halved until the value falls enough (Armijo). With a
+    `learning_rate`, steps have that length, and neither is needed. Source: Nocedal and Wright, "Numerical optimization"
+    (2006), algorithms 7.4 and 3.1.
+
+    ArgumentError refuses an update without parameters, or without a function where steps are searched.
+
+    >>> from anyshape import value_and_grad
+    >>> from anyshape.optimize import apply_updates
+    >>> rosenbrock = lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+    >>> optimiser, x = lbfgs(), np.array([-1.2, 1.0])
+    >>> state = optimiser.init(x)
+    >>> for _ in range(50):
+    ...     value, slope = value_and_grad(rosenbrock)(x)
+    ...     updates, state = optimiser.update(slope, state, x, value=value, value_fn=rosenbrock)
+    ...     x = apply_updates(x, updates)
+    >>> x.round(6)
+    array([1., 1.])
+    """
+    if memory_size < 1:
+        raise ArgumentError("lbfgs", "memory_size", f"is {memory_size}", "give 1 or more")
+
+    def init(params) -> LbfgsState:
+        x, _ = ravel_pytree(params)
+        rows = np.zeros((memory_size, x.shape[0]), x.dtype)
+        return LbfgsState(np.int64(0), x, np.zeros_like(x), rows, rows, np.zeros(memory_size, x.dtype))
+
+    def update(grads, state: LbfgsState, params=None, **values) -> tuple[Any, LbfgsState]:
+        if params is None:
+            raise ArgumentError("lbfgs", "params", "is None", "pass the parameters to update")
+        (x, tree_of), (g, _) = ravel_pytree(params), ravel_pytree(grads)
+        state = _remembered(state, x, g)
+        direction = -_times_inverse_hessian(g, state) * _first_scale(g, state.count)
+        if learning_rate is not None:
+            rate = learning_rate(state.count - 1) if callable(learning_rate) else learning_rate
+        else:
+            rate = _searched(x, g, direction, tree_of, **values)
+        return tree_of(_as(x, rate * direction)), state
+
+    return GradientTransformation(init, update)
+
+
+def _as(x, y):
+    return y.astype(x.dtype)
+
+
+def _remembered(state: LbfgsState, x, g) -> LbfgsState:
+    """Return the state with the differences of this update in the last rows, if they have positive curvature."""
+    step, change = x - state.params, g - state.grads
+    product = np.sum(step * change)
+    is_used = (state.count > 0) & (product > np.finfo(x.dtype).eps * np.sum(change * change))
+    weight = np.where(is_used, 1 / np.where(is_used, product, 1), 0)
+
+    def with_last(rows, row):
+        return np.where(is_used, np.concatenate([rows[1:], _as(rows, np.reshape(row, (1, *rows.shape[1:])))]), rows)
+
+    memory = with_last(state.steps, step), with_last(state.changes, change), with_last(state.weights, weight)
+    return LbfgsState(state.count + 1, x, g, *memory)
+
+
+def _times_inverse_hessian(g, state: LbfgsState):
+    """Return the product of the approximate inverse Hessian and a gradient, by the two loops of algorithm 7.4."""
+    rows = range(state.steps.shape[0])
+    shares = {}
+    for i in reversed(rows):
+        shares[i] = state.weights[i] * np.sum(state.steps[i] * g)
+        g = g - shares[i] * state.changes[i]
+    last = state.changes[-1]
+    weight = state.weights[-1] * np.sum(last * last)
+    g = g * np.where(weight > 0, 1 / np.where(weight > 0, weight, 1), 1)
+    for i in rows:
+        back = state.weights[i] * np.sum(state.changes[i] * g)
+        g = g + (shares[i] - back) * state.steps[i]
+    return g
+
+
+def _first_scale(g, count):
+    """Return the factor that makes the first direction, a gradient, one of length 1 at most."""
+    norm = np.sqrt(np.sum(g * g))
+    return np.where((count == 1) & (norm > 1), 1 / np.maximum(norm, 1), 1)
+
+
+def _searched(x, g, direction, tree_of: Callable[[Any], Any], value=None, value_fn: Callable[[Any], Any] | None = None):
+    """Return the step length: 1, or its first halving at which the value falls enough; 0 if there is none."""
+    if value is None or value_fn is None:
+        problem = "is missing, and steps are searched for"
+        raise ArgumentError("lbfgs", "value or value_fn", problem, "pass both to update, or give a learning_rate")
+    slope = np.sum(g * direction)
+
+    def is_too_long(state: tuple[Any, Any]):
+        rate, halvings = state
+        reached = value_fn(tree_of(_as(x, x + rate * direction)))
+        return ~(reached <= value + _DECREASE * rate * slope) & (halvings < _MAX_HALVINGS)
+
+    rate, halvings = while_loop(is_too_long, lambda state: (state[0] / 2, state[1] + 1), (1.0, 0))
+    return np.where(halvings < _MAX_HALVINGS, rate, 0.0)

@@ -44,7 +44,7 @@ from anyshape.graph.ir.validate import check_graph, check_subgraph
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
-from anyshape.ops.core.node_validation import claims, problem
+from anyshape.ops.core.definition import claims, problem
 from anyshape.ops.subgraph_call import of_branch
 from anyshape.program.saved_rules import (
     ProgramRule,

@@ -31,9 +31,8 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.sizes.shape_tuple import Sizes
-from anyshape.ops.control import callback_op
+from anyshape.ops.control import CustomRule, callback_op, custom_linear_solve_op, custom_vjp_op, custom_vjp_tangent_op
 from anyshape.ops.creation import full
-from anyshape.ops.custom_rules import CustomRule, custom_linear_solve_op, custom_vjp_op, custom_vjp_tangent_op
 from anyshape.ops.elementwise import add
 from anyshape.ops.subgraph_call import paths_of_sizes, size_carrier
 from anyshape.support.lazy_dataclass import NamedTuple

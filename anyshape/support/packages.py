@@ -142,7 +142,6 @@ if TYPE_CHECKING:
     from anyshape.autodiff import linearize_transpose as linearize_transpose
     from anyshape.autodiff import replay as graph_replay
     from anyshape.autodiff import subgraph_transforms as subgraph_transforms
-    from anyshape.autodiff import value_flow as value_flow
     from anyshape.autodiff import vmap as graph_vmap
     from anyshape.backend.compiler import lower as lower
     from anyshape.backend.native import kernels as native_kernels
@@ -173,7 +172,6 @@ if TYPE_CHECKING:
     from anyshape.tracing.captured import rebound as rebound
     from anyshape.transforms import less_memory as less_memory
     from anyshape.transforms import profiler as profiler
-    from anyshape.transforms.caching import explanation as explanation
     from anyshape.transforms.caching import paths as paths
     from anyshape.transforms.caching import sent_programs as sent_programs
     from anyshape.transforms.control_flow import cumulative_functions as cumulative_functions
@@ -188,7 +186,6 @@ else:
     graph_jvp = Package("anyshape.autodiff.jvp")
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
-    value_flow = Package("anyshape.autodiff.value_flow")
     one_variable = Package("anyshape.graph.prover.solvers.one_variable")  # of open claims about sizes
     covariance = Package("anyshape.numpy.analysis.covariance")  # of traced variables
     quantile_methods = Package("anyshape.numpy.analysis.quantile_methods")  # all but "linear"
@@ -210,7 +207,6 @@ else:
     sent_programs = Package("anyshape.transforms.caching.sent_programs")  # pickles of jitted functions
     argument_containers = Package("anyshape.tracing.argument_containers")  # that a trace passes
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
-    explanation = Package("anyshape.transforms.caching.explanation")  # reports
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan
     size_paths = Package("anyshape.transforms.control_flow.size_paths")  # of exported functions that decide on sizes
     explain_text = Package("anyshape.inspect.explain.text")

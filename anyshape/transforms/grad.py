@@ -15,7 +15,7 @@ from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import argument_containers, graph_jvp, linearize_transpose, value_flow
+from anyshape.support.packages import argument_containers, graph_jvp, linearize_transpose
 from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import (
@@ -442,11 +442,11 @@ _transpose_of = functools.partial(_linearize_of, linear=True)
 
 def require_linear(builder: Builder, name: str, xs: Sequence[Any], derivative: linearize_transpose.LinearMap) -> None:
     """Raise ArgumentError if the derivative reads more than sizes of values computed from the primals."""
-    made = value_flow.dependent_values(builder.nodes, [builder.adopt(x) for x in xs])
+    made = linearize_transpose.dependent_values(builder.nodes, [builder.adopt(x) for x in xs])
     graph = derivative.graph
     residuals = zip(graph.inputs[derivative.tangent_count :], derivative.residuals, strict=True)
     factors = [inner for inner, x in residuals if builder.adopt(x) in made]
-    if not value_flow.dependent_values(graph.nodes, factors).isdisjoint(graph.outputs):
+    if not linearize_transpose.dependent_values(graph.nodes, factors).isdisjoint(graph.outputs):
         raise ArgumentError(name, "the function", "is not linear", "use vjp for the transpose of its derivative")
 
 

@@ -22,7 +22,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
-from anyshape.support.packages import explanation, less_memory, paths, rebound, sent_programs, traced_program
+from anyshape.support.packages import less_memory, paths, rebound, sent_programs, traced_program
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.draws import drawing_later, refuse_draws
@@ -357,13 +357,13 @@ class Jitted:
 
     def explain(self) -> Explanation:
         """Explain the programs in the cache: sizes, conditions, why each was traced, and when another will be."""
-        return explanation.explain_cache(self.name, self._cache)
+        return paths.explain_cache(self.name, self._cache)
 
     @short_traceback
     def explain_call(self, *args: Any, **kwargs: Any) -> Explanation:
         """Explain the cache and the program for these arguments, which is traced if it is missing and not run."""
         call, entry, traced = self._prepared(args, kwargs, on_path=True)
-        return explanation.explain_entry(self.name, self._cache, entry, call.arrays, traced)
+        return paths.explain_entry(self.name, self._cache, entry, call.arrays, traced)
 
     def clear_cache(self) -> None:
         """Remove every program and reset the numbers."""

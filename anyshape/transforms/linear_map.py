@@ -32,9 +32,9 @@ from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.graph.sizes.substitute import substitute_leaves
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.promotion import sizes
+from anyshape.ops.control import custom_vjp_tangent_op
 from anyshape.ops.core.apply import meta_of
 from anyshape.ops.creation import full
-from anyshape.ops.custom_rules import custom_vjp_tangent_op
 from anyshape.ops.elementwise import lift
 from anyshape.support.fork_lock import Lock
 from anyshape.support.freezing import Frozen

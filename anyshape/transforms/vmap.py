@@ -12,8 +12,8 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.memory import into, lent, shares
 from anyshape.numpy.operands.promotion import size_of, sizes
+from anyshape.ops.control import custom_vjp_tangent_op
 from anyshape.ops.creation import full, iota
-from anyshape.ops.custom_rules import custom_vjp_tangent_op
 from anyshape.ops.elementwise import convert, eq
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
 from anyshape.support.packages import argument_containers, graph_vmap

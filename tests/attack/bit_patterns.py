@@ -13,8 +13,7 @@ import scipy.special
 import anyshape
 import anyshape.numpy as anp
 from anyshape.backend.native import launch
-from anyshape.backend.native.elementary import OPERANDS
-from anyshape.backend.native.toolchain import compiler
+from anyshape.backend.native.toolchain import OPERANDS, compiler
 from anyshape.scipy import special
 from tests.attack.kit import Wrong
 

@@ -243,14 +243,14 @@ RUN_BUGS = (
     ),
     Bug(
         "ignored warnings are collected and issued",
-        "anyshape/backend/runtime/fp_warnings.py",
+        "anyshape/backend/runtime/outcome.py",
         'for kind, mode in modes.items() if mode == "warn"}',
         "for kind, mode in modes.items()}",
         ("tests/backend/runtime/test_thread_pool.py", "-k", "warns_once"),
     ),
     Bug(
         "steps with one message warn once",
-        "anyshape/backend/runtime/fp_warnings.py",
+        "anyshape/backend/runtime/outcome.py",
         "where.line, text, frame.f_lasti, id(frame.f_globals)",
         "1, text, 1, 1",
         ("tests/backend/runtime/test_thread_pool.py", "-k", "warn_once"),
@@ -456,7 +456,7 @@ RUN_BUGS = (
     ),
     Bug(
         "values of a rule stand in the graph of tangents",
-        "anyshape/autodiff/rules/custom_rules.py",
+        "anyshape/autodiff/rules/control.py",
         "if any(y.builder.depth > depth for y in outputs[: len(results)])",
         "if False and any(y.builder.depth > depth for y in outputs[: len(results)])",
         ("tests/transforms/custom/test_custom_rules.py", "-k", "one_conditional"),

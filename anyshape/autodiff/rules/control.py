@@ -5,9 +5,16 @@ Batching of control ops.
 Derivatives of callbacks: there are none. Naming the sizes of an array is linear.
 
 Batching of callbacks: one call per example, or one for all where the function is declared vectorized.
+
+Derivatives of functions with rules of the user.
+
+A rule sees one example. `at_examples` traces it on one, and batches what it gives for each vmap around the call.
+
+Batching of functions with derivative rules of the user: a rule sees one example, and is batched when applied.
 """
 
-from anyshape.autodiff.jvp import has_tangent
+from anyshape.autodiff.custom_rule_levels import at_examples, stretch_to_levels, sum_over_levels, values_apart
+from anyshape.autodiff.jvp import Pushed, has_tangent
 from anyshape.autodiff.rule_tables import (
     BATCHERS,
     JVPS,
@@ -15,6 +22,7 @@ from anyshape.autodiff.rule_tables import (
     MOVE,
     STAY,
     TRANSPOSES,
+    Linear,
     linear,
     no_shift,
     stretch_all,
@@ -22,9 +30,11 @@ from anyshape.autodiff.rule_tables import (
     zeros,
 )
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.shapes.array_type import Unknown, UpperBound
+from anyshape.graph.shapes.array_type import TensorMeta, Unknown, UpperBound
 from anyshape.ops import control as cb
+from anyshape.ops import control as cr
 from anyshape.ops.control_flow import sized
+from anyshape.ops.creation import full
 
 zero(cb.stop_gradient_op)
 zero(cb.check_op)
@@ -106,3 +116,203 @@ def _extent(entry):
 
 BATCHERS[cb.callback_op] = _callback_batch
 BATCHERS[cb.name_sizes_op] = lambda ctx, size, batched, x: cb.name_sizes(x)
+
+
+def _as_tuple(out):
+    return out if isinstance(out, tuple) else (out,)
+
+
+def _by_flags(flags, values):
+    """Return the next value for each flag that is set, and None for the others."""
+    remaining = iter(values)
+    return [next(remaining) if flag else None for flag in flags]
+
+
+def _chosen(xs, flags):
+    return [x for x, flag in zip(xs, flags, strict=True) if flag]
+
+
+def _active(ctx, op, rule, count, tangents):
+    """Return which arguments have a tangent."""
+    if isinstance(rule, str):
+        _refuse_lost_rule(ctx, op, rule, tangents)
+        return [False] * count
+    return [t is not None and i < count - rule.captured for i, t in enumerate(tangents[:count])]
+
+
+def _closed_over(ctx, op, rule, tangents, results, levels):
+    """Return tangents that are an error where they are used, if a value that the function closes over has one."""
+    live = [t for t in tangents if t is not None]
+    if isinstance(rule, str) or rule.is_independent or not live:
+        return None
+    missing = cr.ClosedOver(f"{op}({rule})", rule.name)
+    out_tangents = cr.custom_vjp_tangent(missing, live, [], [(y.dtype, ctx.shape(y)) for y in results], len(levels))
+    return Pushed(results, out_tangents)
+
+
+def _refuse_lost_rule(ctx, op, name, tangents):
+    if any(t is not None for t in tangents):
+        problem = "has no derivative here, because old files and pickles of graphs hold no rules"
+        raise UnsupportedFunctionError(
+            f"{op}({name})", problem, "save the program of the derivative instead", ctx.where
+        )
+
+
+def _pushed_by_rule(ctx, active, tangents, out, xs, rule, count, levels):
+    """Return the results and tangents that a rule gives."""
+    results, live = _as_tuple(out), _chosen(tangents[:count], active)
+    differentiable = [has_tangent(y.dtype) for y in results]
+
+    def push(*operands):
+        arguments, directions = operands[:count], operands[count : count + len(live)]
+        primals, out_tangents = rule.push(arguments, _by_flags(active, directions), operands[count + len(live) :])
+        return [*primals, *_chosen(out_tangents, differentiable)]
+
+    flags = [(*level, *_chosen(level, active), *[True] * len(results)) for level in levels]
+    operands, sizes = [*xs[:count], *live, *results], _level_sizes(ctx, levels, results)
+    applied = lambda *operands: at_examples(push, operands, flags, sizes)
+    outputs = applied(*operands)
+    depth = max(x.builder.depth for x in [*xs[:count], *results])
+    if any(y.builder.depth > depth for y in outputs[: len(results)]):  # an op gives results and tangents
+        outputs = values_apart(applied, operands, range(count, count + len(live)), len(results))
+    return Pushed(outputs[: len(results)], _by_flags(differentiable, outputs[len(results) :]))
+
+
+def _level_sizes(ctx, levels, results):
+    """Return the sizes of the vmaps around a call, outermost first: results have all of them in front."""
+    return ctx.shape(results[0])[: len(levels)] if levels else ()
+
+
+def _jvp_by_rule(op, push):
+    """Return the JVP of an op whose rule `push` applies, for tangents of arguments alone."""
+
+    def jvp(ctx, tangents, out, *xs, rule, count, levels):
+        closed_over = _closed_over(ctx, op, rule, tangents[count:], _as_tuple(out), levels)
+        if closed_over is not None:
+            return closed_over
+        active = _active(ctx, op, rule, count, tangents)
+        if not any(active):
+            return (None,) * len(out) if isinstance(out, tuple) else None
+        return push(ctx, active, tangents, out, xs, rule, count, levels)
+
+    return jvp
+
+
+def _with_backward_rule(ctx, active, tangents, out, xs, rule, count, levels):
+    """Return the results that the forward rule gives, and tangents whose transpose runs the backward rule."""
+    results, backward = _as_tuple(out), []
+
+    def forward(*operands):
+        primals, residuals, pullback = rule.forward(operands[:count], active, operands[count:])
+        backward.append(pullback)
+        return [*primals, *residuals]
+
+    flags, sizes = [(*level, *[True] * len(results)) for level in levels], _level_sizes(ctx, levels, results)
+    outputs = at_examples(forward, [*xs[:count], *results], flags, sizes)
+    live = _chosen(tangents[:count], active)
+    carried = list(zip(*[_chosen(level, active) for level in levels], strict=True)) or [()] * len(live)
+    live = [stretch_to_levels(ctx, t, flags, sizes) for t, flags in zip(live, carried, strict=True)]
+    types = [(y.dtype, ctx.shape(y)) for y in results]
+    out_tangents = cr.custom_vjp_tangent(backward[0], live, outputs[len(results) :], types, len(levels))
+    return Pushed(
+        outputs[: len(results)],
+        [t if has_tangent(y.dtype) else None for t, y in zip(out_tangents, results, strict=True)],
+    )
+
+
+def _tangent_jvp(ctx, tangents, out, *xs, rule, count, depth, results, sources=()):
+    if any(t is not None for t in tangents[count:]):
+        raise rule.refusal(ctx.where)
+    live = [full(ctx.shape(x), 0, x.dtype) if t is None else t for t, x in zip(tangents[:count], xs)]
+    out_tangents = cr.custom_vjp_tangent(rule, live, xs[count:], ctx.bind(results, field="results"), depth)
+    return out_tangents if len(out_tangents) > 1 else out_tangents[0]
+
+
+def _tangent_transpose(ctx, cts, *xs, rule, count, depth, results, sources=()):
+    if isinstance(rule, cr.ClosedOver):
+        raise rule.refusal(ctx.where)
+    types = ctx.bind(results, field="results")
+    cts = cts if isinstance(cts, list) else [cts]
+    dense = [full(shape, 0, dtype) if ct is None else ct for ct, (dtype, shape) in zip(cts, types, strict=True)]
+    residuals, has_cotangent = xs[count:], []
+    metas = [TensorMeta(x.dtype, ctx.extents(x)[depth:]) for x in xs[:count]]
+
+    def pull(*operands):
+        pulled = rule.pull(operands[: len(residuals)], operands[len(residuals) :], metas)
+        has_cotangent.append([ct is not None for ct in pulled])
+        return [ct for ct in pulled if ct is not None]
+
+    operands = [*residuals, *dense]
+    pulled = at_examples(pull, operands, [(True,) * len(operands)] * depth, types[0][1][:depth])
+    linear = [isinstance(x, Linear) for x in xs[:count]]
+    cotangents = _by_flags(has_cotangent[0], pulled)
+    return *[ct if flag else None for ct, flag in zip(cotangents, linear)], *[None] * len(residuals)
+
+
+def _pass_to_results(ctx, cts, *xs, rule, count, levels):
+    """Pass cotangents to the results: a rule is linear in tangents, so its own operations are transposed."""
+    return *[None] * count, *(cts if isinstance(cts, list) else [cts])
+
+
+def _custom_linear_solve_transpose(ctx, cts, *xs, rule, count, levels):
+    cts = cts if isinstance(cts, list) else [cts]
+    dense = [full(ctx.shape(y), 0, y.dtype) if ct is None else ct for ct, y in zip(cts, xs[count:], strict=True)]
+    params, width = xs[rule.width : count], count - rule.width
+    if any(isinstance(x, Linear) for x in params):
+        problem = "is transposed in a value that matvec closes over, in which it is not linear"
+        raise UnsupportedFunctionError("custom_linear_solve", problem, "differentiate it with grad or vjp", ctx.where)
+    flags = [(*level[rule.width :], *[True] * len(dense)) for level in levels]
+
+    def pull(*operands):
+        return rule.pull(operands[:width], operands[width:])
+
+    pulled = at_examples(pull, [*params, *dense], flags, ctx.shape(dense[0])[: len(levels)])
+    cotangents = []
+    for i, ct in enumerate(pulled):
+        summed = sum_over_levels(ct, [level[i] for level in levels])
+        cotangents.append(summed if isinstance(xs[i], Linear) else None)
+    return *cotangents, *[None] * (len(xs) - rule.width)
+
+
+JVPS[cr.custom_argument_op] = lambda ctx, tangents, out, x: None
+TRANSPOSES[cr.custom_argument_op] = lambda ctx, ct, x: (ct,)
+JVPS[cr.custom_jvp_op] = _jvp_by_rule("custom_jvp", _pushed_by_rule)
+TRANSPOSES[cr.custom_jvp_op] = _pass_to_results
+JVPS[cr.custom_vjp_op] = _jvp_by_rule("custom_vjp", _with_backward_rule)
+TRANSPOSES[cr.custom_vjp_op] = _pass_to_results
+JVPS[cr.custom_linear_solve_op] = _jvp_by_rule("custom_jvp", _pushed_by_rule)
+TRANSPOSES[cr.custom_linear_solve_op] = _custom_linear_solve_transpose
+JVPS[cr.custom_vjp_tangent_op] = _tangent_jvp
+TRANSPOSES[cr.custom_vjp_tangent_op] = _tangent_transpose
+
+# -- zeros by construction
+
+zeros(STAY, STAY, cr.custom_argument_op)
+zeros(MIX, MIX, cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op, cr.custom_vjp_tangent_op)
+
+# -- shifts of operands
+
+no_shift(cr.custom_argument_op, cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op)
+no_shift(cr.custom_vjp_tangent_op)
+
+
+def _batch_call(op):
+    def batch(ctx, size, batched, *xs, rule, count, levels):
+        results = stretch_all(ctx, size, batched[count:], xs[count:])
+        outputs = cr.custom_call(op, rule, xs[:count], results, (tuple(batched[:count]), *levels))
+        return outputs if len(outputs) > 1 else outputs[0]
+
+    return batch
+
+
+def _batch_tangent(ctx, size, batched, *xs, rule, count, depth, results):
+    xs = stretch_all(ctx, size, batched, xs)
+    stacked = [(dtype, (size, *sizes)) for dtype, sizes in results]
+    outputs = cr.custom_vjp_tangent(rule, xs[:count], xs[count:], stacked, depth + 1)
+    return outputs if len(outputs) > 1 else outputs[0]
+
+
+BATCHERS[cr.custom_argument_op] = lambda ctx, size, batched, x: cr.custom_argument(x)
+for _op in (cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op):
+    BATCHERS[_op] = _batch_call(_op)
+BATCHERS[cr.custom_vjp_tangent_op] = _batch_tangent

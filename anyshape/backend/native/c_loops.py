@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anyshape.backend.compiler.c_expressions import c_type
-from anyshape.backend.native.elementary import ELEMENTARY, LANES
 from anyshape.backend.native.statements import (
     Axis,
     Gather,
@@ -39,6 +38,7 @@ from anyshape.backend.native.statements import (
     Total,
     Value,
 )
+from anyshape.backend.native.toolchain import ELEMENTARY, LANES
 
 
 @dataclass(eq=False, slots=True)

@@ -4,10 +4,21 @@ Such a function is a tail of a distribution. Its derivative is the tail times th
 the derivatives of the logarithm of the density. The means are computed by Gauss-Legendre quadrature, whose weights
 need no constant of the density. The tail is the one where the polynomial of order 1 has one sign, so nothing cancels.
 Small parameters are raised by 1 at points near their end, by the recurrences DLMF 8.8.5, 8.17.20 and 8.17.21.
+
+Polygamma functions of complex numbers, which SciPy has for real ones alone.
+
+Numbers on the left are reflected (DLMF 5.15.6) and small ones raised (5.15.5) to where the asymptotic series
+(5.15.8) is exact to double precision.
+
+Differences of polygamma functions at close points: each term of a series has a difference without cancellation.
+
+Derivatives of Hurwitz's zeta function by its exponent, by the sum of Euler and Maclaurin: DLMF 25.11.7.
 """
 
 import functools
+import math
 from collections.abc import Callable
+from math import comb, factorial
 from typing import Any
 
 import numpy as np
@@ -205,3 +216,116 @@ def _length_of_beta(near, far, x):
         return near * v + total * np.log1p(x * np.expm1(-v)) - DEPTH, near - total * shrunk / (1 - x + shrunk)
 
     return _newton_from_above((DEPTH - total * np.log1p(-x)) / near, drop, 12)
+
+
+COMPLEX_TERMS, LEAST = 14, 15
+_BERNOULLI = sc.bernoulli(2 * COMPLEX_TERMS)[2::2]
+
+
+def complex_polygamma(z: Any, order: int) -> Any:
+    """Return the derivative of digamma of an order from 1 on."""
+    with np.errstate(all="ignore"):
+        is_left = z.real < 0.5
+        right = _on_the_right(np.where(is_left, 1 - z, z).astype(np.complex128), order)
+        reflected = (-1) ** order * right - _derivative_of_cotangent(z, order)
+        return np.where(is_left, reflected, right).astype(z.dtype)
+
+
+def _on_the_right(z, order: int):
+    """Return the values for real parts from 1/2 on."""
+    total, steps = np.zeros_like(z), LEAST + order
+    for k in range(steps):
+        total += (z + k) ** (-order - 1)
+    w = z + steps
+    series = math.factorial(order - 1) * w**-order + 0.5 * math.factorial(order) * w ** (-order - 1)
+    for k in range(1, COMPLEX_TERMS + 1):
+        factor = _BERNOULLI[k - 1] * (math.factorial(2 * k + order - 1) / math.factorial(2 * k))
+        series += factor * w ** (-2 * k - order)
+    return (-1) ** (order - 1) * (series + math.factorial(order) * total)
+
+
+def _derivative_of_cotangent(z, order: int):
+    """Return the derivative of pi cot(pi z), a polynomial in the cotangent."""
+    is_below = z.imag < 0
+    power = np.exp(2j * np.pi * np.where(is_below, np.conj(z), z))
+    cotangent = 1j * (power + 1) / (power - 1)
+    cotangent = np.where(is_below, np.conj(cotangent), cotangent)
+    polynomial = np.polynomial.Polynomial([0.0, 1.0])
+    for _ in range(order):
+        polynomial = -np.pi * np.polynomial.Polynomial([1.0, 0.0, 1.0]) * polynomial.deriv()
+    return np.pi * polynomial(cotangent)
+
+
+LARGE = 12  # from here on, and from the order on, the asymptotic series has all digits
+DIFFERENCE_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def polygamma_difference(x: Any, y: Any, order: int) -> Any:
+    """Return polygamma(order, x + y) - polygamma(order, x) between poles: DLMF 5.15.5, 5.15.8.
+
+    The size of y is below half of x, or of the distance of a negative x to the next pole.
+    """
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    sign, total = (-1.0) ** (order + 1), np.zeros_like(x)
+    with np.errstate(all="ignore"):
+        for _ in range(LARGE + order + max(0, -int(x.min()))):
+            is_small = x < LARGE + order
+            total += np.where(is_small, sign * factorial(order) * _step(x, y, order + 1), 0)
+            x = x + is_small
+        if not order:
+            total += np.log1p(y / x)
+        for power, coefficient in _terms(order):
+            total += sign * coefficient * _step(x, y, power)
+    return total
+
+
+def _step(x, y, power: int):
+    """Return (x + y)**-power - x**-power."""
+    return np.expm1(-power * np.log1p(y / x)) / x * x ** (1 - power)
+
+
+def _terms(order: int) -> list[tuple[int, float]]:
+    """Return negative powers with their coefficients, without the logarithm of order 0."""
+    first = [(order, float(factorial(order - 1)))] if order else []
+    further = [
+        (2 * k + order, b * factorial(2 * k + order - 1) / factorial(2 * k))
+        for k, b in enumerate(DIFFERENCE_BERNOULLI, 1)
+    ]
+    return [*first, (order + 1, factorial(order) / 2), *further]
+
+
+TERMS = 12  # before the integral
+BERNOULLI = (
+    *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510),
+    *(43867 / 798, -174611 / 330),
+)
+
+
+def zeta_derivative(x: Any, y: Any, *, order: int) -> Any:
+    """Return the derivative of the sum of (k + y)**-x by x, for positive y; beside x = 1 and below, down to 0, too."""
+    dtype = np.result_type(x, y)
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    with np.errstate(all="ignore"):
+        total = sum([_power(order, x, y + k) for k in range(TERMS)])
+        end = y + TERMS
+        total = total + 0.5 * _power(order, x, end)
+        for m in range(order + 1):
+            pole = (-1.0) ** m * factorial(m) / (x - 1) ** (m + 1)
+            total = total + comb(order, m) * pole * end * _power(order - m, x, end)
+        for j, bernoulli in enumerate(BERNOULLI, 1):
+            rising, scale = _rising(2 * j - 1), bernoulli / factorial(2 * j)
+            for m in range(min(order, 2 * j - 1) + 1):
+                part = rising.deriv(m)(x) * _power(order - m, x, end) * end ** (1 - 2 * j)
+                total = total + comb(order, m) * scale * part
+        return np.where(y > 0, total, np.nan).astype(dtype)
+
+
+def _power(order: int, x, base):
+    """Return the derivative of base**-x by x."""
+    return (-np.log(base)) ** order * base**-x
+
+
+@functools.cache
+def _rising(count: int):
+    """Return the polynomial x (x + 1) ... of so many factors."""
+    return np.polynomial.Polynomial.fromroots(-np.arange(float(count)))

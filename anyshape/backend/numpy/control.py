@@ -1,6 +1,8 @@
 """Kernels of control ops.
 
 Kernels of callbacks. They check the dtypes and shapes that functions of the user give.
+
+Kernels of the marks around functions with derivative rules of the user. Plans have none: see `prepare_to_run`.
 """
 
 import contextlib
@@ -8,12 +10,12 @@ import contextlib
 import numpy as np
 
 from anyshape.backend.numpy.dynamic import stack_examples
-from anyshape.backend.runtime.fp_warnings import warn_caller
-from anyshape.backend.runtime.outcome import PathLeft
+from anyshape.backend.runtime.outcome import PathLeft, warn_caller
 from anyshape.errors import CheckError, DecisionError, DivisionCheckError, DTypeError, ShapeError
 from anyshape.errors.size_errors import DIVISIONS
 from anyshape.graph.ir.builder import active_builders
 from anyshape.ops import control as cb
+from anyshape.ops import control as cr
 from anyshape.ops.core.apply import kernel
 
 
@@ -154,3 +156,18 @@ def _text(entry):
 
 kernel(cb.callback_op, _callback)
 kernel(cb.name_sizes_op, lambda x: x)
+
+
+def _results(*arrays, rule, count, levels):
+    results = tuple([np.array(x) for x in arrays[count:]])
+    return results if len(results) > 1 else results[0]
+
+
+def _tangent(*arrays, rule, count, depth, results):
+    raise rule.refusal(None)
+
+
+kernel(cr.custom_argument_op, lambda x: x)
+for _op in (cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op):
+    kernel(_op, _results)
+kernel(cr.custom_vjp_tangent_op, _tangent)

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.special as sc
 
-from anyshape.backend.numpy._complex_polygamma import complex_polygamma
-from anyshape.backend.numpy._parameter_derivatives import betainc_derivative, gammainc_derivative, student_derivative
-from anyshape.backend.numpy._polygamma_difference import polygamma_difference
-from anyshape.backend.numpy._zeta_derivatives import zeta_derivative
+from anyshape.backend.numpy._parameter_derivatives import (
+    betainc_derivative,
+    complex_polygamma,
+    gammainc_derivative,
+    polygamma_difference,
+    student_derivative,
+    zeta_derivative,
+)
 from anyshape.backend.numpy.elementwise import logistic_slope, saturated
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import special as sp

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.fp_warnings import WarningCollector
+from anyshape.backend.runtime.outcome import WarningCollector
 from anyshape.support.packages import queue, threadpoolctl
 
 if TYPE_CHECKING:

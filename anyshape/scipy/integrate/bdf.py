@@ -9,16 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.scipy.integrate.problem import (
-    Problem,
-    State,
-    attached,
-    chosen,
-    least_step,
-    next_time,
-    norm,
-)
 from anyshape.scipy.integrate.radau import begin, factored, jacobian_of, solve_densely, solved_by
+from anyshape.scipy.integrate.runge_kutta import Problem, State, attached, chosen, least_step, next_time, norm
 from anyshape.transforms.control import stop_gradient
 from anyshape.transforms.control_flow.conditionals import cond
 from anyshape.transforms.control_flow.loops import while_loop

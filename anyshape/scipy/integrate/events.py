@@ -10,7 +10,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.scipy.integrate.problem import Problem, State
+from anyshape.scipy.integrate.runge_kutta import Problem, State
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.transforms.control import stop_gradient

@@ -9,7 +9,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.ops.linalg import lu_factor, lu_solve
-from anyshape.scipy.integrate.problem import (
+from anyshape.scipy.integrate.runge_kutta import (
     Problem,
     State,
     attached,

@@ -12,22 +12,20 @@ _SERVED = Module(
     "scipy.interpolate",
     own={
         "bspline": (
-            "BSpline InterpolatedUnivariateSpline UnivariateSpline make_interp_spline make_lsq_spline "
-            "make_splprep make_splrep splantider splder splev splint"
+            "BSpline insert InterpolatedUnivariateSpline make_interp_spline make_lsq_spline make_smoothing_spline "
+            "make_splprep make_splrep spalde splantider splder splev splint sproot UnivariateSpline"
         ),
         "piecewise": (
             "Akima1DInterpolator BarycentricInterpolator BPoly CubicHermiteSpline CubicSpline KroghInterpolator "
             "PchipInterpolator PPoly"
         ),
-        "smoothing": "insert make_smoothing_spline spalde sproot",
         "tables": (
-            "LinearNDInterpolator NearestNDInterpolator RBFInterpolator RegularGridInterpolator griddata interp1d"
+            "griddata interp1d LinearNDInterpolator NearestNDInterpolator RBFInterpolator RegularGridInterpolator"
         ),
     },
     through={
-        "bspline": "splprep splrep",
+        "bspline": "bisplev bisplrep splprep splrep",
         "piecewise": "barycentric_interpolate krogh_interpolate pchip_interpolate",
-        "smoothing": "bisplev bisplrep",
         "tables": "interpn",
     },
 )

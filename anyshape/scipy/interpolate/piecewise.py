@@ -28,7 +28,7 @@ from anyshape.numpy.sizes.symdim import max_dim, min_dim
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.banded import solve_banded
 from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.results.result import FixedAttributes
+from anyshape.scipy.operands.result import FixedAttributes
 from anyshape.support.packages import scipy_interpolate
 from anyshape.tracing.pytrees import register_class
 from anyshape.tracing.trace import as_value

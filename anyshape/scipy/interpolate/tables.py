@@ -23,7 +23,7 @@ from anyshape.ops.core.apply import context_of
 from anyshape.scipy.interpolate.bspline import make_interp_spline
 from anyshape.scipy.interpolate.piecewise import shaped
 from anyshape.scipy.operands.conversion import real_floats
-from anyshape.scipy.results.result import FixedAttributes
+from anyshape.scipy.operands.result import FixedAttributes
 from anyshape.support.packages import scipy_interpolate, scipy_spatial
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct

@@ -24,8 +24,9 @@ _SERVED = Module(
             "issymmetric matmul_toeplitz solve_banded solve_circulant solve_toeplitz solveh_banded"
         ),
         "factoring": (
-            "cdf2rdf cholesky eigh eigvals eigvalsh expm_cond hessenberg ldl lu lu_factor matrix_balance ordqz polar "
-            "qr qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur svd svdvals"
+            "cdf2rdf cholesky eig eigh eigvals eigvalsh expm_cond hessenberg ldl lu lu_factor matrix_balance "
+            "null_space ordqz orth orthogonal_procrustes pinv pinvh polar qr qr_delete qr_insert qr_multiply "
+            "qr_update qz rq rsf2csf schur subspace_angles svd svdvals"
         ),
         "functions": (
             "coshm cosm expm expm_frechet fractional_matrix_power funm logm signm sinhm sinm "
@@ -36,7 +37,6 @@ _SERVED = Module(
             "block_diag circulant companion convolution_matrix dft diagsvd fiedler fiedler_companion hadamard hankel "
             "helmert hilbert invhilbert invpascal khatri_rao leslie pascal toeplitz"
         ),
-        "subspaces": "eig null_space orth orthogonal_procrustes pinv pinvh subspace_angles",
     },
     finite={
         "a": "cho_factor cholesky det hessenberg inv lu lu_factor norm pinv pinvh polar qr rq schur svd svdvals",

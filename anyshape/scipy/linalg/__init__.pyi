@@ -43,6 +43,7 @@ from anyshape.scipy.linalg.banded import solveh_banded as solveh_banded
 from anyshape.scipy.linalg.factoring import cdf2rdf as cdf2rdf
 from anyshape.scipy.linalg.factoring import cholesky as cholesky
 from anyshape.scipy.linalg.factoring import cossin as cossin
+from anyshape.scipy.linalg.factoring import eig as eig
 from anyshape.scipy.linalg.factoring import eigh as eigh
 from anyshape.scipy.linalg.factoring import eigvals as eigvals
 from anyshape.scipy.linalg.factoring import eigvalsh as eigvalsh
@@ -53,7 +54,12 @@ from anyshape.scipy.linalg.factoring import lu as lu
 from anyshape.scipy.linalg.factoring import lu_factor as lu_factor
 from anyshape.scipy.linalg.factoring import lu_solve as lu_solve
 from anyshape.scipy.linalg.factoring import matrix_balance as matrix_balance
+from anyshape.scipy.linalg.factoring import null_space as null_space
 from anyshape.scipy.linalg.factoring import ordqz as ordqz
+from anyshape.scipy.linalg.factoring import orth as orth
+from anyshape.scipy.linalg.factoring import orthogonal_procrustes as orthogonal_procrustes
+from anyshape.scipy.linalg.factoring import pinv as pinv
+from anyshape.scipy.linalg.factoring import pinvh as pinvh
 from anyshape.scipy.linalg.factoring import polar as polar
 from anyshape.scipy.linalg.factoring import qr as qr
 from anyshape.scipy.linalg.factoring import qr_delete as qr_delete
@@ -64,6 +70,7 @@ from anyshape.scipy.linalg.factoring import qz as qz
 from anyshape.scipy.linalg.factoring import rq as rq
 from anyshape.scipy.linalg.factoring import rsf2csf as rsf2csf
 from anyshape.scipy.linalg.factoring import schur as schur
+from anyshape.scipy.linalg.factoring import subspace_angles as subspace_angles
 from anyshape.scipy.linalg.factoring import svd as svd
 from anyshape.scipy.linalg.factoring import svdvals as svdvals
 from anyshape.scipy.linalg.functions import coshm as coshm
@@ -110,13 +117,6 @@ from anyshape.scipy.linalg.structured import khatri_rao as khatri_rao
 from anyshape.scipy.linalg.structured import leslie as leslie
 from anyshape.scipy.linalg.structured import pascal as pascal
 from anyshape.scipy.linalg.structured import toeplitz as toeplitz
-from anyshape.scipy.linalg.subspaces import eig as eig
-from anyshape.scipy.linalg.subspaces import null_space as null_space
-from anyshape.scipy.linalg.subspaces import orth as orth
-from anyshape.scipy.linalg.subspaces import orthogonal_procrustes as orthogonal_procrustes
-from anyshape.scipy.linalg.subspaces import pinv as pinv
-from anyshape.scipy.linalg.subspaces import pinvh as pinvh
-from anyshape.scipy.linalg.subspaces import subspace_angles as subspace_angles
 
 def solve_lyapunov(a: Any, q: Any) -> Any:
     """Return x with a x + x a^H = q."""

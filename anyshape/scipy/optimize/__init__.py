@@ -10,8 +10,7 @@ _SERVED = Module(
     scipy_optimize,
     "scipy.optimize",
     own={
-        "active_sets": "linprog lsq_linear",
-        "constraints": "Bounds LinearConstraint",
+        "constraints": "Bounds LinearConstraint linprog lsq_linear",
         "fits": "curve_fit least_squares",
         "minima": "basinhopping differential_evolution direct dual_annealing minimize minimize_scalar shgo",
         "roots": (
@@ -19,7 +18,7 @@ _SERVED = Module(
         ),
     },
     through={
-        "active_sets": "isotonic_regression linear_sum_assignment nnls",
+        "constraints": "isotonic_regression linear_sum_assignment nnls",
         "roots": "rosen rosen_der rosen_hess rosen_hess_prod",
     },
 )

@@ -55,13 +55,13 @@ from scipy.optimize import slsqp as slsqp
 from scipy.optimize import tnc as tnc
 from scipy.optimize import zeros as zeros
 
-from anyshape.scipy.optimize.active_sets import isotonic_regression as isotonic_regression
-from anyshape.scipy.optimize.active_sets import linear_sum_assignment as linear_sum_assignment
-from anyshape.scipy.optimize.active_sets import linprog as linprog
-from anyshape.scipy.optimize.active_sets import lsq_linear as lsq_linear
-from anyshape.scipy.optimize.active_sets import nnls as nnls
 from anyshape.scipy.optimize.constraints import Bounds as Bounds
 from anyshape.scipy.optimize.constraints import LinearConstraint as LinearConstraint
+from anyshape.scipy.optimize.constraints import isotonic_regression as isotonic_regression
+from anyshape.scipy.optimize.constraints import linear_sum_assignment as linear_sum_assignment
+from anyshape.scipy.optimize.constraints import linprog as linprog
+from anyshape.scipy.optimize.constraints import lsq_linear as lsq_linear
+from anyshape.scipy.optimize.constraints import nnls as nnls
 from anyshape.scipy.optimize.fits import curve_fit as curve_fit
 from anyshape.scipy.optimize.fits import least_squares as least_squares
 from anyshape.scipy.optimize.minima import basinhopping as basinhopping

@@ -16,10 +16,10 @@ from anyshape.numpy.operands.promotion import as_traced, choice_of, sizes
 from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats, require_finite
+from anyshape.scipy.operands.result import Result
 from anyshape.scipy.optimize.constraints import bounds_of
 from anyshape.scipy.optimize.minima import stationary
 from anyshape.scipy.optimize.objectives import Objective, Unknowns, as_tuple, objective, packed, solved, unpacked
-from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_optimize
 from anyshape.tracing.pytrees import check_callable
 from anyshape.transforms.grad import grad

@@ -15,6 +15,7 @@ from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.numpy.operands.promotion import is_traced, static_int
 from anyshape.numpy.serve import refuse
 from anyshape.scipy.operands.conversion import real_floats
+from anyshape.scipy.operands.result import Result
 from anyshape.scipy.optimize.constraints import (
     Constraint,
     at_limits,
@@ -34,7 +35,6 @@ from anyshape.scipy.optimize.objectives import (
     solved,
     unpacked,
 )
-from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_optimize
 from anyshape.tracing.pytrees import check_callable
 from anyshape.transforms.grad import grad

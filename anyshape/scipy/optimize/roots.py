@@ -17,9 +17,9 @@ from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import is_empty, real_floats
+from anyshape.scipy.operands.result import Result
 from anyshape.scipy.optimize.minima import minimize_scalar
 from anyshape.scipy.optimize.objectives import Objective, Unknowns, as_tuple, objective, packed, solved, unpacked
-from anyshape.scipy.results.result import Result
 from anyshape.support.packages import scipy_optimize
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct

@@ -12,7 +12,7 @@ from anyshape.errors import ArgumentError, CustomRuleError
 from anyshape.graph.ir.builder import active_builders, user_line
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.ops.custom_rules import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_vjp_op
+from anyshape.ops.control import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_vjp_op
 from anyshape.ops.elementwise import add
 from anyshape.support.packages import argument_containers, optree
 from anyshape.support.true_types import has_type

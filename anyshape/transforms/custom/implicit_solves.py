@@ -12,13 +12,7 @@ from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import close
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.sizes import expr
-from anyshape.ops.custom_rules import (
-    CustomRule,
-    custom_argument,
-    custom_call,
-    custom_jvp_op,
-    custom_linear_solve_op,
-)
+from anyshape.ops.control import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_linear_solve_op
 from anyshape.ops.elementwise import neg, sub
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass

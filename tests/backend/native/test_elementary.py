@@ -13,7 +13,7 @@ import scipy.special
 import anyshape.backend.native
 from anyshape.backend.compiler.c_expressions import Elementary
 from anyshape.backend.compiler.op_traits import TRAITS
-from anyshape.backend.native.elementary import FILES, OPERANDS
+from anyshape.backend.native.toolchain import FILES, OPERANDS
 from anyshape.graph.ir.graph import OPS
 
 FOLDER = Path(anyshape.backend.native.__file__).parent

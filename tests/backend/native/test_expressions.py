@@ -10,7 +10,7 @@ from anyshape.backend.compiler.c_expressions import CSite, c_type
 from anyshape.backend.compiler.codegen.tiles import GroupSource
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import PLAN_OPS, Group, Step
-from anyshape.backend.native.elementary import OPERANDS
+from anyshape.backend.native.toolchain import OPERANDS
 from anyshape.graph.ir.graph import OPS
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.sizes import expr

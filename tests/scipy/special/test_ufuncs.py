@@ -6,7 +6,7 @@ import scipy.special as sc
 
 from anyshape import check_grads, grad, jit, vmap
 from anyshape.autodiff.rules.special_ufuncs import DERIVATIVES, WITHOUT
-from anyshape.backend.numpy._complex_polygamma import complex_polygamma
+from anyshape.backend.numpy._parameter_derivatives import complex_polygamma
 from anyshape.errors import DTypeError, UnsupportedFunctionError
 from anyshape.numpy import special_ufuncs as table
 from anyshape.ops.special_ufuncs import COMPLEX, FUNCTIONS

@@ -25,7 +25,7 @@ import numpy as np
 
 from anyshape.backend.compiler.op_traits import runs_user_code
 from anyshape.backend.compiler.plan import Plan, Step
-from anyshape.backend.runtime.fp_warnings import registry_of
+from anyshape.backend.runtime.outcome import registry_of
 from anyshape.errors import (
     AnyshapeError,
     IndexRangeError,

@@ -9,7 +9,7 @@ from anyshape.scipy.operands.served import Module
 from anyshape.scipy.spatial.distance.metrics import METRICS, between
 from anyshape.support.packages import scipy_distance
 
-_SERVED = Module(scipy_distance, "scipy.spatial.distance", own={}, through={"pairs": "cdist pdist squareform"})
+_SERVED = Module(scipy_distance, "scipy.spatial.distance", own={}, through={"metrics": "cdist pdist squareform"})
 __all__ = [*_SERVED.own]
 __dir__ = _SERVED.public_names
 

@@ -28,6 +28,6 @@ from scipy.spatial.distance import sokalsneath as sokalsneath
 from scipy.spatial.distance import sqeuclidean as sqeuclidean
 from scipy.spatial.distance import yule as yule
 
-from anyshape.scipy.spatial.distance.pairs import cdist as cdist
-from anyshape.scipy.spatial.distance.pairs import pdist as pdist
-from anyshape.scipy.spatial.distance.pairs import squareform as squareform
+from anyshape.scipy.spatial.distance.metrics import cdist as cdist
+from anyshape.scipy.spatial.distance.metrics import pdist as pdist
+from anyshape.scipy.spatial.distance.metrics import squareform as squareform

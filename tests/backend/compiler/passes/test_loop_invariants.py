@@ -8,7 +8,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import fori_loop, jit, pure_callback, scan, while_loop
-from anyshape.backend.compiler.passes.loop_elements import split_invariants
+from anyshape.backend.compiler.lower import split_invariants
 from anyshape.ops.loops import Layout
 
 
