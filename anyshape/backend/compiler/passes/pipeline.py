@@ -7,11 +7,15 @@ over the trips of one `while` so computes with a literal. What stays of a mask i
 """
 
 import enum
+import itertools
 import logging
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,6 +58,7 @@ from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.progress import show_if_due
 
 _LOG = logging.getLogger("anyshape.passes")
+_DUMPS = itertools.count()
 
 
 class Tier(enum.Enum):
@@ -61,6 +66,16 @@ class Tier(enum.Enum):
 
     FIRST = "first"
     OPTIMISED = "optimised"
+
+
+def _dump(name: str, pass_name: str, program: Any, before: Any = None) -> None:
+    """Write a program as text into the folder ANYSHAPE_DUMP, if there is one, unless the pass left it as it was."""
+    folder = os.environ.get("ANYSHAPE_DUMP")
+    if folder and program is not before:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        words = re.sub(r"\W+", "_", f"{name}.{pass_name}").strip("_")
+        text = str(program) if isinstance(program, Graph) else "\n".join(map(str, program))
+        Path(folder, f"{os.getpid()}_{next(_DUMPS):04}_{words}.txt").write_text(f"{text}\n", encoding="utf-8")
 
 
 def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
@@ -73,9 +88,11 @@ def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
         "prune_branches": partial(prune_branches, reliance_log=reliance_log),
         "simplify": partial(simplify, reliance_log=reliance_log),
     }
+    _dump(graph.name, "given", graph)
     graph = _with_optimized_subgraphs(graph)
     for name in ("remove_dead_code", "prune_branches", "simplify", "remove_dead_code"):
         before, graph = graph, passes[name](graph)
+        _dump(graph.name, name, graph, before)
         if checks_enabled():
             check_sizes_defined(graph)
         if _LOG.isEnabledFor(logging.DEBUG):
@@ -100,12 +117,16 @@ def prepare_to_run(graph: Graph) -> Graph:
     """
     plain = _without_custom_rules(graph)
     pairs = to_pairs(_without(plain if plain is graph else optimize(plain), (stop_gradient_op,)))
+    _dump(graph.name, "to_pairs", pairs, graph)
     shared = share_exponentials(pairs if pairs is graph else optimize(pairs))
+    _dump(graph.name, "share_exponentials", shared, pairs)
     whole = _without(shared, (enter_checkpoint_op, leave_checkpoint_op))
     final = without_masks(whole)
     if final is not whole:
         final = optimize(final)
-    return _without_nodes(final, _of_proved_sizes(final))
+    final = _without_nodes(final, _of_proved_sizes(final))
+    _dump(graph.name, "prepare_to_run", final, shared)
+    return final
 
 
 def _without_custom_rules(graph: Graph) -> Graph:
@@ -249,6 +270,7 @@ def run_plan_passes(plan: PlanSteps, tier: Tier, *, hoist: bool) -> tuple[list[S
         skipped = each.run is PlanSteps.hoist_shape_only and not hoist
         if not skipped and (each.tier is Tier.FIRST or tier is Tier.OPTIMISED):
             each.run(plan)
+            _dump("plan", each.run.__name__, [*plan.hoisted, *(plan.parts or plan.steps)])
             show_if_due()
     return plan.hoisted, plan.parts or plan.steps
 
