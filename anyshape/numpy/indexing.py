@@ -1,18 +1,16 @@
-"""Define the functions that read parts of arrays: indexing, `take`, diagonals, padding and differences.
+"""Define the functions that read parts of arrays: indexing, `take`, diagonals and differences.
 
 `index_parser` reads the keys.
 """
 
-from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
+from anyshape.errors import DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, broadcast_sizes
+from anyshape.graph.shapes.shape_context import broadcast_sizes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise, reduction
@@ -25,15 +23,13 @@ from anyshape.numpy.operands.memory import owned, writes_out
 from anyshape.numpy.operands.promotion import (
     as_traced,
     axis_of,
-    choice_of,
-    is_int,
     is_traced,
     refuse_kinds,
     size_of,
     sizes,
     static_int,
 )
-from anyshape.numpy.operands.reduction_args import as_arrays, makes_array, refuse_out
+from anyshape.numpy.operands.reduction_args import as_arrays, refuse_out
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -119,11 +115,11 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     x, taken_axis = along_axis("take", a, axis)
     index = _as_positions(indices)
     if mode != "raise":
-        index = _into_range(index, sizes(x)[taken_axis], mode)
+        index = into_range(index, sizes(x)[taken_axis], mode)
     return ix.take(x, index, taken_axis)
 
 
-def _into_range(index, size: Size, mode: str):
+def into_range(index: Any, size: Size, mode: str) -> Any:
     """Return positions brought into 0..size-1 by clipping or wrapping."""
     top = cr.size_value(size)
     if mode == "clip":
@@ -193,138 +189,6 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
     """
     refuse_out("trace", out)
     return reduction.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
-
-
-# -- padding -----------------------------------------------------------------------------------------------------
-
-
-@makes_array
-def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
-    """Return an array extended along its axes by the widths `pad_width`.
-
-    Widths and sizes may be symbolic. For traced arrays the modes are "constant", "empty" (zeros), "edge", "reflect",
-    "symmetric" and "wrap"; other modes, and reflect_type="odd", raise UnsupportedFunctionError.
-    """
-    x = as_traced(array)
-    if not callable(mode):
-        choice_of("pad", "mode", mode, _MODES)
-    if has_type(pad_width, (bool, np.bool_)):
-        raise ArgumentError("pad", f"pad_width={pad_width!r}", "is a bool", "write an int")
-    widths = [(size_of(a), size_of(b)) for a, b in _pairs(pad_width, x.meta.rank)]
-    if mode in ("constant", "empty") and set(kwargs) <= {"constant_values"}:
-        return _pad_constant(x, widths, kwargs.get("constant_values", 0))
-    reflection = choice_of("pad", "reflect_type", kwargs.get("reflect_type", "even"), ("even", "odd"))
-    if mode not in _SOURCE or reflection != "even" or set(kwargs) - {"reflect_type"}:
-        advice = f"use constant, {', '.join(_SOURCE)}, or join parts with np.concatenate"
-        raise UnsupportedFunctionError("pad", f"mode {mode!r} with {kwargs}", advice, user_line())
-    return _pad_from_axis(x, widths, mode)
-
-
-def _pad_from_axis(x, widths: list[tuple[Size, Size]], mode: str):
-    """Return x with copies of its own elements around it, each taken from the position that the mode gives."""
-    ctx = context_of("pad", x)
-    for axis, (low, high) in enumerate(widths):
-        if not (is_int(low, 0) and is_int(high, 0)):
-            for width in (low, high):
-                ctx.require(at_least(width, 0), f"a pad of {width} is negative")
-            size = sizes(x)[axis]
-            ctx.require(at_least(size, 1), f"an empty axis {axis} cannot be extended by mode {mode!r}")
-            position = ew.sub(cr.iota(low + size + high), cr.size_value(low))
-            x = ix.take(x, _SOURCE[mode](position, size), axis)
-    return x
-
-
-def _pairs(widths, rank: int):
-    """Return a pair for each axis.
-
-    `widths` is one value, a pair, a pair for each axis, or a dict of these by axis.
-    """
-    if isinstance(widths, dict):
-        pairs: list[Any] = [(0, 0)] * rank
-        for axis, value in widths.items():
-            pairs[axis] = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-        return pairs
-    return np.broadcast_to(_objects(widths), (rank, 2)).tolist()
-
-
-def _objects(nested) -> np.ndarray:
-    """Return nested sequences as an object array of their leaves; sizes and traced values stay as they are."""
-    if not has_type(nested, (list, tuple, np.ndarray)) or (has_type(nested, np.ndarray) and nested.ndim == 0):
-        cell = np.empty((), object)
-        cell[()] = nested
-        return cell
-    return np.stack([_objects(x) for x in nested])
-
-
-def _pad_constant(x, widths: list[tuple[Size, Size]], values):
-    """Return x with constants around it.
-
-    Literal values that are all equal take one pad. Others are joined to each axis in turn, as blocks.
-    """
-    pairs = _pairs(_refuse_unordered(values), x.meta.rank)
-    flat = [v for pair in pairs for v in pair]
-    if all(_is_number(v) and v == flat[0] for v in flat):
-        value = _fill(flat[0], x.dtype) if flat else 0
-        low, high = [a for a, _ in widths], [b for _, b in widths]
-        return mv.pad(x, low, high, value=value) if widths else x
-    ctx = context_of("pad", x)
-    for axis, (amounts, fills) in enumerate(zip(widths, pairs, strict=True)):
-        before, after = (_pad_block(ctx, x, axis, n, fill) for n, fill in zip(amounts, fills, strict=True))
-        x = mv.concatenate([before, x, after], axis)
-    return x
-
-
-def _refuse_unordered(values):
-    """Return constants to pad with; a dict or a set is refused."""
-    if isinstance(values, (Mapping, Set)):
-        raise ArgumentError("pad", f"constant_values={values!r}", "is not a number, nor pairs of these", "give one")
-    return values
-
-
-def _pad_block(ctx: ShapeGuardContext, x, axis: int, amount: Size, fill):
-    """Return the block of one value that is joined to an end of an axis."""
-    ctx.require(at_least(amount, 0), f"a pad of {amount} is negative")
-    value = _fill(fill, x.dtype) if _is_number(fill) else fill
-    shape = [amount if i == axis else s for i, s in enumerate(sizes(x))]
-    return mv.broadcast_to(as_traced(value, x.dtype), shape)
-
-
-def _is_number(value) -> bool:
-    return has_type(value, (int, float, complex, np.generic))
-
-
-def _fill(value, dtype: np.dtype):
-    """Return a number as NumPy pads with it, with its errors and warnings for a value that does not fit."""
-    return np.pad(np.zeros(1, dtype), (1, 0), constant_values=value)[0]
-
-
-def _edge(position, size: Size):
-    """Return positions clamped to the axis."""
-    return _into_range(position, size, "clip")
-
-
-def _wrap(position, size: Size):
-    """Return positions repeated with the period of the axis."""
-    return _into_range(position, size, "wrap")
-
-
-def _reflect(position, size: Size):
-    """Return positions that run there and back without repeating the ends; a single element repeats."""
-    period = expr.maximum(2 * size - 2, 1)
-    there = _into_range(position, period, "wrap")
-    return there if is_int(size, 1) else ew.minimum(there, ew.sub(cr.size_value(2 * size - 2), there))
-
-
-def _symmetric(position, size: Size):
-    """Return positions that run there and back and repeat the ends."""
-    there = _into_range(position, 2 * size, "wrap")
-    return ew.minimum(there, ew.sub(cr.size_value(2 * size - 1), there))
-
-
-_MODES = (
-    "constant", "edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect", "symmetric", "wrap", "empty",
-)  # fmt: skip
-_SOURCE = {"edge": _edge, "reflect": _reflect, "symmetric": _symmetric, "wrap": _wrap}
 
 
 # -- differences -------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ SERVED: dict[str, dict[str, Rows]] = {
                 "allclose angle around astype fix imag isclose iscomplex iscomplexobj isneginf isposinf isreal "
                 "isrealobj real round"
             ),
-            "indexing": "diag diagonal diff ediff1d pad take take_along_axis trace",
+            "indexing": "diag diagonal diff ediff1d take take_along_axis trace",
             "matrices": (
                 "append array_split block column_stack concat concatenate dsplit dstack hsplit hstack split stack "
                 "unstack vsplit vstack"
@@ -74,6 +74,7 @@ SERVED: dict[str, dict[str, Rows]] = {
                 "matrix_transpose moveaxis permute_dims ravel repeat reshape roll rollaxis rot90 squeeze swapaxes "
                 "tile transpose"
             ),
+            "padding": "pad",
             "reduction": (
                 "all amax amin any argmax argmin count_nonzero cumprod cumsum cumulative_prod cumulative_sum max min "
                 "prod ptp sum"

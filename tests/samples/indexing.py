@@ -131,6 +131,11 @@ SAMPLES = [
     S("pad, wrap", lambda np, x: np.pad(x, (3, 2), mode="wrap"), ("n",)),
     S("pad, reflect", lambda np, x: np.pad(x, (3, 2), mode="reflect"), ("n",)),
     S("pad, symmetric", lambda np, x: np.pad(x, (3, 2), mode="symmetric"), ("n",)),
+    S("pad, odd reflect", lambda np, x: np.pad(x, (3, 4), mode="reflect", reflect_type="odd"), ("n",)),
+    S("pad, odd symmetric", lambda np, x: np.pad(x, (2, 3), mode="symmetric", reflect_type="odd"), ("n",)),
+    S("pad, linear ramp", lambda np, x: np.pad(x, ((2, 3), (0, 1)), mode="linear_ramp", end_values=(2, -1)), ("m, n",)),
+    S("pad, mean", lambda np, x: np.pad(x, (1, 2), mode="mean", stat_length=(3, 1)), ("n",)),
+    S("pad, maximum", lambda np, x: np.pad(x, (1, 2), mode="maximum", stat_length=2), ("n",)),
     # -- the flat view, which only arrays of a program and of NumPy have
     S("flat", lambda np, x: x.flat[::2], ("m, n",), dtypes=MIXED),
     S("flat, positions", lambda np, x: x.flat[[0, -1, 0]], ("n, 3",), smallest=1),
