@@ -5,6 +5,7 @@ one.
 """
 
 from collections.abc import Callable
+from math import pi
 from typing import Any
 
 from anyshape.autodiff.far_slopes import hyp2f1
@@ -95,10 +96,25 @@ POLYNOMIALS: dict[str, Callable[..., Any]] = {
 }
 
 
+def _lpmv_near_end(m, v, x):
+    """Return the slope beside an end, where the function is c (1 - x**2)**(k / 2) times a hypergeometric one: 14.3."""
+    k, size = ew.absolute(m), ew.absolute(x)
+    rest, high = (1 - size) * (1 + size), 0.5 * (1 - size)
+    c = ew.select(ew.gt(m, ew.lift(0, m)), ew.cos(pi * m) * sp.poch(v - k + 1, 2 * k), 1) * sp.rgamma(k + 1) * 0.5**k
+    change = 0.5 * (v - k) * (v + k + 1) / (k + 1) * sp.hyp2f1(1 + k - v, v + k + 2, k + 2, high)
+    slope = c * rest ** (0.5 * k - 1) * (rest * change - k * size * sp.hyp2f1(k - v, v + k + 1, k + 1, high))
+    return ew.select(ew.lt(x, ew.lift(0, x)), -ew.cos(pi * (v + m)), 1) * slope
+
+
 def lpmv_derivative(m: Any, v: Any, x: Any, out: Any) -> Any:
     """Return the derivative of Ferrers' function by the order after, 14.10.1; of order 0 it is that of Legendre's."""
     is_legendre = ew.eq(m, ew.lift(0, m))
     plain = POLYNOMIALS["eval_legendre"](ew.select(is_legendre, v, 0), ew.select(is_legendre, x, 0), out)
     x = ew.select(is_legendre, 0, x)
     rest = (1 - x) * (1 + x)
-    return ew.select(is_legendre, plain, -of("lpmv", m + 1, v, x) / ew.sqrt(rest) - m * x * out / rest)
+    has_series = ew.logical_or(ew.gt(x, ew.lift(0, x)), ew.eq(ew.rint(v), v))
+    is_near = ew.logical_and(has_series, ew.lt(rest * ew.square(v + 1), ew.lift(0.1, rest)))
+    near = _lpmv_near_end(ew.select(is_near, m, 1), ew.select(is_near, v, 1), ew.select(is_near, x, 1))
+    x, rest = ew.select(is_near, 0, x), ew.select(is_near, 1, rest)
+    far = -of("lpmv", m + 1, v, x) / ew.sqrt(rest) - m * x * out / rest
+    return ew.select(is_legendre, plain, ew.select(is_near, near, far))

@@ -17,7 +17,7 @@ from anyshape.scipy.stats.positive import beta_share, log_expm1, times_log, weib
 from anyshape.scipy.stats.powers import (
     LOG_ROOT_2PI,
     beta_quantile,
-    log_upper_gamma,
+    log_gamma_share,
     narrow_normal,
     of_powers,
     of_powers_of_size,
@@ -65,11 +65,11 @@ def _fatiguelife_quantile(t):
 def _foldcauchy_quantile(q, c, side: float):
     """Return the positive z with tan(pi q) (1 + c**2 - z**2) = 2 z, or z of 1 - q for the other side."""
     sine = by_half(q, 0.5, lambda q: xp.sin(pi * q), lambda q: xp.sin(pi * (1 - q)))
-    cosine = side * xp.cos(pi * q)
-    product = (1 + xp.square(c)) * xp.square(sine)
-    root = xp.sqrt(xp.square(cosine) + product)
+    cosine = side * by_half(q, 0.5, lambda q: xp.cos(pi * q), lambda q: -xp.cos(pi * (1 - q)))
+    root = xp.sqrt(1 + xp.square(c * sine))
     is_low = cosine > 0
-    return xp.where(is_low, product / (xp.where(is_low, cosine, 1.0) + root), root - cosine) / sine
+    low = (1 + xp.square(c)) * sine / (xp.where(is_low, cosine, 1.0) + root)
+    return xp.where(is_low, low, (root - cosine) / sine)
 
 
 def _loglaplace_quantile(q, c):
@@ -178,7 +178,7 @@ dgamma = family(
     "dgamma",
     **of_powers_of_size(lambda z, a: -z - sc.gammaln(a) - log(2), lambda a: a - 1),
     **_two_sided(
-        lambda z, a: sc.gammaincc(a, z), lambda z, a: log_upper_gamma(a, z), lambda q, a: sc.gammainccinv(a, q)
+        lambda z, a: sc.gammaincc(a, z), lambda z, a: log_gamma_share(a, z), lambda q, a: sc.gammainccinv(a, q)
     ),
     mean=constant(0.0),
     var=lambda a: a * (a + 1),

@@ -160,15 +160,22 @@ def normal_score(q: Any) -> Any:
     return xp.where(is_tiny, tiny, sc.ndtri(xp.where(is_tiny, 0.5, q)))
 
 
-def log_upper_gamma(a: Any, x: Any) -> Any:
-    """Return the logarithm of gammaincc(a, x), of large x by the continued fraction 8.9.2: its slopes do not cancel."""
-    is_far = (x > 30 + 2 * a) & (x < INF)
-    z = xp.where(is_far, x, 30 + 2 * a)
-    rest: Any = 0.0
-    for k in range(12, 0, -1):
-        rest = k * (k - a) / (z + 2 * k + 1 - a - rest)
-    far = a * xp.log(z) - z - sc.gammaln(a) - xp.log(z + 1 - a - rest)
-    return xp.where(is_far, far, log_by_complement(sc.gammaincc, sc.gammainc)(a, xp.where(is_far, 1.0, x)))
+def log_gamma_share(a: Any, x: Any, side: int = 1) -> Any:
+    """Return the logarithm of gammaincc(a, x), or of gammainc(a, x) for side -1.
+
+    A tail is an integral by Gauss's rule, whose slopes do not cancel where the point moves with a.
+    """
+    is_tail = (side * (x - a) > 0) & (xp.maximum(a, x) > 5) & (x < INF)
+    shape, z = xp.where(is_tail, a, 9.0), xp.where(is_tail, x, 9.0)
+    half = 2 * xp.abs(z - shape) - (DEPTH if side < 0 else 0.0)
+    length = stop_gradient(4 * DEPTH / (half + xp.sqrt(xp.square(half) + 8 * DEPTH * xp.maximum(shape, z))))
+    steps = side * length[..., None] * (0.5 + 0.5 * GAMMA_NODES)
+    total = xp.exp(shape[..., None] * steps - z[..., None] * xp.expm1(steps)) @ GAMMA_WEIGHTS
+    tail = shape * xp.log(z) - z - sc.gammaln(shape) + xp.log(0.5 * length * total)
+    shares = (sc.gammaincc, sc.gammainc)[::side]
+    value = stop_gradient(shares[0](shape, z))
+    tail = tail + stop_gradient(xp.where(value > TINY, xp.log(xp.maximum(value, TINY)) - tail, 0.0))
+    return xp.where(is_tail, tail, log_by_complement(*shares)(a, xp.where(is_tail, a + 1, x)))
 
 
 def power_of_gamma_quantile(q: Any, a: Any, exponent: Any) -> Any:
@@ -188,6 +195,8 @@ def power_of_gamma_quantile(q: Any, a: Any, exponent: Any) -> Any:
 
 POINTS = 10
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(POINTS)
+GAMMA_NODES, GAMMA_WEIGHTS = np.polynomial.legendre.leggauss(32)
+DEPTH = 36.0  # the density at the end of the nodes is exp(-DEPTH) of the one at their start
 
 
 def narrow_normal(low: Any, width: Any) -> tuple[Any, Any, Any]:
