@@ -8,11 +8,10 @@ moved, its state is restored, and a second trace, line by line, finds the line t
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import itertools
 import operator
+import pickle
 import random
-import struct
 import sys
 import threading
 import time
@@ -39,15 +38,12 @@ _LOOKUPS = {"current_thread", "main_thread", "active_count", "enumerate", "get_i
 _REPEATS = 4  # further traces that must draw too, where other threads may have drawn
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 0.02, 0.2  # seconds, after each of these
 _INSTRUCTIONS = 20_000  # that are compared one by one
-_HEADER = object.__basicsize__  # bytes of an object that count references to it
-_WORDS = struct.Struct("624Ii")  # state of a Mersenne twister as NumPy has it: key, position
-_PYTHON_WORDS = struct.Struct("i624I")  # and as Python has it: position, key
 
 
 class Stream(NamedTuple):
     """Source of numbers or items that moves on when it is read.
 
-    `read()` returns its state, in about a microsecond, and `restore(state)` sets it.
+    `read()` returns its state, and `restore(state)` sets it.
     A thread that holds the `lock` is the only one that moves it. `owner` is what moves, where that has no lock.
     """
 
@@ -62,42 +58,10 @@ class Stream(NamedTuple):
 # -- states --------------------------------------------------------------------------------------------------------
 
 
-def _memory(thing) -> bytes:
-    """Return the bytes of an object of C without its header: NumPy and Python take 0.2 ms to return some states."""
-    return ctypes.string_at(id(thing) + _HEADER, type(thing).__basicsize__ - _HEADER)
-
-
-def _bits(generator):
-    """Return the state of a bit generator."""
-    if type(generator) is np.random.MT19937:
-        return ctypes.string_at(generator.ctypes.state_address, _WORDS.size)
-    return _frozen(generator.state)
-
-
-def _frozen(state):
-    """Return a state that can be compared, and from which nothing changes it."""
-    if isinstance(state, dict):
-        return tuple([(name, _frozen(part)) for name, part in state.items()])
-    return (state.dtype.str, state.tobytes()) if has_type(state, np.ndarray) else state
-
-
-def _thawed(state):
-    """Return a state as the bit generator takes it."""
-    if isinstance(state, tuple) and state and isinstance(state[0], tuple):
-        return {name: _thawed(part) for name, part in state}
-    return np.frombuffer(state[1], state[0]) if isinstance(state, tuple) else state
-
-
-def _set_bits(generator, state) -> None:
-    if isinstance(state, bytes):
-        *key, position = _WORDS.unpack(state)
-        generator.state = {"bit_generator": "MT19937", "state": {"key": np.array(key, np.uint32), "pos": position}}
-    else:
-        generator.state = _thawed(state)
-
-
 def _bit_stream(label: str, generator) -> Stream:
-    return Stream(label, lambda: _bits(generator), lambda state: _set_bits(generator, state), lock=_lock_of(generator))
+    """Return the stream of a bit generator. Its state is pickled, as it holds arrays: so it compares, and stays."""
+    restore = lambda state: setattr(generator, "state", pickle.loads(state))
+    return Stream(label, lambda: pickle.dumps(generator.state), restore, lock=_lock_of(generator))
 
 
 def _lock_of(generator):
@@ -108,37 +72,14 @@ def _lock_of(generator):
 
 def _legacy_stream(label: str, thing: np.random.RandomState) -> Stream:
     """Return the stream of a RandomState, which keeps every other normal number apart from the bits."""
-
-    def restore(state) -> None:
-        bits, memory = state
-        _set_bits(thing._bit_generator, bits)
-        now = thing.get_state(legacy=False)
-        has_gauss, gauss = struct.unpack_from("i4xd", memory, _offset_of_gauss())
-        thing.set_state({**now, "has_gauss": has_gauss, "gauss": gauss})
-
-    lock = _lock_of(thing._bit_generator)
-    return Stream(label, lambda: (_bits(thing._bit_generator), _memory(thing)), restore, lock=lock)
-
-
-def _offset_of_gauss() -> int:
-    """Return the position of the normal number in the memory of a RandomState, and of the flag before it."""
-    mark, probe = 1.2345678987654321e-300, np.random.RandomState(0)
-    probe.set_state({**probe.get_state(legacy=False), "has_gauss": 1, "gauss": mark})
-    return _memory(probe).index(struct.pack("d", mark)) - 8
+    read = lambda: pickle.dumps(thing.get_state(legacy=False))
+    restore = lambda state: thing.set_state(pickle.loads(state))
+    return Stream(label, read, restore, lock=_lock_of(thing._bit_generator))
 
 
 def _python_stream(label: str, thing: random.Random) -> Stream:
     """Return the stream of a generator of Python; one of a class of the user's own may keep its state as it likes."""
-    if type(thing) is not random.Random:
-        return Stream(label, thing.getstate, thing.setstate)
-
-    def restore(state) -> None:
-        memory, gauss = state
-        position, *key = _PYTHON_WORDS.unpack_from(memory)
-        thing.setstate((3, (*key, position), gauss))
-
-    read = lambda: (_memory(thing)[: _PYTHON_WORDS.size], vars(thing)["gauss_next"])
-    return Stream(label, read, restore, owner=thing)
+    return Stream(label, thing.getstate, thing.setstate, owner=thing if type(thing) is random.Random else None)
 
 
 def _iterator_stream(label: str, thing) -> Stream:
