@@ -15,8 +15,8 @@ from anyshape import numpy as numpy
 from anyshape import ops as ops
 from anyshape.backend.runtime.config import Config
 from anyshape.errors import AnyshapeError as AnyshapeError
-from anyshape.inspect.explain.data import CacheInfo, Explanation
-from anyshape.inspect.profile.data import Profile
+from anyshape.inspect.explanation import CacheInfo, Explanation
+from anyshape.inspect.profile import Profile
 from anyshape.program.program import Program
 from anyshape.support.version import __version__ as __version__
 from anyshape.tracing.named_dims import Dim as Dim

@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import anyshape
-from anyshape.graph.prover import decide
+from anyshape.graph.prover import decide, linear_constraints
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.prover.solvers import linear_constraints
 from anyshape.graph.prover.spec_parser import parse_relation, parse_size
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size

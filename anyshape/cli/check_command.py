@@ -13,7 +13,7 @@ import numpy as np
 
 from anyshape.cli.load_target import Arguments, UsageError, assignments, draw, one_line, read_numbers, read_sizes, shown
 from anyshape.errors import MissingPackageError
-from anyshape.inspect.explain.data import to_plain
+from anyshape.inspect.explanation import to_plain
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import rich_console, rich_progress, rich_table
 from anyshape.tracing.trace import is_inexact

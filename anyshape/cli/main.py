@@ -1,43 +1,45 @@
-"""Command line: anyshape demo | show | explain | profile | check | export | run | completion.
-
-Completion of commands, options and files in shells, by argcomplete.
-
-`anyshape export` and `run`: programs in files, and their runs on arrays in files.
-"""
+"""Command line: anyshape demo | show | explain | profile | check | export | run | completion."""
 
 import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from anyshape.cli import check_command
-from anyshape.cli.explain_command import explain_report, profile_report
 from anyshape.cli.load_target import (
     Arguments,
     UsageError,
     arguments_of,
+    assignments,
+    draw,
     is_saved,
     load_function,
+    named_sizes,
     one_line,
     read_arguments,
+    read_sizes,
+    shown,
     write_text,
 )
 from anyshape.demo import train
 from anyshape.errors import AnyshapeError
-from anyshape.inspect.draw.dot import to_dot
+from anyshape.inspect.draw.picture import to_dot
+from anyshape.inspect.explanation import Explanation
+from anyshape.inspect.profile import Profile
 from anyshape.program.program import Program
 from anyshape.support.packages import argcomplete, demo_cluster
 from anyshape.support.version import __version__
+from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import flatten, result_paths
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.arguments.specs import trace
 from anyshape.transforms.grad import value_and_grad
-from anyshape.transforms.jit import export, load
+from anyshape.transforms.jit import explain, export, jit, load, profile
 
 EPILOG = """examples:
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --grad
@@ -377,3 +379,87 @@ def described(program: Program) -> dict[str, Any]:
         for side, structs in sides.items()
     }
     return {"name": program.name, **shown, "text": str(program).splitlines()}
+
+
+_LISTED = 8  # assignments of sizes on one line
+
+
+class ExplainReport(NamedTuple):
+    """Explanation of a function, the sizes that each program serves, and the ones that are an error, by message."""
+
+    served: dict[int, list[str]]
+    refused: dict[str, list[str]]
+    explanation: Explanation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as dicts, lists, texts and numbers, as JSON holds them."""
+        return {"served": self.served, "refused": self.refused, "explanation": self.explanation.to_dict()}
+
+    def __str__(self) -> str:
+        lines = [f"program {number} serves {_few(cases)}" for number, cases in self.served.items()]
+        return "\n".join([*lines, *_refusals(self.refused), "", str(self.explanation)])
+
+
+def explain_report(function: Callable[..., Any], arguments: Arguments, sizes: str, target: str) -> ExplainReport:
+    """Return the explanation of the function, with the sizes that each of its programs serves."""
+    declared = [spec or None for spec in arguments.specs]  # the value of a number is a size only if it is named
+    jitted = jit(function, dynamic_shapes=declared)
+    served: dict[int, list[str]] = {}
+    refused: dict[str, list[str]] = {}
+    for case in assignments(arguments, read_sizes(sizes)):
+        every = zip(arguments.sizes(case), arguments.dtypes, arguments.by_value, strict=True)
+        try:
+            explanation = explain(jitted)(*[d.type(*s) if value else ShapeDtypeStruct(s, d) for s, d, value in every])
+        except AnyshapeError as error:
+            refused.setdefault(one_line(error), []).append(shown(case))
+        except Exception as error:
+            raise UsageError(f"{target} raised {type(error).__name__}: {one_line(error)}") from error
+        else:
+            if explanation.broken:
+                refused.setdefault(explanation.broken[0].partition(" for ")[0], []).append(shown(case))
+            else:
+                served.setdefault(explanation.program or 0, []).append(shown(case))
+    return ExplainReport(served, refused, jitted.explain())
+
+
+def _refusals(refused: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"an error for {_few(cases)}: {message}" for message, cases in refused.items()]
+
+
+def _few(cases: Sequence[str]) -> str:
+    more = f"; and {len(cases) - _LISTED} more" if len(cases) > _LISTED else ""
+    return "; ".join(cases[:_LISTED]) + more
+
+
+_DOMAIN = (0.1, 0.9)  # of random arguments: roots, logarithms and inverse functions are defined there
+
+
+def profile_report(function: Callable[..., Any], arguments: Arguments, options: Any) -> Profile:
+    """Print and return the profile, and write the page if requested; a page on standard output is alone there."""
+    if options.repeat is not None and options.repeat < 1:
+        raise UsageError(f"--repeat is {options.repeat}; give 1 or more")
+    sizes = named_sizes(arguments, options.sizes)
+    args = _random(arguments, sizes, options)
+    declared = [spec or None for spec in arguments.specs]
+    target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
+    try:
+        result = profile(
+            target, repeat=options.repeat, file=sys.stderr if options.html == "-" or options.json else None
+        )(*args)
+    except AnyshapeError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
+    if options.html is not None:
+        write_text(options.html, result.html())
+    return result
+
+
+def _random(arguments: Arguments, sizes: dict[str, int], options) -> list[Any]:
+    """Return random arguments of these sizes."""
+    rng = np.random.default_rng(options.seed)
+    every = zip(arguments.sizes(sizes), arguments.dtypes, arguments.by_value, strict=True)
+    try:
+        return [d.type(*s) if value else draw(rng, s, d, _DOMAIN) for s, d, value in every]
+    except (MemoryError, OverflowError, ValueError) as error:  # what NumPy raises, from large to larger
+        raise UsageError(f"--sizes is {options.sizes!r}, too large for arguments: {one_line(error)}") from error

@@ -4,10 +4,8 @@ No worker traces anything: the client sends the function with its programs, whic
 """
 
 from anyshape.cluster.blocks import map_chunks, vjp_chunks
-from anyshape.cluster.capacity import Capacity, PassPlan
-from anyshape.cluster.chunked import ChunkedSum, PassReport, WorkerReport, chunked_sum
-from anyshape.cluster.dask_executor import Dask
-from anyshape.cluster.executors import Executor, Joblib, Processes, Serial, Threads
+from anyshape.cluster.chunked import Capacity, ChunkedSum, PassPlan, PassReport, WorkerReport, chunked_sum
+from anyshape.cluster.executors import Dask, Executor, Joblib, Processes, Serial, Threads
 from anyshape.cluster.minimisation import minimize
 
 __all__ = [

@@ -1,25 +1,25 @@
 """Graph of a function for each block of a grid: its calls, its results, and cotangents, as dask arrays.
 
-Work for one block of `map_chunks`, in the process that has it.
+A grid has the blocks of several dask arrays that meet: their indices, sizes, and the rows of their neighbours. The size
+formulas of programs give the types of results before anything is computed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import operator
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from anyshape.cluster.block_grid import BlockGrid, Index
-from anyshape.cluster.block_sizes import BlockTypes, TypeReader
-from anyshape.cluster.chunks import copied
+from anyshape.cluster.chunks import copied, root_of
 from anyshape.cluster.executors import dumped
-from anyshape.cluster.sums import wide
 from anyshape.cluster.worker import (
     VERSIONS,
     failure_of,
@@ -30,11 +30,20 @@ from anyshape.cluster.worker import (
     raise_failure,
     shapes_of,
     versions_failure,
+    wide,
     writes,
 )
 from anyshape.errors import ArgumentError
+from anyshape.graph.ir.graph import Graph, Value, decisions_of
+from anyshape.graph.ir.op_local import ancestors
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent
+from anyshape.graph.signature.prologue import Prologue, Solver, compile_prologue
+from anyshape.graph.sizes.expr import DimVar, InputAxis, Leaf, RuntimeScalar, as_atom, leaves_of
+from anyshape.graph.sizes.substitute import evaluate, values_from
+from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import dask_array, dask_base, dask_highlevelgraph
+from anyshape.tracing.decisions import evaluate_quietly
 from anyshape.tracing.pytrees import flatten, result_paths, unflatten
 from anyshape.transforms.jitted import Jitted
 
@@ -387,3 +396,288 @@ def added_rows(rows: int, axis: int, spans: Sequence[tuple[int, int, int]], part
     for (first, last, at), x in zip(spans, parts):
         total[(*lead, slice(at, at + last - first))] += x[(*lead, slice(first, last))]
     return total
+
+
+Index = tuple[int, ...]
+_ADVICE = "give both the same chunks, as by rechunk"
+
+
+def is_dask(x: Any) -> bool:
+    """Return whether a value is a dask array."""
+    return root_of(x) == "dask" and hasattr(x, "chunks") and hasattr(x, "numblocks")
+
+
+class GridOptions(NamedTuple):
+    """Options of a call: rows of neighbours, whether results leave them out, and the axes of results for blocks."""
+
+    halo: tuple[int, int]
+    trim: bool
+    along: tuple[int | None, ...] | None
+
+
+class BlockGrid:
+    """Blocks of the dask arrays among the leaves of arguments. `counts` is their number along each axis.
+
+    - `places` are the leaves that are dask arrays. The first `plain` of these are results, or cotangents of some.
+    - `along` has for each axis of the grid the axis of results along which blocks lie, None for the same one.
+    - `halo` is how many rows a block has of its neighbours before and behind it.
+    """
+
+    def __init__(
+        self, name: str, leaves: Sequence[Any], paths: Sequence[str], options: GridOptions, plain: int = 0
+    ) -> None:
+        self.name, self.leaves, self.paths, self.options, self.plain = name, list(leaves), list(paths), options, plain
+        self.places = [i for i, x in enumerate(leaves) if is_dask(x)]
+        self.arrays = [leaves[i] for i in self.places]
+        if not self.arrays:
+            advice = "call the function itself, or make a dask array of the data"
+            raise ArgumentError(name, "the arguments", "hold no dask array", advice)
+        self.counts: Index = self._counts()
+        self._require_counts()
+        numbers = range(len(self.arrays))
+        self.has_halo = [number >= plain and self._takes_halo(number) for number in numbers]
+        self.starts = self._starts() if any(self.has_halo) else None
+
+    def _counts(self) -> Index:
+        """Return the number of blocks along each axis, up to the last one along which there are several."""
+        rank = max([x.ndim for x in self.arrays[self.plain :]])
+        counts = [max([self._count(i, axis) for i in range(len(self.arrays))]) for axis in range(rank)]
+        while counts and counts[-1] == 1:
+            counts.pop()
+        return tuple(counts)
+
+    def _takes_halo(self, number: int) -> bool:
+        return self.options.halo != (0, 0) and self.counts != () and self.owns(number, 0)
+
+    def axis_of(self, number: int, axis: int) -> int | None:
+        """Return the axis of an array along which its blocks lie by an axis of the grid, None if there is none."""
+        at = self.result_axis(axis) if number < self.plain else axis
+        return at if at is not None and at < self.arrays[number].ndim else None
+
+    def result_axis(self, axis: int) -> int | None:
+        """Return the axis of results along which blocks lie by an axis of the grid."""
+        along = self.options.along
+        return axis if along is None else along[axis] if axis < len(along) else None
+
+    def _count(self, number: int, axis: int) -> int:
+        at = self.axis_of(number, axis)
+        return 1 if at is None else int(self.arrays[number].numblocks[at])
+
+    def _require_counts(self) -> None:
+        """Raise ArgumentError for arrays with other numbers of blocks along an axis, beside one."""
+        for number, i in enumerate(self.places):
+            for axis, expected in enumerate(self.counts):
+                count = self._count(number, axis)
+                if count not in (1, expected):
+                    problem = f"has {count} blocks along axis {axis}, and another argument has {expected}"
+                    raise ArgumentError(self.name, self.paths[i], problem, _ADVICE)
+
+    def _starts(self) -> np.ndarray:
+        """Return the first row of each block, and the number of rows; arrays with a halo have the same ones."""
+        chosen = [(i, x) for i, x, halo in zip(self.places, self.arrays, self.has_halo) if halo]
+        for i, x in chosen:
+            if any(math.isnan(n) for n in x.chunks[0]):
+                problem = "has blocks of unknown sizes, so that a halo cannot be told"
+                raise ArgumentError(self.name, self.paths[i], problem, "call compute_chunk_sizes() on it")
+            if x.chunks[0] != chosen[0][1].chunks[0]:
+                problem = f"has blocks of other rows than {self.paths[chosen[0][0]]}"
+                raise ArgumentError(self.name, self.paths[i], problem, _ADVICE)
+        return np.cumsum([0, *chosen[0][1].chunks[0]])
+
+    def owns(self, number: int, axis: int) -> bool:
+        """Return whether an array has blocks of its own along an axis of the grid."""
+        return self.axis_of(number, axis) is not None and self._count(number, axis) == self.counts[axis]
+
+    def indices(self) -> list[Index]:
+        """Return the indices of all blocks."""
+        return list(itertools.product(*map(range, self.counts)))
+
+    def at(self, number: int, index: Index) -> Index:
+        """Return the index of the block of an array that belongs to a block of the grid."""
+        numbers = [0] * self.arrays[number].ndim
+        for axis, i in enumerate(index):
+            at = self.axis_of(number, axis)
+            if at is not None and self.owns(number, axis):
+                numbers[at] = i
+        return tuple(numbers)
+
+    # -- rows of neighbours
+
+    def rows_around(self, index: Index) -> tuple[int, int]:
+        """Return how many rows of neighbours a block gets before and behind it: fewer at the ends."""
+        if self.starts is None:
+            return 0, 0
+        before, after = self.starts[index[0]], self.starts[-1] - self.starts[index[0] + 1]
+        return min(self.options.halo[0], int(before)), min(self.options.halo[1], int(after))
+
+    def cut(self, index: Index) -> tuple[int, int]:
+        """Return how many rows a result leaves out at its ends."""
+        return self.rows_around(index) if self.options.trim else (0, 0)
+
+    def spans(self, index: Index) -> list[tuple[int, int, int]]:
+        """Return the blocks along the first axis that a block with its halo is made of: number, first and last row."""
+        assert self.starts is not None
+        before, after = self.rows_around(index)
+        first, last = int(self.starts[index[0]]) - before, int(self.starts[index[0] + 1]) + after
+        spans = []
+        for j, (start, end) in enumerate(itertools.pairwise(map(int, self.starts))):
+            a, b = max(first, start), min(last, end)
+            if a < b:
+                spans.append((j, a - start, b - start))
+        return spans or [(index[0], 0, 0)]
+
+    def parts(self, index: Index) -> tuple[list[list[Any]], list[Any]]:
+        """Return the keys of the blocks that each array gives to a block, and the rows of each, None for all."""
+        keys: list[list[Any]] = []
+        rows: list[Any] = []
+        for number, (x, halo) in enumerate(zip(self.arrays, self.has_halo)):
+            at = self.at(number, index)
+            if not halo or self.rows_around(index) == (0, 0):
+                keys.append([(x.name, *at)])
+                rows.append(None)
+                continue
+            spans = self.spans(index)
+            keys.append([(x.name, j, *at[1:]) for j, _, _ in spans])
+            rows.append([(a, b) for _, a, b in spans])
+        return keys, rows
+
+    # -- sizes
+
+    def shape(self, number: int, index: Index) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the shape of a block of array `number` with its halo, and its axes of unknown size."""
+        x = self.arrays[number]
+        sizes = [of[i] for of, i in zip(x.chunks, self.at(number, index))]
+        unknown = tuple([a for a, n in enumerate(sizes) if math.isnan(n)])
+        known = [UNKNOWN if math.isnan(n) else int(n) for n in sizes]
+        if self.has_halo[number]:
+            known[0] += sum(self.rows_around(index))
+        return tuple(known), unknown
+
+
+UNKNOWN = 2  # of an axis in examples, where only the data tell its size
+
+
+class ResultType(NamedTuple):
+    """Dtype and sizes of a result for a block, NaN where data decide, and the shape of an example of it."""
+
+    dtype: np.dtype
+    sizes: tuple[float, ...]
+    example: tuple[int, ...]
+
+
+class BlockTypes(NamedTuple):
+    """Structure of the results for a block and their types; `writes` is whether the function writes to arguments."""
+
+    structure: Any
+    results: tuple[ResultType, ...]
+    writes: bool
+
+
+class _Known(NamedTuple):
+    """Facts about the sizes of a program, for all blocks.
+
+    - `solve` returns the sizes of a call. Unknown sizes of blocks, or values in blocks, decide the `hidden` ones.
+    - `chosen` has the sizes that values of other arguments decide.
+    - `decides` is whether Python decides on values in blocks, so that another block may take another path.
+    """
+
+    solve: Solver
+    hidden: set[DimVar]
+    chosen: dict[DimVar, int]
+    decides: bool
+
+
+class TypeReader:
+    """Reader of the types of results; programs are traced where they are missing."""
+
+    def __init__(self, function: Jitted) -> None:
+        self.function = function
+        self._known: dict[Any, _Known] = {}
+
+    def types(self, args: Any, kwargs: Any, unknown: Mapping[int, tuple[int, ...]]) -> BlockTypes:
+        """Return the types of results for arguments with an example in place of each block.
+
+        `unknown` has the axes of unknown size of each example, by its `id`.
+        """
+        arrays, entry = self.function.entry_for(*args, **kwargs)
+        program = entry.program
+        blocks = {i: unknown[id(x)] for i, x in enumerate(arrays) if id(x) in unknown}
+        key = program, tuple(blocks.items())
+        if key not in self._known:
+            self._known[key] = _known_of(program, arrays, blocks)
+        known = self._known[key]
+        sizes = {**known.solve(*arrays), **known.chosen}
+        hidden = None if known.decides else known.hidden
+        outputs = program.graph.outputs[: program.trace.count]
+        results = [_type_of(value.meta.dtype, value.meta.extents, sizes, hidden) for value in outputs]
+        return BlockTypes(program.trace.out_tree, tuple(results), bool(program.trace.written))
+
+
+def _known_of(program: Program, arrays: Sequence[Any], blocks: Mapping[int, tuple[int, ...]]) -> _Known:
+    graph = program.graph
+    hidden = _hidden(program.prologue, blocks)
+    inputs = {graph.inputs[i] for i in blocks}
+    asked = [operand for node in decisions_of(graph) for operand in node.operands]
+    makers = {value for node in graph.nodes for value in node.outputs} | {*graph.inputs}
+    decides = any(v not in makers or not inputs.isdisjoint(ancestors(graph.nodes, v)) for v in asked)
+    guarded = any(v in hidden for guard in program.guards for v in guard.claim.variables())
+    chosen = _chosen_sizes(graph, arrays, inputs)
+    return _Known(compile_prologue(program.prologue, arrays=True), hidden, chosen, decides or guarded)
+
+
+def _chosen_sizes(graph: Graph, arrays: Sequence[Any], inputs: set[Value]) -> dict[DimVar, int]:
+    """Return the run-time sizes that arguments without blocks decide, by the naive evaluation of what they need."""
+    sizes: dict[DimVar, int] = {}
+    bound = {variable for value in graph.inputs for variable in _variables(value).values()}
+    for value in [value for node in graph.nodes for value in node.outputs]:
+        new = {axis: variable for axis, variable in _variables(value).items() if variable not in bound}
+        bound |= {*new.values()}
+        needed = ancestors(graph.nodes, value) if new else inputs
+        if inputs.isdisjoint(needed):
+            shape = _shape_of(graph, value, needed, arrays)
+            sizes |= {variable: shape[axis] for axis, variable in new.items()}
+    return sizes
+
+
+def _shape_of(graph: Graph, value: Value, needed: set[Value], arrays: Sequence[Any]) -> tuple[int, ...]:
+    """Return the shape of a value in a call, computed from the values that it needs alone."""
+    nodes = tuple([node for node in graph.nodes if not needed.isdisjoint(node.outputs)])
+    return np.shape(evaluate_quietly(replace(graph, nodes=nodes, outputs=(value,)), arrays)[0])
+
+
+def _variables(value: Value) -> dict[int, DimVar]:
+    """Return the axes of a value whose size is one variable."""
+    atoms = [as_atom(e.size) if isinstance(e, Exact) else None for e in value.meta.extents]
+    return {axis: atom for axis, atom in enumerate(atoms) if isinstance(atom, DimVar)}
+
+
+def _hidden(prologue: Prologue, blocks: Mapping[int, tuple[int, ...]]) -> set[DimVar]:
+    """Return the variables that unknown sizes of blocks, or values in blocks, decide."""
+    hidden: set[DimVar] = set()
+
+    def is_hidden(leaf: Leaf) -> bool:
+        if isinstance(leaf, InputAxis):
+            return leaf.axis in blocks.get(leaf.operand, ())
+        return leaf.operand in blocks if isinstance(leaf, RuntimeScalar) else leaf in hidden
+
+    for binding in prologue.bindings:
+        if any(is_hidden(leaf) for size in binding.sizes() for leaf in leaves_of(size)):
+            hidden.add(binding.variable)
+    return hidden
+
+
+def _type_of(
+    dtype: np.dtype, extents: Sequence[ShapeExtent], sizes: Mapping[DimVar, int], hidden: set[DimVar] | None
+) -> ResultType:
+    """Return the type of a result; where `hidden` is None, data decide all its sizes."""
+    known: list[float] = []
+    example: list[int] = []
+    for extent in extents:
+        leaves = leaves_of(extent.size) if isinstance(extent, Exact) else ()
+        if not isinstance(extent, Exact) or any(leaf not in sizes for leaf in leaves):
+            known.append(math.nan)
+            example.append(UNKNOWN)
+            continue
+        example.append(evaluate(extent.size, values_from(sizes)))
+        known.append(math.nan if hidden is None or any(leaf in hidden for leaf in leaves) else example[-1])
+    return ResultType(dtype, tuple(known), tuple(example))

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.cluster.block_graph import BlockGraph
-from anyshape.cluster.block_grid import BlockGrid, GridOptions, is_dask
+from anyshape.cluster.block_graph import BlockGraph, BlockGrid, GridOptions, is_dask
 from anyshape.cluster.chunks import root_of
 from anyshape.errors import ArgumentError
 from anyshape.support.packages import dask_array

@@ -4,9 +4,7 @@ Each is built from data, which it keeps as attributes. The first line of a messa
 second what to do. docs/errors.md shows a message of each class.
 """
 
-from anyshape.errors.base import (
-    AnyshapeError,
-)
+from anyshape.errors.messages import AnyshapeError
 from anyshape.errors.run_errors import (
     ChunkError,
     ClusterError,

@@ -1,4 +1,4 @@
-"""Build the parts of error messages: operations, sizes, places and advice.
+"""Base of all errors, and the parts of their messages: operations, sizes, places and advice.
 
 Expressions as the user wrote them, read from the source line of a code position.
 
@@ -15,111 +15,81 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from opcode import opmap
 from types import CodeType
+from typing import Any
+
+
+class AnyshapeError(Exception):
+    """Base of every error that anyshape raises on purpose. It copies and pickles with all its attributes.
+
+    `trips` are the trips of loops that a run was in, the innermost first: a number from 0, or the range of a block.
+    """
+
+    args: tuple[Any, ...]
+    trips: tuple[int | range, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__.startswith("anyshape.errors."):
+            cls.__module__ = "anyshape.errors"  # tracebacks name the class where users import it from
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self), self.args), self.__dict__
+
+    def locate(self, where: object) -> None:
+        """Add the user's line to the message, if the error has an attribute `where` that is None."""
+        if where is not None and getattr(self, "where", where) is None:
+            self.where = where
+            first, *rest = str(self).split("\n")
+            primitive, function = getattr(self, "primitive", ""), getattr(self, "function", "")
+            if primitive and first.startswith(before := f"{operation(primitive, None)}: "):
+                first = f"{operation(primitive, where)}: {first.removeprefix(before)}"
+            elif function and first.startswith(before := f"{function}: "):
+                first = f"{called(function, where)}: {first.removeprefix(before)}"
+            self.args = ("\n".join([first + at(where), *rest]),)
+
+    def locate_in_loops(self, trips: tuple[int | range, ...]) -> None:
+        """Add the trips of loops that were running to the message, unless it has some."""
+        if trips and not self.trips:
+            self.trips = trips
+            first, *rest = str(self).split("\n")
+            self.args = ("\n".join([first + in_trips(trips), *rest]),)
+
+
+def _rebuild(kind: type[AnyshapeError], args: tuple[Any, ...]) -> AnyshapeError:
+    """Return an error with this message, which is not built again."""
+    error: AnyshapeError = BaseException.__new__(kind)  # whichever built-in errors it is too
+    error.args = args
+    return error
+
+
+AnyshapeError.__module__ = "anyshape.errors"
+
 
 # NumPy's names of primitives that are called otherwise, for code without its source.
 _NUMPY_NAMES = {
-    "at": "x.at[...]",
-    "add_at": "add.at",
-    "adjugate": "det",
-    "betainc_derivative": "betainc",
-    "interpolate": "interp",
-    "spline_filter": "interp",
-    "student_derivative": "stdtr",
-    "broadcast_in_dim": "broadcast_to",
-    "callback": "pure_callback",
-    "cholesky_cotangent": "cholesky",
-    "cholesky_tangent": "cholesky",
-    "complex": "astype",
-    "cond_each": "cond",
-    "order_draw": "draw",
-    "rerun": "scan",
-    "slice_add": "x[...] += v",
-    "slice_update": "x[...] = v",
-    "while": "while_loop",
-    "while_each": "while_loop",
-    "convert": "astype",
-    "coshint": "shichi",
-    "cosint": "sici",
-    "fresnelc": "fresnel",
-    "fresnels": "fresnel",
-    "sinhint": "shichi",
-    "sinint": "sici",
-    "gammainc_derivative": "gammainc",
-    "expit_slope": "expit",
-    "riemann_zeta": "zeta",
-    "zeta_derivative": "zeta",
-    "polygamma_difference": "polygamma",
-    "tanh_slope": "tanh",
-    "decide": "bool",
-    "custom_argument": "custom_jvp",
-    "custom_vjp_tangent": "custom_vjp",
-    "cummax": "maximum.accumulate",
-    "cummin": "minimum.accumulate",
-    "mirror": "pinv",
-    "direction": "hypot",
-    "div": "divide",
-    "dot_general": "tensordot",
-    "enter_checkpoint": "checkpoint",
-    "eq": "equal",
-    "gather": "x[...]",
-    "gather_dynamic": "x[...]",
-    "ge": "greater_equal",
-    "getitem": "x[...]",
-    "gt": "greater",
-    "index_bounds": "x[...]",
-    "iota": "arange",
-    "le": "less_equal",
-    "leave_checkpoint": "checkpoint",
-    "length": "sqrt",
-    "lt": "less",
-    "lu_factor": "solve",
-    "lu_solve": "solve",
-    "mul": "multiply",
-    "name_sizes": "pure_callback",
-    "narrow": "astype",
-    "ne": "not_equal",
-    "neg": "negative",
-    "nonzero_each": "nonzero",
-    "permute": "take_along_axis",
-    "pow": "power",
-    "power_by": "power",
-    "put_add": "add.at",
-    "python_int": "int",
-    "float_of_ints": "float",
-    "float_of_size": "float",
-    "ranked": "sort",
-    "reduce_and": "all",
-    "reduce_logsumexp": "logsumexp",
-    "reduce_max": "max",
-    "reduce_min": "min",
-    "reduce_or": "any",
-    "reduce_prod": "prod",
-    "reduce_sum": "sum",
-    "repeated": "repeat",
-    "repeated_each": "repeat",
-    "rev": "flip",
-    "scatter_add": "x.at[...].add",
-    "scatter_max": "x.at[...].max",
-    "scatter_min": "x.at[...].min",
-    "scatter_mul": "x.at[...].multiply",
-    "scatter_set": "x.at[...].set",
-    "sized": "cond",
-    "select": "where",
-    "size_token": "x.shape",
-    "size_token_each": "x.shape",
-    "size_value": "x.shape",
-    "slice": "x[...]",
-    "spread": "correlate",
-    "tied": "max",
-    "unique_each": "unique",
-    "sub": "subtract",
-    "sum_to": "sum",
-    "warn": "x.mean",
-    "warn_below": "x.mean",
-    "upfirdn": "convolve",
-    "weigh": "correlate",
-    "window_bounds": "x[...]",
-}
+    "at": "x.at[...]", "add_at": "add.at", "adjugate": "det", "betainc_derivative": "betainc", "interpolate": "interp",
+    "spline_filter": "interp", "student_derivative": "stdtr", "broadcast_in_dim": "broadcast_to",
+    "callback": "pure_callback", "cholesky_cotangent": "cholesky", "cholesky_tangent": "cholesky", "complex": "astype",
+    "cond_each": "cond", "order_draw": "draw", "rerun": "scan", "slice_add": "x[...] += v",
+    "slice_update": "x[...] = v", "while": "while_loop", "while_each": "while_loop", "convert": "astype",
+    "coshint": "shichi", "cosint": "sici", "fresnelc": "fresnel", "fresnels": "fresnel", "sinhint": "shichi",
+    "sinint": "sici", "gammainc_derivative": "gammainc", "expit_slope": "expit", "riemann_zeta": "zeta",
+    "zeta_derivative": "zeta", "polygamma_difference": "polygamma", "tanh_slope": "tanh", "decide": "bool",
+    "custom_argument": "custom_jvp", "custom_vjp_tangent": "custom_vjp", "cummax": "maximum.accumulate",
+    "cummin": "minimum.accumulate", "mirror": "pinv", "direction": "hypot", "div": "divide", "dot_general": "tensordot",
+    "enter_checkpoint": "checkpoint", "eq": "equal", "gather": "x[...]", "gather_dynamic": "x[...]",
+    "ge": "greater_equal", "getitem": "x[...]", "gt": "greater", "index_bounds": "x[...]", "iota": "arange",
+    "le": "less_equal", "leave_checkpoint": "checkpoint", "length": "sqrt", "lt": "less", "lu_factor": "solve",
+    "lu_solve": "solve", "mul": "multiply", "name_sizes": "pure_callback", "narrow": "astype", "ne": "not_equal",
+    "neg": "negative", "nonzero_each": "nonzero", "permute": "take_along_axis", "pow": "power", "power_by": "power",
+    "put_add": "add.at", "python_int": "int", "float_of_ints": "float", "float_of_size": "float", "ranked": "sort",
+    "reduce_and": "all", "reduce_logsumexp": "logsumexp", "reduce_max": "max", "reduce_min": "min", "reduce_or": "any",
+    "reduce_prod": "prod", "reduce_sum": "sum", "repeated": "repeat", "repeated_each": "repeat", "rev": "flip",
+    "scatter_add": "x.at[...].add", "scatter_max": "x.at[...].max", "scatter_min": "x.at[...].min",
+    "scatter_mul": "x.at[...].multiply", "scatter_set": "x.at[...].set", "sized": "cond", "select": "where",
+    "size_token": "x.shape", "size_token_each": "x.shape", "size_value": "x.shape", "slice": "x[...]",
+    "spread": "correlate", "tied": "max", "unique_each": "unique", "sub": "subtract", "sum_to": "sum", "warn": "x.mean",
+    "warn_below": "x.mean", "upfirdn": "convolve", "weigh": "correlate", "window_bounds": "x[...]",
+}  # fmt: skip
 
 
 def operation(primitive: str, where: object) -> str:
@@ -232,8 +202,6 @@ def ragged(shapes: Mapping[tuple[int, ...], tuple[int, ...]]) -> str:
     """Return which examples of a batch have which sizes, if that is known."""
     if not shapes:
         return "vmap needs one size for all examples, and here each has its own"
-    if not shapes:
-        return "vmap needs one size for all examples, and sizes change as the trips of each say"
     parts = [
         f"{shape[0] if len(shape) == 1 else shape} in example {i[0] if len(i) == 1 else i}"
         for i, shape in shapes.items()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import messages
-from anyshape.errors.base import AnyshapeError
+from anyshape.errors.messages import AnyshapeError
 
 
 class RunError(AnyshapeError, RuntimeError):

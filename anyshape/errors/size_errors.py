@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import messages
-from anyshape.errors.base import AnyshapeError
+from anyshape.errors.messages import AnyshapeError
 
 # Checks and reasons of conditions that do not hold where NumPy divides by zero.
 DIVISIONS = {

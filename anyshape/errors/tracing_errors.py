@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anyshape.errors import messages
-from anyshape.errors.base import AnyshapeError
+from anyshape.errors.messages import AnyshapeError
 
 
 class CustomRuleError(AnyshapeError, TypeError, ValueError):

@@ -16,7 +16,7 @@ from anyshape.backend.compiler.plan import Plan
 from anyshape.errors import ArgumentError, SizeLimitError
 from anyshape.graph.ir.graph import Graph, Node
 from anyshape.graph.prover.constraints import SizeNames
-from anyshape.graph.prover.solvers.models import nearest
+from anyshape.graph.prover.models import nearest
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, project
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Leaf, Size, leaves_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from anyshape.inspect.explain.text import Fact, ProgramTable, report
+from anyshape.inspect.explanation_text import Fact, ProgramTable, report
 
 _PAGE = Path(__file__).resolve().parent / "page"
 _COSTS = ("flops", "bytes read", "bytes written")

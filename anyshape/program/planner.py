@@ -44,7 +44,7 @@ from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, at_least
-from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
+from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.signature.guards import guard_predicate, size_function
 from anyshape.graph.signature.prologue import Prologue

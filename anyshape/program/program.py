@@ -35,12 +35,12 @@ from anyshape.graph.signature.prologue import Prologue, compile_prologue
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.inspect import cost
 from anyshape.inspect.cost import ProgramCost
-from anyshape.inspect.explain.data import TierInfo
+from anyshape.inspect.explanation import TierInfo
 from anyshape.program.inline import call_inside, check_meta, is_symbolic, require_one_path
 from anyshape.program.planner import Planner, ending, refuse_layouts, require_arrays, writing_back, written_inside
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer, Tiers, mode_of
-from anyshape.support.packages import draw_dot, draw_html, notebook, program_file, saved_rules
+from anyshape.support.packages import draw_html, draw_picture, notebook, program_file, saved_rules
 from anyshape.tracing.named_dims import ShapeDtypeStruct, described
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.trace import DisplayNames, Trace, show_call
@@ -469,7 +469,7 @@ class Program:
 
     def dot(self) -> str:
         """Return Graphviz source that draws the program."""
-        return draw_dot.to_dot(self)
+        return draw_picture.to_dot(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute of this class. There are no others, as copies and pickles would lack them."""

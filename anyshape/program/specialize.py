@@ -53,7 +53,7 @@ from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import evaluate, may_divide_by_zero, substitute, values_from
-from anyshape.inspect.explain.data import TierInfo
+from anyshape.inspect.explanation import TierInfo
 from anyshape.numpy.arrays.array import Array
 from anyshape.ops.contraction import terms_of
 from anyshape.ops.core.contraction_order import Path, cheapest_path

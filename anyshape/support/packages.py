@@ -146,12 +146,12 @@ if TYPE_CHECKING:
     from anyshape.backend.compiler import lower as lower
     from anyshape.backend.native import kernels as native_kernels
     from anyshape.demo import cluster as demo_cluster
-    from anyshape.graph.prover.solvers import one_variable as one_variable
+    from anyshape.graph.prover import size_points as size_points
+    from anyshape.inspect import explanation_text as explain_text
     from anyshape.inspect import notebook as notebook
-    from anyshape.inspect.draw import dot as draw_dot
+    from anyshape.inspect import profile as profiles
     from anyshape.inspect.draw import html as draw_html
-    from anyshape.inspect.explain import text as explain_text
-    from anyshape.inspect.profile import data as profiles
+    from anyshape.inspect.draw import picture as draw_picture
     from anyshape.numpy.analysis import covariance as covariance
     from anyshape.numpy.analysis import quantile_methods as quantile_methods
     from anyshape.numpy.arrays import concrete_views as concrete_views
@@ -168,7 +168,6 @@ if TYPE_CHECKING:
     from anyshape.tracing import decisions as value_decisions
     from anyshape.tracing import foreign_arrays as foreign_arrays
     from anyshape.tracing import row_maps as mapped_rows
-    from anyshape.tracing.captured import closed_generators as closed_generators
     from anyshape.tracing.captured import rebound as rebound
     from anyshape.transforms import less_memory as less_memory
     from anyshape.transforms import profiler as profiler
@@ -186,16 +185,14 @@ else:
     graph_jvp = Package("anyshape.autodiff.jvp")
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
-    one_variable = Package("anyshape.graph.prover.solvers.one_variable")  # of open claims about sizes
+    size_points = Package("anyshape.graph.prover.size_points")  # of open claims about sizes
     covariance = Package("anyshape.numpy.analysis.covariance")  # of traced variables
     quantile_methods = Package("anyshape.numpy.analysis.quantile_methods")  # all but "linear"
     concrete_views = Package("anyshape.numpy.arrays.concrete_views")  # the first write of a traced value
     values_of_sizes = Package("anyshape.numpy.sizes.values_of_sizes")  # of scalars such as 1 / n
     python_slips = Package("anyshape.numpy.arrays.python_slips")  # of code that wants values
     python_values = Package("anyshape.numpy.sizes.python_values")  # of sizes, and len
-    foreign_arrays = Package("anyshape.tracing.foreign_arrays")  # arguments of other libraries
     mapped_rows = Package("anyshape.tracing.row_maps")  # np.apply_along_axis and np.vectorize
-    closed_generators = Package("anyshape.tracing.captured.closed_generators")
     traced_generators = Package("anyshape.numpy.random.random_state")  # of functions that draw random numbers
     gradient_transformations = Package("anyshape.optimize.transformations")  # with all of SciPy: not on workers
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
@@ -206,12 +203,13 @@ else:
     rebound = Package("anyshape.tracing.captured.rebound")  # the first trace
     sent_programs = Package("anyshape.transforms.caching.sent_programs")  # pickles of jitted functions
     argument_containers = Package("anyshape.tracing.argument_containers")  # that a trace passes
+    foreign_arrays = Package("anyshape.tracing.foreign_arrays")  # arguments of other libraries
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan
     size_paths = Package("anyshape.transforms.control_flow.size_paths")  # of exported functions that decide on sizes
-    explain_text = Package("anyshape.inspect.explain.text")
+    explain_text = Package("anyshape.inspect.explanation_text")
     notebook = Package("anyshape.inspect.notebook")
-    draw_dot = Package("anyshape.inspect.draw.dot")
+    draw_picture = Package("anyshape.inspect.draw.picture")
     draw_html = Package("anyshape.inspect.draw.html")
     profiler = Package("anyshape.transforms.profiler")
-    profiles = Package("anyshape.inspect.profile.data")
+    profiles = Package("anyshape.inspect.profile")

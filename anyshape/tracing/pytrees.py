@@ -27,7 +27,7 @@ from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import DRAWING
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.signature.size_names import identifier
+from anyshape.graph.signature.dim_equations import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.support.freezing import Frozen, freeze

@@ -32,8 +32,7 @@ from anyshape.graph.prover.constraints import RELATIONS, Claim, SizeNames, Sourc
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import calls_traced_function, is_user_frame
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
-from anyshape.graph.signature.dim_equations import SizeBinding
-from anyshape.graph.signature.size_names import size_names
+from anyshape.graph.signature.dim_equations import SizeBinding, size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array, NDArray

@@ -21,7 +21,7 @@ from anyshape.errors import ArgumentError, InconclusiveDimensionError
 from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.inspect.explain.data import Explanation
+from anyshape.inspect.explanation import Explanation
 from anyshape.ops.subgraph_call import paths_of_sizes
 from anyshape.support.packages import profiler, profiles, program_file, saved_rules, size_paths, traced_program
 from anyshape.support.true_types import has_type

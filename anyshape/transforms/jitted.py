@@ -19,12 +19,12 @@ from anyshape.graph.ir.builder import active_builders, tracing_threads
 from anyshape.graph.ir.op_local import may_refuse
 from anyshape.graph.ir.tracebacks import short_traceback, shorten_traceback
 from anyshape.graph.prover.scope import Scope
-from anyshape.inspect.explain.data import CacheInfo, Explanation
+from anyshape.inspect.explanation import CacheInfo, Explanation
 from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.packages import less_memory, paths, rebound, sent_programs, traced_program
 from anyshape.tracing.captured.containers import Roots
-from anyshape.tracing.captured.state import CapturedState
+from anyshape.tracing.captured.watch import CapturedState
 from anyshape.tracing.draws import drawing_later, refuse_draws
 from anyshape.tracing.pytrees import (
     Order,

@@ -14,7 +14,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, short_dtype
 from anyshape.graph.sizes.expr import Size
 from anyshape.inspect.cost import of_op, value_at
-from anyshape.inspect.profile.data import Profile, Row
+from anyshape.inspect.profile import Profile, Row
 from anyshape.ops.core.flop_counts import COSTS
 from anyshape.ops.loops import LOOPS
 from anyshape.program.program import Program

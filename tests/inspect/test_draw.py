@@ -26,9 +26,8 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import evaluate, values_from
 from anyshape.inspect.cost import cost, variables_of
 from anyshape.inspect.draw import html
-from anyshape.inspect.draw.dot import quote, to_dot
 from anyshape.inspect.draw.html import formula, start_sizes, to_html
-from anyshape.inspect.draw.picture import picture
+from anyshape.inspect.draw.picture import picture, quote, to_dot
 from anyshape.inspect.draw.sheets import Wire, _Rows, lay_out
 from anyshape.ops.core.flop_counts import ceil_log2
 from tests.inspect.test_cost import programs
@@ -546,9 +545,9 @@ def test_a_function_that_fails_writes_nothing(run, tmp_path):
 def test_networkx_is_loaded_by_a_drawing_alone():
     code = (
         "import sys, numpy, anyshape\n"
-        "from anyshape.inspect.draw import dot, html\n"
+        "from anyshape.inspect.draw import html, picture\n"
         "program = anyshape.trace(numpy.tanh)(anyshape.ShapeDtypeStruct('n', numpy.float64))\n"
-        "dot.to_dot(program)\n"
+        "picture.to_dot(program)\n"
         "print('networkx' in sys.modules)\n"
         "html.to_html(program)\n"
         "print('networkx' in sys.modules)\n"

@@ -35,7 +35,7 @@ from anyshape import (
 from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.compiler.codegen.timers import Share, TimedRun
 from anyshape.backend.compiler.plan import PLAN_OPS
-from anyshape.inspect.profile import data
+from anyshape.inspect import profile as data
 from anyshape.ops.core.flop_counts import COSTS
 from anyshape.ops.movement import reshape_op
 from anyshape.transforms import profiler
@@ -328,7 +328,7 @@ def test_it_prints_to_standard_output(capsys):
 
 
 def test_without_rich_it_prints_as_well(monkeypatch):
-    monkeypatch.setitem(sys.modules, "anyshape.inspect.profile.data", None)
+    monkeypatch.setitem(sys.modules, "anyshape.inspect.profile", None)
     stream = io.StringIO()
     result = profile(wave, repeat=1, file=stream)(np.ones(3))
     assert stream.getvalue() == str(result) + "\n"
@@ -409,7 +409,7 @@ def test_names_and_lines_are_escaped():
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node to run the script of the page")
 def test_the_script_widens_a_bar_and_hides_what_is_beside_it(tmp_path):
-    script = (Path(data.__file__).parents[1] / "page" / "flame.js").read_text()
+    script = (Path(data.__file__).parent / "page" / "flame.js").read_text()
     start, end = script.index("function zoom"), script.index("for (const b of bars) {\n  b.bar.addEventListener")
     (tmp_path / "run.js").write_text(
         "const NEAR = 1e-6;"

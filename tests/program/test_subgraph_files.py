@@ -13,7 +13,7 @@ from anyshape.errors import ArgumentError, ProgramFileError, SizeMismatchError
 from anyshape.graph.ir.encode import MOST
 from anyshape.graph.ir.graph import subgraphs, walk
 from anyshape.graph.ir.validate import check_graph
-from anyshape.graph.prover.solvers import search_budget
+from anyshape.graph.prover import search_budget
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.arguments.specs import trace
 from tests.graph.ir.conftest import select_graph

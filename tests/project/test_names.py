@@ -15,8 +15,8 @@ import scipy.special
 import anyshape
 import anyshape.cluster
 from anyshape.backend.compiler.plan import PLAN_OPS
-from anyshape.inspect.explain.data import Explanation
-from anyshape.inspect.profile.data import Profile
+from anyshape.inspect.explanation import Explanation
+from anyshape.inspect.profile import Profile
 from anyshape.numpy.arrays.array import Array
 from anyshape.program.program import Program
 from anyshape.transforms.jitted import Jitted

@@ -22,8 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from anyshape.errors import IllegalGraphError
-from anyshape.graph.ir.graph import Op
-from anyshape.graph.ir.printer import show_param
+from anyshape.graph.ir.graph import Op, show_param
 from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, UpperBound
 from anyshape.graph.signature.dim_equations import SizeBinding

@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from anyshape.errors import AnyshapeError, IllegalGraphError
-from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, subgraphs
-from anyshape.graph.ir.printer import show_param
+from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, show_param, subgraphs
 from anyshape.graph.prover.constraints import Condition, SourceLine, Verdict, equal, substitute_claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown

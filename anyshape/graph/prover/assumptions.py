@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from anyshape.errors import SizeLimitError
 from anyshape.graph.prover.constraints import (
+    LINKS,
     NO,
     UNKNOWN,
     YES,
@@ -38,8 +39,8 @@ from anyshape.graph.prover.decide import (
     is_unprovable,
     stretches_to,
 )
-from anyshape.graph.prover.solvers.integer_sets import range_of
-from anyshape.graph.prover.solvers.linear_constraints import (
+from anyshape.graph.prover.integer_sets import range_of
+from anyshape.graph.prover.linear_constraints import (
     count_products,
     declare_ranges,
     divide_out,
@@ -56,7 +57,7 @@ from anyshape.graph.prover.solvers.linear_constraints import (
     substitute_keeping_broadcasts,
     write_as_multiples,
 )
-from anyshape.graph.prover.solvers.models import (
+from anyshape.graph.prover.models import (
     Assignment,
     KnownModels,
     Model,
@@ -68,13 +69,13 @@ from anyshape.graph.prover.solvers.models import (
     value_in,
     witnesses,
 )
-from anyshape.graph.prover.solvers.search_budget import SearchBudget, out_of_time
+from anyshape.graph.prover.search_budget import SearchBudget, out_of_time
 from anyshape.graph.prover.verdict_tables import FinalVerdicts, VerdictTables, key_of
 from anyshape.graph.sizes import expr, intervals
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound, negated
 from anyshape.graph.sizes.substitute import Replace, substitute
-from anyshape.support.packages import one_variable
+from anyshape.support.packages import size_points
 
 # CPU seconds of integer sets: in total, per query, and per query once the total is spent.
 _SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST = 4.0, 0.8, 0.005
@@ -351,10 +352,10 @@ class Assumptions:
     ) -> Verdict:
         """Return the verdict of integer sets on a claim, in the form of the query; `outcomes` are known to occur."""
         claim, facts = self._with_facts(original, query)
-        has_one_variable = one_variable.is_about_one_variable([claim, *facts])
+        has_one_variable = size_points.is_about_one_variable([claim, *facts])
         has_products = bool(count_products(claim.left) or count_products(claim.right))
         if False not in outcomes and not has_one_variable:
-            outcomes.add(self._separate(original, [claim, *facts], has_products=has_products))
+            outcomes.add(self._models.separate(original, [claim, *facts]))
             if is_unprovable(outcomes, need_refutation):
                 return UNKNOWN
         if has_products:
@@ -365,13 +366,6 @@ class Assumptions:
             return UNKNOWN
         need_refutation = need_refutation and True not in outcomes
         return self._search(claim, facts, query, need_refutation=need_refutation, need_proof=False not in outcomes)
-
-    def _separate(self, claim: Claim, facts: Sequence[Claim], *, has_products: bool) -> bool | None:
-        """Return False if a model is found that makes the claim false; None without one, or if sets answer sooner."""
-        has_links = any(c.relation in LINKS for c in facts)
-        if has_links or has_products or self._models.are_few:
-            return self._models.separate(claim, facts, has_links=has_links)
-        return None
 
     def _search(
         self, claim: Claim, facts: Sequence[Claim], query: Claim, *, need_refutation: bool, need_proof: bool
@@ -506,9 +500,6 @@ class Assumptions:
                     point |= self.witnesses(claim).get(True, {})
             self._has_no_model = not self._models.add(Model(point))
         return not self._has_no_model
-
-
-LINKS = ("broadcasts", "stretches")  # chains of such claims lead from one size to another
 
 
 class KnownFacts:

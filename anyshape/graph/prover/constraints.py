@@ -394,6 +394,7 @@ class Claim:
         return f"{left} {self.relation} {right}"
 
 
+LINKS = ("broadcasts", "stretches")  # chains of such claims lead from one size to another
 HOLDS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,

@@ -12,15 +12,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from anyshape.graph.prover.constraints import NO, UNKNOWN, YES, Claim, Verdict, implied_broadcasts
-from anyshape.graph.prover.solvers.integer_sets import IntegerSet
-from anyshape.graph.prover.solvers.linear_constraints import Alternatives, Row, negation_of, rows_of
-from anyshape.graph.prover.solvers.models import Assignment, Model, has_counterexample, truth
-from anyshape.graph.prover.solvers.search_budget import open_where_it_fails
+from anyshape.graph.prover.integer_sets import IntegerSet
+from anyshape.graph.prover.linear_constraints import Alternatives, Row, negation_of, rows_of
+from anyshape.graph.prover.models import Assignment, Model, has_counterexample, truth
+from anyshape.graph.prover.search_budget import open_where_it_fails
 from anyshape.graph.sizes import expr, intervals, polynomials
 from anyshape.graph.sizes.expr import Atom, Call, Size
 from anyshape.graph.sizes.intervals import Bound, Interval
 from anyshape.graph.sizes.polynomials import Terms
-from anyshape.support.packages import one_variable
+from anyshape.support.packages import size_points
 
 _FIRST_FACTS = 16  # that integer sets get at first
 Facts: TypeAlias = Callable[[], Sequence[Claim]]  # gathered when they are needed
@@ -279,22 +279,13 @@ class Decision:
         self.verdict, self.gave_up = UNKNOWN, False
         self.models: list[Assignment] = []
 
-    def read(self, cases: one_variable.Cases, *, need_refutation: bool, need_proof: bool) -> None:
-        """Take over the cases of a claim about one variable."""
-        needed = ((need_proof, YES, cases.false), (need_refutation, NO, cases.true))
-        for _, verdict, size in [n for n in reversed(needed) if n[0]]:
-            if size is None:
-                self.verdict = verdict
-            else:
-                self.models.append({cases.variable: size})
-
     def read_small(self, claim: Claim, facts: Sequence[Claim]) -> bool:
         """Take over the cases of a claim at small sizes; return whether these decide."""
         sizes = set(claim.variables())
         own = [f for f in facts if sizes.issuperset(f.variables())]
-        cases = one_variable.cases_at_small_sizes(claim, own)
+        cases = size_points.cases_at_small_sizes(claim, own)
         if cases is not None and len(own) < len(facts) and None not in cases:
-            cases = one_variable.cases_at_small_sizes(claim, facts)
+            cases = size_points.cases_at_small_sizes(claim, facts)
         if cases is None:
             return False
         if None in cases:
@@ -327,7 +318,7 @@ class Decision:
 def decide_exactly(
     claim: Claim, facts: Sequence[Claim], *, need_refutation: bool = True, need_proof: bool = True
 ) -> Decision:
-    """Return the exact verdict: along the line of sizes for claims about one variable, else by integer sets.
+    """Return the exact verdict: of small sizes where these tell, else of integer sets.
 
     With `need_refutation=False` no proof of the negation is tried, and with `need_proof=False` no proof of the claim.
     Integer sets get the first of many facts, then more of them as long as a candidate breaks any. Facts that a
@@ -343,11 +334,8 @@ def _decide_by_sets(
     decision: Decision, claim: Claim, facts: Sequence[Claim], need_refutation: bool, need_proof: bool
 ) -> None:
     """Let a decision have its verdict and its models."""
-    cases = one_variable.cases_over_one_variable(claim, facts)
-    if cases is not None:
-        decision.read(cases, need_refutation=need_refutation, need_proof=need_proof)
-        return
-    if _has_cases([claim, *facts]) and decision.read_small(claim, facts):
+    is_simple = size_points.is_about_one_variable([claim, *facts])
+    if (is_simple or _has_cases([claim, *facts])) and decision.read_small(claim, facts):
         return
     queries: list[_Query] = [(YES, negation_of(claim))] if need_proof else []
     queries += [(NO, [rows_of(claim)])] if need_refutation else []

@@ -9,38 +9,22 @@ import contextlib
 
 from anyshape.errors import SizeLimitError
 from anyshape.graph.prover.constraints import Claim, Verdict
-from anyshape.graph.prover.solvers.linear_constraints import occurs
+from anyshape.graph.prover.linear_constraints import occurs
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import Replace, substitute
-from anyshape.graph.sizes.symbols import memoised
 from anyshape.support.lazy_dataclass import NamedTuple
-
-
-class Clamped(NamedTuple):
-    """Size as `max(core - offset, 0)`, where the core has no constant: what a slice leaves of an axis."""
-
-    core: DimExpr
-    offset: int
-
-    def less(self, by: int) -> Size:
-        """Return this size less a number, at least 0."""
-        return expr.maximum(expr.sub(self.core, self.offset + by), 0)
 
 
 class EqualClasses:
     """Union-find over sizes. The shortest size of a class stands for it.
 
-    Sizes that divide by a size are left out, as they are undefined where the others are not. Where what two slices
-    leave is equal, so is what longer slices leave: `max(n - 2, 0) == max(m - 2, 0)` proves the same of 3, 4 and so on.
+    Sizes that divide by a size are left out, as they are undefined where the others are not.
     """
 
     def __init__(self) -> None:
         self.has_joined: bool = False  # else each size stands for itself
         self._shorter: dict[Size, Size] = {}  # an equal size, which is shorter or was first
-        self._slices: dict[
-            DimExpr, tuple[int, Clamped]
-        ] = {}  # by a core: from which offset on, and what equals it there
         self._order: dict[Size, int] = {}  # in which sizes were seen
         self._joined: list[tuple[Size, Size]] = []  # pairs that the tables above do not have yet
 
@@ -49,7 +33,7 @@ class EqualClasses:
         self._enter_joined()
         new = EqualClasses()
         new.has_joined = self.has_joined
-        new._shorter, new._slices, new._order = dict(self._shorter), dict(self._slices), dict(self._order)
+        new._shorter, new._order = dict(self._shorter), dict(self._order)
         return new
 
     def shortest(self, size: Size) -> Size:
@@ -57,22 +41,11 @@ class EqualClasses:
         if self._joined:
             self._enter_joined()
         first = size
-        while (shorter := self._next(size)) is not None:
+        while (shorter := self._shorter.get(size)) is not None:
             size = shorter
         if first is not size:
             self._shorter[first] = size
         return size
-
-    def _next(self, size: Size) -> Size | None:
-        """Return a size of the class that is shorter or was first, if there is one."""
-        shorter = self._shorter.get(size)
-        if shorter is None and self._slices:
-            clamped = _clamped(size)
-            start, equal = self._slices.get(clamped.core, (0, None)) if clamped is not None else (0, None)
-            if clamped is not None and equal is not None and clamped.offset >= start:
-                shorter = equal.less(clamped.offset - start)
-                return shorter if self._rank(shorter) < self._rank(size) else None
-        return shorter
 
     def shortest_inside(self, size: Size) -> Size:
         """Return the shortest size of the class; that of a broadcast has the shortest of its sizes in their places."""
@@ -121,41 +94,10 @@ class EqualClasses:
         if a is not b and a != b:
             longer, shorter = (a, b) if self._rank(a) > self._rank(b) else (b, a)
             self._shorter[longer] = shorter
-            self._join_slices(_clamped(longer), _clamped(shorter))
-
-    def _join_slices(self, longer: Clamped | None, shorter: Clamped | None) -> None:
-        """Note from which offset on longer slices of the two are equal."""
-        if longer is not None and shorter is not None and longer.core is not shorter.core:
-            known = self._slices.get(longer.core)
-            if known is None or longer.offset < known[0]:
-                self._slices[longer.core] = longer.offset, shorter
 
     def _rank(self, size: Size) -> tuple[int, int]:
         """Return what falls from a size to the one that stands for it: the length, then when it was seen first."""
-        if not isinstance(size, DimExpr):
-            return 0, 0
-        clamped = _clamped(size)
-        seen = size if clamped is None else clamped.core
-        return size.nodes, self._order.setdefault(seen, len(self._order))
-
-
-@memoised
-def _clamped(size: Size) -> Clamped | None:
-    """Return a size that is at least 0 as a difference that is clamped to 0; None if it is not of that form."""
-    if isinstance(size, int):
-        return None
-    atom, inner = size.atom, size
-    if isinstance(atom, Call) and atom.function == "max" and len(atom.args) == 2 and atom.args[1] == 0:
-        inner = atom.args[0]  # type: ignore[assignment]
-    else:
-        low = expr.bounds(size)[0]
-        if low is None or low < 0:
-            return None
-    monomial, constant = inner.terms[-1]
-    if monomial:
-        return Clamped(inner, 0)
-    core = expr.add(inner, -constant)
-    return Clamped(core, -constant) if isinstance(core, DimExpr) else None
+        return (size.nodes, self._order.setdefault(size, len(self._order))) if isinstance(size, DimExpr) else (0, 0)
 
 
 def _divides(size: Size) -> bool:

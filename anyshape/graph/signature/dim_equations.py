@@ -10,6 +10,8 @@ Parts of equations between sizes: terms in a variable, linear factors, periods, 
 Fraction-free Gauss-Jordan elimination of linear equations with integer coefficients.
 
 Unknowns are any hashable keys. Right-hand sides are combinations of numbered equations.
+
+Messages name sizes by their bindings.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from anyshape.errors import SizeLimitError, SpecError, UndeterminedSizeError
-from anyshape.graph.prover.constraints import Claim, Condition, at_least
+from anyshape.graph.prover.constraints import Claim, Condition, SizeNames, at_least
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.sizes import expr
@@ -691,3 +694,48 @@ def _combine(a: dict[Key, int], m: int, b: dict[Key, int], n: int) -> dict[Key, 
     for key, c in b.items():
         total[key] = total.get(key, 0) + n * c
     return {key: c for key, c in total.items() if c}
+
+
+def identifier(label: str) -> str:
+    """Return an identifier for the path of an argument: `params_w` for `params['w']`."""
+    text = re.sub(r"\W+", "_", label).strip("_")
+    return text if text[:1].isalpha() else f"x{text}"
+
+
+def input_name(source: InputSize, labels: Sequence[str]) -> str:
+    """Return an input size as the caller writes it: `x.shape[0]`, or `k` for an integer value."""
+    label = labels[source.operand] if source.operand < len(labels) else f"hidden{source.operand}"
+    return f"{label}.shape[{source.axis}]" if isinstance(source, InputAxis) else label
+
+
+def undeclared_axis(binding: SizeBinding, labels: Sequence[str]) -> InputAxis | None:
+    """Return the axis that a variable is named after, where the user gave it no name."""
+    axis = expr.as_atom(binding.target) if binding.divisor == 1 and binding.curve is None else None
+    if not isinstance(axis, InputAxis) or axis.operand >= len(labels):
+        return None
+    return axis if binding.variable.name == f"{identifier(labels[axis.operand])}_{axis.axis}" else None
+
+
+def size_names(bindings: Iterable[SizeBinding], labels: Sequence[str]) -> SizeNames:
+    """Return the names of variables that are bound from inputs with these labels."""
+    sources: dict[DimVar, str] = {}
+    undeclared = set()
+    for binding in bindings:
+        if undeclared_axis(binding, labels) is not None:
+            undeclared.add(binding.variable)
+        sources[binding.variable] = _source(binding, SizeNames(sources, undeclared), labels)
+    return SizeNames(sources, undeclared)
+
+
+def _source(binding: SizeBinding, names: SizeNames, labels: Sequence[str]) -> str:
+    """Return how a call gives the variable: `x.shape[0]`, `(x.shape[0] - 1) // 2`, `k`; "" for a constant."""
+
+    def leaf(atom) -> str:
+        return names.leaf(atom) if isinstance(atom, DimVar) else input_name(atom, labels)
+
+    leaves = [leaf for size in binding.sizes() for leaf in expr.leaves_of(size) if leaf is not binding.variable]
+    if not leaves or any(isinstance(a, InputAxis) and a.operand >= len(labels) for a in leaves):
+        return ""
+    if binding.curve is not None:
+        return f"where {expr.show(binding.curve, leaf)} = {expr.show(binding.target, leaf)}"
+    return expr.show(expr.floordiv(binding.target, binding.divisor), leaf)

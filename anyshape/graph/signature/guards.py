@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.constraints import YES, Claim, Condition, Index, bound_of, connected_claims, equal
 from anyshape.graph.prover.decide import follows
-from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
-from anyshape.graph.prover.solvers.search_budget import out_of_time, time_limit
+from anyshape.graph.prover.linear_constraints import divides_by_size
+from anyshape.graph.prover.search_budget import out_of_time, time_limit
 from anyshape.graph.signature.prologue import (
     Prologue,
     PrologueSource,

@@ -21,8 +21,7 @@ from typing import Any, NoReturn, TypeAlias
 from anyshape.errors import InputSizeError, SizeMismatchError
 from anyshape.graph.prover.constraints import Condition, SizeNames
 from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.signature.dim_equations import InputSize, SizeBinding, input_axes, solve_dims
-from anyshape.graph.signature.size_names import size_names
+from anyshape.graph.signature.dim_equations import InputSize, SizeBinding, input_axes, size_names, solve_dims
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, Leaf, RuntimeScalar, Size, leaves_of
 from anyshape.graph.sizes.intervals import LARGEST_SIZE, Bound

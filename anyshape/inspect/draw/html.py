@@ -20,10 +20,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from anyshape.graph.ir.graph import Graph, Value
-from anyshape.graph.ir.printer import node_text, short_text, show_param, value_names
+from anyshape.graph.ir.graph import Graph, Value, node_text, short_text, show_param, value_names
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.prover.solvers.models import Assignment, candidates, nearest, truth
+from anyshape.graph.prover.models import Assignment, candidates, nearest, truth
 from anyshape.graph.shapes.array_type import ShapeExtent, Unknown
 from anyshape.graph.sizes.expr import Call, DimVar, Size
 from anyshape.inspect.cost import Cost, cost, range_of, variables_of

@@ -1,11 +1,10 @@
-"""Data of a drawing, before it is HTML or Graphviz: boxes, edges and conditions with their texts."""
+"""Data of a drawing, before it is HTML or Graphviz: boxes, edges and conditions with their texts; and the Graphviz."""
 
 import linecache
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, subgraphs
-from anyshape.graph.ir.printer import show_param, value_names
+from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, show_param, subgraphs, value_names
 from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, UpperBound, short_dtype
 from anyshape.graph.sizes import expr
@@ -174,3 +173,56 @@ def source_of(graph: Graph, source: DimSource) -> str:
         return expr.show(source.size, leaf_text) if not isinstance(source.size, int) else str(source.size)
     target = expr.show(expr.floordiv(read.target, read.divisor), leaf_text)
     return target if read.curve is None else f"{read.curve} = {target}"
+
+
+_SHAPES = {"input": "ellipse", "hidden": "ellipse", "constant": "note", "node": "box", "result": "doubleoctagon"}
+_COLOURS = {"exact": "#0072B2", "bound": "#E69F00", "unknown": "#D55E00"}
+
+
+def to_dot(program: Any) -> str:
+    """Return Graphviz source of a program or a graph: coloured by guarantee, edges of shape sources dashed."""
+    drawn = picture(program)
+    lines = [
+        f"digraph {quote(drawn.name)} {{",
+        '  graph [rankdir=TB, fontname="monospace"];',
+        '  node [fontname="monospace", fontsize=10, penwidth=1.5];',
+        '  edge [fontname="monospace", fontsize=8];',
+        *[_box(box) for box in drawn.boxes],
+        *[_edge(edge) for edge in drawn.edges],
+        *[f"  // {_one_line(str(c))}" for c in drawn.graph.conditions],
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def quote(text: str) -> str:
+    """Return a quoted string of Graphviz that stands for exactly this text; a new line stays one."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "\\n".join(escaped.splitlines() or [""]) + '"'
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _box(box: Box) -> str:
+    types = [f"{name}: {meta}" if name != box.title else str(meta) for name, meta in box.values]
+    tips = [
+        *[f"{k} = {v}" for k, v in box.params],
+        *map(str, box.bodies),
+        *([] if box.where is None else [str(box.where), line_of(box.where)]),
+    ]
+    attributes = {
+        "label": "\n".join([box.title, *types]),
+        "shape": _SHAPES[box.kind],
+        "color": _COLOURS[box.guarantee],
+        "tooltip": "\n".join([box.title, *tips]),
+    }
+    return f"  b{box.number} [{', '.join(f'{k}={quote(v)}' for k, v in attributes.items())}];"
+
+
+def _edge(edge: Edge) -> str:
+    attributes = {"label": edge.name}
+    if edge.sizes_only:
+        attributes |= {"style": "dashed"}
+    return f"  b{edge.tail} -> b{edge.head} [{', '.join(f'{k}={quote(v)}' for k, v in attributes.items())}];"

@@ -21,9 +21,8 @@ from anyshape.graph.prover.constraints import Condition, SourceLine, equal
 from anyshape.graph.prover.scope import DynamicSize, Scope, SymbolicSize
 from anyshape.graph.prover.spec_parser import parse_shape
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
-from anyshape.graph.signature.dim_equations import solve_dims
+from anyshape.graph.signature.dim_equations import size_names, solve_dims
 from anyshape.graph.signature.prologue import compile_solver
-from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.substitute import values_from

@@ -21,13 +21,12 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.signature.prologue import Prologue, compile_prologue, direct_input
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.graph.sizes.substitute import values_from
-from anyshape.inspect.explain.data import CacheInfo, Reason
+from anyshape.inspect.explanation import CacheInfo, Reason
 from anyshape.program.pytree_codegen import NO_MATCH, matcher
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import value_decisions
 from anyshape.tracing.captured.code_origin import ATOMS, is_scalar
-from anyshape.tracing.captured.state import CapturedState, static_state
-from anyshape.tracing.captured.watch import Watch
+from anyshape.tracing.captured.watch import CapturedState, Watch, static_state
 from anyshape.tracing.pytrees import (
     Order,
     as_leaf,

@@ -35,7 +35,7 @@ from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
-from anyshape.inspect.explain.data import (
+from anyshape.inspect.explanation import (
     ArgumentInfo,
     ConditionInfo,
     EvictedInfo,

@@ -20,15 +20,14 @@ import numpy as np
 from anyshape.errors import MissingPackageError, ProgramFileError
 from anyshape.graph.ir.graph import is_generator, walk
 from anyshape.graph.sizes.expr import DimVar
-from anyshape.inspect.explain.data import Reason
+from anyshape.inspect.explanation import Reason
 from anyshape.ops.control import callback_op
 from anyshape.support.lazy_dataclass import NamedTuple
 from anyshape.support.packages import cloudpickle
 from anyshape.support.true_types import has_type
 from anyshape.support.version import __version__
 from anyshape.tracing.captured.digest import StateDigest, state_digest
-from anyshape.tracing.captured.state import CapturedState
-from anyshape.tracing.captured.watch import Watch
+from anyshape.tracing.captured.watch import CapturedState, Watch
 from anyshape.tracing.decisions import path_left
 from anyshape.tracing.pytrees import Order, frozen_keys
 from anyshape.tracing.trace import Trace

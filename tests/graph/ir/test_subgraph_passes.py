@@ -15,8 +15,8 @@ from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.ir.validate import check_graph
 from anyshape.graph.shapes.array_type import Exact, Unknown, UpperBound
 from anyshape.inspect.cost import cost
-from anyshape.inspect.draw.dot import to_dot
 from anyshape.inspect.draw.html import to_html
+from anyshape.inspect.draw.picture import to_dot
 from anyshape.ops.control import check
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.arguments.specs import trace

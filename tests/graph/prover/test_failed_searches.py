@@ -6,17 +6,15 @@ import pytest
 
 from anyshape import export, symbolic_shape
 from anyshape.errors import InconclusiveDimensionError
-from anyshape.graph.prover import assumptions, decide
-from anyshape.graph.prover.solvers import integer_sets, models
-from anyshape.support.packages import one_variable
+from anyshape.graph.prover import assumptions, decide, integer_sets, models
+from anyshape.support.packages import size_points
 from tests.transforms.control_flow.test_size_paths import Spec, vector
 
 SEARCHES = {
     "find": (integer_sets.IntegerSet, "find"),
     "range": (integer_sets.IntegerSet, "range"),
     "points": (integer_sets.IntegerSet, "points"),
-    "one variable": (one_variable, "cases_over_one_variable"),
-    "small sizes": (one_variable, "cases_at_small_sizes"),
+    "small sizes": (size_points, "cases_at_small_sizes"),
     "few points": (assumptions, "points_of_box"),
     "candidates": (models, "candidates"),
     "own facts": (decide, "_decide_by_own_facts"),

@@ -15,10 +15,10 @@ from anyshape.graph.prover import decide as decide_module
 from anyshape.graph.prover import scope as scope_module
 from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.constraints import Claim, Claims, Condition, Verdict, at_least, equal
+from anyshape.graph.prover.integer_sets import IntegerSet
+from anyshape.graph.prover.models import KnownModels, Model, truth
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.prover.solvers.integer_sets import IntegerSet
-from anyshape.graph.prover.solvers.models import KnownModels, Model, truth
-from anyshape.graph.prover.solvers.search_budget import Leaves, OutOfBudgetError, SearchBudget, search
+from anyshape.graph.prover.search_budget import Budget, OutOfBudgetError, SearchBudget, search
 from anyshape.graph.prover.verdict_tables import EqualClasses
 from anyshape.graph.sizes import expr
 from tests.graph.prover import random_claims
@@ -383,11 +383,11 @@ def test_optional_questions_get_few_parts_once_many_were_in_vain():
     allowed = []
     for _ in range(6):
         with budget.query(400), search(400, np.inf) as leaves:
-            allowed.append(leaves.left)
-            leaves.left = 0
+            allowed.append(leaves.leaves)
+            leaves.leaves = 0
     assert allowed == [400, 400, 400, 300, 40, 40]
     with budget.query(), search(400, np.inf) as leaves:
-        assert leaves.left == 400  # a question that is not optional gets all
+        assert leaves.leaves == 400  # a question that is not optional gets all
 
 
 def test_most_optional_questions_are_not_searched_after_many_in_vain():
@@ -412,13 +412,13 @@ def test_answered_questions_cost_nothing():
     budget = SearchBudget(4.0, 1.0, 0.01)
     for _ in range(20):
         with budget.query(400) as work, search(400, np.inf) as leaves:
-            leaves.left, work.decided = 0, True
+            leaves.leaves, work.decided = 0, True
     with budget.query(400), search(400, np.inf) as leaves:
-        assert leaves.left == 400
+        assert leaves.leaves == 400
 
 
 def test_a_search_ends_with_its_parts():
-    leaves = Leaves(2)
+    leaves = Budget(2)
     leaves.take(), leaves.take()
     with pytest.raises(OutOfBudgetError):
         leaves.take()

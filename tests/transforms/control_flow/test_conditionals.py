@@ -19,8 +19,8 @@ from anyshape import cond, switch
 from anyshape.errors import ArgumentError, BranchMismatchError, CheckError, ShapeError, SizeMismatchError
 from anyshape.graph.ir.graph import subgraphs, walk
 from anyshape.graph.ir.validate import check_graph
-from anyshape.inspect.draw.dot import to_dot
 from anyshape.inspect.draw.html import to_html
+from anyshape.inspect.draw.picture import to_dot
 from tests.graph.ir.subgraph_programs import PROGRAMS, SIZES, arrays, choose
 
 jit, grad, vmap = anyshape.jit, anyshape.grad, anyshape.vmap

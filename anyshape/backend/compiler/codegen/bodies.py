@@ -26,7 +26,7 @@ from anyshape.backend.runtime.rows import Rows
 from anyshape.backend.runtime.thread_pool import MIN_PRODUCTS
 from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.constraints import Condition
-from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
+from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size, as_atom, variables

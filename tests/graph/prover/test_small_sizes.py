@@ -6,12 +6,12 @@ import random
 import numpy as np
 import pytest
 
+from anyshape.graph.prover import size_points
 from anyshape.graph.prover.constraints import Claim, at_least, equal
 from anyshape.graph.prover.decide import decide_exactly
-from anyshape.graph.prover.solvers import one_variable
-from anyshape.graph.prover.solvers.integer_sets import IntegerSet
-from anyshape.graph.prover.solvers.models import truth
-from anyshape.graph.prover.solvers.one_variable import Points
+from anyshape.graph.prover.integer_sets import IntegerSet
+from anyshape.graph.prover.models import truth
+from anyshape.graph.prover.size_points import Points
 from anyshape.graph.sizes import expr
 
 N, M = expr.variable("n"), expr.variable("m", lower=1, upper=9)
@@ -43,7 +43,7 @@ def test_cases_at_small_sizes_are_those_of_a_larger_box(number):
     facts, claim = [random_claim(rng) for _ in range(rng.randint(0, 2))], random_claim(rng)
     while not claim.variables():
         claim = random_claim(rng)
-    cases = one_variable.cases_at_small_sizes(claim, facts)
+    cases = size_points.cases_at_small_sizes(claim, facts)
     points = box(claim, *facts)
     holds, allowed = points.truth(claim)
     for fact in facts:
@@ -73,4 +73,4 @@ def test_two_slices_are_compared_without_integer_sets(monkeypatch):
     "claim", [equal(2 * N, M), equal(expr.mul(N, M), 3), equal(expr.floordiv(N, 2), M), at_least(N, 10_000)], ids=str
 )
 def test_other_claims_are_refused(claim):
-    assert one_variable.cases_at_small_sizes(claim, [at_least(N, M)]) is None
+    assert size_points.cases_at_small_sizes(claim, [at_least(N, M)]) is None

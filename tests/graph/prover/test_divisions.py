@@ -11,8 +11,8 @@ import pytest
 
 from anyshape.graph.prover.constraints import Verdict
 from anyshape.graph.sizes import expr, polynomials
-from tests.graph.prover.solvers import division_cases
-from tests.graph.prover.solvers.division_cases import LARGEST, NAMES, Posed, claim_text, constraint_texts, size_text
+from tests.graph.prover import division_cases
+from tests.graph.prover.division_cases import LARGEST, NAMES, Posed, claim_text, constraint_texts, size_text
 
 TIMES_IN_SLOW_RUN = 25
 

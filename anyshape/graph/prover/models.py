@@ -11,15 +11,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from anyshape.errors import ShapeError
-from anyshape.graph.prover.constraints import HOLDS, Claim, Claims, substitute_claim
-from anyshape.graph.prover.solvers.integer_sets import IntegerSet
-from anyshape.graph.prover.solvers.linear_constraints import Alternatives, negation_of, rows_of
-from anyshape.graph.prover.solvers.search_budget import OutOfBudgetError, out_of_time
+from anyshape.graph.prover.constraints import HOLDS, LINKS, Claim, Claims, substitute_claim
+from anyshape.graph.prover.integer_sets import IntegerSet
+from anyshape.graph.prover.linear_constraints import Alternatives, negation_of, rows_of
+from anyshape.graph.prover.search_budget import OutOfBudgetError, out_of_time
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound, Interval
 from anyshape.graph.sizes.substitute import evaluate, values_from
-from anyshape.support.packages import one_variable
+from anyshape.support.packages import size_points
 
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
 _PROBE_WORK = 300_000  # nodes of claims that are evaluated
@@ -277,7 +277,6 @@ def _in_factor(variable: DimVar, atom: Atom, *, is_product: bool) -> bool:
 
 _MODELS = 32
 _NUMBERS = 4  # of claims, which sizes of a first model are
-_FEW = 3  # models, below which a false claim often holds in all of them
 _FIRST_MODELS = 5  # stay first: the sizes of the call, or the initial models
 
 
@@ -292,7 +291,7 @@ class KnownModels:
     ) -> None:
         self._claims, self._equalities = claims, equalities
         self._mentioned: set[DimVar] = set()  # by claims
-        self._samples: one_variable.PointSamples | None = None
+        self._samples: size_points.PointSamples | None = None
         self._models: list[Model] = [Model(sizes)] if sizes is not None else []
         self._has_tried = False  # the initial models, for the claims so far
 
@@ -306,11 +305,6 @@ class KnownModels:
                 if all(truth(c, model) for c in claims):
                     self._insert(model)
         return self._models
-
-    @property
-    def are_few(self) -> bool:
-        """True if there are so few models that one more may refute what they do not."""
-        return len(self.all()) < _FEW
 
     def newest_first(self) -> Iterator[Model]:
         """Return the models, those that stay first last."""
@@ -359,42 +353,29 @@ class KnownModels:
                     known[atom] = evaluate(size, values_from(sizes))
         return known
 
-    def separate(self, claim: Claim, facts: Sequence[Claim], *, has_links: bool = True) -> bool | None:
+    def separate(self, claim: Claim, facts: Sequence[Claim]) -> bool | None:
         """Return False if a model is found that makes the claim false, else None.
 
-        The facts are those connected with the claim, the claim over free variables first. With links among them, models
-        are tried in which sizes that broadcast differ.
+        The facts are those connected with the claim, the claim over free variables first. Without links among them,
+        integer sets answer sooner.
         """
-        for known in self.all()[:1]:
-            sampled = self._sampled(facts, known) if has_links else None
-            if sampled is not None:
-                return False if sampled and self._refutes_at(self._free(known) | sampled, claim, known) else None
-            if any(self._refutes_at(sizes, claim, known) for sizes in self._variants(known, facts[0])):
-                return False
-        for sizes in separating_models(claim, facts) if has_links else ():
-            model = Model(self.complete(sizes), sizes.make)
-            if truth(claim, model) is False and self.add(model):
-                return False
-        return None
+        if not any(f.relation in LINKS for f in facts[1:]):
+            return None
+        models = self._separating(claim, facts)
+        return False if any(truth(claim, m) is False and self.add(m, known) for m, known in models) else None
 
-    def _sampled(self, facts: Sequence[Claim], known: Model) -> Assignment | None:
-        """Return sizes at which the first claim may be false and the others hold, {} without any; None if unknown."""
+    def _separating(self, claim: Claim, facts: Sequence[Claim]) -> Iterator[tuple[Model, Model | None]]:
+        """Yield sizes at which the claim may be false, with the known model that they vary: of samples if there are."""
         if self._samples is None:
-            self._samples = one_variable.PointSamples()
-        return self._samples.counterexample(facts[0], facts[1:], known)
-
-    def _refutes_at(self, sizes: Assignment, claim: Claim, known: Model) -> bool:
-        """Return whether a variant of a known model is a model that makes the claim false; then add it."""
-        model = Model(self.complete(sizes), _distinct)
-        return truth(claim, model) is False and self.add(model, known)
-
-    def _variants(self, known: Model, claim: Claim) -> Iterator[Model]:
-        """Yield variants of a known model at which the claim may be false."""
-        free = self._free(known)
-        for changed in _changes(known, claim):
-            variant = Model({**free, **changed}, _distinct)
-            if truth(claim, variant) is not True:
-                yield variant
+            self._samples = size_points.PointSamples()
+        for known in self.all()[:1]:
+            sampled = self._samples.counterexample(facts[0], facts[1:], known)
+            if sampled:
+                yield Model(self.complete(self._free(known) | sampled), _distinct), known
+            if sampled is not None:
+                return
+        for sizes in separating_models(claim, facts):
+            yield Model(self.complete(sizes), sizes.make), None
 
     def _free(self, known: Model) -> Assignment:
         """Return the sizes of a model that claims mention and no equality determines."""
@@ -433,32 +414,6 @@ class SeenSizes:
         """Note a size with its value in the model."""
         for variable in expr.variables(size)[:1]:
             self._by_value.setdefault((value, variable), {})[size] = None
-
-
-def _changes(known: Model, claim: Claim) -> Iterator[Assignment]:
-    """Yield changes of a known model: other sizes, or what makes a size 1, by variable and side of the claim.
-
-    Variables that no claim mentions are left out: other sizes of these refute claims about them.
-    """
-    singles = [(v,) for v in claim.variables()]
-    sides = [s for s in (expr.variables(claim.left), expr.variables(claim.right)) if len(s) > 1]
-    for others in dict.fromkeys([*singles, *sides]):
-        yield {v: nearest(v, known[v] + 1) for v in others}
-    ones = dict.fromkeys(claim.variables(), 1) | _sizes_for_one(claim, known)
-    for side in dict.fromkeys([*sides, *singles]):
-        yield {v: nearest(v, ones[v]) for v in side}
-
-
-def _sizes_for_one(claim: Claim, known: Model) -> dict[DimVar, int]:
-    """Return what variables must be for the sizes that broadcast in a claim to be 1: 3 for n in max(n - 2, 0)."""
-    sizes = {}
-    for side in (claim.left, claim.right):
-        atom = expr.as_atom(side)
-        for part in atom.args if isinstance(atom, Call) and atom.function == "broadcast" else (side,):
-            about, value = expr.variables(part), value_in(known, part)
-            if len(about) == 1 and value is not None:
-                sizes[about[0]] = known[about[0]] + 1 - value
-    return sizes
 
 
 def _distinct(position: int) -> int:

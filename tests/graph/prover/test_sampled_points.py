@@ -5,8 +5,8 @@ import random
 import pytest
 
 from anyshape.graph.prover.constraints import Claim, equal
-from anyshape.graph.prover.solvers.models import Model, truth
-from anyshape.graph.prover.solvers.one_variable import PointSamples
+from anyshape.graph.prover.models import Model, truth
+from anyshape.graph.prover.size_points import PointSamples
 from anyshape.graph.sizes import expr
 from tests.graph.prover import random_claims
 

@@ -27,12 +27,12 @@ from anyshape.errors import MissingPackageError
 from anyshape.errors.messages import file_label
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.inspect.draw.picture import line_of
-from anyshape.inspect.explain.data import to_plain
+from anyshape.inspect.explanation import to_plain
 from anyshape.inspect.notebook import first_lines, framed
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import html, rich_console, rich_markup, rich_table
 
-_PAGE = Path(__file__).resolve().parents[1] / "page"
+_PAGE = Path(__file__).resolve().parent / "page"
 _LEAST = 5e-5  # share of the width below which a bar is not drawn; the table has its row
 
 

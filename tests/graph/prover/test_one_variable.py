@@ -6,9 +6,9 @@ import pytest
 
 from anyshape.graph.prover.constraints import Claim, Verdict
 from anyshape.graph.prover.decide import decide_exactly
-from anyshape.graph.prover.solvers.integer_sets import IntegerSet
-from anyshape.graph.prover.solvers.models import truth
-from anyshape.graph.prover.solvers.one_variable import cases_over_one_variable
+from anyshape.graph.prover.integer_sets import IntegerSet
+from anyshape.graph.prover.models import truth
+from anyshape.graph.prover.size_points import cases_at_small_sizes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar
 
@@ -37,16 +37,16 @@ def test_cases_are_the_ones_of_every_size(part):
         variable = DimVar("n", lower, rng.choice((None, lower + rng.randint(0, 9))))
         n = expr.from_atom(variable)
         claim, *facts = (random_claim(rng, n) for _ in range(rng.randint(1, 3)))
-        cases = cases_over_one_variable(claim, facts)
+        cases = cases_at_small_sizes(claim, facts)
         if cases is None:
             continue
         sizes = range(lower, FAR if variable.upper is None else variable.upper + 1)
         allowed = [s for s in sizes if all(truth(f, {variable: s}) for f in facts)]
         for answer, first in ((False, cases.false), (True, cases.true)):
             expected = next((s for s in allowed if truth(claim, {variable: s}) is answer), None)
-            assert first == expected, (claim, facts, variable.upper, answer)
+            assert first == (None if expected is None else {variable: expected}), (claim, facts, variable.upper, answer)
         compared += 1
-    assert compared > 300
+    assert compared > 200
 
 
 N, M = expr.variable("n"), expr.variable("m")
@@ -66,6 +66,6 @@ def test_slices_of_an_axis_need_no_integer_sets(monkeypatch, left, right, verdic
     assert decision.verdict is verdict
 
 
-@pytest.mark.parametrize("size", [M, N * N, expr.floordiv(N, 2), expr.broadcast(N, N + 1)])
+@pytest.mark.parametrize("size", [M + 2 * N, N * N, expr.floordiv(N, 2)])
 def test_other_claims_are_left_to_integer_sets(size):
-    assert cases_over_one_variable(Claim("==", N, size), []) is None
+    assert cases_at_small_sizes(Claim("==", N, size), []) is None

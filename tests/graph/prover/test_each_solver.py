@@ -5,11 +5,11 @@ import random
 import numpy as np
 import pytest
 
+from anyshape.graph.prover import linear_constraints, models, size_points
 from anyshape.graph.prover.constraints import Claim, Verdict
 from anyshape.graph.prover.decide import contradict, decide_exactly, decide_quickly, follows
-from anyshape.graph.prover.solvers import linear_constraints, models, one_variable
-from anyshape.graph.prover.solvers.integer_sets import range_of
-from anyshape.graph.prover.solvers.one_variable import Points
+from anyshape.graph.prover.integer_sets import range_of
+from anyshape.graph.prover.size_points import Points
 from anyshape.graph.sizes import expr
 from tests.graph.prover import random_claims
 
@@ -70,15 +70,8 @@ def contradiction(asked):
     return is_shown and asked.check(Verdict.NO)
 
 
-def line_of_one_variable(asked):
-    cases = one_variable.cases_over_one_variable(asked.claim, asked.facts)
-    if cases is None:
-        return False
-    return check_cases(asked, *[None if n is None else {cases.variable: n} for n in cases[1:]])
-
-
 def small_cases(asked):
-    cases = one_variable.cases_at_small_sizes(asked.claim, asked.facts)
+    cases = size_points.cases_at_small_sizes(asked.claim, asked.facts)
     return cases is not None and check_cases(asked, *cases)
 
 
@@ -102,7 +95,7 @@ def counterexamples(asked):
 def samples(asked):
     point = int(np.argmax(asked.where))
     near = {v: int(column[point]) for v, column in asked.world.grid.items()}
-    sizes = one_variable.PointSamples().counterexample(asked.claim, asked.facts, near)
+    sizes = size_points.PointSamples().counterexample(asked.claim, asked.facts, near)
     if sizes:
         asked.check_witness(sizes, False)
     return bool(sizes)
@@ -168,7 +161,6 @@ SOLVERS = {  # with the least share of questions that each tells something about
     integer_sets: 0.5,
     implication: 0.05,
     contradiction: 0.05,
-    line_of_one_variable: 0.02,
     small_cases: 0.01,
     counterexamples: 0.1,
     samples: 0.1,

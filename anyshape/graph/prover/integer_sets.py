@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from anyshape.graph.prover.constraints import Claim
-from anyshape.graph.prover.solvers.linear_constraints import (
+from anyshape.graph.prover.linear_constraints import (
     Alternatives,
     Constraint,
     LinearForms,
@@ -24,8 +24,8 @@ from anyshape.graph.prover.solvers.linear_constraints import (
     count_row_products,
     rows_of,
 )
-from anyshape.graph.prover.solvers.search_budget import (
-    Leaves,
+from anyshape.graph.prover.search_budget import (
+    Budget,
     OutOfBudgetError,
     deadline,
     open_where_it_fails,
@@ -317,7 +317,7 @@ class IntegerSet:
     def _leaves(self, more: Sequence[Alternatives]) -> Iterator[Any]:
         """Yield polyhedra that are not empty and cover the set; split cases only as far as needed."""
         part, cases = self._start(more)
-        yield from self._split(part, self._shortest(cases), Leaves(_LEAVES, self._until))
+        yield from self._split(part, self._shortest(cases), Budget(_LEAVES, until=self._until))
 
     def _shortest(self, cases: Sequence[_Case]) -> list[_Case]:
         """Return the cases that are split, those with few alternatives first. Leaving out one enlarges the set."""
@@ -362,7 +362,7 @@ class IntegerSet:
     def _to_constraints(self, alternatives: Alternatives) -> list[list[Constraint]]:
         return [[self.forms.constraint(r) for r in rows] for rows in alternatives]
 
-    def _split(self, part, cases: Sequence[_Case], leaves: Leaves) -> Iterator[Any]:
+    def _split(self, part, cases: Sequence[_Case], leaves: Budget) -> Iterator[Any]:
         """Yield the leaves below `part`, depth first, while the budget of leaves lasts."""
         leaves.take()
         if self._is_empty(part):
@@ -373,7 +373,7 @@ class IntegerSet:
         for alternative in cases[0].polyhedra():
             yield from self._split(part.intersect(alternative), cases[1:], leaves)
 
-    def _search(self, part, cases: Sequence[_Case], leaves: Leaves) -> list[int] | None:
+    def _search(self, part, cases: Sequence[_Case], leaves: Budget) -> list[int] | None:
         """Return a point in `part` that satisfies the cases, None if there is none.
 
         Only a case that a point breaks is split: most facts have nothing to do with the query.

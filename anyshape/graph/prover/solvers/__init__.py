@@ -1,1 +1,0 @@
-"""Decide claims about sizes: polynomials, linear constraints, integer sets and models."""

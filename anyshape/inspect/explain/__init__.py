@@ -1,1 +1,0 @@
-"""Explain a cache: its data and two renderers."""

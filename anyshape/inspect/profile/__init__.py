@@ -1,1 +1,0 @@
-"""Show where the time of a call goes: profile data and three renderers."""

@@ -1,1 +1,0 @@
-"""Test `anyshape/graph/prover/solvers`."""
