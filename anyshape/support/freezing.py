@@ -27,6 +27,8 @@ def freeze(x: Any) -> Any:
     - Containers, dataclasses and attrs classes are compared by their parts, all other objects by their `==`.
     """
     kind = type(x)
+    if kind is int or kind is bool:
+        return kind, x
     rule = _RULES.get(kind)
     if rule is not None:
         return rule(x)
@@ -157,8 +159,6 @@ def _of_time(x) -> tuple[Any, ...]:
 
 # Rules for classes as they are. A key is an atom, or a tuple that starts with the class.
 _RULES: dict[type, Callable[[Any], Any]] = {
-    bool: lambda x: (bool, x),
-    int: lambda x: (int, x),
     float: lambda x: (float, float.__repr__(x)),
     complex: lambda x: (complex, complex.__repr__(x)),
     tuple: lambda xs: (tuple, *map(freeze, xs)),

@@ -114,7 +114,8 @@ def _error(function: Callable[..., Any], change: _Change, names: Sequence[str]) 
 
 def _is_end(x) -> bool:
     """Return True for a setting and an empty container, which have no parts."""
-    return isinstance(x, Setting) or (has_type(x, _CONTAINERS) and not x)
+    kind = type(x)
+    return kind is Setting or (issubclass(kind, _CONTAINERS) and not x)
 
 
 def _parts(args, kwargs) -> tuple[list[Any], Any]:

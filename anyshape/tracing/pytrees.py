@@ -95,7 +95,7 @@ def is_setting(x: Any) -> bool:
 
 def has_nodes(leaves: Iterable[Any]) -> bool:
     """Return True if some leaves are settings or dataclasses."""
-    return any(_wrapper(type(x)) is not None for x in leaves)
+    return any(map(_wrapper, map(type, leaves)))
 
 
 def wrapped(tree: Any) -> Any:

@@ -68,7 +68,7 @@ def calling_frames(frame: FrameType | None) -> tuple[FrameType | None, FrameType
     callee, foreign = None, _FOREIGN_FILES
     while frame is not None:
         file = frame.f_code.co_filename
-        if file not in foreign and (file in _USER_FILES or is_user_frame(frame)) and not is_generated(frame):
+        if file not in foreign and USER_LINE not in frame.f_globals and (file in _USER_FILES or is_user_frame(frame)):
             return frame, callee
         callee = frame
         frame = frame.f_back
@@ -103,10 +103,10 @@ def module_of(file: str) -> str:
 def is_user_frame(frame: FrameType) -> bool:
     """Return whether a frame runs code outside of anyshape, NumPy, SciPy and the standard library."""
     file = frame.f_code.co_filename
-    if is_generated(frame):
+    if file in _FOREIGN_FILES or USER_LINE in frame.f_globals:
         return False
-    if file in _FOREIGN_FILES or file in _USER_FILES:
-        return file in _USER_FILES
+    if file in _USER_FILES:
+        return True
     generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
     is_foreign = generated or _is_foreign_file(file)
     if not is_foreign:

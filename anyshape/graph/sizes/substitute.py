@@ -72,20 +72,16 @@ class _Substitution:
     def value(self, atom: Atom) -> Size:
         """Return the size that takes the place of an atom."""
         value = self.replaced.get(atom)
-        if value is None:
-            value = self.replaced[atom] = self._replace(atom)
+        if value is not None:
+            return value
+        value = self.replace(atom)
+        if value is None and isinstance(atom, Call):
+            rebuilt = BUILDERS[atom.function](*[self.rewrite(a) for a in atom.args])
+            call = expr.as_atom(rebuilt)
+            new = self.replace(call) if call is not None and call is not atom else None
+            value = rebuilt if new is None else new
+        value = self.replaced[atom] = expr.from_atom(atom) if value is None else value
         return value
-
-    def _replace(self, atom: Atom) -> Size:
-        new = self.replace(atom)
-        if new is not None:
-            return new
-        if not isinstance(atom, Call):
-            return expr.from_atom(atom)
-        rebuilt = BUILDERS[atom.function](*[self.rewrite(a) for a in atom.args])
-        call = expr.as_atom(rebuilt)
-        new = self.replace(call) if call is not None and call is not atom else None
-        return rebuilt if new is None else new
 
 
 def substitute_leaves(size: Size, replace: Callable[[Leaf], Size | None]) -> Size:

@@ -17,7 +17,7 @@ import functools
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -56,8 +56,8 @@ _SILENT = frozenset(  # modules of kernels that warn of nothing, or run function
     )
 )  # fmt: skip
 # functions of NumPy in Python, where warnings have lines of NumPy
-_OF_NUMPY: frozenset[Any] = frozenset((np.linalg.det, np.linalg.slogdet, np.sinc))
-_WRITTEN = frozenset(f._implementation for f in _OF_NUMPY)
+_OF_NUMPY: dict[int, Any] = {id(f): f for f in (np.linalg.det, np.linalg.slogdet, np.sinc)}
+_WRITTEN = frozenset(f._implementation for f in _OF_NUMPY.values())
 
 
 def file_of_steps(plan: Plan) -> str | None:
@@ -102,10 +102,34 @@ class UserLines:
         code = _moved(code, shift)
         if self.file is None:
             return code
-        lines, starts = self.lines, self.starts
-        placed = _with_lines(code, self.file, title, self.first, lambda line: lines[bisect_right(starts, line)])
+        placed = self._with_lines(code, self.file, title)
         self._remember(placed, code)
         return placed
+
+    def _with_lines(self, code: CodeType, file: str, title: str) -> CodeType:
+        """Return code that stands in a file of the user, each of its lines at the user's."""
+        constants = [self._with_lines(c, file, title) if isinstance(c, CodeType) else c for c in code.co_consts]
+        table, name = _line_table(self._ranges(code), self.first), title or "plan"
+        return code.replace(
+            co_filename=file,
+            co_firstlineno=self.first,
+            co_linetable=table,
+            co_consts=tuple(constants),
+            co_name=name,
+            co_qualname=name,
+        )
+
+    def _ranges(self, code: CodeType) -> Iterator[tuple[int, int | None]]:
+        """Yield numbers of code units, each with their new line; neighbours of the same line are one range."""
+        units, latest, lines, starts = 0, None, self.lines, self.starts
+        for start, end, line in code.co_lines():
+            new = None if line is None else lines[bisect_right(starts, line)]
+            if new != latest and units:
+                yield units, latest
+                units = 0
+            units, latest = units + (end - start >> 1), new
+        if units:
+            yield units, latest
 
     def _remember(self, placed: CodeType, code: CodeType) -> None:
         self.compiled[placed] = code
@@ -162,8 +186,7 @@ class PlacedKernels:
 
 def _written(function):
     """Return the function in Python that a function of NumPy calls, where that one warns; others as they are."""
-    warns = isinstance(function, Hashable) and function in _OF_NUMPY
-    return getattr(function, "_implementation", function) if warns else function
+    return getattr(function, "_implementation", function) if id(function) in _OF_NUMPY else function
 
 
 def _may_warn(function: FunctionType) -> bool:
@@ -193,10 +216,9 @@ class _Copies:
         copy = self.copies.get(function)
         if copy is None:
             names = _names_read(function)
-            kernels = [name for name, value in names.items() if _is_copied(value)]
+            copied = {name: value for name, value in names.items() if _is_copied(value)}
             copy = self.copies[function] = self._copy(function, names)
-            for name in kernels:
-                names[name] = self._value(names[name])
+            names.update({name: self._value(value) for name, value in copied.items()})
         return copy
 
     def forwarding(self, function: Any) -> FunctionType:
@@ -258,33 +280,6 @@ def _moved(code: CodeType, lines: int) -> CodeType:
     """Return code that stands so many lines further down."""
     constants = tuple([_moved(c, lines) if isinstance(c, CodeType) else c for c in code.co_consts])
     return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=constants)
-
-
-def _with_lines(code: CodeType, file: str, title: str, first: int, line_of: Callable[[int], int]) -> CodeType:
-    """Return code with another file and other lines: `line_of` gives a new line for one that it has."""
-    constants = [_with_lines(c, file, title, first, line_of) if isinstance(c, CodeType) else c for c in code.co_consts]
-    table, name = _line_table(_ranges(code, line_of), first), title or "plan"
-    return code.replace(
-        co_filename=file,
-        co_firstlineno=first,
-        co_linetable=table,
-        co_consts=tuple(constants),
-        co_name=name,
-        co_qualname=name,
-    )
-
-
-def _ranges(code: CodeType, line_of: Callable[[int], int]) -> Iterator[tuple[int, int | None]]:
-    """Yield numbers of code units, each with their new line; neighbours of the same line are one range."""
-    units, latest = 0, None
-    for start, end, line in code.co_lines():
-        new = None if line is None else line_of(line)
-        if new != latest and units:
-            yield units, latest
-            units = 0
-        units, latest = units + (end - start >> 1), new
-    if units:
-        yield units, latest
 
 
 @functools.cache
