@@ -25,7 +25,10 @@ ROOT = Path(anyshape.__file__).resolve().parent
 HOME = ROOT.parent
 PAGES = [HOME / "README.md", *sorted((HOME / "docs").rglob("*.md"))]
 OWN_PAGES = [p for p in PAGES if p.parent.name != "coming_from"]  # those pages call functions of other libraries
-DEVELOPERS = {"design", "how_a_call_flows", "compilation", "differentiation", "glossary"}  # pages with inner names
+# pages with inner names
+DEVELOPERS = {
+    *("design", "how_a_call_flows", "compilation", "differentiation", "glossary", "memory_model", "threads_and_locks"),
+}
 PRINTED = {"ceil_log2", *PLAN_OPS}  # what programs and costs print
 MODULES = sorted(p for p in ROOT.rglob("*.py") if "demo" not in p.parts)
 
