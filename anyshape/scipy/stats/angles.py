@@ -46,7 +46,6 @@ def _vonmises_cdf(z, kappa):
 vonmises = family(
     "vonmises",
     vanishes=False,
-    valid=lambda kappa: kappa >= 0,
     log_density=_vonmises_log_density,
     cdf=_vonmises_cdf,
     mean=constant(0.0),
@@ -61,13 +60,10 @@ def _wrapcauchy_quantile(q, c, side: float):
 
 wrapcauchy = family(
     "wrapcauchy",
-    support=lambda c: (0.0, 2 * pi),
-    valid=lambda c: (c > 0) & (c < 1),
+    "log_density entropy",
     safe=0.5,
-    log_density=lambda z, c: xp.log1p(-xp.square(c)) - log(2 * pi) - xp.log(1 + xp.square(c) - 2 * c * xp.cos(z)),
     cdf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (1 - c) * xp.cos(0.5 * z)) / pi,
     sf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (c - 1) * xp.cos(0.5 * z)) / pi,
     ppf=lambda q, c: _wrapcauchy_quantile(q, c, 1.0),
     isf=lambda q, c: _wrapcauchy_quantile(q, c, -1.0),
-    entropy=lambda c: log(2 * pi) + xp.log1p(-xp.square(c)),
 )

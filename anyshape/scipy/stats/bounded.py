@@ -24,16 +24,8 @@ from anyshape.scipy.stats.powers import (
 from anyshape.scipy.stats.source import family
 from anyshape.transforms.control import stop_gradient
 
-
-def _unit_interval(*shapes) -> tuple[Any, Any]:
-    return 0.0, 1.0
-
-
 johnsonsb = family(
     "johnsonsb",
-    valid=lambda a, b: (b > 0) & (a == a),
-    support=_unit_interval,
-    open_ends=True,
     log_density=lambda z, a, b: (
         xp.log(b) - xp.log(z) - xp.log1p(-z) - LOG_ROOT_2PI - 0.5 * xp.square(a + b * sc.logit(z))
     ),
@@ -50,7 +42,6 @@ def _rdist_quantile(q, c):
 
 rdist = family(
     "rdist",
-    support=lambda c: (-1.0, 1.0),
     log_density=lambda z, c: sc.xlogy(0.5 * c - 1, (1 - z) * (1 + z)) - (c - 1) * log(2) - sc.betaln(0.5 * c, 0.5 * c),
     cdf=lambda z, c: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 0.5 * c, 0.5 * c),
     sf=lambda z, c: beta_share(0.5 * (1 - z), 0.5 * (1 + z), 0.5 * c, 0.5 * c),
@@ -91,8 +82,7 @@ def _argus_cdf(z, chi):
 
 argus = family(
     "argus",
-    support=_unit_interval,
-    log_density=lambda z, chi: xp.log(z) + _argus_log_density(z * z, chi),
+    "log_density",
     density=lambda z, chi: z * exponential(_argus_log_density(z * z, chi)),
     cdf=_argus_cdf,
     sf=_argus_sf,
@@ -133,8 +123,7 @@ def _trapezoid_quantile(q, c, d):
 
 trapezoid = family(
     "trapezoid",
-    valid=lambda c, d: (c >= 0) & (c <= d) & (d <= 1),
-    support=_unit_interval,
+    "entropy",
     log_density=lambda z, c, d: _trapezoid(z, c, d, xp.log, lambda z: 0.0, xp.log) - xp.log(0.5 * (1 + d - c)),
     cdf=_trapezoid_cdf,
     logcdf=_trapezoid_logcdf,
@@ -147,7 +136,6 @@ trapezoid = family(
     var=lambda c, d: (
         (1 + d + d**2 + d**3 - c**3) / (6 * (1 + d - c)) - xp.square((1 + d + d * d - c * c) / (3 * (1 + d - c)))
     ),
-    entropy=lambda c, d: 0.5 * (1 - d + c) / (1 + d - c) + xp.log(0.5 * (1 + d - c)),
 )
 
 
@@ -204,8 +192,7 @@ def _between(
 loguniform, reciprocal = (
     family(
         name,
-        valid=lambda a, b: (a > 0) & (b > a),
-        support=lambda a, b: (a, b),
+        "entropy",
         log_density=lambda z, a, b: -xp.log(z) - xp.log(xp.log(b / a)),
         **_between(
             lambda z, a, b: xp.log1p((z - a) / a),
@@ -217,13 +204,11 @@ loguniform, reciprocal = (
         ),
         mean=lambda a, b: (b - a) / xp.log(b / a),
         var=lambda a, b: 0.5 * (b - a) * (b + a) / xp.log(b / a) - xp.square((b - a) / xp.log(b / a)),
-        entropy=lambda a, b: 0.5 * (xp.log(a) + xp.log(b)) + xp.log(xp.log(b / a)),
     )
     for name in ("loguniform", "reciprocal")
 )
 bradford = family(
     "bradford",
-    support=_unit_interval,
     log_density=lambda z, c: -xp.log(log1p_ratio(1.0, c)) - xp.log1p(c * z),
     **_between(
         log1p_ratio,
@@ -236,8 +221,7 @@ bradford = family(
 )
 truncexpon = family(
     "truncexpon",
-    support=lambda b: (0.0, b),
-    log_density=lambda z, b: -z - xp.log(-xp.expm1(-b)),
+    "log_density",
     **_between(lambda z, b: z, lambda z, b: b - z, lambda b: b, lambda x, b: x, lambda x, b: b - x, lambda b: 1),
 )
 
@@ -248,9 +232,9 @@ def _truncpareto_moment(n: int, b, c):
 
 truncpareto = family(
     "truncpareto",
+    "entropy",
     valid=lambda b, c: (xp.abs(b) > 0) & (c > 1),
     safe=2.0,
-    support=lambda b, c: (1.0, c),
     log_density=lambda z, b, c: -(b + 1) * xp.log(z) - xp.log(expm1_ratio(xp.log(c), -b)),
     **_between(
         lambda z, b, c: xp.log(z),
@@ -262,7 +246,6 @@ truncpareto = family(
     ),
     mean=lambda b, c: _truncpareto_moment(1, b, c),
     var=lambda b, c: _truncpareto_moment(2, b, c) - xp.square(_truncpareto_moment(1, b, c)),
-    entropy=lambda b, c: xp.log(expm1_ratio(xp.log(c), -b)) - (b + 1) * (xp.log(c) / xp.expm1(b * xp.log(c)) - 1 / b),
 )
 
 
@@ -284,9 +267,7 @@ def _power_ahead(low, x, c):
 
 truncweibull_min = family(
     "truncweibull_min",
-    valid=lambda c, a, b: (c > 0) & (a >= 0) & (b > a),
-    support=lambda c, a, b: (a, b),
-    log_density=lambda z, c, a, b: xp.log(c) + sc.xlogy(c - 1, z) + a**c - z**c - xp.log(-xp.expm1(a**c - b**c)),
+    "log_density",
     **_between(
         lambda z, c, a, b: _power_rise(a, z, c),
         lambda z, c, a, b: _power_rise(z, b, c),
@@ -392,8 +373,6 @@ def _truncated_entropy(a, b):
 
 truncnorm = family(
     "truncnorm",
-    support=lambda a, b: (a, b),
-    valid=lambda a, b: a < b,
     log_density=lambda z, a, b: normal_log_density(z) - _log_normal_mass(a, b),
     cdf=_truncated_cdf,
     sf=lambda z, a, b: _truncated_cdf(-z, -b, -a),

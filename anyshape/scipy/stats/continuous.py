@@ -3,17 +3,16 @@
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from math import e, log, pi, sqrt
+from math import e, log, pi
 from typing import Any
 
 import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Function, constant, scaled
+from anyshape.scipy.stats.distribution import Function, constant
 from anyshape.scipy.stats.powers import (
     FAR,
-    LOG_ROOT_2PI,
     beta_quantile,
     is_cusp,
     log1p_square,
@@ -26,40 +25,12 @@ from anyshape.scipy.stats.powers import (
 from anyshape.scipy.stats.source import family
 from anyshape.transforms.control import stop_gradient
 
-INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
 _SKEWNORM_REACH = 30.0
 
 
-def _unit_interval(*shapes) -> tuple[Any, Any]:
-    return 0.0, 1.0
+norm = family("norm", "log_density cdf sf logcdf logsf ppf isf mean var entropy", closed_quantiles=True)
 
-
-norm = family(
-    "norm",
-    closed_quantiles=True,
-    log_density=lambda z: -0.5 * xp.square(z) - LOG_ROOT_2PI,
-    cdf=sc.ndtr,
-    sf=lambda z: sc.ndtr(-z),
-    logcdf=sc.log_ndtr,
-    logsf=lambda z: sc.log_ndtr(-z),
-    ppf=sc.ndtri,
-    isf=lambda q: -sc.ndtri(q),
-    mean=constant(0.0),
-    var=constant(1.0),
-    entropy=constant(0.5 * log(2 * pi * e)),
-)
-
-uniform = family(
-    "uniform",
-    closed_quantiles=True,
-    support=_unit_interval,
-    log_density=lambda z: 0.0 * z,
-    cdf=lambda z: z,
-    ppf=lambda q: q,
-    mean=constant(0.5),
-    var=constant(1 / 12),
-    entropy=constant(0.0),
-)
+uniform = family("uniform", "cdf ppf mean var entropy", closed_quantiles=True, log_density=lambda z: 0.0 * z)
 
 
 def by_half(x: Any, middle: float, below: Function, above: Function) -> Any:
@@ -95,14 +66,12 @@ def _cauchy_quantile(q):
 
 cauchy = family(
     "cauchy",
+    "mean var entropy",
     closed_quantiles=True,
     log_density=lambda z: -log1p_square(z) - log(pi),
     **_symmetric(_cauchy_cdf, lambda z: log_angle(-z) - log(pi)),
     ppf=_cauchy_quantile,
     isf=lambda q: -_cauchy_quantile(q),
-    mean=constant(NAN),
-    var=constant(NAN),
-    entropy=constant(log(4 * pi)),
 )
 
 
@@ -120,6 +89,7 @@ def _laplace_quantile(q):
 
 laplace = family(
     "laplace",
+    "mean var entropy",
     closed_quantiles=True,
     log_density=lambda z: -xp.abs(z) - log(2),
     cdf=_laplace_cdf,
@@ -128,25 +98,14 @@ laplace = family(
     logsf=lambda z: _laplace_logcdf(-z),
     ppf=_laplace_quantile,
     isf=lambda q: -_laplace_quantile(q),
-    mean=constant(0.0),
-    var=constant(2.0),
-    entropy=constant(log(2) + 1),
 )
 
 
 logistic = family(
     "logistic",
+    "cdf sf logcdf logsf ppf isf mean var entropy",
     closed_quantiles=True,
     log_density=lambda z: sc.log_expit(z) + sc.log_expit(-z),
-    cdf=sc.expit,
-    sf=lambda z: sc.expit(-z),
-    logcdf=sc.log_expit,
-    logsf=lambda z: sc.log_expit(-z),
-    ppf=sc.logit,
-    isf=lambda q: -sc.logit(q),
-    mean=constant(0.0),
-    var=constant(pi**2 / 3),
-    entropy=constant(2.0),
 )
 
 
@@ -156,13 +115,9 @@ def _hypsecant_cdf(z):
 
 hypsecant = family(
     "hypsecant",
+    "ppf isf mean var entropy",
     log_density=lambda z: log(2 / pi) + 0.5 * (sc.log_expit(2 * z) + sc.log_expit(-2 * z)),
     **_symmetric(_hypsecant_cdf),
-    ppf=lambda q: xp.log(xp.tan(0.5 * pi * q)),
-    isf=lambda q: -xp.log(xp.tan(0.5 * pi * q)),
-    mean=constant(0.0),
-    var=constant(pi**2 / 4),
-    entropy=constant(log(2 * pi)),
 )
 
 
@@ -171,12 +126,6 @@ def _student_log_density(z, df):
     nu = xp.where(is_normal, 1.0, df)  # both choices are computed
     value = -0.5 * (nu + 1) * log1p_square(z, nu) - 0.5 * xp.log(nu) - sc.betaln(0.5 * nu, 0.5)
     return xp.where(is_normal, normal_log_density(z), value)
-
-
-def _student_var(df):
-    nu = xp.where(df > 2, xp.where(xp.isinf(df), 3.0, df), 3.0)
-    finite = xp.where(xp.isinf(df), 1.0, nu / (nu - 2))
-    return xp.where(df > 2, finite, xp.where(df > 1, INF, NAN))
 
 
 def _student_entropy(df):
@@ -208,12 +157,9 @@ def _student_log_lower(z, df):
 
 t = family(
     "t",
+    "ppf isf mean var",
     log_density=_student_log_density,
     **_symmetric(_student_cdf, _student_log_lower),
-    ppf=lambda q, df: sc.stdtrit(df, q),
-    isf=lambda q, df: -sc.stdtrit(df, q),
-    mean=lambda df: xp.where(df > 1, 0.0, INF),
-    var=_student_var,
     entropy=_student_entropy,
 )
 
@@ -290,27 +236,17 @@ def _gennorm_log_density(z, beta):
     return xp.log(0.5 * beta) - sc.gammaln(1 / beta) - power_of_size(z, beta)
 
 
-def _gennorm_density(z, beta):
-    """Return the density, which is exactly 0 beyond an end and has derivatives 0 there."""
-    end = _gennorm_end(beta)
-    return xp.exp(_gennorm_log_density(xp.clip(z, -end, end), beta))
-
-
 gennorm = family(
     "gennorm",
+    "mean var entropy",
     log_density=_gennorm_log_density,
-    density=_gennorm_density,
     **_symmetric(_gennorm_cdf),
     ppf=_gennorm_ppf,
     isf=lambda q, beta: -_gennorm_ppf(q, beta),
-    mean=constant(0.0),
-    var=lambda beta: xp.exp(sc.gammaln(3 / beta) - sc.gammaln(1 / beta)),
-    entropy=lambda beta: 1 / beta - xp.log(0.5 * beta) + sc.gammaln(1 / beta),
 )
 halfgennorm = family(
     "halfgennorm",
-    support=lambda beta: (0.0, INF),
-    **scaled(lambda b: b, lambda z, b: -sc.gammaln(1 / b) - z**b),
+    "log_density density",
     cdf=lambda z, b: _gennorm_share(z, b, z**b),
     sf=lambda z, b: 2 * _gennorm_cdf(-z, b),
     ppf=lambda q, b: _gennorm_quantile(q, 1 - q, b),
@@ -342,77 +278,43 @@ def _skewnorm_probability(z, a, finish: Function, finish_log: Function):
     return xp.where(in_tail, finish_log(tail), finish(xp.where(in_tail, 0.5, plain)))
 
 
-def _skewnorm_cdf(z, a):
-    return _skewnorm_probability(z, a, lambda p: p, xp.exp)
-
-
 def _skewnorm_logcdf(z, a):
     return _skewnorm_probability(z, a, xp.log, lambda p: p)
 
 
 skewnorm = family(
     "skewnorm",
-    valid=xp.isfinite,
+    "mean var",
     log_density=_skewnorm_log_density,
-    cdf=_skewnorm_cdf,
-    sf=lambda z, a: _skewnorm_cdf(-z, -a),
     logcdf=_skewnorm_logcdf,
     logsf=lambda z, a: _skewnorm_logcdf(-z, -a),
-    mean=lambda a: sqrt(2 / pi) * a / xp.sqrt(1 + xp.square(a)),
-    var=lambda a: 1 - 2 / pi * xp.square(a) / (1 + xp.square(a)),
 )
 
 johnsonsu = family(
     "johnsonsu",
-    valid=lambda a, b: (b > 0) & (a == a),
+    "ppf isf mean var",
     log_density=lambda z, a, b: xp.log(b) - 0.5 * log1p_square(z) + normal_log_density(a + b * xp.arcsinh(z)),
     **of_score(lambda z, a, b: a + b * xp.arcsinh(z)),
-    ppf=lambda q, a, b: xp.sinh((sc.ndtri(q) - a) / b),
-    isf=lambda q, a, b: xp.sinh((-sc.ndtri(q) - a) / b),
-    mean=lambda a, b: -xp.exp(0.5 / xp.square(b)) * xp.sinh(a / b),
-    var=lambda a, b: 0.5 * xp.expm1(1 / xp.square(b)) * (xp.exp(1 / xp.square(b)) * xp.cosh(2 * a / b) + 1),
 )
 
 # -- on an interval
 
 beta = family(
     "beta",
-    support=_unit_interval,
+    "cdf sf mean var entropy",
     **of_powers(lambda z, a, b: -sc.betaln(a, b), lambda a, b: a - 1, lambda a, b: b - 1),
-    cdf=lambda z, a, b: sc.betainc(a, b, z),
-    sf=lambda z, a, b: sc.betaincc(a, b, z),
     ppf=lambda q, a, b: beta_quantile(q, a, b)[0],
     isf=lambda q, a, b: beta_quantile(q, b, a)[1],
-    mean=lambda a, b: a / (a + b),
-    var=lambda a, b: a * b / (xp.square(a + b) * (a + b + 1)),
-    entropy=lambda a, b: (
-        sc.betaln(a, b) - (a - 1) * sc.digamma(a) - (b - 1) * sc.digamma(b) + (a + b - 2) * sc.digamma(a + b)
-    ),
 )
 
-arcsine = family(
-    "arcsine",
-    support=_unit_interval,
-    **of_powers(lambda z: -log(pi), constant(-0.5), constant(-0.5)),
-    cdf=lambda z: 2 / pi * xp.arcsin(xp.sqrt(z)),
-    ppf=lambda q: xp.square(xp.sin(0.5 * pi * q)),
-    mean=constant(0.5),
-    var=constant(1 / 8),
-    entropy=constant(log(pi / 4)),
-)
+arcsine = family("arcsine", "cdf ppf mean var entropy", **of_powers(lambda z: -log(pi), constant(-0.5), constant(-0.5)))
 
 powerlaw = family(
     "powerlaw",
-    support=_unit_interval,
+    "cdf logcdf ppf mean var entropy",
     **of_powers(lambda z, a: 0.0, lambda a: a - 1, factor=lambda a: a),
-    cdf=lambda z, a: z**a,
-    logcdf=lambda z, a: a * xp.log(z),
     sf=lambda z, a: -xp.expm1(a * xp.log(z)),
-    ppf=lambda q, a: q ** (1 / a),
     isf=lambda q, a: xp.exp(xp.log1p(-q) / a),
-    mean=lambda a: a / (a + 1),
-    var=lambda a: a / ((a + 2) * xp.square(a + 1)),
-    entropy=lambda a: 1 - 1 / a - xp.log(a),
 )
 
 
@@ -452,8 +354,7 @@ def _triang_log(z, rest, c, other, rises):
 
 triang = family(
     "triang",
-    support=_unit_interval,
-    valid=lambda c: (c >= 0) & (c <= 1),
+    "mean var entropy",
     safe=0.5,
     log_density=lambda z, c: xp.log(_triang_pdf(z, c)),
     density=_triang_pdf,
@@ -466,7 +367,4 @@ triang = family(
     isf=lambda q, c: xp.where(
         q < 1 - c, 1 - xp.sqrt((1 - c) * xp.minimum(q, 1 - c)), xp.sqrt(c * xp.minimum(1 - q, c))
     ),
-    mean=lambda c: (c + 1) / 3,
-    var=lambda c: (1 - c + xp.square(c)) / 18,
-    entropy=lambda c: 0.5 - log(2) + 0 * c,
 )

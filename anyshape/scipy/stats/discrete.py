@@ -10,23 +10,10 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
 from anyshape.scipy.stats.distribution import Function
-from anyshape.scipy.stats.positive import beyond
 from anyshape.scipy.stats.powers import times_powers
 from anyshape.scipy.stats.source import family
 
 INF = np.inf
-
-
-def _counts(*shapes) -> tuple[Any, Any]:
-    return 0.0, INF
-
-
-def _is_probability(p):
-    return (p >= 0) & (p <= 1)
-
-
-def _is_count(n):
-    return (n >= 0) & (xp.floor(n) == n)
 
 
 def _log_choose(n, k):
@@ -67,26 +54,18 @@ def _first_integer(x, reaches):
 
 bernoulli = family(
     "bernoulli",
-    support=lambda p: (0.0, 1.0),
-    valid=_is_probability,
+    "mean var entropy",
     **_of_trials(lambda k, p: 0.0, lambda k, p: k, lambda k, p: 1 - k),
-    cdf=lambda k, p: 1 - p,
     sf=lambda k, p: p,
     ppf=lambda q, p: xp.where(q > 1 - p, 1.0, 0.0),
-    mean=lambda p: p,
-    var=lambda p: p * (1 - p),
-    entropy=lambda p: sc.entr(p) + sc.entr(1 - p),
 )
 
 binom = family(
     "binom",
-    support=lambda n, p: (0.0, n),
-    valid=lambda n, p: _is_count(n) & _is_probability(p),
+    "mean var",
     **_of_trials(lambda k, n, p: _log_choose(n, k), lambda k, n, p: k, lambda k, n, p: n - k),
     cdf=lambda k, n, p: sc.betaincc(k + 1, n - k, p),
     sf=lambda k, n, p: sc.betainc(k + 1, n - k, p),
-    mean=lambda n, p: n * p,
-    var=lambda n, p: n * p * (1 - p),
 )
 
 COUNTS = np.arange(161.0)  # of a mean below MANY_EVENTS, with all probability that a float can show
@@ -110,37 +89,21 @@ def _poisson_entropy(mu):
 
 poisson = family(
     "poisson",
-    support=_counts,
-    valid=lambda mu: mu >= 0,
-    log_density=lambda k, mu: sc.xlogy(k, mu) - sc.gammaln(k + 1) - mu,
+    "log_density cdf sf mean var",
     density=lambda k, mu: times_powers(lambda mu: -sc.gammaln(k + 1) - mu, mu, [(mu, k, sc.xlogy)]),
-    cdf=lambda k, mu: sc.gammaincc(k + 1, mu),
-    sf=lambda k, mu: sc.gammainc(k + 1, mu),
     entropy=_poisson_entropy,
-    mean=lambda mu: mu,
-    var=lambda mu: mu,
 )
 
 geom = family(
     "geom",
-    support=lambda p: (1.0, INF),
-    valid=lambda p: (p > 0) & (p <= 1),
+    "ppf mean var",
     **_of_trials(lambda k, p: 0.0, lambda k, p: 1.0, lambda k, p: k - 1),
-    cdf=lambda k, p: -xp.expm1(sc.xlog1py(k, -p)),
-    sf=lambda k, p: xp.exp(sc.xlog1py(k, -p)),
     logsf=lambda k, p: sc.xlog1py(k, -p),
-    ppf=lambda q, p: _first_integer(
-        xp.log1p(-q) / xp.log1p(-p), lambda k: (-xp.expm1(sc.xlog1py(k, -p)) >= q) & (k > 0)
-    ),
-    mean=lambda p: 1 / p,
-    var=lambda p: (1 - p) / xp.square(p),
     entropy=lambda p: (sc.entr(p) + sc.entr(1 - p)) / p,
 )
 
 nbinom = family(
     "nbinom",
-    support=_counts,
-    valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     **_of_trials(
         lambda k, n, p: sc.gammaln(n + k) - sc.gammaln(k + 1) - sc.gammaln(n), lambda k, n, p: n, lambda k, n, p: k
     ),
@@ -152,96 +115,43 @@ nbinom = family(
 
 betabinom = family(
     "betabinom",
-    support=lambda n, a, b: (0.0, n),
-    valid=lambda n, a, b: _is_count(n) & (a > 0) & (b > 0),
+    "mean var",
     log_density=lambda k, n, a, b: _log_choose(n, k) + sc.betaln(k + a, n - k + b) - sc.betaln(a, b),
-    mean=lambda n, a, b: n * a / (a + b),
-    var=lambda n, a, b: n * a * b * (a + b + n) / (xp.square(a + b) * (a + b + 1)),
 )
 
 hypergeom = family(
     "hypergeom",
-    support=lambda total, n, drawn: (xp.maximum(drawn - total + n, 0.0), xp.minimum(n, drawn)),
-    valid=lambda total, n, drawn: (
-        _is_count(total) & (total > 0) & _is_count(n) & _is_count(drawn) & (n <= total) & (drawn <= total)
-    ),
-    log_density=lambda k, total, n, drawn: (
-        _log_choose(n, k) + _log_choose(total - n, drawn - k) - _log_choose(total, drawn)
-    ),
+    "log_density",
     mean=lambda total, n, drawn: drawn * n / total,
     var=lambda total, n, drawn: drawn * (n / total) * (1 - n / total) * (total - drawn) / (total - 1),
 )
 
 randint = family(
     "randint",
-    support=lambda low, high: (low, high - 1),
-    valid=lambda low, high: (high > low) & (xp.floor(low) == low) & (xp.floor(high) == high),
+    "cdf sf mean var entropy",
     log_density=lambda k, low, high: -xp.log(high - low) + 0 * k,
-    cdf=lambda k, low, high: (k - low + 1) / (high - low),
-    sf=lambda k, low, high: (high - 1 - k) / (high - low),
     ppf=lambda q, low, high: xp.maximum(
         _first_integer(q * (high - low) + low - 1, lambda k: (k - low + 1) / (high - low) >= q), low
     ),
-    mean=lambda low, high: 0.5 * (high + low - 1),
-    var=lambda low, high: (xp.square(high - low) - 1) / 12,
-    entropy=lambda low, high: xp.log(high - low),
 )
 
 logser = family(
-    "logser",
-    support=lambda p: (1.0, INF),
-    valid=lambda p: (p > 0) & (p < 1),
-    safe=0.5,
-    log_density=lambda k, p: k * xp.log(p) - xp.log(k) - xp.log(-xp.log1p(-p)),
-    mean=lambda p: p / ((p - 1) * xp.log1p(-p)),
-    var=lambda p: -p * (p + xp.log1p(-p)) / xp.square((1 - p) * xp.log1p(-p)),
+    "logser", "mean var", safe=0.5, log_density=lambda k, p: k * xp.log(p) - xp.log(k) - xp.log(-xp.log1p(-p))
 )
 
-zipf = family(
-    "zipf",
-    support=lambda a: (1.0, INF),
-    valid=lambda a: a > 1,
-    safe=2.0,
-    log_density=lambda k, a: -a * xp.log(k) - xp.log(sc.zeta(a, 1.0)),
-)
+zipf = family("zipf", safe=2.0, log_density=lambda k, a: -a * xp.log(k) - xp.log(sc.zeta(a, 1.0)))
 
-dlaplace = family(
-    "dlaplace",
-    log_density=lambda k, a: xp.log(xp.tanh(0.5 * a)) - a * xp.abs(k),
-    cdf=lambda k, a: xp.where(
-        k >= 0,
-        1 - xp.exp(-a * xp.maximum(k, 0)) / (xp.exp(a) + 1),
-        xp.exp(a * (xp.minimum(k, 0) + 1)) / (xp.exp(a) + 1),
-    ),
-    mean=lambda a: 0 * a,
-    var=lambda a: 0.5 / xp.square(xp.sinh(0.5 * a)),
-    entropy=lambda a: a / xp.sinh(a) - xp.log(xp.tanh(0.5 * a)),
-)
+dlaplace = family("dlaplace", "cdf mean var entropy", log_density=lambda k, a: xp.log(xp.tanh(0.5 * a)) - a * xp.abs(k))
 
 planck = family(
-    "planck",
-    support=_counts,
-    log_density=lambda k, lambda_: xp.log(-xp.expm1(-lambda_)) - lambda_ * k,
-    cdf=lambda k, lambda_: -xp.expm1(-lambda_ * (k + 1)),
-    sf=lambda k, lambda_: xp.exp(-lambda_ * (k + 1)),
-    logsf=lambda k, lambda_: -lambda_ * (k + 1),
-    mean=lambda lambda_: 1 / xp.expm1(lambda_),
-    var=lambda lambda_: xp.exp(-lambda_) / xp.square(xp.expm1(-lambda_)),
-    entropy=lambda lambda_: -lambda_ * xp.exp(-lambda_) / xp.expm1(-lambda_) - xp.log(-xp.expm1(-lambda_)),
+    "planck", "cdf sf logsf mean var entropy", log_density=lambda k, lambda_: xp.log(-xp.expm1(-lambda_)) - lambda_ * k
 )
 
 boltzmann = family(
     "boltzmann",
-    support=lambda lambda_, n: (0.0, n - 1),
-    valid=lambda lambda_, n: (lambda_ > 0) & (n > 0) & (xp.floor(n) == n),
+    "cdf mean var",
     log_density=lambda k, lambda_, n: xp.log(xp.expm1(-lambda_) / xp.expm1(-lambda_ * n)) - lambda_ * k,
-    cdf=lambda k, lambda_, n: xp.expm1(-lambda_ * (k + 1)) / xp.expm1(-lambda_ * n),
     sf=lambda k, lambda_, n: xp.exp(-lambda_ * (k + 1)) * xp.expm1(-lambda_ * (n - k - 1)) / xp.expm1(-lambda_ * n),
-    mean=lambda lambda_, n: 1 / xp.expm1(lambda_) - n / xp.expm1(lambda_ * n),
-    var=lambda lambda_, n: (
-        0.25 / xp.square(xp.sinh(0.5 * lambda_))
-        - xp.square(n) * xp.exp(-lambda_ * n) / xp.square(xp.expm1(-lambda_ * n))
-    ),
 )
 
 
@@ -253,21 +163,11 @@ def _nhypergeom_log_density(k, total, n, r):
     return xp.where(none, xp.where(k == 0, 0.0, -INF), value)
 
 
-nhypergeom = family(
-    "nhypergeom",
-    support=lambda total, n, r: (0.0, n),
-    valid=lambda total, n, r: _is_count(total) & _is_count(n) & _is_count(r) & (n <= total) & (r <= total - n),
-    log_density=_nhypergeom_log_density,
-    mean=lambda total, n, r: r * n / (total - n + 1),
-    var=lambda total, n, r: r * (total + 1) * n / ((total - n + 1) * (total - n + 2)) * (1 - r / (total - n + 1)),
-)
+nhypergeom = family("nhypergeom", "mean var", log_density=_nhypergeom_log_density)
 betanbinom = family(
     "betanbinom",
-    support=_counts,
-    valid=lambda n, a, b: _is_count(n) & (a > 0) & (b > 0),
+    "mean var",
     log_density=lambda k, n, a, b: -xp.log(n + k) - sc.betaln(n, k + 1) + sc.betaln(a + n, b + k) - sc.betaln(a, b),
-    mean=lambda n, a, b: beyond(1, a, lambda a: n * b / (a - 1)),
-    var=lambda n, a, b: beyond(2, a, lambda a: n * b * (n + a - 1) * (a + b - 1) / ((a - 2) * xp.square(a - 1))),
 )
 
 
@@ -289,10 +189,4 @@ def _skellam_log_density(k, mu1, mu2):
     return xp.where(is_small, small, large)
 
 
-skellam = family(
-    "skellam",
-    log_density=_skellam_log_density,
-    cdf=_skellam_cdf,
-    mean=lambda mu1, mu2: mu1 - mu2,
-    var=lambda mu1, mu2: mu1 + mu2,
-)
+skellam = family("skellam", "mean var", log_density=_skellam_log_density, cdf=_skellam_cdf)

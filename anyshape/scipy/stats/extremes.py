@@ -3,23 +3,19 @@
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from math import log, pi, sqrt
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import constant, scaled
+from anyshape.scipy.stats.distribution import scaled
 from anyshape.scipy.stats.positive import log_expm1, times_log, weibull_logcdf
 from anyshape.scipy.stats.powers import LOG_ROOT_2PI
 from anyshape.scipy.stats.source import family
 
-INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
-
-
-def _finite(c):
-    return xp.isfinite(c)
+NAN, EULER = np.nan, np.euler_gamma
 
 
 def _choose(condition, value, shape, otherwise: float):
@@ -80,10 +76,6 @@ def _extreme_var(c):
     return xp.square(sc.gamma(1 + c)) * curve * sc.exprel(xp.square(c) * curve)
 
 
-def _extreme_support(c) -> tuple[Any, Any]:
-    return _choose(c < 0, lambda c: 1 / c, c, -INF), _choose(c > 0, lambda c: 1 / c, c, INF)
-
-
 def _reduced(z, c):
     """Return -log(-log(cdf)) of the generalised extreme value distribution."""
     return log1p_ratio(z, -c)
@@ -91,8 +83,7 @@ def _reduced(z, c):
 
 genextreme = family(
     "genextreme",
-    valid=_finite,
-    support=_extreme_support,
+    "entropy",
     open_ends=lambda c: c != 1,
     log_density=lambda z, c: -xp.exp(-_reduced(z, c)) - times_log(1 - c, _reduced(z, c)),
     logcdf=lambda z, c: -xp.exp(-_reduced(z, c)),
@@ -101,39 +92,31 @@ genextreme = family(
     isf=lambda q, c: expm1_ratio(-xp.log(-xp.log1p(-q)), -c),
     mean=lambda c: _choose(c > -1, _extreme_mean, c, NAN),
     var=lambda c: _choose(c > -0.5, _extreme_var, c, NAN),
-    entropy=lambda c: EULER * (1 - c) + 1,
 )
 genpareto = family(
     "genpareto",
-    valid=_finite,
-    support=lambda c: (0.0, _choose(c < 0, lambda c: -1 / c, c, INF)),
+    "mean var entropy",
     log_density=lambda z, c: -times_log(c + 1, log1p_ratio(z, c)),
     logsf=lambda z, c: -log1p_ratio(z, c),
     ppf=lambda q, c: expm1_ratio(-xp.log1p(-q), c),
     isf=lambda q, c: expm1_ratio(-xp.log(q), c),
-    mean=lambda c: xp.where(c < 1, 1 / (1 - xp.where(c < 1, c, 0.0)), INF),
-    var=lambda c: _choose(c < 0.5, lambda c: 1 / (xp.square(1 - c) * (1 - 2 * c)), xp.where(c < 0.5, c, 0.0), NAN),
-    entropy=lambda c: 1 + c,
 )
 genlogistic = family(
     "genlogistic",
+    "mean var entropy",
     **scaled(lambda c: c, lambda z, c: sc.log_expit(-z) - c * xp.logaddexp(0.0, -z)),
     logcdf=lambda z, c: -c * xp.logaddexp(0.0, -z),
     ppf=lambda q, c: -log_expm1(-xp.log(q) / c),
     isf=lambda q, c: -log_expm1(-xp.log1p(-q) / c),
-    mean=lambda c: EULER + sc.digamma(c),
-    var=lambda c: pi * pi / 6 + sc.polygamma(1, c),
-    entropy=lambda c: -xp.log(c) + sc.digamma(c + 1) + EULER + 1,
 )
 genhalflogistic = family(
     "genhalflogistic",
-    support=lambda c: (0.0, 1 / c),
+    "entropy",
     log_density=lambda z, c: log(2) + sc.xlog1py(1 / c - 1, -c * z) - 2 * xp.log1p(xp.exp(-log1p_ratio(z, -c))),
     cdf=lambda z, c: xp.tanh(0.5 * log1p_ratio(z, -c)),
     logsf=lambda z, c: log(2) + sc.log_expit(-log1p_ratio(z, -c)),
     ppf=lambda q, c: expm1_ratio(2 * xp.arctanh(q), -c),
     isf=lambda q, c: expm1_ratio(xp.log(2 - q) - xp.log(q), -c),
-    entropy=lambda c: 2 - (2 * c + 1) * log(2),
 )
 
 MOYAL_END = -14.0  # where exp(-exp(-z) / 2) is exactly 0, which has derivatives 0 from there on
@@ -143,19 +126,11 @@ def _moyal_root(z):
     return xp.exp(-0.5 * xp.maximum(z, MOYAL_END)) / sqrt(2)
 
 
-def _moyal_density(z):
-    near = xp.maximum(z, MOYAL_END)
-    return xp.where(z == -INF, NAN, xp.exp(-0.5 * (near + xp.exp(-near)) - LOG_ROOT_2PI))
-
-
 moyal = family(
     "moyal",
+    "density ppf mean var",
     log_density=lambda z: -0.5 * (z + xp.exp(-z)) - LOG_ROOT_2PI,
-    density=_moyal_density,
     cdf=lambda z: sc.erfc(_moyal_root(z)),
     sf=lambda z: sc.erf(_moyal_root(z)),
-    ppf=lambda q: -xp.log(2 * xp.square(sc.erfcinv(q))),
     isf=lambda q: -xp.log(2 * xp.square(sc.erfinv(q))),
-    mean=constant(log(2) + EULER),
-    var=constant(pi * pi / 2),
 )

@@ -3,7 +3,7 @@
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from math import log, pi, sqrt
+from math import log, pi
 from operator import truediv
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import by_half
-from anyshape.scipy.stats.distribution import Function, complement, constant, log_by_complement, scaled
+from anyshape.scipy.stats.distribution import Function, log_by_complement, scaled
 from anyshape.scipy.stats.positive import beta_share, log_expm1, times_log, weibull_logcdf
 from anyshape.scipy.stats.powers import (
     LOG_ROOT_2PI,
@@ -26,12 +26,8 @@ from anyshape.scipy.stats.powers import (
 )
 from anyshape.scipy.stats.source import family
 
-INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
+INF = np.inf
 PI_REST = 1.2246467991473532e-16  # of pi beyond its float
-
-
-def _positive_reals(*shapes) -> tuple[Any, Any]:
-    return 0.0, INF
 
 
 def _two_sided(tail: Function, log_tail: Function, quantile: Function) -> dict[str, Function]:
@@ -93,77 +89,45 @@ def _normal_strip(low, high, width):
     return xp.where(is_narrow, xp.exp(density) * size, sc.ndtr(-low) - sc.ndtr(-high))
 
 
-alpha = family(
-    "alpha",
-    support=_positive_reals,
-    open_ends=True,
-    log_density=lambda z, a: -2 * xp.log(z) - LOG_ROOT_2PI - 0.5 * xp.square(a - 1 / z) - sc.log_ndtr(a),
-    cdf=lambda z, a: sc.ndtr(a - 1 / z) / sc.ndtr(a),
-    sf=lambda z, a: _normal_strip(a - 1 / z, a, 1 / z) / sc.ndtr(a),
-    ppf=lambda q, a: 1 / (a - sc.ndtri(q * sc.ndtr(a))),
-)
-anglit = family(
-    "anglit",
-    support=lambda: (-pi / 4, pi / 4),
-    log_density=lambda z: xp.log(xp.cos(2 * z)),
-    density=lambda z: xp.cos(2 * z),
-    cdf=lambda z: xp.square(xp.sin(z + pi / 4)),
-    sf=lambda z: xp.square(xp.cos(z + pi / 4)),
-    ppf=lambda q: xp.arcsin(xp.sqrt(q)) - pi / 4,
-    isf=lambda q: pi / 4 - xp.arcsin(xp.sqrt(q)),
-    mean=constant(0.0),
-    var=constant(pi * pi / 16 - 0.5),
-)
+alpha = family("alpha", "log_density cdf ppf", sf=lambda z, a: _normal_strip(a - 1 / z, a, 1 / z) / sc.ndtr(a))
+anglit = family("anglit", "log_density density cdf sf ppf mean var", isf=lambda q: pi / 4 - xp.arcsin(xp.sqrt(q)))
 cosine = family(
     "cosine",
-    support=lambda: (-pi, pi),
+    "mean var",
     log_density=lambda z: 2 * xp.log(xp.cos(0.5 * z)) - log(pi),
     density=lambda z: xp.square(xp.cos(0.5 * z)) / pi,
     cdf=_cosine_cdf,
     sf=lambda z: _cosine_cdf(-z),
-    mean=constant(0.0),
-    var=constant(pi * pi / 3 - 2.0),
 )
 semicircular = family(
     "semicircular",
-    support=lambda: (-1.0, 1.0),
-    log_density=lambda z: log(2 / pi) + 0.5 * xp.log1p(-z * z),
-    density=lambda z: 2 / pi * xp.sqrt(1 - z * z),
+    "log_density density mean var",
     cdf=lambda z: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 1.5, 1.5),
     sf=lambda z: beta_share(0.5 * (1 - z), 0.5 * (1 + z), 1.5, 1.5),
     ppf=_semicircular_quantile,
     isf=lambda q: -_semicircular_quantile(q),
-    mean=constant(0.0),
-    var=constant(0.25),
 )
 gibrat = family(
     "gibrat",
-    support=_positive_reals,
-    open_ends=True,
+    "ppf isf mean var",
     log_density=lambda z: -LOG_ROOT_2PI - xp.log(z) - 0.5 * xp.square(xp.log(z)),
     **of_score(xp.log),
-    ppf=lambda q: xp.exp(sc.ndtri(q)),
-    isf=lambda q: xp.exp(-sc.ndtri(q)),
-    mean=constant(sqrt(np.e)),
-    var=constant(np.e * (np.e - 1)),
 )
 betaprime = family(
     "betaprime",
+    "sf",
     open_ends=False,
-    support=_positive_reals,
     **of_powers(
         lambda z, a, b: -(a + b) * xp.log1p(z) - sc.betaln(a, b),
         lambda a, b: a - 1,
         far=lambda z, a, b: -(b + 1) * xp.log(z) - (a + b) * xp.log1p(1 / z) - sc.betaln(a, b),
     ),
     cdf=lambda z, a, b: beta_share(z / (1 + z), 1 / (1 + z), a, b),
-    sf=lambda z, a, b: beta_share(1 / (1 + z), z / (1 + z), b, a),
     ppf=lambda q, a, b: truediv(*beta_quantile(q, a, b)),
     isf=lambda q, a, b: truediv(*beta_quantile(q, b, a)[::-1]),
 )
 burr = family(
     "burr",
-    support=_positive_reals,
     **of_powers(
         lambda z, c, d: -(d + 1) * xp.log1p(z**c),
         lambda c, d: c * d - 1,
@@ -176,31 +140,28 @@ burr = family(
 )
 dgamma = family(
     "dgamma",
+    "mean var",
     **of_powers_of_size(lambda z, a: -z - sc.gammaln(a) - log(2), lambda a: a - 1),
     **_two_sided(
         lambda z, a: sc.gammaincc(a, z), lambda z, a: log_gamma_share(a, z), lambda q, a: sc.gammainccinv(a, q)
     ),
-    mean=constant(0.0),
-    var=lambda a: a * (a + 1),
 )
 dweibull = family(
     "dweibull",
+    "mean",
     **of_powers_of_size(lambda z, c: xp.log(0.5 * c) - z**c, lambda c: c - 1),
     **_two_sided(lambda z, c: xp.exp(-(z**c)), lambda z, c: -(z**c), lambda q, c: (-xp.log(q)) ** (1 / c)),
-    mean=constant(0.0),
     var=lambda c: sc.gamma(1 + 2 / c),
 )
 exponpow = family(
     "exponpow",
-    support=_positive_reals,
+    "ppf isf",
     **of_powers(lambda z, b: z**b - xp.expm1(z**b), lambda b: b - 1, factor=lambda b: b),
     logsf=lambda z, b: -xp.expm1(z**b),
-    ppf=lambda q, b: xp.log1p(-xp.log1p(-q)) ** (1 / b),
-    isf=lambda q, b: xp.log1p(-xp.log(q)) ** (1 / b),
 )
 exponweib = family(
     "exponweib",
-    support=_positive_reals,
+    "ppf",
     open_ends=lambda a, c: (a != 1) | (c != 1),
     **scaled(
         lambda a, c: a * c,
@@ -208,20 +169,16 @@ exponweib = family(
     ),
     logcdf=lambda z, a, c: a * weibull_logcdf(c * xp.log(z)),
     isf=lambda q, a, c: (-xp.log(-xp.expm1(xp.log1p(-q) / a))) ** (1 / c),
-    ppf=lambda q, a, c: (-xp.log1p(-(q ** (1 / a)))) ** (1 / c),
 )
 fatiguelife = family(
     "fatiguelife",
-    support=_positive_reals,
-    open_ends=True,
+    "mean var",
     log_density=lambda z, c: (
         xp.log1p(z) - xp.square(z - 1) / (2 * z * c**2) - xp.log(2 * c) - LOG_ROOT_2PI - 1.5 * xp.log(z)
     ),
     **of_score(lambda z, c: (xp.sqrt(z) - 1 / xp.sqrt(z)) / c),
     ppf=lambda q, c: _fatiguelife_quantile(c * sc.ndtri(q)),
     isf=lambda q, c: _fatiguelife_quantile(-c * sc.ndtri(q)),
-    mean=lambda c: c**2 / 2 + 1,
-    var=lambda c: c**2 * (5 * c**2 / 4 + 1),
 )
 
 
@@ -235,8 +192,6 @@ def _foldcauchy_log_density(z, c):
 
 foldcauchy = family(
     "foldcauchy",
-    support=_positive_reals,
-    valid=lambda c: c >= 0,
     log_density=_foldcauchy_log_density,
     cdf=lambda z, c: by_half(
         z,
@@ -265,8 +220,6 @@ def _foldnorm_log_density(z, c):
 
 foldnorm = family(
     "foldnorm",
-    support=_positive_reals,
-    valid=lambda c: c >= 0,
     log_density=_foldnorm_log_density,
     cdf=lambda z, c: _normal_strip(c - z, c + z, 2 * z),
     sf=lambda z, c: by_half(
@@ -300,8 +253,6 @@ _gengamma_low, _gengamma_high = (
 )
 gengamma = family(
     "gengamma",
-    support=_positive_reals,
-    valid=lambda a, c: (a > 0) & (c != 0) & (c == c),
     log_density=_gengamma_density("log_density", -INF),
     density=_gengamma_density("density", 0.0),
     exponent=lambda a, c: xp.where(c > 0, c * a - 1, INF),
@@ -314,14 +265,10 @@ gengamma = family(
 )
 invweibull = family(
     "invweibull",
-    support=_positive_reals,
-    open_ends=True,
+    "sf ppf isf",
     **scaled(lambda c: c, lambda z, c: -(c + 1) * xp.log(z) - z**-c),
     logcdf=lambda z, c: -(z**-c),
-    sf=lambda z, c: complement(-(z**-c)),
     logsf=lambda z, c: weibull_logcdf(-c * xp.log(z)),
-    ppf=lambda q, c: (-xp.log(q)) ** (-1 / c),
-    isf=lambda q, c: (-xp.log1p(-q)) ** (-1 / c),
 )
 
 
@@ -347,54 +294,26 @@ def _loggamma_quantile(q, c):
 
 loggamma = family(
     "loggamma",
-    log_density=lambda z, c: c * z - xp.exp(z) - sc.gammaln(c),
-    cdf=lambda z, c: by_half(z, -700.0, lambda z: xp.exp(_loggamma_start(z, c)), lambda z: sc.gammainc(c, xp.exp(z))),
+    "log_density cdf isf mean var",
     sf=lambda z, c: sc.gammaincc(c, xp.exp(z)),
     logcdf=_loggamma_logcdf,
     ppf=_loggamma_quantile,
-    isf=lambda q, c: xp.log(sc.gammainccinv(c, q)),
-    mean=sc.digamma,
-    var=lambda c: sc.polygamma(1, c),
 )
 loglaplace = family(
     "loglaplace",
-    support=_positive_reals,
+    "cdf sf ppf",
     **scaled(lambda c: 0.5 * c, lambda z, c: -c * xp.abs(xp.log(z)) - xp.log(z)),
     open_ends=True,
-    cdf=lambda z, c: xp.where(z < 1, 0.5 * z**c, 1 - 0.5 * z**-c),
-    sf=lambda z, c: xp.where(z < 1, 1 - 0.5 * z**c, 0.5 * z**-c),
-    ppf=_loglaplace_quantile,
     isf=lambda q, c: _loglaplace_quantile(q, -c),
 )
 powernorm = family(
     "powernorm",
+    "logsf ppf",
     **scaled(lambda c: c, lambda z, c: -LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z)),
-    logsf=lambda z, c: c * sc.log_ndtr(-z),
-    ppf=lambda q, c: -sc.ndtri((1 - q) ** (1 / c)),
     isf=lambda q, c: -sc.ndtri(q ** (1 / c)),
 )
 
 
-gumbel_r = family(
-    "gumbel_r",
-    log_density=lambda z: -z - xp.exp(-z),
-    logcdf=lambda z: -xp.exp(-z),
-    logsf=lambda z: weibull_logcdf(-z),
-    ppf=lambda q: -xp.log(-xp.log(q)),
-    isf=lambda q: -xp.log(-xp.log1p(-q)),
-    mean=constant(EULER),
-    var=constant(pi**2 / 6),
-    entropy=constant(EULER + 1),
-)
+gumbel_r = family("gumbel_r", "log_density logcdf ppf isf mean var entropy", logsf=lambda z: weibull_logcdf(-z))
 
-gumbel_l = family(
-    "gumbel_l",
-    log_density=lambda z: z - xp.exp(z),
-    logcdf=weibull_logcdf,
-    logsf=lambda z: -xp.exp(z),
-    ppf=lambda q: xp.log(-xp.log1p(-q)),
-    isf=lambda q: xp.log(-xp.log(q)),
-    mean=constant(-EULER),
-    var=constant(pi**2 / 6),
-    entropy=constant(EULER + 1),
-)
+gumbel_l = family("gumbel_l", "log_density logsf ppf isf mean var entropy", logcdf=weibull_logcdf)

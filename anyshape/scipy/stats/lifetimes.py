@@ -4,37 +4,23 @@ Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Di
 """
 
 from math import pi, sqrt
-from typing import Any
-
-import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
 from anyshape.scipy.stats.continuous import by_half
-from anyshape.scipy.stats.distribution import constant, exponential, log_complement, scaled
+from anyshape.scipy.stats.distribution import exponential, log_complement, scaled
 from anyshape.scipy.stats.extremes import log1p_ratio
-from anyshape.scipy.stats.positive import invgauss_log_density, invgauss_logcdf, invgauss_logsf, weibull_logcdf
-from anyshape.scipy.stats.powers import LOG_ROOT_2PI, normal_score
+from anyshape.scipy.stats.positive import invgauss_logcdf, invgauss_logsf, weibull_logcdf
+from anyshape.scipy.stats.powers import LOG_ROOT_2PI
 from anyshape.scipy.stats.source import family
-
-INF = np.inf
-
-
-def _positive_reals(*shapes) -> tuple[Any, Any]:
-    return 0.0, INF
-
 
 levy_l = family(
     "levy_l",
-    support=lambda: (-INF, 0.0),
-    open_ends=True,
+    "isf mean var",
     log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(-z) - 0.5 / xp.abs(z),
     cdf=lambda z: sc.erf(1 / xp.sqrt(-2 * z)),
     sf=lambda z: sc.erfc(1 / xp.sqrt(-2 * z)),
     ppf=lambda q: -0.5 / xp.square(sc.erfinv(q)),
-    isf=lambda q: -0.5 / xp.square(sc.erfcinv(q)),
-    mean=constant(INF),
-    var=constant(INF),
 )
 
 
@@ -86,7 +72,6 @@ def _mielke_quantile(log_share, k, s):
 
 kappa3 = family(
     "kappa3",
-    support=_positive_reals,
     **scaled(lambda a: a, _kappa3_rest),
     logcdf=_kappa3_logcdf,
     cdf=lambda z, a: by_half(z, 1.0, lambda z: _kappa3_small(z, a), lambda z: xp.exp(_kappa3_logcdf(z, a))),
@@ -97,7 +82,6 @@ kappa3 = family(
 )
 mielke = family(
     "mielke",
-    support=_positive_reals,
     **scaled(lambda k, s: k, _mielke_rest),
     logcdf=lambda z, k, s: _log_share(-s * xp.log(z), k / s, k * xp.log(z)),
     ppf=lambda q, k, s: _mielke_quantile(xp.log(q), k, s),
@@ -105,17 +89,13 @@ mielke = family(
 )
 powerlognorm = family(
     "powerlognorm",
-    support=_positive_reals,
-    open_ends=True,
+    "logsf ppf isf",
     **scaled(
         lambda c, s: c / s,
         lambda z, c, s: (
             -xp.log(z) - LOG_ROOT_2PI - 0.5 * xp.square(xp.log(z) / s) + (c - 1) * sc.log_ndtr(-xp.log(z) / s)
         ),
     ),
-    logsf=lambda z, c, s: c * sc.log_ndtr(-xp.log(z) / s),
-    ppf=lambda q, c, s: xp.exp(-s * sc.ndtri((1 - q) ** (1 / c))),
-    isf=lambda q, c, s: xp.exp(-s * normal_score(q ** (1 / c))),
 )
 
 
@@ -133,12 +113,9 @@ def _rice_density(z, b):
 
 rice = family(
     "rice",
-    valid=lambda b: b >= 0,
-    support=_positive_reals,
+    "cdf ppf",
     log_density=lambda z, b: xp.log(z) - 0.5 * xp.square(z - b) + xp.log(sc.i0e(z * b)),
     density=_rice_density,
-    cdf=lambda z, b: sc.chndtr(xp.square(z), 2.0, xp.square(b)),
-    ppf=lambda q, b: xp.sqrt(sc.chndtrix(q, 2.0, xp.square(b))),
     mean=_rice_mean,
     var=lambda b: 2 + xp.square(b) - xp.square(_rice_mean(b)),
 )
@@ -146,7 +123,6 @@ rice = family(
 
 recipinvgauss = family(
     "recipinvgauss",
-    support=_positive_reals,
     open_ends=True,
     log_density=lambda z, mu: -xp.square(1 / mu - z) / (2 * z) - 0.5 * xp.log(z) - LOG_ROOT_2PI,
     logcdf=lambda z, mu: invgauss_logsf(1 / z, mu),
@@ -154,16 +130,7 @@ recipinvgauss = family(
     mean=lambda mu: 1 / mu + 1,
     var=lambda mu: 1 / mu + 2,
 )
-wald = family(
-    "wald",
-    support=_positive_reals,
-    open_ends=True,
-    log_density=lambda z: invgauss_log_density(z, 1.0),
-    logcdf=lambda z: invgauss_logcdf(z, 1.0),
-    logsf=lambda z: invgauss_logsf(z, 1.0),
-    mean=constant(1.0),
-    var=constant(1.0),
-)
+wald = family("wald", "log_density logcdf mean var", logsf=lambda z: invgauss_logsf(z, 1.0))
 
 
 def _genexpon_log_sf(z, a, b, c):
@@ -192,7 +159,6 @@ def _genexpon_quantile(log_rest, a, b, c):
 
 genexpon = family(
     "genexpon",
-    support=_positive_reals,
     log_density=lambda z, *shapes: xp.log(_genexpon_hazard(z, *shapes)) + _genexpon_log_sf(z, *shapes),
     density=lambda z, *shapes: _genexpon_hazard(z, *shapes) * exponential(_genexpon_log_sf(z, *shapes)),
     logsf=_genexpon_log_sf,

@@ -11,7 +11,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
 from anyshape.scipy.stats.continuous import by_half
-from anyshape.scipy.stats.distribution import complement, constant, exponential, log_complement, positive, scaled
+from anyshape.scipy.stats.distribution import constant, exponential, log_complement, positive, scaled
 from anyshape.scipy.stats.powers import (
     LOG_ROOT_2PI,
     beta_quantile,
@@ -21,16 +21,11 @@ from anyshape.scipy.stats.powers import (
     normal_log_density,
     normal_score,
     of_powers,
-    of_score,
     power_of_gamma_quantile,
 )
 from anyshape.scipy.stats.source import family
 
-INF, NAN, EULER = np.inf, np.nan, np.euler_gamma
-
-
-def _positive_reals(*shapes) -> tuple[Any, Any]:
-    return 0.0, INF
+INF = np.inf
 
 
 def beyond(limit: float, shape: Any, value: Any, otherwise: float = INF) -> Any:
@@ -39,172 +34,82 @@ def beyond(limit: float, shape: Any, value: Any, otherwise: float = INF) -> Any:
     return xp.where(exists, value(xp.where(exists, shape, limit + 1)), otherwise)
 
 
-expon = family(
-    "expon",
-    closed_quantiles=True,
-    support=_positive_reals,
-    log_density=lambda z: -z,
-    logsf=lambda z: -z,
-    ppf=lambda q: -xp.log1p(-q),
-    isf=lambda q: -xp.log(q),
-    mean=constant(1.0),
-    var=constant(1.0),
-    entropy=constant(1.0),
-)
+expon = family("expon", "log_density logsf ppf isf mean var entropy", closed_quantiles=True)
 
 gamma, erlang = (
     family(
         name,
+        "cdf sf isf mean var entropy",
         valid=positive,
-        support=_positive_reals,
         **of_powers(lambda z, a: -z - sc.gammaln(a), lambda a: a - 1),
-        cdf=lambda z, a: sc.gammainc(a, z),
-        sf=lambda z, a: sc.gammaincc(a, z),
         logsf=lambda z, a: log_gamma_share(a, z),
         ppf=lambda q, a: power_of_gamma_quantile(q, a, 1.0),
-        isf=lambda q, a: sc.gammainccinv(a, q),
-        mean=lambda a: a,
-        var=lambda a: a,
-        entropy=lambda a: a + sc.gammaln(a) + (1 - a) * sc.digamma(a),
     )
     for name in ("gamma", "erlang")
 )
 
 chi2 = family(
     "chi2",
-    support=_positive_reals,
+    "cdf sf isf mean var entropy",
     **of_powers(lambda z, df: -0.5 * z - sc.gammaln(0.5 * df) - 0.5 * log(2) * df, lambda df: 0.5 * df - 1),
-    cdf=lambda z, df: sc.gammainc(0.5 * df, 0.5 * z),
-    sf=lambda z, df: sc.gammaincc(0.5 * df, 0.5 * z),
     logsf=lambda z, df: log_gamma_share(0.5 * df, 0.5 * z),
     ppf=lambda q, df: 2 * power_of_gamma_quantile(q, 0.5 * df, 1.0),
-    isf=lambda q, df: 2 * sc.gammainccinv(0.5 * df, q),
-    mean=lambda df: df,
-    var=lambda df: 2 * df,
-    entropy=lambda df: 0.5 * df + log(2) + sc.gammaln(0.5 * df) + (1 - 0.5 * df) * sc.digamma(0.5 * df),
 )
-
-
-def _chi_mean(df):
-    return sqrt(2) * xp.exp(sc.gammaln(0.5 * (df + 1)) - sc.gammaln(0.5 * df))
 
 
 chi = family(
     "chi",
-    support=_positive_reals,
+    "cdf sf isf mean var entropy",
     **of_powers(
         lambda z, df: log(2) - 0.5 * log(2) * df - sc.gammaln(0.5 * df) - 0.5 * xp.square(z), lambda df: df - 1
     ),
-    cdf=lambda z, df: sc.gammainc(0.5 * df, 0.5 * xp.square(z)),
-    sf=lambda z, df: sc.gammaincc(0.5 * df, 0.5 * xp.square(z)),
     ppf=lambda q, df: sqrt(2) * power_of_gamma_quantile(q, 0.5 * df, 0.5),
-    isf=lambda q, df: xp.sqrt(2 * sc.gammainccinv(0.5 * df, q)),
-    mean=_chi_mean,
-    var=lambda df: df - xp.square(_chi_mean(df)),
-    entropy=lambda df: sc.gammaln(0.5 * df) + 0.5 * (df - log(2) - (df - 1) * sc.digamma(0.5 * df)),
 )
 
 invgamma = family(
-    "invgamma",
-    support=_positive_reals,
-    open_ends=True,
-    log_density=lambda z, a: -(a + 1) * xp.log(z) - sc.gammaln(a) - 1 / z,
-    cdf=lambda z, a: sc.gammaincc(a, 1 / z),
-    sf=lambda z, a: sc.gammainc(a, 1 / z),
-    ppf=lambda q, a: 1 / sc.gammainccinv(a, q),
-    isf=lambda q, a: power_of_gamma_quantile(q, a, -1.0),
-    mean=lambda a: beyond(1, a, lambda a: 1 / (a - 1)),
-    var=lambda a: beyond(2, a, lambda a: 1 / (xp.square(a - 1) * (a - 2))),
-    entropy=lambda a: a - (a + 1) * sc.digamma(a) + sc.gammaln(a),
+    "invgamma", "log_density cdf sf ppf mean var entropy", isf=lambda q, a: power_of_gamma_quantile(q, a, -1.0)
 )
 
 rayleigh = family(
     "rayleigh",
-    support=_positive_reals,
-    open_ends=True,
-    log_density=lambda z: xp.log(z) - 0.5 * xp.square(z),
+    "log_density logsf ppf isf mean var entropy",
     density=lambda z: z * exponential(-0.5 * xp.square(z)),
-    logsf=lambda z: -0.5 * xp.square(z),
     logcdf=lambda z: weibull_logcdf(2 * xp.log(z) - log(2)),
-    ppf=lambda q: xp.sqrt(-2 * xp.log1p(-q)),
-    isf=lambda q: xp.sqrt(-2 * xp.log(q)),
-    mean=constant(sqrt(pi / 2)),
-    var=constant((4 - pi) / 2),
-    entropy=constant(EULER / 2 + 1 - 0.5 * log(2)),
 )
 
-maxwell = family(
-    "maxwell",
-    support=_positive_reals,
-    open_ends=True,
-    log_density=lambda z: 0.5 * log(2 / pi) + 2 * xp.log(z) - 0.5 * xp.square(z),
-    density=lambda z: sqrt(2 / pi) * xp.square(z) * exponential(-0.5 * xp.square(z)),
-    cdf=lambda z: sc.gammainc(1.5, 0.5 * xp.square(z)),
-    sf=lambda z: sc.gammaincc(1.5, 0.5 * xp.square(z)),
-    ppf=lambda q: xp.sqrt(2 * sc.gammaincinv(1.5, q)),
-    isf=lambda q: xp.sqrt(2 * sc.gammainccinv(1.5, q)),
-    mean=constant(2 * sqrt(2 / pi)),
-    var=constant(3 - 8 / pi),
-    entropy=constant(EULER + 0.5 * log(2 * pi) - 0.5),
-)
+maxwell = family("maxwell", "log_density density cdf sf ppf isf mean var entropy", open_ends=True)
 
 halfnorm = family(
     "halfnorm",
+    "log_density sf ppf isf mean var entropy",
     closed_quantiles=True,
-    support=_positive_reals,
-    log_density=lambda z: 0.5 * log(2 / pi) - 0.5 * xp.square(z),
     cdf=lambda z: sc.erf(sqrt(0.5) * z),
-    sf=lambda z: 2 * sc.ndtr(-z),
     logsf=lambda z: by_half(z, 0.5, lambda z: xp.log1p(-sc.erf(sqrt(0.5) * z)), lambda z: log(2) + sc.log_ndtr(-z)),
-    ppf=lambda q: sc.ndtri(0.5 * (1 + q)),
-    isf=lambda q: -sc.ndtri(0.5 * q),
-    mean=constant(sqrt(2 / pi)),
-    var=constant(1 - 2 / pi),
-    entropy=constant(0.5 * log(pi / 2) + 0.5),
 )
 
 halfcauchy = family(
     "halfcauchy",
-    support=_positive_reals,
+    "cdf sf logcdf mean var entropy",
     log_density=lambda z: log(2 / pi) - log1p_square(z),
-    cdf=lambda z: 2 / pi * xp.arctan(z),
-    sf=lambda z: 2 / pi * xp.arctan2(1.0, z),
-    logcdf=lambda z: by_half(
-        z, 1.0, lambda z: xp.log(2 / pi * xp.arctan(z)), lambda z: xp.log1p(-2 / pi * xp.arctan2(1.0, z))
-    ),
     logsf=lambda z: by_half(z, 1.0, lambda z: xp.log1p(-2 / pi * xp.arctan(z)), lambda z: log_angle(z) + log(2 / pi)),
     ppf=lambda q: by_half(q, 0.5, lambda q: xp.tan(0.5 * pi * q), lambda q: 1 / xp.tan(0.5 * pi * (1 - q))),
     isf=lambda q: by_half(q, 0.5, lambda q: 1 / xp.tan(0.5 * pi * q), lambda q: xp.tan(0.5 * pi * (1 - q))),
-    mean=constant(INF),
-    var=constant(INF),
-    entropy=constant(log(2 * pi)),
 )
 
 halflogistic = family(
     "halflogistic",
+    "log_density cdf ppf isf entropy",
     closed_quantiles=True,
-    support=_positive_reals,
-    log_density=lambda z: log(2) - z - 2 * xp.log1p(xp.exp(-z)),
-    cdf=lambda z: xp.tanh(0.5 * z),
     logsf=lambda z: log(2) + sc.log_expit(-z),
-    ppf=lambda q: 2 * xp.arctanh(q),
-    isf=lambda q: -sc.logit(0.5 * q),
     mean=constant(2 * log(2)),
     var=constant(pi**2 / 3 - 4 * log(2) ** 2),
-    entropy=constant(2 - log(2)),
 )
 
 lognorm = family(
     "lognorm",
-    support=_positive_reals,
-    open_ends=True,
+    "cdf sf logcdf logsf isf mean var entropy",
     **scaled(lambda s: 1 / s, lambda z, s: normal_log_density(xp.log(z) / s) - xp.log(z)),
-    **of_score(lambda z, s: xp.log(z) / s),
     ppf=lambda q, s: xp.exp(s * normal_score(q)),
-    isf=lambda q, s: xp.exp(-s * normal_score(q)),
-    mean=lambda s: xp.exp(0.5 * xp.square(s)),
-    var=lambda s: xp.expm1(xp.square(s)) * xp.exp(xp.square(s)),
-    entropy=lambda s: 0.5 + LOG_ROOT_2PI + xp.log(s),
 )
 
 
@@ -236,23 +141,7 @@ def _far_ratio(u, mu):
     return change - 2 * xp.arctanh(u)
 
 
-def invgauss_log_density(z: Any, mu: Any) -> Any:
-    """Return the logarithm of the density of an inverse Gaussian distribution."""
-    return -LOG_ROOT_2PI - 1.5 * xp.log(z) - xp.square(z / mu - 1) / (2 * z)
-
-
-invgauss = family(
-    "invgauss",
-    support=_positive_reals,
-    open_ends=True,
-    log_density=invgauss_log_density,
-    cdf=lambda z, mu: xp.exp(invgauss_logcdf(z, mu)),
-    sf=lambda z, mu: xp.exp(invgauss_logsf(z, mu)),
-    logcdf=invgauss_logcdf,
-    logsf=invgauss_logsf,
-    mean=lambda mu: mu,
-    var=lambda mu: mu**3,
-)
+invgauss = family("invgauss", "log_density cdf sf mean var", logcdf=invgauss_logcdf, logsf=invgauss_logsf)
 
 _WEIBULL = of_powers(lambda z, c: -(z**c), lambda c: c - 1, factor=lambda c: c)
 
@@ -277,57 +166,41 @@ def log_expm1(x: Any) -> Any:
 
 weibull_min = family(
     "weibull_min",
-    support=_positive_reals,
+    "cdf logsf ppf isf entropy",
     **_WEIBULL,
-    cdf=lambda z, c: complement(-(z**c)),
     logcdf=lambda z, c: weibull_logcdf(c * xp.log(z)),
-    logsf=lambda z, c: -(z**c),
-    ppf=lambda q, c: (-xp.log1p(-q)) ** (1 / c),
-    isf=lambda q, c: (-xp.log(q)) ** (1 / c),
     mean=lambda c: sc.gamma(1 + 1 / c),
     var=lambda c: sc.gamma(1 + 2 / c) - xp.square(sc.gamma(1 + 1 / c)),
-    entropy=lambda c: EULER - EULER / c - xp.log(c) + 1,
 )
 
 weibull_max = family(
     "weibull_max",
-    support=lambda c: (-INF, 0.0),
-    log_density=lambda z, c: _WEIBULL["log_density"](-z, c),
+    "log_density sf logcdf ppf entropy",
     density=lambda z, c: _WEIBULL["density"](-z, c),
     exponent=lambda c: c - 1,
-    logcdf=lambda z, c: -((-z) ** c),
-    sf=lambda z, c: complement(-((-z) ** c)),
     logsf=lambda z, c: weibull_logcdf(c * xp.log(-z)),
-    ppf=lambda q, c: -((-xp.log(q)) ** (1 / c)),
     isf=lambda q, c: -((-xp.log1p(-q)) ** (1 / c)),
     mean=lambda c: -sc.gamma(1 + 1 / c),
     var=lambda c: sc.gamma(1 + 2 / c) - xp.square(sc.gamma(1 + 1 / c)),
-    entropy=lambda c: EULER - EULER / c - xp.log(c) + 1,
 )
 
 pareto = family(
     "pareto",
-    support=lambda b: (1.0, INF),
+    "sf isf entropy",
     **scaled(lambda b: b, lambda z, b: -(b + 1) * xp.log(z)),
-    sf=lambda z, b: z**-b,
     logsf=lambda z, b: -b * xp.log(z),
     ppf=lambda q, b: xp.exp(-xp.log1p(-q) / b),
-    isf=lambda q, b: q ** (-1 / b),
     mean=lambda b: beyond(1, b, lambda b: b / (b - 1)),
     var=lambda b: beyond(2, b, lambda b: b / ((b - 2) * xp.square(b - 1))),
-    entropy=lambda b: 1 + 1 / b - xp.log(b),
 )
 
 lomax = family(
     "lomax",
-    support=_positive_reals,
+    "logsf ppf entropy",
     **scaled(lambda c: c, lambda z, c: -(c + 1) * xp.log1p(z)),
-    logsf=lambda z, c: -c * xp.log1p(z),
-    ppf=lambda q, c: xp.expm1(-xp.log1p(-q) / c),
     isf=lambda q, c: xp.expm1(-xp.log(q) / c),
     mean=lambda c: beyond(1, c, lambda c: 1 / (c - 1)),
     var=lambda c: beyond(2, c, lambda c: c / ((c - 2) * xp.square(c - 1)), INF),
-    entropy=lambda c: 1 + 1 / c - xp.log(c),
 )
 
 
@@ -343,22 +216,19 @@ def _fisk_far(z, c):
 
 fisk = family(
     "fisk",
-    support=_positive_reals,
+    "isf entropy",
     **of_powers(lambda z, c: -2 * xp.log1p(z**c), lambda c: c - 1, far=_fisk_far, factor=lambda c: c),
     cdf=lambda z, c: sc.expit(c * xp.log(z)),
     sf=lambda z, c: sc.expit(-c * xp.log(z)),
     logcdf=lambda z, c: sc.log_expit(c * xp.log(z)),
     logsf=lambda z, c: sc.log_expit(-c * xp.log(z)),
     ppf=lambda q, c: (q / (1 - q)) ** (1 / c),
-    isf=lambda q, c: (q / (1 - q)) ** (-1 / c),
     mean=lambda c: beyond(1, c, _circle),
     var=lambda c: beyond(2, c, lambda c: _circle(0.5 * c) - xp.square(_circle(c))),
-    entropy=lambda c: 2 - xp.log(c),
 )
 
 burr12 = family(
     "burr12",
-    support=_positive_reals,
     **of_powers(
         lambda z, c, d: -(d + 1) * xp.log1p(z**c),
         lambda c, d: c - 1,
@@ -371,44 +241,25 @@ burr12 = family(
 )
 
 gompertz = family(
-    "gompertz",
-    support=_positive_reals,
-    **scaled(lambda c: c, lambda z, c: z - c * xp.expm1(z)),
-    logsf=lambda z, c: -c * xp.expm1(z),
-    ppf=lambda q, c: xp.log1p(-xp.log1p(-q) / c),
-    isf=lambda q, c: xp.log1p(-xp.log(q) / c),
+    "gompertz", "ppf isf", **scaled(lambda c: c, lambda z, c: z - c * xp.expm1(z)), logsf=lambda z, c: -c * xp.expm1(z)
 )
-
-
-def _nakagami_mean(nu):
-    return xp.exp(sc.gammaln(nu + 0.5) - sc.gammaln(nu)) / xp.sqrt(nu)
 
 
 nakagami = family(
     "nakagami",
-    support=_positive_reals,
+    "sf isf mean var",
     **of_powers(lambda z, nu: log(2) + sc.xlogy(nu, nu) - sc.gammaln(nu) - nu * xp.square(z), lambda nu: 2 * nu - 1),
     cdf=lambda z, nu: sc.gammainc(nu, nu * xp.square(z)),
-    sf=lambda z, nu: sc.gammaincc(nu, nu * xp.square(z)),
     logcdf=lambda z, nu: log_gamma_share(nu, nu * xp.square(z), -1),
     logsf=lambda z, nu: log_gamma_share(nu, nu * xp.square(z)),
     ppf=lambda q, nu: power_of_gamma_quantile(q, nu, 0.5) / xp.sqrt(nu),
-    isf=lambda q, nu: xp.sqrt(sc.gammainccinv(nu, q) / nu),
-    mean=_nakagami_mean,
-    var=lambda nu: 1 - xp.square(_nakagami_mean(nu)),
 )
 
 levy = family(
     "levy",
-    support=_positive_reals,
-    open_ends=True,
+    "cdf sf ppf mean var",
     log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(z) - 0.5 / z,
-    cdf=lambda z: sc.erfc(xp.sqrt(0.5 / z)),
-    sf=lambda z: sc.erf(xp.sqrt(0.5 / z)),
-    ppf=lambda q: 1 / xp.square(sc.ndtri(0.5 * q)),
     isf=lambda q: xp.square(sqrt(0.5) / sc.erfinv(q)),
-    mean=constant(INF),
-    var=constant(INF),
 )
 
 
@@ -440,14 +291,10 @@ def _f_quantile(low, high, dfn, dfd):
 
 f = family(
     "f",
-    support=_positive_reals,
+    "mean var",
     **of_powers(_f_rest, lambda dfn, dfd: 0.5 * dfn - 1),
     cdf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd), 0.5 * dfn, 0.5 * dfd),
     sf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd)[::-1], 0.5 * dfd, 0.5 * dfn),
     ppf=lambda q, dfn, dfd: _f_quantile(*beta_quantile(q, 0.5 * dfn, 0.5 * dfd), dfn, dfd),
     isf=lambda q, dfn, dfd: _f_quantile(*beta_quantile(q, 0.5 * dfd, 0.5 * dfn)[::-1], dfn, dfd),
-    mean=lambda dfn, dfd: beyond(2, dfd, lambda d: d / (d - 2)),
-    var=lambda dfn, dfd: beyond(
-        4, dfd, lambda d: 2 * xp.square(d) * (dfn + d - 2) / (dfn * xp.square(d - 2) * (d - 4))
-    ),
 )
