@@ -21,7 +21,7 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,7 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.memory import into, shares
 from anyshape.program.specialize import BroadcastPattern, CallPatterns, ContractionPaths, broadcast_groups
 from anyshape.support.fork_lock import Lock, collection_deferred, restores_thread
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import loop_slots, native_kernels, subgraph_transforms
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
@@ -279,6 +280,7 @@ _MOST_SLOTS = 1024  # of a loop whose trips values decide: 500,000 trips are mad
 _MAX_SEARCHES = 4  # of one program; later calls use one of the plans found
 
 
+@dataclass(eq=False)
 class MemoryLimitedPlans:
     """Plans of a graph that use at most `limit` bytes on at most `threads` threads. `lower` makes no blocks of trips.
 
@@ -293,23 +295,12 @@ class MemoryLimitedPlans:
     threads: int | None
     lower: Callable[[Graph], Plan]
     compile: Callable[..., Run]
-
-    def __init__(
-        self,
-        graph: Graph,
-        limit: int,
-        threads: int | None,
-        lower: Callable[[Graph], Plan],
-        compile_plan: Callable[..., Run],
-        has_bound: bool = True,
-    ) -> None:
-        self.graph, self.limit, self.threads, self.lower, self.compile = graph, limit, threads, lower, compile_plan
-        self.has_bound = has_bound
-        self.counted: Run | None = None
-        self.lock: Lock = Lock()
-        self.plans: list[tuple[Size, Plan]] = []  # with the peak of each
-        self.runs: dict[int, Run] = {}
-        self.searches: int = 0
+    has_bound: bool = True
+    counted: Run | None = None
+    lock: Lock = field(default_factory=Lock)
+    plans: list[tuple[Size, Plan]] = field(default_factory=list)  # with the peak of each
+    runs: dict[int, Run] = field(default_factory=dict)
+    searches: int = 0
 
     def __call__(self, sizes: Mapping[str, int]) -> tuple[Run | None, int | None]:
         """Return a function that keeps to the limit at these sizes, if there is one, and the least bytes needed."""

@@ -32,6 +32,7 @@ ShapeRule: TypeAlias = Callable[..., "TensorMeta | tuple[TensorMeta, ...]"]
 Params: TypeAlias = tuple[tuple[str, Any], ...]
 
 
+@dataclass(eq=False, slots=True)
 class Op:
     """Primitive: a name and a shape rule `infer(ctx, *operands, **params)`. Tables keyed by it hold the rest.
 
@@ -47,26 +48,11 @@ class Op:
     name: str
     infer: ShapeRule
     family: str
-    makes_sizes: bool
-    raises: bool
-    draws: bool
-    has_subgraphs: bool
-
-    __slots__ = ("draws", "family", "has_subgraphs", "infer", "makes_sizes", "name", "raises", "refusals")
-
-    def __init__(
-        self,
-        name: str,
-        infer: ShapeRule,
-        family: str,
-        makes_sizes: bool = False,
-        raises: bool = False,
-        draws: bool = False,
-        has_subgraphs: bool = False,
-    ) -> None:
-        self.name, self.infer, self.family = name, infer, family
-        self.makes_sizes, self.raises, self.draws, self.has_subgraphs = makes_sizes, raises, draws, has_subgraphs
-        self.refusals: Callable[[Node], Sequence[Node]] | None = None
+    makes_sizes: bool = False
+    raises: bool = False
+    draws: bool = False
+    has_subgraphs: bool = False
+    refusals: Callable[[Node], Sequence[Node]] | None = None
 
     def __repr__(self) -> str:
         return self.name

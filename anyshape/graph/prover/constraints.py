@@ -267,6 +267,7 @@ class Verdict(enum.Enum):
 YES, NO, UNKNOWN = Verdict  # proofs read them often, and members of an enum are slow to read
 
 
+@dataclass(eq=False, slots=True)
 class SourceLine:
     """Line of the user's program, with the position in its code if that is known.
 
@@ -275,27 +276,13 @@ class SourceLine:
     has the same lines, outermost first, for each line of a trace: drawings fold by calls. Comparisons leave both out.
     """
 
-    __slots__ = ("callers", "code", "file", "function", "line", "offset", "path")
     file: str
     line: int
-    function: str
-    code: CodeType | None
-    offset: int
-    callers: tuple[SourceLine, ...]
-    path: tuple[SourceLine, ...]
-
-    def __init__(
-        self,
-        file: str,
-        line: int,
-        function: str = "",
-        code: CodeType | None = None,
-        offset: int = -1,
-        callers: Sequence[SourceLine] = (),
-        path: tuple[SourceLine, ...] = (),
-    ) -> None:
-        self.file, self.line, self.function = file, line, function
-        self.code, self.offset, self.callers, self.path = code, offset, tuple(callers), path
+    function: str = ""
+    code: CodeType | None = None
+    offset: int = -1
+    callers: Sequence[SourceLine] = ()
+    path: tuple[SourceLine, ...] = ()
 
     def called_from(self, callers: Sequence[SourceLine]) -> SourceLine:
         """Return the line with these callers."""

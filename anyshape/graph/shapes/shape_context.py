@@ -7,6 +7,7 @@ Shape arithmetic shared by the ops: broadcasting, reshaping, slicing and dilatio
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from typing import Any, Protocol
 
 from anyshape.errors import DTypeError, ShapeError, UnsupportedDynamicShapeError
@@ -15,6 +16,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, bind
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size
+from anyshape.support.lazy_dataclass import dataclass
 
 
 class HasMeta(Protocol):
@@ -24,6 +26,7 @@ class HasMeta(Protocol):
     def meta(self) -> TensorMeta: ...
 
 
+@dataclass(eq=False, slots=True)
 class ShapeGuardContext:
     """Answers queries about shapes for one primitive, from one scope, and records each answer there.
 
@@ -32,22 +35,10 @@ class ShapeGuardContext:
 
     scope: Scope
     primitive: str
-    where: SourceLine | None
-    metas: Sequence[TensorMeta]
-    rule: str
-
-    __slots__ = ("metas", "new_sizes", "primitive", "rule", "scope", "where")
-
-    def __init__(
-        self,
-        scope: Scope,
-        primitive: str,
-        where: SourceLine | None = None,
-        metas: Sequence[TensorMeta] = (),
-        rule: str = "shape",
-    ) -> None:
-        self.scope, self.primitive, self.where, self.metas, self.rule = scope, primitive, where, metas, rule
-        self.new_sizes: list[DimVar] = []
+    where: SourceLine | None = None
+    metas: Sequence[TensorMeta] = ()
+    rule: str = "shape"
+    new_sizes: list[DimVar] = field(default_factory=list)
 
     # -- queries
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 from typing import Any, NoReturn, TypeAlias
 
@@ -478,6 +479,7 @@ def _axis_source(shape: str, axis: int) -> str:
     return f"len({array})" if axis == 0 and array != shape else f"{shape}[{axis}]"
 
 
+@dataclass(eq=False)
 class PrologueSource:
     """Writes the lines that leave each variable in its local, or raise InputSizeError.
 
@@ -490,12 +492,10 @@ class PrologueSource:
     shape: Callable[[int], str]
     value: Callable[[int], str]
 
-    def __init__(
-        self, prologue: Prologue, local: Mapping[DimVar, str], shape: Callable[[int], str], value: Callable[[int], str]
-    ) -> None:
-        self.prologue, self.local, self.shape, self.value = prologue, local, shape, value
-        self.names: dict[str, Any] = {}
-        self.input_names: dict[Leaf, str] = {}
+    names: dict[str, Any] = field(default_factory=dict)
+    input_names: dict[Leaf, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
         self.block: SourceBlock = SourceBlock(self._name, "e")
 
     def lines(self, needed: Collection[DimVar]) -> list[str]:

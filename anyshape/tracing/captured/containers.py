@@ -14,11 +14,12 @@ import types
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
 
-from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.tracing.captured.code_origin import is_atom
 
 UNBOUND = object()
@@ -97,42 +98,20 @@ class Unwatched(NamedTuple):
         return f"{self.label}: {self.why}"
 
 
+@dataclass(eq=False, slots=True)
 class Namespace:
     """Names of an object, a class or a module: `names` are those that matter."""
 
     prefix: str
     entries: Any
-    is_whole: bool
-    is_class: bool
-    is_of_user: bool
-    is_object: bool
-    shadowed: bool
-    binding_only: bool
-
-    __slots__ = (
-        "binding_only", "entries", "is_class", "is_object", "is_of_user", "is_whole", "names", "of", "prefix",
-        "shadowed",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        prefix: str, entries: Any, *,
-        is_whole: bool = False,
-        is_class: bool = False,
-        is_object: bool = False,
-        is_of_user: bool = False,
-        shadowed: bool = False,
-        binding_only: bool = False,
-    ) -> None:  # fmt: skip
-        self.prefix, self.entries, self.is_whole, self.is_class = prefix, entries, is_whole, is_class
-        self.is_of_user, self.is_object, self.shadowed, self.binding_only = (
-            is_of_user,
-            is_object,
-            shadowed,
-            binding_only,
-        )
-        self.names: list[str] = []
-        self.of: int = 0  # number of its owner in the walk
+    is_whole: bool = False
+    is_class: bool = False
+    is_object: bool = False
+    is_of_user: bool = False
+    shadowed: bool = False
+    binding_only: bool = False
+    names: list[str] = field(default_factory=list)
+    of: int = 0  # number of its owner in the walk
 
     def items(self) -> list[tuple[Any, Any]]:
         """Return names and values, by name for a class: a pickle changes the order there."""
