@@ -70,6 +70,14 @@ def test_the_design_names_every_folder_and_module():
         assert f"`{file.stem}`" in layout or nested, f"{folder}/{file.name} is missing in section 3 of docs/design.md"
 
 
+def test_every_lock_and_state_of_a_thread_is_on_their_page():
+    text = (DOCS / "threads_and_locks.md").read_text()
+    made = re.compile(r"\bR?Lock\(\)|\(threading\.local\)|threading\.local\(\)|\bContextVar\(")
+    files = [file for file in sorted((ROOT / "anyshape").rglob("*.py")) if made.search(file.read_text())]
+    missing = [name for f in files if f"`{(name := f.relative_to(ROOT / 'anyshape').as_posix())}`" not in text]
+    assert len(files) > 15 and not missing, "add a row to docs/threads_and_locks.md"
+
+
 def terms():
     """Yield each term of the glossary, the class or symbol that it names, and the files where it lives."""
     row = re.compile(r"^\| (?!term|---)(.+?) \| .+ \| (.+?) \|$", re.MULTILINE)
