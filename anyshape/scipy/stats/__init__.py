@@ -10,39 +10,33 @@ _SERVED = Module(
     scipy_stats,
     "scipy.stats",
     own={
-        "angles": "vonmises wrapcauchy",
         "bounded": (
-            "argus bradford johnsonsb loguniform rdist reciprocal trapezoid truncexpon truncnorm truncpareto "
-            "truncweibull_min"
+            "anglit argus bradford cosine johnsonsb loguniform rdist reciprocal semicircular trapezoid truncexpon "
+            "truncnorm truncpareto truncweibull_min vonmises wrapcauchy"
         ),
         "continuous": (
-            "arcsine beta cauchy gennorm halfgennorm hypsecant johnsonsu laplace logistic norm powerlaw skewnorm t "
-            "triang uniform"
+            "arcsine beta cauchy crystalball exponnorm genextreme genhalflogistic genlogistic gennorm genpareto "
+            "halfgennorm hypsecant jf_skew_t johnsonsu laplace laplace_asymmetric logistic moyal norm norminvgauss "
+            "powerlaw powernorm skewcauchy skewnorm t triang uniform"
         ),
         "density": "gaussian_kde",
         "discrete": (
             "bernoulli betabinom betanbinom binom boltzmann dlaplace geom hypergeom logser nbinom nhypergeom planck "
             "poisson randint skellam zipf"
         ),
-        "extremes": "genextreme genhalflogistic genlogistic genpareto moyal",
-        "further": (
-            "alpha anglit betaprime burr cosine dgamma dweibull exponpow exponweib fatiguelife foldcauchy foldnorm "
-            "gengamma gibrat gumbel_l gumbel_r invweibull loggamma loglaplace powernorm semicircular"
-        ),
-        "lifetimes": "genexpon kappa3 levy_l mielke powerlognorm recipinvgauss rice wald",
         "multivariate": "dirichlet multinomial multivariate_normal multivariate_t wishart",
         "ordered": (
             "ansari brunnermunzel chatterjeexi cramervonmises_2samp fligner friedmanchisquare kendalltau kruskal "
             "ks_2samp mannwhitneyu mood ranksums weightedtau wilcoxon"
         ),
         "positive": (
-            "burr12 chi chi2 erlang expon f fisk gamma gompertz halfcauchy halflogistic halfnorm invgamma invgauss "
-            "levy lognorm lomax maxwell nakagami pareto rayleigh weibull_max weibull_min"
+            "alpha betaprime burr burr12 chi chi2 dgamma dweibull erlang expon exponpow exponweib f fatiguelife fisk "
+            "foldcauchy foldnorm gamma genexpon gengamma gibrat gompertz gumbel_l gumbel_r halfcauchy halflogistic "
+            "halfnorm invgamma invgauss invweibull kappa3 levy levy_l loggamma loglaplace lognorm lomax maxwell "
+            "mielke nakagami pareto powerlognorm rayleigh recipinvgauss rice wald weibull_max weibull_min"
         ),
-        "skewed": "crystalball exponnorm jf_skew_t laplace_asymmetric norminvgauss skewcauchy",
     },
     through={
-        "circular": "boxcox boxcox_llf yeojohnson yeojohnson_llf",
         "correlation": "linregress pearsonr spearmanr",
         "hypotheses": (
             "chisquare f_oneway false_discovery_control pointbiserialr power_divergence ttest_ind ttest_ind_from_stats"
@@ -54,7 +48,9 @@ _SERVED = Module(
         ),
         "ordered": "energy_distance siegelslopes theilslopes tiecorrect wasserstein_distance",
         "ranks": "mode rankdata",
-        "summaries": "describe gzscore iqr median_abs_deviation moment zmap zscore",
+        "summaries": (
+            "boxcox boxcox_llf describe gzscore iqr median_abs_deviation moment yeojohnson yeojohnson_llf zmap zscore"
+        ),
         "trimmed": "differential_entropy lmoment percentileofscore scoreatpercentile sigmaclip trim_mean",
     },
 )

@@ -171,10 +171,6 @@ from scipy.stats import yeojohnson_normplot as yeojohnson_normplot
 from scipy.stats import yulesimon as yulesimon
 from scipy.stats import zipfian as zipfian
 
-from anyshape.scipy.stats.circular import boxcox as boxcox
-from anyshape.scipy.stats.circular import boxcox_llf as boxcox_llf
-from anyshape.scipy.stats.circular import yeojohnson as yeojohnson
-from anyshape.scipy.stats.circular import yeojohnson_llf as yeojohnson_llf
 from anyshape.scipy.stats.correlation import linregress as linregress
 from anyshape.scipy.stats.correlation import pearsonr as pearsonr
 from anyshape.scipy.stats.correlation import spearmanr as spearmanr
@@ -199,11 +195,15 @@ from anyshape.scipy.stats.ordered import tiecorrect as tiecorrect
 from anyshape.scipy.stats.ordered import wasserstein_distance as wasserstein_distance
 from anyshape.scipy.stats.ranks import mode as mode
 from anyshape.scipy.stats.ranks import rankdata as rankdata
+from anyshape.scipy.stats.summaries import boxcox as boxcox
+from anyshape.scipy.stats.summaries import boxcox_llf as boxcox_llf
 from anyshape.scipy.stats.summaries import describe as describe
 from anyshape.scipy.stats.summaries import gzscore as gzscore
 from anyshape.scipy.stats.summaries import iqr as iqr
 from anyshape.scipy.stats.summaries import median_abs_deviation as median_abs_deviation
 from anyshape.scipy.stats.summaries import moment as moment
+from anyshape.scipy.stats.summaries import yeojohnson as yeojohnson
+from anyshape.scipy.stats.summaries import yeojohnson_llf as yeojohnson_llf
 from anyshape.scipy.stats.summaries import zmap as zmap
 from anyshape.scipy.stats.summaries import zscore as zscore
 from anyshape.scipy.stats.trimmed import differential_entropy as differential_entropy

@@ -1,4 +1,4 @@
-"""Define families on an interval by their standard forms.
+"""Define families on an interval, and of angles, by their standard forms.
 
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
@@ -6,16 +6,19 @@ Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Di
 from math import log, pi, sqrt
 from typing import Any
 
+import numpy as np
+
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.continuous import by_half
 from anyshape.scipy.stats.distribution import Function, constant, exponential
-from anyshape.scipy.stats.extremes import expm1_ratio, log1p_ratio
-from anyshape.scipy.stats.positive import beta_share
 from anyshape.scipy.stats.powers import (
     LOG_ROOT_2PI,
     NODES,
     WEIGHTS,
+    beta_share,
+    by_half,
+    expm1_ratio,
+    log1p_ratio,
     narrow_normal,
     normal_log_density,
     normal_score,
@@ -383,4 +386,102 @@ truncnorm = family(
     mean=_truncated_mean,
     var=_truncated_var,
     entropy=_truncated_entropy,
+)
+
+
+PI_REST = 1.2246467991473532e-16  # of pi beyond its float
+
+
+def _semicircular_quantile(q):
+    return 2 * sc.betaincinv(1.5, 1.5, q) - 1
+
+
+def _cosine_cdf(z):
+    """Return (t - sin(t)) / (2 pi) for t = pi + z, by a series where the difference cancels."""
+    t = (z + pi) + PI_REST
+    is_near = t < 0.5
+    near = xp.where(is_near, t, 0.5)
+    series: Any = 1.0
+    for k in (13, 11, 9, 7, 5):
+        series = 1 - xp.square(near) / (k * (k - 1)) * series
+    return xp.where(is_near, near**3 / 6 * series, pi + z + xp.sin(z)) / (2 * pi)
+
+
+anglit = family("anglit", "log_density density cdf sf ppf mean var", isf=lambda q: pi / 4 - xp.arcsin(xp.sqrt(q)))
+
+
+cosine = family(
+    "cosine",
+    "mean var",
+    log_density=lambda z: 2 * xp.log(xp.cos(0.5 * z)) - log(pi),
+    density=lambda z: xp.square(xp.cos(0.5 * z)) / pi,
+    cdf=_cosine_cdf,
+    sf=lambda z: _cosine_cdf(-z),
+)
+
+
+semicircular = family(
+    "semicircular",
+    "log_density density mean var",
+    cdf=lambda z: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 1.5, 1.5),
+    sf=lambda z: beta_share(0.5 * (1 - z), 0.5 * (1 + z), 1.5, 1.5),
+    ppf=_semicircular_quantile,
+    isf=lambda q: -_semicircular_quantile(q),
+)
+
+
+def _log_i0_less(kappa):
+    """Return log(i0(kappa)) - kappa for kappa >= 0; exp(-|kappa|) of i0e has a kink at 0, which |kappa| undoes."""
+    return xp.log(sc.i0e(kappa)) + (xp.abs(kappa) - kappa)
+
+
+def _vonmises_log_density(z, kappa):
+    return -2 * kappa * xp.square(xp.sin(0.5 * z)) - log(2 * pi) - _log_i0_less(kappa)
+
+
+CIRCLE_NODES, CIRCLE_WEIGHTS = np.polynomial.legendre.leggauss(80)
+
+
+NORMAL_FROM = 50.0  # concentration from which on SciPy takes a normal distribution of the sine of half the angle
+
+
+def _vonmises_cdf(z, kappa):
+    """Return the integral of the density by Gauss's rule, with the value of SciPy's approximation where this has one.
+
+    Derivatives are the ones of the integral everywhere.
+    """
+    turns = xp.rint(z / (2 * pi))
+    angle = z - 2 * pi * turns
+    end = xp.minimum(12 / xp.sqrt(xp.maximum(stop_gradient(kappa), 1.0)), 4.0)  # the rest of the mass is below 1e-31
+    angle, shape = xp.clip(angle, -end, end)[..., None], xp.asarray(kappa)[..., None]
+    points = 0.5 * angle * (1 + CIRCLE_NODES)
+    integral = xp.sum(CIRCLE_WEIGHTS * xp.exp(_vonmises_log_density(points, shape)), axis=-1)
+    value = 0.5 + 0.5 * angle[..., 0] * integral
+    normal = sc.ndtr(sqrt(2 / pi) / sc.i0e(kappa) * xp.sin(0.5 * (z - 2 * pi * turns)))
+    return value + stop_gradient(xp.where(kappa >= NORMAL_FROM, normal - value, 0.0)) + turns
+
+
+vonmises = family(
+    "vonmises",
+    vanishes=False,
+    log_density=_vonmises_log_density,
+    cdf=_vonmises_cdf,
+    mean=constant(0.0),
+    entropy=lambda kappa: -kappa * sc.i1e(kappa) / sc.i0e(kappa) + log(2 * pi) + _log_i0_less(kappa) + kappa,
+)
+
+
+def _wrapcauchy_quantile(q, c, side: float):
+    sine = xp.sin(pi * xp.where(q < 0.5, q, 1 - q))
+    return 2 * xp.arctan2((1 - c) * sine, side * (1 + c) * xp.cos(pi * q))
+
+
+wrapcauchy = family(
+    "wrapcauchy",
+    "log_density entropy",
+    safe=0.5,
+    cdf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (1 - c) * xp.cos(0.5 * z)) / pi,
+    sf=lambda z, c: xp.arctan2((1 + c) * xp.sin(0.5 * z), (c - 1) * xp.cos(0.5 * z)) / pi,
+    ppf=lambda q, c: _wrapcauchy_quantile(q, c, 1.0),
+    isf=lambda q, c: _wrapcauchy_quantile(q, c, -1.0),
 )

@@ -1,26 +1,35 @@
-"""Define continuous families on all reals or on an interval by their standard forms.
+"""Define families on all reals by their standard forms, and some on an interval.
 
 Source of the formulas: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, in the parameters of SciPy.
 """
 
-from math import e, log, pi
+from math import e, log, pi, sqrt
 from typing import Any
 
 import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Function, constant
+from anyshape.scipy.stats.distribution import Function, constant, scaled
 from anyshape.scipy.stats.powers import (
     FAR,
+    LOG_ROOT_2PI,
     beta_quantile,
+    beta_share,
+    by_half,
+    expm1_ratio,
     is_cusp,
+    log1p_ratio,
     log1p_square,
     log_angle,
+    log_expm1,
     normal_log_density,
     of_powers,
     of_score,
     power_of_size,
+    series,
+    times_log,
+    weibull_logcdf,
 )
 from anyshape.scipy.stats.source import family
 from anyshape.transforms.control import stop_gradient
@@ -31,15 +40,6 @@ _SKEWNORM_REACH = 30.0
 norm = family("norm", "log_density cdf sf logcdf logsf ppf isf mean var entropy", closed_quantiles=True)
 
 uniform = family("uniform", "cdf ppf mean var entropy", closed_quantiles=True, log_density=lambda z: 0.0 * z)
-
-
-def by_half(x: Any, middle: float, below: Function, above: Function) -> Any:
-    """Return one function of x below a middle and another one from there on, each of points of its own half alone.
-
-    Derivatives at the middle are of the second function.
-    """
-    is_below = x < middle
-    return xp.where(is_below, below(xp.where(is_below, x, middle)), above(xp.where(is_below, middle, x)))
 
 
 def _symmetric(cdf: Function, log_lower: Function | None = None) -> dict[str, Function]:
@@ -367,4 +367,278 @@ triang = family(
     isf=lambda q, c: xp.where(
         q < 1 - c, 1 - xp.sqrt((1 - c) * xp.minimum(q, 1 - c)), xp.sqrt(c * xp.minimum(1 - q, c))
     ),
+)
+
+
+NAN, EULER = np.nan, np.euler_gamma
+
+
+def _choose(condition, value, shape, otherwise: float):
+    """Return `value(shape)` where a condition holds; elsewhere it is computed with 1, and not used."""
+    return xp.where(condition, value(xp.where(condition, shape, 1.0)), otherwise)
+
+
+ZETA = (1.6449340668482264, 1.2020569031595942, 1.0823232337111382, 1.03692775514337, 1.0173430619844492)
+
+
+def _log_gamma_ratio(c):
+    """Return log(gamma(1 + c)) / c."""
+    is_small = xp.abs(c) < 1e-3
+    near = series(xp.where(is_small, c, 0.0), -EULER, *((-1) ** k * z / k for k, z in enumerate(ZETA, 2)))
+    far = xp.where(is_small, 1.0, c)
+    return xp.where(is_small, near, sc.gammaln(1 + far) / far)
+
+
+def _log_gamma_curve(c):
+    """Return (log(gamma(1 + 2 c)) - 2 log(gamma(1 + c))) / c**2."""
+    is_small = xp.abs(c) < 1e-3
+    near = series(xp.where(is_small, c, 0.0), *((-1) ** k * z * (2**k - 2) / k for k, z in enumerate(ZETA, 2)))
+    far = xp.where(is_small, 1.0, c)
+    return xp.where(is_small, near, (sc.gammaln(1 + 2 * far) - 2 * sc.gammaln(1 + far)) / xp.square(far))
+
+
+def _extreme_mean(c):
+    ratio = _log_gamma_ratio(c)
+    return -ratio * sc.exprel(c * ratio)
+
+
+def _extreme_var(c):
+    curve = _log_gamma_curve(c)
+    return xp.square(sc.gamma(1 + c)) * curve * sc.exprel(xp.square(c) * curve)
+
+
+def _reduced(z, c):
+    """Return -log(-log(cdf)) of the generalised extreme value distribution."""
+    return log1p_ratio(z, -c)
+
+
+genextreme = family(
+    "genextreme",
+    "entropy",
+    open_ends=lambda c: c != 1,
+    log_density=lambda z, c: -xp.exp(-_reduced(z, c)) - times_log(1 - c, _reduced(z, c)),
+    logcdf=lambda z, c: -xp.exp(-_reduced(z, c)),
+    logsf=lambda z, c: weibull_logcdf(-_reduced(z, c)),
+    ppf=lambda q, c: expm1_ratio(-xp.log(-xp.log(q)), -c),
+    isf=lambda q, c: expm1_ratio(-xp.log(-xp.log1p(-q)), -c),
+    mean=lambda c: _choose(c > -1, _extreme_mean, c, NAN),
+    var=lambda c: _choose(c > -0.5, _extreme_var, c, NAN),
+)
+genpareto = family(
+    "genpareto",
+    "mean var entropy",
+    log_density=lambda z, c: -times_log(c + 1, log1p_ratio(z, c)),
+    logsf=lambda z, c: -log1p_ratio(z, c),
+    ppf=lambda q, c: expm1_ratio(-xp.log1p(-q), c),
+    isf=lambda q, c: expm1_ratio(-xp.log(q), c),
+)
+genlogistic = family(
+    "genlogistic",
+    "mean var entropy",
+    **scaled(lambda c: c, lambda z, c: sc.log_expit(-z) - c * xp.logaddexp(0.0, -z)),
+    logcdf=lambda z, c: -c * xp.logaddexp(0.0, -z),
+    ppf=lambda q, c: -log_expm1(-xp.log(q) / c),
+    isf=lambda q, c: -log_expm1(-xp.log1p(-q) / c),
+)
+genhalflogistic = family(
+    "genhalflogistic",
+    "entropy",
+    log_density=lambda z, c: log(2) + sc.xlog1py(1 / c - 1, -c * z) - 2 * xp.log1p(xp.exp(-log1p_ratio(z, -c))),
+    cdf=lambda z, c: xp.tanh(0.5 * log1p_ratio(z, -c)),
+    logsf=lambda z, c: log(2) + sc.log_expit(-log1p_ratio(z, -c)),
+    ppf=lambda q, c: expm1_ratio(2 * xp.arctanh(q), -c),
+    isf=lambda q, c: expm1_ratio(xp.log(2 - q) - xp.log(q), -c),
+)
+
+MOYAL_END = -14.0  # where exp(-exp(-z) / 2) is exactly 0, which has derivatives 0 from there on
+
+
+def _moyal_root(z):
+    return xp.exp(-0.5 * xp.maximum(z, MOYAL_END)) / sqrt(2)
+
+
+moyal = family(
+    "moyal",
+    "density ppf mean var",
+    log_density=lambda z: -0.5 * (z + xp.exp(-z)) - LOG_ROOT_2PI,
+    cdf=lambda z: sc.erfc(_moyal_root(z)),
+    sf=lambda z: sc.erf(_moyal_root(z)),
+    isf=lambda q: -xp.log(2 * xp.square(sc.erfinv(q))),
+)
+
+
+NOTHING = 1e17  # 1 is nothing beside it
+
+
+def _exponnorm_log_tail(z, k):
+    """Return the logarithm of the density times k; far below 1 / k without squares of 1 / k, which would cancel."""
+    return by_half(
+        z - 1 / k,
+        0.0,
+        lambda w: xp.log(0.5 * sc.erfcx(-sqrt(0.5) * w)) - 0.5 * xp.square(xp.where(w < 0, z, 0.0)),
+        lambda w: (0.5 / k - z) / k + sc.log_ndtr(w),
+    )
+
+
+def _exponnorm_below(z, k):
+    """Return twice the probability up to z over exp(-z**2 / 2), for negative z."""
+    return sc.erfcx(-sqrt(0.5) * z) - sc.erfcx(sqrt(0.5) * (1 / k - z))
+
+
+def _exponnorm_cdf(z, k):
+    return by_half(
+        z,
+        0.0,
+        lambda z: 0.5 * xp.exp(-0.5 * xp.square(z)) * _exponnorm_below(z, k),
+        lambda z: sc.ndtr(z) - xp.exp(_exponnorm_log_tail(z, k)),
+    )
+
+
+def _exponnorm_sf(z, k):
+    return sc.ndtr(-z) + xp.exp(_exponnorm_log_tail(z, k))
+
+
+exponnorm = family(
+    "exponnorm",
+    "mean var",
+    log_density=lambda z, k: _exponnorm_log_tail(z, k) - xp.log(k),
+    cdf=_exponnorm_cdf,
+    sf=_exponnorm_sf,
+)
+laplace_asymmetric = family(
+    "laplace_asymmetric",
+    "log_density cdf sf mean var entropy",
+    ppf=lambda q, k: xp.where(
+        q < k / (k + 1 / k), xp.log(q * (1 + 1 / xp.square(k))) * k, -xp.log((1 - q) * (xp.square(k) + 1)) / k
+    ),
+    isf=lambda q, k: xp.where(
+        q > 1 / (xp.square(k) + 1),
+        xp.log((1 - q) * (1 + 1 / xp.square(k))) * k,
+        -xp.log(q * (xp.square(k) + 1)) / k,
+    ),
+)
+
+
+def _skewcauchy_below(q, width):
+    """Return the distance from 0 beyond which the side of this width has the share q."""
+    angle = pi * q / width
+    return width * xp.cos(angle) / xp.sin(angle)
+
+
+def _skewcauchy_quantile(q, a):
+    middle = 0.5 * (1 - a)
+    is_below = q < middle
+    low = -_skewcauchy_below(xp.where(is_below, q, middle), 1 - a)
+    return xp.where(is_below, low, _skewcauchy_below(xp.where(is_below, 1 - middle, 1 - q), 1 + a))
+
+
+def _skewcauchy_cdf(z, a):
+    return by_half(
+        z,
+        0.0,
+        lambda z: (1 - a) / pi * xp.arctan2(1.0, -z / (1 - a)),
+        lambda z: 1 - (1 + a) / pi * xp.arctan2(1.0, z / (1 + a)),
+    )
+
+
+skewcauchy = family(
+    "skewcauchy",
+    "mean var",
+    safe=0.5,
+    log_density=lambda z, a: -log(pi) - log1p_square(z / xp.where(z < 0, 1 - a, 1 + a)),
+    cdf=_skewcauchy_cdf,
+    sf=lambda z, a: _skewcauchy_cdf(-z, -a),
+    ppf=_skewcauchy_quantile,
+    isf=lambda q, a: -_skewcauchy_quantile(q, -a),
+)
+
+
+def _skew_t_share(z, a, b) -> tuple[Any, Any]:
+    """Return the point of a beta distribution that z stands for, and 1 minus it."""
+    root = xp.sqrt(a + b + xp.square(z))
+    size = xp.where(z < 0, -z, z)
+    rest, share = 0.5 * (a + b) / (root * (root + size)), 0.5 * (1 + size / root)
+    return xp.where(z < 0, rest, share), xp.where(z < 0, share, rest)
+
+
+def _skew_t_log_density(z, a, b):
+    def log_shares(z, a, b):
+        """Return the logarithm of (1 + z / root)**(a + 0.5) (1 - z / root)**(b + 0.5) for positive z."""
+        root = xp.sqrt(a + b + xp.square(z))
+        return (a + 0.5) * xp.log(1 + z / root) + (b + 0.5) * xp.log((a + b) / (root * (root + z)))
+
+    shares = by_half(z, 0.0, lambda z: log_shares(-z, b, a), lambda z: log_shares(z, a, b))
+    return shares - (a + b - 1) * log(2) - sc.betaln(a, b) - 0.5 * xp.log(a + b)
+
+
+def _skew_t_quantile(share, rest, a, b):
+    return (share - rest) * xp.sqrt(a + b) / (2 * xp.sqrt(share * rest))
+
+
+jf_skew_t = family(
+    "jf_skew_t",
+    log_density=_skew_t_log_density,
+    cdf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b), a, b),
+    sf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b)[::-1], b, a),
+    ppf=lambda q, a, b: _skew_t_quantile(*beta_quantile(q, a, b), a, b),
+    isf=lambda q, a, b: _skew_t_quantile(*beta_quantile(q, b, a)[::-1], a, b),
+)
+
+
+def _ball_tail(beta, m):
+    """Return the weight of the tail, where the normal density has the weight sqrt(2 pi) ndtr(beta)."""
+    return m / beta / (m - 1) * xp.exp(-0.5 * xp.square(beta))
+
+
+def _ball_weight(beta, m):
+    return _ball_tail(beta, m) + sqrt(2 * pi) * sc.ndtr(beta)
+
+
+def _ball_log(z, beta, m):
+    """Return log(1 - (z + beta) beta / m), without a quotient that underflows in the slopes of far z."""
+    distance = -(z + beta)
+    is_far = distance * beta > NOTHING * m
+    near = xp.log1p(xp.where(is_far, 1.0, distance) * beta / m)
+    return xp.where(is_far, xp.log(xp.where(is_far, distance, 1.0)) + xp.log(beta / m), near)
+
+
+def _ball_cdf(z, beta, m):
+    is_tail = z <= -beta
+    near, far = xp.where(is_tail, 0.0, z), xp.where(is_tail, z, -beta)
+    below = _ball_tail(beta, m) * xp.exp((1 - m) * _ball_log(far, beta, m)) / _ball_weight(beta, m)
+    return xp.where(is_tail, below, 1 - sqrt(2 * pi) * sc.ndtr(-near) / _ball_weight(beta, m))
+
+
+def _ball_sf(z, beta, m):
+    near = sqrt(2 * pi) * sc.ndtr(-xp.maximum(z, -beta)) / _ball_weight(beta, m)
+    return xp.where(z <= -beta, 1 - _ball_cdf(z, beta, m), near)
+
+
+def _ball_quantile(q, beta, m):
+    weight, tail = _ball_weight(beta, m), _ball_tail(beta, m)
+    is_tail = q * weight < tail
+    low, factor = xp.where(is_tail, q, 1.0), xp.where(is_tail, weight / tail, 1.0)
+    below = -beta - m / beta * xp.expm1((xp.log(low) + xp.log(factor)) / (1 - m))
+    share = xp.where(is_tail, 0.5, sc.ndtr(-beta) + (q * weight - tail) / sqrt(2 * pi))
+    return xp.where(is_tail, below, sc.ndtri(share))
+
+
+crystalball = family("crystalball", "log_density", safe=2.0, cdf=_ball_cdf, sf=_ball_sf, ppf=_ball_quantile)
+
+
+def _normal_inverse_gauss(z, a, b):
+    root = xp.sqrt(1 + xp.square(z))
+    above = lambda z, b: -(a - b) * z - a / (root + z)  # b z - a root, without infinite terms of both signs
+    exponent = by_half(z, 0.0, lambda z: above(-z, -b), lambda z: above(z, b)) + xp.sqrt(xp.square(a) - xp.square(b))
+    return xp.log(a / pi) + xp.log(sc.k1e(a * root)) + exponent - xp.log(root)
+
+
+norminvgauss = family("norminvgauss", "mean var", log_density=_normal_inverse_gauss)
+
+
+powernorm = family(
+    "powernorm",
+    "logsf ppf",
+    **scaled(lambda c: c, lambda z, c: -LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z)),
+    isf=lambda q, c: -sc.ndtri(q ** (1 / c)),
 )

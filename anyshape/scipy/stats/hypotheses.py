@@ -10,10 +10,24 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, is_traced
-from anyshape.scipy.stats import tails
 from anyshape.scipy.stats.correlation import SignificanceResult, pearsonr
-from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled
+from anyshape.scipy.stats.sampling import along_last, count_of, filled_up, floats, sampled
 from anyshape.transforms.control import check
+
+ALTERNATIVES = ("two-sided", "less", "greater")
+
+
+def student(name: str, t: Any, freedom: Any, alternative: str) -> Any:
+    """Return the probability beyond a statistic of Student's t distribution."""
+    choice_of(name, "alternative", alternative, ALTERNATIVES)
+    signed = {"less": t, "greater": -t, "two-sided": -xp.abs(t)}[alternative]
+    one = xp.special.stdtr(freedom, signed).astype(t.dtype)
+    return 2 * one if alternative == "two-sided" else one
+
+
+def chi_squared(statistic: Any, freedom: Any) -> Any:
+    """Return the probability above a statistic of the chi-squared distribution."""
+    return xp.special.chdtrc(freedom, statistic).astype(statistic.dtype)
 
 
 def _count(x):
@@ -40,7 +54,7 @@ def _two_means(name: str, means, variances, counts, equal_var: bool, alternative
         freedom = xp.where(xp.isnan(freedom), 1.0, freedom)
         deviation = xp.sqrt(s1 + s2)
     t = (m1 - m2) / deviation
-    return SignificanceResult(t, tails.student(name, t, freedom, alternative))
+    return SignificanceResult(t, student(name, t, freedom, alternative))
 
 
 @sampled("a", "b")
@@ -59,7 +73,7 @@ def ttest_ind(
     """Return Student's t of the means of two samples, or Welch's without `equal_var`, and its probability."""
     if method is not None or is_traced(trim) or trim:
         raise ArgumentError("ttest_ind", "trim or method", "is not available for traced arrays", "leave it out")
-    samples = tails.along_last("ttest_ind", [a, b], axis)
+    samples = along_last("ttest_ind", [a, b], axis)
     means = [xp.mean(x, axis=-1) for x in samples]
     return _two_means("ttest_ind", means, map(_variance, samples), [_count(x) for x in samples], equal_var, alternative)
 
@@ -93,7 +107,7 @@ def f_oneway(
     """Return the F statistic of the means of several samples, and its probability; `equal_var=False` is refused."""
     if not equal_var:
         raise ArgumentError("f_oneway", "equal_var=False", "is not available for traced arrays", "leave it out")
-    groups = tails.along_last("f_oneway", samples, axis)
+    groups = along_last("f_oneway", samples, axis)
     whole = xp.concatenate(groups, axis=-1)
     n, k = _count(whole), len(groups)
     mean = xp.mean(whole, axis=-1, keepdims=True)
@@ -155,7 +169,7 @@ def power_divergence(
     else:
         terms = observed * ((observed / expected) ** power - 1) / (0.5 * power * (power + 1))
     statistic = xp.sum(terms, axis=axis)
-    return SignificanceResult(statistic, tails.chi_squared(statistic, count_of(terms, axis) - 1 - ddof))
+    return SignificanceResult(statistic, chi_squared(statistic, count_of(terms, axis) - 1 - ddof))
 
 
 @sampled("f_obs", "f_exp", paired=True, least=0)

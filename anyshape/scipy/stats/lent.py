@@ -9,9 +9,8 @@ from anyshape import numpy as xp
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.scipy.stats.correlation import SignificanceResult
 from anyshape.scipy.stats.distribution import Function
-from anyshape.scipy.stats.sampling import filled_up, floats, sampled
+from anyshape.scipy.stats.sampling import along_last, filled_up, floats, sampled
 from anyshape.scipy.stats.source import SCIPY
-from anyshape.scipy.stats.tails import along_last
 from anyshape.support.packages import scipy_stats
 
 

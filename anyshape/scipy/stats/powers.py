@@ -10,7 +10,12 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
-from anyshape.scipy.stats.distribution import Function, exponential, log_by_complement
+from anyshape.scipy.stats.distribution import (
+    Function,
+    exponential,
+    log_by_complement,
+    log_complement,
+)
 from anyshape.transforms.control import stop_gradient
 
 INF, LOG_ROOT_2PI = np.inf, 0.5 * log(2 * pi)
@@ -226,3 +231,62 @@ def of_powers_of_size(rest: Function, exponent: Function) -> dict[str, Function]
         return times_powers(lambda z: rest(xp.abs(z), *shapes), z, powers, power_of_size)
 
     return {"log_density": log_density, "density": density, "exponent": exponent}
+
+
+def by_half(x: Any, middle: float, below: Function, above: Function) -> Any:
+    """Return one function of x below a middle and another one from there on, each of points of its own half alone.
+
+    Derivatives at the middle are of the second function.
+    """
+    is_below = x < middle
+    return xp.where(is_below, below(xp.where(is_below, x, middle)), above(xp.where(is_below, middle, x)))
+
+
+def series(x, *coefficients: float):
+    """Return the polynomial with these coefficients, of the constant first."""
+    total: Any = 0.0
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
+
+
+def log1p_ratio(x: Any, c: Any) -> Any:
+    """Return log(1 + c x) / c, which is x for c = 0; by its series where c x is small."""
+    product = xp.where((c == 0) & xp.isinf(x), 0.0, c * x)
+    is_small, is_far = xp.abs(product) < 0.01, product > 1e17
+    near = x * series(xp.where(is_small, product, 0.0), *((-1) ** k / (k + 1) for k in range(10)))
+    logs = [xp.log(xp.abs(xp.where(is_far, factor, 1.0))) for factor in (c, x)]  # whose slopes do not underflow
+    logarithm = xp.where(is_far, logs[0] + logs[1], xp.log1p(xp.where(is_small | is_far, 0.0, product)))
+    far = logarithm / xp.where(is_small, 1.0, c)
+    return xp.where(is_small, near, far)
+
+
+def expm1_ratio(x: Any, c: Any) -> Any:
+    """Return (exp(c x) - 1) / c, which is x for c = 0."""
+    return x * sc.exprel(c * x)
+
+
+def weibull_logcdf(log_hazard: Any) -> Any:
+    """Return log(1 - exp(-exp(x))); where x is small its part x is apart, which has no second derivatives."""
+    is_near = log_hazard < 0
+    near = xp.where(is_near, log_hazard, 0.0)
+    far = log_complement(-xp.exp(xp.where(is_near, 0.0, log_hazard)))
+    return xp.where(is_near, near + xp.log(sc.exprel(-xp.exp(near))), far)
+
+
+def times_log(exponent: Any, logarithm: Any) -> Any:
+    """Return the logarithm of a power of 0 too: that of exponent 0 is 0."""
+    return xp.where((exponent == 0) & xp.isinf(logarithm), 0.0, exponent * logarithm)
+
+
+def log_expm1(x: Any) -> Any:
+    """Return log(exp(x) - 1) for positive x; its part x is apart."""
+    return x + log_complement(-x)
+
+
+def beta_share(low: Any, high: Any, a: Any, b: Any) -> Any:
+    """Return the probability of a beta distribution up to `low`, by the smaller one of it and of 1 minus it."""
+    is_low = low < 0.5
+    return xp.where(
+        is_low, sc.betainc(a, b, xp.where(is_low, low, 0.5)), sc.betaincc(b, a, xp.where(is_low, 0.5, high))
+    )

@@ -10,13 +10,14 @@ A function is written for samples along one axis that propagate NaN, or for vect
 import functools
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from anyshape import numpy as xp
+from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, result_type
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import tree_map
@@ -198,3 +199,14 @@ def sampled(
         return cast("F", served)
 
     return decorate
+
+
+def along_last(name: str, samples: Sequence[Any], axis: Any, least: int = 2) -> list[Any]:
+    """Return samples as floats of one dtype along the last axis; other axes broadcast."""
+    if len(samples) < least:
+        raise ArgumentError(name, "the call", f"has {len(samples)} samples", f"pass {least} samples or more")
+    arrays = [floats(x) for x in samples]
+    dtype = result_type(*arrays)
+    moved = [xp.ravel(x) if axis is None else xp.moveaxis(x, axis, -1) for x in arrays]
+    batch = xp.broadcast_shapes(*(x.shape[:-1] for x in moved))
+    return [xp.broadcast_to(x, (*batch, x.shape[-1])).astype(dtype) for x in moved]

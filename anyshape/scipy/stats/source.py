@@ -14,8 +14,7 @@ from anyshape import numpy as xp
 from anyshape.numpy.foreign_source import Bound, Source
 from anyshape.scipy import special
 from anyshape.scipy.stats.distribution import Family, Form, Function, complement, exponential, positive
-from anyshape.scipy.stats.sampling import count_of
-from anyshape.scipy.stats.tails import along_last
+from anyshape.scipy.stats.sampling import along_last, count_of
 from anyshape.scipy.stats.trimmed import trim_mean
 from anyshape.support.packages import scipy_stats
 
