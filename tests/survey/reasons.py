@@ -17,7 +17,7 @@ PLOT = "prepares a plot"
 FUNCTION = "calls a Python function on points that it chooses while it runs"
 SUPERSEDED = "older form of a function that takes traced arrays"
 SERIES = "SciPy integrates or sums in Python, and no rule is known for its parameters"
-ORDERS = "its density has a Bessel or hypergeometric function of a parameter as order, which has no derivative by it"
+ORDERS = "its density has a special function whose order is a parameter, with no derivative with respect to it"
 
 REASONS = {
     "scipy.interpolate": {

@@ -36,7 +36,7 @@ def derivative_in_last(op: Any, derivative: Any) -> Any:
             if tangent is not None:
                 advice = "give it stop_gradient(...) of this operand, or a derivative rule with custom_jvp"
                 raise UnsupportedFunctionError(
-                    op.name, f"has no derivative by its {position} operand", advice, ctx.where
+                    op.name, f"has no derivative with respect to its {position} operand", advice, ctx.where
                 )
         return tangents[-1] * derivative(*xs, out)
 

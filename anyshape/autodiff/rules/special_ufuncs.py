@@ -465,7 +465,9 @@ def _jvp(ctx, tangents, out, *xs, function, result):
             continue
         if rule is None:
             advice = "give it stop_gradient(...) of this operand, or a derivative rule with custom_jvp"
-            raise UnsupportedFunctionError(function, f"has no derivative by its {ordinal} operand", advice, ctx.where)
+            raise UnsupportedFunctionError(
+                function, f"has no derivative with respect to its {ordinal} operand", advice, ctx.where
+            )
         total = add_tangents(total, tangent * ew.convert(rule(*xs, out), tangent.dtype))
     return total
 

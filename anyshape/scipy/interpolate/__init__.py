@@ -1,4 +1,4 @@
-"""Interpolants of `scipy.interpolate`, with derivatives by points and by data, at any size.
+"""Interpolants of `scipy.interpolate`, with derivatives with respect to points and data, at any size.
 
 Concrete data are SciPy's own objects inside, which also have the further methods. What has no counterpart here is
 SciPy's own, and refuses traced arrays by name.

@@ -1,4 +1,4 @@
-"""Interpolants of `scipy.interpolate`, with derivatives by points and by data, at any size.
+"""Interpolants of `scipy.interpolate`, with derivatives with respect to points and data, at any size.
 
 Written by tools/make_stubs.py for SciPy 1.17.
 """

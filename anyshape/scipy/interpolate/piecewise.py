@@ -1,10 +1,10 @@
-"""Piecewise polynomials by their coefficients: values, derivatives and integrals, with derivatives by all of them.
+"""Piecewise polynomials by their coefficients: values, derivatives and integrals, all of them differentiable.
 
 Cubic interpolants by their slopes at the points: splines, and local ones of Fritsch and Butland, and of Akima.
 
 Piecewise polynomials in the basis of Bernstein.
 
-Polynomials through points: one polynomial for all of them, with derivatives by points, values and nodes.
+Polynomials through points: one polynomial for all of them, differentiable with respect to points, values and nodes.
 
 The sum of Lagrange's polynomials is evaluated by products of the differences before and behind each node. So it has its
 derivatives at the nodes too, where quotients have none, and it is backward stable.

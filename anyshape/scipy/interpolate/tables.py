@@ -3,7 +3,7 @@
 Interpolation of scattered points: radial functions, the nearest point, and linear pieces on a triangulation.
 
 Which point is nearest and which simplex holds a point are found by SciPy, in callbacks. Their answers are integers. So
-results have derivatives by points and values, of any order.
+results have derivatives with respect to points and values, of any order.
 """
 
 import itertools
@@ -419,7 +419,7 @@ def _simplices(points, flat):
 
 
 class NearestNDInterpolator(_Scattered):
-    """Value of the nearest point, with derivatives by values alone."""
+    """Value of the nearest point, with derivatives with respect to values alone."""
 
     def __init__(self, x: Any, y: Any, rescale: bool = False, tree_options: Any = None) -> None:
         super().__init__(x, y, {"rescale": rescale, "tree_options": tree_options})
