@@ -166,7 +166,6 @@ if TYPE_CHECKING:
     from anyshape.program import saved_rules as saved_rules
     from anyshape.tracing import argument_containers as argument_containers
     from anyshape.tracing import decisions as value_decisions
-    from anyshape.tracing import foreign_arrays as foreign_arrays
     from anyshape.tracing import row_maps as mapped_rows
     from anyshape.tracing.captured import rebound as rebound
     from anyshape.transforms import less_memory as less_memory
@@ -203,7 +202,6 @@ else:
     rebound = Package("anyshape.tracing.captured.rebound")  # the first trace
     sent_programs = Package("anyshape.transforms.caching.sent_programs")  # pickles of jitted functions
     argument_containers = Package("anyshape.tracing.argument_containers")  # that a trace passes
-    foreign_arrays = Package("anyshape.tracing.foreign_arrays")  # arguments of other libraries
     value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan
     size_paths = Package("anyshape.transforms.control_flow.size_paths")  # of exported functions that decide on sizes
