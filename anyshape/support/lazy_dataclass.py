@@ -151,8 +151,8 @@ def _init_source(declaration: _Declaration, names: dict[str, Any]) -> str:
     """Return the source of `__init__`, and put the defaults of fields into `names`."""
     parameters, lines = ["self"], []
     for name, value in declaration.fields.items():
-        declared = value if isinstance(value, dataclasses.Field) else dataclasses.field(default=value)
-        factory, default = declared.default_factory, declared.default
+        is_field = isinstance(value, dataclasses.Field)
+        factory, default = (value.default_factory, value.default) if is_field else (dataclasses.MISSING, value)
         assigned = name
         if factory is not dataclasses.MISSING:
             names[f"make_{name}"] = factory
@@ -264,7 +264,10 @@ class _Record(tuple[Any, ...]):
 
     def _replace(self, /, **changes):
         """Return a copy with other values in some fields."""
-        return type(self)(**{**self._asdict(), **changes})
+        replaced = type(self)(*map(changes.pop, self._fields, self))
+        if changes:
+            raise TypeError(f"{type(self).__name__} has no fields {', '.join(changes)}")
+        return replaced
 
     def _asdict(self) -> dict[str, Any]:
         """Return the values by field."""

@@ -20,9 +20,10 @@ from anyshape.support.lazy_dataclass import dataclass
 MAX_LINES = 300  # of a chunk; a function is cut from twice as many on
 MIN_LINES = 8  # of a block that is worth a function
 _SHARED = "_values"  # the list of the values that several chunks mention
-_NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?!\w|=[^=]|['\"])")  # no attribute, keyword or text
-_TARGETS = re.compile(r"(?:^\s*|: )((?:[A-Za-z_]\w*, )*[A-Za-z_]\w*),? (?:[-+*/|&^]|//)?= |^\s*for (\w+(?:, \w+)*) in ")
-_LEAVES = re.compile(r"(?:^\s*|: )(return|break|continue)\b")
+# Compiled where long code is cut: few plans have any.
+_NAME = r"(?<![\w.'\"])[A-Za-z_]\w*(?!\w|=[^=]|['\"])"  # no attribute, keyword or text
+_TARGETS = r"(?:^\s*|: )((?:[A-Za-z_]\w*, )*[A-Za-z_]\w*),? (?:[-+*/|&^]|//)?= |^\s*for (\w+(?:, \w+)*) in "
+_LEAVES = r"(?:^\s*|: )(return|break|continue)\b"
 Marks = Sequence[tuple[int, Step]]  # steps, each with the number of lines before it
 
 
@@ -50,7 +51,7 @@ def assigned(line: str) -> list[str]:
     code = line.lstrip()
     if code.startswith("del "):
         return code[4:].split(", ")
-    targets = [group for match in _TARGETS.finditer(line) for group in match.groups() if group]
+    targets = [group for match in re.finditer(_TARGETS, line) for group in match.groups() if group]
     return [name for target in targets for name in target.split(", ")]
 
 
@@ -73,8 +74,8 @@ class _Cutting:
     def __init__(self, name: str, lines: Sequence[str], marks: Marks, first: int, outer: Collection[str]) -> None:
         self.name, self.lines, self.first = name, lines, first
         self.counts, self.steps = [count for count, _ in marks], [step for _, step in marks]
-        self.names = list(map(_NAME.findall, lines))  # that each line mentions
-        self.leaving = [i for i, line in enumerate(lines) if _LEAVES.search(line)]
+        self.names = [re.findall(_NAME, line) for line in lines]  # that each line mentions
+        self.leaving = [i for i, line in enumerate(lines) if re.search(_LEAVES, line)]
         self.remaining: list[int | tuple[int, int]] = []
         self.chunks: list[list[int]] = []
         self._cut(0, len(lines), 0)
@@ -195,7 +196,7 @@ class _Cutting:
             return [line]
         code = line.lstrip()
         if not code.startswith("del "):
-            return [_NAME.sub(lambda match: self.shared.get(match[0], match[0]), line)]
+            return [re.sub(_NAME, lambda match: self.shared.get(match[0], match[0]), line)]
         names, indent = code[4:].split(", "), line[: len(line) - len(code)]
         own = ", ".join([name for name in names if name not in self.shared])
         cleared = "".join([f"{self.shared[name]} = " for name in names if name in self.shared])

@@ -363,7 +363,7 @@ _TRANSLATIONS: tuple[tuple[type[Exception], type[RunError], str], ...] = (
 )
 
 
-_IN_LOOP = re.compile(r"# trips? (\S+?)(?: to (\S+?))?( of a block)?$")  # ends the line that begins a loop
+_IN_LOOP = r"# trips? (\S+?)(?: to (\S+?))?( of a block)?$"  # ends the line that begins a loop
 
 
 def trip_mark(number: str, end: str = "", *, of_block: bool = False) -> str:
@@ -411,7 +411,7 @@ def _trips(running: Sequence[tuple[FrameType, int]], source: str) -> tuple[int |
     trips: list[int | range] = []
     in_trip = False
     for frame, line in _begun_loops(running, source.split("\n")):
-        mark = _IN_LOOP.search(line)
+        mark = re.search(_IN_LOOP, line)
         if mark is None:
             continue
         first, *end = [_local(frame, name) for name in mark.groups()[:2] if name is not None]
