@@ -35,6 +35,7 @@ from benchmarks import (
     dynamic,
     first_calls,
     importing,
+    lending,
     loops,
     peers,
     scientific,
@@ -56,7 +57,7 @@ except ImportError:
 
 MODULES = (
     importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
-    assigning, scientific, cluster,
+    assigning, scientific, lending, cluster,
 )  # fmt: skip
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 QUICK_SCALE = 0.01  # of the arrays in the section speed
@@ -65,6 +66,7 @@ SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
     "cluster": {"rows": 40, "compiled": 4},
     "chain": {"size": 10_000},
     "scientific": {"points": 20, "signal": 64},
+    "lending": {"names": ("scipy.cluster.vq",)},
     "assigning": {"steps": 3, "elements": 5},
     "loops": {"steps": 10, "examples": 4, "lengths": 5, "libraries": ()},
     "first_calls": {"ops": (100, 1_000), "leaves": (100,), "libraries": ()},

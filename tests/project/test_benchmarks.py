@@ -24,6 +24,7 @@ from benchmarks import (
     first_call,
     first_calls,
     importing,
+    lending,
     libraries,
     loops,
     peers,
@@ -83,6 +84,13 @@ def test_functions_of_scipy_agree_with_gradients_by_hand():
     results = scientific.run(QUICK, points=20, signal=64)  # raises where they do not
     assert [(r.limit, r.value > 0) for r in results] == [(1.0, True), (1.0, True), (2.2, True)]
     assert results[0].within_limit
+
+
+def test_functions_of_scipy_are_compared_with_scipy_at_two_sizes():
+    results = lending.run(QUICK, names=("scipy.cluster.vq",))
+    assert {r.limit for r in results} == {lending.FORWARD, lending.GRADIENT}
+    assert all(r.value > 0 for r in results)
+    assert lending.grown("S", 9).shape == (9, 9) and lending.grown("X", 9).shape == (9, 3)
 
 
 def test_decisions_take_the_path_of_python():
