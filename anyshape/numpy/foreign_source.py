@@ -46,12 +46,12 @@ def digest(function: types.FunctionType) -> str:
 class _Names(dict[str, Any]):
     """Globals of the copies from one module, each bound at its first use."""
 
-    def __init__(self, source: Source, module: Any) -> None:
+    def __init__(self, source: Source, originals: dict[str, Any]) -> None:
         super().__init__()
-        self._source, self._module = source, module
+        self._source, self._originals = source, originals
 
     def __missing__(self, name: str) -> Any:
-        self[name] = value = self._source.bind(vars(self._module)[name])
+        self[name] = value = self._source.bind(self._originals[name])
         return value
 
 
@@ -125,8 +125,8 @@ class Source:
         copy = self._copies.get(original)
         if copy is None:
             self._check(original)
-            module = original.__module__
-            names = self._names.setdefault(module, _Names(self, sys.modules[module]))
+            originals = original.__globals__  # not those of the module where the function is public
+            names = self._names.setdefault(originals["__name__"], _Names(self, originals))
             cells = tuple(types.CellType(self.bind(cell.cell_contents)) for cell in original.__closure__ or ())
             defaults = original.__defaults__ and tuple(map(self.bind, original.__defaults__))
             copy = types.FunctionType(original.__code__, names, original.__name__, defaults, cells or None)
