@@ -77,6 +77,13 @@ def test_code_and_helpers_run_on_traced_arrays_at_any_size(lender, tmp_path):
     np.testing.assert_allclose(grad(lambda x: copy(x) @ x)(np.array([1.0, 2.0])), [-3.0, 3.0])
 
 
+def test_a_function_that_is_public_in_another_module_names_what_its_own_module_has(lender, tmp_path):
+    lender.centred.__module__ = lender.scaled.__module__ = "lender"
+    copy = source(tmp_path).copy(lender.centred)
+    x = np.arange(3.0)
+    np.testing.assert_allclose(jit(copy)(x), 3 * x - 3)
+
+
 def test_other_helpers_stand_for_the_ones_of_the_package(lender, tmp_path):
     copy = source(tmp_path, offset=lambda: 5.0).copy(lender.centred)
     np.testing.assert_allclose(jit(copy)(np.array([1.0, 3.0])), [2.0, 8.0])

@@ -6,7 +6,7 @@ import types
 
 import numpy as np
 
-from anyshape.numpy import special
+from anyshape.numpy import serve, special
 from tests.survey import distributions, rows_numpy, rows_scipy
 
 MODULES = {
@@ -57,7 +57,7 @@ def is_function(member):
 def has_counterpart(module, name):
     """Return whether a function of NumPy or SciPy has a counterpart for traced arrays."""
     if module.startswith("numpy"):
-        return True
+        return name in serve.HOMES[module] or name == "row_stack"  # which calls vstack
     try:
         ours = importlib.import_module(f"anyshape.{module}")
     except ModuleNotFoundError:
