@@ -125,7 +125,7 @@ class Source:
         copy = self._copies.get(original)
         if copy is None:
             self._check(original)
-            originals = original.__globals__  # not those of the module where the function is public
+            originals = original.__globals__  # a function may be public in another module
             names = self._names.setdefault(originals["__name__"], _Names(self, originals))
             cells = tuple(types.CellType(self.bind(cell.cell_contents)) for cell in original.__closure__ or ())
             defaults = original.__defaults__ and tuple(map(self.bind, original.__defaults__))

@@ -31,8 +31,8 @@ Rows = Mapping[str, str]  # names by the module that defines them; `name=other` 
 # Kinds of rows. Functions of "own" and "objects" get all calls: ufuncs, which look at their operands themselves, and
 # what NumPy's protocol does not reach. The others get calls with traced arguments. Results of "new" are arrays that a
 # trace can write to, concrete ones too. Functions of "lent" look like NumPy's own. What is in "theirs" is NumPy's own.
-# No function runs NumPy's code: of 45 that were tried, 25 branch on sizes or read values, as `roll`, `vander` and `tile`
-# do, so they refuse or have a program for each size. The others have few lines here, and errors that name a line.
+# No function runs NumPy's code. Of 45 that were tried, 25 branch on sizes or read values, as `roll` and `vander`
+# do. They refuse, or have a program for each size. The others have few lines here, and errors that name a line.
 SERVED: dict[str, dict[str, Rows]] = {
     "numpy": {
         "own": {
