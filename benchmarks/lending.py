@@ -35,7 +35,7 @@ WORST = 12
 
 
 class Comparison(NamedTuple):
-    """Times of one function at one size, in seconds, and how many times those of SciPy they are."""
+    """Times of one function at one size, in seconds, and how many times as long as SciPy it takes."""
 
     name: str
     size: int
