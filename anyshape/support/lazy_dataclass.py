@@ -13,13 +13,14 @@ took a tenth of the import time. A result type that users see is made by the sta
 
 import dataclasses
 import functools
-import threading
 import types
 from collections import namedtuple
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-_LOCK = threading.RLock()
+from anyshape.support.fork_lock import Lock
+
+_LOCK = Lock()
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass

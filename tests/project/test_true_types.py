@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "anyshape"
 # Elsewhere values are arrays of a run, expressions of sizes and parameters of ops: none of them is traced
-FOLDERS = ("numpy", "ops", "tracing", "transforms")
+FOLDERS = ("numpy", "ops", "optimize", "scipy", "tracing", "transforms")
 STOOD_FOR = {
     *("int", "float", "complex", "bool"),
     *("ndarray", "generic", "number", "integer", "floating", "inexact", "bool_", "complexfloating"),

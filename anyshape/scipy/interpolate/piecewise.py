@@ -30,6 +30,7 @@ from anyshape.scipy.linalg.banded import solve_banded
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.operands.result import FixedAttributes
 from anyshape.support.packages import scipy_interpolate
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import register_class
 from anyshape.tracing.trace import as_value
 from anyshape.transforms.control import check
@@ -703,6 +704,6 @@ def krogh_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> 
 
 
 def _orders(polynomial: _Polynomial, x, der):
-    if isinstance(der, (list, tuple, np.ndarray)):
+    if has_type(der, (list, tuple, np.ndarray)):
         return xp.stack([polynomial.derivative(x, int(order)) for order in der])
     return polynomial.derivative(x, int(der))

@@ -25,6 +25,7 @@ from anyshape.scipy.interpolate.piecewise import shaped
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.operands.result import FixedAttributes
 from anyshape.support.packages import scipy_interpolate, scipy_spatial
+from anyshape.support.true_types import has_type
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.trace import as_value
@@ -132,7 +133,7 @@ def _both(fill_value) -> tuple[Any, Any]:
 
 def _is_nan(fill_value) -> bool:
     """Return whether a value outside of the table is the default one."""
-    return isinstance(fill_value, float) and np.isnan(fill_value)
+    return has_type(fill_value, float) and np.isnan(fill_value)
 
 
 def interpn(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from anyshape import numpy as xp
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import flatten, unflatten
@@ -32,7 +34,11 @@ def _is_vector(x) -> bool:
     """Return whether SciPy would read an unknown as one array: numbers, in lists or not."""
     if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
         return bool(x) and all(np.ndim(part) == 0 and not isinstance(part, (dict, str)) for part in x)
-    return not isinstance(x, (list, tuple, dict)) and hasattr(x, "__len__") + np.isscalar(x) > 0 and np.ndim(x) <= 1
+    return (
+        not isinstance(x, (list, tuple, dict))
+        and (hasattr(x, "__len__") or has_type(x, (Number, np.generic)))
+        and np.ndim(x) <= 1
+    )
 
 
 class Unknowns:

@@ -21,6 +21,7 @@ from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.functions import expm
 from anyshape.scipy.signal.filtering import fitted
 from anyshape.support.packages import scipy_signal
+from anyshape.support.true_types import has_type
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.control import check, stop_gradient
@@ -435,7 +436,7 @@ def _zeros_and_poles(name: str, z, p) -> tuple[Any, Any, Any]:
 
 def _with_zeros(zeros, value: complex, count):
     """Return zeros with so many more."""
-    dtype = np.result_type(zeros.dtype, np.complex128 if isinstance(value, complex) else np.float64)
+    dtype = np.result_type(zeros.dtype, np.complex128 if has_type(value, complex) else np.float64)
     return xp.concatenate([zeros.astype(dtype), xp.full((count,), value, dtype)])
 
 

@@ -31,6 +31,7 @@ from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements
+from anyshape.support.true_types import has_type
 from anyshape.transforms.control import check
 
 
@@ -165,7 +166,7 @@ def _both_ways(name: str, x, edge: Size, padtype, b, a):
     context_of(name, x).require(at_least(n, expr.add(edge, 1)), why)
     y = x if padtype is None else extended(x, edge, padtype)
     gain, order = xp.prod(b.sum(axis=1) / a.sum(axis=1)), sizes(a)[1]
-    recursive = isinstance(order, int) and order > 1
+    recursive = has_type(order, int) and order > 1
     for _ in range(2):
         first = y[..., :1]
         if not recursive:  # or the difference from an infinite one would reach further than the filter

@@ -25,6 +25,7 @@ from anyshape.scipy.stats.powers import (
     of_score,
 )
 from anyshape.scipy.stats.source import family
+from anyshape.support.true_types import has_type
 from anyshape.transforms.control import stop_gradient
 
 johnsonsb = family(
@@ -144,7 +145,7 @@ trapezoid = family(
 
 def _swell(x, rate):
     """Return (1 - exp(-rate x)) / rate, which is x for rate 0."""
-    if isinstance(rate, int):
+    if has_type(rate, int):
         return -xp.expm1(-rate * x) / rate if rate else x
     is_slow = xp.abs(rate * x) < 0.5
     fast = xp.where(is_slow, 1.0, rate)
@@ -154,7 +155,7 @@ def _swell(x, rate):
 def _length(share, rest, width, rate):
     """Return the x whose swell, by that of the width, is a share; by 1 minus the share where that is smaller."""
     part = share * _swell(width, rate)
-    if isinstance(rate, int) and not rate:
+    if has_type(rate, int) and not rate:
         return part
     is_near = rate * part < 0.5
     far = xp.log(xp.where(is_near, 1.0, rest + share * xp.exp(-xp.maximum(rate * width, 0.0))))

@@ -78,7 +78,7 @@ def _of_points(name: str, values, shape: tuple[Any, ...], dimension):
 
 def has_components(dimension: Any) -> bool:
     """Return whether a distribution is one of vectors, not of numbers."""
-    return not (isinstance(dimension, int) and dimension == 1)
+    return dimension != 1  # of an open size, this is a decision
 
 
 def _whitened(name: str, x, location, matrix) -> tuple[Any, Any, Any]:

@@ -98,7 +98,7 @@ class Sampling:
 
     def _is_plain(self, axis, policy: str, keepdims) -> bool:
         """Return whether the function itself has all that a call asks for."""
-        return self.takes_axis and (policy, keepdims) == ("propagate", False) and isinstance(axis, int | np.integer)
+        return self.takes_axis and (policy, keepdims) == ("propagate", False) and has_type(axis, (int, np.integer))
 
     def _general(self, function: Function, samples, axis, policy: str, keepdims):
         """Return the result for any axes and policy."""

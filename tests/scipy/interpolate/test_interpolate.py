@@ -185,6 +185,14 @@ def test_interp1d_where_points_repeat():
                 np.testing.assert_allclose(traced(np.array(x), y), call(scipy.interpolate, x, y), 1e-14)
 
 
+def test_a_traced_value_stands_outside_of_a_table():
+    y, v = np.arange(4.0) ** 2, np.array([-1.0, 1.5, 9.0])
+    read = lambda m, fill: m.interp1d(np.arange(4.0), y, bounds_error=False, fill_value=fill)(v)
+    for fill in (7.0, np.nan):
+        np.testing.assert_equal(jit(lambda f: read(interpolate, f))(fill), read(scipy.interpolate, fill))
+    assert grad(lambda f: np.sum(read(interpolate, f)))(7.0) == 2.0
+
+
 def test_interp1d_of_concrete_data_and_its_bounds():
     x, y = table(5, 1)
     line = interpolate.interp1d(x, y[:, 0])

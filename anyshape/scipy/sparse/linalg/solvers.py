@@ -17,6 +17,7 @@ from anyshape.numpy.sizes.symdim import max_dim
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.sparse.linalg import krylov
 from anyshape.support.packages import scipy_sparse, scipy_sparse_linalg
+from anyshape.support.true_types import has_type
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.tracing.pytrees import flatten, unflatten
@@ -57,7 +58,7 @@ class _Vectors:
 def _operator(name: str, role: str, operator, vectors: _Vectors) -> Function:
     """Return what applies a matrix or a function to a vector."""
     if hasattr(operator, "__matmul__") and hasattr(operator, "shape") and not hasattr(operator, "matvec"):
-        matrix = xp.asarray(operator) if isinstance(operator, np.ndarray) else operator
+        matrix = xp.asarray(operator) if has_type(operator, np.ndarray) else operator
         _require_square(name, matrix, vectors)
         return lambda v: xp.asarray(matrix @ v).astype(vectors.dtype)
     if callable(operator) and not hasattr(operator, "matvec"):
