@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anyshape.backend.compiler.codegen.execute import EntryGuard, Run, compile_plan
-from anyshape.backend.compiler.codegen.meters import Meter
+from anyshape.backend.compiler.codegen.execute import EntryGuard, Meter, Run, compile_plan
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.lower import lower, size_bindings
 from anyshape.backend.compiler.op_traits import bytes_of

@@ -36,8 +36,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from anyshape.autodiff.replay import inline
-from anyshape.backend.compiler.codegen.execute import EntryGuard, Run
-from anyshape.backend.compiler.codegen.meters import Meter
+from anyshape.backend.compiler.codegen.execute import EntryGuard, Meter, Run
 from anyshape.backend.compiler.passes.collapse_views import default_path, einsum_nodes, labelled_sizes, to_pairs
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.runtime.config import AMBIENT_ERRSTATE

@@ -512,7 +512,7 @@ BUGS = (
     ),
     Bug(
         "a write in place while a view is read later",
-        "anyshape/backend/compiler/buffer_reuse.py",
+        "anyshape/backend/compiler/lower.py",
         "return slot if self.memory_use[slot] == position",
         "return slot if self.last_use[slot] == position",
         ("tests/numpy/arrays/test_writes.py", "-k", "statements or random or in_place"),

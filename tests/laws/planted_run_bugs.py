@@ -172,14 +172,14 @@ RUN_BUGS = (
     # -- memory and generated functions
     Bug(
         "a buffer is written over while a view reads it",
-        "anyshape/backend/compiler/buffer_reuse.py",
+        "anyshape/backend/compiler/lower.py",
         "slot in self.fresh and slot not in self.shared",
         "slot in self.fresh",
         (PASSES + "test_collapse_views.py", "-k", "buffers"),
     ),
     Bug(
         "two results share memory",
-        "anyshape/backend/compiler/buffer_reuse.py",
+        "anyshape/backend/compiler/lower.py",
         "base not in self.fresh or base in owned or",
         "base not in self.fresh or",
         ("tests/laws/test_adversarial.py", "-k", "share_memory"),

@@ -14,7 +14,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import grad, jit, scan, vmap
-from anyshape.backend.compiler.codegen import meters, tiles
+from anyshape.backend.compiler.codegen import execute, tiles
 from anyshape.backend.compiler.passes import pipeline
 from anyshape.backend.compiler.passes.pipeline import PLAN_PASSES, Tier
 from anyshape.backend.runtime.config import MODES, config, default_mode
@@ -26,7 +26,7 @@ from tests.laws.sweep import arrays_of, few_combinations, is_error, leaves, outc
 from tests.laws.sweep import cases as swept_cases
 
 DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-LARGE = np.linspace(0.0, 1.0, meters.LARGE)
+LARGE = np.linspace(0.0, 1.0, execute.LARGE)
 
 
 def bumps(x):
@@ -88,7 +88,7 @@ def test_small_arrays_read_no_clock_and_keep_the_first_plan(clock):
     function = jit(bumps, optimize="auto")
     function(np.ones(3))
     readings = clock.readings
-    for n in (0, 1, 7, meters.LARGE - 1):
+    for n in (0, 1, 7, execute.LARGE - 1):
         for _ in range(50):
             function(np.ones(n))
     assert clock.readings == readings
@@ -130,25 +130,25 @@ def test_calls_of_other_patterns_go_on_after_one_has_a_plan(logged, caplog):
     caplog.set_level(logging.DEBUG if logged else logging.INFO, "anyshape.run")
     f = jit(lambda x, w: (x * w, np.sum(x + w)), optimize="auto")
     cases = [(np.arange(3.0), np.arange(k) + 0.5) for k in (3, 1)] + [(np.ones(1), np.arange(4.0))]
-    for turn in range(3 * meters.COUNTED):
+    for turn in range(3 * execute.COUNTED):
         x, w = cases[turn % 3]
         if turn == 40:
             f.optimise_for(x, w)
         product, total = f(x, w)
         np.testing.assert_array_equal(product, x * w)
         np.testing.assert_allclose(total, np.sum(x + w), rtol=1e-15)
-    assert f.cache_info().traces == 1 and f.cache_info().hits == 3 * meters.COUNTED - 1
-    assert len([r for r in caplog.records if r.name == "anyshape.run"]) == (3 * meters.COUNTED if logged else 0)
+    assert f.cache_info().traces == 1 and f.cache_info().hits == 3 * execute.COUNTED - 1
+    assert len([r for r in caplog.records if r.name == "anyshape.run"]) == (3 * execute.COUNTED if logged else 0)
 
 
 def test_small_calls_that_broadcast_pay_by_one_in_a_number_of_them(clock):
     """A fifth of the time of the calls that a measured one stands for: 32 calls of a second save 6.4 of the 2 taken."""
     f = jit(lambda x, w: np.sum(np.tanh(x * w)), optimize="auto")
     seen = []
-    for _ in range(2 * meters.COUNTED + 2):
+    for _ in range(2 * execute.COUNTED + 2):
         f(np.ones(3), np.ones(3))
         seen.append(only(f).tier.tier)
-    assert seen == ["first"] * (2 * meters.COUNTED - 2) + ["optimised"] * 4  # the measured call counts twice
+    assert seen == ["first"] * (2 * execute.COUNTED - 2) + ["optimised"] * 4  # the measured call counts twice
 
 
 _FIRST_COST = """
@@ -170,7 +170,7 @@ def test_errors_of_measured_calls_are_those_of_others(clock):
     f = jit(lambda x, w: np.sum(np.tanh(x * w)), optimize="auto")
     f(np.ones(3), np.ones(3))
     texts = set()
-    for _ in range(2 * meters.COUNTED):
+    for _ in range(2 * execute.COUNTED):
         with pytest.raises(ValueError, match="must equal") as caught:
             f(np.ones(3), np.ones(4))
         texts.add(str(caught.value))
@@ -199,7 +199,7 @@ def test_one_call_that_is_long_enough_gets_the_optimised_plan_at_once(clock, mon
 def test_arrays_that_would_fill_the_memory_never_run_without_tiles(clock, monkeypatch):
     function = jit(bumps, optimize="auto")
     function(np.ones(3))
-    monkeypatch.setattr(specialize, "MAX_ELEMENTS", meters.LARGE)
+    monkeypatch.setattr(specialize, "MAX_ELEMENTS", execute.LARGE)
     function(LARGE)
     assert only(function).tier.tier == "optimised"
 
@@ -260,7 +260,7 @@ def test_sizes_that_stretch_to_other_constants_are_compared():
 
     for optimize in MODES:
         made = jit(windows, optimize=optimize)
-        for n in (4, 9, 64, meters.LARGE + 7):
+        for n in (4, 9, 64, execute.LARGE + 7):
             np.testing.assert_allclose(made(np.ones(n), np.ones(3)), windows(np.ones(n), np.ones(3)), rtol=1e-12)
 
 
@@ -350,7 +350,7 @@ def test_ctrl_c_while_optimising_leaves_the_first_plan(clock, monkeypatch):
 
 def test_threads_use_one_plan_or_the_other():
     function = jit(lambda x, w: (np.tanh(x * w), np.sum(np.sin(x) * w)), optimize="auto")
-    x = np.linspace(0, 1, 2 * meters.LARGE)
+    x = np.linspace(0, 1, 2 * execute.LARGE)
     ways = [[y.tobytes() for y in leaves(jit(function.function, optimize=o)(x, x))] for o in ("now", "off")]
     wrong, barrier = [], threading.Barrier(4)
 

@@ -2,6 +2,10 @@
 
 The function takes the input arrays and returns the list of outputs. Under ANYSHAPE_CHECK=1 it verifies the metadata of
 every value as soon as the value exists.
+
+Lines of a first plan measure its calls, or leave a call to the optimised plan. Each call with large arrays is measured,
+and each of a plan with a loop: its trips take any time. Other calls compare sizes with a number. Where an optimised
+plan saves time for small arrays too, one in COUNTED of these calls is measured. The rest advance a counter.
 """
 
 import functools
@@ -9,24 +13,17 @@ import itertools
 import linecache
 import logging
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from anyshape.backend.compiler import plan as naming
-from anyshape.backend.compiler.codegen import meters
 from anyshape.backend.compiler.codegen.bodies import Body, FunctionSource, StepKernels, StepSource, write_bodies
 from anyshape.backend.compiler.codegen.chunks import chunked
 from anyshape.backend.compiler.codegen.loop_source import write_loop
-from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min_tiled_elements
-from anyshape.backend.compiler.codegen.timers import (
-    Timers,
-    begin_lines,
-    done_line,
-    end_line,
-    shares_argument,
-)
+from anyshape.backend.compiler.codegen.tiles import MIN_ELEMENTS, TILE_NAMES, GroupSource, min_tiled_elements
+from anyshape.backend.compiler.codegen.timers import Timers, begin_lines, done_line, end_line, shares_argument
 from anyshape.backend.compiler.codegen.user_lines import (
     Generated,
     PlacedKernels,
@@ -37,7 +34,7 @@ from anyshape.backend.compiler.codegen.user_lines import (
     file_of_steps,
     verify,
 )
-from anyshape.backend.compiler.op_traits import TRAITS, bytes_of
+from anyshape.backend.compiler.op_traits import TRAITS, bytes_of, is_compute_bound
 from anyshape.backend.compiler.peak_memory import Budget, scratch_bytes
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
 from anyshape.backend.runtime import rows
@@ -46,11 +43,12 @@ from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
+from anyshape.graph.shapes.shape_context import numel
 from anyshape.graph.signature.guards import implied_by_equalities
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.graph.sizes.substitute import computable
+from anyshape.graph.sizes.substitute import computable, may_divide_by_zero
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.ops.loops import LOOPS
 from anyshape.support.fork_lock import checks_enabled
@@ -61,6 +59,80 @@ _PLAN = logging.getLogger("anyshape.plan")
 
 Run = Callable[..., Outputs]  # takes the input arrays
 _NUMBERS = itertools.count(1)  # of generated functions, in the names of their files
+
+
+LARGE = 4 * MIN_ELEMENTS  # elements of an array below which no group runs in tiles
+COUNTED = 32  # calls with small arrays that one measured call stands for
+MEASURED = "_measured"  # the parameter of a function that is being measured
+_MAX_COMPARED = 4  # numbers of elements that a call compares with LARGE
+
+
+@dataclass(frozen=True)
+class Meter:
+    """Functions that a first plan calls for a call that is measured.
+
+    `measure` takes the function of the plan, `instead`, how many calls this one stands for, the elements of the
+    largest array, and the inputs. It returns what one of the functions gives. `counts_small` says whether calls with
+    small arrays are counted.
+    """
+
+    measure: Callable[..., Any]
+    instead: Callable[..., Any]
+    counts_small: bool
+
+
+def may_gain(plan: Plan) -> bool:
+    """Return False where an optimised plan is the same: groups have two steps, or expensive arithmetic, or bodies."""
+    return len(plan.steps) > 1 or any(step.bodies or is_compute_bound(step.op) for step in plan.steps)
+
+
+def has_loop(plan: Plan) -> bool:
+    """Return whether a step is a loop."""
+    return any(step.op in LOOPS for step in plan.steps)
+
+
+def largest_arrays(plan: Plan) -> list[Size]:
+    """Return the numbers of elements of the largest arrays of a plan, as far as inputs give them; few of many."""
+    read = {s.variable for s in plan.dims}
+    metas = [*plan.input_metas, *itertools.chain(*[step.results for step in plan.steps])]
+    shapes = sorted(dict.fromkeys([m.sizes for m in metas if m.sizes]), key=_long_axes, reverse=True)
+    largest: list[Size] = []
+    for number in dict.fromkeys(map(numel, shapes)):
+        variables = _variables(number)
+        is_covered = any(variables <= _variables(larger) for larger in largest)
+        if not is_covered and variables <= read and not may_divide_by_zero(number):
+            largest.append(number)
+        if len(largest) == _MAX_COMPARED:
+            break
+    return largest
+
+
+def _long_axes(shape: Sequence[Size]) -> tuple[int, int]:
+    """Return the number of axes that are not of length 1, and of variables in them."""
+    return sum(size != 1 for size in shape), len(_variables(numel(shape)))
+
+
+def _variables(number: Size) -> set[Any]:
+    return set(variables_in((number,)))
+
+
+def _meter_lines(plan: Plan, meter: Meter, elements: Iterable[str]) -> list[str]:
+    """Return the lines before the first step, for texts of the numbers of elements of the largest arrays."""
+    texts, arrays = list(elements), ", ".join(plan.inputs)
+    largest = f"max({', '.join(texts)})" if len(texts) > 1 else "".join(texts) or "0"
+    if has_loop(plan):
+        return [f"if not {MEASURED}: return _measure(1, {largest}, {arrays})"]
+    is_large = " or ".join([f"{text} >= {LARGE}" for text in texts]) or "False"
+    if not meter.counts_small:
+        return [f"if ({is_large}) and not {MEASURED}: return _measure(1, {largest}, {arrays})"]
+    calls = f"1 if {is_large} else {COUNTED}"
+    return [f"if ({is_large} or _is_counted()) and not {MEASURED}: return _measure({calls}, {largest}, {arrays})"]
+
+
+def _meter_names(meter: Meter, run: Callable[..., Any]) -> dict[str, Any]:
+    """Return the objects that names in these lines are bound to, for the function of the plan."""
+    counter = itertools.cycle((*[False] * (COUNTED - 1), True))
+    return {"_measure": functools.partial(meter.measure, run, meter.instead), "_is_counted": counter.__next__}
 
 
 class PlanKernels(StepKernels, Protocol):
@@ -90,7 +162,7 @@ def compile_plan(
     entry_guards: Sequence[EntryGuard] = (),
     timers: Timers | None = None,
     threads: int | None = None,
-    meter: meters.Meter | None = None,
+    meter: Meter | None = None,
     kernels: PlanKernels | None = None,
     counts_bytes: bool = False,
 ) -> Run:
@@ -104,7 +176,7 @@ def compile_plan(
     - `counts_bytes`: the function runs within `live_bytes.counting` alone, and counts the arrays that it makes.
     """
     _PLAN.debug("%s", plan)
-    meter = meter if meters.may_gain(plan) else None
+    meter = meter if may_gain(plan) else None
     kernels = kernels if timers is None else None
     writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter, kernels, counts_bytes)
     texts = writer.texts()
@@ -123,7 +195,7 @@ def compile_plan(
     run: Run = compiled(texts[0], generated, 1, namespace)
     weakref.finalize(run, linecache.cache.pop, file, None).atexit = False  # tracebacks read the source while it can run
     if meter is not None:
-        namespace |= meters.names(meter, run)
+        namespace |= _meter_names(meter, run)
     if plan.shape_constants:
         constants = ShapeConstants(namespace["make_constants"])
         namespace |= {"_cached": constants.values.get, "_new": constants.new}
@@ -155,14 +227,14 @@ class _PlanSource(StepSource):
         entry_guards: Sequence[EntryGuard],
         timers: Timers | None,
         threads: int | None,
-        meter: meters.Meter | None = None,
+        meter: Meter | None = None,
         kernels: PlanKernels | None = None,
         counts_bytes: bool = False,
     ) -> None:
         self.kernels, self.counts_bytes = kernels, counts_bytes
         self.plan, self.budget, self.entry_guards, self.timers = plan, budget, entry_guards, timers
         self.threads, self.meter, self.placed = threads, meter, PlacedKernels(file_of_steps(plan))
-        self.largest: list[Size] = [] if meter is None else meters.largest_arrays(plan)
+        self.largest: list[Size] = [] if meter is None else largest_arrays(plan)
         self.prologue: Prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
         size_locals = {variable: naming.variable_local(i) for i, variable in enumerate(variables)}
@@ -183,7 +255,7 @@ class _PlanSource(StepSource):
         plan = self.plan
         self._write_prologue()
         if self.meter is not None:
-            self.lines += meters.lines(plan, self.meter, [f"({self.text(n)})" for n in self.largest])
+            self.lines += _meter_lines(plan, self.meter, [f"({self.text(n)})" for n in self.largest])
         if plan.shape_constants:
             self._write_shape_constants()
         if self.timers is not None:
@@ -203,7 +275,7 @@ class _PlanSource(StepSource):
         self.lines, self.marks = run.lines, run.marks
         self.functions += run.chunks
         body = "\n        ".join(self.lines)
-        parameters = [*plan.inputs, *([] if self.meter is None else [f"{meters.MEASURED}=False"])]
+        parameters = [*plan.inputs, *([] if self.meter is None else [f"{MEASURED}=False"])]
         head = f"def run({', '.join(parameters)}):\n    try:\n        "
         text = f"{head}{body}\n    except Exception as error:\n        raise _translated(error)\n"
         return [text, *[f"{f.text}\n" for f in self.functions]]
