@@ -236,7 +236,7 @@ def _truncpareto_moment(n: int, b, c):
 
 truncpareto = family(
     "truncpareto",
-    "entropy",
+    entropy=lambda b, c: xp.log(expm1_ratio(xp.log(c), -b)) - (b + 1) * (xp.log(c) / xp.expm1(b * xp.log(c)) - 1 / b),
     valid=lambda b, c: (xp.abs(b) > 0) & (c > 1),
     safe=2.0,
     log_density=lambda z, b, c: -(b + 1) * xp.log(z) - xp.log(expm1_ratio(xp.log(c), -b)),

@@ -284,7 +284,8 @@ def _skewnorm_logcdf(z, a):
 
 skewnorm = family(
     "skewnorm",
-    "mean var",
+    "mean",
+    var=lambda a: 1 - 2 / pi * xp.square(a) / (1 + xp.square(a)),
     log_density=_skewnorm_log_density,
     logcdf=_skewnorm_logcdf,
     logsf=lambda z, a: _skewnorm_logcdf(-z, -a),
@@ -292,7 +293,8 @@ skewnorm = family(
 
 johnsonsu = family(
     "johnsonsu",
-    "ppf isf mean var",
+    "ppf isf var",
+    mean=lambda a, b: -xp.exp(0.5 / xp.square(b)) * xp.sinh(a / b),
     log_density=lambda z, a, b: xp.log(b) - 0.5 * log1p_square(z) + normal_log_density(a + b * xp.arcsinh(z)),
     **of_score(lambda z, a, b: a + b * xp.arcsinh(z)),
 )
@@ -301,7 +303,10 @@ johnsonsu = family(
 
 beta = family(
     "beta",
-    "cdf sf mean var entropy",
+    "cdf sf mean var",
+    entropy=lambda a, b: (
+        sc.betaln(a, b) - (a - 1) * sc.digamma(a) - (b - 1) * sc.digamma(b) + (a + b - 2) * sc.digamma(a + b)
+    ),
     **of_powers(lambda z, a, b: -sc.betaln(a, b), lambda a, b: a - 1, lambda a, b: b - 1),
     ppf=lambda q, a, b: beta_quantile(q, a, b)[0],
     isf=lambda q, a, b: beta_quantile(q, b, a)[1],

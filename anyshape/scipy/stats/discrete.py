@@ -115,7 +115,8 @@ nbinom = family(
 
 betabinom = family(
     "betabinom",
-    "mean var",
+    "mean",
+    var=lambda n, a, b: n * a * b * (a + b + n) / (xp.square(a + b) * (a + b + 1)),
     log_density=lambda k, n, a, b: _log_choose(n, k) + sc.betaln(k + a, n - k + b) - sc.betaln(a, b),
 )
 
@@ -149,7 +150,12 @@ planck = family(
 
 boltzmann = family(
     "boltzmann",
-    "cdf mean var",
+    "cdf",
+    mean=lambda lambda_, n: 1 / xp.expm1(lambda_) - n / xp.expm1(lambda_ * n),
+    var=lambda lambda_, n: (
+        0.25 / xp.square(xp.sinh(0.5 * lambda_))
+        - xp.square(n) * xp.exp(-lambda_ * n) / xp.square(xp.expm1(-lambda_ * n))
+    ),
     log_density=lambda k, lambda_, n: xp.log(xp.expm1(-lambda_) / xp.expm1(-lambda_ * n)) - lambda_ * k,
     sf=lambda k, lambda_, n: xp.exp(-lambda_ * (k + 1)) * xp.expm1(-lambda_ * (n - k - 1)) / xp.expm1(-lambda_ * n),
 )

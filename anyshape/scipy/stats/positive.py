@@ -124,7 +124,9 @@ halflogistic = family(
 
 lognorm = family(
     "lognorm",
-    "cdf sf logcdf logsf isf mean var entropy",
+    "cdf sf logcdf logsf isf entropy",
+    mean=lambda s: xp.exp(0.5 * xp.square(s)),
+    var=lambda s: xp.expm1(xp.square(s)) * xp.exp(xp.square(s)),
     **scaled(lambda s: 1 / s, lambda z, s: normal_log_density(xp.log(z) / s) - xp.log(z)),
     ppf=lambda q, s: xp.exp(s * normal_score(q)),
 )

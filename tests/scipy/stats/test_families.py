@@ -442,3 +442,13 @@ def test_tails_of_differences_have_digits():
         slope = sign * np.exp(getattr(scipy.stats, family).logpdf(x, shape) - expected)
         np.testing.assert_allclose(grad(function)(x, shape), slope, 1e-8)
     assert jit(stats.skewnorm.cdf)(-2.2, 10.0) > 0
+
+
+def test_forms_stay_where_the_formulas_of_scipy_lose_digits():
+    """Moments of tiny and huge shape parameters, and slopes by one whose value SciPy treats apart."""
+    near = lambda actual, expected: np.testing.assert_allclose(actual, expected, 1e-5)
+    near(jit(stats.lognorm.var)(1e-6), 1e-12)
+    near(jit(stats.boltzmann.var)(1e-6, 67.0), (67**2 - 1) / 12)
+    near(jit(stats.truncpareto.entropy)(1e-9, 4.0), np.log(np.log(4.0)) + np.log(4.0) / 2)
+    near(jit(stats.beta.entropy)(2e7, 2e4), 0.5 * np.log(2 * np.pi * np.e * 4e11 / 2.002e7**3))
+    near(grad(stats.skewnorm.logpdf, argnums=1)(1.0, 0.0), np.sqrt(2 / np.pi))
