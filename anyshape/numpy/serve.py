@@ -14,8 +14,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import scipy.special
 
-from anyshape.errors import UnsupportedFunctionError
+from anyshape.errors import AnyshapeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.ir.tracebacks import shorten_traceback
 from anyshape.numpy.operands.concrete import wrapped
 from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.operands.ufuncs import CONCRETE, Ufunc
@@ -220,7 +221,7 @@ LISTED: list[str] = [
 
 def through(function: Function, external: Function, shown: Any = None) -> Any:
     """Return a function whose calls without traced arguments go to another one. It looks like `shown`, or the first."""
-    concrete, traced = CONCRETE, is_traced
+    concrete, traced, error, shorten = CONCRETE, is_traced, AnyshapeError, shorten_traceback
 
     def served(*args, **kwargs):
         for x in args:
@@ -229,7 +230,13 @@ def through(function: Function, external: Function, shown: Any = None) -> Any:
         else:
             if not kwargs:
                 return external(*args)
-        return (function if traced(*args, *kwargs.values()) else external)(*args, **kwargs)
+        if not traced(*args, *kwargs.values()):
+            return external(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except error as raised:
+            shorten(raised)
+            raise
 
     made = _looking_like(shown or function, served, function)
     made.traced = function
@@ -238,12 +245,16 @@ def through(function: Function, external: Function, shown: Any = None) -> Any:
 
 def _makes_new(function: Function, external: Function) -> Any:
     """Return a function whose concrete calls make arrays of another one, which in a trace can be written to."""
-    traced, assignable = is_traced, wrapped
+    traced, assignable, error, shorten = is_traced, wrapped, AnyshapeError, shorten_traceback
 
     def served(*args, **kwargs):
-        if traced(*args, *kwargs.values()):
+        if not traced(*args, *kwargs.values()):
+            return assignable(external(*args, **kwargs), (*args, *kwargs.values()))
+        try:
             return function(*args, **kwargs)
-        return assignable(external(*args, **kwargs), (*args, *kwargs.values()))
+        except error as raised:
+            shorten(raised)
+            raise
 
     return _looking_like(function, served, function)
 
