@@ -120,7 +120,8 @@ def compare_all(names: Sequence[str], effort: Effort) -> list[Comparison]:
             try:
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")
-                    comparisons += compare(module, name, effort)
+                    comparisons += (mine := list(compare(module, name, effort)))
+                print(*map(_line, mine), sep="\n", end="\n" * bool(mine), file=sys.stderr, flush=True)
             except (AnyshapeError, ValueError, TypeError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
                 print(f"{module}.{name}: {type(error).__name__}: {error}".partition("\n")[0], file=sys.stderr)
     return sorted(comparisons, key=_excess, reverse=True)
@@ -129,6 +130,12 @@ def compare_all(names: Sequence[str], effort: Effort) -> list[Comparison]:
 def _excess(c: Comparison) -> float:
     """Return how far the worse of the times is beyond its limit."""
     return max(c.forward / FORWARD, (c.gradient or 0.0) / GRADIENT)
+
+
+def _line(c: Comparison) -> str:
+    """Return a line of the table."""
+    by_gradient = "" if c.gradient is None else f"{c.gradient:8.2f}"
+    return f"{c.name:45s} n = {c.size:<9d}{seconds(c.theirs):>9s} {c.forward:8.2f} {by_gradient}"
 
 
 def run(effort: Effort, names: Sequence[str] = MODULES) -> list[Result]:
@@ -148,6 +155,4 @@ def run(effort: Effort, names: Sequence[str] = MODULES) -> list[Result]:
 
 
 if __name__ == "__main__":
-    for c in compare_all(sys.argv[1:] or MODULES, Effort(rounds=5)):
-        by_gradient = "" if c.gradient is None else f"{c.gradient:8.2f}"
-        print(f"{c.name:45s} n = {c.size:<9d}{seconds(c.theirs):>9s} {c.forward:8.2f} {by_gradient}")
+    print(*map(_line, compare_all(sys.argv[1:] or MODULES, Effort(rounds=5))), sep="\n")
