@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from math import factorial, inf, log, pi, prod, sqrt
 from typing import Any
 
+from numpy.polynomial import Polynomial
+
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
 
 ROOT_PI = sqrt(pi)
 _ODD_FACTORIALS = [prod(range(1, 2 * k + 2, 2)) for k in range(38)]
-_TERMS = 12
 
 
 def series(z: Any, coefficients: Sequence[float]) -> Any:
@@ -105,18 +106,30 @@ def wofz_curvature(z: Any, out: Any, slope: Any) -> Any:
     return curvature + _exponential(z, is_near, lambda z: 4 * ew.square(z) - 2)
 
 
-# -- Bessel functions without their exponentials: 10.17, 10.40
+# -- Bessel functions without their exponentials: 10.40, 10.41
+
+
+def _debye(count: int) -> list[list[float]]:
+    """Return the polynomials in (v / w)**2 before w**(1 - k) in -x K'(x) / K(x), where w is sqrt(v**2 + x**2)."""
+    s, terms = Polynomial([0.0, 1.0]), [Polynomial([1.0])]
+    for k in range(1, count + 1):
+        change = (1 - s) * ((2 - k) * terms[-1] - 2 * s * terms[-1].deriv())
+        terms.append(0.5 * (change - sum(terms[j] * terms[k - j] for j in range(1, k))))
+    return [term.coef.tolist() for term in terms[1:]]
+
+
+_DEBYE = _debye(8)
 
 
 def decline(order: Any, sign: complex, x: Any) -> Any:
-    """Return -x f'(x) / f(x) for a scaled Bessel function f of large x, whose terms have powers of this sign."""
-    value, slope = ew.lift(1, x), ew.lift(_TERMS + 0.5, x)
-    fourfold = 4 * order * order
-    step = sign / (8 * x)
-    for k in range(_TERMS, 0, -1):
-        ratio = (fourfold - (2 * k - 1) ** 2) * (step / k)
-        value, slope = 1 + ratio * value, k - 0.5 + ratio * slope
-    return slope / value
+    """Return -x f'(x) / f(x) for a scaled Bessel function f of large x, that is of K at x / sign."""
+    t = x / sign
+    square = ew.square(order / t)
+    root = ew.sqrt(1 + square)
+    total, share, inverse = ew.lift(0, t), square / (1 + square), 1 / (t * root)
+    for coefficients in reversed(_DEBYE):
+        total = total * inverse + series(share, coefficients)
+    return order / t * order / (1 + root) + total
 
 
 def scaled_bessel_slope(order: Any, sign: complex, x: Any, out: Any, near: Any) -> Any:
@@ -124,10 +137,11 @@ def scaled_bessel_slope(order: Any, sign: complex, x: Any, out: Any, near: Any) 
 
     Of complex x the series serves to the right of the imaginary axis.
     """
-    size, real_order = ew.absolute(x), order if x.dtype.kind == "f" else ew.real(order)
-    is_far = ew.gt(size, ew.lift(by_digits(x, 100, 20) + by_digits(x, 2, 0.3) * real_order * real_order, size))
+    size, reach = ew.absolute(x), ew.absolute(order + ew.lift(0, x))
+    is_far = ew.gt(size, ew.lift(by_digits(x, 100, 20), size))
     if x.dtype.kind == "c":
-        is_far = ew.logical_and(is_far, ew.gt(ew.real(x), ew.lift(0, size)))
+        is_far, reach = ew.logical_and(is_far, ew.gt(ew.real(x), ew.lift(0, size))), 2 * reach
+    is_far = ew.logical_and(is_far, ew.gt(size, reach))
     x = ew.select(is_far, x, 1)
     return ew.select(is_far, -(out / x) * decline(order, sign, ew.absolute(x) if x.dtype.kind == "f" else x), near)
 
