@@ -102,7 +102,10 @@ def _lpmv_near_end(m, v, x):
     rest, high = (1 - size) * (1 + size), 0.5 * (1 - size)
     c = ew.select(ew.gt(m, ew.lift(0, m)), ew.cos(pi * m) * sp.poch(v - k + 1, 2 * k), 1) * sp.rgamma(k + 1) * 0.5**k
     change = 0.5 * (v - k) * (v + k + 1) / (k + 1) * sp.hyp2f1(1 + k - v, v + k + 2, k + 2, high)
-    slope = c * rest ** (0.5 * k - 1) * (rest * change - k * size * sp.hyp2f1(k - v, v + k + 1, k + 1, high))
+    power = ew.select(ew.eq(c, ew.lift(0, c)), 0, 0.5 * k - 1)
+    # the power of the product would have slope inf * 0 at an end
+    powers = (1 - size) ** power * (1 + size) ** power
+    slope = c * powers * (rest * change - k * size * sp.hyp2f1(k - v, v + k + 1, k + 1, high))
     return ew.select(ew.lt(x, ew.lift(0, x)), -ew.cos(pi * (v + m)), 1) * slope
 
 

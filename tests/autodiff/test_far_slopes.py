@@ -103,6 +103,10 @@ INVERTED = {
     "stats.gengamma.ppf": [(9.2e-207, 10.424671267467827, 0.10956279817966637), (0.3, 2.0, 1.5)],
     "stats.fisk.ppf": [(4.3e-244, 1.0911726773042396), (2.26e-216, 0.92), (0.3, 2.0)],
     "stats.fisk.isf": [(1e-150, 3.0), (0.3, 2.0)],
+    "stats.alpha.ppf": [(7.988870607417217e-156, 0.16371521398545597)],
+    "stats.fatiguelife.ppf": [(2.221655357450717e-156, 3.6753937969834354)],
+    "stats.gibrat.ppf": [(2.099060877378234e-158,)],
+    "stats.levy_l.isf": [(1.0002089267744289e-155,)],
 }
 # sums that cancel, SciPy's functions at shifted parameters and whole c - a - b, tails whose densities underflow
 REARRANGED = {
@@ -205,6 +209,13 @@ def test_scaled_hankel_functions_have_slopes_of_large_order():
     slope = lambda z: jvp(lambda z: special.hankel2e(93.5, z), (z,), (np.ones_like(z),))[1]
     right = [complex(mp.diff(lambda z: mp.hankel2(93.5, z) * mp.exp(1j * z), one, 2)) for one in z]
     np.testing.assert_allclose(jvp(slope, (z,), (np.ones_like(z),))[1], right, 1e-10)
+
+
+def test_ferrers_functions_have_second_derivatives_at_their_ends():
+    second = lambda m, v: grad(grad(lambda x: special.lpmv(m, v, x)))
+    assert [second(m, v)(x) for m, v in ((3, 2), (1, 0), (4, 2)) for x in (-1.0, 1.0)] == [0.0] * 6
+    np.testing.assert_allclose([second(2, 3)(1.0), second(4, 6)(-1.0)], [-90, 37800], 1e-12)
+    assert second(3, 5)(1.0) == -np.inf
 
 
 def test_powers_and_scores_of_distributions_have_slopes_where_they_underflow():

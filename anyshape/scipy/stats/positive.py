@@ -258,8 +258,9 @@ nakagami = family(
 
 levy = family(
     "levy",
-    "cdf sf ppf mean var",
+    "cdf sf mean var",
     log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(z) - 0.5 / z,
+    ppf=lambda q: 1 / xp.square(normal_score(0.5 * q)),
     isf=lambda q: xp.square(sqrt(0.5) / sc.erfinv(q)),
 )
 
@@ -295,11 +296,12 @@ f = family(
 
 levy_l = family(
     "levy_l",
-    "isf mean var",
+    "mean var",
     log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(-z) - 0.5 / xp.abs(z),
     cdf=lambda z: sc.erf(1 / xp.sqrt(-2 * z)),
     sf=lambda z: sc.erfc(1 / xp.sqrt(-2 * z)),
     ppf=lambda q: -0.5 / xp.square(sc.erfinv(q)),
+    isf=lambda q: -1 / xp.square(normal_score(0.5 * q)),
 )
 
 
@@ -490,12 +492,19 @@ def _normal_strip(low, high, width):
     return xp.where(is_narrow, xp.exp(density) * size, sc.ndtr(-low) - sc.ndtr(-high))
 
 
-alpha = family("alpha", "log_density cdf ppf", sf=lambda z, a: _normal_strip(a - 1 / z, a, 1 / z) / sc.ndtr(a))
+alpha = family(
+    "alpha",
+    "log_density cdf",
+    sf=lambda z, a: _normal_strip(a - 1 / z, a, 1 / z) / sc.ndtr(a),
+    ppf=lambda q, a: 1 / (a - normal_score(q * sc.ndtr(a))),
+)
 gibrat = family(
     "gibrat",
-    "ppf isf mean var",
+    "mean var",
     log_density=lambda z: -LOG_ROOT_2PI - xp.log(z) - 0.5 * xp.square(xp.log(z)),
     **of_score(xp.log),
+    ppf=lambda q: xp.exp(normal_score(q)),
+    isf=lambda q: xp.exp(-normal_score(q)),
 )
 betaprime = family(
     "betaprime",
@@ -561,8 +570,8 @@ fatiguelife = family(
         xp.log1p(z) - xp.square(z - 1) / (2 * z * c**2) - xp.log(2 * c) - LOG_ROOT_2PI - 1.5 * xp.log(z)
     ),
     **of_score(lambda z, c: (xp.sqrt(z) - 1 / xp.sqrt(z)) / c),
-    ppf=lambda q, c: _fatiguelife_quantile(c * sc.ndtri(q)),
-    isf=lambda q, c: _fatiguelife_quantile(-c * sc.ndtri(q)),
+    ppf=lambda q, c: _fatiguelife_quantile(c * normal_score(q)),
+    isf=lambda q, c: _fatiguelife_quantile(-c * normal_score(q)),
 )
 
 
