@@ -14,10 +14,15 @@ coordinates. Its transpose, itself `back`, adds each element to the coefficients
 
 `ranked` gives the element of a rank of each window, at the positions of a footprint. `tied` adds up the elements of t
 where x equals y, the element of the window, and `back` is its transpose.
+
+`binary_steps` erodes or dilates an image of truth values so many times, or for 0 until nothing changes.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -215,6 +220,20 @@ def _require_footprint(ctx: ShapeGuardContext, x: TensorMeta, footprint: TensorM
         raise ctx.fail(f"the footprint has {footprint.rank} axes for {len(axes)} of the operand")
 
 
+def _binary_steps_type(ctx: ShapeGuardContext, x: TensorMeta, *mask: TensorMeta, **params) -> TensorMeta:
+    """Require truth values. Outside of a mask nothing changes."""
+    if {v.dtype.kind for v in (x, *mask)} != {"b"}:
+        raise ctx.bad_dtype(f"the image is {x.dtype}", "compare it with a number")
+    _require_one_shape(ctx, x, *mask)
+    return x
+
+
+def _has_structure(node: Node, params: dict[str, Any]) -> bool:
+    sides = params["sides"]
+    is_full = len(sides) == node.inputs[0].meta.rank and math.prod(sides) == len(params["structure"])
+    return is_full and {*params["structure"]} <= {0, 1} and min(sides, default=1) > 0
+
+
 def _filter_flops(a: Applied) -> Size:
     """Count a product and a sum for each element of the window, for each element of the result."""
     return expr.mul(2, expr.mul(elements(a.inputs[0]), elements(a.inputs[1][a.params["each"] :])))
@@ -296,6 +315,24 @@ spline_filter_op: Op = define(
     claims=None,
     probe=None,
     cost=OpCost(lambda a: expr.mul(4 * (a.params["order"] // 2), elements(a.inputs[0]))),
+)
+
+
+binary_steps_op: Op = define(
+    "binary_steps",
+    _binary_steps_type,
+    params={
+        "structure": kinds.sizes,
+        "sides": kinds.sizes,
+        "steps": kinds.count,
+        "border": kinds.flag,
+        "dilate": kinds.flag,
+    },
+    jointly=_has_structure,
+    claims=None,
+    probe=None,
+    operands=(1, 2),
+    cost=OpCost(lambda a: expr.mul(max(a.params["steps"], 1) * len(a.params["structure"]), elements(a.inputs[0]))),
 )
 
 
@@ -458,3 +495,9 @@ def tied(
     (start, end), sources = localise((tuple(before), beyond), (x, y, t, footprint))
     options = {"axes": tuple(axes), "before": start, "mode": mode, "fill": fill, "beyond": end, "back": back}
     return apply(tied_op, x, y, t, footprint, sources=sources, **options)
+
+
+def binary_steps(x: Operand, *mask: Operand, structure: np.ndarray, steps: int, border: bool, dilate: bool) -> Any:
+    """Return an image of truth values after erosions or dilations by a structure, as many as possible for 0 steps."""
+    options = {"structure": tuple(structure.astype(int).ravel().tolist()), "sides": structure.shape}
+    return apply(binary_steps_op, x, *mask, **options, steps=steps, border=border, dilate=dilate)

@@ -161,6 +161,14 @@ SAMPLES = [
     S("ranks of windows", lambda np, x: ndimage.rank_filter(x, 1, 4, mode="wrap"), ("n",), ("ranked",), make=apart),
     S("erosion", lambda np, x: ndimage.grey_erosion(x, (3, 2), mode="nearest"), ("n, m",), ("ranked",), make=apart),
     S("greatest of windows", lambda np, x: ndimage.maximum_filter1d(x, 3, 0), ("n, 2",), ("ranked",), make=apart),
+    S(
+        "binary steps",
+        lambda np, x: ndimage.binary_closing(x > 0, iterations=2),
+        ("n, m",),
+        ("binary_steps",),
+        grad=False,
+    ),
+    S("holes", lambda np, x: ndimage.binary_fill_holes(x > -1), ("n, m",), ("binary_steps",), grad=False),
     S("tied", tied(), ("n", "n"), ("tied",), make=repeated, grad=None),
     S("tied back", tied(back=True), ("n", "n"), ("tied",), make=repeated, grad=None),
     *[

@@ -25,6 +25,7 @@ from anyshape.autodiff.rule_tables import (
     no_shift,
     stretch,
     stretch_all,
+    zero,
     zeros,
     zeros_like,
 )
@@ -288,6 +289,8 @@ def _tied_back(ctx, ct, x, y, t, footprint, *, fill, beyond, back, sources=(), *
 JVPS[ex.ranked_op] = _ranked_jvp
 JVPS[ex.tied_op], TRANSPOSES[ex.tied_op] = _tied_jvp, _tied_back
 
+zero(ex.binary_steps_op)
+
 # -- zeros by construction
 
 lines(lambda ranks, **params: 1, ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.upfirdn_op)
@@ -300,7 +303,7 @@ zeros(ADD, ADD, ex.ranked_op, ex.tied_op)
 # -- shifts of operands
 
 no_shift(ex.upfirdn_op, ex.spline_filter_op, ex.interpolate_op)
-no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op)
+no_shift(ex.correlate_op, ex.spread_op, ex.weigh_op, ex.lfilter_op, ex.ranked_op, ex.tied_op, ex.binary_steps_op)
 
 
 def _for_each(op, shared=()):
@@ -358,3 +361,12 @@ BATCHERS[ex.spline_filter_op] = lambda ctx, size, batched, x, *, axis, **params:
 _for_each(ex.lfilter_op, shared=(1, 2))
 for _op in (ex.ranked_op, ex.tied_op):
     _footprint(_op)
+
+
+def _binary_steps(ctx, size, batched, *xs, sides, **params):
+    """Reach from no example to another: structures have one element along their axis."""
+    images = stretch_all(ctx, size, batched, xs)
+    return _applied(ex.binary_steps_op, images, {**params, "sides": (1, *sides)})
+
+
+BATCHERS[ex.binary_steps_op] = _binary_steps

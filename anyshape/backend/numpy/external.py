@@ -402,5 +402,13 @@ kernel(ex.lfilter_op, _for_each(_lfilter))
 kernel(ex.upfirdn_op, _for_each(_upfirdn))
 kernel(ex.spline_filter_op, _spline_filter)
 kernel(ex.interpolate_op, _for_each(_interpolate))
+
+
+def _binary_steps(x, mask=None, *, structure, sides, steps, border, dilate):
+    function = scipy_ndimage.binary_dilation if dilate else scipy_ndimage.binary_erosion
+    return function(x, np.array(structure, bool).reshape(sides), steps, mask, border_value=border)
+
+
+kernel(ex.binary_steps_op, _binary_steps)
 kernel(ex.ranked_op, _ranked)
 kernel(ex.tied_op, _tied)

@@ -13,10 +13,10 @@ from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import as_traced, is_traced, static_int
 from anyshape.ops import elementwise as ew
+from anyshape.ops.external import binary_steps
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.ndimage.filtering import extreme_of_box, of_rank
 from anyshape.support.packages import scipy_ndimage
-from anyshape.transforms.control_flow.loops import while_loop
 from anyshape.transforms.vmap import vmap
 
 
@@ -206,36 +206,12 @@ def _structure(name: str, rank: int, structure) -> np.ndarray:
     return scipy_ndimage.generate_binary_structure(rank, 1) if structure is None else np.asarray(structure) != 0
 
 
-def _over_windows(name: str, x, mask: np.ndarray, border: bool, reduce: Filter, *, mirrored: bool):
-    """Reduce the truth values of each window at the positions of a mask, with a value beyond the border."""
-    padded = _around(name, x, mask, "constant", border, mirrored=mirrored)
-    windows = ext.windows_of(padded, mask.shape, x.shape)
-    flat = xp.reshape(windows, (*windows.shape[: x.ndim], mask.size))[..., np.flatnonzero(mask)]
-    return reduce(flat, axis=-1)
-
-
-def _step(name: str, x, mask: np.ndarray, border: bool, *, dilate: bool):
-    """Return one erosion or dilation of truth values."""
-    if dilate:
-        return _over_windows(name, x, np.flip(mask), border, xp.any, mirrored=True)
-    return _over_windows(name, x, mask, border, xp.all, mirrored=False)
-
-
 def _repeated(name: str, input, structure, iterations, mask, border_value, dilate: bool):
     """Return so many steps, or for a number below 1 all until nothing changes; outside of a mask nothing changes."""
     x = xp.asarray(input) != 0
-    shape, allowed = _structure(name, x.ndim, structure), None if mask is None else xp.asarray(mask) != 0
-
-    def step(y):
-        moved = _step(name, y, shape, bool(border_value), dilate=dilate)
-        return moved if allowed is None else xp.where(allowed, moved, y)
-
-    count = static_int(iterations, name, "iterations")
-    if count >= 1:
-        for _ in range(count):
-            x = step(x)
-        return x
-    return while_loop(lambda s: xp.any(s[0] != s[1]), lambda s: (step(s[0]), s[0]), (step(x), x))[0]
+    masks = [] if mask is None else [as_traced(xp.broadcast_to(xp.asarray(mask) != 0, x.shape))]
+    steps, shape = max(static_int(iterations, name, "iterations"), 0), _structure(name, x.ndim, structure)
+    return binary_steps(as_traced(x), *masks, structure=shape, steps=steps, border=bool(border_value), dilate=dilate)
 
 
 def binary_erosion(
@@ -304,5 +280,5 @@ def binary_hit_or_miss(
     _in_the_middle("binary_hit_or_miss", origin2 or 0)
     _in_the_middle("binary_hit_or_miss", origin1, axes)
     other = _structure("binary_hit_or_miss", x.ndim, second)
-    hit = _over_windows("binary_hit_or_miss", x, first, False, xp.all, mirrored=False)
-    return hit & ~_over_windows("binary_hit_or_miss", x, other, False, xp.any, mirrored=False)
+    hit = _repeated("binary_hit_or_miss", x, first, 1, None, 0, False)
+    return hit & _repeated("binary_hit_or_miss", ~x, other, 1, None, 1, False)

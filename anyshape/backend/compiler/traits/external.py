@@ -39,6 +39,6 @@ def _interpolated(step: Step) -> Size | None:
 
 
 _LINES = (ex.correlate_op, ex.lfilter_op, ex.upfirdn_op, ex.spline_filter_op)
-declare(OPAQUE._replace(scratch=operands_and_results(3)), *_LINES)
+declare(OPAQUE._replace(scratch=operands_and_results(3)), *_LINES, ex.binary_steps_op)
 declare(OPAQUE._replace(scratch=_interpolated), ex.interpolate_op)
 declare(OPAQUE._replace(scratch=_continued), ex.spread_op, ex.weigh_op, ex.ranked_op, ex.tied_op)
