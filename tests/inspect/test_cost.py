@@ -164,6 +164,7 @@ COUNTED = {
     "solve": lambda a, b, form: a.size * a.shape[-1] + 2 * a.shape[-1] * b.size,
     "lu_solve": lambda a, lu, pivots, b, form: 2 * a.shape[-1] * b.size,
     "triangular_solve": lambda a, b, **options: 2 * a.shape[-1] * b.size,
+    "binary_steps": lambda x, *mask, structure, steps, **_: max(steps, 1) * len(structure) * x.size,
     "argsort": lambda x, axis, stable: per_line(x, axis),
     "searchsorted": lambda row, values, side, batch: values.size * bits_below(row.shape[-1] + 1),
 }

@@ -92,6 +92,7 @@ def test_an_example_prints_what_it_shows(module, name):
     assert shapes.startswith("# shapes: (x: f64[x_0") or module == "scipy.special"
 
 
+@pytest.mark.slow  # 25 seconds: `make docs` builds it too
 def test_the_site_builds_without_warnings_and_loads_nothing_from_the_network(tmp_path):
     pytest.importorskip("mkdocs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]

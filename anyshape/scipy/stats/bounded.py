@@ -10,7 +10,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Function, constant, exponential
+from anyshape.scipy.stats.distribution import Family, Function, constant, exponential
 from anyshape.scipy.stats.powers import (
     LOG_ROOT_2PI,
     NODES,
@@ -28,7 +28,7 @@ from anyshape.scipy.stats.source import family
 from anyshape.support.true_types import has_type
 from anyshape.transforms.control import stop_gradient
 
-johnsonsb = family(
+johnsonsb: Family = family(
     "johnsonsb",
     log_density=lambda z, a, b: (
         xp.log(b) - xp.log(z) - xp.log1p(-z) - LOG_ROOT_2PI - 0.5 * xp.square(a + b * sc.logit(z))
@@ -44,7 +44,7 @@ def _rdist_quantile(q, c):
     return by_half(q, 0.5, below(sc.betaincinv), lambda q: -below(sc.betainccinv)(q))
 
 
-rdist = family(
+rdist: Family = family(
     "rdist",
     log_density=lambda z, c: sc.xlogy(0.5 * c - 1, (1 - z) * (1 + z)) - (c - 1) * log(2) - sc.betaln(0.5 * c, 0.5 * c),
     cdf=lambda z, c: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 0.5 * c, 0.5 * c),
@@ -84,7 +84,7 @@ def _argus_cdf(z, chi):
     return xp.where(is_small, share, 1 - _argus_sf(xp.where(is_small, 0.7, z), chi))
 
 
-argus = family(
+argus: Family = family(
     "argus",
     "log_density",
     density=lambda z, chi: z * exponential(_argus_log_density(z * z, chi)),
@@ -125,7 +125,7 @@ def _trapezoid_quantile(q, c, d):
     return xp.where(is_low, low, xp.where(is_high, high, 0.5 * (q * width + c)))
 
 
-trapezoid = family(
+trapezoid: Family = family(
     "trapezoid",
     "entropy",
     log_density=lambda z, c, d: _trapezoid(z, c, d, xp.log, lambda z: 0.0, xp.log) - xp.log(0.5 * (1 + d - c)),
@@ -211,7 +211,7 @@ loguniform, reciprocal = (
     )
     for name in ("loguniform", "reciprocal")
 )
-bradford = family(
+bradford: Family = family(
     "bradford",
     log_density=lambda z, c: -xp.log(log1p_ratio(1.0, c)) - xp.log1p(c * z),
     **_between(
@@ -223,7 +223,7 @@ bradford = family(
         lambda c: 0,
     ),
 )
-truncexpon = family(
+truncexpon: Family = family(
     "truncexpon",
     "log_density",
     **_between(lambda z, b: z, lambda z, b: b - z, lambda b: b, lambda x, b: x, lambda x, b: b - x, lambda b: 1),
@@ -234,7 +234,7 @@ def _truncpareto_moment(n: int, b, c):
     return sc.exprel((n - b) * xp.log(c)) / sc.exprel(-b * xp.log(c))
 
 
-truncpareto = family(
+truncpareto: Family = family(
     "truncpareto",
     entropy=lambda b, c: xp.log(expm1_ratio(xp.log(c), -b)) - (b + 1) * (xp.log(c) / xp.expm1(b * xp.log(c)) - 1 / b),
     valid=lambda b, c: (xp.abs(b) > 0) & (c > 1),
@@ -269,7 +269,7 @@ def _power_ahead(low, x, c):
     return xp.where(is_near, ahead, (low**c + xp.where(is_near, 1.0, x)) ** (1 / c))
 
 
-truncweibull_min = family(
+truncweibull_min: Family = family(
     "truncweibull_min",
     "log_density",
     **_between(
@@ -375,7 +375,7 @@ def _truncated_entropy(a, b):
     return LOG_ROOT_2PI + 0.5 + _log_normal_mass(a, b) + 0.5 * (first - last)
 
 
-truncnorm = family(
+truncnorm: Family = family(
     "truncnorm",
     log_density=lambda z, a, b: normal_log_density(z) - _log_normal_mass(a, b),
     cdf=_truncated_cdf,
@@ -408,10 +408,12 @@ def _cosine_cdf(z):
     return xp.where(is_near, near**3 / 6 * series, pi + z + xp.sin(z)) / (2 * pi)
 
 
-anglit = family("anglit", "log_density density cdf sf ppf mean var", isf=lambda q: pi / 4 - xp.arcsin(xp.sqrt(q)))
+anglit: Family = family(
+    "anglit", "log_density density cdf sf ppf mean var", isf=lambda q: pi / 4 - xp.arcsin(xp.sqrt(q))
+)
 
 
-cosine = family(
+cosine: Family = family(
     "cosine",
     "mean var",
     log_density=lambda z: 2 * xp.log(xp.cos(0.5 * z)) - log(pi),
@@ -421,7 +423,7 @@ cosine = family(
 )
 
 
-semicircular = family(
+semicircular: Family = family(
     "semicircular",
     "log_density density mean var",
     cdf=lambda z: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 1.5, 1.5),
@@ -462,7 +464,7 @@ def _vonmises_cdf(z, kappa):
     return value + stop_gradient(xp.where(kappa >= NORMAL_FROM, normal - value, 0.0)) + turns
 
 
-vonmises = family(
+vonmises: Family = family(
     "vonmises",
     vanishes=False,
     log_density=_vonmises_log_density,
@@ -477,7 +479,7 @@ def _wrapcauchy_quantile(q, c, side: float):
     return 2 * xp.arctan2((1 - c) * sine, side * (1 + c) * xp.cos(pi * q))
 
 
-wrapcauchy = family(
+wrapcauchy: Family = family(
     "wrapcauchy",
     "log_density entropy",
     safe=0.5,

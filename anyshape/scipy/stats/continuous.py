@@ -10,7 +10,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.numpy import special as sc
-from anyshape.scipy.stats.distribution import Function, constant, scaled
+from anyshape.scipy.stats.distribution import Family, Function, constant, scaled
 from anyshape.scipy.stats.powers import (
     FAR,
     LOG_ROOT_2PI,
@@ -37,9 +37,9 @@ from anyshape.transforms.control import stop_gradient
 _SKEWNORM_REACH = 30.0
 
 
-norm = family("norm", "log_density cdf sf logcdf logsf ppf isf mean var entropy", closed_quantiles=True)
+norm: Family = family("norm", "log_density cdf sf logcdf logsf ppf isf mean var entropy", closed_quantiles=True)
 
-uniform = family("uniform", "cdf ppf mean var entropy", closed_quantiles=True, log_density=lambda z: 0.0 * z)
+uniform: Family = family("uniform", "cdf ppf mean var entropy", closed_quantiles=True, log_density=lambda z: 0.0 * z)
 
 
 def _symmetric(cdf: Function, log_lower: Function | None = None) -> dict[str, Function]:
@@ -64,7 +64,7 @@ def _cauchy_quantile(q):
     return by_half(q, 0.5, lambda q: -below(q), lambda q: below(1 - q))
 
 
-cauchy = family(
+cauchy: Family = family(
     "cauchy",
     "mean var entropy",
     closed_quantiles=True,
@@ -87,7 +87,7 @@ def _laplace_quantile(q):
     return by_half(q, 0.5, lambda q: xp.log(2 * q), lambda q: -xp.log(2 * (1 - q)))
 
 
-laplace = family(
+laplace: Family = family(
     "laplace",
     "mean var entropy",
     closed_quantiles=True,
@@ -101,7 +101,7 @@ laplace = family(
 )
 
 
-logistic = family(
+logistic: Family = family(
     "logistic",
     "cdf sf logcdf logsf ppf isf mean var entropy",
     closed_quantiles=True,
@@ -113,7 +113,7 @@ def _hypsecant_cdf(z):
     return by_half(z, 0.0, lambda z: 2 / pi * xp.arctan(xp.exp(z)), lambda z: 1 - 2 / pi * xp.arctan(xp.exp(-z)))
 
 
-hypsecant = family(
+hypsecant: Family = family(
     "hypsecant",
     "ppf isf mean var entropy",
     log_density=lambda z: log(2 / pi) + 0.5 * (sc.log_expit(2 * z) + sc.log_expit(-2 * z)),
@@ -155,7 +155,7 @@ def _student_log_lower(z, df):
     return xp.where(is_far, logarithm, xp.log(sc.stdtr(df, near)))
 
 
-t = family(
+t: Family = family(
     "t",
     "ppf isf mean var",
     log_density=_student_log_density,
@@ -236,7 +236,7 @@ def _gennorm_log_density(z, beta):
     return xp.log(0.5 * beta) - sc.gammaln(1 / beta) - power_of_size(z, beta)
 
 
-gennorm = family(
+gennorm: Family = family(
     "gennorm",
     "mean var entropy",
     log_density=_gennorm_log_density,
@@ -244,7 +244,7 @@ gennorm = family(
     ppf=_gennorm_ppf,
     isf=lambda q, beta: -_gennorm_ppf(q, beta),
 )
-halfgennorm = family(
+halfgennorm: Family = family(
     "halfgennorm",
     "log_density density",
     cdf=lambda z, b: _gennorm_share(z, b, z**b),
@@ -282,7 +282,7 @@ def _skewnorm_logcdf(z, a):
     return _skewnorm_probability(z, a, xp.log, lambda p: p)
 
 
-skewnorm = family(
+skewnorm: Family = family(
     "skewnorm",
     "mean",
     var=lambda a: 1 - 2 / pi * xp.square(a) / (1 + xp.square(a)),
@@ -291,7 +291,7 @@ skewnorm = family(
     logsf=lambda z, a: _skewnorm_logcdf(-z, -a),
 )
 
-johnsonsu = family(
+johnsonsu: Family = family(
     "johnsonsu",
     "ppf isf var",
     mean=lambda a, b: -xp.exp(0.5 / xp.square(b)) * xp.sinh(a / b),
@@ -301,7 +301,7 @@ johnsonsu = family(
 
 # -- on an interval
 
-beta = family(
+beta: Family = family(
     "beta",
     "cdf sf mean var",
     entropy=lambda a, b: (
@@ -312,9 +312,11 @@ beta = family(
     isf=lambda q, a, b: beta_quantile(q, b, a)[1],
 )
 
-arcsine = family("arcsine", "cdf ppf mean var entropy", **of_powers(lambda z: -log(pi), constant(-0.5), constant(-0.5)))
+arcsine: Family = family(
+    "arcsine", "cdf ppf mean var entropy", **of_powers(lambda z: -log(pi), constant(-0.5), constant(-0.5))
+)
 
-powerlaw = family(
+powerlaw: Family = family(
     "powerlaw",
     "cdf logcdf ppf mean var entropy",
     **of_powers(lambda z, a: 0.0, lambda a: a - 1, factor=lambda a: a),
@@ -357,7 +359,7 @@ def _triang_log(z, rest, c, other, rises):
     return xp.where(rises, 2 * xp.log(xp.where(rises, z, 1.0)) - xp.log(up), log_rest)
 
 
-triang = family(
+triang: Family = family(
     "triang",
     "mean var entropy",
     safe=0.5,
@@ -417,7 +419,7 @@ def _reduced(z, c):
     return log1p_ratio(z, -c)
 
 
-genextreme = family(
+genextreme: Family = family(
     "genextreme",
     "entropy",
     open_ends=lambda c: c != 1,
@@ -429,7 +431,7 @@ genextreme = family(
     mean=lambda c: _choose(c > -1, _extreme_mean, c, NAN),
     var=lambda c: _choose(c > -0.5, _extreme_var, c, NAN),
 )
-genpareto = family(
+genpareto: Family = family(
     "genpareto",
     "mean var entropy",
     log_density=lambda z, c: -times_log(c + 1, log1p_ratio(z, c)),
@@ -437,7 +439,7 @@ genpareto = family(
     ppf=lambda q, c: expm1_ratio(-xp.log1p(-q), c),
     isf=lambda q, c: expm1_ratio(-xp.log(q), c),
 )
-genlogistic = family(
+genlogistic: Family = family(
     "genlogistic",
     "mean var entropy",
     **scaled(lambda c: c, lambda z, c: sc.log_expit(-z) - c * xp.logaddexp(0.0, -z)),
@@ -445,7 +447,7 @@ genlogistic = family(
     ppf=lambda q, c: -log_expm1(-xp.log(q) / c),
     isf=lambda q, c: -log_expm1(-xp.log1p(-q) / c),
 )
-genhalflogistic = family(
+genhalflogistic: Family = family(
     "genhalflogistic",
     "entropy",
     log_density=lambda z, c: log(2) + sc.xlog1py(1 / c - 1, -c * z) - 2 * xp.log1p(xp.exp(-log1p_ratio(z, -c))),
@@ -462,7 +464,7 @@ def _moyal_root(z):
     return xp.exp(-0.5 * xp.maximum(z, MOYAL_END)) / sqrt(2)
 
 
-moyal = family(
+moyal: Family = family(
     "moyal",
     "density ppf mean var",
     log_density=lambda z: -0.5 * (z + xp.exp(-z)) - LOG_ROOT_2PI,
@@ -503,14 +505,14 @@ def _exponnorm_sf(z, k):
     return sc.ndtr(-z) + xp.exp(_exponnorm_log_tail(z, k))
 
 
-exponnorm = family(
+exponnorm: Family = family(
     "exponnorm",
     "mean var",
     log_density=lambda z, k: _exponnorm_log_tail(z, k) - xp.log(k),
     cdf=_exponnorm_cdf,
     sf=_exponnorm_sf,
 )
-laplace_asymmetric = family(
+laplace_asymmetric: Family = family(
     "laplace_asymmetric",
     "log_density cdf sf mean var entropy",
     ppf=lambda q, k: xp.where(
@@ -546,7 +548,7 @@ def _skewcauchy_cdf(z, a):
     )
 
 
-skewcauchy = family(
+skewcauchy: Family = family(
     "skewcauchy",
     "mean var",
     safe=0.5,
@@ -580,7 +582,7 @@ def _skew_t_quantile(share, rest, a, b):
     return (share - rest) * xp.sqrt(a + b) / (2 * xp.sqrt(share * rest))
 
 
-jf_skew_t = family(
+jf_skew_t: Family = family(
     "jf_skew_t",
     log_density=_skew_t_log_density,
     cdf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b), a, b),
@@ -628,7 +630,7 @@ def _ball_quantile(q, beta, m):
     return xp.where(is_tail, below, sc.ndtri(share))
 
 
-crystalball = family("crystalball", "log_density", safe=2.0, cdf=_ball_cdf, sf=_ball_sf, ppf=_ball_quantile)
+crystalball: Family = family("crystalball", "log_density", safe=2.0, cdf=_ball_cdf, sf=_ball_sf, ppf=_ball_quantile)
 
 
 def _normal_inverse_gauss(z, a, b):
@@ -638,10 +640,10 @@ def _normal_inverse_gauss(z, a, b):
     return xp.log(a / pi) + xp.log(sc.k1e(a * root)) + exponent - xp.log(root)
 
 
-norminvgauss = family("norminvgauss", "mean var", log_density=_normal_inverse_gauss)
+norminvgauss: Family = family("norminvgauss", "mean var", log_density=_normal_inverse_gauss)
 
 
-powernorm = family(
+powernorm: Family = family(
     "powernorm",
     "logsf ppf",
     **scaled(lambda c: c, lambda z, c: -LOG_ROOT_2PI - 0.5 * z * z + (c - 1) * sc.log_ndtr(-z)),

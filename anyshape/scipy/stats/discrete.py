@@ -9,7 +9,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
-from anyshape.scipy.stats.distribution import Function
+from anyshape.scipy.stats.distribution import Family, Function
 from anyshape.scipy.stats.powers import times_powers
 from anyshape.scipy.stats.source import family
 
@@ -52,7 +52,7 @@ def _first_integer(x, reaches):
     return xp.where(reaches(k - 1), k - 1, k)
 
 
-bernoulli = family(
+bernoulli: Family = family(
     "bernoulli",
     "mean var entropy",
     **_of_trials(lambda k, p: 0.0, lambda k, p: k, lambda k, p: 1 - k),
@@ -60,7 +60,7 @@ bernoulli = family(
     ppf=lambda q, p: xp.where(q > 1 - p, 1.0, 0.0),
 )
 
-binom = family(
+binom: Family = family(
     "binom",
     "mean var",
     **_of_trials(lambda k, n, p: _log_choose(n, k), lambda k, n, p: k, lambda k, n, p: n - k),
@@ -87,14 +87,14 @@ def _poisson_entropy(mu):
     return xp.where(mu == 0, sc.entr(xp.where(mu == 0, mu, 1.0)), value)
 
 
-poisson = family(
+poisson: Family = family(
     "poisson",
     "log_density cdf sf mean var",
     density=lambda k, mu: times_powers(lambda mu: -sc.gammaln(k + 1) - mu, mu, [(mu, k, sc.xlogy)]),
     entropy=_poisson_entropy,
 )
 
-geom = family(
+geom: Family = family(
     "geom",
     "ppf mean var",
     **_of_trials(lambda k, p: 0.0, lambda k, p: 1.0, lambda k, p: k - 1),
@@ -102,7 +102,7 @@ geom = family(
     entropy=lambda p: (sc.entr(p) + sc.entr(1 - p)) / p,
 )
 
-nbinom = family(
+nbinom: Family = family(
     "nbinom",
     **_of_trials(
         lambda k, n, p: sc.gammaln(n + k) - sc.gammaln(k + 1) - sc.gammaln(n), lambda k, n, p: n, lambda k, n, p: k
@@ -113,21 +113,21 @@ nbinom = family(
     var=lambda n, p: n * (1 - p) / xp.square(p),
 )
 
-betabinom = family(
+betabinom: Family = family(
     "betabinom",
     "mean",
     var=lambda n, a, b: n * a * b * (a + b + n) / (xp.square(a + b) * (a + b + 1)),
     log_density=lambda k, n, a, b: _log_choose(n, k) + sc.betaln(k + a, n - k + b) - sc.betaln(a, b),
 )
 
-hypergeom = family(
+hypergeom: Family = family(
     "hypergeom",
     "log_density",
     mean=lambda total, n, drawn: drawn * n / total,
     var=lambda total, n, drawn: drawn * (n / total) * (1 - n / total) * (total - drawn) / (total - 1),
 )
 
-randint = family(
+randint: Family = family(
     "randint",
     "cdf sf mean var entropy",
     log_density=lambda k, low, high: -xp.log(high - low) + 0 * k,
@@ -136,19 +136,21 @@ randint = family(
     ),
 )
 
-logser = family(
+logser: Family = family(
     "logser", "mean var", safe=0.5, log_density=lambda k, p: k * xp.log(p) - xp.log(k) - xp.log(-xp.log1p(-p))
 )
 
-zipf = family("zipf", safe=2.0, log_density=lambda k, a: -a * xp.log(k) - xp.log(sc.zeta(a, 1.0)))
+zipf: Family = family("zipf", safe=2.0, log_density=lambda k, a: -a * xp.log(k) - xp.log(sc.zeta(a, 1.0)))
 
-dlaplace = family("dlaplace", "cdf mean var entropy", log_density=lambda k, a: xp.log(xp.tanh(0.5 * a)) - a * xp.abs(k))
+dlaplace: Family = family(
+    "dlaplace", "cdf mean var entropy", log_density=lambda k, a: xp.log(xp.tanh(0.5 * a)) - a * xp.abs(k)
+)
 
-planck = family(
+planck: Family = family(
     "planck", "cdf sf logsf mean var entropy", log_density=lambda k, lambda_: xp.log(-xp.expm1(-lambda_)) - lambda_ * k
 )
 
-boltzmann = family(
+boltzmann: Family = family(
     "boltzmann",
     "cdf",
     mean=lambda lambda_, n: 1 / xp.expm1(lambda_) - n / xp.expm1(lambda_ * n),
@@ -169,8 +171,8 @@ def _nhypergeom_log_density(k, total, n, r):
     return xp.where(none, xp.where(k == 0, 0.0, -INF), value)
 
 
-nhypergeom = family("nhypergeom", "mean var", log_density=_nhypergeom_log_density)
-betanbinom = family(
+nhypergeom: Family = family("nhypergeom", "mean var", log_density=_nhypergeom_log_density)
+betanbinom: Family = family(
     "betanbinom",
     "mean var",
     log_density=lambda k, n, a, b: -xp.log(n + k) - sc.betaln(n, k + 1) + sc.betaln(a + n, b + k) - sc.betaln(a, b),
@@ -195,4 +197,4 @@ def _skellam_log_density(k, mu1, mu2):
     return xp.where(is_small, small, large)
 
 
-skellam = family("skellam", "mean var", log_density=_skellam_log_density, cdf=_skellam_cdf)
+skellam: Family = family("skellam", "mean var", log_density=_skellam_log_density, cdf=_skellam_cdf)

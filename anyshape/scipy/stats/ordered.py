@@ -17,6 +17,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.stats.correlation import SignificanceResult
+from anyshape.scipy.stats.distribution import Function
 from anyshape.scipy.stats.sampling import count_of, filled_up, floats, sampled, vectors_along
 from anyshape.support.packages import scipy_stats
 from anyshape.tracing.callback import pure_callback
@@ -113,20 +114,20 @@ def _at_run_time(name: str, vectors, options):
 
 
 # the number of samples (None: any), what `axis` is by default, and whether samples are paired
-ansari = _ranked("ansari", 2, 0, False)
-brunnermunzel = _ranked("brunnermunzel", 2, 0, False)
-chatterjeexi = _ranked("chatterjeexi", 2, 0, True)
-cramervonmises_2samp = _ranked("cramervonmises_2samp", 2, 0, False)
-fligner = _ranked("fligner", None, 0, False)
-friedmanchisquare = _ranked("friedmanchisquare", None, 0, True)
-kendalltau = _ranked("kendalltau", 2, None, True)
-kruskal = _ranked("kruskal", None, 0, False)
-ks_2samp = _ranked("ks_2samp", 2, 0, False)
-mannwhitneyu = _ranked("mannwhitneyu", 2, 0, False)
-mood = _ranked("mood", 2, 0, False)
-ranksums = _ranked("ranksums", 2, 0, False)
-weightedtau = _ranked("weightedtau", 2, None, True)
-wilcoxon = _ranked("wilcoxon", None, 0, True)
+ansari: Function = _ranked("ansari", 2, 0, False)
+brunnermunzel: Function = _ranked("brunnermunzel", 2, 0, False)
+chatterjeexi: Function = _ranked("chatterjeexi", 2, 0, True)
+cramervonmises_2samp: Function = _ranked("cramervonmises_2samp", 2, 0, False)
+fligner: Function = _ranked("fligner", None, 0, False)
+friedmanchisquare: Function = _ranked("friedmanchisquare", None, 0, True)
+kendalltau: Function = _ranked("kendalltau", 2, None, True)
+kruskal: Function = _ranked("kruskal", None, 0, False)
+ks_2samp: Function = _ranked("ks_2samp", 2, 0, False)
+mannwhitneyu: Function = _ranked("mannwhitneyu", 2, 0, False)
+mood: Function = _ranked("mood", 2, 0, False)
+ranksums: Function = _ranked("ranksums", 2, 0, False)
+weightedtau: Function = _ranked("weightedtau", 2, None, True)
+wilcoxon: Function = _ranked("wilcoxon", None, 0, True)
 
 
 def tiecorrect(rankvals: Any) -> Any:

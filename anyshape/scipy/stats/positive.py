@@ -12,6 +12,7 @@ import numpy as np
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
 from anyshape.scipy.stats.distribution import (
+    Family,
     Function,
     constant,
     exponential,
@@ -51,7 +52,7 @@ def beyond(limit: float, shape: Any, value: Any, otherwise: float = INF) -> Any:
     return xp.where(exists, value(xp.where(exists, shape, limit + 1)), otherwise)
 
 
-expon = family("expon", "log_density logsf ppf isf mean var entropy", closed_quantiles=True)
+expon: Family = family("expon", "log_density logsf ppf isf mean var entropy", closed_quantiles=True)
 
 gamma, erlang = (
     family(
@@ -65,7 +66,7 @@ gamma, erlang = (
     for name in ("gamma", "erlang")
 )
 
-chi2 = family(
+chi2: Family = family(
     "chi2",
     "cdf sf isf mean var entropy",
     **of_powers(lambda z, df: -0.5 * z - sc.gammaln(0.5 * df) - 0.5 * log(2) * df, lambda df: 0.5 * df - 1),
@@ -74,7 +75,7 @@ chi2 = family(
 )
 
 
-chi = family(
+chi: Family = family(
     "chi",
     "cdf sf isf mean var entropy",
     **of_powers(
@@ -83,20 +84,20 @@ chi = family(
     ppf=lambda q, df: sqrt(2) * power_of_gamma_quantile(q, 0.5 * df, 0.5),
 )
 
-invgamma = family(
+invgamma: Family = family(
     "invgamma", "log_density cdf sf ppf mean var entropy", isf=lambda q, a: power_of_gamma_quantile(q, a, -1.0)
 )
 
-rayleigh = family(
+rayleigh: Family = family(
     "rayleigh",
     "log_density logsf ppf isf mean var entropy",
     density=lambda z: z * exponential(-0.5 * xp.square(z)),
     logcdf=lambda z: weibull_logcdf(2 * xp.log(z) - log(2)),
 )
 
-maxwell = family("maxwell", "log_density density cdf sf ppf isf mean var entropy", open_ends=True)
+maxwell: Family = family("maxwell", "log_density density cdf sf ppf isf mean var entropy", open_ends=True)
 
-halfnorm = family(
+halfnorm: Family = family(
     "halfnorm",
     "log_density sf ppf isf mean var entropy",
     closed_quantiles=True,
@@ -104,7 +105,7 @@ halfnorm = family(
     logsf=lambda z: by_half(z, 0.5, lambda z: xp.log1p(-sc.erf(sqrt(0.5) * z)), lambda z: log(2) + sc.log_ndtr(-z)),
 )
 
-halfcauchy = family(
+halfcauchy: Family = family(
     "halfcauchy",
     "cdf sf logcdf mean var entropy",
     log_density=lambda z: log(2 / pi) - log1p_square(z),
@@ -113,7 +114,7 @@ halfcauchy = family(
     isf=lambda q: by_half(q, 0.5, lambda q: 1 / xp.tan(0.5 * pi * q), lambda q: xp.tan(0.5 * pi * (1 - q))),
 )
 
-halflogistic = family(
+halflogistic: Family = family(
     "halflogistic",
     "log_density cdf ppf isf entropy",
     closed_quantiles=True,
@@ -122,7 +123,7 @@ halflogistic = family(
     var=constant(pi**2 / 3 - 4 * log(2) ** 2),
 )
 
-lognorm = family(
+lognorm: Family = family(
     "lognorm",
     "cdf sf logcdf logsf isf entropy",
     mean=lambda s: xp.exp(0.5 * xp.square(s)),
@@ -160,12 +161,12 @@ def _far_ratio(u, mu):
     return change - 2 * xp.arctanh(u)
 
 
-invgauss = family("invgauss", "log_density cdf sf mean var", logcdf=invgauss_logcdf, logsf=invgauss_logsf)
+invgauss: Family = family("invgauss", "log_density cdf sf mean var", logcdf=invgauss_logcdf, logsf=invgauss_logsf)
 
 _WEIBULL = of_powers(lambda z, c: -(z**c), lambda c: c - 1, factor=lambda c: c)
 
 
-weibull_min = family(
+weibull_min: Family = family(
     "weibull_min",
     "cdf logsf ppf isf entropy",
     **_WEIBULL,
@@ -174,7 +175,7 @@ weibull_min = family(
     var=lambda c: sc.gamma(1 + 2 / c) - xp.square(sc.gamma(1 + 1 / c)),
 )
 
-weibull_max = family(
+weibull_max: Family = family(
     "weibull_max",
     "log_density sf logcdf ppf entropy",
     density=lambda z, c: _WEIBULL["density"](-z, c),
@@ -185,7 +186,7 @@ weibull_max = family(
     var=lambda c: sc.gamma(1 + 2 / c) - xp.square(sc.gamma(1 + 1 / c)),
 )
 
-pareto = family(
+pareto: Family = family(
     "pareto",
     "sf isf entropy",
     **scaled(lambda b: b, lambda z, b: -(b + 1) * xp.log(z)),
@@ -195,7 +196,7 @@ pareto = family(
     var=lambda b: beyond(2, b, lambda b: b / ((b - 2) * xp.square(b - 1))),
 )
 
-lomax = family(
+lomax: Family = family(
     "lomax",
     "logsf ppf entropy",
     **scaled(lambda c: c, lambda z, c: -(c + 1) * xp.log1p(z)),
@@ -215,7 +216,7 @@ def _fisk_far(z, c):
     return -(c + 1) * xp.log(z) - 2 * xp.log1p(z**-c)
 
 
-fisk = family(
+fisk: Family = family(
     "fisk",
     "isf entropy",
     **of_powers(lambda z, c: -2 * xp.log1p(z**c), lambda c: c - 1, far=_fisk_far, factor=lambda c: c),
@@ -228,7 +229,7 @@ fisk = family(
     var=lambda c: beyond(2, c, lambda c: _circle(0.5 * c) - xp.square(_circle(c))),
 )
 
-burr12 = family(
+burr12: Family = family(
     "burr12",
     **of_powers(
         lambda z, c, d: -(d + 1) * xp.log1p(z**c),
@@ -241,12 +242,12 @@ burr12 = family(
     isf=lambda q, c, d: xp.exp(log_expm1(-xp.log(q) / d) / c),
 )
 
-gompertz = family(
+gompertz: Family = family(
     "gompertz", "ppf isf", **scaled(lambda c: c, lambda z, c: z - c * xp.expm1(z)), logsf=lambda z, c: -c * xp.expm1(z)
 )
 
 
-nakagami = family(
+nakagami: Family = family(
     "nakagami",
     "sf isf mean var",
     **of_powers(lambda z, nu: log(2) + sc.xlogy(nu, nu) - sc.gammaln(nu) - nu * xp.square(z), lambda nu: 2 * nu - 1),
@@ -256,7 +257,7 @@ nakagami = family(
     ppf=lambda q, nu: power_of_gamma_quantile(q, nu, 0.5) / xp.sqrt(nu),
 )
 
-levy = family(
+levy: Family = family(
     "levy",
     "cdf sf mean var",
     log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(z) - 0.5 / z,
@@ -283,7 +284,7 @@ def _f_quantile(low, high, dfn, dfd):
     return dfd * low / (dfn * high)
 
 
-f = family(
+f: Family = family(
     "f",
     "mean var",
     **of_powers(_f_rest, lambda dfn, dfd: 0.5 * dfn - 1),
@@ -294,7 +295,7 @@ f = family(
 )
 
 
-levy_l = family(
+levy_l: Family = family(
     "levy_l",
     "mean var",
     log_density=lambda z: -LOG_ROOT_2PI - 1.5 * xp.log(-z) - 0.5 / xp.abs(z),
@@ -351,7 +352,7 @@ def _mielke_quantile(log_share, k, s):
     return xp.exp(log_share / k - log_complement(s / k * log_share) / s)
 
 
-kappa3 = family(
+kappa3: Family = family(
     "kappa3",
     **scaled(lambda a: a, _kappa3_rest),
     logcdf=_kappa3_logcdf,
@@ -361,14 +362,14 @@ kappa3 = family(
     ppf=lambda q, a: _kappa3_quantile(q, xp.log(q), a),
     isf=lambda q, a: _kappa3_quantile(1 - q, xp.log1p(-q), a),
 )
-mielke = family(
+mielke: Family = family(
     "mielke",
     **scaled(lambda k, s: k, _mielke_rest),
     logcdf=lambda z, k, s: _log_share(-s * xp.log(z), k / s, k * xp.log(z)),
     ppf=lambda q, k, s: _mielke_quantile(xp.log(q), k, s),
     isf=lambda q, k, s: _mielke_quantile(xp.log1p(-q), k, s),
 )
-powerlognorm = family(
+powerlognorm: Family = family(
     "powerlognorm",
     "logsf ppf isf",
     **scaled(
@@ -392,7 +393,7 @@ def _rice_density(z, b):
     return z * xp.where(is_near, near, xp.exp(-0.5 * xp.square(z - b)) * sc.i0e(xp.where(is_near, 1.0, z * b)))
 
 
-rice = family(
+rice: Family = family(
     "rice",
     "cdf ppf",
     log_density=lambda z, b: xp.log(z) - 0.5 * xp.square(z - b) + xp.log(sc.i0e(z * b)),
@@ -402,7 +403,7 @@ rice = family(
 )
 
 
-recipinvgauss = family(
+recipinvgauss: Family = family(
     "recipinvgauss",
     open_ends=True,
     log_density=lambda z, mu: -xp.square(1 / mu - z) / (2 * z) - 0.5 * xp.log(z) - LOG_ROOT_2PI,
@@ -411,7 +412,7 @@ recipinvgauss = family(
     mean=lambda mu: 1 / mu + 1,
     var=lambda mu: 1 / mu + 2,
 )
-wald = family("wald", "log_density logcdf mean var", logsf=lambda z: invgauss_logsf(z, 1.0))
+wald: Family = family("wald", "log_density logcdf mean var", logsf=lambda z: invgauss_logsf(z, 1.0))
 
 
 def _genexpon_log_sf(z, a, b, c):
@@ -438,7 +439,7 @@ def _genexpon_quantile(log_rest, a, b, c):
     return z
 
 
-genexpon = family(
+genexpon: Family = family(
     "genexpon",
     log_density=lambda z, *shapes: xp.log(_genexpon_hazard(z, *shapes)) + _genexpon_log_sf(z, *shapes),
     density=lambda z, *shapes: _genexpon_hazard(z, *shapes) * exponential(_genexpon_log_sf(z, *shapes)),
@@ -492,13 +493,13 @@ def _normal_strip(low, high, width):
     return xp.where(is_narrow, xp.exp(density) * size, sc.ndtr(-low) - sc.ndtr(-high))
 
 
-alpha = family(
+alpha: Family = family(
     "alpha",
     "log_density cdf",
     sf=lambda z, a: _normal_strip(a - 1 / z, a, 1 / z) / sc.ndtr(a),
     ppf=lambda q, a: 1 / (a - normal_score(q * sc.ndtr(a))),
 )
-gibrat = family(
+gibrat: Family = family(
     "gibrat",
     "mean var",
     log_density=lambda z: -LOG_ROOT_2PI - xp.log(z) - 0.5 * xp.square(xp.log(z)),
@@ -506,7 +507,7 @@ gibrat = family(
     ppf=lambda q: xp.exp(normal_score(q)),
     isf=lambda q: xp.exp(-normal_score(q)),
 )
-betaprime = family(
+betaprime: Family = family(
     "betaprime",
     "sf",
     open_ends=False,
@@ -519,7 +520,7 @@ betaprime = family(
     ppf=lambda q, a, b: truediv(*beta_quantile(q, a, b)),
     isf=lambda q, a, b: truediv(*beta_quantile(q, b, a)[::-1]),
 )
-burr = family(
+burr: Family = family(
     "burr",
     **of_powers(
         lambda z, c, d: -(d + 1) * xp.log1p(z**c),
@@ -531,7 +532,7 @@ burr = family(
     isf=lambda q, c, d: xp.exp((xp.log1p(-q) / d - weibull_logcdf(xp.log(-xp.log1p(-q)) - xp.log(d))) / c),
     ppf=lambda q, c, d: xp.exp(-log_expm1(-xp.log(q) / d) / c),
 )
-dgamma = family(
+dgamma: Family = family(
     "dgamma",
     "mean var",
     **of_powers_of_size(lambda z, a: -z - sc.gammaln(a) - log(2), lambda a: a - 1),
@@ -539,20 +540,20 @@ dgamma = family(
         lambda z, a: sc.gammaincc(a, z), lambda z, a: log_gamma_share(a, z), lambda q, a: sc.gammainccinv(a, q)
     ),
 )
-dweibull = family(
+dweibull: Family = family(
     "dweibull",
     "mean",
     **of_powers_of_size(lambda z, c: xp.log(0.5 * c) - z**c, lambda c: c - 1),
     **_two_sided(lambda z, c: xp.exp(-(z**c)), lambda z, c: -(z**c), lambda q, c: (-xp.log(q)) ** (1 / c)),
     var=lambda c: sc.gamma(1 + 2 / c),
 )
-exponpow = family(
+exponpow: Family = family(
     "exponpow",
     "ppf isf",
     **of_powers(lambda z, b: z**b - xp.expm1(z**b), lambda b: b - 1, factor=lambda b: b),
     logsf=lambda z, b: -xp.expm1(z**b),
 )
-exponweib = family(
+exponweib: Family = family(
     "exponweib",
     "ppf",
     open_ends=lambda a, c: (a != 1) | (c != 1),
@@ -563,7 +564,7 @@ exponweib = family(
     logcdf=lambda z, a, c: a * weibull_logcdf(c * xp.log(z)),
     isf=lambda q, a, c: (-xp.log(-xp.expm1(xp.log1p(-q) / a))) ** (1 / c),
 )
-fatiguelife = family(
+fatiguelife: Family = family(
     "fatiguelife",
     "mean var",
     log_density=lambda z, c: (
@@ -583,7 +584,7 @@ def _foldcauchy_log_density(z, c):
     return log(2 / pi) + xp.log(size) - xp.log(product)
 
 
-foldcauchy = family(
+foldcauchy: Family = family(
     "foldcauchy",
     log_density=_foldcauchy_log_density,
     cdf=lambda z, c: by_half(
@@ -611,7 +612,7 @@ def _foldnorm_log_density(z, c):
     return xp.where(is_near, of_near, xp.log1p(xp.exp(-2 * far)) - 0.5 * xp.square(z - c)) - LOG_ROOT_2PI
 
 
-foldnorm = family(
+foldnorm: Family = family(
     "foldnorm",
     log_density=_foldnorm_log_density,
     cdf=lambda z, c: _normal_strip(c - z, c + z, 2 * z),
@@ -644,7 +645,7 @@ _gengamma_low, _gengamma_high = (
     lambda q, a, c: power_of_gamma_quantile(q, a, 1 / c),
     lambda q, a, c: sc.gammainccinv(a, q) ** (1 / c),
 )
-gengamma = family(
+gengamma: Family = family(
     "gengamma",
     log_density=_gengamma_density("log_density", -INF),
     density=_gengamma_density("density", 0.0),
@@ -656,7 +657,7 @@ gengamma = family(
     ppf=_by_sign(_gengamma_low, _gengamma_high),
     isf=_by_sign(_gengamma_high, _gengamma_low),
 )
-invweibull = family(
+invweibull: Family = family(
     "invweibull",
     "sf ppf isf",
     **scaled(lambda c: c, lambda z, c: -(c + 1) * xp.log(z) - z**-c),
@@ -685,14 +686,14 @@ def _loggamma_quantile(q, c):
     return xp.where(is_tiny, start, xp.log(sc.gammaincinv(c, xp.where(is_tiny, 0.5, q))))
 
 
-loggamma = family(
+loggamma: Family = family(
     "loggamma",
     "log_density cdf isf mean var",
     sf=lambda z, c: sc.gammaincc(c, xp.exp(z)),
     logcdf=_loggamma_logcdf,
     ppf=_loggamma_quantile,
 )
-loglaplace = family(
+loglaplace: Family = family(
     "loglaplace",
     "cdf sf ppf",
     **scaled(lambda c: 0.5 * c, lambda z, c: -c * xp.abs(xp.log(z)) - xp.log(z)),
@@ -701,6 +702,6 @@ loglaplace = family(
 )
 
 
-gumbel_r = family("gumbel_r", "log_density logcdf ppf isf mean var entropy", logsf=lambda z: weibull_logcdf(-z))
+gumbel_r: Family = family("gumbel_r", "log_density logcdf ppf isf mean var entropy", logsf=lambda z: weibull_logcdf(-z))
 
-gumbel_l = family("gumbel_l", "log_density logsf ppf isf mean var entropy", logcdf=weibull_logcdf)
+gumbel_l: Family = family("gumbel_l", "log_density logsf ppf isf mean var entropy", logcdf=weibull_logcdf)
