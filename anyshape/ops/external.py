@@ -229,9 +229,11 @@ def _binary_steps_type(ctx: ShapeGuardContext, x: TensorMeta, *mask: TensorMeta,
 
 
 def _has_structure(node: Node, params: dict[str, Any]) -> bool:
-    sides = params["sides"]
-    is_full = len(sides) == node.inputs[0].meta.rank and math.prod(sides) == len(params["structure"])
-    return is_full and {*params["structure"]} <= {0, 1} and min(sides, default=1) > 0
+    sides, origin, structure = (params[name] for name in ("sides", "origin", "structure"))
+    if not (len(sides) == len(origin) == node.inputs[0].meta.rank and {*map(type, (*sides, *origin))} <= {int}):
+        return False
+    is_inside = all(k > 0 and -(k // 2) <= o <= (k - 1) // 2 for k, o in zip(sides, origin, strict=True))
+    return is_inside and math.prod(sides) == len(structure) and {*structure} <= {0, 1}
 
 
 def _filter_flops(a: Applied) -> Size:
@@ -324,6 +326,7 @@ binary_steps_op: Op = define(
     params={
         "structure": kinds.sizes,
         "sides": kinds.sizes,
+        "origin": kinds.sizes,
         "steps": kinds.count,
         "border": kinds.flag,
         "dilate": kinds.flag,
@@ -497,7 +500,9 @@ def tied(
     return apply(tied_op, x, y, t, footprint, sources=sources, **options)
 
 
-def binary_steps(x: Operand, *mask: Operand, structure: np.ndarray, steps: int, border: bool, dilate: bool) -> Any:
+def binary_steps(
+    x: Operand, *mask: Operand, structure: np.ndarray, origin: tuple[int, ...], steps: int, border: bool, dilate: bool
+) -> Any:
     """Return an image of truth values after erosions or dilations by a structure, as many as possible for 0 steps."""
-    options = {"structure": tuple(structure.astype(int).ravel().tolist()), "sides": structure.shape}
+    options = {"structure": tuple(structure.astype(int).ravel().tolist()), "sides": structure.shape, "origin": origin}
     return apply(binary_steps_op, x, *mask, **options, steps=steps, border=border, dilate=dilate)

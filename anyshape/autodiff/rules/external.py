@@ -363,10 +363,10 @@ for _op in (ex.ranked_op, ex.tied_op):
     _footprint(_op)
 
 
-def _binary_steps(ctx, size, batched, *xs, sides, **params):
+def _binary_steps(ctx, size, batched, *xs, sides, origin, **params):
     """Reach from no example to another: structures have one element along their axis."""
     images = stretch_all(ctx, size, batched, xs)
-    return _applied(ex.binary_steps_op, images, {**params, "sides": (1, *sides)})
+    return _applied(ex.binary_steps_op, images, {**params, "sides": (1, *sides), "origin": (0, *origin)})
 
 
 BATCHERS[ex.binary_steps_op] = _binary_steps

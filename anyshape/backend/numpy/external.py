@@ -1,6 +1,7 @@
 """Kernels of functions of other libraries."""
 
 import functools
+import itertools
 import math
 import sys
 
@@ -404,9 +405,17 @@ kernel(ex.spline_filter_op, _spline_filter)
 kernel(ex.interpolate_op, _for_each(_interpolate))
 
 
-def _binary_steps(x, mask=None, *, structure, sides, steps, border, dilate):
+def _binary_steps(x, mask=None, *, structure, sides, origin, steps, border, dilate):
     function = scipy_ndimage.binary_dilation if dilate else scipy_ndimage.binary_erosion
-    return function(x, np.array(structure, bool).reshape(sides), steps, mask, border_value=border)
+    shape = np.array(structure, bool).reshape(sides)
+    step = functools.partial(function, structure=shape, mask=mask, border_value=border, origin=origin)
+    if steps == 1 or not any(origin):
+        return step(x, iterations=steps)
+    for _ in range(steps) if steps else itertools.count():  # SciPy writes beyond its memory where it takes them at once
+        before, x = x, step(x)
+        if np.array_equal(x, before):
+            break
+    return x
 
 
 kernel(ex.binary_steps_op, _binary_steps)

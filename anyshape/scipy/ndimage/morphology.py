@@ -1,7 +1,7 @@
 """Define filters of `scipy.ndimage` by ranks, and morphology of grey and binary images.
 
-For traced images the origin is the middle of a window. Structures with heights and `generic_filter` take the memory of
-all windows.
+For traced images the origin is the middle of a window, but for binary images. Structures with heights and
+`generic_filter` take the memory of all windows.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +17,7 @@ from anyshape.ops.external import binary_steps
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.ndimage.filtering import extreme_of_box, of_rank
 from anyshape.support.packages import scipy_ndimage
+from anyshape.support.true_types import has_type
 from anyshape.transforms.vmap import vmap
 
 
@@ -203,15 +204,36 @@ morphological_laplace: Filter = _grey(
 def _structure(name: str, rank: int, structure) -> np.ndarray:
     if is_traced(structure):
         raise ArgumentError(name, "structure", "is traced", "pass a concrete mask")
-    return scipy_ndimage.generate_binary_structure(rank, 1) if structure is None else np.asarray(structure) != 0
+    mask = scipy_ndimage.generate_binary_structure(rank, 1) if structure is None else np.asarray(structure) != 0
+    if mask.ndim != rank or not mask.size:
+        problem = f"has the shape {mask.shape} for an image with {rank} axes"
+        raise ArgumentError(name, "structure", problem, "pass one with elements along each axis")
+    return mask
 
 
-def _repeated(name: str, input, structure, iterations, mask, border_value, dilate: bool):
+def _origins(name: str, origin, sides: Sequence[int]) -> tuple[int, ...]:
+    """Return how far windows move along each axis."""
+    origins = tuple([static_int(o, name, "origin") for o in ext.for_each(name, "origin", origin, len(sides))])
+    if not all(-(k // 2) <= o <= (k - 1) // 2 for o, k in zip(origins, sides, strict=True)):
+        raise ArgumentError(name, f"origin={origin!r}", "is outside of the structure", "pass one inside of it")
+    return origins
+
+
+def _repeated(
+    name: str, input, structure, iterations, mask, border_value, origin, dilate: bool, output=None, axes=None
+):  # fmt: skip
     """Return so many steps, or for a number below 1 all until nothing changes; outside of a mask nothing changes."""
+    if is_traced(output) or has_type(output, np.ndarray) or axes is not None:
+        raise ArgumentError(name, "output or axes", "is not available for traced arrays", "leave it out")
     x = xp.asarray(input) != 0
+    shape = _structure(name, x.ndim, structure)
     masks = [] if mask is None else [as_traced(xp.broadcast_to(xp.asarray(mask) != 0, x.shape))]
-    steps, shape = max(static_int(iterations, name, "iterations"), 0), _structure(name, x.ndim, structure)
-    return binary_steps(as_traced(x), *masks, structure=shape, steps=steps, border=bool(border_value), dilate=dilate)
+    options = {"steps": max(static_int(iterations, name, "iterations"), 0), "border": bool(border_value)}
+    origins = _origins(name, origin, shape.shape)
+    if options["steps"] == 0 and not shape[tuple([k // 2 + o for k, o in zip(shape.shape, origins, strict=True)])]:
+        problem = "is below 1, and the structure lacks its middle: images may change for ever"
+        raise ArgumentError(name, f"iterations={iterations!r}", problem, "pass a number of iterations")
+    return binary_steps(as_traced(x), *masks, structure=shape, origin=origins, **options, dilate=dilate)
 
 
 def binary_erosion(
@@ -219,8 +241,7 @@ def binary_erosion(
     border_value: Any = 0, origin: Any = 0, brute_force: bool = False, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return where a structure around an element fits into an image, after so many steps."""
-    _in_the_middle("binary_erosion", origin, axes)
-    return _repeated("binary_erosion", input, structure, iterations, mask, border_value, False)
+    return _repeated("binary_erosion", input, structure, iterations, mask, border_value, origin, False, output, axes)
 
 
 def binary_dilation(
@@ -228,8 +249,7 @@ def binary_dilation(
     border_value: Any = 0, origin: Any = 0, brute_force: bool = False, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return what structures around the elements of an image cover, after so many steps."""
-    _in_the_middle("binary_dilation", origin, axes)
-    return _repeated("binary_dilation", input, structure, iterations, mask, border_value, True)
+    return _repeated("binary_dilation", input, structure, iterations, mask, border_value, origin, True, output, axes)
 
 
 def binary_opening(
@@ -237,9 +257,9 @@ def binary_opening(
     border_value: Any = 0, brute_force: bool = False, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return the dilation of the erosion of an image."""
-    _in_the_middle("binary_opening", origin, axes)
-    eroded = _repeated("binary_opening", input, structure, iterations, mask, border_value, False)
-    return _repeated("binary_opening", eroded, structure, iterations, mask, border_value, True)
+    options = structure, iterations, mask, border_value, origin
+    eroded = _repeated("binary_opening", input, *options, False, output, axes)
+    return _repeated("binary_opening", eroded, *options, True)
 
 
 def binary_closing(
@@ -247,9 +267,9 @@ def binary_closing(
     border_value: Any = 0, brute_force: bool = False, *, axes: Any = None,
 ) -> Any:  # fmt: skip
     """Return the erosion of the dilation of an image."""
-    _in_the_middle("binary_closing", origin, axes)
-    dilated = _repeated("binary_closing", input, structure, iterations, mask, border_value, True)
-    return _repeated("binary_closing", dilated, structure, iterations, mask, border_value, False)
+    options = structure, iterations, mask, border_value, origin
+    dilated = _repeated("binary_closing", input, *options, True, output, axes)
+    return _repeated("binary_closing", dilated, *options, False)
 
 
 def binary_propagation(
@@ -265,7 +285,7 @@ def binary_fill_holes(
 ) -> Any:
     """Return an image with what no structure reaches from beyond the border."""
     outside = xp.asarray(input) == 0
-    reached = binary_dilation(xp.zeros_like(outside), structure, -1, outside, None, 1, origin, axes=axes)
+    reached = binary_dilation(xp.zeros_like(outside), structure, -1, outside, output, 1, origin, axes=axes)
     return ~reached
 
 
@@ -275,10 +295,7 @@ def binary_hit_or_miss(
 ) -> Any:  # fmt: skip
     """Return where one structure fits into an image, and another one, by default the rest, into its complement."""
     x = xp.asarray(input) != 0
-    first = _structure("binary_hit_or_miss", x.ndim, structure1)
-    second = ~first if structure2 is None else structure2
-    _in_the_middle("binary_hit_or_miss", origin2 or 0)
-    _in_the_middle("binary_hit_or_miss", origin1, axes)
-    other = _structure("binary_hit_or_miss", x.ndim, second)
-    hit = _repeated("binary_hit_or_miss", x, first, 1, None, 0, False)
-    return hit & _repeated("binary_hit_or_miss", ~x, other, 1, None, 1, False)
+    second = ~_structure("binary_hit_or_miss", x.ndim, structure1) if structure2 is None else structure2
+    hit = _repeated("binary_hit_or_miss", x, structure1, 1, None, 0, origin1, False, output, axes)
+    moved = origin1 if origin2 is None else origin2
+    return hit & _repeated("binary_hit_or_miss", ~x, second, 1, None, 1, moved, False)

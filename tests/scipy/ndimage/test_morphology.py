@@ -43,6 +43,8 @@ BINARY = {
     ),
     "binary_opening": lambda s, x: s.binary_opening(x) ^ s.binary_closing(x, UNEVEN),
     "binary_propagation": lambda s, x: s.binary_propagation(x & x[::-1], mask=x),
+    "binary_erosion around another element": lambda s, x: s.binary_erosion(x, UNEVEN, origin=(0, -1)),
+    "binary_closing around another element": lambda s, x: s.binary_closing(x, np.ones((3, 3)), 1, None, (1, -1)),
     "binary_erosion to the end": lambda s, x: s.binary_erosion(x, iterations=0),
     "binary_fill_holes": lambda s, x: s.binary_fill_holes(x),
     "binary_hit_or_miss": lambda s, x: s.binary_hit_or_miss(x, CROSS[:2]) ^ s.binary_hit_or_miss(x, CROSS, 1 - CROSS),
@@ -93,8 +95,24 @@ def test_integers_keep_their_dtype_and_wrong_arguments_are_named():
         (lambda x: ndimage.median_filter(x), "size and footprint"),
         (lambda x: ndimage.median_filter(x, 3, origin=1), "origin or axes"),
         (lambda x: ndimage.binary_erosion(x, x), "structure is traced"),
+        (lambda x: ndimage.binary_erosion(x, np.ones(3)), "structure has the shape"),
+        (lambda x: ndimage.binary_erosion(x, CROSS, origin=2), "outside of the structure"),
+        (lambda x: ndimage.binary_closing(x, output=np.zeros((5, 6), bool)), "output or axes"),
+        (lambda x: ndimage.binary_dilation(x, 1 - CROSS, 0), "may change for ever"),
         (lambda x: ndimage.rank_filter(x, 0, footprint=[1, 0]), "footprint has 1 axes"),
     ]:
         with pytest.raises(ArgumentError, match=match):
             jit(function)(x)
     assert not grad(lambda x: ndimage.distance_transform_edt(x).sum())(images((3, 3))).any()
+
+
+@pytest.mark.parametrize("dilate", [False, True])
+def test_several_steps_around_another_element_are_single_steps_of_scipy(dilate, rng):
+    name = "binary_dilation" if dilate else "binary_erosion"
+    for steps in (0, 2, 3):
+        images = rng.random((2, 6, 5)) > 0.6
+        mine = vmap(lambda x, n=steps: getattr(ndimage, name)(x, np.ones((3, 3)), n, origin=(1, -1)))(images)
+        for image, result in zip(images, mine, strict=True):
+            for _ in range(steps or 20):
+                image = getattr(scipy.ndimage, name)(image, np.ones((3, 3)), 1, origin=(1, -1))
+            np.testing.assert_array_equal(result, image)
