@@ -62,13 +62,15 @@ class BlockGraph:
         structure: Any,
         examples: dict[Index, list[tuple[int, ...]]] | None = None,
     ) -> None:
-        self.function, self.grid, self.structure, self.name = function, grid, structure, grid.name
-        self.examples = examples or {}
-        self.cotangents = len(next(iter(self.examples.values()), ()))
-        self.types = self._read_types()
+        self.function: Jitted = function
+        self.grid: BlockGrid = grid
+        self.structure, self.name = structure, grid.name
+        self.examples: dict[Index, list[tuple[int, ...]]] = examples or {}
+        self.cotangents: int = len(next(iter(self.examples.values()), ()))
+        self.types: dict[Index, BlockTypes] = self._read_types()
         first = next(iter(self.types.values()))
         self.structure_of_results, self.writes = first.structure, any(t.writes for t in self.types.values())
-        self.paths = result_paths(first.structure)
+        self.paths: list[str] = result_paths(first.structure)
         self._calls: Any = None
 
     # -- types of results
@@ -427,15 +429,15 @@ class BlockGrid:
         self, name: str, leaves: Sequence[Any], paths: Sequence[str], options: GridOptions, plain: int = 0
     ) -> None:
         self.name, self.leaves, self.paths, self.options, self.plain = name, list(leaves), list(paths), options, plain
-        self.places = [i for i, x in enumerate(leaves) if is_dask(x)]
-        self.arrays = [leaves[i] for i in self.places]
+        self.places: list[int] = [i for i, x in enumerate(leaves) if is_dask(x)]
+        self.arrays: list[Any] = [leaves[i] for i in self.places]
         if not self.arrays:
             advice = "call the function itself, or make a dask array of the data"
             raise ArgumentError(name, "the arguments", "hold no dask array", advice)
         self.counts: Index = self._counts()
         self._require_counts()
         numbers = range(len(self.arrays))
-        self.has_halo = [number >= plain and self._takes_halo(number) for number in numbers]
+        self.has_halo: list[bool] = [number >= plain and self._takes_halo(number) for number in numbers]
         self.starts = self._starts() if any(self.has_halo) else None
 
     def _counts(self) -> Index:

@@ -101,7 +101,9 @@ class Source:
         helpers: Mapping[str, Any],
         ignored: tuple[str, ...] = (),
     ) -> None:
-        self.name, self.tested, self.digests = name, tested, digests
+        self.name: str = name
+        self.tested: tuple[str, ...] = tested
+        self.digests: Path = digests
         self.modules, self.helpers, self.ignored = modules, helpers, ignored
         self._copies: dict[Any, Function] = {}
         self._names: dict[str, _Names] = {}

@@ -143,26 +143,26 @@ def _of_blocks(a: Applied) -> Size:
 _COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 _FORM = kinds.one_of("real", "complex")
 
-qr_complete_op = define("qr_complete", _complete_type, params={}, cost=OpCost(_whole), **_COMMON)
-qr_raw_op = define("qr_raw", _raw_type, params={}, cost=OpCost(_reflections), **_COMMON)
-qr_order_op = define("qr_order", _order_type, params={}, cost=OpCost(_reflections), **_COMMON)
-polar_op = define("polar", _matrix_type, params={}, cost=OpCost(_whole), **_COMMON)
-ldl_op = define("ldl", _ldl_type, params={"lower": kinds.flag, "hermitian": kinds.flag}, cost=_cubes(1), **_COMMON)
-balance_op = define(
+qr_complete_op: Op = define("qr_complete", _complete_type, params={}, cost=OpCost(_whole), **_COMMON)
+qr_raw_op: Op = define("qr_raw", _raw_type, params={}, cost=OpCost(_reflections), **_COMMON)
+qr_order_op: Op = define("qr_order", _order_type, params={}, cost=OpCost(_reflections), **_COMMON)
+polar_op: Op = define("polar", _matrix_type, params={}, cost=OpCost(_whole), **_COMMON)
+ldl_op: Op = define("ldl", _ldl_type, params={"lower": kinds.flag, "hermitian": kinds.flag}, cost=_cubes(1), **_COMMON)
+balance_op: Op = define(
     "balance", _balance_type, params={"permute": kinds.flag, "scale": kinds.flag}, cost=_cubes(1), **_COMMON
 )
-qz_op = define("qz", _qz_type, params={"output": _FORM}, cost=_cubes(66), **_COMMON)
-ordqz_op = define(
+qz_op: Op = define("qz", _qz_type, params={"output": _FORM}, cost=_cubes(66), **_COMMON)
+ordqz_op: Op = define(
     "ordqz", _ordqz_type, params={"output": _FORM, "region": kinds.one_of(*REGIONS)}, cost=_cubes(66), **_COMMON
 )
-cossin_op = define(
+cossin_op: Op = define(
     "cossin",
     _cossin_type,
     params={"swap_sign": kinds.flag},
     cost=OpCost(_of_blocks),
     **_COMMON | {"probe": None},
 )
-cossin_angles_op = define(
+cossin_angles_op: Op = define(
     "cossin_angles", _angles_type, params={}, cost=OpCost(_reflections), **_COMMON | {"probe": None}
 )
 refuse(itself, polar_op, qz_op, ordqz_op, cossin_op, cossin_angles_op)

@@ -104,7 +104,7 @@ class Assumptions:
         self._ranges: dict[DimVar, tuple[Bound, Bound]] = {}  # likewise
         self._models = KnownModels(self.claims, self._replacements, sizes)
         self._has_no_model = False  # that a search found
-        self.budget = SearchBudget(_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST)
+        self.budget: SearchBudget = SearchBudget(_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST)
         self.queried: Counter[DimVar] = Counter()  # number of queries of integer sets about each variable
 
     def assume(self, claim: Claim) -> None:

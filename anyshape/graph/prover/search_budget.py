@@ -54,6 +54,10 @@ class Budget:
     """
 
     leaves: int
+    limit: int
+    seconds: float
+    until: float
+    query: Budget | None
     decided: bool  # the query has a verdict
 
     __slots__ = ("decided", "leaves", "limit", "query", "seconds", "until")

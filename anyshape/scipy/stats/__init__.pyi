@@ -85,7 +85,6 @@ from scipy.stats import kstwobign as kstwobign
 from scipy.stats import kurtosis as kurtosis
 from scipy.stats import kurtosistest as kurtosistest
 from scipy.stats import landau as landau
-from scipy.stats import levene as levene
 from scipy.stats import levy_stable as levy_stable
 from scipy.stats import log as log
 from scipy.stats import logrank as logrank
@@ -179,6 +178,7 @@ from anyshape.scipy.stats.distribution import Family as _Family
 from anyshape.scipy.stats.hypotheses import chisquare as chisquare
 from anyshape.scipy.stats.hypotheses import f_oneway as f_oneway
 from anyshape.scipy.stats.hypotheses import false_discovery_control as false_discovery_control
+from anyshape.scipy.stats.hypotheses import levene as levene
 from anyshape.scipy.stats.hypotheses import pointbiserialr as pointbiserialr
 from anyshape.scipy.stats.hypotheses import power_divergence as power_divergence
 from anyshape.scipy.stats.hypotheses import ttest_ind as ttest_ind

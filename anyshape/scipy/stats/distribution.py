@@ -167,6 +167,7 @@ class Family:
     """
 
     name: str
+    form: Form
 
     def __init__(self, name: str, form: Form) -> None:
         self.name, self.form = name, form

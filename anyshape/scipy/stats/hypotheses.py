@@ -12,6 +12,7 @@ from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, is_traced
 from anyshape.scipy.stats.correlation import SignificanceResult, pearsonr
 from anyshape.scipy.stats.sampling import along_last, count_of, filled_up, floats, sampled
+from anyshape.scipy.stats.trimmed import trim_mean
 from anyshape.transforms.control import check
 
 ALTERNATIVES = ("two-sided", "less", "greater")
@@ -120,6 +121,32 @@ def f_oneway(
     too_few = (n <= k) | (xp.min(xp.stack([_count(x) for x in groups])) == 0)
     f = xp.where(too_few, np.nan, f).astype(whole.dtype)
     return SignificanceResult(f, xp.special.fdtrc(k - 1.0, n - k, f).astype(f.dtype))
+
+
+@sampled()
+def levene(
+    *samples: Any, center: str = "median", proportiontocut: Any = 0.05, axis: Any = 0, nan_policy: str = "propagate",
+    keepdims: Any = False,
+) -> SignificanceResult:  # fmt: skip
+    """Return Levene's statistic of equal variances, by distances from medians, means or trimmed means.
+
+    SciPy's own code takes an axis since 1.17 alone.
+    """
+    choice_of("levene", "center", center, ("median", "mean", "trimmed"))
+    middle = {
+        "median": lambda x: xp.median(x, axis=-1, keepdims=True),
+        "mean": lambda x: xp.mean(x, axis=-1, keepdims=True),
+        "trimmed": lambda x: trim_mean(x, proportiontocut, -1)[..., None],
+    }[center]
+    groups = along_last("levene", samples, axis)
+    distances = [xp.abs(x - middle(x)) for x in groups]
+    means, counts = [xp.mean(d, axis=-1) for d in distances], [_count(x) for x in groups]
+    n, k = sum(counts), len(groups)
+    mean = sum(c * m for c, m in zip(counts, means, strict=True)) / n
+    between = sum(c * (m - mean) ** 2 for c, m in zip(counts, means, strict=True))
+    within = sum(xp.sum((d - m[..., None]) ** 2, axis=-1) for d, m in zip(distances, means, strict=True))
+    w = (n - k) * between / ((k - 1.0) * within)
+    return SignificanceResult(w, xp.special.fdtrc(k - 1.0, n - k, w).astype(w.dtype))
 
 
 # -- tests of frequencies, and of a number with a yes or no

@@ -94,7 +94,8 @@ class NamesRebound(Exception):
 
     def __init__(self, names: Sequence[Name], codes: list[types.CodeType]) -> None:
         super().__init__()
-        self.names, self.codes = names, codes
+        self.names: Sequence[Name] = names
+        self.codes: list[types.CodeType] = codes
 
 
 class Snapshot:
@@ -310,7 +311,7 @@ class Rebinding:
             others = [n for n in self.names.values() if n.label == name.label]
             self.names[f"{name.label} ({len(others)})" if others else name.label] = name
         self._variables = {label: name for label, name in self.names.items() if not name.is_state}
-        self.identities = frozenset([name.identity for name in self._variables.values()])
+        self.identities: frozenset[tuple[int, str]] = frozenset([name.identity for name in self._variables.values()])
 
     def joined(self, signal: NamesRebound) -> Rebinding:
         """Return this with further names."""
