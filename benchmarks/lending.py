@@ -63,7 +63,7 @@ def grown(name: str, size: int) -> np.ndarray:
 def _sizes(row: Row) -> Iterator[tuple[int, list[np.ndarray], float]]:
     """Give the first size at which SciPy takes each of the least times, with the operands and the time."""
     size, waiting = N, list(LEAST)
-    while waiting:
+    while waiting and any(axes_of(name) for name in row.operands):
         values = [grown(name, size) for name in row.operands]
         if sum(x.size for x in values) > MOST_ELEMENTS:
             return

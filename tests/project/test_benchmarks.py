@@ -90,6 +90,7 @@ def test_functions_of_scipy_are_compared_with_scipy_at_two_sizes():
     results = lending.run(QUICK, names=("scipy.cluster.vq",))
     assert {r.limit for r in results} == {lending.FORWARD, lending.GRADIENT}
     assert all(r.value > 0 for r in results)
+    assert not [*lending.compare("scipy.signal", "bessel", QUICK)]  # of numbers alone, which do not grow
     assert lending.grown("S", 9).shape == (9, 9) and lending.grown("X", 9).shape == (9, 3)
 
 
