@@ -51,11 +51,7 @@ class Pushed(NamedTuple):
 
 
 def push(
-    builder: Builder,
-    graph: Graph,
-    inputs: Sequence[Traced],
-    tangents: Sequence[Traced | None],
-    has_zeros: bool = True,
+    builder: Builder, graph: Graph, inputs: Sequence[Traced], tangents: Sequence[Traced | None], has_zeros: bool = True
 ) -> tuple[list[Any], list[Any]]:
     """Replay a graph with tangents. Return its outputs and their tangents (None: zero).
 
@@ -66,11 +62,7 @@ def push(
 
 
 def push_parts(
-    builder: Builder,
-    graph: Graph,
-    inputs: Sequence[Traced],
-    tangents: Sequence[Any],
-    has_zeros: bool = True,
+    builder: Builder, graph: Graph, inputs: Sequence[Traced], tangents: Sequence[Any], has_zeros: bool = True
 ) -> tuple[list[Any], list[Any]]:
     """Replay a graph with tangents. Return its outputs and their tangents, which may be parts.
 

@@ -53,11 +53,7 @@ class LinearMap:
 
 
 def linearise(
-    builder: Builder,
-    graph: Graph,
-    inputs: Sequence[Traced],
-    wrt: Sequence[int],
-    count: int | None = None,
+    builder: Builder, graph: Graph, inputs: Sequence[Traced], wrt: Sequence[int], count: int | None = None
 ) -> tuple[list[Any], LinearMap]:
     """Emit a graph at `inputs` into `builder`. Return its outputs, and its derivative in the inputs `wrt`.
 

@@ -163,11 +163,7 @@ def _choose_outputs(graph: Graph, flags: Sequence[bool]) -> Graph:
 
 @contextlib.contextmanager
 def derived(
-    graph: Graph,
-    metas: Sequence[TensorMeta],
-    handle: Handle,
-    linear: int = 0,
-    known: Sequence[Condition] = (),
+    graph: Graph, metas: Sequence[TensorMeta], handle: Handle, linear: int = 0, known: Sequence[Condition] = ()
 ) -> Iterator[tuple[Builder, list[Any]]]:
     """Build a graph that knows the sizes and conditions of a subgraph: give its builder, and its inputs of these types.
 

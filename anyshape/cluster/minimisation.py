@@ -209,10 +209,7 @@ class _Run:
 def _problem(pair: ChunkedSum, args: Sequence[Any]) -> dict[str, str]:
     """Return digests of the function and data of a run; the parameters are not among `args`."""
     places = [at - 1 for at in pair.places if isinstance(at, int)]
-    return {
-        "function": f"{pair.reduce} {function_digest(pair.function)}",
-        "data": data_digest(places, args, pair.name),
-    }
+    return {"function": f"{pair.reduce} {function_digest(pair.function)}", "data": data_digest(places, args, pair.name)}
 
 
 def _read(file: Path, data: bytes) -> tuple[dict[str, str], dict[str, np.ndarray]]:

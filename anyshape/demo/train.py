@@ -92,12 +92,7 @@ Params = dict[str, Any]
 
 
 def init(
-    rng: np.random.Generator,
-    vocabulary: int,
-    *,
-    width: int = WIDTH,
-    layers: int = LAYERS,
-    dtype: Any = np.float32,
+    rng: np.random.Generator, vocabulary: int, *, width: int = WIDTH, layers: int = LAYERS, dtype: Any = np.float32
 ) -> Params:
     """Return random parameters; the prediction starts out uniform, for a loss of log(vocabulary)."""
 

@@ -21,16 +21,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unk
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Leaf, Size, leaves_of
 from anyshape.graph.sizes.substitute import computable, evaluate, substitute_leaves, values_from
-from anyshape.ops.core.flop_counts import (
-    COSTS,
-    Applied,
-    CeilLog2,
-    OpCost,
-    Shape,
-    UnknownSizeError,
-    ceil_log2,
-    elements,
-)
+from anyshape.ops.core.flop_counts import COSTS, Applied, CeilLog2, OpCost, Shape, UnknownSizeError, ceil_log2, elements
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import notebook
 

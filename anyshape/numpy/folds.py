@@ -13,13 +13,7 @@ from anyshape.graph.sizes import expr
 from anyshape.numpy import matrices, reduction, sorting
 from anyshape.numpy.movement import moveaxis, slice_axis
 from anyshape.numpy.operands.promotion import as_traced, asarray, axes_of, loop_dtypes, operand, refuse_kinds, sizes
-from anyshape.numpy.operands.reduction_args import (
-    ABSENT,
-    accumulation_dtype,
-    count_along,
-    reduced_axes,
-    restore_axes,
-)
+from anyshape.numpy.operands.reduction_args import ABSENT, accumulation_dtype, count_along, reduced_axes, restore_axes
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as sg

@@ -20,15 +20,7 @@ from anyshape.numpy.matrices import concatenate, diagonal_matrix
 from anyshape.numpy.movement import along_axis, broadcast_to, ravel, slice_axis
 from anyshape.numpy.operands.index_parser import Key
 from anyshape.numpy.operands.memory import owned, writes_out
-from anyshape.numpy.operands.promotion import (
-    as_traced,
-    axis_of,
-    is_traced,
-    refuse_kinds,
-    size_of,
-    sizes,
-    static_int,
-)
+from anyshape.numpy.operands.promotion import as_traced, axis_of, is_traced, refuse_kinds, size_of, sizes, static_int
 from anyshape.numpy.operands.reduction_args import as_arrays, refuse_out
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr

@@ -125,7 +125,7 @@ SERVED: dict[str, dict[str, Rows]] = {
             "": (
                 "bool can_cast complex128 complex64 dtype e errstate euler_gamma finfo float16 float32 float64 iinfo "
                 "inf int16 int32 int64 int8 isdtype nan newaxis pi promote_types uint16 uint32 uint64 uint8"
-            ),
+            )
         },
     },
     "numpy.linalg": {
@@ -143,13 +143,11 @@ SERVED: dict[str, dict[str, Rows]] = {
             "fft": (
                 "fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 "
                 "rfftfreq rfftn"
-            ),
-        },
+            )
+        }
     },
     "numpy.lib.stride_tricks": {"through": {"editing": "as_strided sliding_window_view"}},
-    "scipy.special": {
-        "through": {"reduction": "log_softmax logsumexp softmax", "special": "polygamma zeta"},
-    },
+    "scipy.special": {"through": {"reduction": "log_softmax logsumexp softmax", "special": "polygamma zeta"}},
 }
 MODULES: tuple[str, ...] = ("fft", "linalg", "polynomial", "random", "special", "testing")
 _STANDARD = ("__version__", "__array_api_version__", "__array_namespace_info__")  # names of the Array API standard

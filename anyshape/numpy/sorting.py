@@ -21,13 +21,7 @@ from anyshape.numpy.operands.promotion import (
     result_type,
     sizes,
 )
-from anyshape.numpy.operands.reduction_args import (
-    EMPTY_MEAN,
-    count_along,
-    flat_if_no_axis,
-    refuse_out,
-    restore_axes,
-)
+from anyshape.numpy.operands.reduction_args import EMPTY_MEAN, count_along, flat_if_no_axis, refuse_out, restore_axes
 from anyshape.numpy.operands.ufuncs import publish
 from anyshape.numpy.serve import serve
 from anyshape.numpy.statistics import aligned_weights, interpolate

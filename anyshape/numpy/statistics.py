@@ -518,10 +518,7 @@ def _interpolated(x, xp, fp, left, right, at_nan: float | None = None):
     is_nan, several = ew.isnan(x), ew.gt(size_value(count), ew.lift(1, size_value(count)))
     nan = x if at_nan is None else ew.lift(at_nan, x)
     result = ew.select(ew.logical_and(is_nan, _scalar_like(several, x)), nan, result)
-    outside = [
-        (ew.lt(x, first), _end(left, fp, 0, x)),
-        (ew.gt(x, last), _end(right, fp, count - 1, x)),
-    ]
+    outside = [(ew.lt(x, first), _end(left, fp, 0, x)), (ew.gt(x, last), _end(right, fp, count - 1, x))]
     for condition, value in outside:
         result = ew.select(condition, value, result)
     return result

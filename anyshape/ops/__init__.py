@@ -143,17 +143,7 @@ from anyshape.ops.gathering import (
     segment_sum,
 )
 from anyshape.ops.indexing import put_add, put_add_along_axis, put_add_at, take, take_along_axis, take_at
-from anyshape.ops.linalg import (
-    adjugate,
-    cholesky,
-    det,
-    inv,
-    lu_factor,
-    lu_solve,
-    slogdet,
-    solve,
-    triangular_solve,
-)
+from anyshape.ops.linalg import adjugate, cholesky, det, inv, lu_factor, lu_solve, slogdet, solve, triangular_solve
 from anyshape.ops.loops import rerun
 from anyshape.ops.movement import broadcast_in_dim, broadcast_to, concatenate, pad, reshape, rev, slice, transpose
 from anyshape.ops.random import draw
@@ -198,14 +188,7 @@ from anyshape.ops.special import (
     sinc,
 )
 from anyshape.ops.special_ufuncs import carlson_integral, special_ufunc
-from anyshape.ops.windows import (
-    convolution,
-    window_argmax,
-    window_argmin,
-    window_max,
-    window_min,
-    window_sum,
-)
+from anyshape.ops.windows import convolution, window_argmax, window_argmin, window_max, window_min, window_sum
 
 __all__ = [
     "absolute",

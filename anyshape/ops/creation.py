@@ -56,13 +56,7 @@ iota_op: Op = define(
     cost=MOVES,
 )
 size_value_op: Op = define(
-    "size_value",
-    _size_value_type,
-    params={"size": kinds.size},
-    jointly=None,
-    claims=None,
-    probe=None,
-    cost=MOVES,
+    "size_value", _size_value_type, params={"size": kinds.size}, jointly=None, claims=None, probe=None, cost=MOVES
 )
 
 float_of_size_op: Op = define(

@@ -156,11 +156,7 @@ ordqz_op: Op = define(
     "ordqz", _ordqz_type, params={"output": _FORM, "region": kinds.one_of(*REGIONS)}, cost=_cubes(66), **_COMMON
 )
 cossin_op: Op = define(
-    "cossin",
-    _cossin_type,
-    params={"swap_sign": kinds.flag},
-    cost=OpCost(_of_blocks),
-    **_COMMON | {"probe": None},
+    "cossin", _cossin_type, params={"swap_sign": kinds.flag}, cost=OpCost(_of_blocks), **_COMMON | {"probe": None}
 )
 cossin_angles_op: Op = define(
     "cossin_angles", _angles_type, params={}, cost=OpCost(_reflections), **_COMMON | {"probe": None}
@@ -284,11 +280,7 @@ _FUNCTION = kinds.one_of(*FUNCTIONS)
 _PROBED_AT_ONES: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 
 matrix_function_op: Op = define(
-    "matrix_function",
-    _function_type,
-    params={"function": _FUNCTION},
-    cost=_flops_of_cubes(25),
-    **_PROBED_AT_ONES,
+    "matrix_function", _function_type, params={"function": _FUNCTION}, cost=_flops_of_cubes(25), **_PROBED_AT_ONES
 )
 matrix_function_derivative_op: Op = define(
     "matrix_function_derivative",
@@ -380,12 +372,7 @@ _ANY_VALUES: dict[str, Any] = {"jointly": None, "claims": None}
 
 lu_op: Op = define("lu", _lu_type, params={}, cost=OpCost(_elimination), probe=PROBE_ONES, **_ANY_VALUES)
 row_order_op: Op = define(
-    "row_order",
-    _row_order_type,
-    params={},
-    cost=OpCost(lambda a: elements(a.outputs[0])),
-    probe=None,
-    **_ANY_VALUES,
+    "row_order", _row_order_type, params={}, cost=OpCost(lambda a: elements(a.outputs[0])), probe=None, **_ANY_VALUES
 )
 banded_solve_op: Op = define(
     "banded_solve",

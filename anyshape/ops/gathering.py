@@ -275,13 +275,7 @@ def _fills_with_literal(node: Node, params: dict[str, Any]) -> bool:
 
 def _define_gather(name: str) -> Op:
     return define(
-        name,
-        _gather_type,
-        params=_GATHER_KINDS,
-        jointly=_fills_with_literal,
-        claims=None,
-        probe=None,
-        cost=PICKS,
+        name, _gather_type, params=_GATHER_KINDS, jointly=_fills_with_literal, claims=None, probe=None, cost=PICKS
     )
 
 
@@ -522,13 +516,7 @@ def _segment_type(ctx: ShapeGuardContext, x: TensorMeta, ids: TensorMeta, *, siz
 
 def _define_segments(name: str) -> Op:
     return define(
-        name,
-        _segment_type,
-        params={"size": kinds.size},
-        jointly=None,
-        claims=None,
-        probe=None,
-        cost=per_operand(1),
+        name, _segment_type, params={"size": kinds.size}, jointly=None, claims=None, probe=None, cost=per_operand(1)
     )
 
 

@@ -182,13 +182,7 @@ def index_bounds(index: Operand, axis: int, extent: Size, name: str) -> Any:
 
 
 def window_bounds(
-    indices: Operand,
-    vector: int,
-    axes: Axes,
-    sizes: Sequence[Size],
-    windows: Sequence[Size],
-    mode: str,
-    name: str,
+    indices: Operand, vector: int, axes: Axes, sizes: Sequence[Size], windows: Sequence[Size], mode: str, name: str
 ) -> Any:
     """Return index vectors; the program raises for one whose window a gather or a scatter would refuse.
 

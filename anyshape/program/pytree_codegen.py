@@ -81,11 +81,7 @@ class _Reader:
         self.ordered: list[str] = []
         self.keys: list[str] = []
         self.converts = False  # whether a leaf of the arguments may not be an array yet
-        self.names: dict[str, Any] = {
-            "asarray": np.asarray,
-            "ndarray": np.ndarray,
-            "generator_array": generator_array,
-        }
+        self.names: dict[str, Any] = {"asarray": np.asarray, "ndarray": np.ndarray, "generator_array": generator_array}
 
     def function(
         self, args: Any, kwargs: Any, parameters: str = "args, kwargs", then: Sequence[str] = ()

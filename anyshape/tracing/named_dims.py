@@ -270,11 +270,7 @@ def _range_text(name: str, low: Bound, high: Bound) -> str:
 
 @short_traceback
 def symbolic_shape(
-    spec: str | None,
-    *,
-    constraints: Sequence[str] = (),
-    scope: Scope | None = None,
-    like: Any = None,
+    spec: str | None, *, constraints: Sequence[str] = (), scope: Scope | None = None, like: Any = None
 ) -> SymbolicShape:
     """Return the shape of a specification such as "batch, 2*n + 1, 3"; names are unknown sizes >= 0.
 

@@ -37,8 +37,7 @@ for _op in dy.EACH.values():
 
 
 linear_in_first(
-    dy.dynamic_slice_op,
-    lambda ctx, ct, x, *starts, sizes, sources=(): dy.update_at(zeros_like(ctx, x), ct, starts),
+    dy.dynamic_slice_op, lambda ctx, ct, x, *starts, sizes, sources=(): dy.update_at(zeros_like(ctx, x), ct, starts)
 )
 
 

@@ -213,15 +213,9 @@ divided(ew.log_op, lambda x, out: x)
 divided(ew.log2_op, lambda x, out: LN2 * x)
 divided(ew.log10_op, lambda x, out: LN10 * x)
 divided(ew.log1p_op, lambda x, out: 1 + x)
+pointwise(ew.logaddexp_op, lambda x, y, out: sp.expit(ew.gap(x, y)), lambda x, y, out: sp.expit(ew.gap(y, x)))
 pointwise(
-    ew.logaddexp_op,
-    lambda x, y, out: sp.expit(ew.gap(x, y)),
-    lambda x, y, out: sp.expit(ew.gap(y, x)),
-)
-pointwise(
-    ew.logaddexp2_op,
-    lambda x, y, out: sp.expit(LN2 * ew.gap(x, y)),
-    lambda x, y, out: sp.expit(LN2 * ew.gap(y, x)),
+    ew.logaddexp2_op, lambda x, y, out: sp.expit(LN2 * ew.gap(x, y)), lambda x, y, out: sp.expit(LN2 * ew.gap(y, x))
 )
 pointwise(ew.sin_op, lambda x, out: ew.cos(x))
 pointwise(ew.cos_op, lambda x, out: -ew.sin(x))

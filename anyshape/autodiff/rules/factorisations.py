@@ -75,10 +75,7 @@ def _derivative_back(ctx, ct, a, e, *, function):
 
 def _sylvester_jvp(ctx, tangents, out, a, b, q):
     of_a, of_b, change = tangents
-    for moved in (
-        None if of_a is None else product(ctx, of_a, out),
-        None if of_b is None else product(ctx, out, of_b),
-    ):
+    for moved in (None if of_a is None else product(ctx, of_a, out), None if of_b is None else product(ctx, out, of_b)):
         change = change if moved is None else add_tangents(change, ew.neg(moved))
     return fa.sylvester(a, b, change)
 

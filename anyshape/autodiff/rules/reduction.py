@@ -250,8 +250,7 @@ def _sort_jvp(ctx, tangents, out, x, *, axis):
 
 JVPS[rd.sort_op] = _sort_jvp
 linear_in_first(
-    rd.permute_op,
-    lambda ctx, ct, x, order, *, axis, inverse: rd.permute(ct, order, axis, inverse=not inverse),
+    rd.permute_op, lambda ctx, ct, x, order, *, axis, inverse: rd.permute(ct, order, axis, inverse=not inverse)
 )
 zero(rd.argsort_op)
 zero(rd.searchsorted_op)

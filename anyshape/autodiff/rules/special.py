@@ -114,9 +114,7 @@ pointwise(
     lambda x, y, out: -out * sp.polygamma_difference(y, x),
 )
 pointwise(
-    sp.betaln_op,
-    lambda x, y, out: -sp.polygamma_difference(x, y),
-    lambda x, y, out: -sp.polygamma_difference(y, x),
+    sp.betaln_op, lambda x, y, out: -sp.polygamma_difference(x, y), lambda x, y, out: -sp.polygamma_difference(y, x)
 )
 pointwise(sp.zeta_op, lambda x, y, out: sp.zeta_derivative(x, y), far.zeta_by_shift)
 pointwise(
@@ -282,11 +280,7 @@ def _expn_derivative(n, x, out):
 
 
 pointwise(sp.rgamma_op, far.rgamma_slope)
-pointwise(
-    sp.poch_op,
-    lambda x, y, out: far.by_divisor(x, out, x + y, gap=y),
-    lambda x, y, out: out * sp.digamma(x + y),
-)
+pointwise(sp.poch_op, lambda x, y, out: far.by_divisor(x, out, x + y, gap=y), lambda x, y, out: out * sp.digamma(x + y))
 pointwise(
     sp.binom_op,
     lambda x, y, out: far.by_divisor(x - y + 1, out, x + 1, y + 1, gap=y),
@@ -330,11 +324,7 @@ pointwise(sp.ellipe_op, lambda x, out: _ellipe_derivative(x))
 ellipkinc_by_parameter = _incomplete_by_parameter(
     lambda m: -_ellipkm1_derivative(1 - m), lambda c, r: sp.elliprd(c, ew.lift(1, c), r)
 )
-pointwise(
-    sp.ellipkinc_op,
-    lambda phi, m, out: 1 / ew.sqrt(1 - m * ew.square(ew.sin(phi))),
-    ellipkinc_by_parameter,
-)
+pointwise(sp.ellipkinc_op, lambda phi, m, out: 1 / ew.sqrt(1 - m * ew.square(ew.sin(phi))), ellipkinc_by_parameter)
 pointwise(
     sp.ellipeinc_op,
     lambda phi, m, out: ew.sqrt(1 - m * ew.square(ew.sin(phi))),
@@ -446,21 +436,9 @@ _with_partials(fdtr_partials, 3, sp.fdtr_op, sp.fdtrc_op)
 _with_partials(gdtr_partials, 3, sp.gdtr_op, sp.gdtrc_op)
 
 
-pointwise(
-    sp.boxcox_op,
-    lambda x, y, out: x ** (y - 1),
-    lambda x, y, out: far.boxcox_by_power(ew.log(x), y),
-)
-pointwise(
-    sp.boxcox1p_op,
-    lambda x, y, out: (1 + x) ** (y - 1),
-    lambda x, y, out: far.boxcox_by_power(ew.log1p(x), y),
-)
-pointwise(
-    sp.inv_boxcox_op,
-    far.inv_boxcox_by_x,
-    lambda x, y, out: out * far.inv_boxcox_by_power(x, y),
-)
+pointwise(sp.boxcox_op, lambda x, y, out: x ** (y - 1), lambda x, y, out: far.boxcox_by_power(ew.log(x), y))
+pointwise(sp.boxcox1p_op, lambda x, y, out: (1 + x) ** (y - 1), lambda x, y, out: far.boxcox_by_power(ew.log1p(x), y))
+pointwise(sp.inv_boxcox_op, far.inv_boxcox_by_x, lambda x, y, out: out * far.inv_boxcox_by_power(x, y))
 pointwise(
     sp.inv_boxcox1p_op,
     lambda x, y, out: far.inv_boxcox_by_x(x, y, 1 + out),

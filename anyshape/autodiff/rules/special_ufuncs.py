@@ -234,10 +234,7 @@ ELLIPTIC: dict[Any, Any] = {
         lambda u, m, out: -m * of("ellipj", u, m, result=0) * of("ellipj", u, m, result=1),
         _dn_by_parameter,
     ),
-    ("ellipj", 3): (
-        lambda u, m, out: of("ellipj", u, m, result=2),
-        lambda u, m, out: _amplitude_by_parameter(u, m),
-    ),
+    ("ellipj", 3): (lambda u, m, out: of("ellipj", u, m, result=2), lambda u, m, out: _amplitude_by_parameter(u, m)),
     ("elliprg", 0): (
         lambda x, y, z, out: _elliprg(x, y, z),
         lambda x, y, z, out: _elliprg(y, z, x),

@@ -105,12 +105,7 @@ lines(_convolution_lines, wd.convolution_op)
 # -- shifts of operands
 
 no_shift(
-    wd.convolution_op,
-    wd.window_sum_op,
-    wd.window_max_op,
-    wd.window_min_op,
-    wd.window_argmax_op,
-    wd.window_argmin_op,
+    wd.convolution_op, wd.window_sum_op, wd.window_max_op, wd.window_min_op, wd.window_argmax_op, wd.window_argmin_op
 )
 
 

@@ -295,10 +295,7 @@ def _terms(order: int) -> list[tuple[int, float]]:
 
 
 TERMS = 12  # before the integral
-BERNOULLI = (
-    *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510),
-    *(43867 / 798, -174611 / 330),
-)
+BERNOULLI = (*(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510), *(43867 / 798, -174611 / 330))
 
 
 def zeta_derivative(x: Any, y: Any, *, order: int) -> Any:

@@ -167,7 +167,5 @@ def _mode_of_environment(name: str, modes: tuple[str, ...], default: str) -> str
 
 
 config: Config = Config(
-    _default_threads(),
-    optimize=default_mode(),
-    compile=_mode_of_environment("ANYSHAPE_COMPILE", COMPILE_MODES, "off"),
+    _default_threads(), optimize=default_mode(), compile=_mode_of_environment("ANYSHAPE_COMPILE", COMPILE_MODES, "off")
 )

@@ -13,13 +13,7 @@ from typing import Any, TypeVar
 
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import active
-from anyshape.graph.prover.user_stack import (
-    USER_LINE,
-    is_caller_of_user,
-    is_generated,
-    is_library_frame,
-    is_user_frame,
-)
+from anyshape.graph.prover.user_stack import USER_LINE, is_caller_of_user, is_generated, is_library_frame, is_user_frame
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RAISE = opmap["RAISE_VARARGS"]

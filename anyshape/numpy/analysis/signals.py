@@ -10,15 +10,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import indexing, matrices, reduction, selection
 from anyshape.numpy.elementwise import absolute, divide, multiply, remainder
-from anyshape.numpy.operands.promotion import (
-    as_traced,
-    axes_of,
-    axis_of,
-    choice_of,
-    refuse_kinds,
-    result_type,
-    sizes,
-)
+from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, choice_of, refuse_kinds, result_type, sizes
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv

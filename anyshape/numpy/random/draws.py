@@ -16,15 +16,7 @@ from anyshape.graph.shapes.shape_context import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.indexing import take
 from anyshape.numpy.linalg.decompositions import svd
-from anyshape.numpy.operands.promotion import (
-    as_traced,
-    asarray,
-    axis_of,
-    choice_of,
-    new_shape,
-    new_size,
-    sizes,
-)
+from anyshape.numpy.operands.promotion import as_traced, asarray, axis_of, choice_of, new_shape, new_size, sizes
 from anyshape.ops import control as ct
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv

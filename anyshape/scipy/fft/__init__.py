@@ -15,7 +15,7 @@ _SERVED = Module(
         "transforms": (
             "dct dctn dst dstn fft fft2 fftn fftshift fht fhtoffset hfft hfft2 hfftn idct idctn idst idstn ifft ifft2 "
             "ifftn ifftshift ifht ihfft ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftn"
-        ),
+        )
     },
 )
 __all__ = [*_SERVED.own]

@@ -10,13 +10,8 @@ from anyshape.support.packages import scipy_integrate
 _SERVED = Module(
     scipy_integrate,
     "scipy.integrate",
-    own={
-        "initial_value": "odeint solve_ivp",
-        "quadrature": "dblquad fixed_quad nquad quad quad_vec tplquad",
-    },
-    through={
-        "sampled": "cumulative_simpson cumulative_trapezoid romb simpson trapezoid",
-    },
+    own={"initial_value": "odeint solve_ivp", "quadrature": "dblquad fixed_quad nquad quad quad_vec tplquad"},
+    through={"sampled": "cumulative_simpson cumulative_trapezoid romb simpson trapezoid"},
 )
 __all__ = [*_SERVED.own]
 __getattr__, __dir__ = _SERVED.named, _SERVED.public_names

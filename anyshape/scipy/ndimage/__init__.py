@@ -9,9 +9,7 @@ from anyshape.support.packages import scipy_ndimage
 _SERVED = Module(
     scipy_ndimage,
     "scipy.ndimage",
-    own={
-        "measurements": "sum",
-    },
+    own={"measurements": "sum"},
     through={
         "filtering": (
             "convolve convolve1d correlate correlate1d gaussian_filter gaussian_filter1d gaussian_gradient_magnitude "

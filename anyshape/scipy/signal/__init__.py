@@ -9,12 +9,7 @@ from anyshape.support.packages import scipy_signal
 _SERVED = Module(
     scipy_signal,
     "scipy.signal",
-    own={
-        "": "windows",
-        "design": "sosfreqz",
-        "digital_filters": "cont2discrete",
-        "windows": "get_window",
-    },
+    own={"": "windows", "design": "sosfreqz", "digital_filters": "cont2discrete", "windows": "get_window"},
     through={
         "convolving": (
             "convolve convolve2d correlate correlate2d decimate deconvolve fftconvolve oaconvolve resample "

@@ -10,14 +10,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
-from anyshape.numpy.operands.promotion import (
-    as_traced,
-    axis_of,
-    choice_of,
-    is_traced,
-    size_of,
-    static_int,
-)
+from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, is_traced, size_of, static_int
 from anyshape.ops import indexing as ix
 from anyshape.scipy.operands.conversion import is_empty
 from anyshape.scipy.signal.filtering import detrend as without_trend

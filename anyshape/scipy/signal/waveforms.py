@@ -107,13 +107,7 @@ def vectorstrength(events: Any, period: Any) -> tuple[Any, Any]:
 
 
 def lombscargle(
-    x: Any,
-    y: Any,
-    freqs: Any,
-    *,
-    normalize: Any = False,
-    weights: Any = None,
-    floating_mean: bool = False,
+    x: Any, y: Any, freqs: Any, *, normalize: Any = False, weights: Any = None, floating_mean: bool = False
 ) -> Any:
     """Return the periodogram of samples y at uneven times x, by weighted least squares at each angular frequency."""
     kind = choice_of("lombscargle", "normalize", normalize, (False, True, "power", "normalize", "amplitude"))

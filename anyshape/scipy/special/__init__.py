@@ -13,10 +13,7 @@ from anyshape.support.packages import load, scipy_special
 _SERVED = Module(
     scipy_special,
     "scipy.special",
-    own={
-        "counting": "comb factorial perm",
-        "orders": "bessel_jn lambertw sph_harm_y",
-    },
+    own={"counting": "comb factorial perm", "orders": "bessel_jn lambertw sph_harm_y"},
     through={
         "counting": "bernoulli euler multigammaln",
         "orders": (

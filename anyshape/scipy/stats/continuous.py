@@ -519,9 +519,7 @@ laplace_asymmetric: Family = family(
         q < k / (k + 1 / k), xp.log(q * (1 + 1 / xp.square(k))) * k, -xp.log((1 - q) * (xp.square(k) + 1)) / k
     ),
     isf=lambda q, k: xp.where(
-        q > 1 / (xp.square(k) + 1),
-        xp.log((1 - q) * (1 + 1 / xp.square(k))) * k,
-        -xp.log(q * (xp.square(k) + 1)) / k,
+        q > 1 / (xp.square(k) + 1), xp.log((1 - q) * (1 + 1 / xp.square(k))) * k, -xp.log(q * (xp.square(k) + 1)) / k
     ),
 )
 

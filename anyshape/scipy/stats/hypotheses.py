@@ -99,11 +99,7 @@ def ttest_ind_from_stats(
 
 @sampled()
 def f_oneway(
-    *samples: Any,
-    axis: Any = 0,
-    equal_var: bool = True,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
+    *samples: Any, axis: Any = 0, equal_var: bool = True, nan_policy: str = "propagate", keepdims: Any = False
 ) -> SignificanceResult:
     """Return the F statistic of the means of several samples, and its probability; `equal_var=False` is refused."""
     if not equal_var:
@@ -218,12 +214,7 @@ def chisquare(
 
 @sampled("x", "y", paired=True, least=2, vectors=True)
 def pointbiserialr(
-    x: Any,
-    y: Any,
-    *,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
+    x: Any, y: Any, *, axis: Any = 0, nan_policy: str = "propagate", keepdims: Any = False
 ) -> SignificanceResult:
     """Return the correlation of truth values and numbers, and the probability of one as large."""
     first, second = (filled_up(floats(v), 0, 2) for v in (xp.asarray(x).astype(np.float64), y))

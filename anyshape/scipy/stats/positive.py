@@ -558,8 +558,7 @@ exponweib: Family = family(
     "ppf",
     open_ends=lambda a, c: (a != 1) | (c != 1),
     **scaled(
-        lambda a, c: a * c,
-        lambda z, a, c: times_log(a - 1, weibull_logcdf(c * xp.log(z))) - z**c + sc.xlogy(c - 1, z),
+        lambda a, c: a * c, lambda z, a, c: times_log(a - 1, weibull_logcdf(c * xp.log(z))) - z**c + sc.xlogy(c - 1, z)
     ),
     logcdf=lambda z, a, c: a * weibull_logcdf(c * xp.log(z)),
     isf=lambda q, a, c: (-xp.log(-xp.expm1(xp.log1p(-q) / a))) ** (1 / c),

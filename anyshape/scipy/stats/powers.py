@@ -10,12 +10,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.scipy import special as sc
-from anyshape.scipy.stats.distribution import (
-    Function,
-    exponential,
-    log_by_complement,
-    log_complement,
-)
+from anyshape.scipy.stats.distribution import Function, exponential, log_by_complement, log_complement
 from anyshape.transforms.control import stop_gradient
 
 INF, LOG_ROOT_2PI = np.inf, 0.5 * log(2 * pi)

@@ -37,13 +37,7 @@ def _central(x, order: int, axis):
 
 @sampled("a")
 def moment(
-    a: Any,
-    order: Any = 1,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    *,
-    center: Any = None,
-    keepdims: Any = False,
+    a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: Any = False
 ) -> Any:
     """Return moments of an order, or of each of a list of orders, about the mean or about a center."""
     x = floats(a)
@@ -153,14 +147,7 @@ def boxcox(x: Any, lmbda: Any = None, alpha: Any = None, optimizer: Any = None) 
 
 
 @sampled("data")
-def boxcox_llf(
-    lmb: Any,
-    data: Any,
-    *,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
+def boxcox_llf(lmb: Any, data: Any, *, axis: Any = 0, nan_policy: str = "propagate", keepdims: Any = False) -> Any:
     """Return the logarithm of the likelihood of a number for the Box-Cox transform of samples."""
     x = floats(data)
     logarithm = xp.log(x)
@@ -184,14 +171,7 @@ def yeojohnson(x: Any, lmbda: Any = None) -> Any:
 
 
 @sampled("data")
-def yeojohnson_llf(
-    lmb: Any,
-    data: Any,
-    *,
-    axis: Any = 0,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
+def yeojohnson_llf(lmb: Any, data: Any, *, axis: Any = 0, nan_policy: str = "propagate", keepdims: Any = False) -> Any:
     """Return the logarithm of the likelihood of a number for the Yeo-Johnson transform of samples."""
     x = floats(data)
     variance = xp.var(_yeojohnson(x, lmb), axis=axis)

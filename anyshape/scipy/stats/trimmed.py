@@ -33,12 +33,7 @@ def _moments(x, inside, axis) -> tuple[Any, Any, Any]:
 
 @sampled("a")
 def trim_mean(
-    a: Any,
-    proportiontocut: Any,
-    axis: Any = 0,
-    *,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
+    a: Any, proportiontocut: Any, axis: Any = 0, *, nan_policy: str = "propagate", keepdims: Any = False
 ) -> Any:
     """Return the mean without a share of the least and of the greatest samples; the share is rounded down."""
     x = floats(a)

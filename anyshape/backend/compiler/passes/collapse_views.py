@@ -166,12 +166,7 @@ class _Segment:
         if sum(_count_terms(p) for p in params.values()) > MAX_TERMS:
             return None
         return replace(
-            last,
-            op=op,
-            inputs=first.inputs,
-            metas=first.metas,
-            params=params_tuple(params),
-            fallback=tuple(self.steps),
+            last, op=op, inputs=first.inputs, metas=first.metas, params=params_tuple(params), fallback=tuple(self.steps)
         )
 
     def _bytes(self, sizes: Sequence[Size]) -> tuple[Size, ...]:

@@ -89,12 +89,7 @@ CONTRACT = (
         "one view of an operand in C order, whose window NumPy checks; of any other operand, the movement itself",
         _queries("collapse_views", "view"),
     ),
-    Need(
-        "single elements",
-        "sizes that are 1",
-        "any other part is a view",
-        _queries("single_elements", "element", ""),
-    ),
+    Need("single elements", "sizes that are 1", "any other part is a view", _queries("single_elements", "element", "")),
     Need(
         "folding pads into sums",
         "equal shapes, proved",

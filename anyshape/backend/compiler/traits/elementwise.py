@@ -18,15 +18,7 @@ from anyshape.backend.compiler.c_expressions import (
     shift,
     slope_by_share,
 )
-from anyshape.backend.compiler.op_traits import (
-    MEMORY_BOUND,
-    NO_ALGEBRA,
-    Alias,
-    ElementTime,
-    Tiling,
-    Traits,
-    declare,
-)
+from anyshape.backend.compiler.op_traits import MEMORY_BOUND, NO_ALGEBRA, Alias, ElementTime, Tiling, Traits, declare
 from anyshape.backend.compiler.passes import identities
 from anyshape.backend.compiler.passes.fusion import collapse_loop_axes as collapse
 from anyshape.backend.compiler.passes.fusion import row_parallel as rows

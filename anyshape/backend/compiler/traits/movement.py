@@ -34,12 +34,7 @@ declare(
             admits=lambda params: list(params["axes"]) == sorted(params["axes"]),
         ),
         algebra=NO_ALGEBRA._replace(
-            identities=(
-                identities.of_literal,
-                identities.same_shape,
-                identities.of_number,
-                identities.aligned_stretch,
-            ),
+            identities=(identities.of_literal, identities.same_shape, identities.of_number, identities.aligned_stretch)
         ),
     ),
     mv.broadcast_in_dim_op,
@@ -58,7 +53,7 @@ declare(
                 identities.of_number,
                 identities.reshape_twice,
                 identities.negation_outwards("iufc"),
-            ),
+            )
         ),
     ),
     mv.reshape_op,

@@ -42,7 +42,7 @@ declare(
         alias=Alias.VIEW_OR_SUM,
         tiling=Tiling(rows.sum_to, collapse.sum_to, np.add),
         algebra=NO_ALGEBRA._replace(
-            identities=(identities.same_shape, identities.plain_sum, identities.negation_outwards("iu")),
+            identities=(identities.same_shape, identities.plain_sum, identities.negation_outwards("iu"))
         ),
     ),
     rd.sum_to_op,

@@ -9,9 +9,7 @@ from anyshape.support.packages import scipy_sparse_linalg
 _SERVED = Module(
     scipy_sparse_linalg,
     "scipy.sparse.linalg",
-    own={
-        "solvers": "bicgstab cg expm_multiply factorized gmres spsolve spsolve_triangular",
-    },
+    own={"solvers": "bicgstab cg expm_multiply factorized gmres spsolve spsolve_triangular"},
 )
 __all__ = [*_SERVED.own]
 __getattr__, __dir__ = _SERVED.named, _SERVED.public_names
