@@ -33,7 +33,7 @@ from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, raises
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.control import POLICIES, enter_checkpoint_op, leave_checkpoint_op
-from anyshape.ops.control_flow import cond_op
+from anyshape.ops.control_flow import cond_each_op, cond_op
 from anyshape.ops.loops import Layout, scan_op, while_op
 from anyshape.ops.prune_inputs import PRUNERS
 from anyshape.support.lazy_dataclass import dataclass
@@ -415,4 +415,6 @@ def _of_trips(body: Graph, carries: int, flags: Flags) -> tuple[Flags, Flags]:
         flags = [*reached, *flags[carries:]]
 
 
-_FLOWS: dict[Op, Callable[[Node, Flags], Flags]] = {cond_op: _of_branches, scan_op: _of_scan, while_op: _of_while}
+_FLOWS: dict[Op, Callable[[Node, Flags], Flags]] = {
+    cond_op: _of_branches, cond_each_op: _of_branches, scan_op: _of_scan, while_op: _of_while,
+}  # fmt: skip

@@ -139,7 +139,7 @@ COUNTED = {
     "row_order": lambda pivots: pivots.size,
     "banded_solve": lambda ab, b, *, lower, upper, **_: 2 * lower * ab.size + 2 * (2 * lower + upper + 1) * b.size,
     "matrix_function": lambda a, function: 25 * a.size * a.shape[-1],
-    "matrix_function_derivative": lambda a, e, function: 200 * a.size * a.shape[-1],
+    "matrix_function_derivative": lambda a, *directions, function: 25 * 8 ** len(directions) * a.size * a.shape[-1],
     "sylvester": lambda a, b, q: (
         25 * a.size * a.shape[-1] + 25 * b.size * b.shape[-1] + 5 * q.size * (a.shape[-1] + b.shape[-1])
     ),

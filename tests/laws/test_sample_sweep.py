@@ -268,6 +268,30 @@ def test_second_derivatives_agree_with_differences_of_the_gradient(case):
         check_derivatives(back, forward, gradient, 1e-8, f"{note}, vjp of vjp against jvp of vjp")
 
 
+# refused: tests for equal values read the earlier tangent, as does the mask of an example loop
+REFUSED = ("eigvals", "eig", "eigvalsh", "eigh", "svd", "svdvals", "roots", "rerun of a while_loop")
+
+
+@every([c for c in WIDE_CASES if c[1].order >= 2 and not {*c[1].ops, c[1].name}.intersection(REFUSED)], one_in=200)
+def test_second_derivatives_have_transposes_in_the_earlier_tangent(case):
+    """Rules of ops that are linear in an operand keep it linear when they move another one."""
+    _, row, dtype = case
+    rng = np.random.default_rng(5)
+    for _, sizes, moving, rest, results in list(prepared(row, dtype))[:1]:
+        if narrow(results):
+            continue
+        f = split(row, arrays_of(row, sizes, dtype), anp)
+        first = lambda xs, ts, f=f, r=rest: anyshape.jvp(lambda *xs: f.function(xs, r), tuple(xs), tuple(ts))[1]
+        further = tuple([uneven(rng, x) for x in moving])
+        second = lambda ts, m=tuple(moving), c=further, d=first: anyshape.jvp(lambda *xs: d(xs, ts), m, c)[1]
+        ts = [uneven(rng, x) for x in moving]
+        forward = leaves(second(ts))
+        weights = [uneven(rng, y) for y in forward]
+        (back,) = anyshape.linear_transpose(second, ts)(weights)
+        (right, size), (ours, _) = pairing(forward, weights), pairing(leaves(back), ts)
+        assert abs(ours - right) <= 1e-8 * max(1, size), f"{row.name}: {ours}, not {right}"
+
+
 # -- batches -----------------------------------------------------------------------------------------------
 
 

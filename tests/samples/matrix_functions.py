@@ -50,6 +50,13 @@ SAMPLES = [
         order=1,
     ),
     rows(
+        "second derivative of logarithms",
+        lambda np, x, *directions: ops.matrix_function_derivative(positive(np, x), *directions, function="log"),
+        ("n, n", "n, n", "n, n"),
+        ("matrix_function_derivative",),
+        order=1,
+    ),
+    rows(
         "solve_sylvester",
         lambda np, a, b, q: linalg.solve_sylvester(a, b, q),
         ("m, m", "n, n", "m, n"),

@@ -18,7 +18,7 @@ Batching of linear systems: one more leading axis.
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, add_tangents, lines, no_shift, stacks, zero
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, lines, no_shift, stacks, zero
 from anyshape.autodiff.rules.linalg import (
     adjoint,
     diagonal_of,
@@ -41,36 +41,27 @@ from anyshape.ops.creation import full, size_value
 from anyshape.ops.reduction import permute, reduce_or, reduce_sum
 
 
-def _blocks(ctx, diagonal, upper):
-    """Return the matrices [[diagonal, upper], [0, diagonal]]."""
-    axis = ctx.rank(diagonal) - 2
-    zeros = full(ctx.shape(diagonal), 0, diagonal.dtype)
-    above = mv.concatenate([diagonal, upper], axis + 1)
-    return mv.concatenate([above, mv.concatenate([zeros, diagonal], axis + 1)], axis)
-
-
-def _upper_right(ctx, x, shape):
-    """Return the last columns of the first rows of matrices, in the given shape."""
-    return mv.slice(x, (*[0] * (len(shape) - 1), shape[-1]), shape)
-
-
 def _function_jvp(ctx, tangents, out, a, *, function):
-    return fa.matrix_function_derivative(a, tangents[0], function)
+    return fa.matrix_function_derivative(a, tangents[0], function=function)
 
 
-def _derivative_jvp(ctx, tangents, out, a, e, *, function):
-    """Return the second derivative, symmetric in its directions, as a block of the first one at [[a, e], [0, a]]."""
-    of_matrix, of_direction = tangents
-    total = None if of_direction is None else fa.matrix_function_derivative(a, of_direction, function)
-    if of_matrix is None:
-        return total
-    zeros = full(ctx.shape(e), 0, e.dtype)
-    both = fa.matrix_function_derivative(_blocks(ctx, a, e), _blocks(ctx, of_matrix, zeros), function)
-    return add_tangents(total, _upper_right(ctx, both, ctx.shape(out)))
+def _derivative_jvp(ctx, tangents, out, a, *directions, function):
+    """Return the derivative along one more direction, and along tangents in place of directions."""
+    of_matrix, *of_directions = tangents
+    total = None if of_matrix is None else fa.matrix_function_derivative(a, *directions, of_matrix, function=function)
+    for i, t in enumerate(of_directions):
+        if t is not None:
+            others = (*directions[:i], t, *directions[i + 1 :])
+            total = add_tangents(total, fa.matrix_function_derivative(a, *others, function=function))
+    return total
 
 
-def _derivative_back(ctx, ct, a, e, *, function):
-    return None, swapped(ctx, fa.matrix_function_derivative(a, swapped(ctx, ct), function))
+def _derivative_back(ctx, ct, a, *directions, function):
+    """Exchange the cotangent and the linear direction: traces of products of matrices allow it."""
+    linear = [isinstance(e, Linear) for e in directions]
+    others = [swapped(ctx, ct) if flag else e for e, flag in zip(directions, linear, strict=True)]
+    pulled = swapped(ctx, fa.matrix_function_derivative(a, *others, function=function))
+    return None, *[pulled if flag else None for flag in linear]
 
 
 def _sylvester_jvp(ctx, tangents, out, a, b, q):

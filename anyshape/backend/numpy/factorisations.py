@@ -132,21 +132,32 @@ def _matrix_function(a, *, function):
     return each(lambda x: [_of_one(x, function)], [np.empty(a.shape, a.dtype)], a)[0]
 
 
-def _derivative_of_one(a, e, function):
-    """Return a derivative: of a root by Sylvester's equation, else as a block of the function of a larger matrix."""
-    if function == "sqrt":
-        root = _of_one(a, function)
-        return scipy_linalg.solve_sylvester(root, root, e)
-    size, length = len(a), np.abs(e).max()
-    if length == 0:
+def _derivative_of_one(a, *directions, function):
+    """Return a derivative: a block of the function of a larger matrix, for a root the last one by Sylvester's equation.
+
+    Each direction makes blocks of the matrix before. Source: N. J. Higham and S. D. Relton, "Higher order
+    Fréchet derivatives of matrix functions and the level-2 condition number", 2014.
+    """
+    size, block = len(a), a
+    lengths = [np.abs(e).max() for e in directions]
+    if 0 in lengths:
         return np.zeros_like(a)
-    scale = max(np.abs(a).max(), 1e-3) / length  # the direction must not decide how the function is computed
-    block = np.block([[a, scale * e], [np.zeros_like(a), a]])
-    return _of_one(block, function)[:size, size:] / scale
+    scales = max(np.abs(a).max(), 1e-3) / np.array(lengths)  # directions must not decide how the function is computed
+    for e, scale in zip(directions, scales, strict=True):
+        before, beside = block, np.kron(np.eye(len(block) // size, dtype=a.dtype), scale * e)
+        block = np.block([[before, beside], [np.zeros_like(before), before]])
+    if function == "sqrt":
+        root = _of_one(before, function)
+        result = scipy_linalg.solve_sylvester(root, root, beside)
+    else:
+        result = _of_one(block, function)
+    return result[:size, -size:] / np.prod(scales)
 
 
-def _derivative(a, e, *, function):
-    return each(lambda x, y: [_derivative_of_one(x, y, function)], [np.empty(a.shape, a.dtype)], a, e)[0]
+def _derivative(a, *directions, function):
+    return each(lambda *xs: [_derivative_of_one(*xs, function=function)], [np.empty(a.shape, a.dtype)], a, *directions)[
+        0
+    ]
 
 
 def _schur(a, *, output):

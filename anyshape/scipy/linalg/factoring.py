@@ -460,7 +460,8 @@ def expm_cond(A: Any, check_finite: bool = True) -> Any:
     directions = xp.reshape(xp.eye(count, dtype=matrix.dtype), (count, size, size))
     shape = (*matrix.shape[:-2], count, size, size)
     points, changes = (xp.broadcast_to(x, shape) for x in (matrix[..., None, :, :], directions))
-    columns = xp.reshape(fa.matrix_function_derivative(points, changes, "exp"), (*matrix.shape[:-2], count, count))
+    derivatives = fa.matrix_function_derivative(points, changes, function="exp")
+    columns = xp.reshape(derivatives, (*matrix.shape[:-2], count, count))
     lengths = (xp.linalg.matrix_norm(x) for x in (matrix, fa.matrix_function(matrix, "exp")))
     before, after = lengths
     return xp.linalg.matrix_norm(columns, ord=2) * before / after

@@ -57,7 +57,7 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
     Both arguments may be differentiated. Another `method` has no effect on traced arrays.
     """
     a, e = in_one_dtype("expm_frechet", *(in_double(as_squares("expm_frechet", x)) for x in (A, E)))
-    derivative = mf.matrix_function_derivative(a, e, "exp")
+    derivative = mf.matrix_function_derivative(a, e, function="exp")
     return (mf.matrix_function(a, "exp"), derivative) if compute_expm else derivative
 
 

@@ -24,7 +24,10 @@ declare(
 _ITERATIVE = OPAQUE._replace(time=ElementTime(100.0, 50.0), scratch=op_traits.like_first_operand(12))
 
 declare(_ITERATIVE, fa.matrix_function_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op)
-declare(_ITERATIVE._replace(scratch=op_traits.like_first_operand(48)), fa.matrix_function_derivative_op)
+declare(
+    _ITERATIVE._replace(scratch=lambda step: op_traits.like_first_operand(12 * 4 ** (len(step.metas) - 1))(step)),
+    fa.matrix_function_derivative_op,
+)
 
 
 _ELIMINATION = OPAQUE._replace(time=ElementTime(10.0, 5.0), scratch=op_traits.like_first_operand(3))
