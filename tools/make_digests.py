@@ -14,10 +14,13 @@ from typing import Any
 import scipy.stats
 
 from anyshape.numpy.foreign_source import Source, digest
-from anyshape.scipy import stats
+from anyshape.scipy import signal, stats
+from anyshape.scipy.operands import source
 from anyshape.scipy.stats import lent
 from anyshape.scipy.stats.distribution import Family
 from anyshape.scipy.stats.source import SCIPY, methods_of
+
+MODULES = (signal,)  # with rows of names that are lent
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
@@ -49,8 +52,11 @@ def _collect(source: Source, function: Any, known: dict[Any, str], owner: type =
 
 
 def digests() -> set[str]:
-    """Return the digests of all that `scipy.stats` lends."""
+    """Return the digests of all that SciPy lends."""
     known: dict[Any, str] = {}
+    for module in MODULES:
+        for name in module._SERVED.lent:
+            _collect(source.SCIPY, getattr(module._SERVED.package, name), known)
     for name in stats.__all__:
         if name in vars(lent):
             _collect(SCIPY, getattr(scipy.stats, name), known)

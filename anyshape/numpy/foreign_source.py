@@ -3,6 +3,8 @@
 A copy of such a function has its code. In the globals of the copy, NumPy and its like stand for what serves traced
 arrays. Helpers are copied in the same way, when the code first names them. This is the only home of such access: copies
 name helpers that are private there. So releases count that the tests pass with, and others where the code is the same.
+
+Where the code raises an error if a condition holds, the copy checks the condition in each run if values decide on it.
 """
 
 from __future__ import annotations
@@ -18,8 +20,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.builder import user_line
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.ops.control import check
+from anyshape.support.packages import load
 
 Function = Callable[..., Any]
 
@@ -36,18 +42,111 @@ def _outline(node):
     return [type(node).__name__, *((k, _outline(v)) for k, v in sorted(fields.items()) if v not in (None, []))]
 
 
+def _parsed(function: types.FunctionType) -> Any:
+    """Return the syntax of a function."""
+    return ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+
+
 def digest(function: types.FunctionType) -> str:
     """Return a digest of the code of a function, equal in all versions of Python."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    text = f"{function.__qualname__}{_outline(tree.body[0])}"
+    text = f"{function.__qualname__}{_outline(_parsed(function))}"
     return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+
+
+# -- conditions of errors
+
+
+class _Conditions(ast.NodeTransformer):
+    """Tests of statements that raise, and calls of `float`, so that they do not ask traced values for numbers."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        """Change a test whose statement raises."""
+        self.generic_visit(node)
+        last = node.body[-1]
+        if isinstance(last, ast.Raise):
+            text = last.exc.args[0] if isinstance(last.exc, ast.Call) and last.exc.args else node.test
+            message = ast.Constant(f"{self._name}: {ast.unparse(text).strip('f' + chr(34) + chr(39))}")
+            node.test = _call("_refuses", self._untested(node.test), message)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Change a conversion to a number of Python."""
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "float":
+            node.func.id = "_float"
+        return node
+
+    def _untested(self, test: ast.expr) -> ast.expr:
+        """Return a test whose parts are joined as values."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return _call("_not", self._untested(operand))
+            case ast.BoolOp(op=ast.Or(), values=values):
+                return _call("_either", *[ast.Lambda(_NO_PARAMETERS, self._untested(value)) for value in values])
+            case ast.BoolOp(values=values):
+                opposite = ast.BoolOp(ast.Or(), [ast.UnaryOp(ast.Not(), value) for value in values])
+                return self._untested(ast.UnaryOp(ast.Not(), opposite))
+        return test
+
+
+_NO_PARAMETERS = ast.arguments([], [], None, [], [], None, [])
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+
+
+def _refuses(condition: Any, message: str) -> Any:
+    """Return whether a condition holds that raises an error; of a traced one each run checks that it does not."""
+    if not isinstance(condition, Traced):
+        return condition
+    check(_not(condition), message)
+    return False
+
+
+def _not(value: Any) -> Any:
+    return np.logical_not(value) if isinstance(value, Traced) else not value
+
+
+def _float(value: Any) -> Any:
+    return np.multiply(value, 1.0) if isinstance(value, Traced) else float(value)
+
+
+def _either(*tests: Callable[[], Any]) -> Any:
+    """Return whether one of some tests holds; tests behind one that is known to hold are not asked."""
+    result: Any = False
+    for test in tests:
+        value = test()
+        if isinstance(value, Traced):
+            result = value | result
+        elif value:
+            return True
+    return result
+
+
+def _code(function: types.FunctionType) -> types.CodeType:
+    """Return the code of a function, in which conditions of errors may be traced."""
+    code = function.__code__
+    if function.__closure__ or not any(name == "float" or name.endswith("Error") for name in code.co_names):
+        return code
+    tree = _Conditions(function.__name__).visit(_parsed(function))
+    tree.decorator_list, tree.args.defaults, tree.args.kw_defaults = [], [], [None] * len(tree.args.kwonlyargs)
+    module = ast.increment_lineno(ast.fix_missing_locations(ast.Module([tree], [])), code.co_firstlineno - 1)
+    whole = compile(module, code.co_filename, "exec")  # annotations are not evaluated, as in this module
+    return next(part for part in whole.co_consts if isinstance(part, types.CodeType))
+
+
+# -- copies
 
 
 class _Names(dict[str, Any]):
     """Globals of the copies from one module, each bound at its first use."""
 
     def __init__(self, source: Source, originals: dict[str, Any]) -> None:
-        super().__init__()
+        super().__init__(_refuses=_refuses, _not=_not, _either=_either, _float=_float)
         self._source, self._originals = source, originals
 
     def __missing__(self, name: str) -> Any:
@@ -90,6 +189,7 @@ class Source:
     - `modules`: what stands for modules, by their names.
     - `helpers`: what stands for functions of the package, by their names.
     - `ignored`: keywords that decorators take, which copies do without.
+    - `served`: public modules of the package, with the modules whose own names stand for theirs.
     """
 
     def __init__(
@@ -100,11 +200,12 @@ class Source:
         modules: Mapping[str, Any],
         helpers: Mapping[str, Any],
         ignored: tuple[str, ...] = (),
+        served: Mapping[str, str] = types.MappingProxyType({}),
     ) -> None:
         self.name: str = name
         self.tested: tuple[str, ...] = tested
         self.digests: Path = digests
-        self.modules, self.helpers, self.ignored = modules, helpers, ignored
+        self.modules, self.helpers, self.ignored, self.served = modules, helpers, ignored, served
         self._copies: dict[Any, Function] = {}
         self._names: dict[str, _Names] = {}
 
@@ -131,7 +232,7 @@ class Source:
             names = self._names.setdefault(originals["__name__"], _Names(self, originals))
             cells = tuple(types.CellType(self.bind(cell.cell_contents)) for cell in original.__closure__ or ())
             defaults = original.__defaults__ and tuple(map(self.bind, original.__defaults__))
-            copy = types.FunctionType(original.__code__, names, original.__name__, defaults, cells or None)
+            copy = types.FunctionType(_code(original), names, original.__name__, defaults, cells or None)
             copy.__kwdefaults__ = {k: self.bind(v) for k, v in (original.__kwdefaults__ or {}).items()}
             self._copies[original] = copy = copy if original is function else self._without(copy)
         return copy
@@ -142,14 +243,30 @@ class Source:
 
     def bind(self, value: Any) -> Any:
         """Return what stands for a value in the code of a copy."""
-        if isinstance(value, types.ModuleType):
-            return self.modules.get(value.__name__) or _View(self, value)
+        match value:
+            case types.ModuleType():
+                return self.modules.get(value.__name__) or _View(self, value)
+            case dict():
+                return {key: self.bind(member) for key, member in value.items()}
+            case list():
+                return [self.bind(member) for member in value]
         home = getattr(value, "__module__", None)
-        if not isinstance(home, str) or isinstance(value, type):
-            return value
+        return value if not isinstance(home, str) or isinstance(value, type) else self._bound(home, value)
+
+    def _bound(self, home: str, value: Any) -> Any:
+        """Return what stands for a value that was made in a module."""
         if home in self.modules:
             return getattr(self.modules[home], value.__name__, value)
         if home.partition(".")[0] != self.name:
             return value
-        helper = self.helpers.get(getattr(value, "__qualname__", ""))
+        helper = self.helpers.get(getattr(value, "__qualname__", "")) or self._own(home, value)
         return helper or (self.copy(value) if isinstance(value, types.FunctionType) else value)
+
+    def _own(self, home: str, value: Any) -> Any:
+        """Return the function that serves a public one of the package, None without one."""
+        while home not in self.served and home:
+            home = home.rpartition(".")[0]
+        name = getattr(value, "__name__", "")
+        module = load(self.served[home]) if home else None
+        is_own = module and name in module.__all__ and getattr(sys.modules[home], name, None) is value
+        return getattr(module, name) if is_own else None

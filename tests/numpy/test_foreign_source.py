@@ -9,7 +9,7 @@ import pytest
 
 from anyshape import grad, jit
 from anyshape import numpy as xp
-from anyshape.errors import UnsupportedFunctionError
+from anyshape.errors import CheckError, UnsupportedFunctionError
 from anyshape.numpy.foreign_source import Bound, Source, digest
 from anyshape.scipy.stats.source import SCIPY
 from tools.make_digests import digests
@@ -37,6 +37,13 @@ CODE = '''
 
     def offset():
         return 0.0
+
+    def scaled_root(x, least=0, *, by=2.0):
+        if x.ndim > 1:
+            raise ValueError("one axis")
+        elif not np.all(x >= least) or (least is not None and by < 0):
+            raise ValueError(f"below {least}")
+        return np.sqrt(x) * float(by)
 
     class Line:
         slope = 4.0
@@ -75,6 +82,21 @@ def test_code_and_helpers_run_on_traced_arrays_at_any_size(lender, tmp_path):
             np.testing.assert_allclose(traced(x), 3 * x - np.mean(3 * x) if n else x)
     assert traced.cache_info().traces == 1
     np.testing.assert_allclose(grad(lambda x: copy(x) @ x)(np.array([1.0, 2.0])), [-3.0, 3.0])
+
+
+def test_conditions_of_errors_are_checks_of_a_run(lender, tmp_path):
+    copy = source(tmp_path).copy(lender.scaled_root)
+    traced = jit(lambda x, by: copy(x, by=by), on_decision="error")
+    np.testing.assert_array_equal(traced(np.array([1.0, 4.0]), 3.0), [3.0, 6.0])
+    for x, by in ((np.array([1.0, -4.0]), 3.0), (np.ones(2), -1.0)):
+        with pytest.raises(CheckError, match=r"scaled_root: below \{least\}"):
+            traced(x, by)
+    assert traced.cache_info().traces == 1
+    with pytest.raises(ValueError, match="one axis"):
+        jit(copy)(np.ones((1, 1)))
+    with pytest.raises(ValueError, match="below 2"):
+        copy(np.ones(1), 2)
+    assert grad(lambda by: copy(np.array([4.0]), by=by)[0])(1.0) == 2.0
 
 
 def test_a_function_that_is_public_in_another_module_names_what_its_own_module_has(lender, tmp_path):

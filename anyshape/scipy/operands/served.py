@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from anyshape.numpy.serve import Module as Fallback
-from anyshape.numpy.serve import falls_through
+from anyshape.numpy.serve import falls_through, through
 from anyshape.scipy.operands.conversion import checks_finite
 from anyshape.support.packages import load
 
@@ -13,8 +13,9 @@ class Module(Fallback):
     """Public names of one module of SciPy. A row names the submodule that defines names, which loads at first use.
 
     Names in the row "" are submodules themselves.
-    Functions in `through` leave calls without traced arguments to SciPy; what is in `own` gets all calls. `finite`
-    gives functions by the arguments that SciPy checks for infinities and NaN, unless `check_finite` is false.
+    Functions in `through` leave calls without traced arguments to SciPy; what is in `own` gets all calls. Those in
+    `lent` run SciPy's code. `finite` gives functions by the arguments that SciPy checks for infinities and NaN, unless
+    `check_finite` is false.
     """
 
     def __init__(
@@ -24,25 +25,31 @@ class Module(Fallback):
         own: Mapping[str, str],
         through: Mapping[str, str] | None = None,
         finite: Mapping[str, str] | None = None,
+        lent: str = "",
     ) -> None:
         super().__init__(package, name)
         rows = (*own.items(), *(through or {}).items())
         self._homes = {n: home for home, names in rows for n in names.split()}
         self._finite = {n: arguments for arguments, names in (finite or {}).items() for n in names.split()}
         self._through = {n for names in (through or {}).values() for n in names.split()}
+        self.lent = lent.split()
 
     @property
     def own(self) -> list[str]:
         """Names that anyshape defines."""
-        return sorted(self._homes)
+        return sorted([*self._homes, *self.lent])
 
     def served_by(self, name: str) -> Any:
         """Return what a name stands for: a function of ours with what its rows say of it, or SciPy's own."""
-        if name not in self._homes:
+        if name in self.lent:
+            theirs = getattr(self.package, name)
+            function = through(load("anyshape.scipy.operands.source").lent(theirs), theirs, theirs)
+        elif name not in self._homes:
             return super().served_by(name)
-        if not self._homes[name]:
+        elif not self._homes[name]:
             return load(f"anyshape.{self.name}.{name}")
-        function = getattr(load(f"anyshape.{self.name}.{self._homes[name]}"), name)
+        else:
+            function = getattr(load(f"anyshape.{self.name}.{self._homes[name]}"), name)
         if name in self._finite:
             function = checks_finite(function, self._finite[name])
         if name in self._through:

@@ -9,27 +9,24 @@ from anyshape.support.packages import scipy_signal
 _SERVED = Module(
     scipy_signal,
     "scipy.signal",
-    own={"": "windows", "design": "sosfreqz", "digital_filters": "cont2discrete", "windows": "get_window"},
+    own={"": "windows", "design": "sosfreqz", "windows": "get_window"},
     through={
         "convolving": (
             "convolve convolve2d correlate correlate2d decimate deconvolve fftconvolve oaconvolve resample "
             "resample_poly upfirdn"
         ),
-        "design": (
-            "argrelextrema argrelmax argrelmin czt envelope find_peaks firwin firwin2 freqs freqs_zpk freqz freqz_sos "
-            "freqz_zpk group_delay zoom_fft"
-        ),
-        "digital_filters": (
-            "bessel bilinear bilinear_zpk butter cheby1 cheby2 ellip iirfilter iirnotch iirpeak lfiltic lp2bp_zpk "
-            "lp2bs_zpk lp2hp_zpk lp2lp_zpk sos2tf sos2zpk tf2zpk zpk2sos zpk2tf"
-        ),
+        "design": "argrelextrema argrelmax argrelmin czt envelope find_peaks firwin firwin2 freqz freqz_sos zoom_fft",
+        "digital_filters": "bilinear lfiltic sos2tf sos2zpk tf2zpk zpk2sos zpk2tf",
         "filtering": "detrend filtfilt hilbert lfilter lfilter_zi sosfilt sosfilt_zi sosfiltfilt",
-        "smoothing": "medfilt medfilt2d order_filter savgol_filter symiirorder1 symiirorder2 wiener",
+        "smoothing": "medfilt medfilt2d order_filter savgol_filter symiirorder1 symiirorder2",
         "spectra": "coherence csd istft periodogram spectrogram stft welch",
-        "waveforms": (
-            "chirp correlation_lags gauss_spline gausspulse lombscargle sawtooth square sweep_poly vectorstrength"
-        ),
+        "waveforms": "correlation_lags lombscargle sawtooth square",
     },
+    lent=(
+        "bessel bilinear_zpk butter cheby1 cheby2 chirp cont2discrete ellip freqs freqs_zpk freqz_zpk "
+        "gauss_spline gausspulse group_delay iirfilter iirnotch iirpeak lp2bp_zpk lp2bs_zpk lp2hp_zpk lp2lp_zpk "
+        "sweep_poly vectorstrength wiener"
+    ),
 )
 __all__ = [*_SERVED.own]
 __getattr__, __dir__ = _SERVED.named, _SERVED.public_names

@@ -162,43 +162,6 @@ def _synthesised(spectrum, count, n, is_complex: bool):
 # -- responses of analog filters, and delays
 
 
-def _given_frequencies(name: str, worN):
-    if not is_traced(worN) and (worN is None or np.ndim(worN) == 0):
-        raise ArgumentError(name, "worN", "is not a vector, and a choice of frequencies needs values", "pass some")
-    return xp.atleast_1d(xp.asarray(worN))
-
-
-def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> tuple[Any, Any]:
-    """Return frequencies `worN` and the response of an analog filter of numerator b and denominator a."""
-    if plot is not None:
-        raise ArgumentError("freqs", "plot", "is not called from a program", "leave it out")
-    w = _given_frequencies("freqs", worN)
-    above, below = (xp.polyval(xp.atleast_1d(xp.asarray(row)), 1j * w) for row in (b, a))
-    return w, above / below
-
-
-def freqs_zpk(z: Any, p: Any, k: Any, worN: Any = 200) -> tuple[Any, Any]:
-    """Return frequencies `worN` and the response of an analog filter of zeros z, poles p and gain k."""
-    w = _given_frequencies("freqs_zpk", worN)
-    above, below = (xp.prod(1j * w[:, None] - xp.atleast_1d(xp.asarray(roots)), axis=-1) for roots in (z, p))
-    return w, k * above / below
-
-
-def group_delay(system: Any, w: Any = 512, whole: bool = False, fs: Any = 2 * pi) -> tuple[Any, Any]:
-    """Return frequencies and the delay of a digital filter (b, a), in samples; 0 where it has none."""
-    above, below = (xp.atleast_1d(xp.asarray(row)) for row in system)
-    if is_traced(w) or (w is not None and np.ndim(w)):
-        angles = 2 * pi * xp.atleast_1d(xp.asarray(w)) / fs
-    else:
-        angles = np.linspace(0, 2 * pi if whole else pi, 512 if w is None else int(w), endpoint=False)
-    c = xp.convolve(above, xp.conj(below[::-1]))
-    z = xp.exp(-1j * angles)
-    slope, value = (xp.polyval(row[::-1], z) for row in (c * xp.arange(c.shape[0]), c))
-    is_zero = value == 0
-    delay = xp.real(slope / xp.where(is_zero, 1.0, value)) - below.shape[0] + 1
-    return angles * (fs / (2 * pi)), xp.where(is_zero, 0.0, delay)
-
-
 def _frequencies(worN, whole: bool, fs, include_nyquist: bool):
     """Return angular frequencies: so many of them, or the ones of a sampling rate."""
     count = 512 if worN is None else worN
@@ -242,14 +205,6 @@ def freqz_sos(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * pi) 
 def sosfreqz(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
     """Return what `freqz_sos` does, under its older name."""
     return freqz_sos(*args, **kwargs)
-
-
-def freqz_zpk(z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * pi) -> tuple[Any, Any]:
-    """Return frequencies and the response of a filter of zeros z, poles p and gain k."""
-    w = _frequencies(worN, whole, fs, False)
-    at = xp.exp(1j * w)[:, None]
-    zeros, poles = (xp.atleast_1d(xp.asarray(v)) for v in (z, p))
-    return w * (fs / (2 * pi)), k * xp.prod(at - zeros, axis=-1) / xp.prod(at - poles, axis=-1)
 
 
 # -- transforms on a spiral
@@ -297,8 +252,10 @@ def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = Fa
 # -- local extremes
 
 
-def _extremes(data, comparator: Callable[..., Any], axis, order, mode: str) -> tuple[Any, ...]:
-    """Return the positions of elements that compare with so many neighbours on both sides."""
+def argrelextrema(
+    data: Any, comparator: Callable[..., Any], axis: Any = 0, order: Any = 1, mode: str = "clip"
+) -> tuple[Any, ...]:
+    """Return the positions of relative extremes by a function that compares; their number is a run-time size."""
     choice_of("argrelextrema", "mode", mode, ("clip", "wrap"))
     x = xp.asarray(data)
     along, reach = axis_of(axis, x.ndim, "argrelextrema"), static_int(order, "argrelextrema", "order")
@@ -313,21 +270,14 @@ def _extremes(data, comparator: Callable[..., Any], axis, order, mode: str) -> t
     return tuple(xp.nonzero(is_extreme))
 
 
-def argrelextrema(
-    data: Any, comparator: Callable[..., Any], axis: Any = 0, order: Any = 1, mode: str = "clip"
-) -> tuple[Any, ...]:
-    """Return the positions of relative extremes by a function that compares; their number is a run-time size."""
-    return _extremes(data, comparator, axis, order, mode)
-
-
 def argrelmax(data: Any, axis: Any = 0, order: Any = 1, mode: str = "clip") -> tuple[Any, ...]:
     """Return the positions of relative maxima; see `argrelextrema`."""
-    return _extremes(data, xp.greater, axis, order, mode)
+    return argrelextrema(data, xp.greater, axis, order, mode)
 
 
 def argrelmin(data: Any, axis: Any = 0, order: Any = 1, mode: str = "clip") -> tuple[Any, ...]:
     """Return the positions of relative minima; see `argrelextrema`."""
-    return _extremes(data, xp.less, axis, order, mode)
+    return argrelextrema(data, xp.less, axis, order, mode)
 
 
 def find_peaks(x: Any, height: Any = None, threshold: Any = None, distance: Any = None, **options: Any) -> Any:

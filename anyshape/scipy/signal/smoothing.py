@@ -12,7 +12,6 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, is_traced, sizes, static_int
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage.filtering import correlated, of_rank
-from anyshape.scipy.signal.convolving import correlate
 from anyshape.scipy.signal.filtering import lfilter, sosfilt
 from anyshape.support.packages import scipy_signal
 from anyshape.transforms.control import check
@@ -46,22 +45,6 @@ def medfilt(volume: Any, kernel_size: Any = None) -> Any:
 def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
     """Return the medians of windows around each element of a matrix; see `medfilt`."""
     return medfilt(input, kernel_size)
-
-
-def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
-    """Return Wiener's filter of an image by the mean and variance of windows, and by the power of the noise.
-
-    By default the noise has the mean of the variances.
-    """
-    x = xp.asarray(im)
-    shape = np.broadcast_to(3 if mysize is None else mysize, (x.ndim,))
-    window, count = np.ones(shape), float(math.prod(int(k) for k in shape))
-    mean = correlate(x, window, "same") / count
-    variance = correlate(x**2, window, "same") / count - mean**2
-    power = xp.mean(variance) if noise is None else noise
-    is_noise = variance < power
-    filtered = mean + (x - mean) * (1 - power / xp.where(is_noise, 1.0, variance))
-    return xp.where(is_noise, mean, filtered)
 
 
 def savgol_filter(

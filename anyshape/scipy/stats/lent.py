@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.errors import AnyshapeError, ArgumentError
+from anyshape.scipy.operands.source import lent as of_scipy
 from anyshape.scipy.stats.correlation import SignificanceResult
 from anyshape.scipy.stats.distribution import Function
 from anyshape.scipy.stats.sampling import along_last, filled_up, floats, sampled
@@ -20,6 +20,7 @@ def lent(name: str, *names: str, spreads: bool = False, filled: bool = False, **
     Where a sample is NaN, the result is NaN if that `spreads`. It is NaN without any sample if they are `filled` up.
     """
     theirs = getattr(scipy_stats, name)
+    run = of_scipy(theirs, SCIPY)
 
     @functools.wraps(theirs, updated=())
     def function(*samples, axis=0, **options):
@@ -27,13 +28,7 @@ def lent(name: str, *names: str, spreads: bool = False, filled: bool = False, **
         options |= {k: filled_up(x, axis) for k, x in some.items()} if filled else some
         if not names:
             samples, axis = tuple(along_last(name, samples, axis)), -1
-        try:
-            result = SCIPY.copy(theirs)(*samples, axis=axis, **options)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, AnyshapeError):
-                raise
-            advice = f"see the documentation of scipy.stats.{name}"
-            raise ArgumentError(name, "the call", f"is refused by SciPy: {error}", advice) from None
+        result = run(*samples, axis=axis, **options)
         if hasattr(result, "pvalue"):
             return SignificanceResult(result.statistic, result.pvalue)
         return xp.where(xp.any(xp.isnan(options[names[0]]), axis=axis), np.nan, result) if spreads else result

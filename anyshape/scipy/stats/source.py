@@ -1,18 +1,16 @@
 """Run the Python code of `scipy.stats` on traced arrays: functions of samples, and methods of families.
 
-SciPy writes functions of samples for all libraries of the array API. Helpers that ask what an array is, or for a
-decision on its values, have other ones here.
+Helpers that ask for a decision on values of samples have other ones here.
 """
 
 from __future__ import annotations
 
-import types
-from pathlib import Path
 from typing import Any
 
 from anyshape import numpy as xp
 from anyshape.numpy.foreign_source import Bound, Source
 from anyshape.scipy import special
+from anyshape.scipy.operands.source import source_of_scipy
 from anyshape.scipy.stats.distribution import Family, Form, Function, complement, exponential, positive
 from anyshape.scipy.stats.sampling import along_last, count_of
 from anyshape.scipy.stats.trimmed import trim_mean
@@ -29,40 +27,11 @@ class _Namespace:
         return getattr(self._module, name)
 
 
-class _At:
-    """Elements of an array where a mask holds, which `set` changes."""
-
-    def __init__(self, x: Any, mask: Any = None) -> None:
-        self._x, self._mask = x, mask
-
-    def __getitem__(self, mask: Any) -> _At:
-        return _At(self._x, mask)
-
-    def set(self, value: Any) -> Any:
-        """Return the array with other elements."""
-        return xp.where(self._mask, value, self._x)
-
-
-def _apply_where(condition, arrays, function, other=None, /, *, fill_value=None, **_):
-    """Return one function of arrays where a condition holds, elsewhere another one or a number."""
-    arrays = arrays if isinstance(arrays, tuple) else (arrays,)
-    return xp.where(condition, function(*arrays), fill_value if other is None else other(*arrays))
-
-
 def _select(conditions, functions, arrays, default=0.0):
     """Return the function of arrays whose condition holds first."""
     for condition, function in reversed(list(zip(conditions, functions, strict=True))):
         default = xp.where(condition, function(*arrays), default)
     return default
-
-
-def _promoted(*arrays, force_floating: bool = False, broadcast: bool = False, **_):
-    """Return arrays of one dtype, and of one shape if they broadcast; None stays."""
-    some = [xp.asarray(x) for x in arrays if x is not None]
-    dtype = xp.result_type(*some, *([1.0] if force_floating else []))
-    rest = iter(xp.broadcast_arrays(*some) if broadcast else some)
-    results = tuple(None if x is None else next(rest).astype(dtype) for x in arrays)
-    return results[0] if len(results) == 1 else results
 
 
 def _broadcast(arrays, axis=None, **_):
@@ -77,38 +46,18 @@ def _count(x, axis, **_):
 
 
 _SMOOTH = {"exp": exponential, "expm1": lambda x: -complement(x)}  # slopes 0 where exponentials are 0
-_EXTENSIONS = {
-    "apply_where": _apply_where,
-    "at": _At,
-    "atleast_nd": lambda x, **_: xp.atleast_1d(x),
-    "expand_dims": lambda x, axis=0, **_: xp.expand_dims(x, axis),
-}
-_HELPERS = {
-    "array_namespace": lambda *_: xp,
-    "_asarray": lambda x, dtype=None, **_: xp.asarray(x, dtype=dtype),
-    "_length_nonmasked": _count,
-    "_share_masks": lambda *arrays, **_: arrays[0] if len(arrays) == 1 else arrays,
-    "is_marray": lambda namespace: False,
-    "is_numpy_namespace": lambda namespace: True,
-    "trim_mean": trim_mean,
-    "xp_promote": _promoted,
-    "is_lazy_array": lambda x: True,
-    "size": lambda x: None,  # that is not 0: no case of its own
-    "device": lambda x: None,
-    "_broadcast_arrays": _broadcast,
-    "_lazyselect": _select,
-}
-SCIPY = Source(
-    "scipy",
-    ("1.16", "1.17"),
-    Path(__file__).with_name("digests.txt"),
+SCIPY: Source = source_of_scipy(
+    (),
+    {"numpy": _Namespace(xp, **_SMOOTH), "scipy.special": _Namespace(special, **_SMOOTH)},
     {
-        "numpy": _Namespace(xp, **_SMOOTH),
-        "scipy.special": _Namespace(special, **_SMOOTH),
-        "scipy._lib.array_api_extra": types.SimpleNamespace(**_EXTENSIONS),
+        "_broadcast_arrays": _broadcast,
+        "_lazyselect": _select,
+        "_length_nonmasked": _count,
+        "_share_masks": lambda *arrays, **_: arrays[0] if len(arrays) == 1 else arrays,
+        "is_marray": lambda namespace: False,
+        "size": lambda x: None,  # that is not 0: no case of its own
+        "trim_mean": trim_mean,
     },
-    _HELPERS,
-    ("_no_deco",),
 )
 
 # -- families

@@ -137,7 +137,7 @@ def test_wrong_frequencies_are_refused():
         order, w, *rest = arguments
         with pytest.raises(ValueError):
             scipy.signal.butter(order, w, *rest)
-        with pytest.raises(ValueError, match=r"Wn|frequencies|btype"):
+        with pytest.raises(ValueError, match=r"Wn|frequenc|bandtype"):
             jit(lambda w, order=order, rest=rest: signal.butter(order, w, *rest))(w)
     filtered = jit(lambda x, w: signal.sosfilt(signal.butter(4, w, output="sos"), x))
     for n in (1, 2, 5, 17):
