@@ -237,9 +237,11 @@ def topological_order(roots: Iterable[Key], reads: Callable[[Key], Iterable[Key]
     return list(ordered)
 
 
-def checkpointed_values(nodes: Iterable[Node]) -> dict[Value, Policies]:
+def checkpointed_values(nodes: Sequence[Node]) -> dict[Value, Policies]:
     """Return the values inside of checkpoints, each with the policies of these, outermost first."""
     policies_of: dict[Value, Policies] = {}
+    if enter_checkpoint_op not in [node.op for node in nodes]:
+        return policies_of
     for node in nodes:
         policies = max((policies_of.get(v, ()) for v in node.operands), key=len, default=())
         if node.op is enter_checkpoint_op:

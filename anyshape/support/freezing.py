@@ -29,6 +29,8 @@ def freeze(x: Any) -> Any:
     kind = type(x)
     if kind is int or kind is bool:
         return kind, x
+    if kind is tuple:
+        return kind, *map(freeze, x)
     rule = _RULES.get(kind)
     if rule is not None:
         return rule(x)
@@ -161,7 +163,6 @@ def _of_time(x) -> tuple[Any, ...]:
 _RULES: dict[type, Callable[[Any], Any]] = {
     float: lambda x: (float, float.__repr__(x)),
     complex: lambda x: (complex, complex.__repr__(x)),
-    tuple: lambda xs: (tuple, *map(freeze, xs)),
     range: _of_range,
     slice: _of_range,
     **{type(np.dtype(code)): _of_dtype for code in np.typecodes["All"]},

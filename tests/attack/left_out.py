@@ -14,10 +14,10 @@ POLES = [
     "0.2 + np.sqrt({y})", "0.3 + {y} ** 0.3", "0.1 + np.cbrt({y})", "np.log({y})", "1 / {y}",
     "0.2 + np.arccosh(1 + {y})",
 ]  # fmt: skip
-CONSTANTS = [  # that a choice gives, at a pole
-    "0.2 + np.sqrt(np.where({m}, {y}, 0.0))", "0.3 + np.cbrt(np.nan_to_num(np.where({m}, {y}, np.nan)))",
-    "0.2 + np.sqrt(np.maximum({y} - {c}, 0.0))", "0.1 + np.sqrt(np.concatenate([[0.0], {y}[1:]]))",
-    "0.1 + np.log1p(np.sqrt(np.tril({y} * np.ones((2, 1))))[0])", "0.1 + np.sqrt(np.pad({y}, (1, 0)))",
+CONSTANTS = [  # `zero`, at a pole of its own
+    "0.2 + np.sqrt(np.where({m}, {y}, zero))", "0.3 + np.cbrt(np.nan_to_num(np.where({m}, {y}, np.nan)))",
+    "0.2 + np.sqrt(np.maximum({y} - {c}, zero))", "0.1 + np.sqrt(np.concatenate([[zero], {y}[1:]]))",
+    "0.1 + np.log1p(np.sqrt(np.tril({y} * np.ones((2, 1))))[0])", "0.1 + np.sqrt(np.pad({y}, (1, 0), constant_values=zero))",
 ]  # fmt: skip
 SMOOTH = ["np.sin({y})", "{y} * {y}", "1.5 * {y}", "{y} + 0.3", "np.log1p({y})", "{y} / (1 + {y})", "np.expm1({y})"]
 CHOICES = [
@@ -71,7 +71,7 @@ def _mask(rng, size):
 
 
 def _chain(rng):
-    """Return the lines of a function of a vector, and the function."""
+    """Return the lines of a function of a vector, the function, and the same one with another number for zero."""
     lines, y = [], np.linspace(0.2, 1.7, SIZE)[rng.permutation(SIZE)]
     for kind in [
         "pole",
@@ -87,15 +87,16 @@ def _chain(rng):
             c=round(rng.uniform(0.4, 1.2), 3),
         )
         try:
-            after = eval(line, {"np": np, "y": y, **LOOPS})
+            after = eval(line, {"np": np, "y": y, "zero": 0.0, **LOOPS})
         except (IndexError, ValueError):  # too short
             continue
         if len(after) and np.isfinite(after).all():
             y, lines = after, [*lines, f"y = {line}"]
     text = "\n    ".join(["def f(y):", *lines, "return np.sum(y * (1.0 + 0.37 * np.arange(len(y))))"])
-    names = {"np": np, **LOOPS}
-    exec(text, names)
-    return text, names["f"]
+    scopes = [{"np": np, "zero": zero, **LOOPS} for zero in (0.0, 0.003)]
+    for names in scopes:
+        exec(text, names)
+    return text, *[names["f"] for names in scopes]
 
 
 def _left_out(f, x):
@@ -118,7 +119,7 @@ def _value(f, x):
 
 def left_out(rng):
     """Compare derivatives where an element that is left out is at a pole with derivatives where it is not."""
-    text, f = _chain(rng)
+    text, f, off_zero = _chain(rng)
     beside = rng.uniform(0.2, 2.0, SIZE)
     out = _left_out(f, beside)
     point = beside.copy()
@@ -126,6 +127,8 @@ def left_out(rng):
         point[rng.choice(out)] = 0.0  # of two, each would be as large as the other
     if not out or f(point) != f(beside) or not np.isfinite(f(point)):
         return "no elements left out"
+    if off_zero(point) != off_zero(beside):
+        return "an element as large as a constant"  # at the pole alone: it counts by a share
     slope, counts = grad(f), np.setdiff1d(np.arange(SIZE), out)
     first, second = slope(beside), jacfwd(slope)(beside)
     step = 1e-6 * np.eye(SIZE)

@@ -260,7 +260,7 @@ class Plan:
     def shape_constants(self) -> tuple[str, ...]:
         """Slots of hoisted steps that other steps read."""
         made = [slot for step in self.hoisted for slot in step.outputs]
-        read = {slot for step in self.steps for slot in step.reads} if made else set()
+        read = {slot for step in self.steps for slot in (*step.inputs, *step.sources)} if made else set()
         return tuple([slot for slot in made if slot in read])
 
     def parts(self) -> list[tuple[Group | None, tuple[Step, ...]]]:

@@ -272,7 +272,7 @@ class Builder:
             self.emitted[key] = outputs
             if context.new_sizes:
                 self._record_runtime_sizes(context.new_sizes, outputs)
-            self.append(Node(op, values, shape_values, params_tuple(params), outputs, context.where))
+            self.append(Node(op, values, shape_values, params_tuple(params) if params else (), outputs, context.where))
         if order is not None:
             order.note(op, outputs)
         return tuple(map(functools.partial(self.handle, self), outputs))
@@ -289,7 +289,7 @@ class Builder:
     def _context(self, op: Op, inputs: Sequence[Value], sources: Sequence[Value]) -> ShapeGuardContext:
         """Return the context in which the shape rule of an op runs."""
         where = self.where if self.where is not None else self.line()
-        return ShapeGuardContext(self.scope, op.name, where, [v.meta for v in (*inputs, *sources)])
+        return ShapeGuardContext(self.scope, op.name, where, [*map(_META, inputs), *map(_META, sources)])
 
     def line(self) -> SourceLine | None:
         """Return the line that an enclosing graph replays, as tangents have a graph of their own; else the user's.

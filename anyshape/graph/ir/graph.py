@@ -12,6 +12,7 @@ Tables have one row per op. A printed graph has one line per node with its types
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import cached_property
@@ -308,12 +309,12 @@ def applies(node: HasParams, accepts: Callable[[Op], bool]) -> bool:
 
 def raises(node: HasParams) -> bool:
     """Return whether a node is there for the error that it, or a node of its subgraphs, raises."""
-    return applies(node, lambda op: op.raises)
+    return applies(node, operator.attrgetter("raises"))
 
 
 def draws(node: HasParams) -> bool:
     """Return whether a node, or a node of its subgraphs, moves a random generator."""
-    return applies(node, lambda op: op.draws)
+    return applies(node, operator.attrgetter("draws"))
 
 
 def params_tuple(params: Mapping[str, Any]) -> Params:

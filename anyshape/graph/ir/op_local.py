@@ -158,7 +158,7 @@ def remove_dead_code(graph: Graph) -> Graph:
     if replaced:
         live = _live_nodes(graph, ends.union(*[r.operands for new in replaced.values() for r in new]))
     nodes = tuple([new for n in graph.nodes for new in ((n,) if n in live else replaced.get(n, ()))])
-    read = ends.union(*[n.operands for n in nodes])
+    read = ends.union(*[values for n in nodes for values in (n.inputs, n.sources)])
     live_part = replace(graph, nodes=nodes, constants=tuple([(v, a) for v, a in graph.constants if v in read]))
     return _without_facts(live_part, graph.runtime.keys() - live_part.runtime.keys())
 
@@ -179,7 +179,7 @@ def _live_nodes(graph: Graph, ends: Iterable[Value]) -> set[Node]:
     for node in reversed(graph.nodes):
         if not read.isdisjoint(node.outputs) or raises(node):
             live.add(node)
-            read.update(node.operands)
+            read.update(node.inputs, node.sources)
     return live
 
 

@@ -51,6 +51,7 @@ from anyshape.graph.prover.linear_constraints import (
     range_claims,
     replacements_from,
     rewritten,
+    shift_extrema,
     simplify_relation,
     substitute_if_defined,
     substitute_in_replacements,
@@ -388,6 +389,9 @@ class Assumptions:
     def _decide_product(self, claim: Claim, facts: list[Claim]) -> tuple[Verdict, Claim, list[Claim]]:
         """Return the verdict of few points and of better forms, and the claim and the facts in these forms."""
         verdict = decide_at_points(claim, self._points(claim, facts))
+        if verdict is UNKNOWN:
+            claim, *facts = shift_extrema([claim, *facts])
+            verdict = decide_by_form(claim)
         if facts and verdict is UNKNOWN:
             claim, *facts = self._with_ranges([claim, *facts])
             verdict = decide_quickly(claim)

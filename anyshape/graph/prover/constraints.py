@@ -343,10 +343,11 @@ class Claim:
         return self.text or f"{self.left} {RELATIONS.get(self.relation, self.relation)} {self.right}"
 
     def variables(self) -> tuple[DimVar, ...]:
-        left, right = expr.variables(self.left), expr.variables(self.right)
-        if not right or left == right:
+        left = expr.variables(self.left)
+        if isinstance(self.right, int):
             return left
-        return tuple(dict.fromkeys(left + right)) if left else right
+        right = expr.variables(self.right)
+        return left if left == right else tuple(dict.fromkeys(left + right)) if left else right
 
     def holds(self, leaf_value: Callable[[Leaf], int], known: dict[Call, int] | None = None) -> bool:
         """Return whether the claim is true where `leaf_value` gives the value of each leaf; see `evaluate`."""

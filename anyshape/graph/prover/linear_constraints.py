@@ -581,6 +581,20 @@ def nest_quotients(claims: Sequence[Claim]) -> list[Claim]:
     return [substitute_claim(c, nested.get) for c in claims] if nested else list(claims)
 
 
+def shift_extrema(claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims with `max(n - 1, 0) + 1` for `max(n, 1)`: products of the two then have one form."""
+    return [substitute_claim(c, _shifted) for c in claims]
+
+
+def _shifted(atom: Atom) -> Size | None:
+    """Return a maximum or minimum with the constant of its last argument outside; None for other atoms."""
+    if not isinstance(atom, Call) or atom.function not in ("max", "min"):
+        return None
+    args = [substitute(a, _shifted) for a in atom.args]
+    shift = expr.terms_of(args[-1]).get((), 0)
+    return expr.add(BUILDERS[atom.function](*[expr.sub(a, shift) for a in args]), shift) if shift else None
+
+
 def _is_never_negative(size: Size) -> bool:
     """Return whether the bounds of the variables alone imply size >= 0."""
     low = expr.bounds(size)[0]

@@ -163,7 +163,7 @@ def with_callers(where: SourceLine | None) -> SourceLine | None:
     while frame is not None:
         if frame.f_code in _TRACERS:
             traced = len(lines)
-        elif is_user_frame(frame):
+        elif frame.f_code.co_filename not in _FOREIGN_FILES and is_user_frame(frame):
             lines.append(SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
         frame = frame.f_back
     is_innermost = where is not None and traced > 1 and lines[0] == where

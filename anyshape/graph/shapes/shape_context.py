@@ -300,7 +300,7 @@ def shape_text(sizes: Sequence[object]) -> str:
 def free_axes(rank: int, *groups: Sequence[int]) -> tuple[int, ...]:
     """Return the axes that are in none of the groups."""
     used = {a for group in groups for a in group}
-    return tuple(a for a in range(rank) if a not in used)
+    return tuple([a for a in range(rank) if a not in used])
 
 
 def strided_size(size: Size, step: Size) -> Size:

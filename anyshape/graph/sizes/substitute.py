@@ -27,6 +27,11 @@ def substitute(size: Size, replace: Replace) -> Size:
 
     A call whose arguments changed is offered to `replace` again.
     """
+    if isinstance(size, int):
+        return size
+    if size.atom is not None and not isinstance(size.atom, Call):
+        value = replace(size.atom)
+        return size if value is None else value
     return _Substitution(replace).rewrite(size)
 
 

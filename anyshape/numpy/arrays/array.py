@@ -189,7 +189,7 @@ class Array(MemoryAttributes, Traced):
 
     def __new__(cls, builder: Builder, value: Value, *options: Any) -> Array:
         """Make an NDArray of a value that has axes."""
-        return object.__new__(NDArray if value.meta.rank else cls)
+        return object.__new__(NDArray if value.meta.extents else cls)
 
     def __init__(self, builder: Builder, value: Value, weak: bool = False, exact: Any = None) -> None:
         self.builder, self.value = builder, value  # as Traced does, without a call of it

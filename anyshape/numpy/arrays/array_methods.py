@@ -66,7 +66,7 @@ def _without_numbers(name: str, x, other):
     """Return the result of an operator for an operand without numbers, None for others."""
     if getattr(other, "__array_ufunc__", True) is None:
         return NotImplemented  # a class that takes arrays itself, such as a polynomial
-    if isinstance(other, _NO_OPERANDS) or (name in _COMPARISONS and is_foreign(other)):
+    if has_type(other, _NO_OPERANDS) or (name in _COMPARISONS and is_foreign(other)):
         _refuse_operand(name, other)
         return NotImplemented if x.weak else compared(name, x, other)
     return None
@@ -99,7 +99,7 @@ def binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     @short_traceback
     def backward(self, other):
-        if isinstance(other, _NO_OPERANDS):
+        if has_type(other, _NO_OPERANDS):
             _refuse_operand(name, other)
             return NotImplemented
         result = compute(other, self)

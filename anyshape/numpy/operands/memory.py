@@ -398,10 +398,8 @@ def written_inputs(handles: Sequence[Any], inputs: Sequence[Any]) -> dict[int, A
 
 def owned(result: Any, *operands: Any) -> Any:
     """Return a result, or each of several, as an array of its own if it is an operand or shares memory."""
-    if isinstance(result, (tuple, list)):
-        return type(result)([owned(r, *operands) for r in result])
     if not isinstance(result, Traced):
-        return result
+        return type(result)([owned(r, *operands) for r in result]) if isinstance(result, (tuple, list)) else result
     is_shared = getattr(result, "memory", None) is not None or any(result is x for x in operands)
     return result.as_copy() if is_shared else result
 

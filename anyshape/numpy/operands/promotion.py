@@ -78,10 +78,10 @@ def is_weak(x: Any) -> bool:
 
 def dtype_of(x: Any) -> Any:
     """Return the dtype of an operand, or the Python type of a weak one, which NumPy's promotion takes."""
-    if isinstance(x, SymbolicSize):
-        return x.python_type if x.numpy_dtype is None else x.numpy_dtype
     if isinstance(x, Traced):
         return _PYTHON[x.dtype.kind] if getattr(x, "weak", False) else x.dtype
+    if isinstance(x, SymbolicSize):
+        return x.python_type if x.numpy_dtype is None else x.numpy_dtype
     return type(x) if is_weak(x) else operand(x).dtype if is_traced(x) else np.asarray(x).dtype
 
 
@@ -392,7 +392,7 @@ def _resolve(ufunc: np.ufunc, casting, result: np.dtype | None, *kinds) -> tuple
 
 def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None, casting: str = "same_kind") -> list[Any]:
     """Return the operands in the dtypes of the loop that NumPy's ufunc would choose."""
-    xs = tuple([operand(x, ufunc.__name__) if isinstance(x, (list, tuple)) else x for x in xs])
+    xs = tuple([operand(x, ufunc.__name__) if has_type(x, (list, tuple)) else x for x in xs])
     dtypes = loop_dtypes(ufunc, *xs, dtype=dtype, casting=casting)
     return [
         cast_operand(_default(x) if d.kind == "b" else x, d, ufunc.__name__) for x, d in zip(xs, dtypes, strict=False)

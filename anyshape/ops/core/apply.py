@@ -100,15 +100,16 @@ def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Bui
     chosen = innermost.builder
     if chosen.closed:
         raise innermost.leaked()
-    return _whole_within(chosen) or chosen
+    stack = active_builders()
+    return chosen if stack and stack[-1] is chosen else _whole_within(chosen, stack) or chosen
 
 
-def _whole_within(chosen: Builder) -> Builder | None:
+def _whole_within(chosen: Builder, stack: Sequence[Builder]) -> Builder | None:
     """Return the innermost active graph within another that is built as a whole, None if there is none.
 
     Graphs around a derived one, which has no parent, may be deeper than those within it.
     """
-    for builder in reversed(active_builders()):
+    for builder in reversed(stack):
         if builder is chosen:
             return None
         if builder.whole and builder.depth > chosen.depth and chosen in builder.chain():

@@ -135,6 +135,8 @@ min(a, a - 2) == a - 2 | | yes | yes
 max(a % 2 - 1, 0) == 0 | | yes | yes
 min(a % 2 - 1, -1) == -1 | | yes | yes
 max(a, b) + c >= b | | yes | yes
+a*max(a - 1, 0) + a == a*max(a, 1) | | yes | yes
+a*min(b - 2, 5) + 2*a == a*min(b, 7) | | yes | inconclusive
 b - max(b - a, 0) >= 1 | a >= 1; b >= 1 | yes | yes
 a - max(a - 3, 0) <= 3 | | yes | yes
 max(15 - a, 0)//3 <= 5 | | yes | yes

@@ -362,7 +362,7 @@ class StepSource:
         computed, self.sources = self.computed, step.sources
         if step.sources:
             self.computed = dict(computed)  # sizes read from these arrays are for this step alone
-        numbers = not any(meta.rank for meta in step.metas)
+        numbers = not any(meta.extents for meta in step.metas)
         operands = [self.operand(operand, numbers) for operand in step.inputs]
         lines = self._comparison(step) or self._inlined(step, operands) or _scalar_operation(step, operands)
         if lines is None:

@@ -249,10 +249,9 @@ class _Copies:
 
 def _is_copied(value) -> bool:
     """Return whether a global of a kernel is copied with it."""
-    value = _written(value)
     if isinstance(value, FunctionType):
         return _may_warn(value)
-    return isinstance(value, ModuleType) and value.__name__ in _HELPERS
+    return id(value) in _OF_NUMPY or (isinstance(value, ModuleType) and value.__name__ in _HELPERS)
 
 
 @functools.cache

@@ -219,7 +219,7 @@ def _made_by(op: Op, value: Value | None, makers: _Makers) -> Node | None:
 
 def prune_branches(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
     """Return the graph with no unread result or operand of a conditional or of a loop."""
-    if not any(n.op in PRUNERS for n in graph.nodes):
+    if PRUNERS.keys().isdisjoint([n.op for n in graph.nodes]):
         return graph
     read = {*graph.outputs, *asserted_sizes(graph)}
     sizes = NodeSizes(graph, pass_context(pass_scope(graph, reliance_log), "prune_loops"))
