@@ -17,7 +17,8 @@ POLES = [
 CONSTANTS = [  # `zero`, at a pole of its own
     "0.2 + np.sqrt(np.where({m}, {y}, zero))", "0.3 + np.cbrt(np.nan_to_num(np.where({m}, {y}, np.nan)))",
     "0.2 + np.sqrt(np.maximum({y} - {c}, zero))", "0.1 + np.sqrt(np.concatenate([[zero], {y}[1:]]))",
-    "0.1 + np.log1p(np.sqrt(np.tril({y} * np.ones((2, 1))))[0])", "0.1 + np.sqrt(np.pad({y}, (1, 0), constant_values=zero))",
+    "0.1 + np.log1p(np.sqrt(np.tril({y} * np.ones((2, 1))))[0])",
+    "0.1 + np.sqrt(np.pad({y}, (1, 0), constant_values=zero))",
 ]  # fmt: skip
 SMOOTH = ["np.sin({y})", "{y} * {y}", "1.5 * {y}", "{y} + 0.3", "np.log1p({y})", "{y} / (1 + {y})", "np.expm1({y})"]
 CHOICES = [
