@@ -32,7 +32,7 @@ def run_inline(node, kernel, params, inputs):
 
 
 def check_orders(node, plain, inputs, params):
-    """Compare results with those of the same elements in other orders of memory."""
+    """Check that results do not depend on the order of operands in memory."""
     for ordered in (lambda x: np.asarray(x, order="F"), lambda x: np.flip(np.flip(x).copy())):
         got = KERNELS[node.op].run(*map(ordered, inputs), **params)
         pairs = [(got, plain)] if len(node.outputs) == 1 else zip(got, plain, strict=True)
