@@ -425,8 +425,8 @@ OTHERS: dict[Any, Any] = {
     "cosm1": (lambda x, out: -ew.sin(x),),
     "sindg": (lambda x, out: DEGREE * of("cosdg", x),),
     "cosdg": (lambda x, out: -DEGREE * of("sindg", x),),
-    "tandg": (lambda x, out: DEGREE * (1 + ew.square(out)),),
-    "cotdg": (lambda x, out: -DEGREE * (1 + ew.square(out)),),
+    "tandg": (lambda x, out: DEGREE * ew.square(1 / of("cosdg", x)),),  # SciPy's values lose digits beside poles
+    "cotdg": (lambda x, out: -DEGREE * ew.square(1 / of("sindg", x)),),
     "radian": tuple((lambda d, m, s, out, part=part: ew.lift(DEGREE / part, s)) for part in (1, 60, 3600)),
 }
 DERIVATIVES: dict[Any, Any] = {
