@@ -125,6 +125,9 @@ REARRANGED = {
     "stats.trapezoid.logcdf": [(2.0356906123838565e-125, 0.16627258115821553, 0.9121192674321397)],
     "stats.triang.isf": [(6.942150454518613e-14, 0.4)],
     "stats.dweibull.logcdf": [(-309.3524922799109, 1.01)],
+    "stats.f.logsf": [(9.99999999949413e289, 0.23958354440750831, 1.4258964805221175), (3.96e277, 0.032, 1.76)],
+    "stats.betaprime.logcdf": [(1.669118808107833e-171, 0.05540740125960247, 58.75847601796447), (0.7, 2.0, 1.5)],
+    "stats.jf_skew_t.logsf": [(-1.202623527563505e154, 0.34542491502731654, 12.527102178736628)],
     "stats.f.sf": [(9.999999999997378e289, 0.11413151323202735, 0.2537801996440667), (2.0, 3.0, 4.0)],
 }
 # large orders, factors that vanish at an end, points that move with a parameter, odd quantiles beside an end

@@ -15,13 +15,13 @@ from anyshape.scipy.stats.powers import (
     LOG_ROOT_2PI,
     NODES,
     WEIGHTS,
-    beta_share,
     by_half,
     expm1_ratio,
     log1p_ratio,
     narrow_normal,
     normal_log_density,
     normal_score,
+    of_beta_shares,
     of_score,
 )
 from anyshape.scipy.stats.source import family
@@ -47,8 +47,7 @@ def _rdist_quantile(q, c):
 rdist: Family = family(
     "rdist",
     log_density=lambda z, c: sc.xlogy(0.5 * c - 1, (1 - z) * (1 + z)) - (c - 1) * log(2) - sc.betaln(0.5 * c, 0.5 * c),
-    cdf=lambda z, c: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 0.5 * c, 0.5 * c),
-    sf=lambda z, c: beta_share(0.5 * (1 - z), 0.5 * (1 + z), 0.5 * c, 0.5 * c),
+    **of_beta_shares(lambda z, c: (0.5 * (1 + z), 0.5 * (1 - z), 0.5 * c, 0.5 * c)),
     ppf=_rdist_quantile,
     isf=lambda q, c: -_rdist_quantile(q, c),
     mean=constant(0.0),
@@ -426,8 +425,7 @@ cosine: Family = family(
 semicircular: Family = family(
     "semicircular",
     "log_density density mean var",
-    cdf=lambda z: beta_share(0.5 * (1 + z), 0.5 * (1 - z), 1.5, 1.5),
-    sf=lambda z: beta_share(0.5 * (1 - z), 0.5 * (1 + z), 1.5, 1.5),
+    **of_beta_shares(lambda z: (0.5 * (1 + z), 0.5 * (1 - z), 1.5, 1.5)),
     ppf=_semicircular_quantile,
     isf=lambda q: -_semicircular_quantile(q),
 )

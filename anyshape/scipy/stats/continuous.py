@@ -15,7 +15,6 @@ from anyshape.scipy.stats.powers import (
     FAR,
     LOG_ROOT_2PI,
     beta_quantile,
-    beta_share,
     by_half,
     expm1_ratio,
     is_cusp,
@@ -24,6 +23,7 @@ from anyshape.scipy.stats.powers import (
     log_angle,
     log_expm1,
     normal_log_density,
+    of_beta_shares,
     of_powers,
     of_score,
     power_of_size,
@@ -303,7 +303,8 @@ johnsonsu: Family = family(
 
 beta: Family = family(
     "beta",
-    "cdf sf mean var",
+    "mean var",
+    **of_beta_shares(lambda z, a, b: (z, 1 - z, a, b)),
     entropy=lambda a, b: (
         sc.betaln(a, b) - (a - 1) * sc.digamma(a) - (b - 1) * sc.digamma(b) + (a + b - 2) * sc.digamma(a + b)
     ),
@@ -558,12 +559,12 @@ skewcauchy: Family = family(
 )
 
 
-def _skew_t_share(z, a, b) -> tuple[Any, Any]:
-    """Return the point of a beta distribution that z stands for, and 1 minus it."""
-    root = xp.sqrt(a + b + xp.square(z))
+def _skew_t_shares(z, a, b) -> tuple[Any, Any, Any, Any]:
+    """Return the point of a beta distribution that z stands for, 1 minus it, and the parameters."""
+    root = xp.hypot(xp.sqrt(a + b), z)
     size = xp.where(z < 0, -z, z)
-    rest, share = 0.5 * (a + b) / (root * (root + size)), 0.5 * (1 + size / root)
-    return xp.where(z < 0, rest, share), xp.where(z < 0, share, rest)
+    rest, share = 0.5 * (a + b) / root / (root + size), 0.5 * (1 + size / root)
+    return xp.where(z < 0, rest, share), xp.where(z < 0, share, rest), a, b
 
 
 def _skew_t_log_density(z, a, b):
@@ -583,8 +584,7 @@ def _skew_t_quantile(share, rest, a, b):
 jf_skew_t: Family = family(
     "jf_skew_t",
     log_density=_skew_t_log_density,
-    cdf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b), a, b),
-    sf=lambda z, a, b: beta_share(*_skew_t_share(z, a, b)[::-1], b, a),
+    **of_beta_shares(_skew_t_shares),
     ppf=lambda q, a, b: _skew_t_quantile(*beta_quantile(q, a, b), a, b),
     isf=lambda q, a, b: _skew_t_quantile(*beta_quantile(q, b, a)[::-1], a, b),
 )

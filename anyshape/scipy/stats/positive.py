@@ -24,7 +24,6 @@ from anyshape.scipy.stats.distribution import (
 from anyshape.scipy.stats.powers import (
     LOG_ROOT_2PI,
     beta_quantile,
-    beta_share,
     by_half,
     log1p_ratio,
     log1p_square,
@@ -34,6 +33,7 @@ from anyshape.scipy.stats.powers import (
     narrow_normal,
     normal_log_density,
     normal_score,
+    of_beta_shares,
     of_powers,
     of_powers_of_size,
     of_score,
@@ -288,8 +288,7 @@ f: Family = family(
     "f",
     "mean var",
     **of_powers(_f_rest, lambda dfn, dfd: 0.5 * dfn - 1),
-    cdf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd), 0.5 * dfn, 0.5 * dfd),
-    sf=lambda z, dfn, dfd: beta_share(*_f_shares(z, dfn, dfd)[::-1], 0.5 * dfd, 0.5 * dfn),
+    **of_beta_shares(lambda z, dfn, dfd: (*_f_shares(z, dfn, dfd), 0.5 * dfn, 0.5 * dfd)),
     ppf=lambda q, dfn, dfd: _f_quantile(*beta_quantile(q, 0.5 * dfn, 0.5 * dfd), dfn, dfd),
     isf=lambda q, dfn, dfd: _f_quantile(*beta_quantile(q, 0.5 * dfd, 0.5 * dfn)[::-1], dfn, dfd),
 )
@@ -509,14 +508,13 @@ gibrat: Family = family(
 )
 betaprime: Family = family(
     "betaprime",
-    "sf",
     open_ends=False,
+    **of_beta_shares(lambda z, a, b: (*_f_shares(z, 1.0, 1.0), a, b)),
     **of_powers(
         lambda z, a, b: -(a + b) * xp.log1p(z) - sc.betaln(a, b),
         lambda a, b: a - 1,
         far=lambda z, a, b: -(b + 1) * xp.log(z) - (a + b) * xp.log1p(1 / z) - sc.betaln(a, b),
     ),
-    cdf=lambda z, a, b: beta_share(z / (1 + z), 1 / (1 + z), a, b),
     ppf=lambda q, a, b: truediv(*beta_quantile(q, a, b)),
     isf=lambda q, a, b: truediv(*beta_quantile(q, b, a)[::-1]),
 )

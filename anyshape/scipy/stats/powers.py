@@ -279,9 +279,33 @@ def log_expm1(x: Any) -> Any:
     return x + log_complement(-x)
 
 
-def beta_share(low: Any, high: Any, a: Any, b: Any) -> Any:
+def _beta_share(low: Any, high: Any, a: Any, b: Any) -> Any:
     """Return the probability of a beta distribution up to `low`, by the smaller one of it and of 1 minus it."""
     is_low = low < 0.5
     return xp.where(
         is_low, sc.betainc(a, b, xp.where(is_low, low, 0.5)), sc.betaincc(b, a, xp.where(is_low, 0.5, high))
     )
+
+
+def _log_beta_share(low, high, a, b):
+    """Return the logarithm of `_beta_share`; a tiny one is a power, as the sum of its slopes would cancel."""
+    is_tiny = (low > 0) & (low * (1 + b) < 1e-17)
+    power = a * xp.log(xp.where(is_tiny, low, 0.5)) - xp.log(a + b) - sc.betaln(a + 1, b)
+    low, high = xp.where(is_tiny, 0.5, low), xp.where(is_tiny, 0.5, high)
+    near = log_by_complement(_beta_share, lambda low, high, a, b: _beta_share(high, low, b, a))
+    return xp.where(is_tiny, power, near(low, high, a, b))
+
+
+def of_beta_shares(shares: Function) -> dict[str, Function]:
+    """Return the functions of a distribution by its share of a beta distribution, 1 minus it, and the parameters."""
+
+    def turned(*xs):
+        low, high, a, b = shares(*xs)
+        return high, low, b, a
+
+    return {
+        "cdf": lambda *xs: _beta_share(*shares(*xs)),
+        "sf": lambda *xs: _beta_share(*turned(*xs)),
+        "logcdf": lambda *xs: _log_beta_share(*shares(*xs)),
+        "logsf": lambda *xs: _log_beta_share(*turned(*xs)),
+    }
