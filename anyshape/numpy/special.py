@@ -5,8 +5,8 @@ plain Python there (`polygamma`, `zeta`) must be called from here. Orders of Bes
 literal integers.
 """
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, cast_operand, loop_dtypes, promoted, result_type
 from anyshape.numpy.operands.reduction_args import makes_array
-from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, plain_ufunc, ufunc_doc
+from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, operands_of, plain_ufunc, ufunc_doc
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
@@ -24,86 +24,62 @@ from anyshape.ops import special as sp
 from anyshape.ops import special_ufuncs as su
 from anyshape.support.true_types import has_type
 
-_function = functools.partial(of_ufunc, module=__name__)
+
+def _function(name: str, summary: str, apply: Callable[..., Any] | None = None, operands: str = "") -> Ufunc:
+    """Build the function of a ufunc of SciPy, by the op of its name if none is given."""
+    return of_ufunc(getattr(sc, name), apply or getattr(sp, name), summary, module=__name__, operands=operands)
 
 
-def _parametric(ufunc: np.ufunc, apply: Callable[..., Any], summary: str, operands: str) -> Ufunc:
-    """Build a function of parameters and of one argument, which must be real and gives the dtype."""
-    ufunc = plain_ufunc(ufunc)
-    name = ufunc.__name__
+def parametric(
+    name: str, summary: str, apply: Callable[..., Any] | None = None, operands: str = "", module: str = __name__
+) -> Ufunc:
+    """Build a function of parameters and of one argument, which must be real and gives the dtype; see `_function`."""
+    ufunc, apply = plain_ufunc(getattr(sc, name)), apply or getattr(sp, name)
 
     def function(*args, **options):
         if has_out(ufunc, args, options):
             return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
         dtype = loop_dtypes(ufunc, *args, **check_options(ufunc, args, options))[-1]
-        if dtype.kind == "c":
+        if dtype.kind == "c" and name not in su.COMPLEX:
             raise DTypeError(name, "no derivative for complex arguments", "use real arguments", user_line())
         return apply(*[cast_operand(x, dtype, name) for x in args])
 
-    note = "Traced operands must be real, or DTypeError is raised."
-    return Ufunc(ufunc, function, ufunc_doc(ufunc, summary, note, operands), __name__, operands)
+    note = "Traced operands must be real, or DTypeError is raised." if name not in su.COMPLEX else ""
+    return Ufunc(ufunc, function, ufunc_doc(ufunc, summary, note, operands), module, operands)
 
 
 # -- error functions and the normal distribution
 
-erf: Ufunc = _function(sc.erf, sp.erf, "Return the error function of x.")
-erfc: Ufunc = _function(sc.erfc, sp.erfc, "Return 1 - erf(x), accurate for large x.")
-erfcx: Ufunc = _function(sc.erfcx, sp.erfcx, "Return exp(x**2) * erfc(x), the scaled complementary error function.")
-erfi: Ufunc = _function(sc.erfi, sp.erfi, "Return -i * erf(i * z), the imaginary error function.", operands="z")
-erfinv: Ufunc = _function(sc.erfinv, sp.erfinv, "Return the number whose error function is y.", operands="y")
-erfcinv: Ufunc = _function(
-    sc.erfcinv, sp.erfcinv, "Return the number whose complementary error function is y.", operands="y"
-)
-dawsn: Ufunc = _function(
-    sc.dawsn, sp.dawsn, "Return Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x."
-)
-ndtr: Ufunc = _function(sc.ndtr, sp.ndtr, "Return the distribution function of the standard normal distribution at x.")
-ndtri: Ufunc = _function(
-    sc.ndtri, sp.ndtri, "Return the quantile of the standard normal distribution at the probability p.", operands="p"
-)
-owens_t: Ufunc = _function(sc.owens_t, sp.owens_t, "Return Owen's T function of h and a.", operands="h, a")
-log_ndtr: Ufunc = _function(sc.log_ndtr, sp.log_ndtr, "Return log(ndtr(x)), accurate for negative x.")
+erf: Ufunc = _function("erf", "Return the error function of x.", operands="x")
+erfc: Ufunc = _function("erfc", "Return 1 - erf(x), accurate for large x.")
+erfcx: Ufunc = _function("erfcx", "Return exp(x**2) * erfc(x), the scaled complementary error function.")
+erfi: Ufunc = _function("erfi", "Return -i * erf(i * z), the imaginary error function.")
+erfinv: Ufunc = _function("erfinv", "Return the number whose error function is y.")
+erfcinv: Ufunc = _function("erfcinv", "Return the number whose complementary error function is y.")
+dawsn: Ufunc = _function("dawsn", "Return Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x.")
+ndtr: Ufunc = _function("ndtr", "Return the distribution function of the standard normal distribution at x.")
+ndtri: Ufunc = _function("ndtri", "Return the quantile of the standard normal distribution at p.", operands="p")
+owens_t: Ufunc = _function("owens_t", "Return Owen's T function of h and a.")
+log_ndtr: Ufunc = _function("log_ndtr", "Return log(ndtr(x)), accurate for negative x.")
 
 # -- gamma and beta functions
 
-gamma: Ufunc = _function(sc.gamma, sp.gamma, "Return the gamma function of z.", operands="z")
-gammaln: Ufunc = _function(sc.gammaln, sp.gammaln, "Return log(|gamma(x)|).")
-digamma: Ufunc = _function(
-    sc.psi, sp.digamma, "Return the digamma function of z, the derivative of log(gamma(z)).", operands="z"
-)
+gamma: Ufunc = _function("gamma", "Return the gamma function of z.")
+gammaln: Ufunc = _function("gammaln", "Return log(|gamma(x)|).")
+digamma: Ufunc = _function("psi", "Return the digamma function of z, the derivative of log(gamma(z)).", sp.digamma)
 psi: Ufunc = digamma
-beta: Ufunc = _function(sc.beta, sp.beta, "Return gamma(a) * gamma(b) / gamma(a + b).", operands="a, b")
-betaln: Ufunc = _function(sc.betaln, sp.betaln, "Return log(|beta(a, b)|).", operands="a, b")
-gammainc: Ufunc = _function(
-    sc.gammainc, sp.gammainc, "Return the regularised lower incomplete gamma function P(a, x).", operands="a, x"
-)
-gammaincc: Ufunc = _function(
-    sc.gammaincc, sp.gammaincc, "Return the regularised upper incomplete gamma function Q(a, x).", operands="a, x"
-)
-betainc: Ufunc = _function(
-    sc.betainc, sp.betainc, "Return the regularised incomplete beta function of x for a and b.", operands="a, b, x"
-)
-betaincc: Ufunc = _function(
-    sc.betaincc, sp.betaincc, "Return 1 - betainc(a, b, x), accurate where that is small.", operands="a, b, x"
-)
-gammaincinv: Ufunc = _function(
-    sc.gammaincinv, sp.gammaincinv, "Return the x with gammainc(a, x) = y, a quantile.", operands="a, y"
-)
-gammainccinv: Ufunc = _function(
-    sc.gammainccinv, sp.gammainccinv, "Return the x with gammaincc(a, x) = y, a quantile.", operands="a, y"
-)
-betaincinv: Ufunc = _function(
-    sc.betaincinv, sp.betaincinv, "Return the x with betainc(a, b, x) = y, a quantile.", operands="a, b, y"
-)
-betainccinv: Ufunc = _function(
-    sc.betainccinv, sp.betainccinv, "Return the x with betaincc(a, b, x) = y, a quantile.", operands="a, b, y"
-)
-stdtr: Ufunc = _function(
-    sc.stdtr, sp.stdtr, "Return the distribution function of Student's t with df degrees of freedom.", operands="df, t"
-)
-stdtrit: Ufunc = _function(
-    sc.stdtrit, sp.stdtrit, "Return the quantile of Student's t with df degrees of freedom.", operands="df, p"
-)
+beta: Ufunc = _function("beta", "Return gamma(a) * gamma(b) / gamma(a + b).")
+betaln: Ufunc = _function("betaln", "Return log(|beta(a, b)|).")
+gammainc: Ufunc = _function("gammainc", "Return the regularised lower incomplete gamma function P(a, x).")
+gammaincc: Ufunc = _function("gammaincc", "Return the regularised upper incomplete gamma function Q(a, x).")
+betainc: Ufunc = _function("betainc", "Return the regularised incomplete beta function of x for a and b.")
+betaincc: Ufunc = _function("betaincc", "Return 1 - betainc(a, b, x), accurate where that is small.")
+gammaincinv: Ufunc = _function("gammaincinv", "Return the x with gammainc(a, x) = y, a quantile.")
+gammainccinv: Ufunc = _function("gammainccinv", "Return the x with gammaincc(a, x) = y, a quantile.")
+betaincinv: Ufunc = _function("betaincinv", "Return the x with betainc(a, b, x) = y, a quantile.")
+betainccinv: Ufunc = _function("betainccinv", "Return the x with betaincc(a, b, x) = y, a quantile.")
+stdtr: Ufunc = _function("stdtr", "Return the distribution function of Student's t with df degrees of freedom.")
+stdtrit: Ufunc = _function("stdtrit", "Return the quantile of Student's t with df degrees of freedom.")
 
 
 def _order(function: str, n) -> int:
@@ -141,23 +117,17 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
 
 # -- logistic functions, entropies, integrals of exponentials
 
-expit: Ufunc = _function(sc.expit, sp.expit, "Return 1 / (1 + exp(-x)), the logistic function.")
-logit: Ufunc = _function(sc.logit, sp.logit, "Return log(x / (1 - x)), the inverse of expit.")
-log_expit: Ufunc = _function(sc.log_expit, sp.log_expit, "Return log(expit(x)), accurate for negative x.")
-xlogy: Ufunc = _function(sc.xlogy, sp.xlogy, "Return x * log(y), and 0 where x is 0.", operands="x, y")
-xlog1py: Ufunc = _function(sc.xlog1py, sp.xlog1py, "Return x * log1p(y), and 0 where x is 0.", operands="x, y")
-entr: Ufunc = _function(sc.entr, sp.entr, "Return -x * log(x), 0 at 0 and -inf below.")
-rel_entr: Ufunc = _function(
-    sc.rel_entr, sp.rel_entr, "Return x * log(x / y), 0 where x is 0 and y is not negative.", operands="x, y"
-)
-kl_div: Ufunc = _function(
-    sc.kl_div, sp.kl_div, "Return x * log(x / y) - x + y, a term of the Kullback-Leibler divergence.", operands="x, y"
-)
-exp10: Ufunc = _function(sc.exp10, sp.exp10, "Return 10 to the power of x.")
-exp1: Ufunc = _function(
-    sc.exp1, sp.exp1, "Return the exponential integral E1, of exp(-t) / t from z to infinity.", operands="z"
-)
-expi: Ufunc = _function(sc.expi, sp.expi, "Return the exponential integral Ei, of exp(t) / t from -infinity to x.")
+expit: Ufunc = _function("expit", "Return 1 / (1 + exp(-x)), the logistic function.")
+logit: Ufunc = _function("logit", "Return log(x / (1 - x)), the inverse of expit.")
+log_expit: Ufunc = _function("log_expit", "Return log(expit(x)), accurate for negative x.")
+xlogy: Ufunc = _function("xlogy", "Return x * log(y), and 0 where x is 0.")
+xlog1py: Ufunc = _function("xlog1py", "Return x * log1p(y), and 0 where x is 0.")
+entr: Ufunc = _function("entr", "Return -x * log(x), 0 at 0 and -inf below.")
+rel_entr: Ufunc = _function("rel_entr", "Return x * log(x / y), 0 where x is 0 and y is not negative.")
+kl_div: Ufunc = _function("kl_div", "Return x * log(x / y) - x + y, a term of the Kullback-Leibler divergence.")
+exp10: Ufunc = _function("exp10", "Return 10 to the power of x.")
+exp1: Ufunc = _function("exp1", "Return the exponential integral E1, of exp(-t) / t from z to infinity.")
+expi: Ufunc = _function("expi", "Return the exponential integral Ei, of exp(t) / t from -infinity to x.")
 
 
 def _huber(delta, r):
@@ -181,62 +151,35 @@ def _pseudo_huber(delta, r):
     return ew.select(ew.lt(delta, ew.lift(0, delta)), np.inf, loss)
 
 
-huber: Ufunc = _function(
-    sc.huber, _huber, "Return Huber's loss: r**2 / 2 up to |r| = delta, then a line.", operands="delta, r"
-)
+huber: Ufunc = _function("huber", "Return Huber's loss: r**2 / 2 up to |r| = delta, then a line.", _huber)
 pseudo_huber: Ufunc = _function(
-    sc.pseudo_huber,
-    _pseudo_huber,
-    "Return delta**2 * (hypot(1, r / delta) - 1), a smooth Huber loss.",
-    operands="delta, r",
+    "pseudo_huber", "Return delta**2 * (hypot(1, r / delta) - 1), a smooth Huber loss.", _pseudo_huber
 )
 
 # -- hypergeometric functions, products of gamma functions, further integrals
 
-rgamma: Ufunc = _function(sc.rgamma, sp.rgamma, "Return 1 / gamma(z), which is 0 at the poles of gamma.", operands="z")
-poch: Ufunc = _function(sc.poch, sp.poch, "Return gamma(z + m) / gamma(z), the rising factorial.", operands="z, m")
-binom: Ufunc = _function(
-    sc.binom, sp.binom, "Return the binomial coefficient of x over y, for real numbers.", operands="x, y"
-)
-exprel: Ufunc = _function(sc.exprel, sp.exprel, "Return (exp(x) - 1) / x, a smooth function that is 1 at 0.")
-spence: Ufunc = _function(
-    sc.spence, sp.spence, "Return Spence's function of z, the dilogarithm of 1 - z.", operands="z"
-)
-expn: Ufunc = _parametric(sc.expn, sp.expn, "Return the exponential integral of x, of order n.", "n, x")
-hyp0f1: Ufunc = _parametric(
-    sc.hyp0f1, sp.hyp0f1, "Return the confluent hypergeometric limit function 0F1 of v and z.", "v, z"
-)
-hyp1f1: Ufunc = _parametric(
-    sc.hyp1f1, sp.hyp1f1, "Return Kummer's confluent hypergeometric function 1F1 of a, b and x.", "a, b, x"
-)
-hyp2f1: Ufunc = _parametric(
-    sc.hyp2f1, sp.hyp2f1, "Return Gauss's hypergeometric function 2F1 of a, b, c and z.", "a, b, c, z"
-)
+rgamma: Ufunc = _function("rgamma", "Return 1 / gamma(z), which is 0 at the poles of gamma.")
+poch: Ufunc = _function("poch", "Return gamma(z + m) / gamma(z), the rising factorial.")
+binom: Ufunc = _function("binom", "Return the binomial coefficient of x over y, for real numbers.")
+exprel: Ufunc = _function("exprel", "Return (exp(x) - 1) / x, a smooth function that is 1 at 0.")
+spence: Ufunc = _function("spence", "Return Spence's function of z, the dilogarithm of 1 - z.")
+expn: Ufunc = parametric("expn", "Return the exponential integral of x, of order n.")
+hyp0f1: Ufunc = parametric("hyp0f1", "Return the confluent hypergeometric limit function 0F1 of v and z.")
+hyp1f1: Ufunc = parametric("hyp1f1", "Return Kummer's confluent hypergeometric function 1F1 of a, b and x.")
+hyp2f1: Ufunc = parametric("hyp2f1", "Return Gauss's hypergeometric function 2F1 of a, b, c and z.")
 
 # -- elliptic integrals, further functions of real and of complex numbers
 
-ellipk: Ufunc = _function(
-    sc.ellipk, sp.ellipk, "Return the complete elliptic integral of the first kind.", operands="m"
-)
-ellipkm1: Ufunc = _function(sc.ellipkm1, sp.ellipkm1, "Return ellipk(1 - p), accurate near its pole.", operands="p")
-ellipe: Ufunc = _function(
-    sc.ellipe, sp.ellipe, "Return the complete elliptic integral of the second kind.", operands="m"
-)
-ellipkinc: Ufunc = _function(
-    sc.ellipkinc, sp.ellipkinc, "Return the elliptic integral of the first kind up to phi.", operands="phi, m"
-)
-ellipeinc: Ufunc = _function(
-    sc.ellipeinc, sp.ellipeinc, "Return the elliptic integral of the second kind up to phi.", operands="phi, m"
-)
-elliprc: Ufunc = _parametric(sc.elliprc, sp.elliprc, "Return Carlson's degenerate elliptic integral.", "x, y")
-elliprf: Ufunc = _parametric(sc.elliprf, sp.elliprf, "Return Carlson's elliptic integral of the first kind.", "x, y, z")
-elliprd: Ufunc = _parametric(
-    sc.elliprd, sp.elliprd, "Return Carlson's elliptic integral of the second kind, without derivatives.", "x, y, z"
-)
-gammasgn: Ufunc = _function(sc.gammasgn, sp.gammasgn, "Return the sign of the gamma function, with derivative 0.")
-wofz: Ufunc = _function(
-    sc.wofz, sp.wofz, "Return the Faddeeva function exp(-z**2) * erfc(-i z), complex.", operands="z"
-)
+ellipk: Ufunc = _function("ellipk", "Return the complete elliptic integral of the first kind.")
+ellipkm1: Ufunc = _function("ellipkm1", "Return ellipk(1 - p), accurate near its pole.")
+ellipe: Ufunc = _function("ellipe", "Return the complete elliptic integral of the second kind.")
+ellipkinc: Ufunc = _function("ellipkinc", "Return the elliptic integral of the first kind up to phi.")
+ellipeinc: Ufunc = _function("ellipeinc", "Return the elliptic integral of the second kind up to phi.")
+elliprc: Ufunc = parametric("elliprc", "Return Carlson's degenerate elliptic integral.")
+elliprf: Ufunc = parametric("elliprf", "Return Carlson's elliptic integral of the first kind.")
+elliprd: Ufunc = parametric("elliprd", "Return Carlson's elliptic integral of the second kind, without derivatives.")
+gammasgn: Ufunc = _function("gammasgn", "Return the sign of the gamma function, with derivative 0.")
+wofz: Ufunc = _function("wofz", "Return the Faddeeva function exp(-z**2) * erfc(-i z), complex.")
 
 
 def _real_loggamma(z):
@@ -250,67 +193,40 @@ def _loggamma(z):
 
 
 loggamma: Ufunc = _function(
-    sc.loggamma, _loggamma, "Return the logarithm of the gamma function, NaN for negative real numbers.", operands="z"
+    "loggamma", "Return the logarithm of the gamma function, NaN for negative real numbers.", _loggamma
 )
 
 # -- distribution functions, by the names of the Cephes library; powers of Box and Cox
 
-bdtr: Ufunc = _parametric(
-    sc.bdtr, sp.bdtr, "Return the probability of up to k successes in n trials of probability p.", "k, n, p"
+bdtr: Ufunc = parametric("bdtr", "Return the probability of up to k successes in n trials of probability p.")
+bdtrc: Ufunc = parametric("bdtrc", "Return the probability of more than k successes in n trials of probability p.")
+nbdtr: Ufunc = parametric("nbdtr", "Return the probability of up to k failures before n successes of probability p.")
+nbdtrc: Ufunc = parametric(
+    "nbdtrc", "Return the probability of more than k failures before n successes of probability p."
 )
-bdtrc: Ufunc = _parametric(
-    sc.bdtrc, sp.bdtrc, "Return the probability of more than k successes in n trials of probability p.", "k, n, p"
+pdtr: Ufunc = parametric("pdtr", "Return the probability of up to k events, for a Poisson distribution of mean m.")
+pdtrc: Ufunc = parametric(
+    "pdtrc", "Return the probability of more than k events, for a Poisson distribution of mean m."
 )
-nbdtr: Ufunc = _parametric(
-    sc.nbdtr, sp.nbdtr, "Return the probability of up to k failures before n successes of probability p.", "k, n, p"
-)
-nbdtrc: Ufunc = _parametric(
-    sc.nbdtrc,
-    sp.nbdtrc,
-    "Return the probability of more than k failures before n successes of probability p.",
-    "k, n, p",
-)
-pdtr: Ufunc = _parametric(
-    sc.pdtr, sp.pdtr, "Return the probability of up to k events, for a Poisson distribution of mean m.", "k, m"
-)
-pdtrc: Ufunc = _parametric(
-    sc.pdtrc, sp.pdtrc, "Return the probability of more than k events, for a Poisson distribution of mean m.", "k, m"
-)
-chdtr: Ufunc = _parametric(
-    sc.chdtr, sp.chdtr, "Return the probability up to x of chi-squared with v degrees of freedom.", "v, x"
-)
-chdtrc: Ufunc = _parametric(
-    sc.chdtrc, sp.chdtrc, "Return the probability above x of chi-squared with v degrees of freedom.", "v, x"
-)
-gdtr: Ufunc = _parametric(
-    sc.gdtr, sp.gdtr, "Return the probability up to x of a gamma distribution of rate a and shape b.", "a, b, x"
-)
-gdtrc: Ufunc = _parametric(
-    sc.gdtrc, sp.gdtrc, "Return the probability above x of a gamma distribution of rate a and shape b.", "a, b, x"
-)
-fdtr: Ufunc = _parametric(
-    sc.fdtr, sp.fdtr, "Return the probability up to x of F with dfn and dfd degrees of freedom.", "dfn, dfd, x"
-)
-fdtrc: Ufunc = _parametric(
-    sc.fdtrc, sp.fdtrc, "Return the probability above x of F with dfn and dfd degrees of freedom.", "dfn, dfd, x"
-)
-boxcox: Ufunc = _parametric(sc.boxcox, sp.boxcox, "Return (x**lmbda - 1) / lmbda, or log(x) for lmbda = 0.", "x, lmbda")
-boxcox1p: Ufunc = _parametric(
-    sc.boxcox1p, sp.boxcox1p, "Return ((1 + x)**lmbda - 1) / lmbda, or log(1 + x) for lmbda = 0.", "x, lmbda"
-)
-inv_boxcox: Ufunc = _parametric(sc.inv_boxcox, sp.inv_boxcox, "Return the number whose `boxcox` is y.", "y, lmbda")
-inv_boxcox1p: Ufunc = _parametric(
-    sc.inv_boxcox1p, sp.inv_boxcox1p, "Return the number whose `boxcox1p` is y.", "y, lmbda"
-)
+chdtr: Ufunc = parametric("chdtr", "Return the probability up to x of chi-squared with v degrees of freedom.")
+chdtrc: Ufunc = parametric("chdtrc", "Return the probability above x of chi-squared with v degrees of freedom.")
+gdtr: Ufunc = parametric("gdtr", "Return the probability up to x of a gamma distribution of rate a and shape b.")
+gdtrc: Ufunc = parametric("gdtrc", "Return the probability above x of a gamma distribution of rate a and shape b.")
+fdtr: Ufunc = parametric("fdtr", "Return the probability up to x of F with dfn and dfd degrees of freedom.")
+fdtrc: Ufunc = parametric("fdtrc", "Return the probability above x of F with dfn and dfd degrees of freedom.")
+boxcox: Ufunc = parametric("boxcox", "Return (x**lmbda - 1) / lmbda, or log(x) for lmbda = 0.")
+boxcox1p: Ufunc = parametric("boxcox1p", "Return ((1 + x)**lmbda - 1) / lmbda, or log(1 + x) for lmbda = 0.")
+inv_boxcox: Ufunc = parametric("inv_boxcox", "Return the number whose `boxcox` is y.")
+inv_boxcox1p: Ufunc = parametric("inv_boxcox1p", "Return the number whose `boxcox1p` is y.")
 
 # -- SciPy's ufuncs that share a name with one of NumPy's but promote differently
 
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
-    sc.cbrt: _function(sc.cbrt, ew.cbrt, "Return the cube root of x."),
-    sc.exp2: _function(sc.exp2, ew.exp2, "Return 2 to the power of x."),
-    sc.expm1: _function(sc.expm1, ew.expm1, "Return exp(x) - 1, accurate near 0."),
-    sc.log1p: _function(sc.log1p, ew.log1p, "Return log(1 + x), accurate near 0."),
-    sc.round: _function(sc.round, ew.rint, "Return x rounded to the nearest integer, and halves to the even one."),
+    sc.cbrt: _function("cbrt", "Return the cube root of x.", ew.cbrt),
+    sc.exp2: _function("exp2", "Return 2 to the power of x.", ew.exp2),
+    sc.expm1: _function("expm1", "Return exp(x) - 1, accurate near 0.", ew.expm1),
+    sc.log1p: _function("log1p", "Return log(1 + x), accurate near 0.", ew.log1p),
+    sc.round: _function("round", "Return x rounded to the nearest integer, and halves to the even one.", ew.rint),
 }
 
 # -- Bessel functions, and sinc
@@ -328,15 +244,10 @@ _INTEGER_ORDER = "{order} must be a literal integer, or ArgumentError is raised.
 
 
 def _bessel(
-    ufunc: np.ufunc,
-    apply: Callable[[int, Any], Any],
-    summary: str,
-    operands: str = "v, z",
-    real: Callable[[Any, Any], Any] | None = None,
+    name: str, summary: str, apply: Callable[[int, Any], Any], real: Callable[[Any, Any], Any] | None = None
 ) -> Ufunc:
     """Build a Bessel function of an order and an argument; `real` serves orders that are not literal integers."""
-    ufunc = plain_ufunc(ufunc)
-    name = ufunc.__name__
+    ufunc = plain_ufunc(getattr(sc, name))
 
     def function(*args, **options):
         if has_out(ufunc, args, options):
@@ -350,51 +261,43 @@ def _bessel(
             return real(cast_operand(args[0], argument_dtype, name), argument)
         return apply(_order(name, args[0]), argument)
 
-    words = {"order": operands[0], "argument": operands[-1]}
+    words = dict(zip(("order", "argument"), operands_of(ufunc), strict=True))
     derivative = (_INTEGER_ORDER if real is None else _BY_ARGUMENT).format(**words)
     doc = _BESSEL_DOC.format(summary=summary, name=name, derivative=derivative, **words)
-    return Ufunc(ufunc, function, doc, __name__, operands)
+    return Ufunc(ufunc, function, doc, __name__)
 
 
-j0: Ufunc = _function(sc.j0, lambda x: sp.bessel_j(0, x), "Return the Bessel function of the first kind of order 0.")
-j1: Ufunc = _function(sc.j1, lambda x: sp.bessel_j(1, x), "Return the Bessel function of the first kind of order 1.")
-y0: Ufunc = _function(sc.y0, lambda x: sp.bessel_y(0, x), "Return the Bessel function of the second kind of order 0.")
-y1: Ufunc = _function(sc.y1, lambda x: sp.bessel_y(1, x), "Return the Bessel function of the second kind of order 1.")
+j0: Ufunc = _function("j0", "Return the Bessel function of the first kind of order 0.", partial(sp.bessel_j, 0))
+j1: Ufunc = _function("j1", "Return the Bessel function of the first kind of order 1.", partial(sp.bessel_j, 1))
+y0: Ufunc = _function("y0", "Return the Bessel function of the second kind of order 0.", partial(sp.bessel_y, 0))
+y1: Ufunc = _function("y1", "Return the Bessel function of the second kind of order 1.", partial(sp.bessel_y, 1))
 i0: Ufunc = _function(
-    sc.i0, lambda x: sp.bessel_i(0, x), "Return the modified Bessel function of the first kind of order 0."
+    "i0", "Return the modified Bessel function of the first kind of order 0.", partial(sp.bessel_i, 0)
 )
 i1: Ufunc = _function(
-    sc.i1, lambda x: sp.bessel_i(1, x), "Return the modified Bessel function of the first kind of order 1."
+    "i1", "Return the modified Bessel function of the first kind of order 1.", partial(sp.bessel_i, 1)
 )
 k0: Ufunc = _function(
-    sc.k0, lambda x: sp.bessel_k(0, x), "Return the modified Bessel function of the second kind of order 0."
+    "k0", "Return the modified Bessel function of the second kind of order 0.", partial(sp.bessel_k, 0)
 )
 k1: Ufunc = _function(
-    sc.k1, lambda x: sp.bessel_k(1, x), "Return the modified Bessel function of the second kind of order 1."
+    "k1", "Return the modified Bessel function of the second kind of order 1.", partial(sp.bessel_k, 1)
 )
-i0e: Ufunc = _function(
-    sc.i0e, lambda x: sp.scaled_bessel_i(0, x), "Return exp(-|x|) * i0(x), a scaled Bessel function."
-)
-i1e: Ufunc = _function(
-    sc.i1e, lambda x: sp.scaled_bessel_i(1, x), "Return exp(-|x|) * i1(x), a scaled Bessel function."
-)
-k0e: Ufunc = _function(sc.k0e, lambda x: sp.scaled_bessel_k(0, x), "Return exp(x) * k0(x), a scaled Bessel function.")
-k1e: Ufunc = _function(sc.k1e, lambda x: sp.scaled_bessel_k(1, x), "Return exp(x) * k1(x), a scaled Bessel function.")
-jv: Ufunc = _bessel(sc.jv, sp.bessel_j, "Return the Bessel function of the first kind of order v.", real=sp.jv)
+i0e: Ufunc = _function("i0e", "Return exp(-|x|) * i0(x), a scaled Bessel function.", partial(sp.scaled_bessel_i, 0))
+i1e: Ufunc = _function("i1e", "Return exp(-|x|) * i1(x), a scaled Bessel function.", partial(sp.scaled_bessel_i, 1))
+k0e: Ufunc = _function("k0e", "Return exp(x) * k0(x), a scaled Bessel function.", partial(sp.scaled_bessel_k, 0))
+k1e: Ufunc = _function("k1e", "Return exp(x) * k1(x), a scaled Bessel function.", partial(sp.scaled_bessel_k, 1))
+jv: Ufunc = _bessel("jv", "Return the Bessel function of the first kind of order v.", sp.bessel_j, real=sp.jv)
 jn: Ufunc = jv
-yv: Ufunc = _bessel(sc.yv, sp.bessel_y, "Return the Bessel function of the second kind of order v.", real=sp.yv)
-yn: Ufunc = _bessel(sc.yn, sp.bessel_y, "Return the Bessel function of the second kind of integer order n.", "n, x")
-iv: Ufunc = _bessel(sc.iv, sp.bessel_i, "Return the modified Bessel function of the first kind of order v.", real=sp.iv)
-kv: Ufunc = _bessel(
-    sc.kv, sp.bessel_k, "Return the modified Bessel function of the second kind of order v.", real=sp.kv
-)
-kn: Ufunc = _bessel(
-    sc.kn, sp.bessel_k, "Return the modified Bessel function of the second kind of integer order n.", "n, x"
-)
+yv: Ufunc = _bessel("yv", "Return the Bessel function of the second kind of order v.", sp.bessel_y, real=sp.yv)
+yn: Ufunc = _bessel("yn", "Return the Bessel function of the second kind of integer order n.", sp.bessel_y)
+iv: Ufunc = _bessel("iv", "Return the modified Bessel function of the first kind of order v.", sp.bessel_i, real=sp.iv)
+kv: Ufunc = _bessel("kv", "Return the modified Bessel function of the second kind of order v.", sp.bessel_k, real=sp.kv)
+kn: Ufunc = _bessel("kn", "Return the modified Bessel function of the second kind of integer order n.", sp.bessel_k)
 ive: Ufunc = _bessel(
-    sc.ive, sp.scaled_bessel_i, "Return exp(-|z|) * iv(v, z) for real z, a scaled Bessel function.", real=sp.ive
+    "ive", "Return exp(-|z|) * iv(v, z) for real z, a scaled Bessel function.", sp.scaled_bessel_i, real=sp.ive
 )
-kve: Ufunc = _bessel(sc.kve, sp.scaled_bessel_k, "Return exp(z) * kv(v, z), a scaled Bessel function.", real=sp.kve)
+kve: Ufunc = _bessel("kve", "Return exp(z) * kv(v, z), a scaled Bessel function.", sp.scaled_bessel_k, real=sp.kve)
 
 
 def sinc(x: Any) -> Any:

@@ -3,15 +3,14 @@
 SciPy's own ufuncs may be called on traced arrays directly. Rows that an older SciPy lacks are left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import scipy.special as sc
 
-from anyshape.errors import DTypeError
-from anyshape.graph.ir.builder import user_line
-from anyshape.numpy.operands.promotion import cast_operand, loop_dtypes
-from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, plain_ufunc, ufunc_doc
+from anyshape.numpy.operands.ufuncs import Ufunc, plain_ufunc
+from anyshape.numpy.special import parametric
 from anyshape.ops import special_ufuncs as su
 
 # name: operands, and what the function returns
@@ -143,29 +142,17 @@ ROWS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _traced(ufunc: np.ufunc):
-    """Return what a ufunc does for traced operands."""
-    name = ufunc.__name__
-
-    def function(*args, **options):
-        if has_out(ufunc, args, options):
-            return ufunc(*args, **options)  # by NumPy's protocol, which writes the results
-        dtype = loop_dtypes(ufunc, *args, **check_options(ufunc, args, options))[-1]
-        if dtype.kind == "c" and name not in su.COMPLEX:
-            raise DTypeError(name, "no derivative for complex arguments", "use real arguments", user_line())
-        operands = [cast_operand(x, dtype, name) for x in args]
-        results = tuple(su.special_ufunc(name, *operands, result=k) for k in range(ufunc.nout))
-        return results if ufunc.nout > 1 else results[0]
-
-    return function
+def _results(name: str) -> Callable[..., Any]:
+    """Return what gives the results of a ufunc for traced operands."""
+    count = plain_ufunc(getattr(sc, name)).nout
+    one = lambda *operands: su.special_ufunc(name, *operands)
+    several = lambda *operands: tuple([su.special_ufunc(name, *operands, result=k) for k in range(count)])
+    return one if count == 1 else several
 
 
-def _served(name: str, operands: str, returned: str) -> Ufunc:
-    """Return the function of a row."""
-    ufunc = plain_ufunc(getattr(sc, name))
-    note = "Traced operands must be real, or DTypeError is raised." if name not in su.COMPLEX else ""
-    return Ufunc(ufunc, _traced(ufunc), ufunc_doc(ufunc, f"Return {returned}.", note, operands), __name__, operands)
-
-
-FUNCTIONS: Mapping[str, Ufunc] = {name: _served(name, *row) for name, row in ROWS.items() if hasattr(sc, name)}
+FUNCTIONS: Mapping[str, Ufunc] = {
+    name: parametric(name, f"Return {returned}.", _results(name), operands, __name__)
+    for name, (operands, returned) in ROWS.items()
+    if hasattr(sc, name)
+}
 UFUNCS: Mapping[np.ufunc, Ufunc] = {plain_ufunc(getattr(sc, name)): function for name, function in FUNCTIONS.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -32,13 +33,26 @@ _ABSENT: Any = getattr(np, "_NoValue")  # noqa: B009 - NumPy's default of `axes`
 _CALL_OPTIONS = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, "signature": None}
 
 
+_OPERANDS, _HEAD = re.compile(r"\w\(([\w, ]+), out=None\)"), 300  # how SciPy's docstrings begin
+
+
+@functools.cache
+def operands_of(ufunc: np.ufunc) -> tuple[str, ...]:
+    """Return the names of the operands of a ufunc: those that SciPy documents, or NumPy's x, or x1 and x2."""
+    is_numpys = getattr(np, ufunc.__name__, None) is ufunc  # making a docstring costs 20 us
+    documented = None if is_numpys else _OPERANDS.search(ufunc.__doc__ or "", 0, _HEAD)
+    if documented:
+        return tuple(documented[1].split(", "))
+    return ("x",) if ufunc.nin == 1 else tuple([f"x{i + 1}" for i in range(ufunc.nin)])
+
+
 def ufunc_signature(ufunc: np.ufunc, operands: str = "") -> inspect.Signature:
     """Return the signature of a ufunc as NumPy documents it; before NumPy 2.4 a ufunc has none of its own.
 
-    `operands` names the operands as in "a, x"; NumPy's names are x, or x1 and x2.
+    `operands` names the operands as in "a, x"; by default they have the names of the documentation.
     """
-    names = operands.split(", ") if operands else ["x"] if ufunc.nin == 1 else [f"x{i + 1}" for i in range(ufunc.nin)]
-    return _signature(tuple(names), ufunc.nout, ufunc.signature is None)
+    names = tuple(operands.split(", ")) if operands else operands_of(ufunc)
+    return _signature(names, ufunc.nout, ufunc.signature is None)
 
 
 @functools.cache  # a Parameter costs 2 us, and 300 ufuncs have a dozen signatures among them

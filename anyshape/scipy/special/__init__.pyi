@@ -650,7 +650,7 @@ def ndtr(x: Any, /, out: Any = None, **options: Any) -> Any:
     """Return the distribution function of the standard normal distribution at x."""
 
 def ndtri(p: Any, /, out: Any = None, **options: Any) -> Any:
-    """Return the quantile of the standard normal distribution at the probability p."""
+    """Return the quantile of the standard normal distribution at p."""
 
 def ndtri_exp(y: Any, /, out: Any = None, **options: Any) -> Any:
     """Return the quantile of the standard normal distribution at exp(y)."""
