@@ -4,7 +4,6 @@ A call with concrete arguments goes to NumPy. With a traced one, operands are pr
 which broadcasts, is applied.
 """
 
-import functools
 import operator
 import warnings
 from collections.abc import Callable
@@ -40,39 +39,41 @@ from anyshape.support.true_types import has_type
 
 _TIES = "Where x1 equals x2, each has half of the derivative."
 
-_function = functools.partial(of_ufunc, module=__name__)
+
+def _function(name: str, summary: str, apply: Callable[..., Any] | None = None, note: str = "") -> Ufunc:
+    """Build the function of a ufunc of NumPy, by the op of its name if none is given."""
+    return of_ufunc(getattr(np, name), apply or getattr(ew, name), summary, module=__name__, note=note)
+
 
 # -- arithmetic
 
-add: Ufunc = _function(np.add, ew.add, "Return x1 + x2.")
-subtract: Ufunc = _function(np.subtract, ew.sub, "Return x1 - x2.")
-multiply: Ufunc = _function(np.multiply, ew.mul, "Return x1 * x2.")
-divide: Ufunc = _function(np.true_divide, ew.div, "Return x1 / x2; integers become floats.")
+add: Ufunc = _function("add", "Return x1 + x2.")
+subtract: Ufunc = _function("subtract", "Return x1 - x2.", ew.sub)
+multiply: Ufunc = _function("multiply", "Return x1 * x2.", ew.mul)
+divide: Ufunc = _function("true_divide", "Return x1 / x2; integers become floats.", ew.div)
 true_divide: Ufunc = divide
-floor_divide: Ufunc = _function(np.floor_divide, ew.floor_divide, "Return the largest integer not above x1 / x2.")
-remainder: Ufunc = _function(np.remainder, ew.remainder, "Return x1 - x2 * floor(x1 / x2), which has the sign of x2.")
+floor_divide: Ufunc = _function("floor_divide", "Return the largest integer not above x1 / x2.")
+remainder: Ufunc = _function("remainder", "Return x1 - x2 * floor(x1 / x2), which has the sign of x2.")
 mod: Ufunc = remainder
-fmod: Ufunc = _function(
-    np.fmod, ew.fmod, "Return the remainder of x1 / x2 truncated towards 0, which has the sign of x1."
-)
+fmod: Ufunc = _function("fmod", "Return the remainder of x1 / x2 truncated towards 0, which has the sign of x1.")
 divmod: Ufunc = _function(
-    np.divmod,
-    lambda x, y: (ew.floor_divide(x, y), ew.remainder(x, y)),
+    "divmod",
     "Return floor_divide(x1, x2) and remainder(x1, x2).",
+    lambda x, y: (ew.floor_divide(x, y), ew.remainder(x, y)),
 )
-negative: Ufunc = _function(np.negative, ew.neg, "Return -x.")
-positive: Ufunc = _function(np.positive, lambda x: x, "Return x unchanged.")
-absolute: Ufunc = _function(np.absolute, ew.absolute, "Return |x|, a real array.")
+negative: Ufunc = _function("negative", "Return -x.", ew.neg)
+positive: Ufunc = _function("positive", "Return x unchanged.", lambda x: x)
+absolute: Ufunc = _function("absolute", "Return |x|, a real array.")
 abs: Ufunc = absolute
-fabs: Ufunc = _function(np.fabs, ew.absolute, "Return |x| as floats, for real x.")
-sign: Ufunc = _function(np.sign, ew.sign, "Return -1, 0 or 1 for real x, and x / |x| for complex x.")
-square: Ufunc = _function(np.square, ew.square, "Return x * x.")
-reciprocal: Ufunc = _function(np.reciprocal, ew.reciprocal, "Return 1 / x, in the dtype of x.")
-sqrt: Ufunc = _function(np.sqrt, ew.sqrt, "Return the square root of x.")
-cbrt: Ufunc = _function(np.cbrt, ew.cbrt, "Return the cube root of x, which is real for negative x.")
-hypot: Ufunc = _function(np.hypot, ew.hypot, "Return sqrt(x1**2 + x2**2) without overflow on the way.")
-gcd: Ufunc = _function(np.gcd, ew.gcd, "Return the greatest common divisor of |x1| and |x2|.")
-lcm: Ufunc = _function(np.lcm, ew.lcm, "Return the least common multiple of |x1| and |x2|.")
+fabs: Ufunc = _function("fabs", "Return |x| as floats, for real x.", ew.absolute)
+sign: Ufunc = _function("sign", "Return -1, 0 or 1 for real x, and x / |x| for complex x.")
+square: Ufunc = _function("square", "Return x * x.")
+reciprocal: Ufunc = _function("reciprocal", "Return 1 / x, in the dtype of x.")
+sqrt: Ufunc = _function("sqrt", "Return the square root of x.")
+cbrt: Ufunc = _function("cbrt", "Return the cube root of x, which is real for negative x.")
+hypot: Ufunc = _function("hypot", "Return sqrt(x1**2 + x2**2) without overflow on the way.")
+gcd: Ufunc = _function("gcd", "Return the greatest common divisor of |x1| and |x2|.")
+lcm: Ufunc = _function("lcm", "Return the least common multiple of |x1| and |x2|.")
 
 
 def _literal(x):
@@ -128,59 +129,51 @@ pow = power
 
 # -- larger and smaller
 
-maximum: Ufunc = _function(
-    np.maximum, ew.maximum, "Return the larger of x1 and x2, or NaN if either is NaN.", note=_TIES
-)
-minimum: Ufunc = _function(
-    np.minimum, ew.minimum, "Return the smaller of x1 and x2, or NaN if either is NaN.", note=_TIES
-)
-fmax: Ufunc = _function(np.fmax, ew.fmax, "Return the larger of x1 and x2, ignoring a NaN.", note=_TIES)
-fmin: Ufunc = _function(np.fmin, ew.fmin, "Return the smaller of x1 and x2, ignoring a NaN.", note=_TIES)
-heaviside: Ufunc = _function(
-    np.heaviside, ew.heaviside, "Return the step function of x1: 0 below 0, x2 at 0 and 1 above."
-)
-copysign: Ufunc = _function(np.copysign, ew.copysign, "Return |x1| with the sign of x2.")
+maximum: Ufunc = _function("maximum", "Return the larger of x1 and x2, or NaN if either is NaN.", note=_TIES)
+minimum: Ufunc = _function("minimum", "Return the smaller of x1 and x2, or NaN if either is NaN.", note=_TIES)
+fmax: Ufunc = _function("fmax", "Return the larger of x1 and x2, ignoring a NaN.", note=_TIES)
+fmin: Ufunc = _function("fmin", "Return the smaller of x1 and x2, ignoring a NaN.", note=_TIES)
+heaviside: Ufunc = _function("heaviside", "Return the step function of x1: 0 below 0, x2 at 0 and 1 above.")
+copysign: Ufunc = _function("copysign", "Return |x1| with the sign of x2.")
 
 
 # -- exponentials, logarithms, trigonometry
 
-exp: Ufunc = _function(np.exp, ew.exp, "Return e to the power of x.")
-exp2: Ufunc = _function(np.exp2, ew.exp2, "Return 2 to the power of x.")
-expm1: Ufunc = _function(np.expm1, ew.expm1, "Return exp(x) - 1, accurate near 0.")
-log: Ufunc = _function(np.log, ew.log, "Return the natural logarithm of x.")
-log2: Ufunc = _function(np.log2, ew.log2, "Return the logarithm of x to base 2.")
-log10: Ufunc = _function(np.log10, ew.log10, "Return the logarithm of x to base 10.")
-log1p: Ufunc = _function(np.log1p, ew.log1p, "Return log(1 + x), accurate near 0.")
-logaddexp: Ufunc = _function(np.logaddexp, ew.logaddexp, "Return log(exp(x1) + exp(x2)) without overflow.")
-logaddexp2: Ufunc = _function(np.logaddexp2, ew.logaddexp2, "Return log2(2**x1 + 2**x2) without overflow.")
-sin: Ufunc = _function(np.sin, ew.sin, "Return the sine of x, an angle in radians.")
-cos: Ufunc = _function(np.cos, ew.cos, "Return the cosine of x, an angle in radians.")
-tan: Ufunc = _function(np.tan, ew.tan, "Return the tangent of x, an angle in radians.")
-arcsin: Ufunc = _function(np.arcsin, ew.arcsin, "Return the angle in [-pi/2, pi/2] whose sine is x.")
+exp: Ufunc = _function("exp", "Return e to the power of x.")
+exp2: Ufunc = _function("exp2", "Return 2 to the power of x.")
+expm1: Ufunc = _function("expm1", "Return exp(x) - 1, accurate near 0.")
+log: Ufunc = _function("log", "Return the natural logarithm of x.")
+log2: Ufunc = _function("log2", "Return the logarithm of x to base 2.")
+log10: Ufunc = _function("log10", "Return the logarithm of x to base 10.")
+log1p: Ufunc = _function("log1p", "Return log(1 + x), accurate near 0.")
+logaddexp: Ufunc = _function("logaddexp", "Return log(exp(x1) + exp(x2)) without overflow.")
+logaddexp2: Ufunc = _function("logaddexp2", "Return log2(2**x1 + 2**x2) without overflow.")
+sin: Ufunc = _function("sin", "Return the sine of x, an angle in radians.")
+cos: Ufunc = _function("cos", "Return the cosine of x, an angle in radians.")
+tan: Ufunc = _function("tan", "Return the tangent of x, an angle in radians.")
+arcsin: Ufunc = _function("arcsin", "Return the angle in [-pi/2, pi/2] whose sine is x.")
 asin: Ufunc = arcsin
-arccos: Ufunc = _function(np.arccos, ew.arccos, "Return the angle in [0, pi] whose cosine is x.")
+arccos: Ufunc = _function("arccos", "Return the angle in [0, pi] whose cosine is x.")
 acos: Ufunc = arccos
-arctan: Ufunc = _function(np.arctan, ew.arctan, "Return the angle in [-pi/2, pi/2] whose tangent is x.")
+arctan: Ufunc = _function("arctan", "Return the angle in [-pi/2, pi/2] whose tangent is x.")
 atan: Ufunc = arctan
 arctan2: Ufunc = _function(
-    np.arctan2, ew.arctan2, "Return the angle in [-pi, pi] between the point (x2, x1) and the positive first axis."
+    "arctan2", "Return the angle in [-pi, pi] between the point (x2, x1) and the positive first axis."
 )
 atan2: Ufunc = arctan2
-sinh: Ufunc = _function(np.sinh, ew.sinh, "Return the hyperbolic sine of x.")
-cosh: Ufunc = _function(np.cosh, ew.cosh, "Return the hyperbolic cosine of x.")
-tanh: Ufunc = _function(np.tanh, ew.tanh, "Return the hyperbolic tangent of x.")
-arcsinh: Ufunc = _function(np.arcsinh, ew.arcsinh, "Return the number whose hyperbolic sine is x.")
+sinh: Ufunc = _function("sinh", "Return the hyperbolic sine of x.")
+cosh: Ufunc = _function("cosh", "Return the hyperbolic cosine of x.")
+tanh: Ufunc = _function("tanh", "Return the hyperbolic tangent of x.")
+arcsinh: Ufunc = _function("arcsinh", "Return the number whose hyperbolic sine is x.")
 asinh: Ufunc = arcsinh
-arccosh: Ufunc = _function(
-    np.arccosh, ew.arccosh, "Return the number that is not negative and whose hyperbolic cosine is x."
-)
+arccosh: Ufunc = _function("arccosh", "Return the number that is not negative and whose hyperbolic cosine is x.")
 acosh: Ufunc = arccosh
-arctanh: Ufunc = _function(np.arctanh, ew.arctanh, "Return the number whose hyperbolic tangent is x.")
+arctanh: Ufunc = _function("arctanh", "Return the number whose hyperbolic tangent is x.")
 atanh: Ufunc = arctanh
-deg2rad: Ufunc = _function(np.deg2rad, lambda x: ew.mul(x, pi / 180), "Return x degrees in radians.")
-radians: Ufunc = _function(np.radians, lambda x: ew.mul(x, pi / 180), "Return x degrees in radians.")
-rad2deg: Ufunc = _function(np.rad2deg, lambda x: ew.mul(x, 180 / pi), "Return x radians in degrees.")
-degrees: Ufunc = _function(np.degrees, lambda x: ew.mul(x, 180 / pi), "Return x radians in degrees.")
+deg2rad: Ufunc = _function("deg2rad", "Return x degrees in radians.", lambda x: ew.mul(x, pi / 180))
+radians: Ufunc = _function("radians", "Return x degrees in radians.", lambda x: ew.mul(x, pi / 180))
+rad2deg: Ufunc = _function("rad2deg", "Return x radians in degrees.", lambda x: ew.mul(x, 180 / pi))
+degrees: Ufunc = _function("degrees", "Return x radians in degrees.", lambda x: ew.mul(x, 180 / pi))
 
 # -- rounding and the parts of a float
 
@@ -191,18 +184,16 @@ def _fraction_and_whole(x) -> tuple[Any, Any]:
     return ew.fmod(finite, ew.lift(1, x)), ew.trunc(x)
 
 
-floor: Ufunc = _function(np.floor, ew.floor, "Return the largest integer not above x, in the dtype of x.")
-ceil: Ufunc = _function(np.ceil, ew.ceil, "Return the smallest integer not below x, in the dtype of x.")
-trunc: Ufunc = _function(np.trunc, ew.trunc, "Return x rounded towards 0.")
-rint: Ufunc = _function(np.rint, ew.rint, "Return x rounded to the nearest integer, and halves to the even one.")
-nextafter: Ufunc = _function(np.nextafter, ew.nextafter, "Return the float next to x1 in the direction of x2.")
-spacing: Ufunc = _function(np.spacing, ew.spacing, "Return the distance from x to the next float away from 0.")
-ldexp: Ufunc = _function(np.ldexp, ew.ldexp, "Return x1 * 2**x2, for integers x2.")
-frexp: Ufunc = _function(
-    np.frexp, ew.frexp, "Return the mantissa in (-1, 1) and the exponent of x = mantissa * 2**exponent."
-)
+floor: Ufunc = _function("floor", "Return the largest integer not above x, in the dtype of x.")
+ceil: Ufunc = _function("ceil", "Return the smallest integer not below x, in the dtype of x.")
+trunc: Ufunc = _function("trunc", "Return x rounded towards 0.")
+rint: Ufunc = _function("rint", "Return x rounded to the nearest integer, and halves to the even one.")
+nextafter: Ufunc = _function("nextafter", "Return the float next to x1 in the direction of x2.")
+spacing: Ufunc = _function("spacing", "Return the distance from x to the next float away from 0.")
+ldexp: Ufunc = _function("ldexp", "Return x1 * 2**x2, for integers x2.")
+frexp: Ufunc = _function("frexp", "Return the mantissa in (-1, 1) and the exponent of x = mantissa * 2**exponent.")
 modf: Ufunc = _function(
-    np.modf, _fraction_and_whole, "Return the fractional and the integral part of x, both with its sign."
+    "modf", "Return the fractional and the integral part of x, both with its sign.", _fraction_and_whole
 )
 
 
@@ -243,7 +234,7 @@ def _comparison(ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[..
 
     A Python int beyond the range of an integer dtype compares by its value, as in NumPy.
     """
-    general = _function(ufunc, apply, summary)
+    general = of_ufunc(ufunc, apply, summary, module=__name__)
 
     def function(*args, **options):
         if len(args) == 2:
@@ -271,27 +262,25 @@ less: Ufunc = _comparison(np.less, ew.lt, operator.lt, "Return whether x1 < x2."
 less_equal: Ufunc = _comparison(np.less_equal, ew.le, operator.le, "Return whether x1 <= x2.")
 greater: Ufunc = _comparison(np.greater, ew.gt, operator.gt, "Return whether x1 > x2.")
 greater_equal: Ufunc = _comparison(np.greater_equal, ew.ge, operator.ge, "Return whether x1 >= x2.")
-isnan: Ufunc = _function(np.isnan, ew.isnan, "Return whether each element is NaN.")
-isinf: Ufunc = _function(np.isinf, ew.isinf, "Return whether each element is infinite.")
-isfinite: Ufunc = _function(np.isfinite, ew.isfinite, "Return whether each element is neither infinite nor NaN.")
-signbit: Ufunc = _function(np.signbit, ew.signbit, "Return whether the sign bit of x is set, as it is for -0.0.")
-logical_and: Ufunc = _function(np.logical_and, ew.logical_and, "Return whether x1 and x2 are both nonzero.")
-logical_or: Ufunc = _function(np.logical_or, ew.logical_or, "Return whether x1 or x2 is nonzero.")
-logical_xor: Ufunc = _function(np.logical_xor, ew.logical_xor, "Return whether exactly one of x1 and x2 is nonzero.")
-logical_not: Ufunc = _function(np.logical_not, ew.logical_not, "Return whether x is 0.")
-bitwise_and: Ufunc = _function(np.bitwise_and, ew.bitwise_and, "Return the bits set in both x1 and x2.")
-bitwise_or: Ufunc = _function(np.bitwise_or, ew.bitwise_or, "Return the bits set in x1 or x2.")
-bitwise_xor: Ufunc = _function(np.bitwise_xor, ew.bitwise_xor, "Return the bits set in exactly one of x1 and x2.")
-invert: Ufunc = _function(np.invert, ew.invert, "Return x with each bit flipped; booleans are negated.")
+isnan: Ufunc = _function("isnan", "Return whether each element is NaN.")
+isinf: Ufunc = _function("isinf", "Return whether each element is infinite.")
+isfinite: Ufunc = _function("isfinite", "Return whether each element is neither infinite nor NaN.")
+signbit: Ufunc = _function("signbit", "Return whether the sign bit of x is set, as it is for -0.0.")
+logical_and: Ufunc = _function("logical_and", "Return whether x1 and x2 are both nonzero.")
+logical_or: Ufunc = _function("logical_or", "Return whether x1 or x2 is nonzero.")
+logical_xor: Ufunc = _function("logical_xor", "Return whether exactly one of x1 and x2 is nonzero.")
+logical_not: Ufunc = _function("logical_not", "Return whether x is 0.")
+bitwise_and: Ufunc = _function("bitwise_and", "Return the bits set in both x1 and x2.")
+bitwise_or: Ufunc = _function("bitwise_or", "Return the bits set in x1 or x2.")
+bitwise_xor: Ufunc = _function("bitwise_xor", "Return the bits set in exactly one of x1 and x2.")
+invert: Ufunc = _function("invert", "Return x with each bit flipped; booleans are negated.")
 bitwise_not: Ufunc = invert
 bitwise_invert: Ufunc = invert
-left_shift: Ufunc = _function(np.left_shift, ew.left_shift, "Return x1 * 2**x2, the bits of x1 shifted to the left.")
+left_shift: Ufunc = _function("left_shift", "Return x1 * 2**x2, the bits of x1 shifted to the left.")
 bitwise_left_shift: Ufunc = left_shift
-right_shift: Ufunc = _function(
-    np.right_shift, ew.right_shift, "Return floor(x1 / 2**x2), the bits of x1 shifted to the right."
-)
+right_shift: Ufunc = _function("right_shift", "Return floor(x1 / 2**x2), the bits of x1 shifted to the right.")
 bitwise_right_shift: Ufunc = right_shift
-bitwise_count: Ufunc = _function(np.bitwise_count, ew.bitwise_count, "Return the number of bits set in |x|.")
+bitwise_count: Ufunc = _function("bitwise_count", "Return the number of bits set in |x|.")
 
 
 def _equals_infinity(name: str, x, infinity: float):
@@ -366,7 +355,7 @@ def imag(val: Any) -> Any:
     return ew.imag(asarray(val))
 
 
-conjugate: Ufunc = _function(np.conjugate, ew.conj, "Return the complex conjugate of x.")
+conjugate: Ufunc = _function("conjugate", "Return the complex conjugate of x.", ew.conj)
 conj: Ufunc = conjugate
 
 
