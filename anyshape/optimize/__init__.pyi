@@ -49,6 +49,10 @@ from scipy.optimize import moduleTNC as moduleTNC
 from scipy.optimize import newton_krylov as newton_krylov
 from scipy.optimize import nonlin as nonlin
 from scipy.optimize import quadratic_assignment as quadratic_assignment
+from scipy.optimize import rosen as rosen
+from scipy.optimize import rosen_der as rosen_der
+from scipy.optimize import rosen_hess as rosen_hess
+from scipy.optimize import rosen_hess_prod as rosen_hess_prod
 from scipy.optimize import show_options as show_options
 from scipy.optimize import slsqp as slsqp
 from scipy.optimize import tnc as tnc
@@ -97,10 +101,6 @@ from anyshape.scipy.optimize.roots import golden as golden
 from anyshape.scipy.optimize.roots import newton as newton
 from anyshape.scipy.optimize.roots import root as root
 from anyshape.scipy.optimize.roots import root_scalar as root_scalar
-from anyshape.scipy.optimize.roots import rosen as rosen
-from anyshape.scipy.optimize.roots import rosen_der as rosen_der
-from anyshape.scipy.optimize.roots import rosen_hess as rosen_hess
-from anyshape.scipy.optimize.roots import rosen_hess_prod as rosen_hess_prod
 
 def bisect(
     f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any

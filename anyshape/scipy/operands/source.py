@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from anyshape import numpy as xp
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.numpy.foreign_source import Source
@@ -20,17 +22,19 @@ from anyshape.support.packages import load
 
 
 class _At:
-    """Elements of an array where a mask holds, which `set` changes."""
+    """Elements of an array where a mask holds, or at an index, which `set` changes."""
 
-    def __init__(self, x: Any, mask: Any = None) -> None:
-        self._x, self._mask = x, mask
+    def __init__(self, x: Any, index: Any = None) -> None:
+        self._x, self._index = x, index
 
-    def __getitem__(self, mask: Any) -> _At:
-        return _At(self._x, mask)
+    def __getitem__(self, index: Any) -> _At:
+        return _At(self._x, index)
 
     def set(self, value: Any) -> Any:
         """Return the array with other elements."""
-        return xp.where(self._mask, value, self._x)
+        if xp.result_type(self._index) == np.dtype(bool):
+            return xp.where(self._index, value, self._x)
+        return xp.at(xp.asarray(self._x))[self._index].set(value)
 
 
 def _apply_where(condition, arrays, function, other=None, /, *, fill_value=None, **_):
@@ -65,6 +69,7 @@ _EXTENSIONS = {
     "apply_where": _apply_where,
     "at": _At,
     "atleast_nd": lambda x, ndim=1, **_: xp.array(x, ndmin=ndim),
+    "create_diagonal": lambda x, offset=0, **_: xp.diag(x, offset),
     "expand_dims": lambda x, axis=0, **_: xp.expand_dims(x, axis),
     "sinc": lambda x, **_: xp.sinc(x),
 }

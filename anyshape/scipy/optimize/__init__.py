@@ -17,10 +17,8 @@ _SERVED = Module(
             "bisect brent brenth brentq fixed_point fminbound fsolve golden newton ridder root root_scalar toms748"
         ),
     },
-    through={
-        "constraints": "isotonic_regression linear_sum_assignment nnls",
-        "roots": "rosen rosen_der rosen_hess rosen_hess_prod",
-    },
+    through={"constraints": "isotonic_regression linear_sum_assignment nnls"},
+    lent="rosen rosen_der rosen_hess rosen_hess_prod",
 )
 __all__ = [*_SERVED.own]
 __getattr__, __dir__ = _SERVED.named, _SERVED.public_names

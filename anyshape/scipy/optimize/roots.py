@@ -1,6 +1,6 @@
 """Define `root` and `root_scalar`: SciPy's solvers of equations, with the derivative of the equation.
 
-Define functions of `scipy.optimize` for roots that return the solution alone, and Rosenbrock's function.
+Define functions of `scipy.optimize` for roots that return the solution alone.
 """
 
 from collections.abc import Callable
@@ -12,10 +12,8 @@ from anyshape import numpy as xp
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.serve import refuse
-from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import is_empty, real_floats
 from anyshape.scipy.operands.result import Result
 from anyshape.scipy.optimize.minima import minimize_scalar
@@ -261,56 +259,6 @@ def fixed_point(
         return scipy_optimize.fixed_point(func, x0, args, xtol, maxiter, method)
     further = args if isinstance(args, tuple) else (args,)
     return root(lambda tree: [func(tree[0], *further) - tree[0]], [xp.asarray(x0) * 1.0], tol=xtol).x[0]
-
-
-def rosen(x: Any) -> Any:
-    """Return Rosenbrock's function of a vector, or along the first axis.
-
-    >>> import numpy as np
-    >>> float(rosen(np.array([1.0, 2.0])))
-    100.0
-    """
-    x = xp.asarray(x)
-    return xp.sum(100.0 * (x[1:] - x[:-1] ** 2.0) ** 2.0 + (1 - x[:-1]) ** 2.0, axis=0)
-
-
-def rosen_der(x: Any) -> Any:
-    """Return the gradient of Rosenbrock's function of a vector.
-
-    >>> import numpy as np
-    >>> rosen_der(np.array([1.0, 2.0]))
-    array([-400.,  200.])
-    """
-    x = xp.asarray(x)
-    context_of("rosen_der", x).require(at_least(sizes(x)[0], 2), "x has two elements")
-    rise = x[1:] - x[:-1] ** 2
-    before = -400 * x[:-1] * rise - 2 * (1 - x[:-1])
-    none = xp.zeros_like(x[:1])
-    return xp.concatenate([before, none]) + xp.concatenate([none, 200 * rise])
-
-
-def rosen_hess(x: Any) -> Any:
-    """Return the matrix of second derivatives of Rosenbrock's function of a vector of two numbers or more.
-
-    >>> rosen_hess([1.0, 1.0]).tolist()
-    [[802.0, -400.0], [-400.0, 200.0]]
-    """
-    x = xp.atleast_1d(xp.asarray(x) * 1.0)
-    context_of("rosen_hess", x).require(at_least(sizes(x)[0], 2), "x has two elements")
-    ends = xp.ones_like(x[:1])
-    low = xp.concatenate([1200 * x[:-1] ** 2 - 400 * x[1:] + 2, 0 * ends])
-    main = low + xp.concatenate([0 * ends, 200 * xp.ones_like(x[1:])])
-    beside = xp.diag(-400 * x[:-1], 1)
-    return xp.diag(main) + beside + beside.T
-
-
-def rosen_hess_prod(x: Any, p: Any) -> Any:
-    """Return the product of the second derivatives of Rosenbrock's function and a vector.
-
-    >>> rosen_hess_prod([1.0, 1.0], [1.0, 2.0]).tolist()
-    [2.0, 0.0]
-    """
-    return rosen_hess(xp.asarray(x)) @ xp.asarray(p) if is_traced(x) else xp.asarray(rosen_hess(x)) @ p
 
 
 def fminbound(
