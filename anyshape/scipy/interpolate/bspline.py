@@ -10,7 +10,9 @@ Define the natural smoothing spline, and functions of splines: inserted knots, r
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -35,6 +37,8 @@ from anyshape.transforms.control import check, stop_gradient
 from anyshape.transforms.custom.implicit_solves import custom_root
 from anyshape.transforms.vmap import vmap
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 class BSpline(Interpolant):
     """Spline of degree k with knots t and coefficients c, which are along an axis."""
@@ -48,30 +52,15 @@ class BSpline(Interpolant):
     settings: tuple[str, ...] = ("k", "extrapolate", "axis")
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
-        if not is_traced(t, c):
-            self.take(scipy_interpolate.BSpline(t, c, k, extrapolate, axis))
-            return
         self.k, self.extrapolate, self.axis = int(k), extrapolate, axis
         self.t, c = real_floats(t), xp.asarray(c)
         self.c: Any = xp.moveaxis(c.astype(np.complex128 if c.dtype.kind == "c" else np.float64), axis, 0)
         check(self.t[1:] >= self.t[:-1], "BSpline: the knots must not fall")
 
-    def take(self, other: Any) -> None:
-        """Take over what an object of SciPy is made of."""
-        self.t, self.c, self.k, self.extrapolate, self.axis = (
-            other.t, other.c, other.k, other.extrapolate, other.axis,
-        )  # fmt: skip
-
     @classmethod
-    def made_of(cls, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> BSpline:
-        """Return a spline whose coefficients are along the first axis of c."""
-        made = object.__new__(cls)
-        made.t, made.c, made.k, made.extrapolate, made.axis = t, c, k, extrapolate, axis
-        return made
-
-    def of_scipy(self) -> Any:
-        """Return SciPy's object for concrete data."""
-        return scipy_interpolate.BSpline.construct_fast(self.t, self.c, self.k, self.extrapolate, self.axis)
+    def of_tck(cls, t: Any, c: Any, k: int) -> BSpline:
+        """Return a spline that extrapolates, whose coefficients are along the first axis of c."""
+        return cls.made_of(t, c, k, True, 0)
 
     @property
     def tck(self) -> tuple[Any, Any, int]:
@@ -89,7 +78,7 @@ class BSpline(Interpolant):
     def value(self, v: Any, nu: int, extrapolate: Any) -> Any:
         """Return values at a vector of points as combinations of B-splines."""
         if nu > self.k:
-            return 0.0 * BSpline.made_of(self.t, self.c, self.k).value(v, 0, extrapolate)
+            return 0.0 * BSpline.of_tck(self.t, self.c, self.k).value(v, 0, extrapolate)
         if nu:
             return self.derivative(nu).value(v, 0, extrapolate)
         span = _span(self.t, v, self.k)
@@ -132,6 +121,23 @@ class BSpline(Interpolant):
         return super().integrate(xp.clip(a, low, high), xp.clip(b, low, high), True)
 
 
+def leaves_concrete(function: F) -> F:
+    """Leave calls without traced arguments to SciPy, with its splines in place of ours."""
+    inside = lambda x: x.tck if isinstance(x, BSpline) else x
+    theirs = lambda x: x.of_scipy() if isinstance(x, BSpline) else x
+    ours = lambda x: BSpline.made_by(x) if isinstance(x, scipy_interpolate.BSpline) else x
+
+    @functools.wraps(function)
+    def served(*args, **options):
+        if is_traced(*map(inside, (*args, *options.values()))):
+            return function(*args, **options)
+        named = {name: theirs(x) for name, x in options.items()}
+        result = getattr(scipy_interpolate, function.__name__)(*map(theirs, args), **named)
+        return tuple(map(ours, result)) if isinstance(result, tuple) else ours(result)
+
+    return cast("F", served)
+
+
 def _nonzero(width):
     """Return widths between knots, 1 for a knot that repeats."""
     return xp.where(width == 0, 1.0, width)
@@ -156,6 +162,7 @@ def _basis(t, v, k: int, span) -> list[Any]:
     return values
 
 
+@leaves_concrete
 def make_interp_spline(
     x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0, check_finite: bool = True
 ) -> BSpline:
@@ -163,10 +170,6 @@ def make_interp_spline(
 
     `bc_type` is "not-a-knot", "clamped", "natural", "periodic", or a pair of these and of lists of (order, value).
     """
-    if not is_traced(x, y, t):
-        made = object.__new__(BSpline)
-        made.take(scipy_interpolate.make_interp_spline(x, y, k, t, bc_type, axis, check_finite))
-        return made
     k = int(k)
     if isinstance(bc_type, str) and bc_type == "periodic":
         if t is not None:
@@ -246,6 +249,7 @@ def _element(values, position, count):
     return xp.sum(inside * values)
 
 
+@leaves_concrete
 def make_lsq_spline(
     x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int = 0, check_finite: bool = True, **options: Any
 ) -> BSpline:
@@ -253,10 +257,6 @@ def make_lsq_spline(
 
     `t` has k + 1 knots at each end too. The knots must let each B-spline reach a point, as for SciPy.
     """
-    if not is_traced(x, y, t, w):
-        made = object.__new__(BSpline)
-        made.take(scipy_interpolate.make_lsq_spline(x, y, t, k, w, axis, check_finite, **options))
-        return made
     k, t = int(k), real_floats(t)
     x, y, along = data("make_lsq_spline", x, y, axis, 1)
     span, row, count = _span(t, x, k), xp.arange(x.shape[0]), t.shape[0] - k - 1
@@ -294,7 +294,7 @@ def _conditions(bc_type) -> tuple[list[Any], list[Any]]:
 def _with_conditions(bands, t, k: int, x, conditions: list[Any], row, column):
     """Return diagonals with the rows of conditions at one end, whose B-splines have these knots."""
     for i, (order, _) in enumerate(conditions):
-        values = BSpline.made_of(t, np.eye(k + 1), k).value(x[None], order, True)[0]
+        values = BSpline.of_tck(t, np.eye(k + 1), k).value(x[None], order, True)[0]
         for j in range(k + 1):
             diagonal = k + (row + i) - (column + j)
             inside = (diagonal >= 0) & (diagonal <= 2 * k)
@@ -326,15 +326,10 @@ make_lsq_spline = checks_finite(make_lsq_spline, "x y t w")
 _EXTENSIONS = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
 
 
-def is_traced_spline(tck: Any) -> bool:
-    """Return whether a spline, or its tuple, has traced arrays."""
-    return tck.is_traced() if isinstance(tck, BSpline) else is_traced(*tck)
-
-
 def spline_of(tck: Any) -> BSpline:
     """Return a spline by its knots, coefficients and degree, with its arrays as values of the trace."""
     t, c, k = tck.tck if isinstance(tck, BSpline) else tck
-    return BSpline.made_of(as_value(real_floats(t)), as_value(xp.asarray(c)), int(k))
+    return BSpline.of_tck(as_value(real_floats(t)), as_value(xp.asarray(c)), int(k))
 
 
 def tuple_of(spline: BSpline, ending: Any) -> tuple[Any, Any, int]:
@@ -375,13 +370,9 @@ def splrep(
     return tuple_of(make_interp_spline(x, y, k, check_finite=False), 0.0)  # FITPACK takes NaN
 
 
+@leaves_concrete
 def make_splrep(x: Any, y: Any, *, k: int = 3, s: Any = 0, bc_type: Any = None, **options: Any) -> BSpline:
     """Return the spline through points for s=0; traced data are not smoothed, and have no further options then."""
-    if not is_traced(x, y, s, *options.values()):
-        made = object.__new__(BSpline)
-        periodic = {} if bc_type is None else {"bc_type": bc_type}
-        made.take(scipy_interpolate.make_splrep(x, y, k=k, s=s, **periodic, **options))
-        return made
     _refuse_smoothing("make_splrep", s, options)
     return make_interp_spline(x, y, k, bc_type=bc_type)
 
@@ -402,13 +393,9 @@ def _along_curve(x, u) -> tuple[Any, Any]:
     return rows, xp.concatenate([xp.zeros(1), lengths / lengths[-1]])
 
 
+@leaves_concrete
 def make_splprep(x: Any, *, u: Any = None, k: int = 3, s: Any = 0, **options: Any) -> tuple[BSpline, Any]:
     """Return the curve through points for s=0, of an axis for each coordinate in x, and its parameter at the points."""
-    if not is_traced(*x, u, s, *options.values()):
-        curve, u = scipy_interpolate.make_splprep(x, u=u, k=k, s=s, **options)
-        made = object.__new__(BSpline)
-        made.take(curve)
-        return made, u
     _refuse_smoothing("make_splprep", s, options)
     rows, parameter = _along_curve(x, u)
     return make_interp_spline(parameter, rows.T, k, axis=1), parameter
@@ -430,10 +417,9 @@ def splprep(
     return (curve.t, [curve.c[:, j] for j in range(len(x))], k), parameter
 
 
+@leaves_concrete
 def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     """Return a spline or its derivative at points. Outside, `ext` 1 to 3 give 0, an error and the value of the end."""
-    if not is_traced(x) and not is_traced_spline(tck):
-        return scipy_interpolate.splev(x, tck.of_scipy() if isinstance(tck, BSpline) else tck, der, ext)
     mode = _extension("splev", ext)
     if not isinstance(tck, BSpline) and isinstance(tck[1], (list, tuple)):  # a curve, with a list for each coordinate
         return [splev(x, (tck[0], c, tck[2]), der, ext) for c in tck[1]]
@@ -450,31 +436,28 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     return xp.reshape(y, points.shape)
 
 
+@leaves_concrete
 def splder(tck: Any, n: int = 1) -> Any:
     """Return the derivative of order n of a spline, in the form that it has."""
     if n < 0:
         return splantider(tck, -n)
-    if not is_traced_spline(tck):
-        return tck.derivative(n) if isinstance(tck, BSpline) else scipy_interpolate.splder(tck, n)
     return tck.derivative(n) if isinstance(tck, BSpline) else tuple_of(spline_of(tck).derivative(n), 0.0)
 
 
+@leaves_concrete
 def splantider(tck: Any, n: int = 1) -> Any:
     """Return the antiderivative of order n of a spline, in the form that it has."""
     if n < 0:
         return splder(tck, -n)
-    if not is_traced_spline(tck):
-        return tck.antiderivative(n) if isinstance(tck, BSpline) else scipy_interpolate.splantider(tck, n)
     if isinstance(tck, BSpline):
         return tck.antiderivative(n)
     whole = spline_of(tck).antiderivative(n)
     return tuple_of(whole, whole.c[-1:])
 
 
+@leaves_concrete
 def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
     """Return the integral of a spline from a to b; it is 0 outside of its knots."""
-    if not is_traced(a, b) and not is_traced_spline(tck):
-        return scipy_interpolate.splint(a, b, tck.of_scipy() if isinstance(tck, BSpline) else tck, full_output)
     if full_output:
         raise refuse("scipy.interpolate.splint with full_output")
     return spline_of(tck).integrate(a, b, False)
@@ -570,6 +553,7 @@ class InterpolatedUnivariateSpline(UnivariateSpline):
         super().__init__(x, y, w if not is_traced(x, y, w) else None, bbox, k, 0, ext, check_finite)
 
 
+@leaves_concrete
 def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, *, axis: int = 0) -> BSpline:
     """Return the natural cubic spline with the least sum of squares and of `lam` times its squared bend.
 
@@ -577,11 +561,6 @@ def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, *, axi
     the data. Traced data take a matrix of n x n for it. SciPy's search ends within 1e-5 of the minimum.
     Source: P. Green, B. Silverman, Nonparametric Regression, 1994, sections 2.3 and 3.2.
     """
-    if not is_traced(x, y, w, lam):
-        made = object.__new__(BSpline)
-        options = {} if axis == 0 else {"axis": axis}
-        made.take(scipy_interpolate.make_smoothing_spline(x, y, w, lam, **options))
-        return made
     x, y, along = data("make_smoothing_spline", x, y, axis, 5)
     check(x[1:] > x[:-1], "make_smoothing_spline: x must increase")
     weights = xp.ones_like(x) if w is None else real_floats(w)
@@ -637,14 +616,12 @@ def _smoothed(x, y, spreads, lam):
     return y - column(v) * (pull[0] + pull[1] + pull[2])
 
 
+@leaves_concrete
 def insert(x: Any, tck: Any, m: int = 1, per: int = 0) -> Any:
     """Return a spline with a knot at x, inserted m times, in the form that it has; its values stay.
 
     Source: W. Boehm, Inserting new knots into B-spline curves, Computer-Aided Design 12, 1980.
     """
-    if not is_traced(x) and not is_traced_spline(tck):
-        of_scipy = tck.of_scipy() if isinstance(tck, BSpline) else tck
-        return scipy_interpolate.insert(x, of_scipy, m, per)
     if per:
         raise refuse("scipy.interpolate.insert with per")
     spline, point = spline_of(tck), real_floats(x).reshape(())
@@ -669,10 +646,9 @@ def insert(x: Any, tck: Any, m: int = 1, per: int = 0) -> Any:
     return made if isinstance(tck, BSpline) else tuple_of(made, 0.0)
 
 
+@leaves_concrete
 def spalde(x: Any, tck: Any) -> Any:
     """Return the value and all derivatives of a spline at x, along a last axis; a list of rows for several points."""
-    if not is_traced(x) and not is_traced_spline(tck):
-        return scipy_interpolate.spalde(x, tck.of_scipy() if isinstance(tck, BSpline) else tck)
     points, spline = real_floats(x), spline_of(tck)
     v = xp.ravel(points)
     low, high = spline.limits()
@@ -681,13 +657,12 @@ def spalde(x: Any, tck: Any) -> Any:
     return rows[0] if points.ndim == 0 else rows
 
 
+@leaves_concrete
 def sproot(tck: Any, mest: int = 10) -> Any:
     """Return the roots of a cubic spline, at most `mest`; their number is a run-time size.
 
     SciPy finds them when the program runs. They have the derivative of the equation.
     """
-    if not is_traced_spline(tck):
-        return scipy_interpolate.sproot(tck.of_scipy() if isinstance(tck, BSpline) else tck, mest)
     spline = spline_of(tck)
     if spline.k != 3:
         raise ArgumentError("sproot", "tck", f"has the degree {spline.k}", "pass a cubic spline")
@@ -735,7 +710,7 @@ def _with_ends(t, k: int, x, low, high):
 
 def _design(t, k: int, x):
     """Return the values of all B-splines at points, in rows."""
-    return BSpline.made_of(t, xp.eye(t.shape[0] - k - 1), k).value(x, 0, True)
+    return BSpline.of_tck(t, xp.eye(t.shape[0] - k - 1), k).value(x, 0, True)
 
 
 def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
@@ -747,9 +722,9 @@ def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
     tx, ty, c = (as_value(real_floats(part)) for part in (tx, ty, c))
     counts = tx.shape[0] - kx - 1, ty.shape[0] - ky - 1
     x, y = (xp.atleast_1d(real_floats(v)) for v in (x, y))
-    first = BSpline.made_of(tx, xp.reshape(c, counts), kx)
+    first = BSpline.of_tck(tx, xp.reshape(c, counts), kx)
     rows = first.value(xp.clip(x, *first.limits()), dx, True)
-    second = BSpline.made_of(ty, rows.T, ky)
+    second = BSpline.of_tck(ty, rows.T, ky)
     z = second.value(xp.clip(y, *second.limits()), dy, True).T
     if x.shape[0] > 1:
         return z

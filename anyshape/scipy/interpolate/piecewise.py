@@ -13,9 +13,10 @@ Source: N. J. Higham, "The numerical stability of barycentric Lagrange interpola
 
 from __future__ import annotations
 
+import functools
 from itertools import pairwise
 from math import comb, perm
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -49,15 +50,30 @@ class Interpolant(FixedAttributes):
     extrapolate: Any
 
     def __init_subclass__(cls) -> None:
-        names = cls.parts + cls.settings
-
-        def unflatten(settings, parts):
-            made = object.__new__(cls)
-            made.__dict__.update(zip(names, (*parts, *settings), strict=True))
-            return made
-
         flatten = lambda x: ([getattr(x, n) for n in cls.parts], tuple([getattr(x, n) for n in cls.settings]))
-        register_class(cls, flatten, unflatten)
+        register_class(cls, flatten, lambda settings, parts: cls.made_of(*parts, *settings))
+        of_traced = cls.__init__
+
+        @functools.wraps(of_traced)
+        def initialise(self, *args, **options):
+            if is_traced(*args, *options.values()):
+                of_traced(self, *args, **options)
+            else:
+                vars(self).update(vars(cls.made_by(getattr(scipy_interpolate, cls.__name__)(*args, **options))))
+
+        cls.__init__ = initialise  # type: ignore[method-assign]
+
+    @classmethod
+    def made_of(cls, *members: Any) -> Self:
+        """Return an interpolant of its parts, along the first axes, and settings: in the end all of `settings`."""
+        made = object.__new__(cls)
+        vars(made).update(zip(cls.parts + cls.settings, members, strict=True))
+        return made
+
+    @classmethod
+    def made_by(cls, theirs: Any) -> Self:
+        """Return an interpolant of what an object of SciPy is made of."""
+        return cls.made_of(*[getattr(theirs, name) for name in cls.parts + cls.settings])
 
     def __getattr__(self, name: str) -> Any:
         """Return a further member of SciPy's object for concrete data."""
@@ -76,14 +92,13 @@ class Interpolant(FixedAttributes):
 
     def lifted(self) -> Any:
         """Return the interpolant with its arrays as values of the active trace, which traced positions can index."""
-        made = object.__new__(type(self))
-        vars(made).update(vars(self))
-        vars(made).update({name: as_value(getattr(self, name)) for name in self.parts})
-        return made
+        parts = [as_value(getattr(self, name)) for name in self.parts]
+        return self.made_of(*parts, *[getattr(self, name) for name in self.settings])
 
     def of_scipy(self) -> Any:
         """Return SciPy's object for concrete data."""
-        raise NotImplementedError
+        kind = getattr(scipy_interpolate, type(self).__name__)
+        return kind.construct_fast(*[getattr(self, name) for name in self.parts + self.settings])
 
     def value(self, v: Any, nu: int, extrapolate: Any) -> Any:
         """Return the values, or derivatives of order nu, at a vector of points, along the first axis."""
@@ -166,11 +181,10 @@ def data(name: str, x: Any, y: Any, axis: int, least: int) -> tuple[Any, Any, in
     return x, y, axis
 
 
-class PPoly(Interpolant):
-    """Piecewise polynomial of local powers: c[k - 1 - p] are the coefficients of power p, x the ends of the pieces."""
+class _Pieces(Interpolant):
+    """Piecewise polynomial: coefficients c of each piece, and the ends x of the pieces."""
 
-    extrapolate: Any
-    axis: int
+    c: Any
     x: Any
 
     parts: tuple[str, ...] = ("c", "x")
@@ -178,24 +192,28 @@ class PPoly(Interpolant):
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
         c = xp.asarray(c)
         c = c.astype(np.complex128 if c.dtype.kind == "c" else np.float64)
-        self.c: Any = xp.moveaxis(xp.moveaxis(c, axis + 1, 0), axis + 1, 0) if axis else c
+        self.c = xp.moveaxis(xp.moveaxis(c, axis + 1, 0), axis + 1, 0) if axis else c
         self.x, self.axis = real_floats(x), axis
         self.extrapolate = True if extrapolate is None else extrapolate
-
-    @classmethod
-    def made_of(cls, c: Any, x: Any, extrapolate: Any, axis: int) -> PPoly:
-        """Return a piecewise polynomial whose pieces are along the second axis of c."""
-        made = object.__new__(PPoly)
-        made.c, made.x, made.extrapolate, made.axis = c, x, extrapolate, axis
-        return made
-
-    def of_scipy(self) -> Any:
-        """Return SciPy's object for concrete data."""
-        return scipy_interpolate.PPoly.construct_fast(self.c, self.x, self.extrapolate, self.axis)
 
     def limits(self) -> tuple[Any, Any]:
         """Return the ends of the interval of the data."""
         return self.x[0], self.x[-1]
+
+    def _columns(self, a):
+        """Return a vector with axes of size 1 for the axes of values."""
+        return xp.reshape(a, (-1, *[1] * (self.c.ndim - 2)))
+
+    def _widths(self):
+        return self._columns(self.x[1:] - self.x[:-1])
+
+    def _integrated(self, kind: type[_Pieces], c) -> Any:
+        """Return an antiderivative with these coefficients, which is not periodic."""
+        return kind.made_of(c, self.x, self.extrapolate != "periodic" and self.extrapolate, self.axis)
+
+
+class PPoly(_Pieces):
+    """Piecewise polynomial of local powers: c[k - 1 - p] are the coefficients of power p, x the ends of the pieces."""
 
     def value(self, v: Any, nu: int, extrapolate: Any) -> Any:
         """Return values at a vector of points by Horner's rule in the pieces that they are in."""
@@ -204,8 +222,7 @@ class PPoly(Interpolant):
         count = self.x.shape[0]
         piece = xp.clip(xp.searchsorted(self.x, v, "right") - 1, 0, count - 2)
         order = int(self.c.shape[0])
-        trailing = [1] * (self.c.ndim - 2)
-        s = xp.reshape(v - self.x[piece], (-1, *trailing))
+        s = self._columns(v - self.x[piece])
         y: Any = None
         for row in range(order - nu):
             term = self.c[row][piece] * perm(order - 1 - row, nu)
@@ -226,7 +243,7 @@ class PPoly(Interpolant):
         if nu < 0:
             return self.derivative(-nu)
         c, order = self.c, int(self.c.shape[0])
-        width = xp.reshape(self.x[1:] - self.x[:-1], (-1, *[1] * (c.ndim - 2)))
+        width = self._widths()
         for step in range(nu):
             rows = [c[row] / (order + step - row) for row in range(order + step)]
             area: Any = 0.0
@@ -234,8 +251,7 @@ class PPoly(Interpolant):
                 area = (area + row) * width
             total = xp.cumsum(area, axis=0)
             c = xp.stack([*rows, xp.concatenate([xp.zeros_like(total[:1]), total[:-1]])])
-        extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
-        return PPoly.made_of(c, self.x, extrapolate, self.axis)
+        return self._integrated(PPoly, c)
 
 
 def hermite_coefficients(x: Any, y: Any, slopes: Any) -> Any:
@@ -255,9 +271,6 @@ class CubicHermiteSpline(PPoly):
     x: Any
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
-        if not is_traced(x, y, dydx):
-            self.take(scipy_interpolate.CubicHermiteSpline(x, y, dydx, axis, extrapolate))
-            return
         x, y, along = data("CubicHermiteSpline", x, y, axis, 2)
         self.set(x, y, xp.moveaxis(xp.asarray(dydx, y.dtype), along, 0), along, extrapolate)
 
@@ -265,10 +278,6 @@ class CubicHermiteSpline(PPoly):
         """Set the coefficients by values and slopes along the first axis."""
         self.c, self.x, self.axis = hermite_coefficients(x, y, slopes), x, axis
         self.extrapolate = True if extrapolate is None else extrapolate
-
-    def take(self, other: Any) -> None:
-        """Take over what an object of SciPy is made of."""
-        self.c, self.x, self.axis, self.extrapolate = other.c, other.x, other.axis, other.extrapolate
 
 
 _ENDS = {"clamped": 1, "natural": 2}  # orders of the derivatives that are zero
@@ -299,9 +308,6 @@ class CubicSpline(CubicHermiteSpline):
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
-        if not is_traced(x, y, *_values_of(bc_type)):
-            self.take(scipy_interpolate.CubicSpline(x, y, axis, bc_type, extrapolate))
-            return
         x, y, along = data("CubicSpline", x, y, axis, 2)
         check(x[1:] > x[:-1], "CubicSpline: x must increase")
         is_periodic = isinstance(bc_type, str) and bc_type == "periodic"
@@ -311,13 +317,6 @@ class CubicSpline(CubicHermiteSpline):
         else:
             slopes = _spline_slopes(x, y, *_conditions(bc_type))
         self.set(x, y, slopes, along, "periodic" if is_periodic and extrapolate is None else extrapolate)
-
-
-def _values_of(bc_type) -> list[Any]:
-    """Return the derivatives that conditions state."""
-    if isinstance(bc_type, str):
-        return []
-    return [end[1] for end in bc_type if not isinstance(end, str)]
 
 
 def _conditions(bc_type) -> list[tuple[int, Any]]:
@@ -413,9 +412,6 @@ class PchipInterpolator(CubicHermiteSpline):
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> None:
-        if not is_traced(x, y):
-            self.take(scipy_interpolate.PchipInterpolator(x, y, axis, extrapolate))
-            return
         x, y, along = _real_data("PchipInterpolator", x, y, axis)
         self.set(x, y, _pchip_slopes(x, y), along, extrapolate)
 
@@ -462,9 +458,6 @@ class Akima1DInterpolator(CubicHermiteSpline):
 
     def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> None:
         choice_of("Akima1DInterpolator", "method", method, ("akima", "makima"))
-        if not is_traced(x, y):
-            self.take(scipy_interpolate.Akima1DInterpolator(x, y, axis, method=method, extrapolate=extrapolate))
-            return
         x, y, along = _real_data("Akima1DInterpolator", x, y, axis)
         slopes = _akima_slopes(x, y, method)
         self.set(x, y, slopes, along, False if extrapolate is None else extrapolate)
@@ -488,33 +481,14 @@ def _akima_slopes(x, y, method: str):
     return xp.where(x.shape[0] == 2, secant[0] + 0.0 * slopes, slopes)
 
 
-class BPoly(Interpolant):
+class BPoly(_Pieces):
     """Piecewise polynomial in Bernstein's basis: c[j] are coefficients of its j-th one, x the ends of the pieces."""
-
-    c: Any
-    x: Any
-
-    parts = ("c", "x")
-
-    def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
-        c = xp.asarray(c)
-        c = c.astype(np.complex128 if c.dtype.kind == "c" else np.float64)
-        self.c = xp.moveaxis(xp.moveaxis(c, axis + 1, 0), axis + 1, 0) if axis else c
-        self.x, self.axis = real_floats(x), axis
-        self.extrapolate = True if extrapolate is None else extrapolate
-
-    @classmethod
-    def made_of(cls, c: Any, x: Any, extrapolate: Any, axis: int) -> BPoly:
-        """Return a piecewise polynomial whose pieces are along the second axis of c."""
-        made = object.__new__(BPoly)
-        made.c, made.x, made.extrapolate, made.axis = c, x, extrapolate, axis
-        return made
 
     @classmethod
     def from_power_basis(cls, pp: Any, extrapolate: Any = None) -> BPoly:
         """Return a piecewise polynomial of local powers in this basis."""
         degree = int(pp.c.shape[0]) - 1
-        width = xp.reshape(pp.x[1:] - pp.x[:-1], (-1, *[1] * (pp.c.ndim - 2)))
+        width = pp._widths()
         rows = [0.0 * pp.c[0]] * (degree + 1)
         for power in range(degree + 1):
             part = pp.c[degree - power] / comb(degree, power) * width**power
@@ -526,16 +500,7 @@ class BPoly(Interpolant):
     @classmethod
     def from_derivatives(cls, xi: Any, yi: Any, orders: Any = None, extrapolate: Any = None) -> BPoly:
         """Return the piecewise polynomial with these values and derivatives at its ends, of concrete data."""
-        made = scipy_interpolate.BPoly.from_derivatives(xi, yi, orders, extrapolate)
-        return cls.made_of(made.c, made.x, made.extrapolate, made.axis)
-
-    def of_scipy(self) -> Any:
-        """Return SciPy's object for concrete data."""
-        return scipy_interpolate.BPoly.construct_fast(self.c, self.x, self.extrapolate, self.axis)
-
-    def limits(self) -> tuple[Any, Any]:
-        """Return the ends of the interval of the data."""
-        return self.x[0], self.x[-1]
+        return cls.made_by(scipy_interpolate.BPoly.from_derivatives(xi, yi, orders, extrapolate))
 
     def value(self, v: Any, nu: int, extrapolate: Any) -> Any:
         """Return values at a vector of points by de Casteljau's scheme in the pieces that they are in."""
@@ -543,14 +508,11 @@ class BPoly(Interpolant):
             return self.derivative(nu).value(v, 0, extrapolate)
         piece = xp.clip(xp.searchsorted(self.x, v, "right") - 1, 0, self.x.shape[0] - 2)
         low, high = self.x[piece], self.x[piece + 1]
-        s = xp.reshape((v - low) / (high - low), (-1, *[1] * (self.c.ndim - 2)))
+        s = self._columns((v - low) / (high - low))
         rows = [self.c[j][piece] + 0.0 * s for j in range(int(self.c.shape[0]))]
         while len(rows) > 1:
             rows = [(1 - s) * a + s * b for a, b in pairwise(rows)]
         return rows[0]
-
-    def _widths(self):
-        return xp.reshape(self.x[1:] - self.x[:-1], (-1, *[1] * (self.c.ndim - 2)))
 
     def derivative(self, nu: int = 1) -> BPoly:
         """Return the derivative of order nu, a piecewise polynomial of lower order."""
@@ -572,8 +534,7 @@ class BPoly(Interpolant):
             ends = xp.cumsum(inner[-1], axis=0)
             before = xp.concatenate([xp.zeros_like(ends[:1]), ends[:-1]])
             c = xp.concatenate([before[None], inner + before])
-        extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
-        return BPoly.made_of(c, self.x, extrapolate, self.axis)
+        return self._integrated(BPoly, c)
 
 
 def _before(steps):

@@ -32,7 +32,7 @@ class _At:
 
     def set(self, value: Any) -> Any:
         """Return the array with other elements."""
-        if xp.result_type(self._index) == np.dtype(bool):
+        if getattr(self._index, "dtype", None) == np.dtype(bool):
             return xp.where(self._index, value, self._x)
         return xp.at(xp.asarray(self._x))[self._index].set(value)
 
