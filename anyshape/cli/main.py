@@ -11,21 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from anyshape.cli import check_command
-from anyshape.cli.load_target import (
-    Arguments,
-    UsageError,
-    arguments_of,
-    assignments,
-    draw,
-    is_saved,
-    load_function,
-    named_sizes,
-    one_line,
-    read_arguments,
-    read_sizes,
-    shown,
-    write_text,
-)
+from anyshape.cli import load_target as targets
 from anyshape.demo import train
 from anyshape.errors import AnyshapeError
 from anyshape.inspect.draw.picture import to_dot
@@ -76,8 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(options.command, f"unrecognized arguments: {' '.join(rest)}")
     try:
         return options.run(options, rest)
-    except (UsageError, AnyshapeError) as error:
-        return _complain(options.command, one_line(error))
+    except (targets.UsageError, AnyshapeError) as error:
+        return _complain(options.command, targets.one_line(error))
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone, as with `| head`
         return 0
@@ -186,7 +172,7 @@ def _demo(options: argparse.Namespace, rest: list[str]) -> int:
 
 def _show(options: argparse.Namespace, rest: list[str]) -> int:
     if options.beside is not None and options.html is None:
-        raise UsageError("--beside needs --html FILE, where the page that compares goes")
+        raise targets.UsageError("--beside needs --html FILE, where the page that compares goes")
     program = _traced(options)
     other = None if options.beside is None else _traced(_at(options, options.beside))
     drawings = [(options.html, lambda p: p.html(beside=other)), (options.dot, to_dot)]
@@ -196,7 +182,7 @@ def _show(options: argparse.Namespace, rest: list[str]) -> int:
     elif options.plan or not pages:
         print(program.plan if options.plan else program)
     for path, text in pages:
-        write_text(path, text)
+        targets.write_text(path, text)
     return 0
 
 
@@ -207,7 +193,7 @@ def _at(options: argparse.Namespace, target: str) -> argparse.Namespace:
 
 def _traced(options: argparse.Namespace) -> Program:
     """Return the program of the named function and arguments, or the program of a file."""
-    if options.shapes is None and is_saved(options.target) and not options.grad:
+    if options.shapes is None and targets.is_saved(options.target) and not options.grad:
         return load(options.target)
     function, arguments = _described(options)
     try:
@@ -215,34 +201,36 @@ def _traced(options: argparse.Namespace) -> Program:
     except AnyshapeError:
         raise
     except Exception as error:
-        raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
+        raise targets.UsageError(
+            f"{options.target} raised {type(error).__name__}: {targets.one_line(error)}"
+        ) from error
 
 
-def _loaded(options: argparse.Namespace) -> tuple[Callable[..., Any], Arguments]:
+def _loaded(options: argparse.Namespace) -> tuple[Callable[..., Any], targets.Arguments]:
     """Return the named function with the arguments that --shapes describes, which a saved program has itself."""
-    function = load_function(options.target)
+    function = targets.load_function(options.target)
     if options.shapes is not None:
-        return function, read_arguments(function, options.shapes, options.dtypes)
+        return function, targets.read_arguments(function, options.shapes, options.dtypes)
     if not isinstance(function, Program):
-        raise UsageError(f'{options.target} needs --shapes, one for each argument, as in --shapes "n, 4; 4"')
-    return function, arguments_of(function)
+        raise targets.UsageError(f'{options.target} needs --shapes, one for each argument, as in --shapes "n, 4; 4"')
+    return function, targets.arguments_of(function)
 
 
-def _described(options: argparse.Namespace) -> tuple[Callable[..., Any], Arguments]:
+def _described(options: argparse.Namespace) -> tuple[Callable[..., Any], targets.Arguments]:
     """Return the named function, or its value and gradient, and its arguments."""
     function, arguments = _loaded(options)
     if not options.grad:
         return function, arguments
     moving = tuple(i for i, d in enumerate(arguments.dtypes) if is_inexact(d))
     if not moving:
-        raise UsageError("--grad needs an argument of a float dtype; give one in --dtypes")
+        raise targets.UsageError("--grad needs an argument of a float dtype; give one in --dtypes")
     return value_and_grad(function, argnums=moving), arguments
 
 
 def _explain(options: argparse.Namespace, rest: list[str]) -> int:
     report = explain_report(*_described(options), options.sizes, options.target)
     if options.html is not None:
-        write_text(options.html, report.explanation.html())
+        targets.write_text(options.html, report.explanation.html())
     if options.json:
         _print_json(report.to_dict())
     elif options.html is None:
@@ -300,7 +288,7 @@ def answer(parser: argparse.ArgumentParser) -> None:
         argcomplete.autocomplete(parser)
 
 
-def save_program(function: Callable[..., Any], arguments: Arguments, path: str, target: str) -> Program:
+def save_program(function: Callable[..., Any], arguments: targets.Arguments, path: str, target: str) -> Program:
     """Export the function for all sizes of the arguments, write the program to a file, and return it."""
     try:
         program = export(function)(*arguments.structs)
@@ -308,16 +296,16 @@ def save_program(function: Callable[..., Any], arguments: Arguments, path: str, 
     except AnyshapeError:
         raise
     except OSError as error:
-        raise UsageError(f"cannot write {path!r}: {error.strerror or error}") from error
+        raise targets.UsageError(f"cannot write {path!r}: {error.strerror or error}") from error
     except Exception as error:
-        raise UsageError(f"{target} raised {type(error).__name__}: {one_line(error)}") from error
+        raise targets.UsageError(f"{target} raised {type(error).__name__}: {targets.one_line(error)}") from error
     return program
 
 
 def run_program(target: str, files: Sequence[str]) -> dict[str, np.ndarray]:
     """Return the results of a saved program by path, for arguments in files: each in a .npy, or all in one .npz."""
-    if not is_saved(target):
-        raise UsageError(f"{target!r} is not a saved program; write one with anyshape export")
+    if not targets.is_saved(target):
+        raise targets.UsageError(f"{target!r} is not a saved program; write one with anyshape export")
     program = load(target)
     result = program(*_arguments(program, files))
     leaves, structure = flatten(result)
@@ -340,7 +328,7 @@ def _arguments(program: Program, files: Sequence[str]) -> list[np.ndarray]:
     if missing or surplus:
         taken = ", ".join(program.__signature__.parameters)
         problem = f"do not give {missing[0]}" if missing else f"give {surplus[0]!r} besides"
-        raise UsageError(f"the files {problem}; {program.name} takes {taken}")
+        raise targets.UsageError(f"the files {problem}; {program.name} takes {taken}")
     return [*arrays, *[named[name] for name in names]]
 
 
@@ -350,7 +338,7 @@ def _read(file: str):
         content = np.load(Path(file), allow_pickle=False)
         return dict(content) if isinstance(content, np.lib.npyio.NpzFile) else content
     except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"cannot read {file!r} as .npy or .npz: {one_line(error)}") from error
+        raise targets.UsageError(f"cannot read {file!r} as .npy or .npz: {targets.one_line(error)}") from error
 
 
 def results_text(results: dict[str, np.ndarray]) -> str:
@@ -363,12 +351,14 @@ def save_results(results: dict[str, np.ndarray], path: str) -> None:
     try:
         if path.endswith(".npy"):
             if len(results) != 1:
-                raise UsageError(f"{path!r} holds one array, and there are {len(results)} results; name a .npz file")
+                raise targets.UsageError(
+                    f"{path!r} holds one array, and there are {len(results)} results; name a .npz file"
+                )
             np.save(path, next(iter(results.values())))
         else:
             np.savez(path, **results)  # type: ignore[arg-type]
     except OSError as error:
-        raise UsageError(f"cannot write {path!r}: {error.strerror or error}") from error
+        raise targets.UsageError(f"cannot write {path!r}: {error.strerror or error}") from error
 
 
 def described(program: Program) -> dict[str, Any]:
@@ -400,25 +390,27 @@ class ExplainReport(NamedTuple):
         return "\n".join([*lines, *_refusals(self.refused), "", str(self.explanation)])
 
 
-def explain_report(function: Callable[..., Any], arguments: Arguments, sizes: str, target: str) -> ExplainReport:
+def explain_report(
+    function: Callable[..., Any], arguments: targets.Arguments, sizes: str, target: str
+) -> ExplainReport:
     """Return the explanation of the function, with the sizes that each of its programs serves."""
     declared = [spec or None for spec in arguments.specs]  # the value of a number is a size only if it is named
     jitted = jit(function, dynamic_shapes=declared)
     served: dict[int, list[str]] = {}
     refused: dict[str, list[str]] = {}
-    for case in assignments(arguments, read_sizes(sizes)):
+    for case in targets.assignments(arguments, targets.read_sizes(sizes)):
         every = zip(arguments.sizes(case), arguments.dtypes, arguments.by_value, strict=True)
         try:
             explanation = explain(jitted)(*[d.type(*s) if value else ShapeDtypeStruct(s, d) for s, d, value in every])
         except AnyshapeError as error:
-            refused.setdefault(one_line(error), []).append(shown(case))
+            refused.setdefault(targets.one_line(error), []).append(targets.shown(case))
         except Exception as error:
-            raise UsageError(f"{target} raised {type(error).__name__}: {one_line(error)}") from error
+            raise targets.UsageError(f"{target} raised {type(error).__name__}: {targets.one_line(error)}") from error
         else:
             if explanation.broken:
-                refused.setdefault(explanation.broken[0].partition(" for ")[0], []).append(shown(case))
+                refused.setdefault(explanation.broken[0].partition(" for ")[0], []).append(targets.shown(case))
             else:
-                served.setdefault(explanation.program or 0, []).append(shown(case))
+                served.setdefault(explanation.program or 0, []).append(targets.shown(case))
     return ExplainReport(served, refused, jitted.explain())
 
 
@@ -434,11 +426,11 @@ def _few(cases: Sequence[str]) -> str:
 _DOMAIN = (0.1, 0.9)  # of random arguments: roots, logarithms and inverse functions are defined there
 
 
-def profile_report(function: Callable[..., Any], arguments: Arguments, options: Any) -> Profile:
+def profile_report(function: Callable[..., Any], arguments: targets.Arguments, options: Any) -> Profile:
     """Print and return the profile, and write the page if requested; a page on standard output is alone there."""
     if options.repeat is not None and options.repeat < 1:
-        raise UsageError(f"--repeat is {options.repeat}; give 1 or more")
-    sizes = named_sizes(arguments, options.sizes)
+        raise targets.UsageError(f"--repeat is {options.repeat}; give 1 or more")
+    sizes = targets.named_sizes(arguments, options.sizes)
     args = _random(arguments, sizes, options)
     declared = [spec or None for spec in arguments.specs]
     target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
@@ -449,17 +441,21 @@ def profile_report(function: Callable[..., Any], arguments: Arguments, options: 
     except AnyshapeError:
         raise
     except Exception as error:
-        raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
+        raise targets.UsageError(
+            f"{options.target} raised {type(error).__name__}: {targets.one_line(error)}"
+        ) from error
     if options.html is not None:
-        write_text(options.html, result.html())
+        targets.write_text(options.html, result.html())
     return result
 
 
-def _random(arguments: Arguments, sizes: dict[str, int], options) -> list[Any]:
+def _random(arguments: targets.Arguments, sizes: dict[str, int], options) -> list[Any]:
     """Return random arguments of these sizes."""
     rng = np.random.default_rng(options.seed)
     every = zip(arguments.sizes(sizes), arguments.dtypes, arguments.by_value, strict=True)
     try:
-        return [d.type(*s) if value else draw(rng, s, d, _DOMAIN) for s, d, value in every]
+        return [d.type(*s) if value else targets.draw(rng, s, d, _DOMAIN) for s, d, value in every]
     except (MemoryError, OverflowError, ValueError) as error:  # what NumPy raises, from large to larger
-        raise UsageError(f"--sizes is {options.sizes!r}, too large for arguments: {one_line(error)}") from error
+        raise targets.UsageError(
+            f"--sizes is {options.sizes!r}, too large for arguments: {targets.one_line(error)}"
+        ) from error

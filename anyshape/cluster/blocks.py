@@ -14,17 +14,7 @@ from anyshape.cluster.block_graph import BlockGraph, BlockGrid, GridOptions, is_
 from anyshape.cluster.chunks import root_of
 from anyshape.errors import ArgumentError
 from anyshape.support.packages import dask_array
-from anyshape.tracing.pytrees import (
-    check_callable,
-    flatten,
-    flatten_as,
-    function_name,
-    leaf_paths,
-    named,
-    parameter_names,
-    result_paths,
-    unflatten,
-)
+from anyshape.tracing import pytrees
 from anyshape.transforms.arguments.options import with_static
 from anyshape.transforms.grad import vjp
 from anyshape.transforms.jit import jit
@@ -62,7 +52,7 @@ def map_chunks(
     >>> map_chunks(lambda x: np.diff(x), x, halo=(0, 1), trim=False).chunks
     ((3, 1, 6),)
     """
-    check_callable("map_chunks", f)
+    pytrees.check_callable("map_chunks", f)
     return _results(_graph_of(f, args, kwargs, _options(halo, trim, along)))
 
 
@@ -89,7 +79,7 @@ def vjp_chunks(
     >>> float(w_bar), x_bar.chunks, x_bar.compute().tolist()
     (30.0, ((2, 3),), [0.0, 6.0, 12.0, 18.0, 24.0])
     """
-    check_callable("vjp_chunks", f)
+    pytrees.check_callable("vjp_chunks", f)
     graph = _graph_of(f, args, kwargs, _options(halo, trim, along))
     result = _results(graph)
     return result, _Pullback(graph, result, args, kwargs).pull
@@ -97,10 +87,10 @@ def vjp_chunks(
 
 def _graph_of(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: GridOptions) -> BlockGraph:
     function = f if isinstance(f, Jitted) else jit(f)
-    leaves, structure = flatten((args, kwargs))
-    names = parameter_names(function)
-    paths = [named(path, names) for path in leaf_paths(args, kwargs)]
-    grid = BlockGrid(function_name(f), [_bare(x) for x in leaves], paths, options)
+    leaves, structure = pytrees.flatten((args, kwargs))
+    names = pytrees.parameter_names(function)
+    paths = [pytrees.named(path, names) for path in pytrees.leaf_paths(args, kwargs)]
+    grid = BlockGrid(pytrees.function_name(f), [_bare(x) for x in leaves], paths, options)
     return BlockGraph(function, grid, structure)
 
 
@@ -132,7 +122,7 @@ def _axes(along) -> tuple[int | None, ...]:
 
 def _results(graph: BlockGraph):
     """Return the tree of results as dask arrays."""
-    return unflatten(graph.structure_of_results, [graph.result(i) for i in range(len(graph.paths))])
+    return pytrees.unflatten(graph.structure_of_results, [graph.result(i) for i in range(len(graph.paths))])
 
 
 class _Pullback:
@@ -140,7 +130,7 @@ class _Pullback:
 
     def __init__(self, graph: BlockGraph, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.graph = graph
-        self.results, self.structure = flatten(result)
+        self.results, self.structure = pytrees.flatten(result)
         args, kwargs, static = graph.function.options.static.split(args, kwargs)
         self.arguments = args, kwargs
         function = with_static(graph.function.function, static)
@@ -152,18 +142,18 @@ class _Pullback:
 
     def pull(self, cotangent: Any) -> tuple[Any, ...]:
         """Return the cotangents of the arguments."""
-        parts = flatten_as(cotangent, self.structure)
+        parts = pytrees.flatten_as(cotangent, self.structure)
         if parts is None:
-            problem = f"has the structure {flatten(cotangent)[1]}, and the result {self.structure}"
+            problem = f"has the structure {pytrees.flatten(cotangent)[1]}, and the result {self.structure}"
             raise ArgumentError(self.graph.name, "the cotangent", problem, "give a tree like the result")
-        paths = [path.replace("result", "the cotangent", 1) for path in result_paths(self.structure)]
+        paths = [path.replace("result", "the cotangent", 1) for path in pytrees.result_paths(self.structure)]
         cotangents = [self._like(x, y, path) for x, y, path in zip(parts, self.results, paths)]
-        leaves, _ = flatten(self.arguments)
-        _, structure = flatten(((unflatten(self.structure, cotangents), *self.arguments), {}))
+        leaves, _ = pytrees.flatten(self.arguments)
+        _, structure = pytrees.flatten(((pytrees.unflatten(self.structure, cotangents), *self.arguments), {}))
         graph = self.graph.reversed(self.reverse, structure, cotangents, [_bare(x) for x in leaves])
-        wanted = [i for i, x in enumerate(flatten(self.arguments[0])[0]) if _dtype(x).kind in "fc"]
+        wanted = [i for i, x in enumerate(pytrees.flatten(self.arguments[0])[0]) if _dtype(x).kind in "fc"]
         bars = [graph.cotangent(at, len(cotangents) + i) for at, i in enumerate(wanted)]
-        back: tuple[Any, ...] = unflatten(graph.structure_of_results, bars)
+        back: tuple[Any, ...] = pytrees.unflatten(graph.structure_of_results, bars)
         return back
 
     def _like(self, x, result, path: str):

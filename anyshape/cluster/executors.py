@@ -20,19 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from anyshape.cluster.chunks import (
-    Files,
-    Held,
-    Slot,
-    by_reference,
-    fetched,
-    future_of,
-    groups_of,
-    has_rows,
-    is_storable,
-    known_rows,
-    mapped_leaves,
-)
+from anyshape.cluster import chunks as chunking
 from anyshape.cluster.worker import (
     PAIRS,
     Job,
@@ -174,7 +162,7 @@ class Processes(Serial):
 
     def __init__(self, workers: int | None = None, threads: int = 1, *, start: str = "spawn", pool: Any = None) -> None:
         self.workers, self.threads = workers or os.cpu_count() or 1, threads
-        self._own, self._start, self._pool, self._files = pool is None, start, pool, Files()
+        self._own, self._start, self._pool, self._files = pool is None, start, pool, chunking.Files()
 
     def put(self, chunks: Sequence[Any]) -> list[Any]:
         """Return the chunks as read-only arrays in a file, which processes map and do not copy."""
@@ -242,7 +230,7 @@ class Joblib(Serial):
 
     def __init__(self, workers: int | None = None, threads: int = 1, *, backend: str = "loky") -> None:
         self.workers, self.threads = workers or os.cpu_count() or 1, threads
-        self.backend, self._files = backend, Files()
+        self.backend, self._files = backend, chunking.Files()
         if backend == "multiprocessing":
             problem = "is 'multiprocessing', which waits for ever where a process ends"
             raise ArgumentError("Joblib", "backend", problem, 'give "loky", or use Processes')
@@ -316,11 +304,11 @@ def _end_with_client() -> None:
 
 def with_results(task: Task) -> Task:
     """Return a task with values in place of futures of Dask, for executors that have none."""
-    return task._replace(chunks=mapped_leaves(fetched, task.chunks))
+    return task._replace(chunks=chunking.mapped_leaves(chunking.fetched, task.chunks))
 
 
 @contextlib.contextmanager
-def pickled(files: Files, job: Job, tasks: Sequence[Task]) -> Iterator[list[tuple[str, bytes, bytes]]]:
+def pickled(files: chunking.Files, job: Job, tasks: Sequence[Task]) -> Iterator[list[tuple[str, bytes, bytes]]]:
     """Yield the arguments of `run_stored` for each task. Large arguments are in a file meanwhile, which workers map.
 
     Where waiting for the tasks ends by an exception, they stop after the chunk that they work on.
@@ -329,15 +317,15 @@ def pickled(files: Files, job: Job, tasks: Sequence[Task]) -> Iterator[list[tupl
     stop = files.new_path()
 
     def sent(x):
-        return by_reference(fetched(x), inodes)
+        return chunking.by_reference(chunking.fetched(x), inodes)
 
-    shared = mapped_leaves(sent, (job.args, job.kwargs))
+    shared = chunking.mapped_leaves(sent, (job.args, job.kwargs))
     large = leaves_that(_is_large, shared)
     lent: contextlib.AbstractContextManager[list[Any]] = files.lent(large) if large else contextlib.nullcontext([])
     with lent as references:
-        args, kwargs = mapped_leaves(in_turn(_is_large, references), shared)
+        args, kwargs = chunking.mapped_leaves(in_turn(_is_large, references), shared)
         data = dumped(job._replace(args=args, kwargs=kwargs, stop=str(stop)))
-        pickles = [dumped(t._replace(chunks=mapped_leaves(sent, t.chunks))) for t in tasks]
+        pickles = [dumped(t._replace(chunks=chunking.mapped_leaves(sent, t.chunks))) for t in tasks]
         try:
             yield [(f"{stop}.{i}", data, task) for i, task in enumerate(pickles)]
         except BaseException:
@@ -356,13 +344,13 @@ def received(result: Any) -> Outcome:
 
 
 def _is_large(x) -> bool:
-    return is_storable(x) and x.nbytes >= _LARGE
+    return chunking.is_storable(x) and x.nbytes >= _LARGE
 
 
 def leaves_that(is_meant: Callable[[Any], bool], tree: Any) -> list[Any]:
     """Return the leaves of a tree that are meant, in order."""
     leaves: list[Any] = []
-    mapped_leaves(lambda x: leaves.append(x) if is_meant(x) else None, tree)
+    chunking.mapped_leaves(lambda x: leaves.append(x) if is_meant(x) else None, tree)
     return leaves
 
 
@@ -372,10 +360,10 @@ def in_turn(is_meant: Callable[[Any], bool], values: Sequence[Any]) -> Callable[
     return lambda x: next(left) if is_meant(x) else x
 
 
-def put_in_file(files: Files, chunks: Sequence[Any]) -> list[Any]:
+def put_in_file(files: chunking.Files, chunks: Sequence[Any]) -> list[Any]:
     """Return chunks with read-only arrays in one file, which processes map and do not copy."""
-    arrays = files.put(leaves_that(is_storable, list(chunks)))
-    stored: list[Any] = mapped_leaves(in_turn(is_storable, arrays), list(chunks))
+    arrays = files.put(leaves_that(chunking.is_storable, list(chunks)))
+    stored: list[Any] = chunking.mapped_leaves(in_turn(chunking.is_storable, arrays), list(chunks))
     return stored
 
 
@@ -444,8 +432,8 @@ class Dask:
 
         Chunks of equal rows go to the same workers in each call: so the chunks of several arguments meet.
         """
-        rows = [known_rows([chunk], i, ("chunks",), "put") for i, chunk in enumerate(chunks)]
-        groups = groups_of(rows, [None] * len(rows), PLACED * self.workers, self.workers)
+        rows = [chunking.known_rows([chunk], i, ("chunks",), "put") for i, chunk in enumerate(chunks)]
+        groups = chunking.groups_of(rows, [None] * len(rows), PLACED * self.workers, self.workers)
         placed: list[Any] = list(chunks)
         with self._lost():
             names = sorted(self.client.nthreads())
@@ -455,12 +443,14 @@ class Dask:
 
     def _put(self, chunks: list[Any], groups: Sequence[Sequence[int]], worker: str) -> None:
         """Replace the arrays in groups of chunks by arrays that a worker has."""
-        lists = [leaves_that(has_rows, [chunks[i] for i in group]) for group in groups]
+        lists = [leaves_that(chunking.has_rows, [chunks[i] for i in group]) for group in groups]
         if not any(lists):
             return
         for group, arrays, future in zip(groups, lists, self.client.scatter(lists, workers=[worker], hash=False)):
-            held = [Held(future, x.shape, x.dtype, i) for i, x in enumerate(arrays)]
-            for at, chunk in zip(group, mapped_leaves(in_turn(has_rows, held), [chunks[i] for i in group])):
+            held = [chunking.Held(future, x.shape, x.dtype, i) for i, x in enumerate(arrays)]
+            for at, chunk in zip(
+                group, chunking.mapped_leaves(in_turn(chunking.has_rows, held), [chunks[i] for i in group])
+            ):
                 chunks[at] = chunk
 
     def owners(self, chunks: Sequence[Sequence[Any]]) -> list[Any]:
@@ -618,8 +608,8 @@ def _have_ended(ends: Sequence[Any], seconds: float) -> bool:
 def _futures(tree) -> list[Any]:
     """Return the futures of a chunk, in order."""
     leaves: list[Any] = []
-    mapped_leaves(leaves.append, list(tree))
-    return [future for x in leaves if (future := future_of(x)) is not None]
+    chunking.mapped_leaves(leaves.append, list(tree))
+    return [future for x in leaves if (future := chunking.future_of(x)) is not None]
 
 
 def _packed(task: Task) -> tuple[bytes, list[Any]]:
@@ -631,15 +621,15 @@ def _packed(task: Task) -> tuple[bytes, list[Any]]:
     values: list[Any] = []
 
     def slot(x):
-        future = future_of(x)
+        future = chunking.future_of(x)
         if future is None:
             return x
         if future.key not in numbers:
             numbers[future.key] = len(values)
             values.append(future)
-        return Slot(numbers[future.key], x.index if isinstance(x, Held) else None)
+        return chunking.Slot(numbers[future.key], x.index if isinstance(x, chunking.Held) else None)
 
-    return dumped(task._replace(chunks=mapped_leaves(slot, task.chunks))), values
+    return dumped(task._replace(chunks=chunking.mapped_leaves(slot, task.chunks))), values
 
 
 def _run_parts(run_id: str, shared: bytes, data: bytes, values: list[Any]) -> Outcome:
@@ -648,7 +638,7 @@ def _run_parts(run_id: str, shared: bytes, data: bytes, values: list[Any]) -> Ou
         job, task = loaded_job(shared), pickle.loads(data)
     except Exception as error:
         return failed(failure_of(error, -1, (), "load"))
-    filled = mapped_leaves(lambda x: x.value(values) if isinstance(x, Slot) else x, task.chunks)
+    filled = chunking.mapped_leaves(lambda x: x.value(values) if isinstance(x, chunking.Slot) else x, task.chunks)
     return run_task(job._replace(stop=run_id), task._replace(chunks=filled))
 
 

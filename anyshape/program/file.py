@@ -46,15 +46,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.core.definition import claims, problem
 from anyshape.ops.subgraph_call import of_branch
-from anyshape.program.saved_rules import (
-    ProgramRule,
-    decode_tree,
-    encode_tree,
-    has_order,
-    has_sorted_keys,
-    refuse_objects,
-    with_saved_rules,
-)
+from anyshape.program import saved_rules
 from anyshape.support.fork_lock import collection_deferred
 from anyshape.support.version import __version__
 from anyshape.tracing.pytrees import Order, order_of_leaves
@@ -112,20 +104,20 @@ def _check_loadable(data: bytes, name: str) -> None:
 
 def pack(trace: Trace, graph: Graph) -> bytes:
     """Return the bytes of the file."""
-    refuse_objects(graph)
+    saved_rules.refuse_objects(graph)
     if trace.layouts:
         problem = "depends on how arguments lie in memory, and a file is for all"
         raise ArgumentError(graph.name, "the function", problem, "copy arguments first, x = x.copy()")
     if trace.raised is not None:
         problem = f"{trace.raised} on this path, and no file holds the exception"
         raise ArgumentError(graph.name, "the function", problem, "save the programs of other paths")
-    graph = with_saved_rules(graph)
+    graph = saved_rules.with_saved_rules(graph)
     body, arrays = encode_graph(graph)
     constants = [_npy(a) for a in arrays]
     program = {
         "graph": body,
-        "arguments": encode_tree(trace.in_tree, graph.name, "an argument"),
-        "result": encode_tree(trace.out_tree, graph.name, "the result"),
+        "arguments": saved_rules.encode_tree(trace.in_tree, graph.name, "an argument"),
+        "result": saved_rules.encode_tree(trace.out_tree, graph.name, "the result"),
         "paths": [printable(p) for p in trace.paths],
         "labels": [printable(p) for p in trace.labels],
         "digests": [hashlib.sha256(c).hexdigest() for c in constants],
@@ -147,14 +139,14 @@ def pack(trace: Trace, graph: Graph) -> bytes:
 
 def _version(trace: Trace, graph: Graph) -> int:
     """Return the lowest version that can hold a program."""
-    if any(isinstance(dict(node.params).get("rule"), ProgramRule) for node in walk(graph)):
+    if any(isinstance(dict(node.params).get("rule"), saved_rules.ProgramRule) for node in walk(graph)):
         return VERSION
     if trace.written:
         return _WITHOUT_RULES
     args, kwargs = trace.in_tree.children()
     parts = [args, kwargs] if trace.order is Order.ALL else [args, *kwargs.children()]
-    ordered = trace.order is not Order.NONE and any(map(has_order, parts))
-    if ordered or not has_sorted_keys(trace.out_tree):
+    ordered = trace.order is not Order.NONE and any(map(saved_rules.has_order, parts))
+    if ordered or not saved_rules.has_sorted_keys(trace.out_tree):
         return _PURE
     return _SORTED if graph.subgraphs else _WITHOUT_SUBGRAPHS
 
@@ -233,16 +225,16 @@ def _unpack(data: bytes, name: str, tick: Tick) -> Trace:
         if members.keys() != expected:
             raise Malformed("its members are not those that it names")
         arrays = [_constant(archive.read(_constant_name(i)), digest) for i, digest in enumerate(digests)]
-    rules: list[ProgramRule] = []
+    rules: list[saved_rules.ProgramRule] = []
     decoded = _checked(decode_graph(graph, arrays, tick, _rule_maker(rules)), tick)
     for rule in rules:
         rule.programs = tuple([p._replace(graph=_checked(p.graph, tick)) for p in rule.programs])
     return _trace(decoded, *signature)
 
 
-def _rule_maker(rules: list[ProgramRule]) -> Callable[..., ProgramRule]:
-    def make(*parts) -> ProgramRule:
-        rules.append(ProgramRule(*parts))
+def _rule_maker(rules: list[saved_rules.ProgramRule]) -> Callable[..., saved_rules.ProgramRule]:
+    def make(*parts) -> saved_rules.ProgramRule:
+        rules.append(saved_rules.ProgramRule(*parts))
         return rules[-1]
 
     return make
@@ -258,7 +250,10 @@ def _trace(
     """
     sort = order == ""
     order = Order.NONE if sort else Order(choice(order, "the order of keys", [o.value for o in Order]))
-    in_tree, out_tree = decode_tree(arguments, "the arguments", sort_keys=sort), decode_tree(result, "the result")
+    in_tree, out_tree = (
+        saved_rules.decode_tree(arguments, "the arguments", sort_keys=sort),
+        saved_rules.decode_tree(result, "the result"),
+    )
     effects = _written(graph, in_tree.num_leaves, out_tree.num_leaves, [*written], [*same])
     _check_structures(graph, in_tree, out_tree, len(effects[0]))
     count = in_tree.num_leaves
@@ -266,7 +261,7 @@ def _trace(
     if len(paths) != count or len(labels) not in (0, count) or len(graph.input_names) not in (0, count):
         raise Malformed("its names do not fit its graph")
     if sort:
-        leaves = order_of_leaves(decode_tree(result, "the result", sort_keys=True), out_tree) or ()
+        leaves = order_of_leaves(saved_rules.decode_tree(result, "the result", sort_keys=True), out_tree) or ()
         graph = replace(graph, outputs=tuple([graph.outputs[i] for i in leaves]))
     return Trace(graph, in_tree, out_tree, paths, labels, order, *effects)
 

@@ -15,15 +15,8 @@ from anyshape.backend.compiler.codegen.execute import Run
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
+from anyshape.backend.runtime import outcome
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.outcome import (
-    GUARD_FAILED,
-    PathLeft,
-    has_generators,
-    log_calls,
-    logs_calls,
-    restoring_generators,
-)
 from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph, decisions_of
@@ -84,7 +77,7 @@ class Program:
             run = self._first_run()
         else:
             self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
-            is_wrapped = logs_calls() or has_generators(trace.graph) or trace.written or trace.raised
+            is_wrapped = outcome.logs_calls() or outcome.has_generators(trace.graph) or trace.written or trace.raised
             self.specializer = Specializer(patterns, self._compile, self.tiers, None if is_wrapped else self._serve)
             run = self.specializer.run_latest if is_wrapped else self.specializer.dispatch
         self.run: Run = self._with_effects(run) if timers is not None else self._logged(run)
@@ -98,11 +91,11 @@ class Program:
         self.run = run
 
     def _logged(self, run: Run) -> Run:
-        return log_calls(self._with_effects(run), self.name, self.prologue.names)
+        return outcome.log_calls(self._with_effects(run), self.name, self.prologue.names)
 
     def _with_effects(self, run: Run) -> Run:
         """Return a run that writes to arguments where it succeeds, and restores generators where it fails."""
-        return restoring_generators(ending(writing_back(run, self.trace), self.trace), self.trace.graph)
+        return outcome.restoring_generators(ending(writing_back(run, self.trace), self.trace), self.trace.graph)
 
     # -- tiers
 
@@ -330,7 +323,7 @@ class Program:
             exact = None if read is None else read(args, kwargs)
             if exact is not None and not self.needs_guard_check:
                 outputs = self._outputs(exact)
-                if outputs is GUARD_FAILED:
+                if outputs is outcome.GUARD_FAILED:
                     self._raise_failed_guard(exact)
                 return self.result(outputs)
             leaves = self._flat(args, kwargs)
@@ -353,7 +346,7 @@ class Program:
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run on the leaves of the arguments, which the caller has checked."""
         outputs = self._outputs(leaves)
-        if outputs is GUARD_FAILED:
+        if outputs is outcome.GUARD_FAILED:
             self._raise_failed_guard(leaves)
         return self.result(outputs)
 
@@ -361,7 +354,7 @@ class Program:
         """Run on leaves; raise DecisionError where the function would take another path than that of the program."""
         try:
             return self.run(*leaves)
-        except PathLeft as left:
+        except outcome.PathLeft as left:
             node = decisions_of(self.trace.graph)[left.turn]
             problem = "the program has one path, and Python would take another one for this call"
             error = DecisionError(left.turn, [dict(node.params)["answer"], left.answer], problem)

@@ -14,15 +14,7 @@ from anyshape.graph.sizes.expr import DimVar, Size, from_atom
 from anyshape.numpy.operands.promotion import is_traced, operand, shape_of
 from anyshape.ops import control as cb
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.tracing.pytrees import (
-    check_callable,
-    flatten,
-    flatten_as,
-    flatten_registered,
-    function_name,
-    is_array,
-    unflatten,
-)
+from anyshape.tracing import pytrees
 
 
 @dataclass(frozen=True)
@@ -34,12 +26,12 @@ class _Flat:
     result: Any
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        args, kwargs = unflatten(self.arguments, leaves)
+        args, kwargs = pytrees.unflatten(self.arguments, leaves)
         result = self.function(*args, **kwargs)
-        outputs = flatten_as(result, self.result)
+        outputs = pytrees.flatten_as(result, self.result)
         if outputs is None:
-            name, advice = function_name(self.function), "return what result_spec describes"
-            problem = f"gave {flatten(result)[1]}, not {self.result} as declared"
+            name, advice = pytrees.function_name(self.function), "return what result_spec describes"
+            problem = f"gave {pytrees.flatten(result)[1]}, not {self.result} as declared"
             raise ArgumentError("pure_callback", name, problem, advice)
         return outputs
 
@@ -63,18 +55,18 @@ def pure_callback(
     >>> jit(lambda x: unique(x) * 2)(np.array([3.0, 1.0, 3.0]))
     array([2., 6.])
     """
-    check_callable("pure_callback", callback)
-    specs, out_tree = flatten_registered(result_spec)
+    pytrees.check_callable("pure_callback", callback)
+    specs, out_tree = pytrees.flatten_registered(result_spec)
     results = [_promised(spec, i) for i, spec in enumerate(specs)]
-    leaves, in_tree = flatten((args, kwargs))
+    leaves, in_tree = pytrees.flatten((args, kwargs))
     operands = [x if isinstance(x, Traced) else _operand(x) for x in leaves]
-    flat = cb.Callback(_Flat(callback, in_tree, out_tree), function_name(callback))
+    flat = cb.Callback(_Flat(callback, in_tree, out_tree), pytrees.function_name(callback))
     outputs = cb.callback(flat, results, *operands, vectorized=vectorized) if results else ()
-    return unflatten(out_tree, [cb.name_sizes(x) for x in outputs])
+    return pytrees.unflatten(out_tree, [cb.name_sizes(x) for x in outputs])
 
 
 def _operand(x):
-    if not is_array(x) and not is_traced(x):
+    if not pytrees.is_array(x) and not is_traced(x):
         advice = "pass arrays, numbers, or trees of them; the callback can close over anything else"
         raise ArgumentError("pure_callback", "an argument", f"is of type {type(x).__name__}, not an array", advice)
     return operand(x, "pure_callback")

@@ -17,42 +17,8 @@ import numpy as np
 
 from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.support.packages import optree
-from anyshape.tracing.captured import containers
-from anyshape.tracing.captured.code_origin import (
-    ABSENCE,
-    ATOMS,
-    BY_MODULE_NAME,
-    BY_TEXT,
-    EVALUATION,
-    IMMUTABLE_MODULES,
-    OF_CLASSES,
-    PURE_MODULES,
-    REFLECTION,
-    TRANSPARENT,
-    absolute,
-    code_names,
-    is_atom,
-    is_scalar,
-    is_special,
-    is_whole,
-    origin,
-    package,
-)
-from anyshape.tracing.captured.containers import (
-    UNBOUND,
-    Holder,
-    Namespace,
-    Roots,
-    Unwatched,
-    dict_of,
-    is_public,
-    memory_base,
-    of_class,
-    read_slot,
-    reads_plainly,
-    registered,
-    slots_of,
-)
+from anyshape.tracing.captured import code_origin, containers
+from anyshape.tracing.captured import containers as holders
 from anyshape.tracing.draws import is_stream
 from anyshape.tracing.pytrees import NAMESPACE
 
@@ -71,21 +37,21 @@ class Walk:
 
     root: Any
 
-    def __init__(self, function: Callable[..., Any] | Roots) -> None:
+    def __init__(self, function: Callable[..., Any] | holders.Roots) -> None:
         self.things: list[tuple[str, Any]] = []
-        self.holders: list[Holder] = []
-        self.unwatched: list[Unwatched] = []
+        self.holders: list[holders.Holder] = []
+        self.unwatched: list[holders.Unwatched] = []
         self.codes: list[types.CodeType] = []
         self.names: set[str] = set()
         self.is_full: bool = False
         self._reads_all = False
-        roots = function if isinstance(function, Roots) else Roots({"": function})
+        roots = function if isinstance(function, holders.Roots) else holders.Roots({"": function})
         self._without = roots.without
-        self._home = package(next(iter(roots.values())))
+        self._home = code_origin.package(next(iter(roots.values())))
         self.seen: set[int] = set()
         self.root, self._opened = function, -1
-        self._spaces: dict[int, Namespace] = {}
-        self._waiting: dict[str, list[Namespace]] = collections.defaultdict(list)
+        self._spaces: dict[int, holders.Namespace] = {}
+        self._waiting: dict[str, list[holders.Namespace]] = collections.defaultdict(list)
         self._actions: dict[str, list[Callable[[], None]]] = collections.defaultdict(list)
         self._by_text = False  # code names attributes by texts
         self._texts: set[str] = set()
@@ -97,14 +63,14 @@ class Walk:
         self._close()
 
     def _origin(self, module: str | None) -> str:
-        return origin(module, self._home)
+        return code_origin.origin(module, self._home)
 
     # -- the walk
 
     def visit(self, label: str, value: Any) -> None:
         """Queue an object, unless it is known or cannot change."""
         kind = type(value)
-        if is_atom(kind) or id(value) in self.seen or is_scalar(value):
+        if code_origin.is_atom(kind) or id(value) in self.seen or code_origin.is_scalar(value):
             if kind is str and value.isidentifier():
                 self._learn_text(value)
             return
@@ -118,7 +84,7 @@ class Walk:
         if not self.is_full:
             self.is_full = True
             why = f"it and what is reached after it is not watched, as {LIMIT:,} objects are; pass it as an argument"
-            self.unwatched.append(Unwatched(label, why))
+            self.unwatched.append(holders.Unwatched(label, why))
 
     def _open(self, label: str, value) -> None:
         """Record how an object holds others, and visit them."""
@@ -132,7 +98,7 @@ class Walk:
 
     def _close(self) -> None:
         """Record the namespaces, now that every name is known."""
-        absent_matters = bool(self.names & ABSENCE)
+        absent_matters = bool(self.names & code_origin.ABSENCE)
         for space in self._spaces.values():
             self._opened = space.of
             if space.names:
@@ -144,7 +110,7 @@ class Walk:
 
     def hold(self, kind: str, label: str, owner: Any, *names: Any) -> None:
         """Record a holder."""
-        self.holders.append(Holder(kind, label, owner, names, self._opened))
+        self.holders.append(holders.Holder(kind, label, owner, names, self._opened))
 
     # -- namespaces: the attributes that code names
 
@@ -157,10 +123,10 @@ class Walk:
                     self._enter(space, name)
                 for act in self._actions.pop(name, ()):
                     act()
-        if not self._by_text and not self.names.isdisjoint(BY_TEXT):
+        if not self._by_text and not self.names.isdisjoint(code_origin.BY_TEXT):
             self._by_text, self._reads_all = True, False
             self.learn(self._texts)
-        if not self._reads_all and not self.names.isdisjoint(REFLECTION):
+        if not self._reads_all and not self.names.isdisjoint(code_origin.REFLECTION):
             self.read_all()
 
     def _learn_text(self, text: str) -> None:
@@ -177,7 +143,7 @@ class Walk:
             else:
                 self._actions[name].append(functools.partial(act, name))
 
-    def _is_read_whole(self, space: Namespace) -> bool:
+    def _is_read_whole(self, space: holders.Namespace) -> bool:
         """Return True if code may read attributes that it does not name; of classes by texts alone."""
         return (self._reads_all and space.may_be_read_whole) or (self._by_text and space.is_class)
 
@@ -189,7 +155,7 @@ class Walk:
                 spaces.remove(space)
                 self._enter(space, name)
 
-    def add_space(self, space: Namespace) -> None:
+    def add_space(self, space: holders.Namespace) -> None:
         """Watch the names of a namespace that matter, now or once code with them is reached."""
         if id(space.entries) in self._spaces:
             return
@@ -197,18 +163,18 @@ class Walk:
         space.of = self._opened
         whole = space.is_whole or self._is_read_whole(space)
         for name, value in space.items():
-            if not isinstance(name, str) or (space.is_class and name in OF_CLASSES):
+            if not isinstance(name, str) or (space.is_class and name in code_origin.OF_CLASSES):
                 continue
-            if whole or name in self.names or (space.is_class and is_special(name, value)):
+            if whole or name in self.names or (space.is_class and code_origin.is_special(name, value)):
                 self._enter(space, name)
             else:
                 self._waiting[name].append(space)
 
-    def _enter(self, space: Namespace, name: str) -> None:
+    def _enter(self, space: holders.Namespace, name: str) -> None:
         if (id(space.entries), name) in self._without:
             return
-        value = space.entries.get(name, UNBOUND)
-        if value is not UNBOUND:
+        value = space.entries.get(name, holders.UNBOUND)
+        if value is not holders.UNBOUND:
             space.names.append(name)
             if not space.binding_only:
                 self.visit(f"{space.prefix}{name}", value)
@@ -218,7 +184,7 @@ class Walk:
     def open_function(self, label: str, function: types.FunctionType) -> None:
         """Follow a function to its code, cells, globals, defaults and attributes."""
         where = self._origin(function.__globals__.get("__name__"))
-        if function.__globals__.get("__name__", "").partition(".")[0] in TRANSPARENT:
+        if function.__globals__.get("__name__", "").partition(".")[0] in code_origin.TRANSPARENT:
             self.visit(label, getattr(function, "__wrapped__", None))
             return
         self.hold("fields", label, function, "__code__")
@@ -230,7 +196,9 @@ class Walk:
             if (id(cell), "") not in self._without:
                 self.visit(name, cell)
         entries, prefix = function.__dict__, f"{function.__name__}."
-        self.add_space(Namespace(prefix, entries, is_whole="__wrapped__" in entries, is_of_user=where == "user"))
+        self.add_space(
+            holders.Namespace(prefix, entries, is_whole="__wrapped__" in entries, is_of_user=where == "user")
+        )
         if where == "user":
             self._when(_OF_FUNCTIONS, functools.partial(self._open_field, label, function))
             self._open_code(function)
@@ -242,11 +210,11 @@ class Walk:
     def _open_code(self, function: types.FunctionType) -> None:
         code, names = function.__code__, function.__globals__
         self.codes.append(code)
-        read = code_names(code)
+        read = code_origin.code_names(code)
         variables = self._counted(names, read.variables)
-        if not read.attributes.isdisjoint(EVALUATION):
+        if not read.attributes.isdisjoint(code_origin.EVALUATION):
             text = "globals that only a text made at run time names, where `eval` or `exec` runs it"
-            self.unwatched.append(Unwatched(function.__name__, text))
+            self.unwatched.append(holders.Unwatched(function.__name__, text))
             variables += [n for n in sorted(read.attributes) if n in names and n not in variables]
         if variables:
             self.hold("variables", "", names, *variables)
@@ -254,13 +222,13 @@ class Walk:
             if name in names:
                 self.visit(name, names[name])
         for module in read.modules:
-            self._open_import(absolute(module, names.get("__package__")))
-        if not read.attributes.isdisjoint(BY_MODULE_NAME):
+            self._open_import(code_origin.absolute(module, names.get("__package__")))
+        if not read.attributes.isdisjoint(code_origin.BY_MODULE_NAME):
             for name in sorted(read.attributes & sys.modules.keys()):
                 self._open_import(name)
         if "__import__" in read.attributes:
             text = "a module that only a text made at run time names, where `__import__` loads it"
-            self.unwatched.append(Unwatched(function.__name__, text))
+            self.unwatched.append(holders.Unwatched(function.__name__, text))
         self.learn(read.attributes)
 
     def _counted(self, space: dict[str, Any], names: Iterable[str]) -> list[str]:
@@ -298,7 +266,7 @@ class Walk:
     def open_ufunc(self, label: str, value: Any) -> None:
         """List a ufunc made of a Python function, which it does not show."""
         if value.__name__.endswith("(vectorized)"):
-            self.unwatched.append(Unwatched(label, "what the Python function of a ufunc reads"))
+            self.unwatched.append(holders.Unwatched(label, "what the Python function of a ufunc reads"))
 
     def open_partial(self, label: str, value: Any) -> None:
         """Follow a partially applied function to its function and its arguments."""
@@ -319,21 +287,21 @@ class Walk:
             return
         if where == "installed":
             self.read_all()  # functions of a package may read any attribute
-        if where != "user" and module.__name__.partition(".")[0] not in PURE_MODULES:
+        if where != "user" and module.__name__.partition(".")[0] not in code_origin.PURE_MODULES:
             self.unwatched.append(
-                Unwatched(label, f"what `{module.__name__}` reads besides the arguments of its functions")
+                holders.Unwatched(label, f"what `{module.__name__}` reads besides the arguments of its functions")
             )
         prefix = f"{label or module.__name__}."
         is_users = where == "user"
         if is_users:
             self._when(("getattr", "vars", "__dict__"), functools.partial(self._note_module, label))
-        self.add_space(Namespace(prefix, vars(module), binding_only=not is_users, is_of_user=is_users))
+        self.add_space(holders.Namespace(prefix, vars(module), binding_only=not is_users, is_of_user=is_users))
 
     def _note_module(self, label: str, reader: str) -> None:
         """List a module of the user beside code that reads attributes by texts."""
         if label not in [u.label for u in self.unwatched]:
             text = f"attributes of a module that only a text made at run time names, where `{reader}` reads them"
-            self.unwatched.append(Unwatched(label, text))
+            self.unwatched.append(holders.Unwatched(label, text))
 
     def open_class(self, label: str, kind: type) -> None:
         """Follow a class to what its code names, its special methods, its bases and its metaclass."""
@@ -341,10 +309,10 @@ class Walk:
             return
         self.hold("fields", label, kind, "__mro__")
         prefix = f"{kind.__name__}."
-        self.add_space(Namespace(prefix, vars(kind), is_class=True, shadowed=True, is_of_user=True))
+        self.add_space(holders.Namespace(prefix, vars(kind), is_class=True, shadowed=True, is_of_user=True))
         for base in (*kind.__mro__[1:], type(kind)):
             self.visit(base.__name__, base)
-        names = of_class(kind, "__match_args__")
+        names = holders.of_class(kind, "__match_args__")
         self.learn([n for n in names if isinstance(n, str)] if type(names) is tuple else ())
         self._when(("__subclasses__",), functools.partial(self._open_subclasses, kind))
         if issubclass(type(kind), abc.ABCMeta):
@@ -358,19 +326,19 @@ class Walk:
 
     def _open_registry(self, label: str, kind: type, name: str) -> None:
         """Watch the classes that are registered with an abstract class."""
-        self.hold("iterated", f"{label}.register", kind, registered)
+        self.hold("iterated", f"{label}.register", kind, holders.registered)
 
     def open_object(self, label: str, value: Any) -> None:
         """Follow an object to its class, its `__dict__` and its slots."""
         kind = type(value)
-        if kind.__module__.partition(".")[0] in TRANSPARENT:
+        if kind.__module__.partition(".")[0] in code_origin.TRANSPARENT:
             self._open_transparent(label, value)
             return
         self.visit(kind.__name__, kind)
-        slots = slots_of(kind)
-        entries = dict_of(value)
+        slots = holders.slots_of(kind)
+        entries = holders.dict_of(value)
         shows_nothing = entries is None and not slots
-        memory = memory_base(kind)
+        memory = holders.memory_base(kind)
         if shows_nothing or not (memory is object or issubclass(memory, _SHOWN)):
             self._note_opaque(label, value)
         if not shows_nothing:
@@ -380,13 +348,13 @@ class Walk:
         """Follow the `__dict__` and the slots of an object."""
         kind = type(value)
         self.hold("type", label, value)
-        whole = is_whole(kind, self._home) or _is_node(kind)
+        whole = code_origin.is_whole(kind, self._home) or _is_node(kind)
         prefix = f"{kind.__name__ if label in ('', 'self') else label}."
         if entries is not None:
-            if reads_plainly(value):
+            if holders.reads_plainly(value):
                 self.hold("fields", label, value, "__dict__")
             shadowed = whole or self._origin(kind.__module__) == "user"
-            self.add_space(Namespace(prefix, entries, is_whole=whole, shadowed=shadowed, is_object=True))
+            self.add_space(holders.Namespace(prefix, entries, is_whole=whole, shadowed=shadowed, is_object=True))
         for name, slot in [(n, s) for n, s in slots.items() if (id(value), n) not in self._without]:
             self._open_slot(f"{prefix}{name}", value, slot)
 
@@ -399,23 +367,25 @@ class Walk:
             self.visit(label, getattr(value, "__dict__", {}).get(name))
 
     def _open_slot(self, label: str, value, slot) -> None:
-        now = read_slot(slot, value)
-        if now is not UNBOUND and is_public(slot, value):
+        now = holders.read_slot(slot, value)
+        if now is not holders.UNBOUND and holders.is_public(slot, value):
             self.hold("fields", label, value, slot.__name__)
         else:
-            self.hold("call", label, functools.partial(read_slot, slot, value))
-        if now is not UNBOUND:
+            self.hold("call", label, functools.partial(holders.read_slot, slot, value))
+        if now is not holders.UNBOUND:
             self.visit(label, now)
 
     def _note_opaque(self, label: str, value) -> None:
         """List an object whose attributes and items cannot be seen."""
         kind = type(value)
-        if is_stream(value) or (kind.__module__ in IMMUTABLE_MODULES and not hasattr(kind, "__next__")):
+        if is_stream(value) or (kind.__module__ in code_origin.IMMUTABLE_MODULES and not hasattr(kind, "__next__")):
             return
         if hasattr(kind, "__next__"):
-            self.unwatched.append(Unwatched(label, f"{_article(kind.__name__)} {_ITERATING} as an argument"))
+            self.unwatched.append(holders.Unwatched(label, f"{_article(kind.__name__)} {_ITERATING} as an argument"))
         elif kind is not object:
-            self.unwatched.append(Unwatched(label, f"what an object of {kind.__module__}.{kind.__name__} keeps"))
+            self.unwatched.append(
+                holders.Unwatched(label, f"what an object of {kind.__module__}.{kind.__name__} keeps")
+            )
 
     def open_subclass(self, label: str, value: Any, plain: tuple[type, ...]) -> None:
         """Follow the attributes of a container whose class is the user's own."""
@@ -425,7 +395,7 @@ class Walk:
 
 _OF_FUNCTIONS = ("__annotations__", "__doc__", "__name__", "__qualname__")
 _SHOWN: tuple[type, ...] = (list, tuple, dict, set, frozenset, collections.deque, BaseException)
-_SHOWN += (np.ndarray, np.generic, *ATOMS)  # classes whose memory is watched, beside the attributes
+_SHOWN += (np.ndarray, np.generic, *code_origin.ATOMS)  # classes whose memory is watched, beside the attributes
 _OPENERS: tuple[tuple[Any, Callable[[Walk, str, Any], None]], ...] = (
     (type, Walk.open_class),
     (types.ModuleType, Walk.open_module),

@@ -36,18 +36,7 @@ from anyshape.graph.signature.dim_equations import SizeBinding, size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array, NDArray
-from anyshape.numpy.operands.memory import (
-    Memory,
-    is_same_view,
-    layout_of,
-    layout_text,
-    may_write,
-    reached_by,
-    with_sharers,
-    write_outside,
-    writes_outside,
-    written_inputs,
-)
+from anyshape.numpy.operands import memory
 from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.numpy.serve import advise
@@ -63,21 +52,7 @@ from anyshape.support.packages import (
 )
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import (
-    Fields,
-    Order,
-    Setting,
-    Static,
-    class_of,
-    flatten,
-    is_array,
-    named,
-    readable,
-    result_paths,
-    scalar_kind,
-    settings_of,
-    unflatten,
-)
+from anyshape.tracing import pytrees
 
 _ATOMS = {str, bytes, int, float, complex, bool, type(None)}
 _RAISE = dis.opmap["RAISE_VARARGS"]
@@ -229,7 +204,7 @@ class Trace:
     out_tree: Any
     paths: tuple[str, ...]
     labels: tuple[str, ...] = ()
-    order: Order = Order.KEYS
+    order: pytrees.Order = pytrees.Order.KEYS
     written: tuple[int, ...] = ()
     same: tuple[tuple[int, int], ...] = ()
     layouts: tuple[tuple[int, str, Any], ...] = ()
@@ -248,8 +223,10 @@ class Trace:
 
     def other_layouts(self, arrays: Sequence[Any]) -> list[tuple[int, str, str]]:
         """Return the arguments that lie in memory in another way than when traced, and both ways in words."""
-        now = [(i, question, was, layout_of(arrays[i], question)) for i, question, was in self.layouts]
-        return [(i, layout_text(q, was), layout_text(q, is_now)) for i, q, was, is_now in now if is_now != was]
+        now = [(i, question, was, memory.layout_of(arrays[i], question)) for i, question, was in self.layouts]
+        return [
+            (i, memory.layout_text(q, was), memory.layout_text(q, is_now)) for i, q, was, is_now in now if is_now != was
+        ]
 
 
 @dataclass(frozen=True)
@@ -260,7 +237,7 @@ class Leaves:
     kinds: Sequence[type | None]
     tree: Any
     paths: Sequence[str]
-    order: Order = Order.KEYS
+    order: pytrees.Order = pytrees.Order.KEYS
 
 
 @calls_traced_function
@@ -282,9 +259,11 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     hidden = getattr(active(), "hidden_error", None)
     if hidden is not None:
         raise hidden
-    leaves, tree = flatten(result)
-    if not all(is_array(x) for x in leaves):
-        path, leaf = next((p, x) for p, x in zip(result_paths(tree), leaves, strict=True) if not is_array(x))
+    leaves, tree = pytrees.flatten(result)
+    if not all(pytrees.is_array(x) for x in leaves):
+        path, leaf = next(
+            (p, x) for p, x in zip(pytrees.result_paths(tree), leaves, strict=True) if not pytrees.is_array(x)
+        )
         problem = f"is of type {type(leaf).__name__}, not an array"
         raise ArgumentError(name, f"the {path}", problem, _advice_for(leaf))
     _refuse_made_functions(name, tree, (args, kwargs))
@@ -306,10 +285,10 @@ def _advice_for(leaf) -> str:
 
 def _refuse_made_functions(name: str, tree, arguments) -> None:
     """Raise ArgumentError for a function in the result that may hold traced values: made while tracing."""
-    made = [x for x in settings_of(tree) if callable(x) and not has_type(x, _HOLD_NOTHING)]
+    made = [x for x in pytrees.settings_of(tree) if callable(x) and not has_type(x, _HOLD_NOTHING)]
     made = [x for x in made if not (has_type(x, types.FunctionType) and x.__closure__ is x.__defaults__ is None)]
     if made:
-        passed = [id(x) for x in settings_of(flatten(arguments)[1])]
+        passed = [id(x) for x in pytrees.settings_of(pytrees.flatten(arguments)[1])]
         for x in made:
             if id(x) not in passed:
                 advice = "return arrays, and make functions of them outside"
@@ -376,7 +355,7 @@ def trace_call(
 
     def layout(value: Value, question: str):
         position = builder.inputs.index(value)
-        return layouts.setdefault((position, question), layout_of(leaves.arrays[position], question))
+        return layouts.setdefault((position, question), memory.layout_of(leaves.arrays[position], question))
 
     builder.layout = layout
     try:
@@ -424,7 +403,7 @@ def any_sizes(leaves: Leaves, names: Sequence[str]) -> Prepared:
     metas = []
     sources = {}
     for position, (leaf, path) in enumerate(zip(leaves.arrays, leaves.paths, strict=True)):
-        variables = [DimVar(f"{readable(path, names)}_{axis}") for axis in range(leaf.ndim)]
+        variables = [DimVar(f"{pytrees.readable(path, names)}_{axis}") for axis in range(leaf.ndim)]
         for axis, variable in enumerate(variables):
             sources[variable] = expr.from_atom(InputAxis(position, axis))
             hints[variable] = leaf.shape[axis]
@@ -445,26 +424,26 @@ def trace_in(
     names: Sequence[str],
 ) -> Trace:
     """Run the function on new inputs of the builder, and return the finished trace."""
-    labels, started, worked = tuple(named(p, names) for p in leaves.paths), perf_counter(), thread_time()
+    labels, started, worked = tuple(pytrees.named(p, names) for p in leaves.paths), perf_counter(), thread_time()
     if _LOG.isEnabledFor(logging.DEBUG):
         _LOG.debug("%s(%s): tracing", name, ", ".join(f"{p}: {m}" for p, m in zip(labels, metas, strict=True)))
     handles = [_input(builder, m, k) for m, k in zip(metas, leaves.kinds, strict=True)]
     for position, size in builder.values.items():
         handles[position] = symdim(size, builder.scope)
     inputs = builder.inputs[:]
-    may_write(builder, handles)
+    memory.may_write(builder, handles)
     builder.hide()
     dims = builder.dims
     bindings = lambda: [d.read or SizeBinding(d.variable, d.size) for _, d in dims.values()]
     builder.scope.name_sizes_by(lambda: size_names(bindings(), labels))
     with phase(f"tracing {name}"), collection_deferred(), activate(builder):
-        args, kwargs = unflatten(leaves.tree, handles)
+        args, kwargs = pytrees.unflatten(leaves.tree, handles)
         results, out_tree, raised = _run_to_its_end(
             builder, argument_containers.keeping(function, names), name, args, kwargs
         )
         written, same = _writes(handles, inputs, results) if raised is None else ({}, ())
         ends = [*results, *written.values()]
-        graph = builder.finish(ends, name, [readable(p, names) for p in leaves.paths])
+        graph = builder.finish(ends, name, [pytrees.readable(p, names) for p in leaves.paths])
     _LOG.debug("%s: traced %d nodes in %.1f ms", name, len(graph.nodes), 1e3 * (perf_counter() - started))
     costly = builder.scope.costly_proofs((thread_time() - worked) / (perf_counter() - started))
     if costly is not None:
@@ -483,15 +462,15 @@ def _run_to_its_end(
         _LOG.debug("%s: stopped by %s after %d nodes", name, type(error).__name__, len(builder.nodes))
         if builder.answer is None or isinstance(error, AnyshapeError) or builder.hidden_error is not None:
             raise
-        return *flatten(()), Raised.of(error)
+        return *pytrees.flatten(()), Raised.of(error)
 
 
 def _writes(
     handles: Sequence[Any], inputs: Sequence[Value], results: Sequence[Any]
 ) -> tuple[dict[int, Any], tuple[tuple[int, int], ...]]:
     """Return the final values of the inputs that were written to, and pairs of a result and the input that it is."""
-    written = written_inputs(handles, inputs)
-    pairs = [(j, i) for i in written for j, y in enumerate(results) if is_same_view(y, handles[i])]
+    written = memory.written_inputs(handles, inputs)
+    pairs = [(j, i) for i in written for j, y in enumerate(results) if memory.is_same_view(y, handles[i])]
     return written, tuple(pairs)
 
 
@@ -538,7 +517,7 @@ class InnerTrace:
     out_tree: Any
     captured: tuple[Any, ...]
     aux: Any = None
-    memories: tuple[Memory, ...] = ()
+    memories: tuple[memory.Memory, ...] = ()
     written: tuple[int, ...] = ()
 
     @property
@@ -548,17 +527,19 @@ class InnerTrace:
 
     def written_among(self, arrays: Sequence[Any]) -> set[int]:
         """Return which of the arrays that the inputs stand for share memory with one that the function writes to."""
-        return with_sharers([arrays[i] for i in self.written], arrays) | {*reached_by(self.memories, arrays)}
+        return memory.with_sharers([arrays[i] for i in self.written], arrays) | {
+            *memory.reached_by(self.memories, arrays)
+        }
 
     def require_unwritten(self, arrays: Sequence[Any], name: str) -> None:
         """Raise MutationError if the function writes to an array that one of its inputs stands for, as another one."""
-        if reached_by(self.memories, arrays):
+        if memory.reached_by(self.memories, arrays):
             problem = "the function writes to an array of its arguments by another name"
             raise MutationError(f"{name}(...)", problem, "pass x.copy(), or write to the argument", user_line())
 
     def results(self, outputs: Sequence[Any]) -> list[Any]:
         """Return the results among the outputs, and let memory of the active trace have what was written to it."""
-        write_outside(self.memories, outputs[self.count : self.count + len(self.memories)])
+        memory.write_outside(self.memories, outputs[self.count : self.count + len(self.memories)])
         return [*outputs[: self.count]]
 
 
@@ -584,14 +565,14 @@ def trace_inner(
     handles = [_input(builder, m, _kind(x, m)) for m, x in zip(metas, like, strict=True)]
     inputs = builder.inputs[:]
     if writable:
-        may_write(builder, handles)
+        memory.may_write(builder, handles)
     try:
         with activate(builder):
-            with writes_outside(allowed=writes) as finals:
+            with memory.writes_outside(allowed=writes) as finals:
                 result, aux = function(handles)
                 results, out_tree = run_traced(lambda: result, name, (), {})
                 ends = [x.unshared() for x in results]  # the values before memory has its own again
-            written = written_inputs(handles, inputs)
+            written = memory.written_inputs(handles, inputs)
             graph = builder.finish([*ends, *finals.values(), *written.values()], name)
     except Exception as error:
         if at_like and not is_batched and not isinstance(error, AnyshapeError):  # decisions lead to it
@@ -619,7 +600,7 @@ def as_value(x: Any, dtype: Any = None) -> Any:
     if isinstance(array, Traced) or builder is None:
         return array
     value = builder.constant(array)
-    return value if array.ndim or dtype is not None else _standing_for(builder, value.value, scalar_kind(x))
+    return value if array.ndim or dtype is not None else _standing_for(builder, value.value, pytrees.scalar_kind(x))
 
 
 def generator_value(x: Any) -> Traced:
@@ -690,11 +671,11 @@ def show_tree(tree: Any, leaves: Iterator[str] | None = None) -> str:
     parts = [show_tree(child, leaves) for child in tree.children()]
     if tree.type is type(None):
         return "None"
-    if tree.type is Static:
-        return repr(unflatten(tree, []).value)
-    if tree.type is Setting:
-        return repr(unflatten(tree, []))
-    return _show_node(class_of(tree), tree.entries(), parts)
+    if tree.type is pytrees.Static:
+        return repr(pytrees.unflatten(tree, []).value)
+    if tree.type is pytrees.Setting:
+        return repr(pytrees.unflatten(tree, []))
+    return _show_node(pytrees.class_of(tree), tree.entries(), parts)
 
 
 def _show_node(kind: type, entries: Sequence[Any], parts: Sequence[str]) -> str:
@@ -739,7 +720,7 @@ def tree_difference(before: Any, now: Any, names: Sequence[str]) -> tuple[str, A
             path = entry if isinstance(entry, str) else names[entry] if entry < len(names) else f"args[{entry}]"
         elif depth > 1:
             fields = getattr(kind, "_fields", None)
-            name = entry if kind is Fields else fields[entry] if fields else None
+            name = entry if kind is pytrees.Fields else fields[entry] if fields else None
             path += f"[{entry!r}]" if name is None else f".{name}"
         _, before, now = difference
         depth += 1

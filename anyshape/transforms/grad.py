@@ -17,21 +17,8 @@ from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import argument_containers, graph_jvp, linearize_transpose
 from anyshape.support.true_types import has_type
+from anyshape.tracing import pytrees
 from anyshape.tracing.named_dims import ShapeDtypeStruct
-from anyshape.tracing.pytrees import (
-    Static,
-    check_callable,
-    flatten,
-    flatten_as,
-    function_name,
-    is_array,
-    is_setting,
-    leaf_paths,
-    named,
-    parameter_names,
-    structure_text,
-    unflatten,
-)
 from anyshape.tracing.trace import active_builder, as_value, is_inexact, trace_inner
 from anyshape.transforms.arguments.options import Declared
 from anyshape.transforms.arguments.specs import zeros_like_spec
@@ -85,7 +72,7 @@ def value_and_grad(
     >>> print(value, gradient)
     5.0 [2. 4.]
     """
-    name = f"value_and_grad({function_name(function)})"
+    name = f"value_and_grad({pytrees.function_name(function)})"
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
     def transformed(*args, **kwargs):
@@ -110,7 +97,7 @@ def grad(
     >>> print(grad(lambda x: np.sum(np.sin(x)))(np.zeros(3)))
     [1. 1. 1.]
     """
-    name = f"grad({function_name(function)})"
+    name = f"grad({pytrees.function_name(function)})"
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
     def transformed(*args, **kwargs):
@@ -153,7 +140,7 @@ class _Wrt:
     def put(self, leaves: Sequence[Any]) -> list[Any]:
         """Return all arguments with these leaves in place of the chosen ones."""
         replaced = list(self.args)
-        for a, x in zip(self.argnums, unflatten(self.tree, leaves), strict=True):
+        for a, x in zip(self.argnums, pytrees.unflatten(self.tree, leaves), strict=True):
             replaced[a] = x
         return replaced
 
@@ -162,14 +149,14 @@ def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, 
     """Return the leaves of the arguments `argnums`; raise ArgumentError unless all have an inexact dtype."""
     chosen = _normalise_argnums(name, argnums, len(args))
     _refuse_settings(name, function, {a: args[a] for a in chosen})
-    leaves, tree = flatten([args[a] for a in chosen])
+    leaves, tree = pytrees.flatten([args[a] for a in chosen])
 
     def path_of(leaf, among: Sequence[Any]) -> str:
-        paths = [p for a in chosen for p in _argument_paths(a, args[a], parameter_names(function))]
+        paths = [p for a in chosen for p in _argument_paths(a, args[a], pytrees.parameter_names(function))]
         return next(p for p, x in zip(paths, among, strict=True) if x is leaf)
 
     for x in leaves:
-        if not is_array(x):
+        if not pytrees.is_array(x):
             advice = "leave it out of argnums, or register its class as a tree of arrays"
             raise ArgumentError(name, path_of(x, leaves), f"is of type {type(x).__name__}, not an array", advice)
     operands = [as_value(x) for x in leaves]
@@ -183,8 +170,8 @@ def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, 
 def _refuse_settings(name: str, function: Callable[..., Any], chosen: dict[int, Any]) -> None:
     """Raise ArgumentError for an argument that is a text or a function."""
     for a, x in chosen.items():
-        if is_setting(x):
-            path, advice = named(f"args[{a}]", parameter_names(function)), "leave it out of argnums"
+        if pytrees.is_setting(x):
+            path, advice = pytrees.named(f"args[{a}]", pytrees.parameter_names(function)), "leave it out of argnums"
             raise ArgumentError(name, path, f"is of type {type(x).__name__}, not an array", advice)
 
 
@@ -210,7 +197,10 @@ def _entries(name: str, argnums) -> tuple[int, ...]:
 
 
 def _argument_paths(position: int, argument, names: Sequence[str]) -> list[str]:
-    return [named(f"args[{position}]" + p.removeprefix("args[0]"), names) for p in leaf_paths((argument,), {})]
+    return [
+        pytrees.named(f"args[{position}]" + p.removeprefix("args[0]"), names)
+        for p in pytrees.leaf_paths((argument,), {})
+    ]
 
 
 def _value_and_grad(function: Callable[..., Any], name: str, argnums: Argnums, has_aux: bool, args, kwargs):
@@ -231,8 +221,8 @@ def _value_and_grad(function: Callable[..., Any], name: str, argnums: Argnums, h
     seeds = [full((), 1, outputs[0].dtype) if derivative.live[0] is not None else None, *[None] * (len(outputs) - 1)]
     grads = pull(builder, derivative, seeds)
     dense = [g if g is not None else zeros(builder, x) for g, x in zip(grads, wrt.leaves, strict=True)]
-    trees = unflatten(wrt.tree, dense)
-    return unflatten(inner.out_tree, outputs), trees[0] if has_type(argnums, int) else tuple(trees)
+    trees = pytrees.unflatten(wrt.tree, dense)
+    return pytrees.unflatten(inner.out_tree, outputs), trees[0] if has_type(argnums, int) else tuple(trees)
 
 
 def split_aux(name: str, result: Any) -> tuple[Any, Any]:
@@ -244,7 +234,7 @@ def split_aux(name: str, result: Any) -> tuple[Any, Any]:
 
 def check_scalar(name: str, value: Any) -> None:
     """Raise ArgumentError or DTypeError unless the value to differentiate is a real scalar array."""
-    leaves, tree = flatten(value)
+    leaves, tree = pytrees.flatten(value)
     if not tree.is_leaf() or not _is_number(leaves[0]):
         is_pair = isinstance(value, tuple) and len(value) == 2
         advice = "return one scalar array" + (", or (value, aux) with has_aux=True" if is_pair else "")
@@ -286,7 +276,7 @@ def jvp(
     >>> print(value, tangent)
     [0. 0.] [1. 3.]
     """
-    name = f"jvp({function_name(function)})"
+    name = f"jvp({pytrees.function_name(function)})"
     value, out_tangent = along_tangents("jvp", function, name, _jvp_of, primals, tangents)
     if not has_aux:
         return value, out_tangent
@@ -312,7 +302,7 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def transformed(primals, tangents):
         builder = active_builder()
         xs, tree = _operands(primals)
-        run = lambda handles: (argument_containers.keeping(function)(*unflatten(tree, handles)), None)
+        run = lambda handles: (argument_containers.keeping(function)(*pytrees.unflatten(tree, handles)), None)
         inner = trace_inner(builder, run, name, xs, at_like=True, writes=True)
         inner.require_unwritten(xs, name)
         ts = match_tangents(name, primals, xs, tangents)
@@ -320,13 +310,13 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         outputs, out_tangents = graph_jvp.push(builder, inner.graph, [*xs, *captured], [*ts, *[None] * len(captured)])
         results = inner.results(outputs)
         dense = [zeros(builder, y) if t is None else t for t, y in zip(out_tangents, results, strict=False)]
-        return unflatten(inner.out_tree, results), unflatten(inner.out_tree, dense)
+        return pytrees.unflatten(inner.out_tree, results), pytrees.unflatten(inner.out_tree, dense)
 
     return transformed
 
 
 def _operands(primals) -> tuple[list[Any], Any]:
-    leaves, tree = flatten(primals)
+    leaves, tree = pytrees.flatten(primals)
     return [as_value(x) for x in leaves], tree
 
 
@@ -342,11 +332,11 @@ def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any) -> li
 
     Raise ArgumentError unless they match the primals in structure, dtypes and shapes.
     """
-    tree = flatten(like)[1]
-    leaves = flatten_as(tangents, tree)
+    tree = pytrees.flatten(like)[1]
+    leaves = pytrees.flatten_as(tangents, tree)
     if leaves is None:
-        others, structure = flatten(tangents)
-        problem = f"has the structure {structure_text(structure)}, not {structure_text(tree)}"
+        others, structure = pytrees.flatten(tangents)
+        problem = f"has the structure {pytrees.structure_text(structure)}, not {pytrees.structure_text(tree)}"
         raise ArgumentError(name, "tangents", problem, messages.leaves_advice(len(others), len(xs)))
     matched = []
     for i, (x, t) in enumerate(zip(xs, leaves, strict=True)):
@@ -405,7 +395,7 @@ def linear_program(
     transform: str, function: Callable[..., Any], primals: Sequence[Any]
 ) -> tuple[Any, LinearizedFunction]:
     """Return the value of a function at these primals, and its derivative there; or for `linear_transpose` itself."""
-    name = f"{transform}({function_name(function)})"
+    name = f"{transform}({pytrees.function_name(function)})"
     make = _transpose_of if transform == "linear_transpose" else _linearize_of
     value, values, static = memoised_transform(transform, function, name, make)(*primals)
     return value, LinearizedFunction(static.value, values)
@@ -423,7 +413,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
         wrt = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]
         if linear:
             xs = [primal_of_linear(builder, x) if is_inexact(x.dtype) else x for x in xs]
-        run = lambda handles: (argument_containers.keeping(function)(*unflatten(tree, handles)), None)
+        run = lambda handles: (argument_containers.keeping(function)(*pytrees.unflatten(tree, handles)), None)
         inner = trace_inner(builder, run, name, xs, at_like=not linear, writes=not linear)
         inner.require_unwritten(xs, name)
         operands = [*xs, *inner.captured]
@@ -432,7 +422,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
         if linear:
             require_linear(builder, name, [xs[i] for i in wrt], derivative)
         shape, values = make_shape(name, derivative, wrt, (tree, inner.out_tree), xs, outputs)
-        return unflatten(inner.out_tree, outputs), values, Static(shape)
+        return pytrees.unflatten(inner.out_tree, outputs), values, pytrees.Static(shape)
 
     return transformed
 
@@ -461,9 +451,9 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
     >>> print(*back(np.array([3.0])))
     [3. 6.]
     """
-    leaves, tree = flatten(primals)
+    leaves, tree = pytrees.flatten(primals)
     arrays = [zeros_like_spec(x) if isinstance(x, ShapeDtypeStruct) else x for x in leaves]
-    return linear_program("linear_transpose", function, unflatten(tree, arrays))[1].pull
+    return linear_program("linear_transpose", function, pytrees.unflatten(tree, arrays))[1].pull
 
 
 # -- one program per function ------------------------------------------------------------------------------------
@@ -473,7 +463,7 @@ def memoised_transform(
     kind: str, function: Callable[..., Any], name: str, make: Callable[..., Callable[..., Any]]
 ) -> Jitted:
     """Return `make(function, name)` jitted, or the one made earlier for the same function: it is traced once."""
-    check_callable(name.partition("(")[0], function)
+    pytrees.check_callable(name.partition("(")[0], function)
     try:
         hash(function)
     except TypeError:

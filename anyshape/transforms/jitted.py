@@ -23,22 +23,10 @@ from anyshape.inspect.explanation import CacheInfo, Explanation
 from anyshape.program.pytree_codegen import NO_MATCH
 from anyshape.support.fork_lock import Lock, restores_thread
 from anyshape.support.packages import less_memory, paths, rebound, sent_programs, traced_program
+from anyshape.tracing import pytrees
 from anyshape.tracing.captured.containers import Roots
 from anyshape.tracing.captured.watch import CapturedState
 from anyshape.tracing.draws import drawing_later, refuse_draws
-from anyshape.tracing.pytrees import (
-    Order,
-    as_leaf,
-    flatten,
-    frozen_keys,
-    function_name,
-    in_order,
-    leaf_paths,
-    named,
-    parameter_names,
-    scalar_kind,
-    visible_order,
-)
 from anyshape.tracing.trace import Leaves, Trace, active_builder, is_one_of_several, raise_first, trace_call
 from anyshape.transforms.arguments.options import Options, with_static
 from anyshape.transforms.caching.cache import Arguments, Cache, CacheEntry, Call, Key, ReasonList, TracedCall, leaf_key
@@ -61,7 +49,7 @@ class Jitted:
     - `bound_from` is the pair of the method and the object that this one is bound to, if it is.
     """
 
-    order: Order
+    order: pytrees.Order
     recipe: tuple[Any, ...]
 
     def __init__(
@@ -76,13 +64,13 @@ class Jitted:
     ) -> None:
         functools.update_wrapper(self, function if like is None else like, updated=())
         self.__wrapped__: Callable[..., Any] = function if like is None else like
-        self.__name__: str = name if name is not None else function_name(function)
+        self.__name__: str = name if name is not None else pytrees.function_name(function)
         self.function = function
-        self.name: str = name if name is not None else function_name(function)
+        self.name: str = name if name is not None else pytrees.function_name(function)
         self.options: Options = options if options is not None else Options()
         self._bound_from = bound_from
         self._bound_to_classes: dict[type, StoredMethod] = {}
-        self.order = visible_order(self.__wrapped__)
+        self.order = pytrees.visible_order(self.__wrapped__)
         self._key = f"<jitted {self.__module__}.{getattr(self, '__qualname__', self.name)}>"
         self.recipe, self._method = recipe, method
         self._cache = Cache()
@@ -191,8 +179,8 @@ class Jitted:
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Return the leaves of the arguments as arrays, with their key."""
         args, kwargs, static = self.options.static.split(args, kwargs)
-        kwargs = in_order(kwargs, self.order)
-        raw, tree = flatten((args, kwargs), self.name)
+        kwargs = pytrees.in_order(kwargs, self.order)
+        raw, tree = pytrees.flatten((args, kwargs), self.name)
         arrays = raw
         kinds: list[tuple[Any, ...]] = []
         for i, x in enumerate(raw):
@@ -203,22 +191,22 @@ class Jitted:
             if arrays is raw:
                 arrays = [*raw]
             arrays[i] = array = self._leaf(x, i, args, kwargs)
-            kinds.append(leaf_key(array, scalar_kind(x)))
+            kinds.append(leaf_key(array, pytrees.scalar_kind(x)))
         frozen = self.options.static.key(static) if static else ()
-        key = Key(tree, frozen, tuple(kinds), frozen_keys(tree), self.order)
+        key = Key(tree, frozen, tuple(kinds), pytrees.frozen_keys(tree), self.order)
         return Call(args, kwargs, static, raw, arrays, key)
 
     def _leaf(self, x, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
         """Return leaf i of the arguments as an array; an error names its path."""
         try:
-            return as_leaf(x, "", self.name)
+            return pytrees.as_leaf(x, "", self.name)
         except ArgumentError:
-            path = named(leaf_paths(args, kwargs)[i], parameter_names(self))
-        return as_leaf(x, path, self.name)
+            path = pytrees.named(pytrees.leaf_paths(args, kwargs)[i], pytrees.parameter_names(self))
+        return pytrees.as_leaf(x, path, self.name)
 
     def leaves(self, *args: Any, **kwargs: Any) -> Leaves:
         """Return the leaves that a trace for these arguments starts from."""
-        return self._read(args, kwargs).leaves(self.name, parameter_names(self))
+        return self._read(args, kwargs).leaves(self.name, pytrees.parameter_names(self))
 
     # -- traces
 
@@ -243,7 +231,7 @@ class Jitted:
         """Return an entry for a program that came with the function, None if none serves the call."""
         if not self._cache.received:
             return None
-        made_for = Arguments(call.key, call.arrays, call.static, parameter_names(self))
+        made_for = Arguments(call.key, call.arrays, call.static, pytrees.parameter_names(self))
         state = self._new_state()
         key = self.options.static.key
         return sent_programs.received_entry(self._cache, made_for, state, key, self._program, on_path)
@@ -288,7 +276,7 @@ class Jitted:
     @restores_thread
     def _traced(self, call: Call) -> TracedCall:
         """Trace the function for a call."""
-        names = parameter_names(self)
+        names = pytrees.parameter_names(self)
         leaves = call.leaves(self.name, names)
         state, rebinding = self._cache.state or self._new_state(), self.rebinding
         if rebinding is not None and not rebinding.is_in(call.kwargs):

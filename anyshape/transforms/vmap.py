@@ -18,16 +18,7 @@ from anyshape.ops.elementwise import convert, eq
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
 from anyshape.support.packages import argument_containers, graph_vmap
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import (
-    flatten,
-    flatten_prefix,
-    function_name,
-    is_array,
-    leaf_paths,
-    named,
-    parameter_names,
-    unflatten,
-)
+from anyshape.tracing import pytrees
 from anyshape.tracing.trace import InnerTrace, active_builder, as_value, trace_inner
 from anyshape.transforms.arguments.options import Declared, with_static
 from anyshape.transforms.grad import (
@@ -70,7 +61,7 @@ def vmap(
     >>> print(rows(np.eye(2), np.array([1.0, 2.0])))
     [1. 2.]
     """
-    name = f"vmap({function_name(function)})"
+    name = f"vmap({pytrees.function_name(function)})"
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
     options = declared.options(function, name, "static")
 
@@ -93,10 +84,10 @@ def _axes_behind_object(in_axes):
 
 def _vmap(function: Callable[..., Any], name: str, in_axes, out_axes, axis_size, args, kwargs):
     builder = active_builder()
-    leaves, tree = flatten((args, kwargs))
+    leaves, tree = pytrees.flatten((args, kwargs))
     axes = _axes(in_axes, args, leaves, name)
-    names = parameter_names(function)
-    paths = [named(p, names) for p in leaf_paths(args, kwargs)]
+    names = pytrees.parameter_names(function)
+    paths = [pytrees.named(p, names) for p in pytrees.leaf_paths(args, kwargs)]
     mapped = {i: path for i, (a, path) in enumerate(zip(axes, paths, strict=True)) if a is not None}
     fronted = [_to_front(leaves[i], axes[i], name, path) for i, path in mapped.items()]
     size = _batch_size(name, fronted, axis_size)
@@ -104,19 +95,21 @@ def _vmap(function: Callable[..., Any], name: str, in_axes, out_axes, axis_size,
     def run(handles: list[Any]) -> tuple[Any, Any]:
         per_example = iter(handles)
         mixed = [x if a is None else next(per_example) for x, a in zip(leaves, axes, strict=True)]
-        inner_args, inner_kwargs = unflatten(tree, mixed)
+        inner_args, inner_kwargs = pytrees.unflatten(tree, mixed)
         return argument_containers.keeping(function)(*inner_args, **inner_kwargs), None
 
     inner, written = _trace_example(run, name, fronted, mapped, leaves)
     flags = [True] * len(fronted) + [False] * len(inner.captured)
     outputs = graph_vmap.batch(builder, inner.graph, [*fronted, *inner.captured], flags, size)
     results = outputs[: inner.count]
-    result_axes = flatten_prefix(out_axes, unflatten(inner.out_tree, [y for y, _ in results]), name, "out_axes")
+    result_axes = pytrees.flatten_prefix(
+        out_axes, pytrees.unflatten(inner.out_tree, [y for y, _ in results]), name, "out_axes"
+    )
     result_axes += [axes[i] for i in written]
     moved = [_move_axis(y, batched, axis, size, name) for (y, batched), axis in zip(outputs, result_axes, strict=True)]
     for i, y in zip(written, moved[inner.count :], strict=True):
         into(leaves[i], y, f"{name}(...)")
-    return unflatten(inner.out_tree, moved[: inner.count])
+    return pytrees.unflatten(inner.out_tree, moved[: inner.count])
 
 
 def _trace_example(
@@ -158,7 +151,7 @@ def _axes(in_axes, args: tuple[Any, ...], leaves: Sequence[Any], name: str) -> l
     if type(tree) is tuple and len(tree) != len(args):
         advice = "give one entry for each argument, None for one that is not mapped"
         raise ArgumentError(name, "in_axes", f"has {len(tree)} entries for {len(args)} arguments", advice)
-    return [*flatten_prefix(tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
+    return [*pytrees.flatten_prefix(tree, args, name, "in_axes"), *[0] * (len(leaves) - len(pytrees.flatten(args)[0]))]
 
 
 def _axis(axis, rank: int, name: str, path: str) -> int:
@@ -170,7 +163,7 @@ def _axis(axis, rank: int, name: str, path: str) -> int:
 
 def _to_front(x, axis, name: str, path: str):
     """Return an argument as a value with the mapped axis first; raise ArgumentError unless it is an array."""
-    if not is_array(x) and not has_type(x, DRAWING):
+    if not pytrees.is_array(x) and not has_type(x, DRAWING):
         advice = "give it None in in_axes, or close over it"
         raise ArgumentError(name, path, f"is of type {type(x).__name__}, not an array", advice)
     x = as_value(x)
@@ -244,7 +237,7 @@ def jacfwd(
     [[2. 0.]
      [0. 4.]]
     """
-    name = f"jacfwd({function_name(function)})"
+    name = f"jacfwd({pytrees.function_name(function)})"
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
     transformed = _forward(name, function, argnums, has_aux)
@@ -275,11 +268,11 @@ def _forward(
 
 def _by_columns(push: Callable[..., Any], value, wrt, argnums: Argnums):
     """Return the Jacobian of a linear map, from one tangent for each element of the arguments."""
-    outputs, out_tree = flatten(value)
+    outputs, out_tree = pytrees.flatten(value)
     columns = []
     for i, x in enumerate(wrt.leaves):
         mapped = vmap(push, in_axes=_axes_of_basis(len(wrt.leaves), i))(*_basis(wrt.leaves, i))
-        columns.append([_column(t, y, x) for t, y in zip(flatten(mapped)[0], outputs, strict=True)])
+        columns.append([_column(t, y, x) for t, y in zip(pytrees.flatten(mapped)[0], outputs, strict=True)])
     return _assemble(wrt, out_tree, [[column[j] for column in columns] for j in range(len(outputs))], argnums)
 
 
@@ -312,7 +305,7 @@ def jacrev(
     [[2. 0.]
      [0. 4.]]
     """
-    name = f"jacrev({function_name(function)})"
+    name = f"jacrev({pytrees.function_name(function)})"
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
 
     def transformed(*args, **kwargs):
@@ -329,12 +322,12 @@ jacobian = jacrev
 
 def _by_rows(pullback: Callable[..., Any], value, wrt, argnums: Argnums):
     """Return the Jacobian of a linear map, from one cotangent for each element of the results."""
-    leaves, out_tree = flatten(value)
+    leaves, out_tree = pytrees.flatten(value)
     outputs = [as_value(y) for y in leaves]
     rows = []
     for i, y in enumerate(outputs):
-        back = vmap(lambda *cts: pullback(unflatten(out_tree, cts)), in_axes=_axes_of_basis(len(outputs), i))
-        mapped = flatten(back(*_basis(outputs, i)))[0]
+        back = vmap(lambda *cts: pullback(pytrees.unflatten(out_tree, cts)), in_axes=_axes_of_basis(len(outputs), i))
+        mapped = pytrees.flatten(back(*_basis(outputs, i)))[0]
         rows.append([reshape(g, (*sizes(y), *sizes(x))) for g, x in zip(mapped, wrt.leaves, strict=True)])
     return _assemble(wrt, out_tree, rows, argnums)
 
@@ -343,9 +336,9 @@ def _assemble(wrt, out_tree, rows: Sequence[Sequence[Any]], argnums: Argnums):
     """Return the blocks (per result, per argument leaf) as a tree of results of trees of arguments."""
     blocks = []
     for row in rows:
-        trees = unflatten(wrt.tree, row)
+        trees = pytrees.unflatten(wrt.tree, row)
         blocks.append(trees[0] if has_type(argnums, int) else tuple(trees))
-    return unflatten(out_tree, blocks)
+    return pytrees.unflatten(out_tree, blocks)
 
 
 @short_traceback
@@ -369,7 +362,7 @@ def hessian(
     """
     declared = Declared(static_argnums, static_argnames, dynamic_shapes)
     first = jacrev(function, argnums, has_aux, **declared.keywords())
-    name = f"jacfwd({function_name(first)})"
+    name = f"jacfwd({pytrees.function_name(first)})"
     transformed = _forward(name, first, argnums, has_aux, may_pull=True)
     return derivative(transformed, name, (hessian, function, argnums, has_aux), declared)
 
@@ -388,7 +381,7 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     """
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     gradient = memoised(function, argnums, grad)  # so that its derivatives are traced once
-    return along_tangents("hvp", gradient, f"jvp({function_name(gradient)})", _hvp_of, primals, tangents)
+    return along_tangents("hvp", gradient, f"jvp({pytrees.function_name(gradient)})", _hvp_of, primals, tangents)
 
 
 def _hvp_of(gradient: Callable[..., Any], name: str) -> Callable[..., Any]:

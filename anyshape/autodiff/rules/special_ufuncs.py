@@ -23,19 +23,8 @@ from anyshape.autodiff.far_slopes import (
 )
 from anyshape.autodiff.polynomial_slopes import POLYNOMIALS, lpmv_derivative, of
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise
+from anyshape.autodiff.rules import special
 from anyshape.autodiff.rules.elementwise import each_element
-from anyshape.autodiff.rules.special import (
-    beta_density,
-    betainc_partials,
-    binomial_density,
-    chdtr_partials,
-    ellipkinc_by_parameter,
-    fdtr_partials,
-    gammainc_partials,
-    gdtr_partials,
-    poisson_density,
-    stdtr_partials,
-)
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
@@ -193,7 +182,7 @@ INTEGRALS: dict[Any, Any] = {
 def _amplitude_by_parameter(u, m):
     """Return the derivative of the amplitude by the parameter at a fixed integral of the first kind."""
     amplitude, dn = of("ellipj", u, m, result=3), of("ellipj", u, m, result=2)
-    return -dn * ellipkinc_by_parameter(amplitude, m, None)
+    return -dn * special.ellipkinc_by_parameter(amplitude, m, None)
 
 
 def _dn_by_parameter(u, m, out):
@@ -285,19 +274,19 @@ def _within(low, high, rules):
 
 def _poisson_partials(k, m):
     """Return the partial derivatives of gammaincc(k + 1, m), which goes on between the integers, as functions."""
-    by_k, by_m = gammainc_partials(k + 1, m)
+    by_k, by_m = special.gammainc_partials(k + 1, m)
     return lambda: -by_k(), lambda: -by_m()
 
 
 def _binomial_partials(k, n, p):
     """Return the partial derivatives of betaincc(k + 1, n - k, p)."""
-    by_a, by_b, by_p = betainc_partials(k + 1, n - k, p)
+    by_a, by_b, by_p = special.betainc_partials(k + 1, n - k, p)
     return lambda: by_b() - by_a(), lambda: -by_b(), lambda: -by_p()
 
 
 def _negative_binomial_partials(k, n, p):
     """Return the partial derivatives of betainc(n, k + 1, p)."""
-    by_n, by_k, by_p = betainc_partials(n, k + 1, p)
+    by_n, by_k, by_p = special.betainc_partials(n, k + 1, p)
     return by_k, by_n, by_p
 
 
@@ -353,24 +342,24 @@ def _kolmogorov_density(x):
 DISTRIBUTIONS: dict[Any, Any] = {
     "kolmogorov": (lambda x, out: -_kolmogorov_density(x),),
     "kolmogi": (lambda p, out: -1 / _kolmogorov_density(out),),
-    "bdtri": (None, None, lambda k, n, y, out: -1 / binomial_density(k, n, out)),
-    "nbdtri": (None, None, lambda k, n, y, out: 1 / beta_density(n, k + 1, out)),
-    "pdtri": (None, lambda k, y, out: -1 / poisson_density(k, out)),
+    "bdtri": (None, None, lambda k, n, y, out: -1 / special.binomial_density(k, n, out)),
+    "nbdtri": (None, None, lambda k, n, y, out: 1 / special.beta_density(n, k + 1, out)),
+    "pdtri": (None, lambda k, y, out: -1 / special.poisson_density(k, out)),
     "bdtrik": _within(0, inf, _inverse(_binomial_partials, 0, 3)),
     "bdtrin": _inverse(_binomial_partials, 1, 3),
     "nbdtrik": _within(0, inf, _inverse(_negative_binomial_partials, 0, 3)),
     "nbdtrin": _inverse(_negative_binomial_partials, 1, 3),
     "pdtrik": _within(0, inf, _inverse(_poisson_partials, 0, 2)),
-    "btdtria": _inverse(betainc_partials, 0, 3),
-    "btdtrib": _inverse(betainc_partials, 1, 3),
-    "chdtri": _inverse(chdtr_partials, 1, 2, -1),
-    "chdtriv": _inverse(chdtr_partials, 0, 2),
-    "fdtri": _inverse(fdtr_partials, 2, 3),
-    "fdtridfd": _within(0, 1e100, _inverse(fdtr_partials, 1, 3)),
-    "gdtria": _inverse(gdtr_partials, 0, 3),
-    "gdtrib": _inverse(gdtr_partials, 1, 3),
-    "gdtrix": _inverse(gdtr_partials, 2, 3),
-    "stdtridf": _within(-1e100, 1e10, _inverse(stdtr_partials, 0, 2)),
+    "btdtria": _inverse(special.betainc_partials, 0, 3),
+    "btdtrib": _inverse(special.betainc_partials, 1, 3),
+    "chdtri": _inverse(special.chdtr_partials, 1, 2, -1),
+    "chdtriv": _inverse(special.chdtr_partials, 0, 2),
+    "fdtri": _inverse(special.fdtr_partials, 2, 3),
+    "fdtridfd": _within(0, 1e100, _inverse(special.fdtr_partials, 1, 3)),
+    "gdtria": _inverse(special.gdtr_partials, 0, 3),
+    "gdtrib": _inverse(special.gdtr_partials, 1, 3),
+    "gdtrix": _inverse(special.gdtr_partials, 2, 3),
+    "stdtridf": _within(-1e100, 1e10, _inverse(special.stdtr_partials, 0, 2)),
     "chndtr": (
         lambda x, df, nc, out: _noncentral_density(x, df, nc),
         None,

@@ -30,15 +30,8 @@ from anyshape.backend.compiler.op_traits import TRAITS, Alias, is_observable, ru
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.pipeline import PlanSteps, Tier, optimize, prepare_to_run, run_plan_passes
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Slot, Step, named_sizes, scatter_sums_op
+from anyshape.graph.ir import op_local
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, raises, subgraphs
-from anyshape.graph.ir.op_local import (
-    NodeSizes,
-    asserted_values,
-    axes_read,
-    refusals,
-    refusals_of_dead,
-    remove_dead_code,
-)
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -82,7 +75,7 @@ def size_bindings(graph: Graph) -> tuple[SizeBinding, ...]:
 def _lowering(graph: Graph, reliance_log: list[Any] | None = None) -> _Lowering:
     """Return the lowering of a graph. Values that are read for their sizes alone are not computed, only refused."""
     lowering = _Lowering(graph, reliance_log)
-    refusing = refusals_of_dead(graph, lowering.live)
+    refusing = op_local.refusals_of_dead(graph, lowering.live)
     if not refusing:
         return lowering
     nodes = [new for n in graph.nodes for new in (*[r for r in refusing.get(n, ()) if r is not n], n)]
@@ -94,7 +87,7 @@ class _Lowering:
         self.graph = graph
         self.scope = pass_scope(graph, reliance_log)
         self.ctx = pass_context(self.scope, "lower")
-        self.node_sizes = NodeSizes(graph, self.ctx)
+        self.node_sizes = op_local.NodeSizes(graph, self.ctx)
         self.producer = {v: n for n in graph.nodes for v in n.outputs}
         absorption = _Absorption(self.ctx, self.scope, self.producer)
         self.operands = {n: absorption.operands(n) for n in graph.nodes}
@@ -109,7 +102,7 @@ class _Lowering:
     def _live_nodes(self) -> set[Node]:
         """Return the nodes that outputs and assertions need."""
         live: set[Node] = set()
-        ends = [*self.graph.outputs, *asserted_values(self.graph)]
+        ends = [*self.graph.outputs, *op_local.asserted_values(self.graph)]
         todo = [self.producer[v] for v in ends if v in self.producer]
         while todo:
             node = todo.pop()
@@ -347,7 +340,7 @@ def _element_nodes(body: Graph, layout: Layout) -> list[Node]:
 
 def _may_raise(node: Node) -> bool:
     """Return whether a node raises for some values: it is there to, it refuses indices, or a matrix may be singular."""
-    return raises(node) or bool(refusals(node)) or node.op.family == "linalg"
+    return raises(node) or bool(op_local.refusals(node)) or node.op.family == "linalg"
 
 
 def split_invariants(body: Graph, layout: Layout) -> tuple[Graph, Graph]:
@@ -362,8 +355,8 @@ def moved_out(body: Graph, nodes: Sequence[Node]) -> tuple[Graph, Graph]:
     others = [node for node in body.nodes if moved.isdisjoint(node.outputs)]
     read = moved.intersection({v for node in others for v in node.operands} | {*body.outputs})
     values = tuple([v for node in nodes for v in node.outputs if v in read])
-    ahead = remove_dead_code(replace(body, nodes=tuple(nodes), outputs=values, conditions=()))
-    return ahead, remove_dead_code(replace(body, nodes=tuple(others), inputs=(*body.inputs, *values)))
+    ahead = op_local.remove_dead_code(replace(body, nodes=tuple(nodes), outputs=values, conditions=()))
+    return ahead, op_local.remove_dead_code(replace(body, nodes=tuple(others), inputs=(*body.inputs, *values)))
 
 
 def nodes_over(body: Graph, layout: Layout, inputs: Sequence[Value], may_move: Callable[[Node], bool]) -> list[Node]:
@@ -390,7 +383,7 @@ def _is_worth_moving(node: Node) -> bool:
 
 def _variables_of(ctx: ShapeGuardContext, node: Node) -> set[DimVar] | None:
     """Return the variables in the types of the results and in the params of a node, None where a size is not exact."""
-    axes = [axis for _, param in node.params for axis in axes_read(param)]
+    axes = [axis for _, param in node.params for axis in op_local.axes_read(param)]
     extents = [
         *[extent for v in node.outputs for extent in ctx.extents(v)],
         *[ctx.extent(node.operands[axis.operand], axis.axis) for axis in axes],

@@ -15,19 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from anyshape.errors import InconclusiveDimensionError, LeakedTracerError, MutationError
-from anyshape.graph.ir.graph import (
-    ORDER,
-    DimSource,
-    DrawOrder,
-    Graph,
-    Handle,
-    Node,
-    Op,
-    Value,
-    find_op,
-    is_generator,
-    params_tuple,
-)
+from anyshape.graph.ir import graph as ir
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import RepeatedLines, user_line
@@ -49,15 +37,15 @@ _LOG = logging.getLogger("anyshape.shapes")
 _META = operator.attrgetter("meta")
 
 
-class Traced(Handle):
+class Traced(ir.Handle):
     """Handle of a value of a graph under construction. Subclasses add the operations of users."""
 
     builder: Builder
-    value: Value
+    value: ir.Value
 
     __slots__ = ()
 
-    def __init__(self, builder: Builder, value: Value) -> None:
+    def __init__(self, builder: Builder, value: ir.Value) -> None:
         self.builder, self.value = builder, value
 
     @property
@@ -139,9 +127,9 @@ class Builder:
         # answers decisions on values; None where these have no values
         self.answer: Callable[[Traced, str], bool | int] | None = None if parent is None else parent.answer
         # says how the array of an input lies in memory, and makes the program rely on it; None where nothing can
-        self.layout: Callable[[Value, str], Any] | None = None
+        self.layout: Callable[[ir.Value, str], Any] | None = None
         # the values of enclosing graphs that its inputs stand for, or rows of them; None: its inputs stand for many
-        self.arguments: Sequence[tuple[Builder, Value]] | None = None
+        self.arguments: Sequence[tuple[Builder, ir.Value]] | None = None
         self.takes_rows = False
         self.closed: bool = False
         # handles of its inputs that its function may write to: whoever traces it writes the final values to what they
@@ -149,16 +137,16 @@ class Builder:
         self.writable: Sequence[Traced] = ()
         # memory of enclosing graphs that its function wrote to, with the value before; None: it may not write there
         self.writes: dict[Any, Any] | None = None
-        self.inputs: list[Value] = []
-        self.roots: dict[Value, str] = {}  # values that no node makes: "input" or "constant"
-        self.nodes: list[Node] = []
+        self.inputs: list[ir.Value] = []
+        self.roots: dict[ir.Value, str] = {}  # values that no node makes: "input" or "constant"
+        self.nodes: list[ir.Node] = []
         self.constants: Constants = Constants()
-        self.captured: dict[Value, tuple[Traced, Value]] = {}
-        self.dims: dict[DimVar, tuple[Size, DimSource]] = {}
+        self.captured: dict[ir.Value, tuple[Traced, ir.Value]] = {}
+        self.dims: dict[DimVar, tuple[Size, ir.DimSource]] = {}
         self.values: dict[int, Size] = dict(values or {})  # sizes that scalar integer inputs give by value, by position
         self.hidden: list[DimVar] = []
-        self.runtime: dict[DimVar, tuple[Value, int]] = {}  # run-time sizes: an axis of a value
-        self.emitted: dict[Any, tuple[Value, ...]] = {}  # outputs by computation: a repeated op reuses them
+        self.runtime: dict[DimVar, tuple[ir.Value, int]] = {}  # run-time sizes: an axis of a value
+        self.emitted: dict[Any, tuple[ir.Value, ...]] = {}  # outputs by computation: a repeated op reuses them
         self.localised: dict[Any, tuple[Any, tuple[Traced, ...]]] = {}  # op-local sizes with their sources, by size
         self.where: SourceLine | None = None
         self.lines: RepeatedLines = RepeatedLines()
@@ -166,7 +154,7 @@ class Builder:
         self.hidden_error: Exception | None = None
         self.concretized: Exception | None = None  # the last refusal of a value, which foreign code may hide
         has_generators = parent is not None and parent.draw_order is not None
-        self.draw_order: DrawOrder | None = DrawOrder() if has_generators else None
+        self.draw_order: ir.DrawOrder | None = ir.DrawOrder() if has_generators else None
         self.resumed = 0  # how often `resume` made it the innermost one
         self.logs: bool = _LOG.isEnabledFor(logging.DEBUG)
 
@@ -179,11 +167,11 @@ class Builder:
 
     def input(self, meta: TensorMeta) -> Traced:
         """Add an input and return its handle."""
-        value = Value(meta)
+        value = ir.Value(meta)
         self.inputs.append(value)
         self.roots[value] = "input"
-        if self.draw_order is None and is_generator(value):
-            self.draw_order = DrawOrder()
+        if self.draw_order is None and ir.is_generator(value):
+            self.draw_order = ir.DrawOrder()
         return self.handle(self, value)
 
     def constant(self, array: np.ndarray, *, is_settled: bool = False) -> Traced:
@@ -193,7 +181,7 @@ class Builder:
         a constant of a finished graph.
         """
         if array.dtype.kind == "O":  # generators: the outermost graph has them, and orders all draws from them
-            self.draw_order = self.draw_order or DrawOrder()
+            self.draw_order = self.draw_order or ir.DrawOrder()
             if self.parent is not None:
                 return self.handle(self, self.adopt(self.parent.constant(array, is_settled=is_settled)))
         changing = CHANGING.get(id(array if array.base is None else array.base)) if CHANGING else None
@@ -203,7 +191,7 @@ class Builder:
             self.roots[value] = "constant"
         return self.handle(self, value)
 
-    def adopt(self, x: Traced) -> Value:
+    def adopt(self, x: Traced) -> ir.Value:
         """Return the value of a handle in this graph. A value of an enclosing graph becomes a captured input."""
         if x.builder is self:
             return x.value
@@ -213,15 +201,15 @@ class Builder:
         if self.parent is None or x.builder.closed or x.builder.depth >= self.depth:
             raise x.leaked()
         self.parent.adopt(x)
-        inner = Value(x.value.meta)
-        if self.draw_order is None and is_generator(inner):
-            self.draw_order = DrawOrder()
+        inner = ir.Value(x.value.meta)
+        if self.draw_order is None and ir.is_generator(inner):
+            self.draw_order = ir.DrawOrder()
         self.captured[x.value] = (x.unshared(), inner)
         return inner
 
     def define_dim(self, variable: DimVar, size: Size, read: SizeBinding | None = None) -> None:
         """Define the value of a variable as an op-local expression over the inputs of this graph."""
-        self.dims[variable] = (size, DimSource(variable, size, read))
+        self.dims[variable] = (size, ir.DimSource(variable, size, read))
 
     def define_bindings(self, metas: Sequence[TensorMeta], solved: Sequence[SizeBinding]) -> None:
         """Define the variables that a call solves for, for first inputs of these array types."""
@@ -255,7 +243,7 @@ class Builder:
     # -- nodes
 
     def emit(
-        self, op: Op, inputs: Sequence[Traced], sources: Sequence[Traced], params: Mapping[str, Any]
+        self, op: ir.Op, inputs: Sequence[Traced], sources: Sequence[Traced], params: Mapping[str, Any]
     ) -> tuple[Traced, ...]:
         """Append one application of `op`, and return its outputs. The shape rule derives their array types."""
         values = tuple([x.value if x.builder is self else self.adopt(x) for x in inputs])
@@ -268,25 +256,26 @@ class Builder:
         if outputs is None:
             context = self._context(op, values, shape_values)
             result = op.infer(context, *map(_META, values), **params)
-            outputs = tuple([Value(m) for m in (result if isinstance(result, tuple) else (result,))])
+            outputs = tuple([ir.Value(m) for m in (result if isinstance(result, tuple) else (result,))])
             self.emitted[key] = outputs
             if context.new_sizes:
                 self._record_runtime_sizes(context.new_sizes, outputs)
-            self.append(Node(op, values, shape_values, params_tuple(params) if params else (), outputs, context.where))
+            local = ir.params_tuple(params) if params else ()
+            self.append(ir.Node(op, values, shape_values, local, outputs, context.where))
         if order is not None:
             order.note(op, outputs)
         return tuple(map(functools.partial(self.handle, self), outputs))
 
-    def _adopted(self, xs: Sequence[Traced]) -> tuple[Value, ...]:
+    def _adopted(self, xs: Sequence[Traced]) -> tuple[ir.Value, ...]:
         """Return the values of handles in this graph."""
         return tuple([self.adopt(x) for x in xs])
 
-    def _emit_order(self, generator: Value, last: Value) -> Value:
+    def _emit_order(self, generator: ir.Value, last: ir.Value) -> ir.Value:
         """Return a generator behind the mark of the last draw."""
-        (ordered,) = self.emit(find_op(ORDER), [self.handle(self, generator), self.handle(self, last)], [], {})
+        (ordered,) = self.emit(ir.find_op(ir.ORDER), [self.handle(self, generator), self.handle(self, last)], [], {})
         return ordered.value
 
-    def _context(self, op: Op, inputs: Sequence[Value], sources: Sequence[Value]) -> ShapeGuardContext:
+    def _context(self, op: ir.Op, inputs: Sequence[ir.Value], sources: Sequence[ir.Value]) -> ShapeGuardContext:
         """Return the context in which the shape rule of an op runs."""
         where = self.where if self.where is not None else self.line()
         return ShapeGuardContext(self.scope, op.name, where, [*map(_META, inputs), *map(_META, sources)])
@@ -304,7 +293,7 @@ class Builder:
         return self.lines.line()
 
     def _key(
-        self, op: Op, inputs: tuple[Value, ...], sources: tuple[Value, ...], params: Mapping[str, Any]
+        self, op: ir.Op, inputs: tuple[ir.Value, ...], sources: tuple[ir.Value, ...], params: Mapping[str, Any]
     ) -> tuple[Any, ...]:
         """Return the key of a computation. Minting ops of equal operands and sizes give one run-time size."""
         if op.makes_sizes:
@@ -312,27 +301,27 @@ class Builder:
             return op, inputs, tuple([(name, context.bind(p, field=name)) for name, p in params.items()])
         return op, inputs, sources, tuple([(name, freeze(p)) for name, p in params.items()]) if params else ()
 
-    def _record_runtime_sizes(self, variables: Sequence[DimVar], outputs: Sequence[Value]) -> None:
+    def _record_runtime_sizes(self, variables: Sequence[DimVar], outputs: Sequence[ir.Value]) -> None:
         """Record the axis that each new run-time size is read off."""
         for value in outputs:
             for variable, axis in value.meta.variable_axes():
                 if variable in variables:
                     self.runtime.setdefault(variable, (value, axis))
 
-    def append(self, node: Node) -> None:
+    def append(self, node: ir.Node) -> None:
         """Append a finished node, whose array types are known to hold here."""
         self.nodes.append(node)
         count_op()
         if self.logs:
             _LOG.debug("%s%s", "  " * self.depth, node)
 
-    def finish(self, outputs: Sequence[Traced], name: str = "", input_names: Sequence[str] = ()) -> Graph:
+    def finish(self, outputs: Sequence[Traced], name: str = "", input_names: Sequence[str] = ()) -> ir.Graph:
         """Return the finished graph. Captured values are its last inputs, in the order of `captures()`."""
         ends = tuple([self.adopt(x) for x in outputs])
         self.closed = True
         self.emitted.clear()
         self.localised.clear()
-        graph = Graph(
+        graph = ir.Graph(
             name=name,
             inputs=(*self.inputs, *[inner for _, inner in self.captured.values()]),
             constants=self.constants.settle(),
@@ -383,7 +372,7 @@ def active_builders() -> list[Builder]:
     return _STACK.builders
 
 
-def last_draw() -> Value | None:
+def last_draw() -> ir.Value | None:
     """Return the mark of the last draw in the graph that operations without operands belong to."""
     builder = home()
     return None if builder is None or builder.draw_order is None else builder.draw_order.last
@@ -516,7 +505,7 @@ _KEPT = 1 << 16  # bytes of an array whose elements are kept; of a larger one a 
 class _Entry(NamedTuple):
     """Constant: its value, its array, and its elements when it was read, if these can change."""
 
-    value: Value
+    value: ir.Value
     array: np.ndarray
     elements: bytes | int | None
     where: SourceLine | None = None
@@ -538,7 +527,7 @@ class Constants:
         self._entries: dict[int, _Entry] = {}
         self._earlier: list[_Entry] = []  # of arrays that changed since
 
-    def value_of(self, array: np.ndarray, *, is_settled: bool) -> tuple[Value, bool]:
+    def value_of(self, array: np.ndarray, *, is_settled: bool) -> tuple[ir.Value, bool]:
         """Return the value of an array with its present elements, and whether it is new.
 
         An array of a graph that is finished is settled: its elements are not looked at if they are many.
@@ -550,17 +539,17 @@ class Constants:
             self._earlier.append(_as_read(entry))
         many = array.nbytes > _KEPT
         elements = None if many and is_settled else _elements(array)
-        value = Value(tensor(array.dtype, array.shape))
+        value = ir.Value(tensor(array.dtype, array.shape))
         self._entries[id(array)] = _Entry(
             value, array, elements, user_line() if many and elements is not None else None
         )
         return value, True
 
-    def pairs(self) -> Iterator[tuple[Value, np.ndarray]]:
+    def pairs(self) -> Iterator[tuple[ir.Value, np.ndarray]]:
         """Return the values with their arrays."""
         return ((entry.value, entry.array) for entry in (*self._entries.values(), *self._earlier))
 
-    def settle(self) -> tuple[tuple[Value, np.ndarray], ...]:
+    def settle(self) -> tuple[tuple[ir.Value, np.ndarray], ...]:
         """Return the values with their arrays as they were read; raise MutationError if one is lost."""
         for key, entry in self._entries.items():
             if entry.elements is not None and entry.elements != _elements(entry.array):

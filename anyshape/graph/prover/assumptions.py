@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from anyshape.errors import SizeLimitError
+from anyshape.graph.prover import decide as deciding
 from anyshape.graph.prover.constraints import (
     LINKS,
     NO,
@@ -26,18 +27,6 @@ from anyshape.graph.prover.constraints import (
     equal,
     implied_broadcasts,
     substitute_claim,
-)
-from anyshape.graph.prover.decide import (
-    Links,
-    contradict,
-    decide_at_points,
-    decide_by_bounds,
-    decide_by_form,
-    decide_exactly,
-    decide_quickly,
-    is_independent,
-    is_unprovable,
-    stretches_to,
 )
 from anyshape.graph.prover.integer_sets import range_of
 from anyshape.graph.prover.linear_constraints import (
@@ -157,7 +146,7 @@ class Assumptions:
         substitute_in_replacements(self._replacements, atom, size)
         self._replacements[atom] = size
         self._verdicts.equal.rewrite(self._replacements.get, atom)
-        self._facts.rewrite(atom, self._replacements.get, stretches_to(atom, size))
+        self._facts.rewrite(atom, self._replacements.get, deciding.stretches_to(atom, size))
         if isinstance(atom, DimVar):
             self._determined = True
             self._stated = Claims(self._stated_without(atom, size))
@@ -171,7 +160,7 @@ class Assumptions:
         for claim in self._stated:
             stated += substitute_keeping_broadcasts(claim, single.get) if mentions(claim, variable) else [claim]
         stated += range_claims(variable, size)
-        return [c for c in stated if implied_broadcasts(c) or decide_quickly(c) is not YES]
+        return [c for c in stated if implied_broadcasts(c) or deciding.decide_quickly(c) is not YES]
 
     def _value_of_variable(self, atom: Atom) -> Size | None:
         """Return the size that a variable is known to equal. Calls stay, so that no fact about them is lost."""
@@ -207,7 +196,7 @@ class Assumptions:
             simplest = self.normal(size)
             if isinstance(simplest, DimExpr) and simplest.depth:
                 shorter = self._find_shorter(simplest)
-                for link in () if shorter is simplest else stretches_to(simplest.atom, shorter):
+                for link in () if shorter is simplest else deciding.stretches_to(simplest.atom, shorter):
                     self._facts.add(link)
                 simplest = self.normal(shorter)
             self._simplest_forms[size] = simplest
@@ -240,7 +229,7 @@ class Assumptions:
         is_undecided = tables.open.get(key)
         if is_undecided:
             return UNKNOWN
-        verdict = decide_by_form(claim)
+        verdict = deciding.decide_by_form(claim)
         if verdict is UNKNOWN:
             verdict = self._decide(claim, need_proof=is_undecided is None)
             if verdict is UNKNOWN:
@@ -258,7 +247,7 @@ class Assumptions:
         key, tables = (claim.relation, claim.left, claim.right), self._verdicts
         verdict = tables.settled.get(key)
         if verdict is None and key not in tables.open:
-            verdict = decide_by_form(claim)
+            verdict = deciding.decide_by_form(claim)
             if verdict is UNKNOWN:
                 verdict = self._decide(claim, need_refutation=False, leaves=leaves)
                 if verdict is UNKNOWN:
@@ -281,7 +270,7 @@ class Assumptions:
         """Return whether canonical forms, intervals and single facts prove the claim: integer sets are not queried."""
         verdict = self._verdicts.settled.get(key_of(claim))
         if verdict is None:
-            verdict = decide_by_form(claim)
+            verdict = deciding.decide_by_form(claim)
             if verdict is UNKNOWN:
                 verdict = self._decide_at_once(claim)[1]
         return verdict is YES
@@ -298,7 +287,7 @@ class Assumptions:
             except ZeroDivisionError:  # undefined wherever all assumptions hold
                 return None, NO
         if query is not claim:
-            verdict = decide_by_form(query)
+            verdict = deciding.decide_by_form(query)
             if verdict is not UNKNOWN:
                 return None, verdict
             verdict = self._verdicts.settled.get(key_of(query), verdict)
@@ -306,7 +295,7 @@ class Assumptions:
                 return query, verdict
         if claim.relation == "stretches" and self._facts.links().reaches(claim.left, claim.right):
             return query, YES  # links lead to sizes as written
-        return query, decide_by_bounds(query, lambda: self._facts.about(query), self._facts.links)
+        return query, deciding.decide_by_bounds(query, lambda: self._facts.about(query), self._facts.links)
 
     def _shortest(self, claim: Claim) -> Claim:
         """Return the claim about the shortest sizes that are proved equal to its sides."""
@@ -328,7 +317,7 @@ class Assumptions:
             outcomes: set[bool | None] = set() if need_proof else {False}
             for model in self._models.newest_first():
                 outcomes.add(truth(claim, model))
-                if is_unprovable(outcomes, need_refutation):
+                if deciding.is_unprovable(outcomes, need_refutation):
                     return UNKNOWN
             self.queried.update(query.variables())
             with self.budget.query(leaves) as work:
@@ -357,13 +346,13 @@ class Assumptions:
         has_products = bool(count_products(claim.left) or count_products(claim.right))
         if False not in outcomes and not has_one_variable:
             outcomes.add(self._models.separate(original, [claim, *facts]))
-            if is_unprovable(outcomes, need_refutation):
+            if deciding.is_unprovable(outcomes, need_refutation):
                 return UNKNOWN
         if has_products:
             verdict, claim, facts = self._decide_product(claim, facts)
             if verdict is not UNKNOWN:
                 return verdict
-        if (not facts and is_independent(claim)) or not (may_search or has_one_variable):
+        if (not facts and deciding.is_independent(claim)) or not (may_search or has_one_variable):
             return UNKNOWN
         need_refutation = need_refutation and True not in outcomes
         return self._search(claim, facts, query, need_refutation=need_refutation, need_proof=False not in outcomes)
@@ -372,7 +361,7 @@ class Assumptions:
         self, claim: Claim, facts: Sequence[Claim], query: Claim, *, need_refutation: bool, need_proof: bool
     ) -> Verdict:
         """Return the verdict of an exact method on the query as a claim over free variables; note models it finds."""
-        decision = decide_exactly(claim, facts, need_refutation=need_refutation, need_proof=need_proof)
+        decision = deciding.decide_exactly(claim, facts, need_refutation=need_refutation, need_proof=need_proof)
         for model in decision.models:
             self._models.add(Model(self._models.complete(model)))
         if decision.gave_up:
@@ -388,13 +377,13 @@ class Assumptions:
 
     def _decide_product(self, claim: Claim, facts: list[Claim]) -> tuple[Verdict, Claim, list[Claim]]:
         """Return the verdict of few points and of better forms, and the claim and the facts in these forms."""
-        verdict = decide_at_points(claim, self._points(claim, facts))
+        verdict = deciding.decide_at_points(claim, self._points(claim, facts))
         if verdict is UNKNOWN:
             claim, *facts = shift_extrema([claim, *facts])
-            verdict = decide_by_form(claim)
+            verdict = deciding.decide_by_form(claim)
         if facts and verdict is UNKNOWN:
             claim, *facts = self._with_ranges([claim, *facts])
-            verdict = decide_quickly(claim)
+            verdict = deciding.decide_quickly(claim)
         claim, *facts = nest_quotients([claim, *facts])
         return verdict, claim, facts
 
@@ -427,7 +416,7 @@ class Assumptions:
             return True
         if implied_broadcasts(claim):
             with self.budget.query():
-                return not contradict(claim, connected_claims(claim, self.claims))
+                return not deciding.contradict(claim, connected_claims(claim, self.claims))
         return self.decide(claim) is not NO
 
     def core(self, claim: Claim) -> list[Claim]:
@@ -436,7 +425,7 @@ class Assumptions:
         with self.budget.query():
             for fact in list(core):
                 rest = [f for f in core if f is not fact]
-                if not out_of_time() and contradict(claim, rest):
+                if not out_of_time() and deciding.contradict(claim, rest):
                     core = rest
         return [*core, claim]
 
@@ -512,7 +501,7 @@ class KnownFacts:
     def __init__(self) -> None:
         self._claims = Claims()
         self._link_facts: list[Claim] = []
-        self._links: Links | None = None  # made when they are needed
+        self._links: deciding.Links | None = None  # made when they are needed
 
     def add(self, fact: Claim) -> None:
         """Add a fact."""
@@ -533,8 +522,8 @@ class KnownFacts:
         """Return the facts about sizes of a claim, without links."""
         return self._claims.about(claim.variables())
 
-    def links(self) -> Links:
+    def links(self) -> deciding.Links:
         """Return the links between sizes."""
         if self._links is None:
-            self._links = Links(self._link_facts)
+            self._links = deciding.Links(self._link_facts)
         return self._links

@@ -13,25 +13,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from anyshape.graph.prover import linear_constraints as linear
+from anyshape.graph.prover import search_budget
 from anyshape.graph.prover.constraints import Claim
-from anyshape.graph.prover.linear_constraints import (
-    Alternatives,
-    Constraint,
-    LinearForms,
-    Row,
-    Snapshot,
-    count_products,
-    count_row_products,
-    rows_of,
-)
-from anyshape.graph.prover.search_budget import (
-    Budget,
-    OutOfBudgetError,
-    deadline,
-    open_where_it_fails,
-    out_of_time,
-    search,
-)
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.intervals import Bound
@@ -111,13 +95,15 @@ class _LimitedBlock:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         _THREAD.context.set_max_operations(0)
         if isinstance(error, isl.Error):
-            raise OutOfBudgetError from error
+            raise search_budget.OutOfBudgetError from error
 
 
 class _Case:
     """Alternatives, each made a polyhedron at its first use."""
 
-    def __init__(self, alternatives: Sequence[list[Constraint]], make: Callable[[Sequence[Constraint]], Any]) -> None:
+    def __init__(
+        self, alternatives: Sequence[list[linear.Constraint]], make: Callable[[Sequence[linear.Constraint]], Any]
+    ) -> None:
         self.alternatives, self.make = alternatives, make
         self.made: list[Any] = []
 
@@ -132,14 +118,14 @@ class _Case:
         return any(all(_holds(c, point) for c in constraints) for constraints in self.alternatives)
 
 
-def _holds(constraint: Constraint, point: Sequence[int]) -> bool:
+def _holds(constraint: linear.Constraint, point: Sequence[int]) -> bool:
     value = constraint.constant
     for column, coefficient in constraint.coefficients.items():
         value += coefficient * point[column]
     return value == 0 if constraint.relation == "==" else value >= 0
 
 
-def _unconditional(alternatives: Sequence[Sequence[Sequence[Constraint]]]) -> list[Constraint]:
+def _unconditional(alternatives: Sequence[Sequence[Sequence[linear.Constraint]]]) -> list[linear.Constraint]:
     """Return the constraints that hold without a choice."""
     return [c for a in alternatives if len(a) == 1 for c in a[0]]
 
@@ -148,21 +134,21 @@ class IntegerSet:
     """Set of the assignments that satisfy claims: a union of integer polyhedra, made when they are needed."""
 
     def __init__(self, facts: Sequence[Claim]) -> None:
-        self.forms: LinearForms = LinearForms()
-        self.facts: list[Alternatives] = []
-        self._constraints: list[list[list[Constraint]]] = []  # of each fact
+        self.forms: linear.LinearForms = linear.LinearForms()
+        self.facts: list[linear.Alternatives] = []
+        self._constraints: list[list[list[linear.Constraint]]] = []  # of each fact
         self._largest = self._weight = self._heaviest = 0
         self._until = math.inf
         products = 0
         for fact in facts:  # leaving out a fact is sound: it enlarges the set
-            count = count_products(fact.left) + count_products(fact.right)
+            count = linear.count_products(fact.left) + linear.count_products(fact.right)
             if count == 0 or products + count <= _PRODUCTS:
-                products += count * self._add_fact(rows_of(fact))
+                products += count * self._add_fact(linear.rows_of(fact))
         self._base: Any = None  # the polyhedron of everything unconditional
         self._base_columns = 0  # how many columns it has
         self._cases: list[_Case] = []
 
-    def _add_fact(self, fact: Alternatives) -> bool:
+    def _add_fact(self, fact: linear.Alternatives) -> bool:
         """Add the fact unless it is too heavy; return whether it was added."""
         snapshot = self.forms.snapshot()
         constraints = self._to_constraints(fact)
@@ -177,13 +163,13 @@ class IntegerSet:
         self._constraints.append(constraints)
         return True
 
-    def _weights(self, alternatives: Sequence[Sequence[Constraint]]) -> list[int]:
+    def _weights(self, alternatives: Sequence[Sequence[linear.Constraint]]) -> list[int]:
         """Return the weights of the heaviest alternative."""
         if len(alternatives) == 1:
             return [w for c in alternatives[0] if len(c.coefficients) > 1 and (w := _weight_of(c))]
         return max([self._weights([constraints]) for constraints in alternatives], key=sum, default=[])
 
-    def _weights_since(self, snapshot: Snapshot) -> list[int]:
+    def _weights_since(self, snapshot: linear.Snapshot) -> list[int]:
         """Return the weights of the definitions and cases that were added since the snapshot."""
         if len(self.forms.columns) == snapshot.columns:
             return []
@@ -196,9 +182,9 @@ class IntegerSet:
         """Return the least and the greatest value of the size; None if the set is empty."""
         ranges = []
         with self._query():
-            for leaf in self._leaves([[[Row(_VALUE, "==", size)]]]):
+            for leaf in self._leaves([[[linear.Row(_VALUE, "==", size)]]]):
                 if self._is_hard():
-                    raise OutOfBudgetError
+                    raise search_budget.OutOfBudgetError
                 (position,) = self.forms.form(_VALUE)[0]
                 if self._largest > _LARGE or self._weight - self._heaviest > _HEAVY:
                     ranges.append(self._bisected_range(leaf, position, size))
@@ -217,10 +203,10 @@ class IntegerSet:
         self._check_time()
         value = _number(leaf.sample_point().get_coordinate_val(isl.dim_type.set, position))
         low, high = expr.bounds(size)
-        with contextlib.suppress(OutOfBudgetError), self._query():
+        with contextlib.suppress(search_budget.OutOfBudgetError), self._query():
             self._until = until
             low = self._least(leaf, position, value, low, 1)
-        with contextlib.suppress(OutOfBudgetError), self._query():
+        with contextlib.suppress(search_budget.OutOfBudgetError), self._query():
             self._until = until
             negated = self._least(leaf, position, -value, None if high is None else -high, -1)
             high = None if negated is None else -negated
@@ -232,7 +218,7 @@ class IntegerSet:
 
         def reaches(value: int) -> bool:
             self._check_time()
-            below = self._polyhedron([Constraint({position: -sign}, value, ">=")])
+            below = self._polyhedron([linear.Constraint({position: -sign}, value, ">=")])
             return not leaf.intersect(below).is_empty()
 
         step = 1
@@ -248,7 +234,7 @@ class IntegerSet:
         return low
 
     def points(
-        self, more: Sequence[Alternatives] = (), *, small: bool = False, operations: int = _OPERATIONS
+        self, more: Sequence[linear.Alternatives] = (), *, small: bool = False, operations: int = _OPERATIONS
     ) -> Iterator[dict[DimVar, int]]:
         """Yield points of the set that satisfy `more` too.
 
@@ -269,7 +255,7 @@ class IntegerSet:
         """Return the values of all columns, read from one text: that takes half as long as reading each."""
         text = point.to_str() if self.forms.columns else "[]"
         if text is None:  # printing counts as operations too
-            raise OutOfBudgetError
+            raise search_budget.OutOfBudgetError
         return [int(value) for value in text[text.index("[") + 1 : text.index("]")].split(",") if value]
 
     def _sizes_at(self, point: Sequence[int]) -> dict[DimVar, int]:
@@ -277,14 +263,14 @@ class IntegerSet:
         single = ((m[0][0], c) for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1)
         return {a: point[c] for a, c in single if isinstance(a, DimVar)}
 
-    def find(self, more: Sequence[Alternatives]) -> dict[DimVar, int] | None:
+    def find(self, more: Sequence[linear.Alternatives]) -> dict[DimVar, int] | None:
         """Return a point of the set that satisfies `more` too, {} if there may be one, None if there is none.
 
         With products the point is only a candidate.
         """
         with self._query():
             part, cases = self._start(more)
-            with search(_LEAVES, self._until) as leaves:
+            with search_budget.search(_LEAVES, self._until) as leaves:
                 if not self._is_hard():
                     point = self._search(part, cases, leaves)
                     return None if point is None else self._sizes_at(point)
@@ -299,14 +285,14 @@ class IntegerSet:
 
     def _check_time(self) -> None:
         if time.thread_time() > self._until:
-            raise OutOfBudgetError
+            raise search_budget.OutOfBudgetError
 
-    def _start(self, more: Sequence[Alternatives]) -> tuple[Any, list[_Case]]:
+    def _start(self, more: Sequence[linear.Alternatives]) -> tuple[Any, list[_Case]]:
         """Return the polyhedron of everything unconditional, and the cases, first the ones of the query."""
-        if sum([count_row_products(r) for a in more for r in a[0]]) > _PRODUCTS:
-            raise OutOfBudgetError
-        if self.forms.products and out_of_time():
-            raise OutOfBudgetError
+        if sum([linear.count_row_products(r) for a in more for r in a[0]]) > _PRODUCTS:
+            raise search_budget.OutOfBudgetError
+        if self.forms.products and search_budget.out_of_time():
+            raise search_budget.OutOfBudgetError
         added = self._add_query(more)
         products = self._product_constraints(more) if self.forms.products else []
         self._make_base()
@@ -314,10 +300,10 @@ class IntegerSet:
         self._start_search(len(products))
         return part, [*[_Case(a, self._polyhedron) for a in added if len(a) > 1], *reversed(self._cases)]
 
-    def _leaves(self, more: Sequence[Alternatives]) -> Iterator[Any]:
+    def _leaves(self, more: Sequence[linear.Alternatives]) -> Iterator[Any]:
         """Yield polyhedra that are not empty and cover the set; split cases only as far as needed."""
         part, cases = self._start(more)
-        yield from self._split(part, self._shortest(cases), Budget(_LEAVES, until=self._until))
+        yield from self._split(part, self._shortest(cases), search_budget.Budget(_LEAVES, until=self._until))
 
     def _shortest(self, cases: Sequence[_Case]) -> list[_Case]:
         """Return the cases that are split, those with few alternatives first. Leaving out one enlarges the set."""
@@ -336,11 +322,11 @@ class IntegerSet:
         entries = 1 + len(self.forms.columns) * (len(self.forms.definitions) + len(self._constraints) + products)
         bits = 1 + max(self._weight - self._heaviest - _HEAVY, 0) // 16
         if entries > _FEW_ENTRIES or self._weight - self._heaviest > _LIGHT:
-            self._until = deadline(_SECONDS)
+            self._until = search_budget.deadline(_SECONDS)
             self._check_time()
         _THREAD.context.set_max_operations(min(self._operations, _WORK // (entries * bits) + 1))
 
-    def _add_query(self, more: Sequence[Alternatives]) -> list[list[list[Constraint]]]:
+    def _add_query(self, more: Sequence[linear.Alternatives]) -> list[list[list[linear.Constraint]]]:
         """Return the alternatives as constraints; raise OutOfBudgetError if they are too heavy."""
         snapshot = self.forms.snapshot()
         constraints = [self._to_constraints(a) for a in more]
@@ -349,20 +335,20 @@ class IntegerSet:
             self._weight, self._heaviest = self._weight + sum(defined), max(self._heaviest, *defined)
         weights = [w for a in constraints for w in self._weights(a)]
         if self._weight + sum(weights) - max(self._heaviest, *weights, 0) > _WEIGHT:
-            raise OutOfBudgetError
+            raise search_budget.OutOfBudgetError
         return constraints
 
-    def _product_constraints(self, more: Sequence[Alternatives]) -> list[Constraint]:
+    def _product_constraints(self, more: Sequence[linear.Alternatives]) -> list[linear.Constraint]:
         """Return constraints on the products, as many as are not too heavy."""
         rows = [r for a in [*self.facts, *more] if len(a) == 1 for r in a[0]]
         constraints = [self.forms.constraint(r) for r in self.forms.multiply(rows)]
         weights = itertools.accumulate([_weight_of(c) if len(c.coefficients) > 1 else 0 for c in constraints])
         return [c for c, weight in zip(constraints, weights, strict=True) if weight <= _PRODUCTS_WEIGHT]
 
-    def _to_constraints(self, alternatives: Alternatives) -> list[list[Constraint]]:
+    def _to_constraints(self, alternatives: linear.Alternatives) -> list[list[linear.Constraint]]:
         return [[self.forms.constraint(r) for r in rows] for rows in alternatives]
 
-    def _split(self, part, cases: Sequence[_Case], leaves: Budget) -> Iterator[Any]:
+    def _split(self, part, cases: Sequence[_Case], leaves: search_budget.Budget) -> Iterator[Any]:
         """Yield the leaves below `part`, depth first, while the budget of leaves lasts."""
         leaves.take()
         if self._is_empty(part):
@@ -373,7 +359,7 @@ class IntegerSet:
         for alternative in cases[0].polyhedra():
             yield from self._split(part.intersect(alternative), cases[1:], leaves)
 
-    def _search(self, part, cases: Sequence[_Case], leaves: Budget) -> list[int] | None:
+    def _search(self, part, cases: Sequence[_Case], leaves: search_budget.Budget) -> list[int] | None:
         """Return a point in `part` that satisfies the cases, None if there is none.
 
         Only a case that a point breaks is split: most facts have nothing to do with the query.
@@ -402,7 +388,7 @@ class IntegerSet:
             return part.remove_redundancies().plain_is_empty()
         return part.is_empty()
 
-    def _polyhedron(self, constraints: Sequence[Constraint]):
+    def _polyhedron(self, constraints: Sequence[linear.Constraint]):
         width, context = len(self.forms.columns), _THREAD.context
         none, numbers = isl.Mat.alloc(context, 0, width + 1), _THREAD.numbers
         equal = self._matrix(none, [c for c in constraints if c.relation == "=="], numbers)
@@ -410,7 +396,7 @@ class IntegerSet:
         space = isl.Space.set_alloc(context, 0, width)
         return isl.BasicSet.from_constraint_matrices(space, equal, more, *_THREAD.kinds)
 
-    def _matrix(self, none, constraints: Sequence[Constraint], numbers: Mapping[int, Any]):
+    def _matrix(self, none, constraints: Sequence[linear.Constraint], numbers: Mapping[int, Any]):
         """Return a matrix with a row for each constraint, its constant last; `none` is a matrix without rows."""
         if len(constraints) > _ROWS:
             half = len(constraints) // 2
@@ -429,12 +415,12 @@ class IntegerSet:
 
 def range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
     """Return the least and the greatest value of the size by the facts, or by the bounds of its variables."""
-    with open_where_it_fails():
+    with search_budget.open_where_it_fails():
         return IntegerSet(facts).range(size) or expr.bounds(size)
     return expr.bounds(size)
 
 
-def _weight_of(constraint: Constraint) -> int:
+def _weight_of(constraint: linear.Constraint) -> int:
     """Return how much the constraint lengthens the numbers that isl makes: little if it has only two columns."""
     coefficients = constraint.coefficients
     bits = sum(map(abs, coefficients.values())).bit_length() - 2
@@ -458,7 +444,7 @@ def _integer(value) -> Bound:
 def _number(value) -> int:
     text = value.to_str()
     if text is None:  # printing counts as operations too
-        raise OutOfBudgetError
+        raise search_budget.OutOfBudgetError
     return int(text)
 
 

@@ -15,15 +15,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from anyshape.errors import (
-    AnyshapeError,
-    ContradictionError,
-    DataDependentSizeError,
-    InconclusiveDimensionError,
-    LeakedTracerError,
-    ShapeError,
-    SpecializationError,
-)
+from anyshape import errors
 from anyshape.errors.messages import at, operation
 from anyshape.errors.size_errors import kind_of_reason
 from anyshape.graph.prover.assumptions import Assumptions
@@ -289,15 +281,15 @@ class Scope:
         self._check_hints(condition)
         self._refine(condition)
 
-    def _refuted(self, condition: Condition, operands: Sequence[object]) -> AnyshapeError:
+    def _refuted(self, condition: Condition, operands: Sequence[object]) -> errors.AnyshapeError:
         """Return the error for a condition that no sizes satisfy."""
         values, names = self.hints or {}, self.size_names
         if condition.primitive == CHECK or kind_of_reason(condition.why) is not None:
             return condition.error(values, names)
         text = condition.spoken(values, names)
         if text.is_spoken:
-            return ShapeError(condition.primitive, text.demand(), operands, condition.where, text.advice())
-        return ShapeError(condition.primitive, names.text(condition.why), operands, condition.where)
+            return errors.ShapeError(condition.primitive, text.demand(), operands, condition.where, text.advice())
+        return errors.ShapeError(condition.primitive, names.text(condition.why), operands, condition.where)
 
     def may_be_void(self) -> bool:
         """Return whether no sizes are known at which all conditions hold. Where there are none, all claims fail."""
@@ -326,7 +318,7 @@ class Scope:
     def branch_on(self, claim: Claim, where: SourceLine | None) -> bool:
         """Decide a branch of Python: by proof, or by the sizes of this call, which is recorded as a guard."""
         if self.closed:
-            raise LeakedTracerError(f"size in `{claim}`", where=where)
+            raise errors.LeakedTracerError(f"size in `{claim}`", where=where)
         if self.branch_rule is not None:
             return self.branch_rule(claim)
         known = self.known(claim, lambda: where)
@@ -335,7 +327,7 @@ class Scope:
         where = with_callers(where)
         if self.hints is None or not all(v in self.hints for v in claim.variables()):
             error = self._inconclusive(claim, str(claim), where)
-            if isinstance(error, InconclusiveDimensionError):
+            if isinstance(error, errors.InconclusiveDimensionError):
                 error.decision = claim
             raise error
         outcome = claim.holds(values_from(self.hints))
@@ -369,12 +361,12 @@ class Scope:
                 if constant is not None or (declared.strict and condition.kind == "guard"):
                     raise self._specialized(condition, declared.name, constant)
 
-    def _specialized(self, condition: Condition, name: str, constant: int | None) -> SpecializationError:
+    def _specialized(self, condition: Condition, name: str, constant: int | None) -> errors.SpecializationError:
         """Return the error for a condition that binds or narrows a dynamic size."""
         hints, names = self.hints or {}, self.size_names
         sizes = names.by_name({v: hints[v] for v in condition.claim.variables() if v in hints})
         claim, why = (names.text(text) for text in (str(condition.claim), condition.why))
-        return SpecializationError(name, claim, sizes, constant, why, condition.where)
+        return errors.SpecializationError(name, claim, sizes, constant, why, condition.where)
 
     @contextlib.contextmanager
     def keep_dynamic(self, sizes: Mapping[DimVar, DynamicSize]) -> Iterator[None]:
@@ -388,20 +380,22 @@ class Scope:
         finally:
             self.dynamic_sizes = before
 
-    def _inconclusive(self, claim: Claim, claim_text: str, where: SourceLine | None, size: str = "") -> AnyshapeError:
+    def _inconclusive(
+        self, claim: Claim, claim_text: str, where: SourceLine | None, size: str = ""
+    ) -> errors.AnyshapeError:
         """Return the error for a branch that the assumptions leave open, without a call to decide it."""
         names = self.size_names
         claim_text, size = names.text(claim_text), names.text(size)
         depends = {str(v): str(self.runtime[v]) for v in claim.variables() if v in self.runtime}
         if depends:
-            return DataDependentSizeError(claim_text, depends, where)
+            return errors.DataDependentSizeError(claim_text, depends, where)
         declared = [names.text(str(c.claim)) for c in self.conditions if c.kind == "constraint"]
-        return InconclusiveDimensionError(claim_text, self.witnesses(claim), where, declared, size)
+        return errors.InconclusiveDimensionError(claim_text, self.witnesses(claim), where, declared, size)
 
     def value(self, size: Size, where: SourceLine | None) -> int:
         """Return the size as a Python int: proved, or its value in this call, which is recorded as a guard."""
         if self.closed:
-            raise LeakedTracerError(f"size {size}", where=where)
+            raise errors.LeakedTracerError(f"size {size}", where=where)
         fixed = self.normal(size)
         if isinstance(fixed, int):
             return fixed
@@ -433,7 +427,7 @@ class Scope:
         """Assume a declared constraint; raise ContradictionError if no sizes satisfy it and the others."""
         if not self._assumptions.allows(condition.claim):
             core = [str(c) for c in self._assumptions.core(condition.claim)]
-            raise ContradictionError(str(condition.claim), core, condition.where)
+            raise errors.ContradictionError(str(condition.claim), core, condition.where)
         self.assume(condition)
 
     def record(self, condition: Condition) -> None:

@@ -13,14 +13,7 @@ from anyshape.graph.prover.constraints import YES, Claim, Condition, Index, boun
 from anyshape.graph.prover.decide import follows
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.prover.search_budget import out_of_time, time_limit
-from anyshape.graph.signature.prologue import (
-    Prologue,
-    PrologueSource,
-    SourceBlock,
-    direct_input,
-    parameters,
-    read_lines,
-)
+from anyshape.graph.signature import prologue as prologues
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute
@@ -195,7 +188,7 @@ def accept_all(*inputs: Any) -> bool:
     return True
 
 
-def guard_predicate(prologue: Prologue, claims: Sequence[Claim]) -> Predicate:
+def guard_predicate(prologue: prologues.Prologue, claims: Sequence[Claim]) -> Predicate:
     """Compile the function of the inputs that returns whether all claims hold; `accept_all` without claims.
 
     Where variables have to be solved for, inputs that do not fit the signature raise InputSizeError.
@@ -203,13 +196,13 @@ def guard_predicate(prologue: Prologue, claims: Sequence[Claim]) -> Predicate:
     if not claims:
         return accept_all
     local, lines, space = _size_lines(prologue, [v for c in claims for v in c.variables()])
-    exec(_predicate_source(claims, local, lines, parameters(prologue)), space)
+    exec(_predicate_source(claims, local, lines, prologues.parameters(prologue)), space)
     return space["accepts"]
 
 
 def _predicate_source(claims: Sequence[Claim], local: Mapping[Any, str], prefix: Sequence[str], inputs: str) -> str:
     """Return source of the function `accepts`; the lines `prefix` leave each variable in its local."""
-    block = SourceBlock(local.__getitem__, "c")
+    block = prologues.SourceBlock(local.__getitem__, "c")
     block.lines += prefix
     for claim in claims:  # in order: a quotient is computed only where the guards before it hold
         test = claim.source(block.name, block.call)
@@ -220,7 +213,7 @@ def _predicate_source(claims: Sequence[Claim], local: Mapping[Any, str], prefix:
     return "\n    ".join([f"def accepts({inputs}):", *lines]) + "\n"
 
 
-def size_function(prologue: Prologue, sizes: Sequence[Size], text: str) -> Callable[..., Any]:
+def size_function(prologue: prologues.Prologue, sizes: Sequence[Size], text: str) -> Callable[..., Any]:
     """Compile a function of the inputs that returns `text`, an expression with {} in place of each size.
 
     Axes alone determine the variables of the sizes.
@@ -228,18 +221,20 @@ def size_function(prologue: Prologue, sizes: Sequence[Size], text: str) -> Calla
     local, lines, space = _size_lines(prologue, [v for s in sizes for v in expr.variables(s)])
     result = text.format(*[to_source(s, local.__getitem__) for s in sizes])
     body = "\n    ".join([*lines, f"return {result}"])
-    exec(f"def pattern({parameters(prologue)}):\n    {body}\n", space)
+    exec(f"def pattern({prologues.parameters(prologue)}):\n    {body}\n", space)
     return space["pattern"]
 
 
-def _size_lines(prologue: Prologue, needed: Sequence[DimVar]) -> tuple[Mapping[Any, str], list[str], dict[str, Any]]:
+def _size_lines(
+    prologue: prologues.Prologue, needed: Sequence[DimVar]
+) -> tuple[Mapping[Any, str], list[str], dict[str, Any]]:
     """Return the local of each variable, lines that compute the needed ones, and the globals of these lines."""
     local = {b.variable: f"n{i}" for i, b in enumerate(prologue.bindings)}
-    inputs = {b.variable: direct_input(b) for b in prologue.bindings if b.variable in needed}
+    inputs = {b.variable: prologues.direct_input(b) for b in prologue.bindings if b.variable in needed}
     axes = {source: local[v] for v, source in inputs.items() if isinstance(source, InputAxis)}
     if len(axes) == len(inputs):
-        return local, read_lines(prologue.metas, axes), {}
-    writer = PrologueSource(prologue, local, "x{}.shape".format, "int(x{})".format)
+        return local, prologues.read_lines(prologue.metas, axes), {}
+    writer = prologues.PrologueSource(prologue, local, "x{}.shape".format, "int(x{})".format)
     lines = writer.lines(dict.fromkeys(needed))
     return local, lines, dict(writer.names)
 

@@ -31,21 +31,8 @@ from anyshape.program.inline import call_inside
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
+from anyshape.tracing import pytrees
 from anyshape.tracing.named_dims import Dim, SymbolicScope, scope_of_sizes
-from anyshape.tracing.pytrees import (
-    NAMESPACE,
-    Setting,
-    as_leaf,
-    flatten,
-    is_fields,
-    is_setting,
-    leaf_paths,
-    named,
-    parameter_names,
-    readable,
-    unflatten,
-    wrapped,
-)
 from anyshape.tracing.trace import Leaves, Prepared
 
 
@@ -85,13 +72,13 @@ class DynamicShapes:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], function: Callable[..., Any]
     ) -> dict[DimVar, DynamicSize]:
         """Make the declarations preconditions of the active trace, and return its sizes that must stay dynamic."""
-        names, paths = parameter_names(function), leaf_paths(args, kwargs)
-        raw, tree = flatten((args, kwargs))
+        names, paths = pytrees.parameter_names(function), pytrees.leaf_paths(args, kwargs)
+        raw, tree = pytrees.flatten((args, kwargs))
         leaves = Leaves(raw, [], tree, paths)
         by_leaf = self._by_leaf(leaves, _leaves_by_parameter(function, names, leaves))
         declared = [x for x in by_leaf if x[1] is not None]
         values = [raw[i] for i, _, _ in declared]
-        labels = [named(paths[i], names) for i, _, _ in declared]
+        labels = [pytrees.named(paths[i], names) for i, _, _ in declared]
         arrays = [_described(x, label, self.function) for x, label in zip(values, labels, strict=True)]
         reading = _Reading(self, Leaves(arrays, [], tree, [paths[i] for i, _, _ in declared]), names)
         for position, (_, spec, path) in enumerate(declared):
@@ -120,12 +107,12 @@ class DynamicShapes:
             return
         if node is None:  # an optional argument that was not passed
             return
-        node = node.value if isinstance(node, Setting) else node
-        if is_setting(node):
+        node = node.value if isinstance(node, pytrees.Setting) else node
+        if pytrees.is_setting(node):
             if spec is not None and not isinstance(spec, Axis):
                 raise self.wrong(path, f"is {spec!r} for a {type(node).__name__}", "leave it out: it has no sizes")
             return
-        children, _, entries, _ = optree.tree_flatten_one_level(wrapped(node), namespace=NAMESPACE)
+        children, _, entries, _ = optree.tree_flatten_one_level(pytrees.wrapped(node), namespace=pytrees.NAMESPACE)
         parts = _declared_parts(spec, entries)
         if parts is None:
             raise self.wrong(path, f"is {spec!r} for a {type(node).__name__}", "give it the tree of the argument")
@@ -144,7 +131,7 @@ def _declared_parts(spec, entries: Sequence[Any]) -> dict[Any, Any] | None:
     """Return the declaration of each part of a container, None if the declaration is of another structure."""
     if spec is None or isinstance(spec, Axis):
         return dict.fromkeys(entries, spec)
-    if is_fields(type(spec)):
+    if pytrees.is_fields(type(spec)):
         return {name: getattr(spec, name) for name in entries if hasattr(spec, name)}
     if isinstance(spec, Mapping):
         return dict(spec)
@@ -176,7 +163,7 @@ class _Reading:
     def declare(self, i: int, spec: Any, path: str) -> None:
         """Add the metadata of leaf i, and its value if that is declared to be a size."""
         array, path_to_leaf = self.leaves.arrays[i], self.leaves.paths[i]
-        label, shown = readable(path_to_leaf, self.names), named(path_to_leaf, self.names)
+        label, shown = pytrees.readable(path_to_leaf, self.names), pytrees.named(path_to_leaf, self.names)
         sizes: list[Size] = []
         if not array.ndim and isinstance(spec, (str, SymbolicSize)) and array.dtype.kind not in "iu":
             problem = f"is of dtype {array.dtype}, and dynamic_shapes declares it to be a size"
@@ -302,11 +289,11 @@ class _Reading:
             builder.input(meta)
         builder.define_bindings(self.metas, solve_dims(self.metas, self.values, declared.conditions))
         builder.hide()
-        return builder.finish([], self.shapes.function, [named(p, self.names) for p in self.leaves.paths])
+        return builder.finish([], self.shapes.function, [pytrees.named(p, self.names) for p in self.leaves.paths])
 
     def _sizes(self, conditions: Sequence[Condition]) -> dict[DimVar, int]:
         """Return the value of each variable in this call; raise SizeMismatchError if a declaration does not hold."""
-        labels = [named(p, self.names) for p in self.leaves.paths]
+        labels = [pytrees.named(p, self.names) for p in self.leaves.paths]
         solver = compile_solver(self.metas, labels, self.values, conditions, arrays=True, program=self.shapes.function)
         values = solver(*self.leaves.arrays)
         for condition in conditions:
@@ -324,7 +311,7 @@ def _described(x, path: str, function: str):
     """Return an argument inside a trace as a value with a dtype and a shape."""
     if isinstance(x, Traced):
         return x
-    return np.zeros((), np.int64) if isinstance(x, SymbolicSize) else as_leaf(x, path, function)
+    return np.zeros((), np.int64) if isinstance(x, SymbolicSize) else pytrees.as_leaf(x, path, function)
 
 
 def _is_size(x) -> bool:
@@ -358,7 +345,7 @@ def _split(text: str) -> list[str]:
 
 def _leaves_by_parameter(function: Callable[..., Any], names: Sequence[str], leaves: Leaves) -> dict[str, Any]:
     """Return the argument of each parameter, with the number of each leaf in place of it."""
-    args, kwargs = unflatten(leaves.tree, range(len(leaves.paths)))
+    args, kwargs = pytrees.unflatten(leaves.tree, range(len(leaves.paths)))
     try:
         return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
     except (TypeError, ValueError):  # no signature, or one that the call itself will report

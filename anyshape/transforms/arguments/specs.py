@@ -20,53 +20,28 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.packages import argument_containers, rebound, traced_program
 from anyshape.support.true_types import has_type
+from anyshape.tracing import named_dims, pytrees
 from anyshape.tracing.draws import drawing_later, refuse_draws
-from anyshape.tracing.named_dims import (
-    ShapeDtypeStruct,
-    SymbolicScope,
-    SymbolicShape,
-    described,
-    like_sizes,
-    scope_of,
-    scope_of_sizes,
-    spec_text,
-)
-from anyshape.tracing.pytrees import (
-    as_leaf,
-    check_callable,
-    flatten,
-    flatten_prefix,
-    flatten_with_none,
-    function_name,
-    in_order,
-    leaf_paths,
-    named,
-    parameter_names,
-    readable,
-    scalar_kind,
-    unflatten,
-    visible_order,
-)
 from anyshape.tracing.reachable import Walk
 from anyshape.tracing.trace import Leaves, Trace, trace_in
 from anyshape.transforms.jitted import Jitted
 
 
-def _spec_meta(x, names: SymbolicScope, path: str, label: str, function: str) -> TensorMeta:
+def _spec_meta(x, names: named_dims.SymbolicScope, path: str, label: str, function: str) -> TensorMeta:
     """Return the metadata that an argument of `trace` describes; with a label, the sizes of an array are unknown."""
-    if not isinstance(x, ShapeDtypeStruct):
-        array = as_leaf(x, path, function)
+    if not isinstance(x, named_dims.ShapeDtypeStruct):
+        array = pytrees.as_leaf(x, path, function)
         return tensor(array.dtype, [expr.variable(f"{label}_{i}") if label else s for i, s in enumerate(array.shape)])
     if isinstance(x.shape, str):
         return tensor(x.dtype, names.read(x.shape))
     return tensor(x.dtype, [s.expr if isinstance(s, SymbolicSize) else int(s) for s in x.shape])
 
 
-def _spec_values(leaves: Sequence[Any], names: SymbolicScope) -> dict[int, Size]:
+def _spec_values(leaves: Sequence[Any], names: named_dims.SymbolicScope) -> dict[int, Size]:
     """Return the sizes that integers among the arguments give by their value, by position."""
     by_position: dict[int, Size] = {}
     for i, x in enumerate(leaves):
-        value = x.value if isinstance(x, ShapeDtypeStruct) else None
+        value = x.value if isinstance(x, named_dims.ShapeDtypeStruct) else None
         if isinstance(value, str):
             sizes = names.read(value)
             if len(sizes) != 1:
@@ -93,41 +68,41 @@ def symbolic_args_specs(
     ((batch, 4), (4, 2))
     """
     described = []
-    names = scope_of(scope)
+    names = named_dims.scope_of(scope)
     function = "symbolic_args_specs"
-    leaves, tree, paths = flatten_with_none(args)
+    leaves, tree, paths = pytrees.flatten_with_none(args)
     if isinstance(shapes_specs, list) and isinstance(args, tuple):
         shapes_specs = tuple(shapes_specs)
-    specs = flatten_prefix(shapes_specs, args, function, "shapes_specs", none_is_leaf=True)
+    specs = pytrees.flatten_prefix(shapes_specs, args, function, "shapes_specs", none_is_leaf=True)
     structs = [None if x is None else _described(x, path, function) for x, path in zip(leaves, paths, strict=True)]
     texts = [
-        (spec_text(f"{function}: {path}", spec), like_sizes(struct, names), path)
+        (named_dims.spec_text(f"{function}: {path}", spec), named_dims.like_sizes(struct, names), path)
         for struct, spec, path in zip(structs, specs, paths, strict=True)
         if struct is not None
     ]
     shapes = iter(names.read_all(texts, constraints))
     for struct in structs:
-        shape = None if struct is None else SymbolicShape([symdim(s, names) for s in next(shapes)])
+        shape = None if struct is None else named_dims.SymbolicShape([symdim(s, names) for s in next(shapes)])
         described.append(None if struct is None else dataclasses.replace(struct, shape=shape))
-    return unflatten(tree, described)
+    return pytrees.unflatten(tree, described)
 
 
-def _described(x, path: str, function: str) -> ShapeDtypeStruct:
+def _described(x, path: str, function: str) -> named_dims.ShapeDtypeStruct:
     """Return the description of an argument."""
-    if isinstance(x, ShapeDtypeStruct):
+    if isinstance(x, named_dims.ShapeDtypeStruct):
         if isinstance(x.shape, str):
             advice = "give its shape as numbers, and the text among the specifications"
             raise ArgumentError(function, path, f"has a specification, {x.shape!r}, for a shape", advice)
         return x
     if isinstance(x, SymbolicSize):
-        return ShapeDtypeStruct((), int, value=x)
-    array = as_leaf(x, path, function)
-    return ShapeDtypeStruct(array.shape, array.dtype)
+        return named_dims.ShapeDtypeStruct((), int, value=x)
+    array = pytrees.as_leaf(x, path, function)
+    return named_dims.ShapeDtypeStruct(array.shape, array.dtype)
 
 
-def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
+def zeros_like_spec(x: named_dims.ShapeDtypeStruct) -> np.ndarray:
     """Return zeros of the described shape and dtype, as a broadcast scalar that takes no memory."""
-    sizes = [e.size for e in _spec_meta(x, SymbolicScope(), "", "", "").extents if isinstance(e, Exact)]
+    sizes = [e.size for e in _spec_meta(x, named_dims.SymbolicScope(), "", "", "").extents if isinstance(e, Exact)]
     fixed = [size for size in sizes if has_type(size, int)]
     if len(fixed) < len(sizes):
         raise SpecError(str(x.shape), "names a size that is not fixed", "give ints, or pass an array")
@@ -143,11 +118,15 @@ def trace_specs(
     Arrays stand for any size, or for their own size if `fixed`. A symbolic size stands for an integer of that value.
     `following` changes the function and its name into the function that is traced.
     """
-    name, parameters, order = function_name(function), parameter_names(function), visible_order(function)
+    name, parameters, order = (
+        pytrees.function_name(function),
+        pytrees.parameter_names(function),
+        pytrees.visible_order(function),
+    )
     walk = Walk(function)
     if isinstance(function, Jitted) and function.options.static:
         function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)
-    kwargs = in_order(kwargs, order)
+    kwargs = pytrees.in_order(kwargs, order)
     body = function if following is None else following(argument_containers.keeping(function, parameters), name)
     trace = lambda: _trace_specs(body, name, args, kwargs, (parameters, order), fixed)
     with drawing_later([walk]):
@@ -162,24 +141,24 @@ def _trace_specs(
 ) -> tuple[Trace, Scope]:
     """Trace for specifications; `signature` is the names of the positional parameters, and the order of keys."""
     parameters, order = signature
-    leaves, tree = flatten((args, kwargs))
-    leaves = [ShapeDtypeStruct((), int, value=x) if isinstance(x, SymbolicSize) else x for x in leaves]
-    paths = leaf_paths(args, kwargs)
-    names = SymbolicScope()
+    leaves, tree = pytrees.flatten((args, kwargs))
+    leaves = [named_dims.ShapeDtypeStruct((), int, value=x) if isinstance(x, SymbolicSize) else x for x in leaves]
+    paths = pytrees.leaf_paths(args, kwargs)
+    names = named_dims.SymbolicScope()
     metas = [
-        _spec_meta(x, names, named(p, parameters), "" if fixed else readable(p, parameters), name)
+        _spec_meta(x, names, pytrees.named(p, parameters), "" if fixed else pytrees.readable(p, parameters), name)
         for x, p in zip(leaves, paths, strict=True)
     ]
     values = _spec_values(leaves, names)
-    sizes = [s for x in leaves if isinstance(x, ShapeDtypeStruct) for s in _symbolic_sizes(x)]
-    builder = Builder(scope_of_sizes(sizes, names, metas, values), handle=Array, values=values)
+    sizes = [s for x in leaves if isinstance(x, named_dims.ShapeDtypeStruct) for s in _symbolic_sizes(x)]
+    builder = Builder(named_dims.scope_of_sizes(sizes, names, metas, values), handle=Array, values=values)
     builder.define_bindings(metas, solve_dims(metas, values, builder.scope.conditions))
-    kinds = [scalar_kind(x) for x in leaves]
+    kinds = [pytrees.scalar_kind(x) for x in leaves]
     traced = trace_in(builder, function, name, metas, Leaves(leaves, kinds, tree, paths, order), parameters)
     return traced, builder.scope.root
 
 
-def _symbolic_sizes(struct: ShapeDtypeStruct) -> list[SymbolicSize]:
+def _symbolic_sizes(struct: named_dims.ShapeDtypeStruct) -> list[SymbolicSize]:
     """Return the symbolic sizes in a shape and a value, which belong to a scope already."""
     sizes = (*(() if isinstance(struct.shape, str) else struct.shape), struct.value)
     return [s for s in sizes if isinstance(s, SymbolicSize)]
@@ -199,7 +178,7 @@ def trace(function: Callable[..., Any]) -> Callable[..., traced_program.Program]
     >>> program(np.ones((2, 4)), np.zeros((4, 3))).shape
     (2, 3)
     """
-    check_callable("trace", function)
+    pytrees.check_callable("trace", function)
 
     @short_traceback
     def traced(*args, **kwargs) -> traced_program.Program:
@@ -218,9 +197,9 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> eval_shape(np.matmul, ShapeDtypeStruct("n, k"), ShapeDtypeStruct("k, 3", np.float32))
     ShapeDtypeStruct(shape=(n, 3), dtype=dtype('float64'))
     """
-    check_callable("eval_shape", function)
+    pytrees.check_callable("eval_shape", function)
     traced, root = trace_specs(function, args, kwargs, fixed=True)
-    free = isinstance(root, SymbolicScope) and not root.names  # every size is a Dim's
+    free = isinstance(root, named_dims.SymbolicScope) and not root.names  # every size is a Dim's
     scope = Scope(conditions=traced.graph.conditions, origin=root.origin, root=root, free=free)
-    structs = [described(m, scope) for m in traced.graph.results[: traced.count]]
-    return unflatten(traced.out_tree, structs)
+    structs = [named_dims.described(m, scope) for m in traced.graph.results[: traced.count]]
+    return pytrees.unflatten(traced.out_tree, structs)

@@ -25,19 +25,9 @@ from anyshape.inspect.explanation import CacheInfo, Reason
 from anyshape.program.pytree_codegen import NO_MATCH, matcher
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import value_decisions
+from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import ATOMS, is_scalar
 from anyshape.tracing.captured.watch import CapturedState, Watch, static_state
-from anyshape.tracing.pytrees import (
-    Order,
-    as_leaf,
-    has_settings,
-    leaf_paths,
-    named,
-    same_but_for_order,
-    scalar_kind,
-    settings_by_path,
-    unflatten,
-)
 from anyshape.tracing.trace import DisplayNames, Leaves, Trace, show_call, show_order, show_tree, tree_difference
 
 if TYPE_CHECKING:
@@ -55,7 +45,7 @@ class Key(NamedTuple):
     static: tuple[Any, ...]
     leaves: tuple[tuple[Any, ...], ...]  # by `leaf_key`
     keys: tuple[Any, ...] = ()  # of dicts, if some are not texts: 1 and True are equal in `tree`
-    order: Order = Order.KEYS  # of keys and keywords, as far as the function sees it
+    order: pytrees.Order = pytrees.Order.KEYS  # of keys and keywords, as far as the function sees it
 
 
 def distance(reasons: Sequence[Reason]) -> int:
@@ -90,10 +80,10 @@ class Arguments:
     def settings(self) -> dict[str, Any]:
         """Return static arguments and settings inside of others, by name or path."""
         static = {self.static_name(position): x for position, x in self.static.items()}
-        if not has_settings(self.key.tree):
+        if not pytrees.has_settings(self.key.tree):
             return static
-        inside = settings_by_path(*unflatten(self.key.tree, range(self.key.tree.num_leaves)))
-        return static | {named(path, self.names): x for path, x in inside.items()}
+        inside = pytrees.settings_by_path(*pytrees.unflatten(self.key.tree, range(self.key.tree.num_leaves)))
+        return static | {pytrees.named(path, self.names): x for path, x in inside.items()}
 
     def function_made_anew(self, others: Sequence[Arguments]) -> str:
         """Return the name of a function that others got with the same code as another object, at least twice."""
@@ -134,7 +124,7 @@ def _is_atom(x) -> bool:
 
 def _different_structure(number: int, made_for: Arguments, call: Arguments) -> Reason:
     path, old, new = tree_difference(made_for.key.tree, call.key.tree, call.names)
-    if old != new and same_but_for_order(old, new):
+    if old != new and pytrees.same_but_for_order(old, new):
         was, is_now = show_order(*((old, new) if path else (old.child(1), new.child(1))))
         return Reason("order", path or "the keywords", shorten(was), shorten(is_now), number)
     was, is_now = show_tree(old), show_tree(new)
@@ -248,9 +238,11 @@ class Call(NamedTuple):
 
     def leaves(self, name: str, names: Sequence[str]) -> Leaves:
         """Return the leaves that a trace starts from, each checked; `names` are the positional parameters."""
-        paths = leaf_paths(self.args, self.kwargs)
-        checked = [as_leaf(x, named(path, names), name) for x, path in zip(self.arrays, paths, strict=True)]
-        return Leaves(checked, [scalar_kind(x) for x in self.raw], self.key.tree, paths, self.key.order)
+        paths = pytrees.leaf_paths(self.args, self.kwargs)
+        checked = [
+            pytrees.as_leaf(x, pytrees.named(path, names), name) for x, path in zip(self.arrays, paths, strict=True)
+        ]
+        return Leaves(checked, [pytrees.scalar_kind(x) for x in self.raw], self.key.tree, paths, self.key.order)
 
 
 class TracedCall(NamedTuple):
@@ -499,7 +491,7 @@ class Cache:
 
     def explain_miss(self, call: Arguments) -> list[Reason]:
         """Explain why no entry serves a call: by the entries of its key, else by the most similar entry."""
-        if not self.said_anew and (call.static or has_settings(call.key.tree)):
+        if not self.said_anew and (call.static or pytrees.has_settings(call.key.tree)):
             self._warn_of_new_functions(call)
         evicted = [e for e in list(self.evicted) if e.would_serve(call)]
         if evicted:

@@ -35,15 +35,7 @@ from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
-from anyshape.inspect.explanation import (
-    ArgumentInfo,
-    ConditionInfo,
-    EvictedInfo,
-    Explanation,
-    PathInfo,
-    ProgramInfo,
-    SizeInfo,
-)
+from anyshape.inspect import explanation
 from anyshape.numpy.operands.memory import layout_text
 from anyshape.ops.control import decide_op
 from anyshape.program.planner import ending, writing_back
@@ -375,20 +367,22 @@ def _handing_over(graph: Graph, live: dict[int, list[Value]]) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def explain_cache(name: str, cache: Cache) -> Explanation:
+def explain_cache(name: str, cache: Cache) -> explanation.Explanation:
     """Explain the programs that a cache holds."""
     programs = tuple([_program(e) for e in cache.entries()])
-    evicted = tuple([EvictedInfo(e.number, e.reasons, e.why) for e in list(cache.evicted)])
-    return Explanation(name, cache.info(), programs, evicted=evicted, revalidations=cache.revalidations)
+    evicted = tuple([explanation.EvictedInfo(e.number, e.reasons, e.why) for e in list(cache.evicted)])
+    return explanation.Explanation(name, cache.info(), programs, evicted=evicted, revalidations=cache.revalidations)
 
 
-def explain_entry(name: str, cache: Cache, entry: CacheEntry, arrays: Sequence[Any], traced: bool) -> Explanation:
+def explain_entry(
+    name: str, cache: Cache, entry: CacheEntry, arrays: Sequence[Any], traced: bool
+) -> explanation.Explanation:
     """Explain a cache and a call that one of its entries serves."""
     broken = tuple(broken_claims(entry.program, entry.names, arrays))
     return replace(explain_cache(name, cache), program=entry.number, traced=traced, broken=broken)
 
 
-def _program(entry: CacheEntry) -> ProgramInfo:
+def _program(entry: CacheEntry) -> explanation.ProgramInfo:
     """Return one program as data."""
     program, names, made_for = entry.program, entry.names, entry.made_for
     graph = program.graph
@@ -398,7 +392,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
     static = {made_for.static_name(position): shorten(repr(value)) for position, value in made_for.static.items()}
     structure = show_call(entry.key.tree, made_for.names, made_for.static)
     conditions = tuple([_condition(c, names) for c in graph.conditions])
-    return ProgramInfo(
+    return explanation.ProgramInfo(
         number=entry.number,
         arguments=arguments,
         structure=structure,
@@ -424,45 +418,45 @@ def _program(entry: CacheEntry) -> ProgramInfo:
     )
 
 
-def path_infos(graph: Graph) -> tuple[PathInfo, ...]:
+def path_infos(graph: Graph) -> tuple[explanation.PathInfo, ...]:
     """Return the decisions of a graph on values."""
-    return tuple([PathInfo(asked(n), dict(n.params)["answer"], n.where) for n in decisions_of(graph)])
+    return tuple([explanation.PathInfo(asked(n), dict(n.params)["answer"], n.where) for n in decisions_of(graph)])
 
 
-def _sizes(entry: CacheEntry) -> Iterator[SizeInfo]:
+def _sizes(entry: CacheEntry) -> Iterator[explanation.SizeInfo]:
     """Describe the sizes that a call binds: source, value in the first call, and bounds."""
     scope = Scope(conditions=entry.program.graph.conditions)
     for variable in entry.names.solved:
         source, bounds = entry.names.sources[variable], scope.bounds(expr.from_atom(variable))
-        yield SizeInfo(str(variable), source, entry.sizes.get(variable), *bounds)
+        yield explanation.SizeInfo(str(variable), source, entry.sizes.get(variable), *bounds)
 
 
-def _arguments(entry: CacheEntry) -> Iterator[ArgumentInfo]:
+def _arguments(entry: CacheEntry) -> Iterator[explanation.ArgumentInfo]:
     """Describe the leaves of the arguments, which come before hidden inputs."""
     plan, labels = entry.program.plan, entry.program.trace.labels
     values = {i: entry.names.size(size) for i, size in plan.values}
     for i, (path, meta, leaf) in enumerate(zip(labels, plan.input_metas, entry.key.leaves, strict=False)):
         number = describe_number(leaf)
-        yield ArgumentInfo(path, str(meta), str(meta.dtype), _extents(meta), number, values.get(i, ""))
+        yield explanation.ArgumentInfo(path, str(meta), str(meta.dtype), _extents(meta), number, values.get(i, ""))
 
 
 def _extents(meta: TensorMeta) -> tuple[str, ...]:
     return tuple(str(e) for e in meta.extents)
 
 
-def _condition(condition: Condition, names: DisplayNames) -> ConditionInfo:
+def _condition(condition: Condition, names: DisplayNames) -> explanation.ConditionInfo:
     where = condition.where
     code = linecache.getline(where.file, where.line).strip() if where is not None else ""
     negation = names.negated(condition.claim) if condition.kind == "guard" else ""
     reason = names.text(condition.why)
-    return ConditionInfo(
+    return explanation.ConditionInfo(
         condition.kind, names.claim(condition.claim), negation, numpy_name(condition.primitive), reason, where, code
     )
 
 
 def _retraces(
-    conditions: Sequence[ConditionInfo],
-    arguments: Sequence[ArgumentInfo],
+    conditions: Sequence[explanation.ConditionInfo],
+    arguments: Sequence[explanation.ArgumentInfo],
     structure: str,
     static: Mapping[str, str],
     watched: Sequence[str],

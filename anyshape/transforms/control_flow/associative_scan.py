@@ -31,17 +31,8 @@ from anyshape.ops.creation import size_value
 from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.packages import argument_containers, cumulative_functions
 from anyshape.support.true_types import has_type
+from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import line_of, made_at
-from anyshape.tracing.pytrees import (
-    check_callable,
-    flatten,
-    function_name,
-    is_array,
-    leaf_paths,
-    order_of_leaves,
-    structure_text,
-    unflatten,
-)
 from anyshape.tracing.trace import as_value, run_traced, standing_for
 from anyshape.transforms.control_flow.loops import run_now
 
@@ -66,7 +57,7 @@ def associative_scan(fn: Function, elems: Any, reverse: bool = False, axis: int 
     >>> print(associative_scan(np.maximum, np.array([1, 3, 2]), reverse=True))
     [3 3 2]
     """
-    check_callable("associative_scan: fn", fn)
+    pytrees.check_callable("associative_scan: fn", fn)
     if active() is None:
         loop = run_now(functools.partial(lambda fn, xs, _: associative_scan(fn, xs, reverse, axis), fn), elems, ())
         return _scan_plainly(fn, elems, reverse, axis, loop) if isinstance(loop, Exception) else loop
@@ -77,7 +68,7 @@ def associative_scan(fn: Function, elems: Any, reverse: bool = False, axis: int 
         rows = [mv.rev(x, (0,)) for x in pairs.rows] if backwards else pairs.rows
         ends = _prefixes(pairs, rows)
         results = pairs.in_place([mv.rev(y, (0,)) for y in ends] if backwards else ends)
-    return unflatten(pairs.tree, [standing_for(y, None) for y in results])
+    return pytrees.unflatten(pairs.tree, [standing_for(y, None) for y in results])
 
 
 class _Pairs:
@@ -85,10 +76,10 @@ class _Pairs:
 
     def __init__(self, fn: Function, elems: Any, axis: Any) -> None:
         self.fn = fn
-        leaves, self.tree = flatten(elems)
-        self.paths = [path.replace("args[0]", "elems") for path in leaf_paths((elems,), {})]
+        leaves, self.tree = pytrees.flatten(elems)
+        self.paths = [path.replace("args[0]", "elems") for path in pytrees.leaf_paths((elems,), {})]
         for x, path in zip(leaves, self.paths, strict=True):
-            if not is_array(x) or isinstance(x, SymbolicSize):
+            if not pytrees.is_array(x) or isinstance(x, SymbolicSize):
                 problem = f"is of type {type(x).__name__}, not an array"
                 raise ArgumentError("associative_scan", path, problem, "pass arrays or trees of them")
         if not leaves:
@@ -114,7 +105,7 @@ class _Pairs:
         def body(*xs) -> list[Any]:
             return self._applied(xs[:count], xs[count:])
 
-        (graph,), further = trace_subgraphs([body], [*metas, *metas], [function_name(self.fn)])
+        (graph,), further = trace_subgraphs([body], [*metas, *metas], [pytrees.function_name(self.fn)])
         return graph, further
 
     def in_place(self, rows: Sequence[Any]) -> list[Any]:
@@ -128,9 +119,9 @@ class _Pairs:
 
     def _applied(self, firsts: Sequence[Any], seconds: Sequence[Any]) -> list[Any]:
         """Return what the function gives for pairs: raise where it changes the tree or a type."""
-        args = tuple([unflatten(self.tree, [standing_for(x, None) for x in xs]) for xs in (firsts, seconds)])
+        args = tuple([pytrees.unflatten(self.tree, [standing_for(x, None) for x in xs]) for xs in (firsts, seconds)])
         before = last_draw()
-        results, tree = run_traced(argument_containers.keeping(self.fn), function_name(self.fn), args, {})
+        results, tree = run_traced(argument_containers.keeping(self.fn), pytrees.function_name(self.fn), args, {})
         if last_draw() is not before:
             advice = "draw all numbers before it, and pass them among the elements"
             raise UnsupportedFunctionError(
@@ -139,9 +130,9 @@ class _Pairs:
                 advice,
                 user_line(),
             )
-        order = order_of_leaves(tree, self.tree)
+        order = pytrees.order_of_leaves(tree, self.tree)
         if order is None:
-            texts = structure_text(self.tree), structure_text(tree)
+            texts = pytrees.structure_text(self.tree), pytrees.structure_text(tree)
             raise self._mismatch("elems", texts, line_of(self.fn), "return the tree of its arguments")
         return [self._checked(i, firsts[i], results[j]) for i, j in enumerate(order)]
 
@@ -196,17 +187,17 @@ def _flag(reverse) -> bool:
 
 def _scan_plainly(fn: Function, elems, reverse: bool, axis: int, error: Exception):
     """Return what a scan of a function in plain Python gives: it combines one pair after the other."""
-    leaves, tree = flatten(elems)
+    leaves, tree = pytrees.flatten(elems)
     rows = [np.asarray(x) for x in leaves]
     axis = _common_axis(axis, [x.ndim for x in rows])
     count = rows[0].shape[axis]
     if not count or any(x.shape[axis] != count for x in rows):
         raise error
     order = range(count)[::-1] if reverse else range(count)
-    singles = [unflatten(tree, [np.take(x, [i], axis) for x in rows]) for i in order]
-    results = [flatten(y)[0] for y in itertools.accumulate(singles, fn)]
+    singles = [pytrees.unflatten(tree, [np.take(x, [i], axis) for x in rows]) for i in order]
+    results = [pytrees.flatten(y)[0] for y in itertools.accumulate(singles, fn)]
     columns = zip(*(results[::-1] if reverse else results), strict=True)
-    return unflatten(tree, [np.concatenate(column, axis) for column in columns])
+    return pytrees.unflatten(tree, [np.concatenate(column, axis) for column in columns])
 
 
 # -- the levels --------------------------------------------------------------------------------------------------
@@ -239,7 +230,7 @@ def _halved(pairs: _Pairs, rows: Sequence[Any]) -> list[Any]:
         return [*after, size_value(others), *heads, *[_every(x, 2, others, 2) for x in xs]]
 
     levels = Condition("constraint", at_least(size, 2), "associative_scan", "a level has pairs", user_line())
-    names = ["more_than_one", function_name(pairs.fn)]
+    names = ["more_than_one", pytrees.function_name(pairs.fn)]
     (condition, halving), further = trace_subgraphs([test, body], pairs.row_metas(size), names, [None, levels])
     results = lp.while_loop(condition, halving, count, *rows, *further, joined=count)
     return [results[:count], *results[count:]]
@@ -258,7 +249,7 @@ def _doubled(pairs: _Pairs, tops: Sequence[Any], heads: Sequence[Any], tails: Se
 
     elements = [TensorMeta(m.dtype, m.extents[1:]) for m in pairs.row_metas(1)]
     own = [*pairs.row_metas(half), *elements, *pairs.row_metas(others)]
-    (doubling,), further = trace_subgraphs([body], own, [function_name(pairs.fn)])
+    (doubling,), further = trace_subgraphs([body], own, [pytrees.function_name(pairs.fn)])
     operands = [*tops, *heads, *tails, *further, *[lengths] * count]
     ends = [sizes(x) for x in pairs.rows]
     return [*lp.scan(doubling, lp.Layout(count, count, count), *operands, reverse=True, ends=ends)]

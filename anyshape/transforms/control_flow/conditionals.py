@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import (
-    ArgumentError,
-    BranchMismatchError,
-    ConcretizationError,
-    FrozenDrawError,
-    UnsupportedFunctionError,
-)
+from anyshape import errors
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
@@ -40,19 +34,9 @@ from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
 from anyshape.support.packages import argument_containers, graph_replay
 from anyshape.support.true_types import has_type
+from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import line_of, made_at
 from anyshape.tracing.draws import refuse_draws
-from anyshape.tracing.pytrees import (
-    check_callable,
-    flatten,
-    flatten_as,
-    function_name,
-    is_array,
-    order_of_leaves,
-    result_paths,
-    structure_text,
-    unflatten,
-)
 from anyshape.tracing.reachable import reachable, restored_arrays
 from anyshape.tracing.trace import Leaves, active_builder, any_sizes, as_value, kind_of, run_traced, standing_for
 from anyshape.transforms.control_flow.loop_tracing import ResultType, like_returned, noted, promoted, promoted_type
@@ -94,7 +78,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     """
     if not isinstance(branches, Sequence) or isinstance(branches, str) or not branches:
         problem, advice = f"is {branches!r:.50}, not a sequence of functions", "pass a list of one or more functions"
-        raise ArgumentError("switch", "branches", problem, advice)
+        raise errors.ArgumentError("switch", "branches", problem, advice)
     names = [f"branches[{i}]" for i in range(len(branches))]
     return _Conditional("switch", names, tuple(branches), operands).run(_position(index))
 
@@ -156,11 +140,11 @@ def scalar_operand(function: str, path: str, x: Any, kinds: str, wanted: str, ad
     if isinstance(x, Traced):
         if not x.meta.rank and x.dtype.kind in kinds:
             return x
-        raise ArgumentError(function, path, f"is {describe(x)}, not {wanted}", advice)
+        raise errors.ArgumentError(function, path, f"is {describe(x)}, not {wanted}", advice)
     array = np.asarray(x) if has_type(x, (np.ndarray, np.generic, bool, int, float, complex)) else None
     if array is None or array.ndim or array.dtype.kind not in kinds:
         shown = f"of shape {array.shape}" if array is not None and array.ndim else f"{x!r:.50}"
-        raise ArgumentError(function, path, f"is {shown}, not {wanted}", advice)
+        raise errors.ArgumentError(function, path, f"is {shown}, not {wanted}", advice)
     return array.item()
 
 
@@ -182,8 +166,8 @@ class _Conditional:
         named = list(zip(self.labels, self.functions, strict=True))
         for label, function in named[self.named_first :] + named[: self.named_first]:
             if not callable(function):
-                check_callable(f"{self.name}: {label}", function, "pass a function, such as lambda: x")
-        leaves, tree = flatten(tuple(self.operands))
+                pytrees.check_callable(f"{self.name}: {label}", function, "pass a function, such as lambda: x")
+        leaves, tree = pytrees.flatten(tuple(self.operands))
         self._check_operands(leaves)
         if active() is None:
             return self._run_now(self._chosen(choice), leaves, tree)
@@ -196,9 +180,11 @@ class _Conditional:
 
     def _check_operands(self, leaves: Sequence[Any]) -> None:
         for x in leaves:
-            if not is_array(x) and not isinstance(x, (Traced, SymbolicSize)):
+            if not pytrees.is_array(x) and not isinstance(x, (Traced, SymbolicSize)):
                 advice = "pass arrays, numbers, or trees of them; the functions can close over anything else"
-                raise ArgumentError(self.name, "an operand", f"is of type {type(x).__name__}, not an array", advice)
+                raise errors.ArgumentError(
+                    self.name, "an operand", f"is of type {type(x).__name__}, not an array", advice
+                )
 
     def _run_now(self, position: int, leaves: Sequence[Any], tree):
         """Check all functions on arrays of any size, and call the chosen one outside of a trace."""
@@ -211,14 +197,14 @@ class _Conditional:
             try:
                 with restored_arrays(things):
                     branches = refuse_draws(self.name, _Branches(self, leaves, tree, traced).traced_now, things)
-            except (ConcretizationError, FrozenDrawError, UnsupportedFunctionError):
+            except (errors.ConcretizationError, errors.FrozenDrawError, errors.UnsupportedFunctionError):
                 branches = None  # no trace can compare plain Python
         if branches is None:
             return self.functions[position](*self.operands)
-        results = flatten_as(self.functions[position](*self.operands), branches.tree_of_results)
+        results = pytrees.flatten_as(self.functions[position](*self.operands), branches.tree_of_results)
         assert results is not None
         values = [promoted(x, r) for x, r in zip(results, branches.results, strict=True)]
-        return unflatten(branches.tree_of_results, values)
+        return pytrees.unflatten(branches.tree_of_results, values)
 
 
 class _Branches:
@@ -250,7 +236,7 @@ class _Branches:
         write_outside(memories, outputs[len(outputs) - len(memories) :])
         named = [name_sizes(y) for y in outputs[: len(self.results)]]
         shown = [standing_for(y, r.kind) for y, r in zip(named, self.results, strict=True)]
-        return unflatten(self.tree_of_results, shown)
+        return pytrees.unflatten(self.tree_of_results, shown)
 
     @property
     def memories(self) -> list[Memory]:
@@ -289,7 +275,7 @@ class _Branches:
         metas = [x.meta for x in self.traced.values()]
         kinds = [kind_of(x) for x in self.traced.values()]
         bodies = [self._body(function, kinds) for function in self.call.functions]
-        names = [function_name(f) for f in self.call.functions]
+        names = [pytrees.function_name(f) for f in self.call.functions]
         return trace_subgraphs(bodies, metas, names, held, self._unify)
 
     def _body(self, function: Function, kinds: Sequence[type | None]) -> Callable[..., list[Any]]:
@@ -300,13 +286,13 @@ class _Branches:
             values = dict(zip(self.traced, handles, strict=True))
             own = [x for i, x in values.items() if isinstance(self.leaves[i], Traced) or not self.is_emitted]
             may_write(active_builder(), own)
-            args = unflatten(self.tree, [values.get(i, x) for i, x in enumerate(self.leaves)])
+            args = pytrees.unflatten(self.tree, [values.get(i, x) for i, x in enumerate(self.leaves)])
             returned: list[Any] = []
             with writes_outside() as writes:
                 runs_later = not self.is_emitted  # on containers of the caller
                 run = function if runs_later else argument_containers.keeping(function)
                 call = lambda *xs: noted(run(*xs), returned)
-                results, tree = run_traced(call, function_name(function), args, {})
+                results, tree = run_traced(call, pytrees.function_name(function), args, {})
                 results = [like_returned(y, x).unshared() for y, x in zip(results, returned, strict=True)]
             self.trees.append(tree)
             self.writes.append(writes)
@@ -321,7 +307,7 @@ class _Branches:
     def _unify(self, columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """Return the results of all branches in common dtypes; raise BranchMismatchError where they differ."""
         columns = [self._in_order(position, xs) for position, xs in enumerate(columns)]
-        paths = result_paths(self.tree_of_results)
+        paths = pytrees.result_paths(self.tree_of_results)
         self.results = [self._joined(path, xs) for path, xs in zip(paths, zip(*columns, strict=True), strict=False)]
         if self.results:
             columns = [[cast_operand(x, r.dtype) for x, r in zip(xs, self.results, strict=True)] for xs in columns]
@@ -334,10 +320,10 @@ class _Branches:
         tree, like = self.trees[position], self.tree_of_results
         if tree == like:
             return results
-        order = order_of_leaves(tree, like)
+        order = pytrees.order_of_leaves(tree, like)
         if order is None:
             first = self.call.named_first
-            texts = [structure_text(t) for t in (like, tree)]
+            texts = [pytrees.structure_text(t) for t in (like, tree)]
             raise self._mismatch("", texts, (first, position), [None, None], "return the same tree from all branches")
         return [results[i] for i in order]
 
@@ -353,12 +339,12 @@ class _Branches:
 
     def _mismatch(
         self, path: str, texts: Sequence[str], positions: tuple[int, int], lines: Sequence[Any], advice: str
-    ) -> BranchMismatchError:
+    ) -> errors.BranchMismatchError:
         """Return the error for two branches with different results, each with its line."""
         functions = [self.call.functions[i] for i in positions]
         known = [line or line_of(function) for line, function in zip(lines, functions, strict=True)]
         labels = [self.call.labels[i] for i in positions]
-        return BranchMismatchError(self.call.name, path, list(zip(labels, texts, known)), advice, user_line())
+        return errors.BranchMismatchError(self.call.name, path, list(zip(labels, texts, known)), advice, user_line())
 
 
 def _both(xs: Sequence[Any], i: int, j: int) -> tuple[list[str], tuple[int, int], list[Any]]:

@@ -10,15 +10,8 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from anyshape import errors
 from anyshape.backend.runtime.config import config
-from anyshape.errors import (
-    AnyshapeError,
-    BranchMismatchError,
-    CheckError,
-    InconclusiveDimensionError,
-    ShapeError,
-    SizePathsError,
-)
 from anyshape.graph.ir.builder import Builder, active, active_builders, user_line
 from anyshape.graph.prover.constraints import CHECK, PREDICATE, Claim, Condition, SourceLine
 from anyshape.numpy.sizes.symdim import SizeComparison
@@ -84,11 +77,11 @@ class _Paths:
         """Return the tree of the decisions that follow under these conditions."""
         try:
             end = _Path(self._attempt(held))
-        except InconclusiveDimensionError as inconclusive:
+        except errors.InconclusiveDimensionError as inconclusive:
             if not self._follows(inconclusive):
                 raise
             undecided = inconclusive
-        except AnyshapeError:
+        except errors.AnyshapeError:
             raise
         except Exception as error:
             if not is_stated(error):
@@ -111,7 +104,7 @@ class _Paths:
         with self._under(held):
             try:
                 trace_inner(self.builder, lambda _: (self.function(), None), self.name, (), whole=True, writes=True)
-            except (ShapeError, CheckError) as error:
+            except (errors.ShapeError, errors.CheckError) as error:
                 if held and self.builder.scope.may_be_void():
                     return error
                 raise
@@ -127,7 +120,7 @@ class _Paths:
 
     def _follows(self, error: Exception) -> bool:
         """Return whether an error is of a decision on sizes of the whole trace, not on sizes of one attempt."""
-        claim = error.decision if isinstance(error, InconclusiveDimensionError) else None
+        claim = error.decision if isinstance(error, errors.InconclusiveDimensionError) else None
         return claim is not None and all(v in self.builder.dims for v in claim.variables())
 
     def _split(self, error, held: Sequence[Condition]) -> _Decision:
@@ -137,7 +130,7 @@ class _Paths:
         where: Any = error.where
         self.count += 1
         if self.count >= config.max_paths or len(held) >= MAX_DEPTH:
-            raise SizePathsError(self.name, str(error.claim), self.count, len(held), where) from None
+            raise errors.SizePathsError(self.name, str(error.claim), self.count, len(held), where) from None
         conditions = [self._held(c, where) for c in (claim.negated(), claim)]
         if_false, if_true = [self.explore([*held, c]) for c in conditions]
         return _Decision(claim, where, if_false, if_true)
@@ -155,7 +148,7 @@ class _Paths:
         comparison, self.failed = SizeComparison(claim, self.builder.scope), None
         try:
             return cond(comparison, self._branch(if_true), self._branch(if_false))
-        except BranchMismatchError as error:
+        except errors.BranchMismatchError as error:
             raise _in_words_of_paths(error, self.name, tree) from None
         except subgraph_call.ERRORS as error:
             return self._emit_otherwise(_Decision(claim, tree.where, if_false, if_true), error)
@@ -206,13 +199,13 @@ def _forget_hidden() -> None:
         builder.hidden_error = None
 
 
-def _in_words_of_paths(error: BranchMismatchError, name: str, tree: _Decision) -> BranchMismatchError:
+def _in_words_of_paths(error: errors.BranchMismatchError, name: str, tree: _Decision) -> errors.BranchMismatchError:
     """Return the error for the results of two paths; errors of conditionals that the user wrote stay as they are."""
     conditions = {"true_fun": tree.claim, "false_fun": tree.claim.negated()}
     if any(label not in conditions for label, _, _ in error.branches):
         return error
     branches = [(f"the path where {conditions[label]}", text, line) for label, text, line in error.branches]
-    return BranchMismatchError(name, error.path, branches, error.advice, tree.where)
+    return errors.BranchMismatchError(name, error.path, branches, error.advice, tree.where)
 
 
 def _pruned(tree: _Path | _Decision) -> _Path | _Decision:

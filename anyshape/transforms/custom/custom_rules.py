@@ -16,45 +16,24 @@ from anyshape.ops.control import CustomRule, custom_argument, custom_call, custo
 from anyshape.ops.elementwise import add
 from anyshape.support.packages import argument_containers, optree
 from anyshape.support.true_types import has_type
+from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import line_of
-from anyshape.tracing.pytrees import (
-    NAMESPACE,
-    check_callable,
-    flatten,
-    function_name,
-    named,
-    parameter_names,
-    structure_text,
-    wrapped,
-)
 from anyshape.tracing.trace import is_inexact
-from anyshape.transforms.custom.custom_calls import (
-    Bundle,
-    Captures,
-    Giver,
-    HasRule,
-    Results,
-    bundle,
-    by_position,
-    check_arguments,
-    results_of,
-    rules_of,
-    zeros_of,
-)
+from anyshape.transforms.custom import custom_calls as calls
 from anyshape.transforms.function_pickle import reduce_function
 
 
-class CustomFunction(HasRule):
+class CustomFunction(calls.HasRule):
     """Function with a derivative rule of its own; subclasses hold the rule."""
 
     kind = ""
     op: Op
 
     def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] | int = ()) -> None:
-        check_callable(self.kind, function)
+        pytrees.check_callable(self.kind, function)
         functools.update_wrapper(self, function, updated=())
         self.__wrapped__ = function
-        self.name: str = function_name(function)
+        self.name: str = pytrees.function_name(function)
         self.__name__: str = self.name
         self.nondiff_argnums: tuple[int, ...] = self._positions(nondiff_argnums)
 
@@ -71,7 +50,7 @@ class CustomFunction(HasRule):
         """Function as messages name it."""
         return f"{self.kind}({self.name})"
 
-    def rule(self, captures: Captures, arguments: Bundle, results: Results) -> CustomRule:
+    def rule(self, captures: calls.Captures, arguments: calls.Bundle, results: calls.Results) -> CustomRule:
         """Return the rule for a call; captures hold this object, its rules and arguments of `nondiff_argnums`."""
         raise NotImplementedError
 
@@ -83,33 +62,33 @@ class CustomFunction(HasRule):
         self.check()
         if not active_builders():
             return self.__wrapped__(*args, **kwargs)
-        values = by_position(self.__wrapped__, args, kwargs, self.shown)
+        values = calls.by_position(self.__wrapped__, args, kwargs, self.shown)
         if self.nondiff_argnums and self.nondiff_argnums[-1] >= len(values):
             problem = f"has {self.nondiff_argnums[-1]}, and the call has {len(values)} arguments"
             raise ArgumentError(self.shown, "nondiff_argnums", problem, "change nondiff_argnums, or pass the argument")
         chosen = [i for i in range(len(values)) if i not in self.nondiff_argnums]
         self._check_arguments(values, chosen)
-        arguments, operands = bundle(tuple([values[i] for i in chosen]))
+        arguments, operands = calls.bundle(tuple([values[i] for i in chosen]))
         inside = self._inside(arguments, operands, values, chosen)
-        results, outputs = results_of(self.shown, argument_containers.keeping(self.__wrapped__)(*inside))
+        results, outputs = calls.results_of(self.shown, argument_containers.keeping(self.__wrapped__)(*inside))
         if not outputs:
             return results.fill([])
-        captures = Captures.of([self, *rules_of(self), *[values[i] for i in self.nondiff_argnums]])
+        captures = calls.Captures.of([self, *calls.rules_of(self), *[values[i] for i in self.nondiff_argnums]])
         rule = self.rule(captures, arguments, results)
         return results.fill(custom_call(self.op, rule, [*operands, *captures.operands], outputs))
 
     def _check_arguments(self, values: Sequence[Any], chosen: Sequence[int]) -> None:
-        names = parameter_names(self.__wrapped__)
+        names = pytrees.parameter_names(self.__wrapped__)
         advice = "list its position in nondiff_argnums, or close over it"
         try:
-            check_arguments(self.shown, [values[i] for i in chosen], advice)
+            calls.check_arguments(self.shown, [values[i] for i in chosen], advice)
         except ArgumentError as error:
             position, rest = error.path.removeprefix("args[").split("]", 1)
-            path = named(f"args[{chosen[int(position)]}]{rest}", names)
+            path = pytrees.named(f"args[{chosen[int(position)]}]{rest}", names)
             raise ArgumentError(self.shown, path, error.problem, advice) from None
 
     def _inside(
-        self, arguments: Bundle, operands: Sequence[Any], values: Sequence[Any], chosen: Sequence[int]
+        self, arguments: calls.Bundle, operands: Sequence[Any], values: Sequence[Any], chosen: Sequence[int]
     ) -> list[Any]:
         """Return the arguments that the function itself gets: without tangents."""
         detached = arguments.fill([custom_argument(x) for x in operands])
@@ -169,7 +148,9 @@ def _remake(kind: type[CustomFunction], function, nondiff_argnums, *rules) -> Cu
 class _CallRule(CustomRule):
     """Rule of a function at one call: what it captures, and the structures of arguments and results."""
 
-    def __init__(self, owner: CustomFunction, captures: Captures, arguments: Bundle, results: Results) -> None:
+    def __init__(
+        self, owner: CustomFunction, captures: calls.Captures, arguments: calls.Bundle, results: calls.Results
+    ) -> None:
         self.function, self.captures, self.arguments, self.results = owner, captures, arguments, results
         super().__init__(owner.name, len(captures.operands))
 
@@ -205,7 +186,7 @@ class CustomJVP(CustomFunction):
         `jvp(primals, tangents)` gets tuples with one entry per argument, and returns the result and its tangent. The
         arguments of `nondiff_argnums` come first.
         """
-        check_callable("defjvp", jvp)
+        pytrees.check_callable("defjvp", jvp)
         self.jvp, self.partial = jvp, ()
         return jvp
 
@@ -216,7 +197,7 @@ class CustomJVP(CustomFunction):
             raise ArgumentError(self.shown, "nondiff_argnums", "is not for defjvps", advice)
         for part in jvps:
             if part is not None:
-                check_callable("defjvps", part)
+                pytrees.check_callable("defjvps", part)
         self.jvp, self.partial = None, jvps
 
     def check(self) -> None:
@@ -224,7 +205,7 @@ class CustomJVP(CustomFunction):
             advice = f"decorate its rule with @{self.name}.defjvp"
             raise CustomRuleError(self.shown, "has no rule", advice, user_line())
 
-    def rule(self, captures: Captures, arguments: Bundle, results: Results) -> CustomRule:
+    def rule(self, captures: calls.Captures, arguments: calls.Bundle, results: calls.Results) -> CustomRule:
         return _JVPRule(self, captures, arguments, results)
 
 
@@ -246,14 +227,14 @@ class _JVPRule(_CallRule):
             return self._sum_of_parts(function, parts, operands, tangents, outputs)
         primals = self.arguments.fill(operands)
         directions = self.arguments.zeros_like(operands, tangents)
-        giver = Giver(self.function.shown, "its rule", line_of(jvp))
+        giver = calls.Giver(self.function.shown, "its rule", line_of(jvp))
         value, slope = giver.pair(jvp(*fixed, primals, directions), "the result, its tangent")
         ys = giver.leaves(value, self.results.tree, "a result", "the function gives")
         ts = giver.leaves(slope, self.results.tree, "a tangent", "the result has")
         return self._checked(giver, ys, ts, outputs)
 
     def _checked(
-        self, giver: Giver, ys: Sequence[Any], ts: Sequence[Any], outputs: Sequence[Any]
+        self, giver: calls.Giver, ys: Sequence[Any], ts: Sequence[Any], outputs: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
         primals, slopes = [], []
         for i, (y, t, out) in enumerate(zip(ys, ts, outputs, strict=True)):
@@ -278,17 +259,19 @@ class _JVPRule(_CallRule):
         directions = self.arguments.zeros_like(operands, tangents)
         moved = self.arguments.any_of(tangents)
         result = function(*primals)
-        ys = flatten(result)[0]
+        ys = pytrees.flatten(result)[0]
         total: list[Any] = [None] * len(ys)
-        giver = Giver(self.function.shown, "its rule", None)
+        giver = calls.Giver(self.function.shown, "its rule", None)
         for part, t, is_moved in zip(parts, directions, moved, strict=True):
             if part is None or not is_moved:
                 continue
-            giver = Giver(self.function.shown, "a part of its rule", line_of(part))
+            giver = calls.Giver(self.function.shown, "a part of its rule", line_of(part))
             leaves = giver.leaves(part(t, result, *primals), self.results.tree, "a tangent", "the result has")
             _, slopes = self._checked(giver, ys, leaves, outputs)
             total = [b if a is None else a if b is None else add(a, b) for a, b in zip(total, slopes, strict=True)]
-        slopes = [zeros_of(y) if t is None and is_inexact(y.dtype) else t for t, y in zip(total, outputs, strict=True)]
+        slopes = [
+            calls.zeros_of(y) if t is None and is_inexact(y.dtype) else t for t, y in zip(total, outputs, strict=True)
+        ]
         return self._checked(giver, ys, ys, outputs)[0], slopes
 
 
@@ -345,8 +328,8 @@ class CustomVJP(CustomFunction):
         - `bwd(residuals, cotangent)` returns a tuple with a cotangent per argument, and None for zero. The arguments of
           `nondiff_argnums` come first, and have no cotangent.
         """
-        check_callable("defvjp", fwd)
-        check_callable("defvjp", bwd)
+        pytrees.check_callable("defvjp", fwd)
+        pytrees.check_callable("defvjp", bwd)
         self.fwd, self.bwd = fwd, bwd
 
     def check(self) -> None:
@@ -354,7 +337,7 @@ class CustomVJP(CustomFunction):
             advice = f"give it one with {self.name}.defvjp(fwd, bwd)"
             raise CustomRuleError(self.shown, "has no rule", advice, user_line())
 
-    def rule(self, captures: Captures, arguments: Bundle, results: Results) -> CustomRule:
+    def rule(self, captures: calls.Captures, arguments: calls.Bundle, results: calls.Results) -> CustomRule:
         return _VJPRule(self, captures, arguments, results)
 
 
@@ -367,7 +350,7 @@ class _VJPRule(_CallRule):
         """Return the results, the values among the residuals, and the backward rule for the active arguments."""
         count = len(operands) - self.captured
         _, fwd, _, *fixed = self.captures.renewed(operands[count:])
-        giver = Giver(self.function.shown, "fwd", line_of(fwd))
+        giver = calls.Giver(self.function.shown, "fwd", line_of(fwd))
         arguments = self.function.all_arguments(fixed, self.arguments.fill(operands[:count]))
         value, residuals = giver.pair(argument_containers.keeping(fwd)(*arguments), "the result, the residuals")
         leaves = giver.leaves(value, self.results.tree, "a result", "the function gives")
@@ -375,8 +358,8 @@ class _VJPRule(_CallRule):
             giver.value(y, out.meta, self.results.path(i), "the function gives")
             for i, (y, out) in enumerate(zip(leaves, outputs, strict=True))
         ]
-        held, values = bundle(residuals)
-        inside = Captures.of(held.objects())
+        held, values = calls.bundle(residuals)
+        inside = calls.Captures.of(held.objects())
         return ys, [*values, *inside.operands, *operands[count:]], _Pullback(self, held, inside, tuple(active[:count]))
 
 
@@ -386,7 +369,9 @@ class _Pullback(CustomRule):
     `inside` are residuals that are functions, with the values that they close over.
     """
 
-    def __init__(self, rule: _VJPRule, residuals: Bundle, inside: Captures, active: tuple[bool, ...]) -> None:
+    def __init__(
+        self, rule: _VJPRule, residuals: calls.Bundle, inside: calls.Captures, active: tuple[bool, ...]
+    ) -> None:
         self.rule, self.residuals, self.active = rule, residuals, active
         self.inside = inside if inside.operands else None
         super().__init__(rule.name)
@@ -408,10 +393,10 @@ class _Pullback(CustomRule):
         rule = self.rule
         count = len(residuals) - rule.captured
         _, _, bwd, *fixed = rule.captures.renewed(residuals[count:])
-        giver = Giver(rule.function.shown, "bwd", line_of(bwd))
+        giver = calls.Giver(rule.function.shown, "bwd", line_of(bwd))
         cotangents = bwd(*fixed, self._filled(residuals[:count]), rule.results.fill(cotangents))
         leaves = self._leaves(giver, cotangents)
-        names = parameter_names(rule.function.__wrapped__)
+        names = pytrees.parameter_names(rule.function.__wrapped__)
         types_of, pulled = iter(metas), []
         values = [
             (path, ct) for path, ct, (role, _) in zip(self._paths(names), leaves, rule.arguments.leaves, strict=True)
@@ -427,15 +412,15 @@ class _Pullback(CustomRule):
         tree = self.rule.arguments.tree
         nondiff = self.rule.function.nondiff_argnums
         chosen = [n for i, n in enumerate(names) if i not in nondiff]
-        return [named(accessor.codify("args"), chosen) for accessor in tree.accessors()]
+        return [pytrees.named(accessor.codify("args"), chosen) for accessor in tree.accessors()]
 
-    def _leaves(self, giver: Giver, cotangents) -> list[Any]:
+    def _leaves(self, giver: calls.Giver, cotangents) -> list[Any]:
         """Return a cotangent or None for each leaf of the arguments. None may stand for a whole tree."""
         tree = self.rule.arguments.tree
         cotangents = tuple(cotangents) if type(cotangents) is list else cotangents
         leaves = _with_none(cotangents, tree) if type(cotangents) is tuple else None
         if leaves is None:
-            returned, wanted = structure_text(flatten(cotangents)[1]), structure_text(tree)
+            returned, wanted = pytrees.structure_text(pytrees.flatten(cotangents)[1]), pytrees.structure_text(tree)
             problem = f"gives cotangents of the structure {returned}, and the arguments have {wanted}"
             raise giver.fail(problem, "return a tuple with one cotangent, or None, for each argument")
         return leaves
@@ -447,8 +432,8 @@ def _with_none(tree, like) -> list[Any] | None:
         return [None] * like.num_leaves
     if like.is_leaf():
         return [tree]
-    tree = wrapped(tree)
-    parts, structure = optree.tree_flatten(tree, is_leaf=lambda x: x is not tree, namespace=NAMESPACE)
+    tree = pytrees.wrapped(tree)
+    parts, structure = optree.tree_flatten(tree, is_leaf=lambda x: x is not tree, namespace=pytrees.NAMESPACE)
     if structure != like.one_level():
         if not isinstance(tree, dict) or {*tree} != {*like.entries()}:
             return None

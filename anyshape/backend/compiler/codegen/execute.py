@@ -19,21 +19,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from anyshape.backend.compiler import plan as naming
+from anyshape.backend.compiler.codegen import user_lines
 from anyshape.backend.compiler.codegen.bodies import Body, FunctionSource, StepKernels, StepSource, write_bodies
 from anyshape.backend.compiler.codegen.chunks import chunked
 from anyshape.backend.compiler.codegen.loop_source import write_loop
 from anyshape.backend.compiler.codegen.tiles import MIN_ELEMENTS, TILE_NAMES, GroupSource, min_tiled_elements
 from anyshape.backend.compiler.codegen.timers import Timers, begin_lines, done_line, end_line, shares_argument
-from anyshape.backend.compiler.codegen.user_lines import (
-    Generated,
-    PlacedKernels,
-    UserLines,
-    compiled,
-    define,
-    error_translator,
-    file_of_steps,
-    verify,
-)
 from anyshape.backend.compiler.op_traits import TRAITS, bytes_of, is_compute_bound
 from anyshape.backend.compiler.peak_memory import Budget, scratch_bytes
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
@@ -182,17 +173,17 @@ def compile_plan(
     texts = writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {next(_NUMBERS)}>"
-    lines = UserLines(writer.first_lines(), writer.placed.file)
+    lines = user_lines.UserLines(writer.first_lines(), writer.placed.file)
     if lines.file is None:
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    generated = Generated(file, lines, plan.name)
+    generated = user_lines.Generated(file, lines, plan.name)
     namespace = writer.names | lines.names()
-    namespace["_translated"] = error_translator(lines, source, namespace)
+    namespace["_translated"] = user_lines.error_translator(lines, source, namespace)
     line = 1
     for text in texts:
-        define(text, generated, line, namespace)
+        user_lines.define(text, generated, line, namespace)
         line += text.count("\n")
-    run: Run = compiled(texts[0], generated, 1, namespace)
+    run: Run = user_lines.compiled(texts[0], generated, 1, namespace)
     weakref.finalize(run, linecache.cache.pop, file, None).atexit = False  # tracebacks read the source while it can run
     if meter is not None:
         namespace |= _meter_names(meter, run)
@@ -233,7 +224,7 @@ class _PlanSource(StepSource):
     ) -> None:
         self.kernels, self.counts_bytes = kernels, counts_bytes
         self.plan, self.budget, self.entry_guards, self.timers = plan, budget, entry_guards, timers
-        self.threads, self.meter, self.placed = threads, meter, PlacedKernels(file_of_steps(plan))
+        self.threads, self.meter, self.placed = threads, meter, user_lines.PlacedKernels(user_lines.file_of_steps(plan))
         self.largest: list[Size] = [] if meter is None else largest_arrays(plan)
         self.prologue: Prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
@@ -557,7 +548,7 @@ class _PlanSource(StepSource):
 
     def _write_verification(self, slot: str, meta: TensorMeta, where) -> None:
         """Write the line that checks a value against its metadata."""
-        self.names.setdefault("_verify", verify)
+        self.names.setdefault("_verify", user_lines.verify)
         sizes = [e.size if isinstance(e, (Exact, UpperBound)) else None for e in meta.extents]
         bounds = ", ".join("None" if size is None else self.text(size) for size in sizes)
         comma = "," if meta.rank == 1 else ""

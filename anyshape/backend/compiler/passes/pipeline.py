@@ -39,16 +39,7 @@ from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.ir.validate import check_sizes_defined
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes.expr import DimVar
-from anyshape.ops.control import (
-    custom_argument_op,
-    custom_jvp_op,
-    custom_linear_solve_op,
-    custom_vjp_op,
-    custom_vjp_tangent_op,
-    enter_checkpoint_op,
-    leave_checkpoint_op,
-    stop_gradient_op,
-)
+from anyshape.ops import control as cb
 from anyshape.ops.control_flow import sized_op
 from anyshape.ops.creation import full_op
 from anyshape.ops.loops import Layout, mask_position, rerun_op, scan_op, while_op
@@ -116,11 +107,11 @@ def prepare_to_run(graph: Graph) -> Graph:
     like a common subexpression.
     """
     plain = _without_custom_rules(graph)
-    pairs = to_pairs(_without(plain if plain is graph else optimize(plain), (stop_gradient_op,)))
+    pairs = to_pairs(_without(plain if plain is graph else optimize(plain), (cb.stop_gradient_op,)))
     _dump(graph.name, "to_pairs", pairs, graph)
     shared = share_exponentials(pairs if pairs is graph else optimize(pairs))
     _dump(graph.name, "share_exponentials", shared, pairs)
-    whole = _without(shared, (enter_checkpoint_op, leave_checkpoint_op))
+    whole = _without(shared, (cb.enter_checkpoint_op, cb.leave_checkpoint_op))
     final = without_masks(whole)
     if final is not whole:
         final = optimize(final)
@@ -135,14 +126,14 @@ def _without_custom_rules(graph: Graph) -> Graph:
     Raises UnsupportedFunctionError for forward mode through a function whose one rule is for cotangents. So does a
     derivative in a value that such a function closes over.
     """
-    tangent = next((n for n in graph.nodes if n.op is custom_vjp_tangent_op), None)
+    tangent = next((n for n in graph.nodes if n.op is cb.custom_vjp_tangent_op), None)
     if tangent is not None:
         raise dict(tangent.params)["rule"].refusal(tangent.where)
     plain = {id(g): _without_custom_rules(g) for inner in graph.subgraphs.values() for g in inner}
     if any(plain[id(g)] is not g for inner in graph.subgraphs.values() for g in inner):
         renewed = [replace_subgraphs(n, plain) if n in graph.subgraphs else n for n in graph.nodes]
         graph = replace(graph, nodes=tuple(renewed))
-    return _without(graph, (custom_argument_op, custom_jvp_op, custom_vjp_op, custom_linear_solve_op))
+    return _without(graph, (cb.custom_argument_op, cb.custom_jvp_op, cb.custom_vjp_op, cb.custom_linear_solve_op))
 
 
 def _without(graph: Graph, ops: tuple[Op, ...]) -> Graph:

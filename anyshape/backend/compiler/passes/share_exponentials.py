@@ -38,20 +38,9 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler import plan
+from anyshape.backend.compiler import plan as po
 from anyshape.backend.compiler.op_traits import TRAITS, is_observable
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
-from anyshape.backend.compiler.plan import (
-    Literal,
-    Slot,
-    Step,
-    add_to_element_op,
-    bits_op,
-    masked_else_op,
-    masked_op,
-    read_element_op,
-    rest_op,
-    write_element_op,
-)
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
 from anyshape.graph.ir.op_local import NodeSizes, asserted_sizes, remove_dead_code
 from anyshape.graph.prover.scope import Scope
@@ -280,8 +269,8 @@ BITS: dict[str, np.dtype[Any]] = {"f": np.dtype(np.int32), "d": np.dtype(np.int6
 
 
 def hoist_shape_only(
-    steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope, variables: Collection[DimVar]
-) -> tuple[list[Step], list[Step]]:
+    steps: Sequence[po.Step], outputs: Sequence[po.Slot], scope: Scope, variables: Collection[DimVar]
+) -> tuple[list[po.Step], list[po.Step]]:
     """Return the steps that depend on sizes over `variables` alone, and the others.
 
     Steps that make outputs are not hoisted, as cached arrays would have to be copied.
@@ -290,14 +279,14 @@ def hoist_shape_only(
 
 
 class _Hoisting:
-    def __init__(self, outputs: Sequence[Slot], ctx: ShapeGuardContext, variables: Collection[DimVar]) -> None:
+    def __init__(self, outputs: Sequence[po.Slot], ctx: ShapeGuardContext, variables: Collection[DimVar]) -> None:
         self.outputs, self.ctx, self.variables = set(outputs), ctx, variables
-        self.hoisted: list[Step] = []
+        self.hoisted: list[po.Step] = []
         self.metas: dict[str, TensorMeta] = {}  # of the results of hoisted steps
         self.masks: dict[tuple[Any, ...], str] = {}  # slots of masks as bits, by what defines them
 
-    def run(self, steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
-        others: list[Step] = []
+    def run(self, steps: Sequence[po.Step]) -> tuple[list[po.Step], list[po.Step]]:
+        others: list[po.Step] = []
         for step in steps:
             if self._is_shape_only(step):
                 self._hoist(step)
@@ -305,16 +294,16 @@ class _Hoisting:
                 others.append(self._on_bits(step) if step.op is select_op else step)
         return self.hoisted, others
 
-    def _hoist(self, step: Step) -> None:
+    def _hoist(self, step: po.Step) -> None:
         self.hoisted.append(step)
         self.metas |= dict(zip(step.outputs, step.results, strict=True))
 
-    def _is_shape_only(self, step: Step) -> bool:
+    def _is_shape_only(self, step: po.Step) -> bool:
         """Return whether a step reads only literals, hoisted results and bound sizes, and its results have named sizes.
 
         Steps that the user can observe are not hoisted.
         """
-        if not all(isinstance(slot, Literal) or slot in self.metas for slot in step.inputs):
+        if not all(isinstance(slot, po.Literal) or slot in self.metas for slot in step.inputs):
             return False
         if step.op.makes_sizes or step.sources or not self.outputs.isdisjoint(step.outputs) or is_observable(step):
             return False
@@ -326,43 +315,43 @@ class _Hoisting:
             return all(map(self._is_bound, param))
         return not isinstance(param, DimExpr) or all(v in self.variables for v in expr.variables(param))
 
-    def _on_bits(self, step: Step) -> Step:
+    def _on_bits(self, step: po.Step) -> po.Step:
         """Return a choice between an array and a number by a hoisted mask, with the mask as bits."""
         mask, *sides = step.inputs
         bits = BITS.get(step.results[0].dtype.char)
-        numbers = [i for i, side in enumerate(sides) if isinstance(side, Literal)]
+        numbers = [i for i, side in enumerate(sides) if isinstance(side, po.Literal)]
         if bits is None or mask not in self.metas or len(numbers) != 1 or not self.ctx.rank(step.metas[0]):
             return step
         array, number = sides[1 - numbers[0]], sides[numbers[0]]
-        chosen = self._mask(step, bits_op, (mask,), bits, chosen=numbers == [1])
-        masks, op = [chosen], masked_op
-        if isinstance(number, Literal) and number.array().view(bits).any():
-            masks, op = [chosen, self._mask(step, rest_op, (chosen, number), bits)], masked_else_op
+        chosen = self._mask(step, po.bits_op, (mask,), bits, chosen=numbers == [1])
+        masks, op = [chosen], po.masked_op
+        if isinstance(number, po.Literal) and number.array().view(bits).any():
+            masks, op = [chosen, self._mask(step, po.rest_op, (chosen, number), bits)], po.masked_else_op
         metas = (step.metas[2 - numbers[0]], *[self.metas[m] for m in masks])
         return replace(step, op=op, inputs=(array, *masks), params=(), metas=metas)
 
-    def _mask(self, step: Step, op: Op, inputs: tuple[Slot, ...], dtype: np.dtype, **params: bool) -> str:
+    def _mask(self, step: po.Step, op: Op, inputs: tuple[po.Slot, ...], dtype: np.dtype, **params: bool) -> str:
         """Return the slot of a further hoisted step; equal ones are shared."""
         key = op, inputs, dtype, *params.values()
         if key not in self.masks:
             self.masks[key] = slot = plan.mask_slot(len(self.masks))
             metas = tuple([self.metas[i] if isinstance(i, str) else TensorMeta(i.dtype, ()) for i in inputs])
             meta = replace(metas[0], dtype=dtype)
-            step_params = params_tuple({"dtype": dtype, **params} if op is bits_op else {})
-            self._hoist(Step(op, inputs, step_params, (slot,), metas, (meta,), where=step.where))
+            step_params = params_tuple({"dtype": dtype, **params} if op is po.bits_op else {})
+            self._hoist(po.Step(op, inputs, step_params, (slot,), metas, (meta,), where=step.where))
         return self.masks[key]
 
 
-_WRITES = {mv.slice_update_op: write_element_op, mv.slice_add_op: add_to_element_op}
+_WRITES = {mv.slice_update_op: po.write_element_op, mv.slice_add_op: po.add_to_element_op}
 
 
-def read_and_write_elements(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope) -> list[Step]:
+def read_and_write_elements(steps: Sequence[po.Step], outputs: Sequence[po.Slot], scope: Scope) -> list[po.Step]:
     """Return the steps with a slice and its reshape to one number, or a reshape and its assignment, as one step."""
     if not any(step.op is mv.slice_op or step.op in _WRITES for step in steps):
         return [*steps]
     ctx = pass_context(scope, "single_elements")
     maker = _read_once(steps, outputs)
-    result, merged = list[Step](), set[Slot]()
+    result, merged = list[po.Step](), set[po.Slot]()
     for step in steps:
         inner = _inner(step, maker)
         one = None if inner is None else _merged(step, inner, outputs, ctx)
@@ -372,14 +361,14 @@ def read_and_write_elements(steps: Sequence[Step], outputs: Sequence[Slot], scop
     return [step for step in result if step.outputs[0] not in merged]
 
 
-def _read_once(steps: Sequence[Step], outputs: Sequence[Slot]) -> dict[Slot, Step]:
+def _read_once(steps: Sequence[po.Step], outputs: Sequence[po.Slot]) -> dict[po.Slot, po.Step]:
     """Return the slices and reshapes whose result is read once, by their result."""
     uses = Counter([slot for step in steps for slot in step.reads] + [*outputs])
     movement = [step for step in steps if step.op in (mv.slice_op, mv.reshape_op) and not step.sources]
     return {step.outputs[0]: step for step in movement if uses[step.outputs[0]] == 1}
 
 
-def _inner(step: Step, maker: Mapping[Slot, Step]) -> Step | None:
+def _inner(step: po.Step, maker: Mapping[po.Slot, po.Step]) -> po.Step | None:
     """Return the movement whose result a reshape or an assignment reads, if there is one."""
     if step.sources:
         return None
@@ -388,22 +377,22 @@ def _inner(step: Step, maker: Mapping[Slot, Step]) -> Step | None:
     return maker.get(step.inputs[1]) if step.op in _WRITES else None
 
 
-def _merged(step: Step, inner: Step, outputs: Sequence[Slot], ctx: ShapeGuardContext) -> Step | None:
+def _merged(step: po.Step, inner: po.Step, outputs: Sequence[po.Slot], ctx: ShapeGuardContext) -> po.Step | None:
     """Return a step and the movement before it as one read or write of an element; None where they are more."""
     return _read(step, inner, outputs, ctx) if step.op is mv.reshape_op else _write(step, inner, ctx)
 
 
-def _read(step: Step, inner: Step, outputs: Sequence[Slot], ctx: ShapeGuardContext) -> Step | None:
+def _read(step: po.Step, inner: po.Step, outputs: Sequence[po.Slot], ctx: ShapeGuardContext) -> po.Step | None:
     """Return the read of the one element that a slice and its reshape give; None where that is something else."""
     # other numbers of NumPy warn where arrays wrap around
     is_number = not ctx.rank(step.results[0]) and step.results[0].dtype.kind in "fc" and step.outputs[0] not in outputs
     if inner.op is not mv.slice_op or not is_number or not _is_one(inner.results[0], ctx):
         return None
     params = (("starts", dict(inner.params)["starts"]),)
-    return replace(step, op=read_element_op, inputs=inner.inputs, metas=inner.metas, params=params)
+    return replace(step, op=po.read_element_op, inputs=inner.inputs, metas=inner.metas, params=params)
 
 
-def _write(step: Step, inner: Step, ctx: ShapeGuardContext) -> Step | None:
+def _write(step: po.Step, inner: po.Step, ctx: ShapeGuardContext) -> po.Step | None:
     """Return the write of one number to an element; None where the part is something else."""
     is_number = not ctx.rank(inner.metas[0]) and isinstance(inner.inputs[0], str)
     wraps = step.op is mv.slice_add_op and inner.metas[0].dtype.kind not in "fc"  # numbers of NumPy warn of that
@@ -423,7 +412,7 @@ def _is_one(meta: TensorMeta, ctx: ShapeGuardContext) -> bool:
 MAX_MOVED = 16  # steps moved together: the maker of an operand may have to sink with its reader
 
 
-def sink(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope) -> list[Step]:
+def sink(steps: Sequence[po.Step], outputs: Sequence[po.Slot], scope: Scope) -> list[po.Step]:
     """Return the same steps in another order."""
     return _Sinking(steps, outputs, pass_context(scope, "sink")).run()
 
@@ -431,7 +420,7 @@ def sink(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope) -> list[S
 class _Sinking:
     """`position` is, for each step, the step that it runs right before, or itself; ties keep their order."""
 
-    def __init__(self, steps: Sequence[Step], outputs: Sequence[Slot], ctx: ShapeGuardContext) -> None:
+    def __init__(self, steps: Sequence[po.Step], outputs: Sequence[po.Slot], ctx: ShapeGuardContext) -> None:
         self.steps, self.ctx = steps, ctx
         self.outputs = {o for o in outputs if isinstance(o, str)}
         self.maker = {slot: i for i, step in enumerate(steps) for slot in step.outputs}
@@ -444,7 +433,7 @@ class _Sinking:
         self.latest: dict[str, int] = {}  # the last position of the readers of a slot that have one
         self.placed: dict[str, int] = {}  # how many readers of a slot have a position
 
-    def run(self) -> list[Step]:
+    def run(self) -> list[po.Step]:
         for i in range(len(self.steps) - 1, -1, -1):
             if i not in self.position:
                 self._move(i, i)
