@@ -23,7 +23,7 @@ from anyshape.autodiff.rule_tables import add_tangents
 from anyshape.autodiff.structural_zeros import DEEP, Mask, Masked, Part, indicator, masked, merged, nonzero, whole
 from anyshape.graph.prover.constraints import Verdict, at_least
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, dilated_size
+from anyshape.graph.shapes.array_type import ShapeGuardContext, dilated_size
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import elementwise as ew

@@ -8,7 +8,7 @@ from anyshape.autodiff.rule_tables import stretch
 from anyshape.autodiff.subgraph_transforms import batch_element
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, at_own_lines, home, resume
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core.apply import choose_builder
 from anyshape.ops.creation import full

@@ -31,8 +31,7 @@ from anyshape.autodiff.rule_tables import JVPS, add_tangents
 from anyshape.autodiff.structural_zeros import Ends, whole
 from anyshape.graph.ir.builder import Builder, Traced, activate, at_line
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
-from anyshape.graph.shapes.array_type import tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, tensor
 from anyshape.ops import contraction as con
 from anyshape.ops import control_flow as cf
 from anyshape.ops import elementwise as ew

@@ -27,7 +27,7 @@ from anyshape.autodiff.shift_invariance import (
 from anyshape.autodiff.structural_zeros import Masked, whole
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.ops import contraction as co
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew

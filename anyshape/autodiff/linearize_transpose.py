@@ -31,7 +31,7 @@ from anyshape.autodiff.structural_zeros import Part, whole
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, raises
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.ops.control import POLICIES, enter_checkpoint_op, leave_checkpoint_op
 from anyshape.ops.control_flow import cond_each_op, cond_op
 from anyshape.ops.loops import Layout, scan_op, while_op

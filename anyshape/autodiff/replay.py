@@ -8,8 +8,7 @@ from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.prover.constraints import Condition, equal, substitute_claim
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, ShapeGuardContext, TensorMeta, Unknown
 from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, Size, variables
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.ops.control_flow import sized

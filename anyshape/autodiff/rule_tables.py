@@ -23,8 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from anyshape.graph.ir.graph import Op, OpTable
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes.expr import Size, mul
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import apply

@@ -21,7 +21,7 @@ from typing import Any
 from anyshape.autodiff.rule_tables import SHIFTS
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, free_axes
+from anyshape.graph.shapes.array_type import ShapeGuardContext, free_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

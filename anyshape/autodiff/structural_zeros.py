@@ -39,7 +39,7 @@ from anyshape.autodiff.rule_tables import (
 )
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

@@ -18,11 +18,10 @@ from anyshape.autodiff.structural_zeros import Ends, filled, indicator, whole, w
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate, active
 from anyshape.graph.ir.graph import Graph, Value
-from anyshape.graph.ir.subgraph import axes_of_variables, close
+from anyshape.graph.ir.op_local import axes_of_variables, close
 from anyshape.graph.prover.constraints import Condition, substitute_claim
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, ShapeGuardContext, TensorMeta, Unknown
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.ops.elementwise import lift

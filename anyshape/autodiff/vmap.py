@@ -7,8 +7,7 @@ from anyshape.autodiff.rule_tables import BATCHERS, Common, stretch
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value, draws, is_generator, subgraphs
 from anyshape.graph.ir.op_local import bind_local
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes.expr import Atom, InputAxis, Size, from_atom
 from anyshape.ops.core.apply import apply_all
 

@@ -9,22 +9,9 @@ from anyshape.cluster.executors import Dask, Executor, Joblib, Processes, Serial
 from anyshape.cluster.minimisation import minimize
 
 __all__ = [
-    "Capacity",
-    "ChunkedSum",
-    "Dask",
-    "Executor",
-    "Joblib",
-    "PassPlan",
-    "PassReport",
-    "Processes",
-    "Serial",
-    "Threads",
-    "WorkerReport",
-    "chunked_sum",
-    "map_chunks",
-    "minimize",
-    "vjp_chunks",
-]
+    "Capacity", "ChunkedSum", "Dask", "Executor", "Joblib", "PassPlan", "PassReport", "Processes", "Serial",
+    "Threads", "WorkerReport", "chunked_sum", "map_chunks", "minimize", "vjp_chunks",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

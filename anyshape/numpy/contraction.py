@@ -15,7 +15,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, ShapeError, SpecError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import OperandAxes
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, broadcast_size, broadcast_sizes, numel
+from anyshape.graph.shapes.array_type import ShapeGuardContext, broadcast_size, broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.at_update import Indexed
 from anyshape.numpy.elementwise import multiply, subtract

@@ -11,7 +11,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least, equal
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, dilated_size
+from anyshape.graph.shapes.array_type import ShapeGuardContext, dilated_size
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise

@@ -11,7 +11,7 @@ from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.matrices import stack

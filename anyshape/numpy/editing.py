@@ -13,7 +13,7 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.shapes.strided_view import row_major
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size

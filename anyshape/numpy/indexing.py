@@ -10,7 +10,7 @@ import numpy as np
 from anyshape.errors import DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_context import broadcast_sizes
+from anyshape.graph.shapes.array_type import broadcast_sizes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise, reduction

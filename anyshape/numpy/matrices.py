@@ -11,7 +11,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, ZeroDivisorError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import OperandAxes, at_least, equal
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import atleast_1d, atleast_2d, atleast_3d, ravel, slice_axis

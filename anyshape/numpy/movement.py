@@ -9,7 +9,7 @@ from anyshape.errors import AxisError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import equal
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_context import broadcast_sizes, numel
+from anyshape.graph.shapes.array_type import broadcast_sizes, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.memory import makes_copy, order_in_memory, owned

@@ -11,14 +11,13 @@ from typing import Any
 
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, free_axes
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, free_axes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import contraction_order
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, define
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 
 Axes = tuple[int, ...]
@@ -69,9 +68,8 @@ dot_general_op: Op = define(
     _dot_general_type,
     params={"contract": kinds.pair_of_axes, "batch": kinds.pair_of_axes},
     jointly=_disjoint,
-    claims=None,
-    probe=None,
     cost=OpCost(_pair_flops),
+    **NO_PROBE,
 )
 
 
@@ -161,10 +159,8 @@ einsum_op: Op = define(
     _einsum_type,
     operands=(3, MAX_OPERANDS),
     params={"equation": _is_equation},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=OpCost(_path_flops),
+    **NO_CHECKS,
 )
 
 

@@ -33,13 +33,21 @@ import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.graph import Node, Op
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, as_extent, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import (
+    Exact,
+    ShapeExtent,
+    ShapeGuardContext,
+    TensorMeta,
+    Unknown,
+    UpperBound,
+    as_extent,
+    tensor,
+)
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all, localise, meta_of
-from anyshape.ops.core.definition import PROBE_ONES, PROBE_ZEROS, define
+from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, PROBED_AT_ONES, PROBED_AT_ZEROS, define
 from anyshape.ops.core.flop_counts import MOVES, per_operand
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
@@ -90,67 +98,39 @@ def _leave_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str) -> TensorMe
     return x
 
 
-stop_gradient_op: Op = define(
-    "stop_gradient", _same_type, params={}, jointly=None, claims=None, probe=PROBE_ONES, cost=MOVES
-)
+stop_gradient_op: Op = define("stop_gradient", _same_type, params={}, cost=MOVES, **PROBED_AT_ONES)
 check_op: Op = define(
-    "check",
-    _check_type,
-    params={"message": kinds.text},
-    jointly=None,
-    claims=None,
-    probe=PROBE_ONES,
-    cost=per_operand(1),
-    raises=True,
+    "check", _check_type, params={"message": kinds.text}, cost=per_operand(1), raises=True, **PROBED_AT_ONES
 )
 warn_op: Op = define(
-    "warn",
-    _warn_type,
-    params={"message": kinds.text},
-    jointly=None,
-    claims=None,
-    probe=PROBE_ZEROS,
-    cost=per_operand(1),
-    raises=True,
+    "warn", _warn_type, params={"message": kinds.text}, cost=per_operand(1), raises=True, **PROBED_AT_ZEROS
 )
 warn_below_op: Op = define(
     "warn_below",
     _warn_below_type,
     params={"size": kinds.size, "least": kinds.size, "message": kinds.text},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=MOVES,
     raises=True,
+    **NO_CHECKS,
 )
 decide_op: Op = define(
     "decide",
     _decide_type,
     operands=(1, _MOST_LIVE),
     params={"answer": _is_answer, "turn": kinds.count},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=per_operand(1),
     raises=True,
+    **NO_CHECKS,
 )
 enter_checkpoint_op: Op = define(
     "enter_checkpoint",
     _enter_type,
     params={"keep": kinds.one_of(*POLICIES), "turn": kinds.count},
-    jointly=None,
-    claims=None,
-    probe=PROBE_ONES,
     cost=MOVES,
+    **PROBED_AT_ONES,
 )
 leave_checkpoint_op: Op = define(
-    "leave_checkpoint",
-    _leave_type,
-    params={"keep": kinds.one_of(*POLICIES)},
-    jointly=None,
-    claims=None,
-    probe=PROBE_ONES,
-    cost=MOVES,
+    "leave_checkpoint", _leave_type, params={"keep": kinds.one_of(*POLICIES)}, cost=MOVES, **PROBED_AT_ONES
 )
 
 
@@ -274,14 +254,10 @@ callback_op: Op = define(
     _callback_type,
     operands=(0, 10_000),
     params={"function": _is_callback, "results": _are_results, "loops": _are_loops, "vectorized": kinds.flag},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=MOVES,  # the cost of the function itself is unknown
+    **NO_CHECKS,
 )
-name_sizes_op: Op = define(
-    "name_sizes", _name_sizes_type, params={}, jointly=None, claims=None, probe=None, cost=MOVES, makes_sizes=True
-)
+name_sizes_op: Op = define("name_sizes", _name_sizes_type, params={}, cost=MOVES, makes_sizes=True, **NO_CHECKS)
 
 
 def callback(
@@ -463,15 +439,12 @@ def _define_call(name: str) -> Op:
         operands=(1, 10_000),
         params={"rule": _is_rule, "count": kinds.count, "levels": _are_levels},
         jointly=_counts_operands,
-        claims=None,
-        probe=None,
         cost=MOVES,
+        **NO_PROBE,
     )
 
 
-custom_argument_op: Op = define(
-    "custom_argument", _argument_type, params={}, jointly=None, claims=None, probe=PROBE_ONES, cost=MOVES
-)
+custom_argument_op: Op = define("custom_argument", _argument_type, params={}, cost=MOVES, **PROBED_AT_ONES)
 custom_jvp_op: Op = _define_call("custom_jvp")
 custom_vjp_op: Op = _define_call("custom_vjp")
 custom_linear_solve_op: Op = _define_call("custom_linear_solve")
@@ -480,10 +453,8 @@ custom_vjp_tangent_op: Op = define(
     _tangent_types,
     operands=(1, 10_000),
     params={"rule": _is_rule, "count": kinds.count, "depth": kinds.count, "results": _are_result_types},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=MOVES,
+    **NO_CHECKS,
 )
 
 

@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.graph import Graph, Node, Op
-from anyshape.graph.ir.subgraph import assertions_at, call_type
+from anyshape.graph.ir.op_local import assertions_at, call_type
 from anyshape.graph.prover.constraints import Verdict
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, ShapeGuardContext, TensorMeta, Unknown, UpperBound
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all, localise, meta_of
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import NO_CHECKS, define
 from anyshape.ops.core.flop_counts import MOVES, Applied, OpCost, graph_flops
 
 BOOL = np.dtype(bool)
@@ -141,26 +140,20 @@ cond_op: Op = define(
     _cond_type,
     params={"branches": _are_branches},
     operands=(1, 10_000),
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=OpCost(_most_flops, bound=True),
     has_subgraphs=True,
+    **NO_CHECKS,
 )
 cond_each_op: Op = define(
     "cond_each",
     _cond_each_type,
     params={"branches": _are_branches, "batched": _are_branches, "carries": _are_flags, "totals": _are_flags},
     operands=(1, 10_000),
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=OpCost(_all_flops, bound=True),
     has_subgraphs=True,
+    **NO_CHECKS,
 )
-sized_op: Op = define(
-    "sized", _sized_type, params={"shape": kinds.sizes}, jointly=None, claims=None, probe=None, cost=MOVES
-)
+sized_op: Op = define("sized", _sized_type, params={"shape": kinds.sizes}, cost=MOVES, **NO_CHECKS)
 
 
 def cond(index: Operand, branches: Sequence[Graph], *operands: Operand) -> tuple[Any, ...]:

@@ -6,12 +6,11 @@ import numpy as np
 
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.prover.constraints import Claim, at_least
-from anyshape.graph.shapes.array_type import TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import apply, localise, result_sizes
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, define
 from anyshape.ops.core.flop_counts import MOVES
 
 
@@ -42,9 +41,8 @@ full_op: Op = define(
     _full_type,
     params={"value": kinds.number, "dtype": kinds.dtype, "shape": kinds.sizes},
     jointly=lambda node, params: kinds.is_literal(params["dtype"], params["value"]),
-    claims=None,
-    probe=None,
     cost=MOVES,
+    **NO_PROBE,
 )
 iota_op: Op = define(
     "iota",
@@ -55,18 +53,15 @@ iota_op: Op = define(
     probe=None,
     cost=MOVES,
 )
-size_value_op: Op = define(
-    "size_value", _size_value_type, params={"size": kinds.size}, jointly=None, claims=None, probe=None, cost=MOVES
-)
+size_value_op: Op = define("size_value", _size_value_type, params={"size": kinds.size}, cost=MOVES, **NO_CHECKS)
 
 float_of_size_op: Op = define(
     "float_of_size",
     _float_of_size_type,
     params={"size": kinds.size, "dtype": kinds.dtype},
     jointly=lambda node, params: params["dtype"].kind in "fc",
-    claims=None,
-    probe=None,
     cost=MOVES,
+    **NO_PROBE,
 )
 
 

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.graph import Op
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply
-from anyshape.ops.core.definition import PROBE_ONES, define
+from anyshape.ops.core.definition import PROBED_AT_ONES, define
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 
 _FLOAT = np.dtype(np.float64)
@@ -78,28 +77,26 @@ def _per_pair_and_component(times: int) -> OpCost:
     return OpCost(flops)
 
 
-_COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
-
 pair_distances_op: Op = define(
     "pair_distances",
     _distances_type,
     params={"power": kinds.number, "root": kinds.flag},
     cost=_per_pair_and_component(3),
-    **_COMMON,
+    **PROBED_AT_ONES,
 )
 difference_products_op: Op = define(
     "difference_products",
     _products_type,
     params={"power": kinds.number, "odd": kinds.flag},
     cost=_per_pair_and_component(4),
-    **_COMMON,
+    **PROBED_AT_ONES,
 )
 difference_pulls_op: Op = define(
     "difference_pulls",
     _pulls_type,
     params={"power": kinds.number, "odd": kinds.flag},
     cost=_per_pair_and_component(4),
-    **_COMMON,
+    **PROBED_AT_ONES,
 )
 
 

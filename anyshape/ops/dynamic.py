@@ -15,8 +15,7 @@ from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.graph import Node, Op, ShapeRule
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, exact_size, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, numel
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, exact_size, numel, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops import creation as cr
@@ -27,7 +26,7 @@ from anyshape.ops import reduction as rd
 from anyshape.ops.control import check
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, localise, meta_of, sizes_of
-from anyshape.ops.core.definition import DEFINITIONS, define, itself, refuse
+from anyshape.ops.core.definition import DEFINITIONS, NO_CHECKS, NO_PROBE, define, itself, refuse
 from anyshape.ops.core.flop_counts import COSTS, MERGE_SORT, MOVES, PICKS, per_operand, per_result
 from anyshape.support.true_types import has_type
 
@@ -120,31 +119,23 @@ def _may_refuse(params: dict[str, Any]) -> bool:
     return params["limit"] is None or params["rounds"]
 
 
-nonzero_op: Op = define(
-    "nonzero", _nonzero_type, params={}, jointly=None, claims=None, probe=None, cost=per_operand(1), makes_sizes=True
-)
+nonzero_op: Op = define("nonzero", _nonzero_type, params={}, cost=per_operand(1), makes_sizes=True, **NO_CHECKS)
 size_token_op: Op = define(
     "size_token",
     _size_token_type,
     params={"limit": _is_limit, "rounds": kinds.flag},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=MOVES,
     makes_sizes=True,
+    **NO_CHECKS,
 )
-repeated_op: Op = define(
-    "repeated", _repeated_type, params={}, jointly=None, claims=None, probe=None, cost=per_result(1), makes_sizes=True
-)
+repeated_op: Op = define("repeated", _repeated_type, params={}, cost=per_result(1), makes_sizes=True, **NO_CHECKS)
 unique_op: Op = define(
     "unique",
     _unique_type,
     params={"axis": kinds.axis, "equal_nan": kinds.flag},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=MERGE_SORT,
     makes_sizes=True,
+    **NO_CHECKS,
 )
 
 
@@ -170,9 +161,8 @@ def _define_each(name: str, op: Op, infer: ShapeRule) -> Op:
     definition = DEFINITIONS[op]
     params = {"batch": kinds.count, **definition.params}
     return define(
-        name, _each(infer), params=params, jointly=_axis_of_example, claims=None, probe=None,
-        cost=COSTS[op], makes_sizes=True,
-    )  # fmt: skip
+        name, _each(infer), params=params, jointly=_axis_of_example, cost=COSTS[op], makes_sizes=True, **NO_PROBE
+    )
 
 
 def _axis_of_example(node: Node, params: dict[str, Any]) -> bool:
@@ -193,20 +183,16 @@ dynamic_slice_op: Op = define(
     _dynamic_slice_type,
     operands=(1, 1 + kinds.MAX_RANK),
     params={"sizes": kinds.sizes},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=PICKS,
+    **NO_CHECKS,
 )
 dynamic_update_slice_op: Op = define(
     "dynamic_update_slice",
     _dynamic_update_slice_type,
     operands=(2, 2 + kinds.MAX_RANK),
     params={},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=MOVES,
+    **NO_CHECKS,
 )
 
 # -- sizes -------------------------------------------------------------------------------------------------------

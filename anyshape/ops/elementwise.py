@@ -12,8 +12,7 @@ import numpy as np
 from anyshape.errors import LeakedTracerError
 from anyshape.graph.ir.builder import Traced, active_builders
 from anyshape.graph.ir.graph import Node, Op, ShapeRule
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, broadcast_sizes
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, broadcast_sizes
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, meta_of, named, sizes_of
 from anyshape.ops.core.definition import PROBE_ONES, JointCheck, ParamKind, define, itself, refuse

@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.graph import Op
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all
-from anyshape.ops.core.definition import PROBE_ONES, define, itself, refuse
+from anyshape.ops.core.definition import PROBE_ONES, PROBED_AT_ONES, define, itself, refuse
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 from anyshape.ops.linalg import PIVOT, require_matrices, require_sides, require_squares
 
@@ -140,26 +139,31 @@ def _of_blocks(a: Applied) -> Size:
     return expr.mul(20, expr.mul(elements(a.outputs[0]), a.inputs[0][-2]))
 
 
-_COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 _FORM = kinds.one_of("real", "complex")
 
-qr_complete_op: Op = define("qr_complete", _complete_type, params={}, cost=OpCost(_whole), **_COMMON)
-qr_raw_op: Op = define("qr_raw", _raw_type, params={}, cost=OpCost(_reflections), **_COMMON)
-qr_order_op: Op = define("qr_order", _order_type, params={}, cost=OpCost(_reflections), **_COMMON)
-polar_op: Op = define("polar", _matrix_type, params={}, cost=OpCost(_whole), **_COMMON)
-ldl_op: Op = define("ldl", _ldl_type, params={"lower": kinds.flag, "hermitian": kinds.flag}, cost=_cubes(1), **_COMMON)
-balance_op: Op = define(
-    "balance", _balance_type, params={"permute": kinds.flag, "scale": kinds.flag}, cost=_cubes(1), **_COMMON
+qr_complete_op: Op = define("qr_complete", _complete_type, params={}, cost=OpCost(_whole), **PROBED_AT_ONES)
+qr_raw_op: Op = define("qr_raw", _raw_type, params={}, cost=OpCost(_reflections), **PROBED_AT_ONES)
+qr_order_op: Op = define("qr_order", _order_type, params={}, cost=OpCost(_reflections), **PROBED_AT_ONES)
+polar_op: Op = define("polar", _matrix_type, params={}, cost=OpCost(_whole), **PROBED_AT_ONES)
+ldl_op: Op = define(
+    "ldl", _ldl_type, params={"lower": kinds.flag, "hermitian": kinds.flag}, cost=_cubes(1), **PROBED_AT_ONES
 )
-qz_op: Op = define("qz", _qz_type, params={"output": _FORM}, cost=_cubes(66), **_COMMON)
+balance_op: Op = define(
+    "balance", _balance_type, params={"permute": kinds.flag, "scale": kinds.flag}, cost=_cubes(1), **PROBED_AT_ONES
+)
+qz_op: Op = define("qz", _qz_type, params={"output": _FORM}, cost=_cubes(66), **PROBED_AT_ONES)
 ordqz_op: Op = define(
-    "ordqz", _ordqz_type, params={"output": _FORM, "region": kinds.one_of(*REGIONS)}, cost=_cubes(66), **_COMMON
+    "ordqz", _ordqz_type, params={"output": _FORM, "region": kinds.one_of(*REGIONS)}, cost=_cubes(66), **PROBED_AT_ONES
 )
 cossin_op: Op = define(
-    "cossin", _cossin_type, params={"swap_sign": kinds.flag}, cost=OpCost(_of_blocks), **_COMMON | {"probe": None}
+    "cossin",
+    _cossin_type,
+    params={"swap_sign": kinds.flag},
+    cost=OpCost(_of_blocks),
+    **PROBED_AT_ONES | {"probe": None},
 )
 cossin_angles_op: Op = define(
-    "cossin_angles", _angles_type, params={}, cost=OpCost(_reflections), **_COMMON | {"probe": None}
+    "cossin_angles", _angles_type, params={}, cost=OpCost(_reflections), **PROBED_AT_ONES | {"probe": None}
 )
 refuse(itself, polar_op, qz_op, ordqz_op, cossin_op, cossin_angles_op)
 
@@ -284,10 +288,9 @@ def _bartels_stewart(a: Applied) -> Size:
 
 _FUNCTION = kinds.one_of(*FUNCTIONS)
 MOST_DIRECTIONS = 16
-_PROBED_AT_ONES: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 
 matrix_function_op: Op = define(
-    "matrix_function", _function_type, params={"function": _FUNCTION}, cost=_flops_of_cubes(25), **_PROBED_AT_ONES
+    "matrix_function", _function_type, params={"function": _FUNCTION}, cost=_flops_of_cubes(25), **PROBED_AT_ONES
 )
 matrix_function_derivative_op: Op = define(
     "matrix_function_derivative",
@@ -295,17 +298,17 @@ matrix_function_derivative_op: Op = define(
     operands=(2, MOST_DIRECTIONS),
     params={"function": _FUNCTION},
     cost=OpCost(_of_directions),
-    **_PROBED_AT_ONES,
+    **PROBED_AT_ONES,
 )
-sylvester_op: Op = define("sylvester", _sylvester_type, params={}, cost=OpCost(_bartels_stewart), **_PROBED_AT_ONES)
+sylvester_op: Op = define("sylvester", _sylvester_type, params={}, cost=OpCost(_bartels_stewart), **PROBED_AT_ONES)
 schur_op: Op = define(
     "schur",
     _schur_type,
     params={"output": kinds.one_of("real", "complex")},
     cost=_flops_of_cubes(25),
-    **_PROBED_AT_ONES,
+    **PROBED_AT_ONES,
 )
-hessenberg_op: Op = define("hessenberg", _hessenberg_type, params={}, cost=_flops_of_cubes(5), **_PROBED_AT_ONES)
+hessenberg_op: Op = define("hessenberg", _hessenberg_type, params={}, cost=_flops_of_cubes(5), **PROBED_AT_ONES)
 refuse(itself, matrix_function_op, matrix_function_derivative_op, sylvester_op, schur_op)
 
 

@@ -12,13 +12,12 @@ import numpy as np
 from anyshape.errors.size_errors import NO_TRANSFORM
 from anyshape.graph.ir.graph import Op, ShapeRule
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, localise
-from anyshape.ops.core.definition import PROBE_ZEROS, define
+from anyshape.ops.core.definition import NO_CHECKS, PROBED_AT_ZEROS, define
 from anyshape.ops.core.flop_counts import Applied, OpCost, Shape, ceil_log2, elements
 
 NORMS = ("backward", "ortho", "forward")  # the direction that divides by the number of points; both by its root
@@ -119,28 +118,22 @@ fft_op: Op = define(
     "fft",
     _fft_type,
     params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS), "inverse": kinds.flag},
-    jointly=None,
-    claims=None,
-    probe=PROBE_ZEROS,
     cost=_butterflies(lambda a: a.inputs[0]),
+    **PROBED_AT_ZEROS,
 )
 rfft_op: Op = define(
     "rfft",
     _rfft_type,
     params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS)},
-    jointly=None,
-    claims=None,
-    probe=PROBE_ZEROS,
     cost=_butterflies(lambda a: a.inputs[0]),
+    **PROBED_AT_ZEROS,
 )
 irfft_op: Op = define(
     "irfft",
     _irfft_type,
     params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS), "length": kinds.size},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=_butterflies(lambda a: a.outputs[0]),
+    **NO_CHECKS,
 )
 
 

@@ -29,8 +29,7 @@ from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, free_axes
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, ShapeGuardContext, TensorMeta, free_axes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size, input_axis
 from anyshape.ops import creation as cr
@@ -39,7 +38,7 @@ from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, sizes_of
-from anyshape.ops.core.definition import define, itself, refuse
+from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, define, itself, refuse
 from anyshape.ops.core.flop_counts import MOVES, PICKS, OpCost, per_operand, per_update
 from anyshape.ops.creation import size_value
 from anyshape.ops.dynamic import LARGEST, count_beyond, nonnegative_size
@@ -274,9 +273,7 @@ def _fills_with_literal(node: Node, params: dict[str, Any]) -> bool:
 
 
 def _define_gather(name: str) -> Op:
-    return define(
-        name, _gather_type, params=_GATHER_KINDS, jointly=_fills_with_literal, claims=None, probe=None, cost=PICKS
-    )
+    return define(name, _gather_type, params=_GATHER_KINDS, jointly=_fills_with_literal, cost=PICKS, **NO_PROBE)
 
 
 def _define_scatter(name: str, cost: OpCost) -> Op:
@@ -515,9 +512,7 @@ def _segment_type(ctx: ShapeGuardContext, x: TensorMeta, ids: TensorMeta, *, siz
 
 
 def _define_segments(name: str) -> Op:
-    return define(
-        name, _segment_type, params={"size": kinds.size}, jointly=None, claims=None, probe=None, cost=per_operand(1)
-    )
+    return define(name, _segment_type, params={"size": kinds.size}, cost=per_operand(1), **NO_CHECKS)
 
 
 segment_max_op: Op = _define_segments("segment_max")

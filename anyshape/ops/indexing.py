@@ -9,12 +9,11 @@ from typing import Any
 
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.ir.op_local import refusal
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, free_axes
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, free_axes
 from anyshape.graph.sizes.expr import Size, input_axis
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, result_sizes, sizes_of
-from anyshape.ops.core.definition import define, refuse
+from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, define, refuse
 from anyshape.ops.core.flop_counts import PICKS, per_operand
 from anyshape.ops.creation import iota
 from anyshape.ops.movement import broadcast_in_dim, move_axes
@@ -111,9 +110,8 @@ take_op: Op = define(
     operands=(2, kinds.MAX_RANK),
     params={"axes": kinds.axes},
     jointly=_takes_indexed_axes,
-    claims=None,
-    probe=None,
     cost=PICKS,
+    **NO_PROBE,
 )
 put_add_op: Op = define(
     "put_add",
@@ -121,20 +119,17 @@ put_add_op: Op = define(
     operands=(2, kinds.MAX_RANK),
     params={"axes": kinds.axes, "sizes": kinds.sizes},
     jointly=_puts_at_indexed_axes,
-    claims=None,
-    probe=None,
     cost=per_operand(1),
+    **NO_PROBE,
 )
 
 index_bounds_op: Op = define(
     "index_bounds",
     _index_bounds_type,
     params={"axis": kinds.count, "extent": kinds.size, "name": kinds.text},
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=per_operand(1),
     raises=True,
+    **NO_CHECKS,
 )
 window_bounds_op: Op = define(
     "window_bounds",
@@ -148,10 +143,9 @@ window_bounds_op: Op = define(
         "name": kinds.text,
     },
     jointly=_bounds_each_axis,
-    claims=None,
-    probe=None,
     cost=per_operand(1),
     raises=True,
+    **NO_PROBE,
 )
 
 

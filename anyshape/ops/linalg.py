@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.graph import Op
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all
-from anyshape.ops.core.definition import PROBE_ONES, define, itself, refuse
+from anyshape.ops.core.definition import PROBED_AT_ONES, define, itself, refuse
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 
 PIVOT = np.dtype(np.int32)
@@ -190,35 +189,36 @@ def _elimination(a: Applied) -> Size:
 
 _FORM = kinds.one_of(*FORMS)
 _per_element = OpCost(lambda a: elements(a.inputs[0]))
-_COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 
 mirror_op: Op = define(
-    "mirror", _mirror_type, params={"lower": kinds.flag, "conjugate": kinds.flag}, cost=_per_element, **_COMMON
+    "mirror", _mirror_type, params={"lower": kinds.flag, "conjugate": kinds.flag}, cost=_per_element, **PROBED_AT_ONES
 )
-cholesky_op: Op = define("cholesky", _square_type, params={}, cost=_cubes(1), **_COMMON)
-cholesky_tangent_op: Op = define("cholesky_tangent", _pair_type, params={}, cost=_cubes(4), **_COMMON)
-cholesky_cotangent_op: Op = define("cholesky_cotangent", _pair_type, params={}, cost=_cubes(2), **_COMMON)
-inv_op: Op = define("inv", _square_type, params={}, cost=_cubes(2), **_COMMON)
-det_op: Op = define("det", _det_type, params={}, cost=_cubes(1), **_COMMON)
-adjugate_op: Op = define("adjugate", _square_type, params={}, cost=_cubes(12), **_COMMON)
-slogdet_op: Op = define("slogdet", _slogdet_type, params={}, cost=_cubes(1), **_COMMON)
-lu_factor_op: Op = define("lu_factor", _lu_type, params={}, cost=_cubes(1), **_COMMON)
-eigvalsh_op: Op = define("eigvalsh", _eigvalsh_type, params={"lower": kinds.flag}, cost=_cubes(4), **_COMMON)
-eigh_op: Op = define("eigh", _eigh_type, params={"lower": kinds.flag}, cost=_cubes(9), **_COMMON)
-eigvals_op: Op = define("eigvals", _eigvals_type, params={}, cost=_cubes(10), **_COMMON)
-eig_op: Op = define("eig", _eig_type, params={}, cost=_cubes(25), **_COMMON)
-svdvals_op: Op = define("svdvals", _svdvals_type, params={}, cost=_thin(4), **_COMMON)
-svd_op: Op = define("svd", _svd_type, params={"full": kinds.flag}, cost=_thin(12), **_COMMON)
-qr_op: Op = define("qr", _qr_type, params={}, cost=_thin(4), **_COMMON)
-pinv_op: Op = define("pinv", _pinv_type, params={}, cost=_thin(14), **_COMMON)
-solve_op: Op = define("solve", _solve_type, params={"form": _FORM}, cost=OpCost(_elimination), **_COMMON)
-lu_solve_op: Op = define("lu_solve", _lu_solve_type, params={"form": _FORM}, cost=OpCost(_substitution), **_COMMON)
+cholesky_op: Op = define("cholesky", _square_type, params={}, cost=_cubes(1), **PROBED_AT_ONES)
+cholesky_tangent_op: Op = define("cholesky_tangent", _pair_type, params={}, cost=_cubes(4), **PROBED_AT_ONES)
+cholesky_cotangent_op: Op = define("cholesky_cotangent", _pair_type, params={}, cost=_cubes(2), **PROBED_AT_ONES)
+inv_op: Op = define("inv", _square_type, params={}, cost=_cubes(2), **PROBED_AT_ONES)
+det_op: Op = define("det", _det_type, params={}, cost=_cubes(1), **PROBED_AT_ONES)
+adjugate_op: Op = define("adjugate", _square_type, params={}, cost=_cubes(12), **PROBED_AT_ONES)
+slogdet_op: Op = define("slogdet", _slogdet_type, params={}, cost=_cubes(1), **PROBED_AT_ONES)
+lu_factor_op: Op = define("lu_factor", _lu_type, params={}, cost=_cubes(1), **PROBED_AT_ONES)
+eigvalsh_op: Op = define("eigvalsh", _eigvalsh_type, params={"lower": kinds.flag}, cost=_cubes(4), **PROBED_AT_ONES)
+eigh_op: Op = define("eigh", _eigh_type, params={"lower": kinds.flag}, cost=_cubes(9), **PROBED_AT_ONES)
+eigvals_op: Op = define("eigvals", _eigvals_type, params={}, cost=_cubes(10), **PROBED_AT_ONES)
+eig_op: Op = define("eig", _eig_type, params={}, cost=_cubes(25), **PROBED_AT_ONES)
+svdvals_op: Op = define("svdvals", _svdvals_type, params={}, cost=_thin(4), **PROBED_AT_ONES)
+svd_op: Op = define("svd", _svd_type, params={"full": kinds.flag}, cost=_thin(12), **PROBED_AT_ONES)
+qr_op: Op = define("qr", _qr_type, params={}, cost=_thin(4), **PROBED_AT_ONES)
+pinv_op: Op = define("pinv", _pinv_type, params={}, cost=_thin(14), **PROBED_AT_ONES)
+solve_op: Op = define("solve", _solve_type, params={"form": _FORM}, cost=OpCost(_elimination), **PROBED_AT_ONES)
+lu_solve_op: Op = define(
+    "lu_solve", _lu_solve_type, params={"form": _FORM}, cost=OpCost(_substitution), **PROBED_AT_ONES
+)
 triangular_solve_op: Op = define(
     "triangular_solve",
     _triangular_type,
     params={"lower": kinds.flag, "form": _FORM, "unit": kinds.flag},
     cost=OpCost(_substitution),
-    **_COMMON,
+    **PROBED_AT_ONES,
 )
 refuse(itself, cholesky_op, inv_op, lu_factor_op, solve_op, triangular_solve_op)
 # they may not converge, for NaN in particular

@@ -30,15 +30,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.graph.ir.graph import Graph, HasParams, Node, Op, Value
-from anyshape.graph.ir.subgraph import call_type
+from anyshape.graph.ir.op_local import call_type
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, ShapeGuardContext, TensorMeta, Unknown, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis, Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply_all, localise, meta_of
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import NO_PROBE, define
 from anyshape.ops.core.flop_counts import Applied, OpCost, Shape, UnknownSizeError, graph_flops
 from anyshape.ops.subgraph_call import size_carrier, with_element
 from anyshape.support.lazy_dataclass import NamedTuple
@@ -396,10 +395,9 @@ scan_op: Op = define(
     },
     operands=(1, 10_000),
     jointly=_scan_fits,
-    claims=None,
-    probe=None,
     cost=OpCost(_scan_flops, bound=True),
     has_subgraphs=True,
+    **NO_PROBE,
 )
 while_op: Op = define(
     "while",
@@ -413,11 +411,10 @@ while_op: Op = define(
     },
     operands=(1, 10_000),
     jointly=_while_fits,
-    claims=None,
-    probe=None,
     cost=OpCost(_while_flops, bound=True),
     makes_sizes=True,
     has_subgraphs=True,
+    **NO_PROBE,
 )
 while_each_op: Op = define(
     "while_each",
@@ -425,11 +422,10 @@ while_each_op: Op = define(
     params={"one": _is_body, "rows": _is_body, "carries": _are_flags},
     operands=(1, 10_000),
     jointly=_each_fits,
-    claims=None,
-    probe=None,
     cost=OpCost(_while_flops, bound=True),
     makes_sizes=True,
     has_subgraphs=True,
+    **NO_PROBE,
 )
 
 
@@ -580,10 +576,9 @@ rerun_op: Op = define(
     },
     operands=(2, 10_000),
     jointly=_rerun_fits,
-    claims=None,
-    probe=None,
     cost=OpCost(_rerun_flops, bound=True),
     has_subgraphs=True,
+    **NO_PROBE,
 )
 
 

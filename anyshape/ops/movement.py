@@ -6,8 +6,7 @@ from typing import Any
 from anyshape.graph.ir.builder import Reader, Traced, Writer
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.prover.constraints import Claim, at_least
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, dilated_size, infer_reshape
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, dilated_size, infer_reshape
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
@@ -22,7 +21,7 @@ from anyshape.ops.core.apply import (
     result_sizes,
     sizes_of,
 )
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import NO_CHECKS, NO_PROBE, define
 from anyshape.ops.core.flop_counts import MOVES, PER_LAST_OPERAND, PICKS
 from anyshape.support.true_types import has_type
 
@@ -151,21 +150,17 @@ broadcast_in_dim_op: Op = define(
     jointly=lambda node, params: kinds.are_increasing_axes(
         params["axes"], node.inputs[0].meta.rank, len(params["shape"])
     ),
-    claims=None,
-    probe=None,
     cost=MOVES,
+    **NO_PROBE,
 )
-reshape_op: Op = define(
-    "reshape", _reshape_type, params={"shape": kinds.sizes}, jointly=None, claims=None, probe=None, cost=MOVES
-)
+reshape_op: Op = define("reshape", _reshape_type, params={"shape": kinds.sizes}, cost=MOVES, **NO_CHECKS)
 transpose_op: Op = define(
     "transpose",
     _transpose_type,
     params={"axes": kinds.axes},
     jointly=lambda node, params: sorted(params["axes"]) == list(range(node.inputs[0].meta.rank)),
-    claims=None,
-    probe=None,
     cost=MOVES,
+    **NO_PROBE,
 )
 slice_op: Op = define(
     "slice",
@@ -195,13 +190,7 @@ slice_add_op: Op = define(
     cost=PER_LAST_OPERAND,
 )
 rev_op: Op = define(
-    "rev",
-    _rev_type,
-    params={"axes": kinds.axes},
-    jointly=kinds.has_increasing_axes,
-    claims=None,
-    probe=None,
-    cost=MOVES,
+    "rev", _rev_type, params={"axes": kinds.axes}, jointly=kinds.has_increasing_axes, cost=MOVES, **NO_PROBE
 )
 pad_op: Op = define(
     "pad",
@@ -213,14 +202,7 @@ pad_op: Op = define(
     cost=MOVES,
 )
 concatenate_op: Op = define(
-    "concatenate",
-    _concatenate_type,
-    operands=(1, 10_000),
-    params={"axis": kinds.axis},
-    jointly=None,
-    claims=None,
-    probe=None,
-    cost=MOVES,
+    "concatenate", _concatenate_type, operands=(1, 10_000), params={"axis": kinds.axis}, cost=MOVES, **NO_CHECKS
 )
 
 

@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, params_tuple, raises
-from anyshape.graph.ir.op_local import axes_read, bind_local, remove_dead_code
-from anyshape.graph.ir.subgraph import axes_of_variables
+from anyshape.graph.ir.op_local import axes_of_variables, axes_read, bind_local, remove_dead_code
 from anyshape.graph.ir.validate import variables_in_types
-from anyshape.graph.shapes.array_type import TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis, Size
 from anyshape.ops.control_flow import cond_each_op, cond_op

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.graph import Node, Op
-from anyshape.graph.shapes.array_type import TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply_all, localise, result_sizes
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import NO_CHECKS, define
 from anyshape.ops.core.flop_counts import MOVES
 
 GENERATOR = np.dtype(object)  # of generators
@@ -99,12 +98,10 @@ draw_op: Op = define(
         "options": _are_options,
         "loops": _are_loops,
     },
-    jointly=None,
-    claims=None,
-    probe=None,
     cost=MOVES,  # the number of operations differs between draws
     raises=True,  # a draw moves its generator, also where nothing reads its numbers
     draws=True,
+    **NO_CHECKS,
 )
 order_draw_op: Op = define("order_draw", _order_type, params={}, jointly=None, claims=None, probe=None, cost=MOVES)
 

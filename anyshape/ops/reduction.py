@@ -13,13 +13,12 @@ import numpy as np
 
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.prover.constraints import Claim, at_least
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, localise, meta_of, named
-from anyshape.ops.core.definition import PROBE_ONES, PROBE_ZEROS, define, refuse
+from anyshape.ops.core.definition import PROBE_ONES, PROBE_ZEROS, PROBED_AT_ONES, PROBED_AT_ZEROS, define, refuse
 from anyshape.ops.core.flop_counts import MERGE_SORT, MOVES, Applied, OpCost, ceil_log2, elements, per_operand
 from anyshape.ops.indexing import refuse_indices
 
@@ -142,15 +141,7 @@ def _extreme(name: str) -> Op:
 
 
 def _position(name: str) -> Op:
-    return define(
-        name,
-        _position_type,
-        params={"axis": kinds.axis},
-        jointly=None,
-        claims=None,
-        probe=PROBE_ONES,
-        cost=per_operand(1),
-    )
+    return define(name, _position_type, params={"axis": kinds.axis}, cost=per_operand(1), **PROBED_AT_ONES)
 
 
 def _cumulative(name: str, rule: Callable[..., TensorMeta] = _cumulative_type) -> Op:
@@ -158,10 +149,8 @@ def _cumulative(name: str, rule: Callable[..., TensorMeta] = _cumulative_type) -
         name,
         rule,
         params={"axis": kinds.axis, "reverse": kinds.flag, "exclusive": kinds.flag},
-        jointly=None,
-        claims=None,
-        probe=PROBE_ONES,
         cost=per_operand(1),
+        **PROBED_AT_ONES,
     )
 
 
@@ -245,10 +234,8 @@ recurrence_op: Op = define(
     "recurrence",
     _recurrence_type,
     params={"axis": kinds.axis, "reverse": kinds.flag},
-    jointly=None,
-    claims=None,
-    probe=PROBE_ONES,
     cost=per_operand(2),
+    **PROBED_AT_ONES,
 )
 sum_to_op: Op = define(
     "sum_to",
@@ -315,26 +302,12 @@ def _bisection_steps(a: Applied) -> Size:
     return expr.mul(elements(values), ceil_log2(expr.add(row[-1], 1)))
 
 
-sort_op: Op = define(
-    "sort", _sort_type, params={"axis": kinds.axis}, jointly=None, claims=None, probe=PROBE_ZEROS, cost=MERGE_SORT
-)
+sort_op: Op = define("sort", _sort_type, params={"axis": kinds.axis}, cost=MERGE_SORT, **PROBED_AT_ZEROS)
 argsort_op: Op = define(
-    "argsort",
-    _argsort_type,
-    params={"axis": kinds.axis, "stable": kinds.flag},
-    jointly=None,
-    claims=None,
-    probe=PROBE_ZEROS,
-    cost=MERGE_SORT,
+    "argsort", _argsort_type, params={"axis": kinds.axis, "stable": kinds.flag}, cost=MERGE_SORT, **PROBED_AT_ZEROS
 )
 permute_op: Op = define(
-    "permute",
-    _permute_type,
-    params={"axis": kinds.axis, "inverse": kinds.flag},
-    jointly=None,
-    claims=None,
-    probe=PROBE_ZEROS,
-    cost=MOVES,
+    "permute", _permute_type, params={"axis": kinds.axis, "inverse": kinds.flag}, cost=MOVES, **PROBED_AT_ZEROS
 )
 refuse(lambda node: refuse_indices(node, (dict(node.params)["axis"],)), permute_op)
 searchsorted_op: Op = define(

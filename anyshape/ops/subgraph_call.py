@@ -16,12 +16,10 @@ import numpy as np
 from anyshape.errors import AnyshapeError, CheckError, IllegalGraphError, InconclusiveDimensionError, ShapeError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, active_builders
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, params_tuple
-from anyshape.graph.ir.op_local import NodeSizes
-from anyshape.graph.ir.subgraph import Closed, axes_of_variables, close
+from anyshape.graph.ir.op_local import Closed, NodeSizes, axes_of_variables, close
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.ops.control import check_op

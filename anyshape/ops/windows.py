@@ -14,8 +14,7 @@ import numpy as np
 
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.prover.constraints import Claim, at_least
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds

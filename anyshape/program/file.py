@@ -42,7 +42,7 @@ from anyshape.graph.ir.encode import (
 from anyshape.graph.ir.graph import Graph, Value, replace_subgraphs, walk
 from anyshape.graph.ir.validate import check_graph, check_subgraph
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.core.definition import claims, problem
 from anyshape.ops.subgraph_call import of_branch

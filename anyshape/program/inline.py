@@ -13,8 +13,7 @@ from anyshape.graph.ir.graph import Graph, decisions_of
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
 from anyshape.graph.signature.prologue import solve_binding
 from anyshape.graph.sizes import expr

@@ -11,15 +11,13 @@ from dataclasses import field, replace
 from typing import Any
 
 from anyshape.autodiff.control_flow.loop_calls import Inputs
-from anyshape.autodiff.control_flow.loop_reruns import LoopAgain, RerunLoop
-from anyshape.autodiff.control_flow.loop_transposition import with_last_inputs_at
+from anyshape.autodiff.control_flow.loop_transposition import LoopAgain, RerunLoop, with_last_inputs_at
 from anyshape.autodiff.replay import Replay, begin_replay, inline, replay_node
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, activate, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value, draws
 from anyshape.graph.ir.op_local import remove_dead_code
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.ops import movement as mv

@@ -31,8 +31,7 @@ from anyshape.backend.compiler.codegen.execute import EntryGuard, Meter, Run, co
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.lower import lower, size_bindings
 from anyshape.backend.compiler.op_traits import bytes_of
-from anyshape.backend.compiler.passes.pipeline import Tier, optimize
-from anyshape.backend.compiler.passes.remat import rematerialise
+from anyshape.backend.compiler.passes.pipeline import Tier, optimize, rematerialise
 from anyshape.backend.compiler.peak_memory import Budget, bytes_at, peak_bytes, shape_constant_bytes
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime.block_cache import MAX_CALL_BYTES, keep_heap_end

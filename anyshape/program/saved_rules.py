@@ -20,13 +20,11 @@ from anyshape.errors import AnyshapeError, ArgumentError, InconclusiveDimensionE
 from anyshape.graph.ir.builder import Builder, activate, home
 from anyshape.graph.ir.encode import Malformed, choice, encode_number, fields, items, number
 from anyshape.graph.ir.graph import Graph, Node, is_generator, params_tuple, replace_subgraphs, walk
-from anyshape.graph.ir.op_local import remove_dead_code
-from anyshape.graph.ir.subgraph import axes_of_variables, call_type
+from anyshape.graph.ir.op_local import axes_of_variables, call_type, remove_dead_code
 from anyshape.graph.ir.validate import check_graph
 from anyshape.graph.prover.constraints import Condition, substitute_claim
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, ShapeGuardContext, TensorMeta, Unknown
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, Size
 from anyshape.numpy.arrays.array import Array

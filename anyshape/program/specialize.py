@@ -45,7 +45,7 @@ from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.prover.constraints import Claim, Condition, equal
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.graph.signature.dim_equations import atoms_of
 from anyshape.graph.signature.guards import size_function
 from anyshape.graph.signature.prologue import Prologue

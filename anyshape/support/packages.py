@@ -134,7 +134,6 @@ dask_optimization: Package = Package("dask.optimization", extra="cluster")
 
 # Rows of tables, a module for each family of ops: loaded at the lookup of one of its rows.
 kernels: Folder = Folder("anyshape.backend.numpy")
-traits: Folder = Folder("anyshape.backend.compiler.traits")
 derivative_rules: Folder = Folder("anyshape.autodiff.rules")
 
 if TYPE_CHECKING:

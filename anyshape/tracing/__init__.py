@@ -8,7 +8,7 @@ from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, ZE
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.subgraph_call import maps_over_rows
-from anyshape.support.packages import derivative_rules, kernels, mapped_rows, traits
+from anyshape.support.packages import derivative_rules, kernels, mapped_rows
 from anyshape.tracing import log_config as log_config
 
 for _table, _folder in (
@@ -18,7 +18,7 @@ for _table, _folder in (
     (ZERO_FLOWS, derivative_rules),
     (BATCHERS, derivative_rules),
     (KERNELS, kernels),
-    (TRAITS, traits),
+    (TRAITS, kernels),
 ):
     _table.fill_by(_folder.load)
 maps_over_rows.provide_by(lambda: mapped_rows)

@@ -23,8 +23,7 @@ from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, Verdict, at_least, substitute_claim
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.prover.spec_parser import Like, ParsedSpec, is_name, parse_relation, parse_shape
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, infer_reshape
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, infer_reshape
 from anyshape.graph.signature.dim_equations import connected_conditions, input_axes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes import expr as dims

@@ -10,7 +10,7 @@ from typing import Any
 from anyshape.errors import ArgumentError, DTypeError, messages
 from anyshape.graph.ir.builder import Builder, active, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full

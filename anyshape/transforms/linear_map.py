@@ -25,8 +25,7 @@ from anyshape.graph.ir.graph import Graph, walk
 from anyshape.graph.ir.op_local import remove_dead_code
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.graph.sizes.substitute import substitute_leaves

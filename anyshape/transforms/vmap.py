@@ -7,8 +7,7 @@ from anyshape.errors import ArgumentError, MutationError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.graph import DRAWING, applies
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, numel
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.memory import into, lent, shares
 from anyshape.numpy.operands.promotion import size_of, sizes

@@ -4,14 +4,7 @@
 
 import numpy as np
 
-from anyshape import (
-    DYNAMIC,
-    ShapeDtypeStruct,
-    jit,
-    symbolic_args_specs,
-    symbolic_shape,
-    trace,
-)
+from anyshape import DYNAMIC, ShapeDtypeStruct, jit, symbolic_args_specs, symbolic_shape, trace
 from tests.errors.mistakes import mistake, ones
 
 # -- products ----------------------------------------------------------------------------------------------------

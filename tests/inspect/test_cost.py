@@ -13,8 +13,7 @@ from anyshape import ShapeDtypeStruct, trace
 from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.graph.ir.graph import OPS, Graph, Node, Value, params_tuple
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, UpperBound
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, Unknown, UpperBound
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import evaluate
 from anyshape.inspect.cost import cost

@@ -12,17 +12,7 @@ import scipy.special
 
 from anyshape.numpy import serve, special
 from anyshape.numpy.arrays.ufunc_methods import METHODS
-from tests.laws.parity_rows import (
-    ATTRIBUTES,
-    CALLS,
-    MORE,
-    OPERATORS,
-    OPTIONAL,
-    OWN_VALUES,
-    REQUIRED,
-    SCALARS,
-    SKIPPED,
-)
+from tests.laws.parity_rows import ATTRIBUTES, CALLS, MORE, OPERATORS, OPTIONAL, OWN_VALUES, REQUIRED, SCALARS, SKIPPED
 
 _UNTRIED = ("out", "like", "device", "subok", "overwrite_input", "copy")  # rows try them where they mean something
 _LOOPS = ("dtype=float", "dtype=np.float32", "dtype=int", "dtype=bool", "dtype=object", "casting='unsafe'")

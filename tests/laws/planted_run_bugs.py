@@ -108,7 +108,7 @@ RUN_BUGS = (
     ),
     Bug(
         "expensive ops are recomputed",
-        "anyshape/backend/compiler/passes/remat.py",
+        "anyshape/backend/compiler/passes/pipeline.py",
         "TRAITS[node.op].recomputable and not raises(node)",
         "not raises(node)",
         (PASSES + "test_remat.py", "-k", "cheap_ops"),

@@ -14,12 +14,7 @@ import pytest
 
 import anyshape
 from anyshape import ShapeDtypeStruct, grad, jit, symbolic_shape, trace, vmap
-from anyshape.errors import (
-    ConcretizationError,
-    LeakedTracerError,
-    SymbolicIterationError,
-    UnhashableError,
-)
+from anyshape.errors import ConcretizationError, LeakedTracerError, SymbolicIterationError, UnhashableError
 
 V, M = np.arange(1.0, 4.0), np.arange(6.0).reshape(2, 3)
 SIZES = (0, 1, 2, 5)

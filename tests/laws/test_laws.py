@@ -15,8 +15,7 @@ from anyshape.backend.interpreter import evaluate
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, UpperBound
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, Unknown, UpperBound
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import evaluate as evaluate_size
 from anyshape.ops.core.apply import KERNELS, resolve

@@ -13,8 +13,7 @@ import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, grad, jit, pure_callback, trace, vmap
 from anyshape.errors import AnyshapeError, RaggedBatchError, SymbolicIterationError, UnsupportedDynamicShapeError
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, Unknown, UpperBound, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, Unknown, UpperBound, tensor
 from anyshape.graph.sizes.expr import variable
 from tests.laws.sweep import arrays_of, few_combinations, is_error, leaves, outcome, rows
 

@@ -18,7 +18,7 @@ from anyshape.errors import (
     UnsupportedFunctionError,
 )
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, slice_bounds
+from anyshape.graph.shapes.array_type import ShapeGuardContext, slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import evaluate
 from anyshape.ops.core.apply import KERNELS

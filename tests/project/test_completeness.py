@@ -27,11 +27,11 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.definition import DEFINITIONS, define
 from anyshape.ops.core.flop_counts import COSTS, MOVES
-from anyshape.support.packages import derivative_rules, kernels, traits
+from anyshape.support.packages import derivative_rules, kernels
 from tests.laws.sweep import first_program, inexact, rows
 from tests.samples.random import DRAWS
 
-FOLDERS = (kernels, traits, derivative_rules)
+FOLDERS = (kernels, derivative_rules)
 ROOT = Path(anyshape.__file__).resolve().parent
 ALL = sorted(OPS.values(), key=lambda op: (op.family, op.name))
 WITH_PLAN_OPS = [*ALL, *PLAN_OPS.values()]
@@ -60,7 +60,7 @@ TABLES = {
     "definition": Table(DEFINITIONS, ALL, "ops"),
     "cost": Table(COSTS, WITH_PLAN_OPS, "ops"),
     "kernel": Table(KERNELS, WITH_PLAN_OPS, "backend/numpy"),
-    "traits": Table(TRAITS, WITH_PLAN_OPS, "backend/compiler/traits"),
+    "traits": Table(TRAITS, WITH_PLAN_OPS, "backend/numpy"),
     "JVP": Table(JVPS, ALL, "autodiff/rules"),
     "shift": Table(SHIFTS, ALL, "autodiff/rules"),
     "zero flow": Table(ZERO_FLOWS, [op for op in ALL if op.family not in ELEMENTWISE], "autodiff/rules"),
@@ -109,7 +109,7 @@ def test_a_missing_transpose_raises_with_its_file(monkeypatch):
 def test_a_program_with_an_op_without_traits_is_refused(monkeypatch):
     """No pass falls back to a default."""
     monkeypatch.delitem(TRAITS, OPS["tan"])
-    with pytest.raises(MissingRuleError, match=r"backend/compiler/traits/elementwise.py"):
+    with pytest.raises(MissingRuleError, match=r"backend/numpy/elementwise.py"):
         anyshape.jit(lambda x: np.tan(x) + 1)(np.ones(3))
 
 
@@ -123,7 +123,7 @@ def test_no_op_is_given_traits_twice(monkeypatch):
     declared = []
     monkeypatch.setattr(op_traits, "declare", lambda traits, *ops: declared.extend(ops))
     for family in FAMILIES:
-        runpy.run_path(str(ROOT / f"backend/compiler/traits/{family}.py"))
+        rows_entered(ROOT / f"backend/numpy/{family}.py", [KERNELS])
     counts = Counter(declared)
     assert set(counts) == set(TRAITS) and [op for op, times in counts.items() if times > 1] == []
 
@@ -131,8 +131,7 @@ def test_no_op_is_given_traits_twice(monkeypatch):
 def test_a_module_enters_the_rows_of_its_own_family():
     """So that the lookup of a row finds it, whatever was imported before: each module runs against empty tables."""
     for folder, tables in (
-        ("backend/numpy", [KERNELS]),
-        ("backend/compiler/traits", [TRAITS]),
+        ("backend/numpy", [KERNELS, TRAITS]),
         ("autodiff/rules", [JVPS, TRANSPOSES, SHIFTS, ZERO_FLOWS, BATCHERS]),
     ):
         for family in FAMILIES:

@@ -280,11 +280,11 @@ def test_the_first_calls_load_only_the_families_that_they_use():
     anyshape.value_and_grad(lambda x: np.sum(np.sin(x) * x))(numpy.ones(3))
     for name in sys.argv[1:]: print(*loaded(name))
     """
-    folders = [late_rows()[name] for name in ("kernels", "traits", "derivative_rules")]
+    folders = [late_rows()[name] for name in ("kernels", "derivative_rules")]
     arguments = [sys.executable, "-c", textwrap.dedent(code), *folders]
     lines = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     used = {"creation", "elementwise", "movement", "reduction"}
-    assert [set(line.split()) - used for line in lines] == [set()] * 3, lines
+    assert [set(line.split()) - used for line in lines] == [set()] * 2, lines
 
 
 def test_forbidden_folders_exist():
@@ -441,7 +441,7 @@ def test_every_module_says_what_it_is_for():
 def test_the_layout_of_families_is_the_same_in_every_folder():
     """One family, one file name: a rule, a batching rule or a kernel has the file name of its op."""
     families = {f"{op.family}.py" for op in OPS.values()}
-    for folder in ("autodiff/rules/", "backend/compiler/traits/", "backend/numpy/"):
+    for folder in ("autodiff/rules/", "backend/numpy/"):
         here = {f.removeprefix(folder) for f in FILES if f.startswith(folder)} - {"__init__.py"}
         stray = {f for f in here - families if not f.startswith("_")}
         assert not stray, f"anyshape/{folder} has {sorted(stray)}, anyshape/ops has no such file"

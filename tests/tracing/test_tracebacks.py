@@ -181,7 +181,7 @@ def test_a_pickle_that_lacks_a_package_ends_at_the_call(monkeypatch):
 
 
 def test_an_error_that_the_library_did_not_mean_says_how_to_see_where(monkeypatch):
-    monkeypatch.setattr("anyshape.transforms.jitted.flatten", None)
+    monkeypatch.setattr("anyshape.transforms.jitted.pytrees.flatten", None)
     error = caught(lambda: jit(lambda x: x)(np.ones(2)))
     assert any("config.traceback" in note for note in error.__notes__)
 

@@ -20,11 +20,10 @@ from anyshape.autodiff.structural_zeros import Part
 from anyshape.autodiff.subgraph_transforms import Handle, batch_element, derived, rows_graphs, with_shared_variables
 from anyshape.graph.ir.builder import Builder, Traced, activate
 from anyshape.graph.ir.graph import Graph, Node, Value
-from anyshape.graph.ir.subgraph import sizes_at
+from anyshape.graph.ir.op_local import sizes_at
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
 from anyshape.ops import control_flow as cf

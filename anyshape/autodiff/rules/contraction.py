@@ -18,7 +18,7 @@ from anyshape.autodiff.rule_tables import (
     no_shift,
     shift,
 )
-from anyshape.graph.shapes.shape_context import free_axes
+from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops.contraction import LETTERS, dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
 

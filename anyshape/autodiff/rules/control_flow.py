@@ -37,7 +37,7 @@ from anyshape.autodiff.subgraph_transforms import (
     with_shared_variables,
 )
 from anyshape.graph.ir.builder import active
-from anyshape.graph.ir.subgraph import sizes_at
+from anyshape.graph.ir.op_local import sizes_at
 from anyshape.graph.sizes import expr
 from anyshape.ops import control_flow as cf
 from anyshape.ops import creation as cr

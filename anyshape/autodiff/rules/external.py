@@ -30,7 +30,7 @@ from anyshape.autodiff.rule_tables import (
     zeros_like,
 )
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes import expr
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew

@@ -37,7 +37,7 @@ from anyshape.autodiff.rule_tables import (
     zeros,
     zeros_like,
 )
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes.expr import add, mul
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew

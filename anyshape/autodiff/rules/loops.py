@@ -19,11 +19,17 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.autodiff.control_flow.branch_derivatives import handle_of, meta_of_operand
-from anyshape.autodiff.control_flow.example_loops import ExampleLoops, of_batches
-from anyshape.autodiff.control_flow.loop_calls import Inputs, LiveRows, Loop, counted, with_axis
-from anyshape.autodiff.control_flow.loop_modes import jvp_of_loop, transpose_loop
-from anyshape.autodiff.control_flow.loop_reruns import Made, Rerun, first_slots, slot_flags
-from anyshape.autodiff.control_flow.loop_transposition import linear_inputs
+from anyshape.autodiff.control_flow.loop_calls import (
+    ExampleLoops,
+    Inputs,
+    LiveRows,
+    Loop,
+    counted,
+    of_batches,
+    with_axis,
+)
+from anyshape.autodiff.control_flow.loop_linearisation import jvp_of_loop, transpose_loop
+from anyshape.autodiff.control_flow.loop_transposition import Made, Rerun, first_slots, linear_inputs, slot_flags
 from anyshape.autodiff.jvp import Pushed, are_inside, push
 from anyshape.autodiff.linearize_transpose import transpose
 from anyshape.autodiff.rule_tables import (
@@ -42,8 +48,8 @@ from anyshape.autodiff.vmap import batch
 from anyshape.errors import RaggedBatchError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, activate, active
 from anyshape.graph.ir.graph import walk
-from anyshape.graph.ir.subgraph import close
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.ir.op_local import close
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.ops import loops as lp

@@ -25,7 +25,7 @@ from anyshape.autodiff.rule_tables import (
     zeros,
     zeros_like,
 )
-from anyshape.graph.shapes.shape_context import dilated_size
+from anyshape.graph.shapes.array_type import dilated_size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import apply, sizes_of

@@ -35,7 +35,7 @@ from anyshape.autodiff.rule_tables import (
     zeros,
 )
 from anyshape.autodiff.shift_invariance import from_largest
-from anyshape.graph.shapes.shape_context import free_axes
+from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

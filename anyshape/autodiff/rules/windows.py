@@ -12,7 +12,7 @@ A batch of both operands of a convolution is a batch axis; that of one operand i
 import itertools
 
 from anyshape.autodiff.rule_tables import ADD, BATCHERS, JVPS, bilinear, linear, lines, no_shift, zero, zeros
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import numel
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd

@@ -27,14 +27,13 @@ import numpy as np
 
 from anyshape.backend.compiler import plan
 from anyshape.backend.compiler.op_traits import TRAITS, Alias, is_observable, runs_user_code
-from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.pipeline import PlanSteps, Tier, optimize, prepare_to_run, run_plan_passes
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Slot, Step, named_sizes, scatter_sums_op
 from anyshape.graph.ir import op_local
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, raises, subgraphs
+from anyshape.graph.ir.op_local import pass_context, pass_scope
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta
 from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size, variables

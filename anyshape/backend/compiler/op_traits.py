@@ -1,10 +1,10 @@
 """Table of traits: one row per op with everything that passes, the memory bound and code generation need.
 
-The rows stand in `backend/compiler/traits/`, one module per family. An op without a row is an error, never a default.
+The rows stand beside the kernels in `backend/numpy/`. An op without a row is an error, never a default.
 
 Bytes of arrays, and upper bounds of the bytes that kernels allocate besides their results.
 
-Rows of `backend/compiler/traits/` name the bound of each op.
+Rows of `backend/numpy/` name the bound of each op.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 
 from anyshape.backend.compiler.plan import Step
 from anyshape.graph.ir.graph import HasParams, Op, OpTable, applies
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import TensorMeta, numel
 from anyshape.graph.shapes.strided_view import View
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
@@ -157,7 +156,7 @@ OPAQUE = Traits(
     c_expression=None,
 )
 
-TRAITS: OpTable[Traits] = OpTable("traits", "backend/compiler/traits")
+TRAITS: OpTable[Traits] = OpTable("traits", "backend/numpy")
 
 
 def declare(traits: Traits, *ops: Op) -> None:

@@ -27,8 +27,7 @@ from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
 from anyshape.backend.runtime.config import config
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph.prover.constraints import SizeNames, SourceLine
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import TensorMeta, numel
 from anyshape.graph.sizes import expr, polynomials
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.polynomials import Monomial

@@ -20,8 +20,7 @@ from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource
 from anyshape.backend.compiler.plan import Step
 from anyshape.backend.native import launch
 from anyshape.backend.native.c_source import KernelText, kernel_text
-from anyshape.backend.native.launch import LAUNCH_NAMES, launcher_source, limited, most_elements
-from anyshape.backend.native.self_test import disagreement
+from anyshape.backend.native.launch import LAUNCH_NAMES, disagreement, launcher_source, limited, most_elements
 from anyshape.backend.native.statements import NotExpressible, statements_of
 from anyshape.backend.native.toolchain import BuildError, CompileError, build
 from anyshape.ops.core.apply import KERNELS

@@ -5,6 +5,8 @@ operands of a call.
 
 Measured, in microseconds, for small operands: `x.dot(y)` 0.35, `np.dot` 0.55, `np.vecdot` and `np.matvec` 0.8,
 `np.matmul` 0.9, `np.einsum` 1.6 to 2. For large operands, einsum takes five times as long as BLAS.
+
+Traits of contractions.
 """
 
 import math
@@ -14,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler import op_traits
+from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.backend.compiler.plan import contract_op
 from anyshape.backend.runtime.thread_pool import split_product
-from anyshape.graph.shapes.shape_context import free_axes
+from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops.contraction import dot_general_op, einsum_op
 from anyshape.ops.core.apply import kernel
 from anyshape.support.lazy_dataclass import dataclass
@@ -303,3 +307,7 @@ def _contract_split(params, metas) -> tuple[Product, tuple[int, ...]]:
 kernel(dot_general_op, _dot_general, specialise=_dot_general_case, split=_dot_general_split)
 kernel(contract_op, _contract, specialise=_contract_case, split=_contract_split)
 kernel(einsum_op, lambda *xs, equation: np.einsum(equation, *xs, optimize="greedy"))  # which plans never run
+
+
+declare(OPAQUE._replace(scratch=op_traits.blas_copies), dot_general_op, contract_op)
+declare(OPAQUE, einsum_op)  # plans hold pairs instead: see `passes/binary_einsum.py`

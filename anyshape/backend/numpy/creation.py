@@ -1,9 +1,13 @@
-"""Kernels of creation ops."""
+"""Kernels of creation ops.
+
+Traits of ops that make arrays from sizes and literals.
+"""
 
 from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.errors import SizeMismatchError
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar
@@ -59,3 +63,6 @@ kernel(
     lambda *, size, dtype: dtype.type(size),
     inline=lambda site: [f"{site.target} = {site.bind(site.result.dtype.type)}({site.text(site.params['size'])})"],
 )
+
+
+declare(OPAQUE._replace(recomputable=True), cr.full_op, cr.iota_op, cr.size_value_op, cr.float_of_size_op)

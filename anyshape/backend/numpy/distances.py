@@ -1,7 +1,12 @@
-"""Kernels of distances of pairs of rows: SciPy's, and sums of powers of differences by blocks of rows."""
+"""Kernels of distances of pairs of rows: SciPy's, and sums of powers of differences by blocks of rows.
+
+Traits of distances of pairs of rows: whole matrices at a time, with blocks of differences as scratch memory.
+"""
 
 import numpy as np
 
+from anyshape.backend.compiler import op_traits
+from anyshape.backend.compiler.op_traits import OPAQUE, ElementTime, declare
 from anyshape.ops import distances as ds
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import scipy_distance
@@ -67,3 +72,8 @@ def _pulls(x, y, v, g, *, power, odd):
 kernel(ds.pair_distances_op, _distances)
 kernel(ds.difference_products_op, _products)
 kernel(ds.difference_pulls_op, _pulls)
+
+
+_SLOW = OPAQUE._replace(time=ElementTime(20.0, 20.0), scratch=op_traits.by_blocks(1 << 20))
+
+declare(_SLOW, ds.pair_distances_op, ds.difference_products_op, ds.difference_pulls_op)

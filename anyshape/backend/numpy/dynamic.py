@@ -1,10 +1,14 @@
-"""Kernels of ops with run-time sizes. They check the values that become sizes."""
+"""Kernels of ops with run-time sizes. They check the values that become sizes.
+
+Traits of ops whose results have sizes or positions that depend on data.
+"""
 
 import math
 from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler.op_traits import OPAQUE, Alias, declare
 from anyshape.errors import CheckError, NegativeSizeError, RaggedBatchError
 from anyshape.ops import dynamic as dy
 from anyshape.ops.core.apply import kernel
@@ -123,3 +127,8 @@ for _op, _run in ((dy.nonzero_op, _nonzero), (dy.repeated_op, _repeated), (dy.un
 kernel(dy.EACH[dy.size_token_op], _size_token_each)
 kernel(dy.dynamic_slice_op, _dynamic_slice)
 kernel(dy.dynamic_update_slice_op, _dynamic_update_slice)
+
+
+declare(OPAQUE, dy.nonzero_op, dy.size_token_op, dy.repeated_op, dy.unique_op, dy.dynamic_update_slice_op)
+declare(OPAQUE, *dy.EACH.values())
+declare(OPAQUE._replace(alias=Alias.VIEW), dy.dynamic_slice_op)

@@ -1,7 +1,12 @@
-"""Kernels of Fourier transforms by NumPy and SciPy, in the precision of their operand."""
+"""Kernels of Fourier transforms by NumPy and SciPy, in the precision of their operand.
+
+Traits of Fourier transforms: whole lines at a time.
+"""
 
 import numpy as np
 
+from anyshape.backend.compiler import op_traits
+from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.ops import fourier as fo
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import scipy_fft
@@ -24,3 +29,8 @@ kernel(
     fo.dst_op,
     lambda x, *, type, axis, norm, orthogonal: scipy_fft.dst(x, type, None, axis, norm, orthogonalize=orthogonal),
 )
+
+
+TRANSFORM = OPAQUE._replace(scratch=op_traits.like_first_operand(3))
+
+declare(TRANSFORM, fo.fft_op, fo.rfft_op, fo.irfft_op, fo.dct_op, fo.dst_op)

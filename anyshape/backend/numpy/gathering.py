@@ -4,6 +4,10 @@ The dimension numbers choose the NumPy call: a slice for one window, np.take for
 positions otherwise. Axes of the operand without indices, which windows cover in full, stay whole.
 
 Kernels of segment reductions: rows are sorted by id and combined in runs; elements of a vector one by one.
+
+Traits of gathers and scatters.
+
+Traits of segment reductions.
 """
 
 import functools
@@ -12,7 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler import op_traits
 from anyshape.backend.compiler import plan as po
+from anyshape.backend.compiler.op_traits import OPAQUE, declare
+from anyshape.backend.compiler.plan import scatter_sums_op
 from anyshape.backend.numpy.indexing import add_rows, check_first, check_starts, summed_rows
 from anyshape.backend.numpy.reduction import largest_value, least_value
 from anyshape.ops import gathering as ga
@@ -371,3 +378,12 @@ def _segments(ufunc, empty):
 kernel(ga.segment_max_op, _segments(np.maximum, least_value))
 kernel(ga.segment_min_op, _segments(np.minimum, largest_value))
 kernel(ga.segment_prod_op, _segments(np.multiply, lambda dtype: dtype.type(1)))
+
+
+declare(OPAQUE._replace(scratch=op_traits.windows(5)), ga.gather_op, ga.gather_dynamic_op)
+SCATTER = OPAQUE._replace(scratch=op_traits.windows(8))
+declare(SCATTER._replace(updates=True), *ga.SCATTERS.values())
+declare(SCATTER, scatter_sums_op)
+
+
+declare(OPAQUE, ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op)

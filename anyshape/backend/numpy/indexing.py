@@ -1,4 +1,7 @@
-"""Kernels of take and put_add, and of checks of indices. Indices are values, so kernels check them, as NumPy does."""
+"""Kernels of take and put_add, and of checks of indices. Indices are values, so kernels check them, as NumPy does.
+
+Traits of ops that read and write at integer positions.
+"""
 
 import functools
 import math
@@ -8,6 +11,10 @@ from typing import Any
 import numpy as np
 import scipy
 
+from anyshape.backend.compiler import op_traits
+from anyshape.backend.compiler.op_traits import OPAQUE, Alias, Tiling, declare
+from anyshape.backend.compiler.passes.fusion import collapse_loop_axes as collapse
+from anyshape.backend.compiler.passes.fusion import row_parallel as rows
 from anyshape.errors import IndexRangeError, ShapeError
 from anyshape.ops import indexing as ix
 from anyshape.ops.core.apply import kernel
@@ -179,3 +186,10 @@ kernel(ix.take_op, _take, inline=_inline_take)
 kernel(ix.put_add_op, _put_add)
 kernel(ix.index_bounds_op, _index_bounds)
 kernel(ix.window_bounds_op, _window_bounds)
+
+
+declare(
+    OPAQUE._replace(tiling=Tiling(rows.take, collapse.take, combine=None), scratch=op_traits.positions(1)), ix.take_op
+)
+declare(OPAQUE._replace(scratch=op_traits.positions(3)), ix.put_add_op)
+declare(OPAQUE._replace(alias=Alias.VIEW), ix.index_bounds_op, ix.window_bounds_op)

@@ -1,9 +1,14 @@
-"""Kernels of linear algebra: NumPy's for stacks, and LAPACK's through SciPy where the factors are kept."""
+"""Kernels of linear algebra: NumPy's for stacks, and LAPACK's through SciPy where the factors are kept.
+
+Traits of linear algebra: whole matrices at a time.
+"""
 
 from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler import op_traits
+from anyshape.backend.compiler.op_traits import OPAQUE, ElementTime, declare
 from anyshape.ops import linalg as la
 from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import lapack
@@ -185,3 +190,19 @@ kernel(la.lu_factor_op, _lu_factor)
 kernel(la.solve_op, lambda a, b, *, form: np.linalg.solve(_form(a, form), b))
 kernel(la.lu_solve_op, _lu_solve)
 kernel(la.triangular_solve_op, _triangular_solve)
+
+
+_SLOW = OPAQUE._replace(time=ElementTime(10.0, 5.0))  # as measured for matrices of 30 by 30
+
+declare(
+    _SLOW._replace(scratch=op_traits.like_first_operand(3)),
+    la.cholesky_op, la.cholesky_tangent_op, la.cholesky_cotangent_op,
+    la.inv_op, la.det_op, la.slogdet_op, la.lu_factor_op,
+)  # fmt: skip
+declare(OPAQUE._replace(scratch=op_traits.like_first_operand(2)), la.mirror_op)
+declare(_SLOW._replace(scratch=op_traits.like_first_operand(12)), la.adjugate_op, la.pinv_op)
+declare(
+    _SLOW._replace(scratch=op_traits.like_first_operand(8)),
+    la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op,
+)  # fmt: skip
+declare(_SLOW._replace(scratch=op_traits.blas_copies), la.solve_op, la.lu_solve_op, la.triangular_solve_op)

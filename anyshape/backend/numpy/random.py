@@ -1,7 +1,11 @@
-"""Kernels of draws: the methods of NumPy's generators."""
+"""Kernels of draws: the methods of NumPy's generators.
+
+Traits of draws: they run in their order, and never twice.
+"""
 
 import numpy as np
 
+from anyshape.backend.compiler.op_traits import OPAQUE, Alias, declare
 from anyshape.errors import DTypeError
 from anyshape.graph.ir.graph import DRAWING
 from anyshape.ops import random as rd
@@ -78,3 +82,7 @@ _METHODS = {
 
 kernel(rd.draw_op, _draw)
 kernel(rd.order_draw_op, lambda generator, after: generator)
+
+
+declare(OPAQUE, rd.draw_op)
+declare(OPAQUE._replace(alias=Alias.VIEW), rd.order_draw_op)

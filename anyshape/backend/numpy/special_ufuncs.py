@@ -1,4 +1,7 @@
-"""Kernels of further special functions: SciPy's ufuncs by name, and Carlson's integrals by quadrature."""
+"""Kernels of further special functions: SciPy's ufuncs by name, and Carlson's integrals by quadrature.
+
+Traits of further special functions: elementwise and expensive.
+"""
 
 import functools
 from typing import Any
@@ -6,6 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.special as sc
 
+from anyshape.backend.compiler import op_traits
+from anyshape.backend.compiler.op_traits import ElementTime, declare
+from anyshape.backend.numpy.elementwise import ELEMENTWISE
 from anyshape.ops import special_ufuncs as su
 from anyshape.ops.core.apply import kernel
 
@@ -85,3 +91,11 @@ def _integral(orders: tuple[int, int, int, int], xs: list[Any]):
 
 
 kernel(su.carlson_integral_op, _carlson)
+
+
+declare(ELEMENTWISE._replace(time=ElementTime(40.0, 40.0)), su.special_ufunc_op)
+# of 64 elements at once: about 8 arrays of 512 points for each
+declare(
+    ELEMENTWISE._replace(time=ElementTime(20000.0, 20000.0), scratch=op_traits.by_blocks(8 * 512 * 64 * 8)),
+    su.carlson_integral_op,
+)

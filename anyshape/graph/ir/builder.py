@@ -16,12 +16,11 @@ import numpy as np
 
 from anyshape.errors import InconclusiveDimensionError, LeakedTracerError, MutationError
 from anyshape.graph.ir import graph as ir
+from anyshape.graph.prover.assumptions import FinalVerdicts
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.user_stack import RepeatedLines, user_line
-from anyshape.graph.prover.verdict_tables import FinalVerdicts
-from anyshape.graph.shapes.array_type import TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, is_hidden_axis, local_sizes
 from anyshape.graph.signature.guards import drop_implied
 from anyshape.graph.sizes import expr

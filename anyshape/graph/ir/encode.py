@@ -20,7 +20,7 @@ import numpy as np
 
 from anyshape.errors import SpecError
 from anyshape.graph.ir.graph import OPS, DimSource, Graph, Node, Value, params_tuple, runtime_sizes
-from anyshape.graph.ir.subgraph import axes_of_variables
+from anyshape.graph.ir.op_local import axes_of_variables
 from anyshape.graph.prover.constraints import Claim, Condition, Relation, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, is_hidden_axis, local_sizes, solve_dims

@@ -15,8 +15,7 @@ from anyshape.errors import AnyshapeError, IllegalGraphError
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, show_param, subgraphs
 from anyshape.graph.prover.constraints import Condition, SourceLine, Verdict, equal, substitute_claim
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, ShapeGuardContext, TensorMeta, Unknown
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute

@@ -18,7 +18,7 @@ from typing import Any
 from anyshape import errors
 from anyshape.errors.messages import at, operation
 from anyshape.errors.size_errors import kind_of_reason
-from anyshape.graph.prover.assumptions import Assumptions
+from anyshape.graph.prover.assumptions import Assumptions, FinalVerdicts
 from anyshape.graph.prover.constraints import (
     CHECK,
     NO,
@@ -34,7 +34,6 @@ from anyshape.graph.prover.constraints import (
     equal,
 )
 from anyshape.graph.prover.user_stack import tell_of_fixed_size, with_callers
-from anyshape.graph.prover.verdict_tables import FinalVerdicts
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size, from_atom, variables
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.substitute import evaluate, values_from

@@ -21,7 +21,7 @@ from typing import Any
 from anyshape.errors import ShapeError, ViewError
 from anyshape.graph.prover.constraints import NO, UNKNOWN, YES, Claim, Condition, Verdict, at_least, equal
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, Sizes, dilated_size, infer_reshape, numel, shape_text
+from anyshape.graph.shapes.array_type import ShapeGuardContext, Sizes, dilated_size, infer_reshape, numel, shape_text
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute

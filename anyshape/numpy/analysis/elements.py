@@ -13,7 +13,7 @@ import numpy as np
 
 from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.shapes.shape_context import broadcast_sizes, numel
+from anyshape.graph.shapes.array_type import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import creation, matrices, movement
 from anyshape.numpy.operands.promotion import as_traced, asarray, dtype_of, is_traced, sizes

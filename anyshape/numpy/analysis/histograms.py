@@ -8,7 +8,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes import expr
 from anyshape.numpy import creation, indexing, reduction, sorting
 from anyshape.numpy.analysis.quantile_methods import at_levels, weighted

@@ -15,7 +15,7 @@ from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import Verdict, equal
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.prover.user_stack import user_frame
-from anyshape.graph.shapes.shape_context import broadcast_sizes
+from anyshape.graph.shapes.array_type import broadcast_sizes
 from anyshape.numpy.indexing import getitem
 from anyshape.numpy.operands.promotion import NUMERIC, cast_operand, is_traced, is_weak, sizes
 from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints

@@ -11,7 +11,7 @@ from numpy.linalg._linalg import SlogdetResult
 
 from anyshape.errors import ArgumentError, MatrixSizeError, ShapeError
 from anyshape.graph.ir.builder import user_line
-from anyshape.graph.shapes.shape_context import broadcast_sizes, numel
+from anyshape.graph.shapes.array_type import broadcast_sizes, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.contraction import dot, matmul

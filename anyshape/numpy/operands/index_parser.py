@@ -14,7 +14,7 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, broadcast_sizes, counted_from_start, slice_bounds
+from anyshape.graph.shapes.array_type import ShapeGuardContext, broadcast_sizes, counted_from_start, slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.concrete import plain

@@ -23,7 +23,7 @@ from anyshape.errors import (
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.prover.constraints import OperandAxes, at_least
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops import movement as mv

@@ -16,7 +16,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, ConcretizationError, DTypeError, MutationError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.promotion import asarray, axes_of, axis_of, is_traced, number_dtype, result_type, sizes
 from anyshape.ops import elementwise as ew

@@ -12,7 +12,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.shape_context import broadcast_sizes, numel
+from anyshape.graph.shapes.array_type import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.indexing import take
 from anyshape.numpy.linalg.decompositions import svd

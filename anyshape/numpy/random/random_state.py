@@ -23,7 +23,7 @@ import numpy as np
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Builder, Traced, active, active_builders
 from anyshape.graph.ir.graph import DRAWING, DrawOrder
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.indexing import take, take_along_axis
 from anyshape.numpy.linalg.decompositions import eigh, svd

@@ -14,8 +14,7 @@ from anyshape.graph.ir.graph import Op, OpTable, Value, is_generator
 from anyshape.graph.ir.op_local import bind_local, over_axes
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import Scope, SymbolicSize
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute_leaves

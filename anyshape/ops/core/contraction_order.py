@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from anyshape.errors import ShapeError
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Leaf, Size
 from anyshape.graph.sizes.substitute import evaluate

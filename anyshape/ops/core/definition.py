@@ -20,7 +20,7 @@ from anyshape.graph.ir.graph import Node, Op, OpTable, ShapeRule
 from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.flop_counts import COSTS, OpCost
 from anyshape.support.freezing import freeze
@@ -111,6 +111,11 @@ Probe: TypeAlias = Callable[..., np.ndarray]
 
 PROBE_ONES: Probe = np.ones
 PROBE_ZEROS: Probe = np.zeros
+# Parts of definitions that many ops share, for `define`.
+NO_PROBE: Params = {"claims": None, "probe": None}
+NO_CHECKS: Params = {"jointly": None, **NO_PROBE}
+PROBED_AT_ONES: Params = {**NO_CHECKS, "probe": PROBE_ONES}
+PROBED_AT_ZEROS: Params = {**NO_CHECKS, "probe": PROBE_ZEROS}
 
 
 class Definition(NamedTuple):

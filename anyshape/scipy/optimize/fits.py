@@ -11,7 +11,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import numel
 from anyshape.numpy.operands.promotion import as_traced, choice_of, sizes
 from anyshape.numpy.serve import refuse
 from anyshape.ops.core.apply import context_of

@@ -28,11 +28,10 @@ import numpy as np
 from anyshape.errors import ArgumentError, CustomRuleError
 from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.ir.subgraph import close
+from anyshape.graph.ir.op_local import close
 from anyshape.graph.prover.constraints import SourceLine, Verdict, equal
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.operands.memory import refuse_writes

@@ -9,7 +9,7 @@ from typing import Any
 from anyshape.errors import ArgumentError, CustomRuleError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, active, user_line
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.ir.subgraph import close
+from anyshape.graph.ir.op_local import close
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.sizes import expr
 from anyshape.ops.control import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_linear_solve_op

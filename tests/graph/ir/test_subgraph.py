@@ -9,7 +9,7 @@ import pytest
 from anyshape.errors import IllegalGraphError, ShapeError
 from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import DimSource, Graph, Value, params_tuple, raises, subgraphs, walk
-from anyshape.graph.ir.subgraph import axes_of_variables, close
+from anyshape.graph.ir.op_local import axes_of_variables, close
 from anyshape.graph.ir.validate import check_graph, check_subgraph
 from anyshape.graph.prover.constraints import Condition, at_least
 from anyshape.graph.prover.scope import Scope

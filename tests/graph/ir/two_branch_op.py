@@ -18,7 +18,7 @@ from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.interpreter import evaluate
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import OPS
-from anyshape.graph.ir.subgraph import call_type, close, sizes_at
+from anyshape.graph.ir.op_local import call_type, close, sizes_at
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown, UpperBound, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import substitute

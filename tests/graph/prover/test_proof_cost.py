@@ -13,13 +13,12 @@ import pytest
 import anyshape
 from anyshape.graph.prover import decide as decide_module
 from anyshape.graph.prover import scope as scope_module
-from anyshape.graph.prover.assumptions import Assumptions
+from anyshape.graph.prover.assumptions import Assumptions, EqualClasses
 from anyshape.graph.prover.constraints import Claim, Claims, Condition, Verdict, at_least, equal
 from anyshape.graph.prover.integer_sets import IntegerSet
 from anyshape.graph.prover.models import KnownModels, Model, truth
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.search_budget import Budget, OutOfBudgetError, SearchBudget, search
-from anyshape.graph.prover.verdict_tables import EqualClasses
 from anyshape.graph.sizes import expr
 from tests.graph.prover import random_claims
 from tests.graph.prover.random_claims import check_sound, condition, scope_of

@@ -9,13 +9,7 @@ from anyshape.errors import InputSizeError
 from anyshape.graph.signature.prologue import floor_inverse
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import evaluate, values_from
-from tests.graph.signature.solvers import (
-    by_name,
-    check_indistinguishable,
-    sizes_from_text,
-    solver_from_text,
-    solver_of,
-)
+from tests.graph.signature.solvers import by_name, check_indistinguishable, sizes_from_text, solver_from_text, solver_of
 
 CURVES = [
     "a*a", "a*(a+1)//2", "a**3 + a", "a**3", "2*a*a + 3*a + 5", "a + a//2", "3*a//2", "(5*a + 3)//4", "7*a//3 + 2",

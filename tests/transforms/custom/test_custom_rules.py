@@ -33,13 +33,7 @@ from anyshape import (
     vjp,
     vmap,
 )
-from anyshape.errors import (
-    AnyshapeError,
-    ArgumentError,
-    CustomRuleError,
-    LeakedTracerError,
-    UnsupportedFunctionError,
-)
+from anyshape.errors import AnyshapeError, ArgumentError, CustomRuleError, LeakedTracerError, UnsupportedFunctionError
 
 SIZES = (0, 1, 2, 5)
 

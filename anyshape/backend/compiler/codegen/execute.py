@@ -33,8 +33,7 @@ from anyshape.backend.runtime.block_cache import ShapeConstants
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
-from anyshape.graph.shapes.shape_context import numel
+from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound, numel
 from anyshape.graph.signature.guards import implied_by_equalities
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
 from anyshape.graph.sizes import expr

@@ -27,14 +27,13 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.compiler.op_traits import TRAITS, Movement
-from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.plan import Slot, Step, contract_op, padded_view_op, stretched_view_op, view_op
 from anyshape.errors import SizeLimitError, ViewError
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
+from anyshape.graph.ir.op_local import pass_context, pass_scope
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, free_axes
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, free_axes
 from anyshape.graph.shapes.strided_view import View, row_major
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size

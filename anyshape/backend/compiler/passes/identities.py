@@ -1,6 +1,6 @@
 """Identities of simplification: each gives a cheaper way to compute the output of a node.
 
-They are exact for every value, NaN, infinities and negative zero included. Rows of `backend/compiler/traits/` name the
+They are exact for every value, NaN, infinities and negative zero included. Rows of `backend/numpy/` name the
 identities of each op.
 
 Simplification: one walk that applies identities, folds literals and merges common subexpressions.
@@ -17,13 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.backend.compiler.op_traits import TRAITS
-from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
-from anyshape.graph.ir.op_local import NodeSizes
+from anyshape.graph.ir.op_local import NodeSizes, pass_context, pass_scope
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import elementwise as ew

@@ -40,12 +40,10 @@ import numpy as np
 from anyshape.backend.compiler import plan
 from anyshape.backend.compiler import plan as po
 from anyshape.backend.compiler.op_traits import TRAITS, is_observable
-from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
-from anyshape.graph.ir.op_local import NodeSizes, asserted_sizes, remove_dead_code
+from anyshape.graph.ir.op_local import NodeSizes, asserted_sizes, pass_context, pass_scope, remove_dead_code
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
-from anyshape.graph.shapes.shape_context import ShapeGuardContext, free_axes
+from anyshape.graph.shapes.array_type import Exact, ShapeGuardContext, TensorMeta, free_axes, tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr
 from anyshape.graph.sizes.symbols import DimVar

@@ -121,7 +121,7 @@ def test_lines_of_chunks_keep_their_numbers(short):
 
 
 def test_the_source_of_a_program_without_lines_is_kept_as_long_as_the_program(monkeypatch):
-    monkeypatch.setattr(execute, "file_of_steps", lambda plan: None)
+    monkeypatch.setattr(execute.user_lines, "file_of_steps", lambda plan: None)
     made = jit(waves, optimize="now")
     made(np.ones((3, 3)))
     run = made.programs()[0].run

@@ -16,7 +16,6 @@ import anyshape.numpy as anp
 from anyshape.autodiff.replay import inline
 from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower, reliances_of_passes
-from anyshape.backend.compiler.passes.metadata_contract import CONTRACT, contract_table
 from anyshape.backend.compiler.passes.pipeline import optimize
 from anyshape.backend.interpreter import evaluate
 from anyshape.errors import ShapeError, UnsupportedDynamicShapeError
@@ -33,6 +32,7 @@ from anyshape.ops.contraction import dot_general
 from anyshape.ops.control import Callback, callback
 from anyshape.ops.core.apply import apply
 from anyshape.ops.creation import full_op
+from tests.backend.compiler.passes.metadata_contract import CONTRACT, contract_table
 from tests.laws.sweep import arrays_of, few_combinations, is_error, outcome, rows
 
 ROOT = Path(anyshape.__file__).resolve().parent

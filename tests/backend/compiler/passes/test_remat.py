@@ -11,7 +11,7 @@ import pytest
 import anyshape
 from anyshape import grad, jit, pure_callback
 from anyshape.backend.compiler.op_traits import bytes_of
-from anyshape.backend.compiler.passes.remat import rematerialise
+from anyshape.backend.compiler.passes.pipeline import rematerialise
 from anyshape.backend.interpreter import evaluate
 from anyshape.errors import MemoryLimitError
 from anyshape.graph.ir.validate import check_graph

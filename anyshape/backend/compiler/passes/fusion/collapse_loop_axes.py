@@ -2,7 +2,7 @@
 
 A batch of one sequence has one row, of all its tokens; with collapsed axes, tokens are rows. Axes 1..count collapse
 into the first where each step works along them just as along rows. `(b, n, d)` becomes `(b * n, 1, d)`, so steps and
-their parameters stay as they are. Rows of `backend/compiler/traits/` name the rule of each op.
+their parameters stay as they are. Rows of `backend/numpy/` name the rule of each op.
 
 Fold pads into sums: the operand of the pad is added to a part of the other operand, in place where that is free.
 
@@ -18,11 +18,10 @@ import numpy as np
 
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.passes.fusion.row_parallel import ParallelAxis, RowAnalysis
-from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Slot, Step, add_part_op
+from anyshape.graph.ir.op_local import pass_context
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv

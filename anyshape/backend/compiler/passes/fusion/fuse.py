@@ -49,8 +49,8 @@ from dataclasses import field
 from anyshape.backend.compiler.op_traits import TRAITS, is_compute_bound, is_observable
 from anyshape.backend.compiler.passes.fusion.collapse_loop_axes import Entries, collapsed_axes
 from anyshape.backend.compiler.passes.fusion.row_parallel import ParallelAxis, RowAnalysis
-from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Group, Slot, Step
+from anyshape.graph.ir.op_local import pass_context
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import Size

@@ -2,7 +2,7 @@
 
 The rows of a value are along its first axis. The rule of an op finds, for a step, the number of rows and the operands
 that have them. Any other operand is read whole by each tile. A rule returns None for a step that does not work row by
-row, or is not proved to. Rows of `backend/compiler/traits/` name the rule of each op.
+row, or is not proved to. Rows of `backend/numpy/` name the rule of each op.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,7 @@ import numpy as np
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Step
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.graph.sizes.expr import Size
 from anyshape.support.lazy_dataclass import NamedTuple
 

@@ -16,7 +16,7 @@ import anyshape
 from anyshape.backend.compiler.passes import pipeline
 from anyshape.backend.compiler.passes.fusion.row_parallel import RowAnalysis
 from anyshape.backend.compiler.plan import Group
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext
 from tests.backend.compiler.codegen.tiling import tiled
 from tests.backend.compiler.test_peak_memory import SLACK, measured
 

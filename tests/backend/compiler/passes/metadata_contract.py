@@ -4,13 +4,7 @@ A pass queries a `ShapeGuardContext` under its name, for one of its declared fie
 it needs, it raises, defers to the run, or leaves the node as it is.
 """
 
-from collections import deque
-from typing import Any
-
-from anyshape.graph.ir.graph import Graph
-from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.support.lazy_dataclass import NamedTuple
+from typing import NamedTuple
 
 
 class Need(NamedTuple):
@@ -138,14 +132,3 @@ CONTRACT = (
 def contract_table() -> str:
     """Return the table as `docs/compilation.md` shows it."""
     return "\n".join(["| consumer | needs | rule |", "|---|---|---|", *map(str, CONTRACT)])
-
-
-def pass_scope(graph: Graph, reliance_log: list[Any] | None = None) -> Scope:
-    """Return a scope of the conditions of a graph, for passes. `reliance_log` records their size queries."""
-    log = deque(maxlen=0) if reliance_log is None else reliance_log
-    return Scope(conditions=graph.conditions, reliance_log=log, runtime=graph.runtime)
-
-
-def pass_context(scope: Scope, name: str) -> ShapeGuardContext:
-    """Return the context through which a pass of this name queries sizes."""
-    return ShapeGuardContext(scope, name, rule="pass")

@@ -1,1 +1,0 @@
-"""Traits of every op, one module per family. Importing a module enters its rows."""
