@@ -88,22 +88,6 @@ TRANSPOSES[fa.sylvester_op] = lambda ctx, ct, a, b, q: (None, None, fa.sylvester
 JVPS[fa.schur_op] = no_derivative("schur")
 JVPS[fa.hessenberg_op] = no_derivative("hessenberg")
 
-# -- zeros by construction
-
-lines(stacks, fa.matrix_function_op, fa.matrix_function_derivative_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op)
-
-# -- shifts of operands
-
-no_shift(fa.matrix_function_op, fa.matrix_function_derivative_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op)
-
-
-stacked(fa.matrix_function_op)
-stacked(fa.matrix_function_derivative_op)
-stacked(fa.sylvester_op)
-stacked(fa.schur_op)
-stacked(fa.hessenberg_op)
-
-
 # -- QR with all columns of q, or with its reflections
 
 
@@ -265,35 +249,7 @@ JVPS[fa.cossin_angles_op] = no_derivative("cossin", "give it stop_gradient of it
 zero(fa.qr_order_op)
 zero(fa.balance_op)
 
-# -- zeros by construction
-
-lines(
-    stacks,
-    fa.qr_complete_op,
-    fa.qr_raw_op,
-    fa.qr_order_op,
-    fa.polar_op,
-    fa.ldl_op,
-    fa.balance_op,
-    fa.qz_op,
-    fa.ordqz_op,
-    fa.cossin_op,
-    fa.cossin_angles_op,
-)
-
-# -- shifts of operands
-
-no_shift(
-    fa.qr_complete_op, fa.qr_raw_op, fa.qr_order_op, fa.polar_op, fa.ldl_op, fa.balance_op, fa.qz_op, fa.ordqz_op,
-    fa.cossin_op, fa.cossin_angles_op,
-)  # fmt: skip
-
-
-for _op in (
-    fa.qr_complete_op, fa.qr_raw_op, fa.qr_order_op, fa.polar_op, fa.ldl_op, fa.balance_op, fa.qz_op, fa.ordqz_op,
-    fa.cossin_op, fa.cossin_angles_op,
-):  # fmt: skip
-    stacked(_op)
+# -- LU factors and banded solutions
 
 
 def _part(ctx, x, rows, columns):
@@ -302,11 +258,6 @@ def _part(ctx, x, rows, columns):
     none = (0,) * (len(shape) - 2)
     size = (expr.sub(rows[1], rows[0]), expr.sub(columns[1], columns[0]))
     return mv.slice(x, (*none, rows[0], columns[0]), (*shape[:-2], *size))
-
-
-def _solved_right_of_upper(ctx, upper, x):
-    """Return x U^-1."""
-    return swapped(ctx, la.triangular_solve(upper, swapped(ctx, x), lower=False, form="T"))
 
 
 def _exchanged(ctx, x, order):
@@ -329,7 +280,7 @@ def _lu_jvp(ctx, tangents, out, a):
     def after_lower(x):
         return la.triangular_solve(square, x, lower=True, unit=True)
 
-    inner = _solved_right_of_upper(ctx, square, after_lower(_part(ctx, change, front, front)))
+    inner = _solved_right(ctx, square, after_lower(_part(ctx, change, front, front)))
     inner_lower, inner_upper = (
         triangle(ctx, inner, lower=True, diagonal=0),
         triangle(ctx, inner, lower=False, diagonal=1),
@@ -337,9 +288,7 @@ def _lu_jvp(ctx, tangents, out, a):
     unit_lower, upper = triangle(ctx, square, lower=True, diagonal=0), triangle(ctx, square, lower=False, diagonal=1)
     d_lower = ew.add(inner_lower, product(ctx, unit_lower, inner_lower))
     d_upper = product(ctx, inner_upper, upper)
-    d_below = _solved_right_of_upper(
-        ctx, square, ew.sub(_part(ctx, change, below, front), product(ctx, lower_below, d_upper))
-    )
+    d_below = _solved_right(ctx, square, ew.sub(_part(ctx, change, below, front), product(ctx, lower_below, d_upper)))
     d_beside = after_lower(ew.sub(_part(ctx, change, front, beside), product(ctx, d_lower, upper_beside)))
     first = mv.concatenate([ew.add(d_lower, d_upper), d_beside], axis + 1)
     last = mv.concatenate([d_below, _part(ctx, change, below, beside)], axis + 1)  # one of its sides is empty
@@ -386,15 +335,14 @@ JVPS[fa.banded_solve_op] = _banded_jvp
 TRANSPOSES[fa.banded_solve_op] = _banded_back
 zero(fa.row_order_op)
 
-# -- zeros by construction
+# -- zeros by construction, shifts of operands, batches
 
-lines(stacks, fa.lu_op, fa.row_order_op, fa.banded_solve_op)
-
-# -- shifts of operands
-
-no_shift(fa.lu_op, fa.row_order_op, fa.banded_solve_op)
-
-
-stacked(fa.lu_op)
-stacked(fa.row_order_op)
-stacked(fa.banded_solve_op)
+_STACKED = (
+    fa.matrix_function_op, fa.matrix_function_derivative_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op,
+    fa.qr_complete_op, fa.qr_raw_op, fa.qr_order_op, fa.polar_op, fa.ldl_op, fa.balance_op, fa.qz_op, fa.ordqz_op,
+    fa.cossin_op, fa.cossin_angles_op, fa.lu_op, fa.row_order_op, fa.banded_solve_op,
+)  # fmt: skip
+lines(stacks, *_STACKED)
+no_shift(*_STACKED)
+for _op in _STACKED:
+    stacked(_op)

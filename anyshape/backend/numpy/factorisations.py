@@ -140,7 +140,7 @@ def _matrix_function(a, *, function):
     return each(lambda x: [_of_one(x, function)], [np.empty(a.shape, a.dtype)], a)[0]
 
 
-def _derivative_of_one(a, *directions, function):
+def _derivative_of_one(function, a, *directions):
     """Return a derivative: a block of the function of a larger matrix, for a root the last one by Sylvester's equation.
 
     Each direction makes blocks of the matrix before. Source: N. J. Higham and S. D. Relton, "Higher order
@@ -163,9 +163,7 @@ def _derivative_of_one(a, *directions, function):
 
 
 def _derivative(a, *directions, function):
-    return each(lambda *xs: [_derivative_of_one(*xs, function=function)], [np.empty(a.shape, a.dtype)], a, *directions)[
-        0
-    ]
+    return each(lambda *xs: [_derivative_of_one(function, *xs)], [np.empty(a.shape, a.dtype)], a, *directions)[0]
 
 
 def _schur(a, *, output):
@@ -246,10 +244,8 @@ declare(
 _ITERATIVE = OPAQUE._replace(time=ElementTime(100.0, 50.0), scratch=op_traits.like_first_operand(12))
 
 declare(_ITERATIVE, fa.matrix_function_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op)
-declare(
-    _ITERATIVE._replace(scratch=lambda step: op_traits.like_first_operand(12 * 4 ** (len(step.metas) - 1))(step)),
-    fa.matrix_function_derivative_op,
-)
+_BLOCKS = _ITERATIVE._replace(scratch=lambda step: op_traits.like_first_operand(3 * 4 ** len(step.metas))(step))
+declare(_BLOCKS, fa.matrix_function_derivative_op)
 
 
 _ELIMINATION = OPAQUE._replace(time=ElementTime(10.0, 5.0), scratch=op_traits.like_first_operand(3))

@@ -298,14 +298,9 @@ def _log_beta_share(low, high, a, b):
 
 def of_beta_shares(shares: Function) -> dict[str, Function]:
     """Return the functions of a distribution by its share of a beta distribution, 1 minus it, and the parameters."""
-
-    def turned(*xs):
-        low, high, a, b = shares(*xs)
-        return high, low, b, a
-
+    turned = lambda *xs: [shares(*xs)[i] for i in (1, 0, 3, 2)]
+    by = lambda function, shares: lambda *xs: function(*shares(*xs))
     return {
-        "cdf": lambda *xs: _beta_share(*shares(*xs)),
-        "sf": lambda *xs: _beta_share(*turned(*xs)),
-        "logcdf": lambda *xs: _log_beta_share(*shares(*xs)),
-        "logsf": lambda *xs: _log_beta_share(*turned(*xs)),
-    }
+        "cdf": by(_beta_share, shares), "sf": by(_beta_share, turned),
+        "logcdf": by(_log_beta_share, shares), "logsf": by(_log_beta_share, turned),
+    }  # fmt: skip
