@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anyshape import numpy as xp
-from anyshape.scipy.integrate.radau import begin, factored, jacobian_of, solve_densely, solved_by
+from anyshape.scipy.integrate.radau import begin, factored, jacobian_of, newton, solve_densely, solved_by
 from anyshape.scipy.integrate.runge_kutta import Problem, State, attached, chosen, least_step, next_time, norm
 from anyshape.transforms.control import stop_gradient
 from anyshape.transforms.control_flow.conditionals import cond
-from anyshape.transforms.control_flow.loops import while_loop
 from anyshape.transforms.custom.implicit_solves import custom_root
 
 MIN_FACTOR, MAX_FACTOR, ITERATIONS, MAX_ORDER = 0.2, 10.0, 4, 5
@@ -139,7 +138,7 @@ class BDF:
         one = xp.eye(s.y.shape[0])
         has_factors = c.has_factors & ~is_cut
         factors = cond(has_factors, lambda: c.factors, lambda: factored(one - step * c.jacobian))
-        converged, count, d = _newton(free, at, predicted, psi, step, factors)
+        converged, count, d = _newest(free, at, predicted, psi, step, factors)
         converged, d = converged | (h == 0), xp.where(h == 0, 0.0, d)
         safety = 0.9 * (2 * ITERATIONS + 1) / (2 * ITERATIONS + count)
         scale = p.atol + xp.abs(predicted + d) * p.rtol
@@ -227,24 +226,13 @@ def _next_order(differences, order, o: _Outcome) -> tuple[Any, Any]:
     return xp.argmax(factors) - 1, xp.minimum(MAX_FACTOR, o.safety * xp.max(factors))
 
 
-def _newton(p: Problem, t, predicted, psi, step, factors) -> tuple[Any, Any, Any]:
+def _newest(p: Problem, t, predicted, psi, step, factors) -> tuple[Any, Any, Any]:
     """Solve the formula: return whether it converged, the iterations, and the newest difference."""
-    tolerance = xp.maximum(10 * np.finfo(np.float64).eps / p.rtol, xp.minimum(0.03, p.rtol**0.5))
     scale = p.atol + xp.abs(predicted) * p.rtol
 
-    def iterate(carry):
-        k, d, size_old, _, _ = carry
+    def advance(d) -> tuple[Any, Any, Any]:
         slope = p.slope(t, predicted + d)
         moved = solved_by(factors, step * slope - psi - d)
-        size = norm(moved / scale)
-        has_rate = k > 0
-        rate = xp.where(has_rate, size / xp.where(size_old == 0, 1.0, size_old), 0.0)
-        ahead = rate / (1 - xp.where(rate == 1, 0.5, rate)) * size
-        diverges = has_rate & ((rate >= 1) | (rate ** (ITERATIONS - k - 1) * ahead > tolerance))
-        ends = diverges | ~xp.all(xp.isfinite(slope))
-        done = ~ends & ((size == 0) | (has_rate & (ahead < tolerance)))
-        return k + 1, xp.where(ends, d, d + moved), size, done, done | ends
+        return moved, norm(moved / scale), xp.all(xp.isfinite(slope))
 
-    start = (0, xp.zeros_like(predicted), np.float64(0), np.False_, np.False_)
-    k, d, _, converged, _ = while_loop(lambda c: (c[0] < ITERATIONS) & ~c[4], iterate, start)
-    return converged, k, d
+    return newton(p, ITERATIONS, xp.zeros_like(predicted), advance)[:3]

@@ -3,6 +3,7 @@
 Source: E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, section IV.8.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,8 +160,7 @@ class Radau:
         t, y, _, h = fixed
         c = c._replace(size=xp.abs(h), has_old=has_old)
         factors = cond(c.has_factors, lambda: c.factors, lambda: _factored(c.jacobian, xp.where(h == 0, 1.0, h)))
-        scale = p.atol + xp.abs(y) * p.rtol
-        converged, count, z, rate = _newton(free, t, y, h, self._guess(s, t + h * NODES), scale, factors)
+        converged, count, z, rate = _collocated(free, t, y, h, self._guess(s, t + h * NODES), factors)
         converged, z = converged | (h == 0), xp.where(h == 0, 0.0, z)
         y_new = y + z[2]
         error, extra = self._error(free, fixed, y_new, z, factors, c.error_rejected)
@@ -274,15 +274,37 @@ def solve_densely(linear: Any, right: Any) -> Any:
     return xp.reshape(xp.linalg.solve(xp.reshape(columns, (count, count)).T, xp.reshape(right, (count,))), shape)
 
 
-def _newton(p: Problem, t, y, h, guess, scale, factors: Factors) -> tuple[Any, Any, Any, Any]:
-    """Solve the collocation equations: return whether it converged, the iterations, the stages and the rate."""
+def newton(
+    p: Problem, iterations: int, start: Any, advance: Callable[[Any], tuple[Any, Any, Any]]
+) -> tuple[Any, Any, Any, Any]:
+    """Iterate from a start: return whether it converged, the iterations, the last iterate and the rate.
+
+    `advance` returns how an iterate moves, how far relative to the tolerance, and whether the slopes are finite.
+    """
     tolerance = xp.maximum(10 * np.finfo(np.float64).eps / p.rtol, xp.minimum(0.03, p.rtol**0.5))
-    inverse = 1 / xp.where(h == 0, 1.0, h)
 
     def iterate(carry):
-        k, w, z, size_old, rate, _, _ = carry
-        slopes = _slopes(p, t, y, h, z)
-        is_finite = xp.all(xp.isfinite(slopes))
+        k, w, size_old, rate, _, _ = carry
+        moved, size, is_finite = advance(w)
+        has_rate = k > 0
+        rate = xp.where(has_rate, size / xp.where(size_old == 0, 1.0, size_old), rate)
+        ahead = rate / (1 - xp.where(rate == 1, 0.5, rate)) * size
+        diverges = has_rate & ((rate >= 1) | (rate ** (iterations - k - 1) * ahead > tolerance))
+        ends = diverges | ~is_finite
+        done = ~ends & ((size == 0) | (has_rate & (ahead < tolerance)))
+        return k + 1, xp.where(ends, w, w + moved), size, rate, done, done | ends
+
+    first = (0, start, np.float64(0), np.float64(0), np.False_, np.False_)
+    k, w, _, rate, converged, _ = while_loop(lambda c: (c[0] < iterations) & ~c[5], iterate, first)
+    return converged, k, w, rate
+
+
+def _collocated(p: Problem, t, y, h, guess, factors: Factors) -> tuple[Any, Any, Any, Any]:
+    """Solve the collocation equations: return whether it converged, the iterations, the stages and the rate."""
+    inverse, scale = 1 / xp.where(h == 0, 1.0, h), p.atol + xp.abs(y) * p.rtol
+
+    def advance(w) -> tuple[Any, Any, Any]:
+        slopes = _slopes(p, t, y, h, FROM_EIGEN @ w)
         turned = TO_EIGEN @ slopes
         real = solved_by(factors.real, turned[0] - REAL * inverse * w[0])
         pair = (turned[1] - COMPLEX.real * inverse * w[1] + COMPLEX.imag * inverse * w[2]) + 1j * (
@@ -291,15 +313,7 @@ def _newton(p: Problem, t, y, h, guess, scale, factors: Factors) -> tuple[Any, A
         both = solved_by(factors.complex, pair)
         moved = xp.stack([real, xp.real(both), xp.imag(both)])
         size = xp.sqrt(xp.mean(xp.stack([norm(row / scale) ** 2 for row in moved])))
-        has_rate = k > 0
-        rate = xp.where(has_rate, size / xp.where(size_old == 0, 1.0, size_old), rate)
-        ahead = rate / (1 - xp.where(rate == 1, 0.5, rate)) * size
-        diverges = has_rate & ((rate >= 1) | (rate ** (ITERATIONS - k - 1) * ahead > tolerance))
-        ends = diverges | ~is_finite
-        w = xp.where(ends, w, w + moved)
-        done = ~ends & ((size == 0) | (has_rate & (ahead < tolerance)))
-        return k + 1, w, FROM_EIGEN @ w, size, rate, done, done | ends
+        return moved, size, xp.all(xp.isfinite(slopes))
 
-    start = (0, TO_EIGEN @ guess, guess, np.float64(0), np.float64(0), np.False_, np.False_)
-    k, _, z, _, rate, converged, _ = while_loop(lambda c: (c[0] < ITERATIONS) & ~c[6], iterate, start)
-    return converged, k, z, rate
+    converged, k, w, rate = newton(p, ITERATIONS, TO_EIGEN @ guess, advance)
+    return converged, k, FROM_EIGEN @ w, rate
