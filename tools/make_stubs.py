@@ -29,6 +29,7 @@ PACKAGES = {
             "sparse.linalg", "spatial", "spatial.distance", "spatial.transform", "special", "stats",
         )
     },
+    "anyshape.numpy.random": "numpy.random",
     "anyshape.optimize": "scipy.optimize",
 }  # fmt: skip
 
@@ -98,8 +99,10 @@ def _lines(package: str, source: str) -> Iterator[tuple[list[str], list[str]]]:
         elif kind.__module__.startswith("anyshape.") and not isinstance(member, types.FunctionType):
             private = "_" + kind.__name__  # the package does not have the name of the class
             yield [f"from {kind.__module__} import {kind.__name__} as {private}"], [f"{name}: {private}"]
-        else:
+        elif name in _public(source):
             yield [f"from {source} import {name} as {name}"], []
+        else:  # a stub of the other library may lack it
+            yield [], [f"{name}: Any"]
 
 
 def stub_of(package: str) -> str:

@@ -105,6 +105,7 @@ class Draws:
     """
 
     traced: Traced
+    _bit_generator: Any = property(refused("_bit_generator"))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(traced)"
@@ -205,39 +206,6 @@ class Draws:
         axis, count = axis_of(axis, len(sizes(x)), "shuffle"), numel(sizes(x))
         array[...] = take(array, self._positions("shuffle", sizes(x)[axis], count), axis=axis)
 
-    # -- draws that NumPy makes as they are
-
-    beta: Any = _drawn("beta")
-    binomial: Any = _drawn("binomial")
-    f: Any = _drawn("f")
-    geometric: Any = _drawn("geometric")
-    hypergeometric: Any = _drawn("hypergeometric")
-    lognormal: Any = _drawn("lognormal")
-    logseries: Any = _drawn("logseries")
-    negative_binomial: Any = _drawn("negative_binomial")
-    noncentral_chisquare: Any = _drawn("noncentral_chisquare")
-    noncentral_f: Any = _drawn("noncentral_f")
-    pareto: Any = _drawn("pareto")
-    poisson: Any = _drawn("poisson")
-    power: Any = _drawn("power")
-    standard_cauchy: Any = _drawn("standard_cauchy")
-    standard_t: Any = _drawn("standard_t")
-    triangular: Any = _drawn("triangular")
-    vonmises: Any = _drawn("vonmises")
-    wald: Any = _drawn("wald")
-    weibull: Any = _drawn("weibull")
-    zipf: Any = _drawn("zipf")
-
-    # -- methods without a meaning in a program
-
-    bytes: Any = refused("bytes")
-    __reduce__: Any = refused("__reduce__")
-    __getstate__: Any = refused("__getstate__")
-    __setstate__: Any = refused("__setstate__")
-    __copy__: Any = refused("__copy__")
-    __deepcopy__: Any = refused("__deepcopy__")
-    _bit_generator: Any = property(refused("_bit_generator"))
-
     # -- helpers
 
     def _one(self, method: str) -> Traced:
@@ -289,6 +257,12 @@ class Draws:
 
     def _positions(self, method: str, length: Size, count: Size):
         return rd.draw(self._one(method), method, (length,), dtype=INT, count=count)[0].as_ndarray()
+
+
+for _name in _PARAMETERS:
+    setattr(Draws, _name, _drawn(_name))
+for _name in ("bytes", "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__"):
+    setattr(Draws, _name, refused(_name))  # without a meaning in a program
 
 
 # -- parameters and results

@@ -99,13 +99,9 @@ class TracedRandomState(Draws, np.random.RandomState):
     def shuffle(self, x: Any) -> None:
         self._shuffle(x)
 
-    # -- methods without a meaning in a program
 
-    seed: Any = refused("seed")
-    get_state: Any = refused("get_state")
-    set_state: Any = refused("set_state")
-    tomaxint: Any = refused("tomaxint")
-    random_integers: Any = refused("random_integers")
+for _name in ("seed", "get_state", "set_state", "tomaxint", "random_integers"):  # without a meaning in a program
+    setattr(TracedRandomState, _name, refused(_name))
 
 
 def traced_generator(traced: Traced, kind: type | None) -> Any:
@@ -325,15 +321,15 @@ def is_one(a: Any, b: Any) -> bool:
     return a is b
 
 
-def of_global(name: str, method: str = "") -> Any:
-    """Return a function of `numpy.random` that draws in traces too, from the global generator."""
+def of_global(name: str, method: str) -> Any:
+    """Return a function of `numpy.random` that draws in traces too, by a method of the global generator."""
     function = getattr(np.random, name)
 
     def draw(*args, **kwargs):
         builder = active()
         if builder is None:
             return function(*args, **kwargs)
-        return getattr(traced_form(np.random.mtrand._rand, builder), method or name)(*args, **kwargs)
+        return getattr(traced_form(np.random.mtrand._rand, builder), method)(*args, **kwargs)
 
     functools.update_wrapper(draw, function, assigned=("__doc__",), updated=())
     draw.__name__ = draw.__qualname__ = name
