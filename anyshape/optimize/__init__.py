@@ -6,62 +6,21 @@ go with them.
 
 from typing import Any
 
-from anyshape.optimize.transformations import (
-    GradientTransformation,
-    adam,
-    adamw,
-    add_decayed_weights,
-    apply_updates,
-    chain,
-    clip,
-    clip_by_global_norm,
-    constant_schedule,
-    cosine_decay_schedule,
-    exponential_decay,
-    global_norm,
-    join_schedules,
-    lbfgs,
-    linear_schedule,
-    piecewise_constant_schedule,
-    scale,
-    scale_by_adam,
-    scale_by_learning_rate,
-    sgd,
-    trace_momentum,
-    warmup_cosine_decay_schedule,
-)
+from anyshape.optimize import transformations
 from anyshape.scipy import optimize
 
-__all__ = [
-    "GradientTransformation",
-    "adam",
-    "adamw",
-    "add_decayed_weights",
-    "apply_updates",
-    "chain",
-    "clip",
-    "clip_by_global_norm",
-    "constant_schedule",
-    "cosine_decay_schedule",
-    "exponential_decay",
-    "global_norm",
-    "join_schedules",
-    "lbfgs",
-    "linear_schedule",
-    "piecewise_constant_schedule",
-    "scale",
-    "scale_by_adam",
-    "scale_by_learning_rate",
-    "sgd",
-    "trace_momentum",
-    "warmup_cosine_decay_schedule",
-]
-__all__ += optimize.__all__
+_OWN = [
+    "GradientTransformation", "adam", "adamw", "add_decayed_weights", "apply_updates", "chain", "clip",
+    "clip_by_global_norm", "constant_schedule", "cosine_decay_schedule", "exponential_decay", "global_norm",
+    "join_schedules", "lbfgs", "linear_schedule", "piecewise_constant_schedule", "scale", "scale_by_adam",
+    "scale_by_learning_rate", "sgd", "trace_momentum", "warmup_cosine_decay_schedule",
+]  # fmt: skip
+__all__ = [*_OWN, *optimize.__all__]
 
 
 def __getattr__(name: str) -> Any:
-    """Return what a name of `anyshape.scipy.optimize` stands for."""
-    return getattr(optimize, name)
+    """Return one of the functions for training loops, or what a name of `anyshape.scipy.optimize` stands for."""
+    return getattr(transformations if name in _OWN else optimize, name)
 
 
 def __dir__() -> list[str]:

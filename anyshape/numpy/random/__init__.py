@@ -3,6 +3,7 @@
 Outside of a trace they are NumPy's own, as are all classes and `default_rng`.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ _FUNCTIONS = {"ranf": "random_sample", "sample": "random_sample", "seed": "seed"
 __all__ = sorted([*np.random.__all__, "bit_generator", "get_bit_generator", "mtrand", "set_bit_generator", "test"])
 
 
-def _served(name: str) -> Any:
+@functools.cache
+def __getattr__(name: str) -> Any:
     """Return what a name of NumPy stands for; most functions are methods of the global generator."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     member = getattr(np.random, name)
     is_method = getattr(member, "__self__", None) is np.random.mtrand._rand
     return of_global(name, _FUNCTIONS.get(name, name)) if is_method or name in _FUNCTIONS else member
-
-
-globals().update({name: _served(name) for name in __all__})
 
 
 def __dir__() -> list[str]:

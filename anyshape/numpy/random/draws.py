@@ -98,14 +98,23 @@ def refused(name: str) -> Any:
     return refuse
 
 
-class Draws:
+_REFUSED = ("bytes", "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__")
+_Rows: Any = type(
+    "_Rows",
+    (),
+    {name: _drawn(name) for name in _PARAMETERS}
+    | {name: refused(name) for name in _REFUSED}
+    | {"_bit_generator": property(refused("_bit_generator"))},
+)
+
+
+class Draws(_Rows):
     """Methods that the traced forms of `Generator` and `RandomState` share.
 
     `traced` is the value in the graph: one generator, or an array of generators, which `vmap` maps over.
     """
 
     traced: Traced
-    _bit_generator: Any = property(refused("_bit_generator"))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(traced)"
@@ -257,12 +266,6 @@ class Draws:
 
     def _positions(self, method: str, length: Size, count: Size):
         return rd.draw(self._one(method), method, (length,), dtype=INT, count=count)[0].as_ndarray()
-
-
-for _name in _PARAMETERS:
-    setattr(Draws, _name, _drawn(_name))
-for _name in ("bytes", "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__"):
-    setattr(Draws, _name, refused(_name))  # without a meaning in a program
 
 
 # -- parameters and results

@@ -99,9 +99,13 @@ class TracedRandomState(Draws, np.random.RandomState):
     def shuffle(self, x: Any) -> None:
         self._shuffle(x)
 
+    # -- methods without a meaning in a program
 
-for _name in ("seed", "get_state", "set_state", "tomaxint", "random_integers"):  # without a meaning in a program
-    setattr(TracedRandomState, _name, refused(_name))
+    seed: Any = refused("seed")
+    get_state: Any = refused("get_state")
+    set_state: Any = refused("set_state")
+    tomaxint: Any = refused("tomaxint")
+    random_integers: Any = refused("random_integers")
 
 
 def traced_generator(traced: Traced, kind: type | None) -> Any:
