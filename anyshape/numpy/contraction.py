@@ -32,7 +32,7 @@ from anyshape.numpy.operands.promotion import (
     sizes,
     static_int,
 )
-from anyshape.numpy.operands.reduction_args import as_operands, in_common_dtype, makes_array, plus_zero, refuse_out
+from anyshape.numpy.operands.reduction_args import as_operands, in_common_dtype, makes_array, plus_zero
 from anyshape.numpy.operands.ufuncs import Ufunc, has_out, stands_for
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
@@ -194,7 +194,6 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     Scalars multiply. The other axes of `a` come first, then the other axes of `b`; unlike in `matmul` none broadcast.
     With traced operands `out` must be traced too.
     """
-    refuse_out("dot", out)
     x, y = in_common_dtype("dot", a, b)
     if x.ndim == 0 or y.ndim == 0:
         return _scaled(x, y)
@@ -220,7 +219,6 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
     With traced operands `out` must be traced too.
     """
-    refuse_out("outer", out)
     x, y = in_common_dtype("outer", a, b)
     return dot_general(_flat(x), _flat(y), NO_AXES, NO_AXES)
 
@@ -316,7 +314,6 @@ def einsum(
     The sizes of a call choose the contraction path, so `optimize` is ignored for traced operands. So is `order`, since
     values of a program have no memory layout. With traced operands `out` must be traced too.
     """
-    refuse_out("einsum", out)
     choice_of("einsum", "casting", casting, CASTINGS)
     choice_of("einsum", "order", order, ORDERS)
     equation, arrays = _string_form(operands)

@@ -26,7 +26,7 @@ from anyshape.numpy.operands.promotion import (
     refuse_kinds,
     sizes,
 )
-from anyshape.numpy.operands.reduction_args import makes_array, refuse_out
+from anyshape.numpy.operands.reduction_args import makes_array
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
@@ -73,7 +73,6 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 
     For traced arguments the axis gets a new symbolic size, and `out` must be traced too.
     """
-    refuse_out("compress", out)
     chosen = as_traced(asarray(condition))
     if chosen.meta.rank != 1:
         raise context_of("compress", chosen).fail("the condition must have one axis")

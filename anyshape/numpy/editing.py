@@ -35,7 +35,7 @@ from anyshape.numpy.operands.promotion import (
     sizes,
     static_int,
 )
-from anyshape.numpy.operands.reduction_args import flat_if_no_axis, refuse_out
+from anyshape.numpy.operands.reduction_args import flat_if_no_axis
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -325,7 +325,6 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
 
     All broadcast. A number out of bounds is a CheckError of the run, unless `mode` is "wrap" or "clip".
     """
-    refuse_out("choose", out)
     choice_of("choose", "mode", mode, ("raise", "wrap", "clip"))
     number = as_traced(a)
     if number.dtype.kind not in "biu":

@@ -29,7 +29,7 @@ from anyshape.numpy.operands.promotion import (
     sizes,
     static_int,
 )
-from anyshape.numpy.operands.reduction_args import keeps_class, keeps_number, refuse_out
+from anyshape.numpy.operands.reduction_args import keeps_class, keeps_number
 from anyshape.numpy.operands.ufuncs import Ufunc, check_options, has_out, of_ufunc, stands_for, ufunc_doc
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
@@ -205,7 +205,6 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     The result has the shape of `a`; its dtype follows `numpy.round`. `decimals` is an int known while tracing, and a
     negative one rounds to tens, hundreds and so on. With traced operands `out` must be traced too.
     """
-    refuse_out("round", out)
     digits = static_int(decimals, "round", "the number of decimals")
     x = asarray(a, function="round")
     if x.dtype.kind in "iu":
@@ -222,7 +221,6 @@ def fix(x: Any, out: Any = None) -> Any:
 
     With traced operands `out` must be traced too.
     """
-    refuse_out("fix", out)
     return trunc(x)
 
 
@@ -297,7 +295,6 @@ def isposinf(x: Any, out: Any = None) -> Any:
 
     Complex x raise DTypeError. With traced operands `out` must be traced too.
     """
-    refuse_out("isposinf", out)
     return _equals_infinity("isposinf", x, np.inf)
 
 
@@ -307,7 +304,6 @@ def isneginf(x: Any, out: Any = None) -> Any:
 
     Complex x raise DTypeError. With traced operands `out` must be traced too.
     """
-    refuse_out("isneginf", out)
     return _equals_infinity("isneginf", x, -np.inf)
 
 

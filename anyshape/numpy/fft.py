@@ -17,7 +17,6 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import roll, slice_axis
 from anyshape.numpy.operands.memory import makes_copy, writes_out
 from anyshape.numpy.operands.promotion import as_traced, axis_of, new_size, size_of, sizes
-from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -93,14 +92,12 @@ def fft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None
     `n` is the number of points: more elements are cut off, and missing ones are zeros. `norm` is "backward", "ortho" or
     "forward". With traced operands `out` must be traced too.
     """
-    refuse_out("fft", out)
     return _transformed("fft", a, n, axis, norm, False)
 
 
 @writes_out
 def ifft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     """Return the inverse discrete Fourier transform along an axis; see `fft`."""
-    refuse_out("ifft", out)
     return _transformed("ifft", a, n, axis, norm, True)
 
 
@@ -130,7 +127,6 @@ def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
 
     A complex operand raises DTypeError.
     """
-    refuse_out("rfft", out)
     return _half("rfft", a, n, axis, norm_of("rfft", norm))
 
 
@@ -140,14 +136,12 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
 
     By default n is 2 * (m - 1) for m elements. See `fft` for the options.
     """
-    refuse_out("irfft", out)
     return _whole("irfft", as_traced(a), n, axis, norm_of("irfft", norm))
 
 
 @writes_out
 def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     """Return the real transform of a signal along an axis that has `a` as the first half of its Hermitian values."""
-    refuse_out("hfft", out)
     x = as_traced(a)
     return _whole("hfft", ew.conj(x) if x.dtype.kind == "c" else x, n, axis, _SWAPPED[norm_of("hfft", norm)])
 
@@ -155,7 +149,6 @@ def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
 @writes_out
 def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     """Return the first half of the Hermitian signal along an axis whose transform is real and equals `a`."""
-    refuse_out("ihfft", out)
     return ew.conj(_half("ihfft", a, n, axis, _SWAPPED[norm_of("ihfft", norm)]))
 
 
@@ -220,28 +213,24 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = N
 
     `s` has the number of points of each axis, where -1 is the size of `a`. See `fft` for the other options.
     """
-    refuse_out("fftn", out)
     return _several("fftn", a, s, axes, norm, False)
 
 
 @writes_out
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
     """Return the inverse discrete Fourier transform along several axes; see `fftn`."""
-    refuse_out("ifftn", out)
     return _several("ifftn", a, s, axes, norm, True)
 
 
 @writes_out
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
     """Return the transform of real numbers along several axes, with the first half along the last; see `fftn`."""
-    refuse_out("rfftn", out)
     return _half_of_several("rfftn", a, s, axes, norm)
 
 
 @writes_out
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
     """Return the real numbers whose transform by `rfftn` is `a`; see `fftn`."""
-    refuse_out("irfftn", out)
     return _whole_of_several("irfftn", a, s, axes, norm)
 
 

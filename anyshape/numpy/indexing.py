@@ -21,7 +21,7 @@ from anyshape.numpy.movement import along_axis, broadcast_to, ravel, slice_axis
 from anyshape.numpy.operands.index_parser import Key
 from anyshape.numpy.operands.memory import owned, writes_out
 from anyshape.numpy.operands.promotion import as_traced, axis_of, is_traced, refuse_kinds, size_of, sizes, static_int
-from anyshape.numpy.operands.reduction_args import as_arrays, refuse_out
+from anyshape.numpy.operands.reduction_args import as_arrays
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -103,7 +103,6 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     of range is NumPy's IndexError when the program runs; "wrap" and "clip" bring it into range.
     With traced operands `out` must be traced too.
     """
-    refuse_out("take", out)
     x, taken_axis = along_axis("take", a, axis)
     index = _as_positions(indices)
     if mode != "raise":
@@ -179,7 +178,6 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 
     Small integers are added in the default integer. With traced operands `out` must be traced too.
     """
-    refuse_out("trace", out)
     return reduction.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 

@@ -29,7 +29,7 @@ from anyshape.numpy.operands.promotion import (
     sizes,
     static_int,
 )
-from anyshape.numpy.operands.reduction_args import makes_array, refuse_out
+from anyshape.numpy.operands.reduction_args import makes_array
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
@@ -161,7 +161,6 @@ def concatenate(
     promoted one, and `casting` limits the casts to it.
     With traced operands `out` must be traced too.
     """
-    refuse_out("concatenate", out)
     if is_traced(axis) or has_type(axis, np.ndarray):
         advice = "pass the arrays as one list: np.concatenate([x, y])"
         raise ArgumentError("concatenate", "axis", "is an array", advice)
@@ -201,7 +200,6 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     The dtype is `dtype` or the promoted one, and `casting` limits the casts to it.
     With traced operands `out` must be traced too.
     """
-    refuse_out("stack", out)
     operands = _in_one_dtype("stack", arrays, dtype, casting)
     _require_same_shape("stack", operands)
     new_axis = axis_of(axis, operands[0].meta.rank + 1, "stack")

@@ -22,7 +22,6 @@ from anyshape.numpy.operands.reduction_args import (
     flat_if_no_axis,
     reduced_axes,
     refuse_mask_without_start,
-    refuse_out,
     restore_axes,
     start_value,
     sum_over,
@@ -75,7 +74,6 @@ def _accumulated(
     ):  # fmt: skip
         if is_shape(a, axis, dtype, out) and keepdims is initial is where is ABSENT:
             return reduce_sizes(ufunc, a)
-        refuse_out(name, out)
         x = asarray(a, accumulation_dtype(ufunc, a, dtype))
         axes = reduced_axes(name, axis, x.ndim)
         x = apply_mask(name, x, where, identity)
@@ -127,7 +125,6 @@ def _extreme(
     def function(a, axis=None, out=None, keepdims=ABSENT, initial=ABSENT, where=ABSENT):
         if is_shape(a, axis, None, out) and keepdims is initial is where is ABSENT:
             return reduce_sizes(np.maximum if sign < 0 else np.minimum, a)
-        refuse_out(name, out)
         x = asarray(a)
         axes = reduced_axes(name, axis, x.ndim)
         if initial is ABSENT or initial is None:
@@ -157,7 +154,6 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT) -> An
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
     With traced operands `out` must be traced too.
     """
-    refuse_out("ptp", out)
     x = asarray(a)
     axes = reduced_axes("ptp", axis, x.ndim)
     return restore_axes(ew.sub(rd.reduce_max(x, axes), rd.reduce_min(x, axes)), axes, keepdims)
@@ -167,7 +163,6 @@ def _position(name: str, find: Callable[[Any, int], Any], summary: str) -> Calla
     """Build `argmax` or `argmin`."""
 
     def function(a, axis=None, out=None, *, keepdims=ABSENT):
-        refuse_out(name, out)
         x, is_kept = asarray(a), keepdims is not ABSENT and bool(keepdims)
         rank = x.ndim
         if axis is None or rank == 0:
@@ -193,7 +188,6 @@ def _logical(name: str, reduce: Callable[..., Any], identity: bool, summary: str
     """Build `any` or `all`."""
 
     def function(a, axis=None, out=None, keepdims=ABSENT, *, where=ABSENT):
-        refuse_out(name, out)
         x = asarray(a, _BOOL)
         axes = reduced_axes(name, axis, x.ndim)
         return restore_axes(reduce(apply_mask(name, x, where, identity), axes), axes, keepdims)
@@ -211,7 +205,6 @@ def _running(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], summary
     """Build `cumsum` or `cumprod`."""
 
     def function(a, axis=None, dtype=None, out=None):
-        refuse_out(name, out)
         return accumulate(*flat_if_no_axis(name, asarray(a, accumulation_dtype(ufunc, a, dtype)), axis))
 
     return publish(function, name, __name__, f"{summary}\n\n{_RUNNING_DOC}")
@@ -227,7 +220,6 @@ def _cumulative(
     """Build `cumulative_sum` or `cumulative_prod` of the array API."""
 
     def function(x, /, *, axis=None, dtype=None, out=None, include_initial: bool = False):
-        refuse_out(name, out)
         value = atleast_1d(asarray(x, accumulation_dtype(ufunc, x, dtype)))
         if axis is None and value.ndim != 1:
             raise ArgumentError(name, "axis", f"is needed for an array of rank {value.ndim}", "give the axis")

@@ -20,7 +20,7 @@ from anyshape.numpy.operands.promotion import (
     result_type,
     sizes,
 )
-from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value, makes_array, refuse_out
+from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value, makes_array
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -129,7 +129,6 @@ def clip(
     be traced too, and ufunc options raise UnsupportedFunctionError.
     """
     low, high = _stated(min, a_min), _stated(max, a_max)
-    refuse_out("clip", out)
     if kwargs:
         advice = "leave them out"
         raise UnsupportedFunctionError("clip", "ufunc options of a traced array", advice, user_line())

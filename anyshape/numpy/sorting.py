@@ -21,7 +21,7 @@ from anyshape.numpy.operands.promotion import (
     result_type,
     sizes,
 )
-from anyshape.numpy.operands.reduction_args import EMPTY_MEAN, count_along, flat_if_no_axis, refuse_out, restore_axes
+from anyshape.numpy.operands.reduction_args import EMPTY_MEAN, count_along, flat_if_no_axis, restore_axes
 from anyshape.numpy.operands.ufuncs import publish
 from anyshape.numpy.serve import serve
 from anyshape.numpy.statistics import aligned_weights, interpolate
@@ -135,7 +135,6 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1. Integers become
     float64. With traced operands `out` must be traced too; `a` is never overwritten.
     """
-    refuse_out("median", out)
     dtype = result_type(a)
     x, axes = merged_axes("median", asarray(a, _FLOAT if dtype.kind in "biu" else dtype), axis)
     ordered = rd.sort(x, x.ndim - 1)
@@ -169,7 +168,6 @@ def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
         a, q, axis = None, out = None, overwrite_input: bool = False, method: str = "linear",
         keepdims: bool = False, *, weights = None
     ):  # fmt: skip
-        refuse_out(name, out)
         if weights is not None or method != "linear":
             return _by_method(name, scale, a, q, axis, method, keepdims, weights)
         x, axes = merged_axes(name, refuse_kinds(name, asarray(a), "c"), axis)

@@ -36,7 +36,6 @@ from anyshape.numpy.operands.reduction_args import (
     mask_like,
     reduced_axes,
     refuse_axis_kinds,
-    refuse_out,
     restore_axes,
     squared_magnitude,
     start_value,
@@ -136,7 +135,6 @@ def _traced_mean(
     *, where = ABSENT, quiet: bool = False
 ):  # fmt: skip
     """Return the mean of a traced array; if `quiet`, a division by 0 gives no warning of its own."""
-    refuse_out("mean", out)
     target = _averaged_dtype(a, dtype)
     half = dtype is None and target == np.float16  # NumPy adds up half precision in single precision
     x = asarray(a, np.float32 if half else target)
@@ -176,7 +174,6 @@ def _traced_var(
     *, where = ABSENT, mean = ABSENT, correction = ABSENT, quiet: bool = False
 ):  # fmt: skip
     """Return the variance of a traced array; if `quiet`, as NumPy's nan-functions warn."""
-    refuse_out("var", out)
     target = _averaged_dtype(a, dtype)
     x = asarray(a, np.result_type(target, asarray(a).dtype))  # all of a is squared, added up in `dtype`
     axes = _averaged_axes("var", axis, x.ndim, where)
@@ -348,7 +345,6 @@ def _nan_extreme(
         started = initial is not ABSENT and initial is not None
         if x.dtype.kind not in "fc" or (where is not ABSENT and not started):
             return plain(x, axis, out, keepdims, initial, where)
-        refuse_out(name, out)
         axes = reduced_axes(name, axis, x.ndim)
         ok = _not_nan(x, where)
         extreme = reduce(ew.select(ok, x, ew.lift(rdn.extreme_value(x.dtype, sign), x)), axes, empty=started)

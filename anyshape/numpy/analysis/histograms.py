@@ -26,7 +26,7 @@ from anyshape.numpy.operands.promotion import (
     result_type,
     sizes,
 )
-from anyshape.numpy.operands.reduction_args import refuse_out, restore_axes
+from anyshape.numpy.operands.reduction_args import restore_axes
 from anyshape.numpy.operands.ufuncs import publish
 from anyshape.numpy.serve import serve
 from anyshape.ops import creation as cr
@@ -248,7 +248,6 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
 
     See `median` for the options.
     """
-    refuse_out("nanmedian", out)
     dtype = refuse_kinds("nanmedian", np.empty(0, result_type(a)), "c").dtype
     if dtype.kind != "f":
         return sorting.median(a, axis, None, False, keepdims is True)
@@ -270,7 +269,6 @@ def _nan_quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
         a, q, axis = None, out = None, overwrite_input: bool = False, method: str = "linear",
         keepdims = False, *, weights = None
     ):  # fmt: skip
-        refuse_out(name, out)
         kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
         if kind.kind != "f":
             return plain(a, q, axis, None, False, method, keepdims is True, weights=weights)
@@ -304,7 +302,6 @@ def _nan_argument(name: str, plain: Callable[..., Any], least: float, summary: s
     """Build `nanargmax` or `nanargmin`."""
 
     def function(a, axis=None, out=None, *, keepdims=False):
-        refuse_out(name, out)
         x = refuse_kinds(name, as_traced(a), "c")
         if x.dtype.kind == "f":
             absent = ew.isnan(x)

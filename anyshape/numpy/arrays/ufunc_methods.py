@@ -11,6 +11,7 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy import elementwise, reduction, special
+from anyshape.numpy.operands.memory import refuse_out
 from anyshape.numpy.operands.promotion import asarray, axes_of, is_traced, is_weak, loop_dtypes, operand, sizes
 from anyshape.numpy.operands.reduction_args import (
     ABSENT,
@@ -19,7 +20,6 @@ from anyshape.numpy.operands.reduction_args import (
     plus_zero,
     reduced_axes,
     refuse_mask_without_start,
-    refuse_out,
     start_value,
 )
 from anyshape.ops import elementwise as ew

@@ -17,7 +17,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.contraction import dot, matmul
 from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import as_traced, asarray, sizes, static_int
-from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype, refuse_out
+from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype
 from anyshape.numpy.serve import serve
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
@@ -196,7 +196,6 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     The sizes of a call choose the contraction path, as for einsum. With traced operands `out` must be
     traced too.
     """
-    refuse_out("multi_dot", out)
     xs = _matrix_chain(arrays)
     labels = [(i, i + 1) if x.ndim == 2 else (max(i, 1),) for i, x in enumerate(xs)]
     size_by_label = {

@@ -447,8 +447,15 @@ def _require_shape(out, result, name: str) -> None:
         ctx.require_equal(a, b, f"`out` and the result differ in the size of axis {axis}")
 
 
+def refuse_out(name: str, out: Any) -> None:
+    """Refuse an array of NumPy as `out` of traced arrays; see `writes_out` for arrays of a program."""
+    if out is not None and not isinstance(out, Traced):
+        problem = "an array of NumPy cannot hold traced values"
+        raise MutationError(f"{name}(..., out=x)", problem, "use the result", user_line())
+
+
 def writes_out(function: F, *, stretches: bool = False) -> F:
-    """Return a function with a parameter `out` that writes its result there, if that is an array of a program.
+    """Return a function with a parameter `out` that writes its result there, which must be an array of a program.
 
     Functions that NumPy composes of ufuncs stretch the result to the shape of `out`.
     """
@@ -462,8 +469,9 @@ def writes_out(function: F, *, stretches: bool = False) -> F:
         out = args[position] if is_positional else kwargs.get("out")
         if is_involved(args) or is_involved(kwargs):
             become_traced(out, f"{written.__name__}(..., out=x)")
-        if not isinstance(out, Traced):
+        if out is None:
             return function(*args, **kwargs)
+        refuse_out(written.__name__, out)
         if is_positional:
             args = (*args[:position], None, *args[position + 1 :])
         else:

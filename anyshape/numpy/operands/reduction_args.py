@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, ConcretizationError, DTypeError, MutationError
+from anyshape.errors import ArgumentError, ConcretizationError, DTypeError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.shapes.array_type import numel
@@ -30,13 +30,6 @@ ABSENT: Any = getattr(np, "_NoValue")  # noqa: B009 - NumPy's own mark of an arg
 _BOOL = np.dtype(bool)
 
 EMPTY_MEAN, NO_FREEDOM = "Mean of empty slice", "Degrees of freedom <= 0 for slice"  # warnings of NumPy
-
-
-def refuse_out(name: str, out: Any) -> None:
-    """Refuse an array of NumPy as `out` of traced arrays; see `writes_out` for arrays of a program."""
-    if out is not None:
-        problem = "an array of NumPy cannot hold traced values"
-        raise MutationError(f"{name}(..., out=x)", problem, "use the result", user_line())
 
 
 def reduced_axes(name: str, axis: Any, rank: int) -> tuple[int, ...]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
+from anyshape.numpy.operands.memory import refuse_out
 from anyshape.numpy.operands.promotion import is_traced, sizes
-from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.ops import distances as ds
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import iota, size_value
