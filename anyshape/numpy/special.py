@@ -25,21 +25,28 @@ from anyshape.ops import special_ufuncs as su
 from anyshape.support.true_types import has_type
 
 
+def _op_of(name: str) -> Callable[..., Any]:
+    """Return what applies the op of a name, or gives all results of a further ufunc."""
+    if name not in su.FUNCTIONS:
+        return getattr(sp, name)
+    return partial(su.special_ufuncs if su.FUNCTIONS[name][1] > 1 else su.special_ufunc, name)
+
+
 def _function(name: str, summary: str, apply: Callable[..., Any] | None = None, operands: str = "") -> Ufunc:
     """Build the function of a ufunc of SciPy, by the op of its name if none is given."""
-    return of_ufunc(getattr(sc, name), apply or getattr(sp, name), summary, module=__name__, operands=operands)
+    return of_ufunc(getattr(sc, name), apply or _op_of(name), summary, module=__name__, operands=operands)
 
 
 def parametric(
     name: str, summary: str, apply: Callable[..., Any] | None = None, operands: str = "", module: str = __name__
 ) -> Ufunc:
     """Build a function of parameters and of one argument, which must be real and gives the dtype; see `_function`."""
-    ufunc, apply = plain_ufunc(getattr(sc, name)), apply or getattr(sp, name)
+    ufunc, apply = plain_ufunc(getattr(sc, name)), apply or _op_of(name)
 
     def function(*args, **options):
         if has_out(ufunc, args, options):
             return ufunc(*args, **options)  # by NumPy's protocol, which writes the result
-        dtype = loop_dtypes(ufunc, *args, **check_options(ufunc, args, options))[-1]
+        dtype = loop_dtypes(ufunc, *args, **check_options(ufunc, args, options))[ufunc.nin - 1]
         if dtype.kind == "c" and name not in su.COMPLEX:
             raise DTypeError(name, "no derivative for complex arguments", "use real arguments", user_line())
         return apply(*[cast_operand(x, dtype, name) for x in args])

@@ -3,15 +3,13 @@
 SciPy's own ufuncs may be called on traced arrays directly. Rows that an older SciPy lacks are left out.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import scipy.special as sc
 
 from anyshape.numpy.operands.ufuncs import Ufunc, plain_ufunc
 from anyshape.numpy.special import parametric
-from anyshape.ops import special_ufuncs as su
 
 # name: operands, and what the function returns
 ROWS: Mapping[str, tuple[str, str]] = {
@@ -57,6 +55,7 @@ ROWS: Mapping[str, tuple[str, str]] = {
     "eval_sh_legendre": ("n, x", "the Legendre polynomial of degree n on [0, 1]"),
     "fdtri": ("dfn, dfd, p", "the quantile x with fdtr(dfn, dfd, x) = p"),
     "fdtridfd": ("dfn, p, x", "the degrees of freedom dfd with fdtr(dfn, dfd, x) = p"),
+    "fresnel": ("z", "the integrals of sin(pi t**2 / 2) and of cos(pi t**2 / 2) from 0 to real z"),
     "gdtria": ("p, b, x", "the rate a with gdtr(a, b, x) = p"),
     "gdtrib": ("a, p, x", "the shape b with gdtr(a, b, x) = p"),
     "gdtrix": ("a, b, p", "the quantile x with gdtr(a, b, x) = p"),
@@ -76,6 +75,7 @@ ROWS: Mapping[str, tuple[str, str]] = {
     "jve": ("v, z", "jv(v, z) for real z"),
     "kei": ("x", "Kelvin's function kei"),
     "keip": ("x", "the derivative of Kelvin's function kei"),
+    "kelvin": ("x", "ber + i bei and ker + i kei of real x, and then their derivatives, complex"),
     "ker": ("x", "Kelvin's function ker"),
     "kerp": ("x", "the derivative of Kelvin's function ker"),
     "kolmogi": ("p", "the number whose kolmogorov is p"),
@@ -127,6 +127,8 @@ ROWS: Mapping[str, tuple[str, str]] = {
     "pro_rad2": ("m, n, c, x", "a prolate spheroidal radial function of the second kind and its derivative"),
     "pro_rad2_cv": ("m, n, c, cv, x", "pro_rad2 for its characteristic value"),
     "radian": ("d, m, s", "an angle of degrees, minutes and seconds in radians"),
+    "shichi": ("x", "the hyperbolic sine and cosine integral of real x"),
+    "sici": ("x", "the sine and the cosine integral of real x"),
     "sindg": ("x", "the sine of an angle in degrees"),
     "smirnov": ("n, d", "the probability above d of Smirnov's statistic for n samples"),
     "smirnovi": ("n, p", "the number whose smirnov is p"),
@@ -142,16 +144,8 @@ ROWS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _results(name: str) -> Callable[..., Any]:
-    """Return what gives the results of a ufunc for traced operands."""
-    count = plain_ufunc(getattr(sc, name)).nout
-    one = lambda *operands: su.special_ufunc(name, *operands)
-    several = lambda *operands: tuple([su.special_ufunc(name, *operands, result=k) for k in range(count)])
-    return one if count == 1 else several
-
-
 FUNCTIONS: Mapping[str, Ufunc] = {
-    name: parametric(name, f"Return {returned}.", _results(name), operands, __name__)
+    name: parametric(name, f"Return {returned}.", operands=operands, module=__name__)
     for name, (operands, returned) in ROWS.items()
     if hasattr(sc, name)
 }

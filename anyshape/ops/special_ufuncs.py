@@ -1,4 +1,4 @@
-"""Further ufuncs of `scipy.special` as one op, whose parameters name the function and which of its results it gives.
+"""Further ufuncs of `scipy.special` as one op, whose parameter names the function; it gives all results of a call.
 
 Carlson's integrals with raised exponents stand beside it. They are closed under derivatives, so all elliptic integrals
 have derivatives of any order.
@@ -6,10 +6,14 @@ have derivatives of any order.
 
 from typing import Any
 
+import numpy as np
+
 from anyshape.graph.ir.graph import Node, Op
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import apply
+from anyshape.ops.core.apply import apply, apply_all
 
 
 def _counts(operands: int, results: int, names: str) -> dict[str, tuple[int, int]]:
@@ -20,8 +24,8 @@ def _counts(operands: int, results: int, names: str) -> dict[str, tuple[int, int
 FUNCTIONS: dict[str, tuple[int, int]] = {
     **_counts(1, 1, "bei beip ber berp cosdg cosm1 cotdg it2struve0 itmodstruve0 itstruve0 kei keip ker kerp kolmogi"),
     **_counts(1, 1, "kolmogorov loggamma ndtri_exp sindg tandg wrightomega zetac"),
-    **_counts(1, 2, "it2i0k0 it2j0y0 iti0k0 itj0y0"),
-    **_counts(1, 4, "airy airye itairy"),
+    **_counts(1, 2, "it2i0k0 it2j0y0 iti0k0 itj0y0 fresnel shichi sici"),
+    **_counts(1, 4, "airy airye itairy kelvin"),
     **_counts(2, 1, "agm chdtri chdtriv eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_hermite eval_hermitenorm"),
     **_counts(2, 1, "eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_legendre hankel1 hankel1e"),
     **_counts(2, 1, "hankel2 hankel2e jve mathieu_a mathieu_b modstruve pdtri pdtrik powm1 smirnov smirnovi"),
@@ -40,20 +44,28 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
 COMPLEX = frozenset(["hankel1", "hankel1e", "hankel2", "hankel2e", "loggamma"])  # functions of a complex last operand
 
 
-def _is_named(node: Node, params: dict[str, Any]) -> bool:
-    """Return whether a node has the operands of its function, and names one of its results."""
-    operands, results = FUNCTIONS[params["function"]]
-    return len(node.inputs) == operands and 0 <= params["result"] < results
+def _has_operands(node: Node, params: dict[str, Any]) -> bool:
+    return len(node.inputs) == FUNCTIONS[params["function"]][0]
+
+
+def _result_types(
+    ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta, function: str
+) -> TensorMeta | tuple[TensorMeta, ...]:
+    """Require one dtype of all operands, which results have too. The results of `kelvin` are complex."""
+    count = FUNCTIONS[function][1]
+    result = ew.same_type(ctx, x, *others)
+    if function == "kelvin":
+        result = TensorMeta(np.dtype(x.dtype.char.upper()), x.extents)
+    return result if count == 1 else (result,) * count
 
 
 special_ufunc_op: Op = ew.define_pointwise(
     "special_ufunc",
-    ew.same_type,
+    _result_types,
     (1, 5),
     family="special_ufuncs",
-    jointly=_is_named,
+    jointly=_has_operands,
     function=kinds.one_of(*FUNCTIONS),
-    result=kinds.order,
 )
 carlson_integral_op: Op = ew.define_pointwise(
     "carlson_integral",
@@ -66,10 +78,15 @@ carlson_integral_op: Op = ew.define_pointwise(
 )
 
 
-def special_ufunc(function: str, *xs: Any, result: int = 0) -> Any:
-    """Return a result of the ufunc of `scipy.special` with this name; operands broadcast."""
+def special_ufuncs(function: str, *xs: Any) -> tuple[Any, ...]:
+    """Return all results of the ufunc of `scipy.special` with this name; operands broadcast."""
     operands = ew.broadcast_operands(function, *xs) if len(xs) > 1 else xs
-    return apply(special_ufunc_op, *operands, function=function, result=result)
+    return apply_all(special_ufunc_op, *operands, function=function)
+
+
+def special_ufunc(function: str, *xs: Any, result: int = 0) -> Any:
+    """Return a result of the ufunc of `scipy.special` with this name; see `special_ufuncs`."""
+    return special_ufuncs(function, *xs)[result]
 
 
 def carlson_integral(orders: tuple[int, int, int, int], x: Any, y: Any, z: Any, p: Any) -> Any:

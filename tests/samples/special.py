@@ -181,16 +181,13 @@ SAMPLES = [
     Sample("special.ellipkinc", lambda np, x, m: sc.ellipkinc(3 * x, m / 9), UP, ("ellipkinc",), F, order=1),
     Sample("special.ellipeinc", lambda np, x, m: sc.ellipeinc(3 * x, m / 9), UP, ("ellipeinc",), F, order=1),
     *[
-        Sample(f"special.{f} {part}", pair(f, part), ("n, 3",), (op,), F, (0.3, 3))
-        for f, part, op in [
-            ("sici", 0, "sinint"),
-            ("sici", 1, "cosint"),
-            ("shichi", 0, "sinhint"),
-            ("shichi", 1, "coshint"),
-            ("fresnel", 0, "fresnels"),
-            ("fresnel", 1, "fresnelc"),
-        ]
+        Sample(f"special.{f} {part}", pair(f, part), ("n, 3",), ("special_ufunc",), F, (0.3, 3))
+        for f in ("sici", "shichi", "fresnel")
+        for part in (0, 1)
     ],
+    Sample(
+        "special.kelvin", lambda np, x: [sc.kelvin(x)[k] for k in (1, 2)], ("n, 3",), ("special_ufunc",), F, (0.3, 3)
+    ),
     Sample(
         "special.lambertw", lambda np, x: scipy_functions.lambertw(x + 3.0), ("n, 3",), ("lambertw",), ("complex128",)
     ),

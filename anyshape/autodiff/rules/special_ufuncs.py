@@ -17,6 +17,7 @@ from anyshape.autodiff.far_slopes import (
     riemann_zeta_slope,
     scaled_bessel_slope,
     series,
+    sinh_by_x,
     within,
     wofz_curvature,
     wofz_slope,
@@ -116,8 +117,24 @@ def _kelvin(function, partner, sign, ratio):
     return {(function, 0): (lambda x, out: of(function + "p", x),), (function + "p", 0): (slope,)}
 
 
+def _kelvin_slope(result, ratio):
+    """Return the derivative of a derivative of `kelvin`: i times the function, less the derivative over x."""
+
+    def slope(x, out):
+        value = of("kelvin", x, result=result)
+        re, im = (ratio[k](x, part) for k, part in enumerate((ew.real(out), ew.imag(out))))
+        return ew.make_complex(-ew.imag(value) - re, ew.real(value) - im)
+
+    return slope
+
+
 _BER = [0.0 if i % 2 == 0 else (-1) ** (i // 2 + 1) * (i + 1) / (2 * 4**i * factorial(i + 1) ** 2) for i in range(12)]
 _BEI = [0.0 if i % 2 else (-1) ** (i // 2) * (i + 1) / (2 * 4**i * factorial(i + 1) ** 2) for i in range(12)]
+_BE_RATIO = _by_series(_BER, lambda x: of("berp", x) / x), _by_series(_BEI, lambda x: of("beip", x) / x)
+_KE_RATIO = (  # at 0 ker is infinite
+    lambda x, out: out / x,
+    lambda x, out: out / ew.select(ew.eq(x, ew.lift(0, x)), 1, x),
+)
 BESSEL: dict[Any, Any] = {
     ("jve", 0): (None, _half_difference("jve")),
     ("yve", 0): (None, _half_difference("yve")),
@@ -136,10 +153,14 @@ BESSEL: dict[Any, Any] = {
         None,
         None,
     ),
-    **_kelvin("ber", "bei", -1, _by_series(_BER, lambda x: of("berp", x) / x)),
-    **_kelvin("bei", "ber", 1, _by_series(_BEI, lambda x: of("beip", x) / x)),
-    **_kelvin("ker", "kei", -1, lambda x, out: out / x),
-    **_kelvin("kei", "ker", 1, lambda x, out: out / ew.select(ew.eq(x, ew.lift(0, x)), 1, x)),  # at 0 ker is infinite
+    **_kelvin("ber", "bei", -1, _BE_RATIO[0]),
+    **_kelvin("bei", "ber", 1, _BE_RATIO[1]),
+    **_kelvin("ker", "kei", -1, _KE_RATIO[0]),
+    **_kelvin("kei", "ker", 1, _KE_RATIO[1]),
+    ("kelvin", 0): (lambda x, out: of("kelvin", x, result=2),),
+    ("kelvin", 1): (lambda x, out: of("kelvin", x, result=3),),
+    ("kelvin", 2): (_kelvin_slope(0, _BE_RATIO),),
+    ("kelvin", 3): (_kelvin_slope(1, _KE_RATIO),),
     ("airy", 0): (lambda x, out: of("airy", x, result=1),),
     ("airy", 1): (lambda x, out: x * of("airy", x, result=0),),
     ("airy", 2): (lambda x, out: of("airy", x, result=3),),
@@ -159,6 +180,12 @@ _SQUARES = [1 / (4**k * factorial(k) ** 2) for k in range(1, 11)]  # of modified
 _SIGNED = [(-1) ** k * c for k, c in enumerate(_SQUARES)]
 _HALVES = [-0.5 * (-1) ** k / (4**k * gamma(k + 1.5) ** 2) for k in range(10)]
 INTEGRALS: dict[Any, Any] = {
+    ("sici", 0): lambda x, out: sp.sinc(x / pi),
+    ("sici", 1): lambda x, out: ew.cos(x) / x,
+    ("shichi", 0): lambda x, out: sinh_by_x(x),
+    ("shichi", 1): lambda x, out: ew.cosh(x) / x,
+    ("fresnel", 0): lambda x, out: ew.sin(0.5 * pi * ew.square(x)),
+    ("fresnel", 1): lambda x, out: ew.cos(0.5 * pi * ew.square(x)),
     ("itairy", 0): lambda x, out: of("airy", x, result=0),
     ("itairy", 1): lambda x, out: of("airy", x, result=2),
     ("itairy", 2): lambda x, out: of("airy", -x, result=0),
@@ -436,14 +463,23 @@ WITHOUT = frozenset(
 )  # whose derivatives by any operand raise UnsupportedFunctionError
 
 
-def _jvp(ctx, tangents, out, *xs, function, result):
-    """Add the parts of the operands; a part without a derivative is refused by the name of the function.
+def _jvp(ctx, tangents, out, *xs, function):
+    """Give the tangent of each result.
 
     Single precision is computed in double: loops of SciPy have few digits there, and 1 is added to small operands.
     """
-    if out.dtype == np.float32:
+    many = su.FUNCTIONS[function][1] > 1
+    outs = out if many else (out,)
+    dtype = outs[0].dtype
+    if xs[0].dtype == np.float32:
         xs = tuple(ew.convert(x, np.float64) for x in xs)
-        out = of(function, *xs, result=result)
+        outs = su.special_ufuncs(function, *xs)
+    parts = [_tangent(ctx, tangents, y, xs, function, k, dtype) for k, y in enumerate(outs)]
+    return parts if many else parts[0]
+
+
+def _tangent(ctx, tangents, out, xs, function, result, dtype):
+    """Add the parts of the operands; a part without a derivative is refused by the name of the function."""
     rules = (None,) * len(xs) if function in WITHOUT else DERIVATIVES[function, result]
     total = None
     for rule, tangent, ordinal in zip(rules, tangents, ORDINALS, strict=False):
@@ -454,7 +490,10 @@ def _jvp(ctx, tangents, out, *xs, function, result):
             raise UnsupportedFunctionError(
                 function, f"has no derivative with respect to its {ordinal} operand", advice, ctx.where
             )
-        total = add_tangents(total, tangent * ew.convert(rule(*xs, out), tangent.dtype))
+        slope = ew.convert(rule(*xs, out), dtype)
+        is_complex = tangent.dtype != dtype  # a product with 0j would make infinite parts NaN
+        product = ew.make_complex(tangent * ew.real(slope), tangent * ew.imag(slope)) if is_complex else tangent * slope
+        total = add_tangents(total, product)
     return total
 
 

@@ -65,15 +65,6 @@ def _harmonic(theta, phi, *, degree, order):
     return value.astype(theta.dtype.char.upper(), copy=False)
 
 
-for _op, _pair, _position in (
-    (sp.sinint_op, sc.sici, 0),
-    (sp.cosint_op, sc.sici, 1),
-    (sp.sinhint_op, sc.shichi, 0),
-    (sp.coshint_op, sc.shichi, 1),
-    (sp.fresnels_op, sc.fresnel, 0),
-    (sp.fresnelc_op, sc.fresnel, 1),
-):
-    kernel(_op, lambda x, pair=_pair, position=_position: pair(x)[position])
 kernel(sp.lambertw_op, lambda x, *, branch: sc.lambertw(x, branch).astype(x.dtype, copy=False))
 kernel(sp.sph_harm_y_op, _harmonic)
 
@@ -221,8 +212,8 @@ declare(SPECIAL, sp.betaincc_op, sp.stdtr_op, sp.stdtrit_op)
 declare(SPECIAL, sp.gammaincinv_op, sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op)
 declare(SPECIAL, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.exprel_op, sp.spence_op, sp.expn_op)
 declare(SPECIAL, sp.ellipk_op, sp.ellipkm1_op, sp.ellipe_op, sp.ellipkinc_op, sp.ellipeinc_op)
-declare(SPECIAL, sp.elliprc_op, sp.elliprf_op, sp.elliprd_op, sp.sinint_op, sp.cosint_op, sp.sinhint_op, sp.coshint_op)
-declare(SPECIAL, sp.fresnels_op, sp.fresnelc_op, sp.gammasgn_op, sp.wofz_op, sp.lambertw_op, sp.sph_harm_y_op)
+declare(SPECIAL, sp.elliprc_op, sp.elliprf_op, sp.elliprd_op)
+declare(SPECIAL, sp.gammasgn_op, sp.wofz_op, sp.lambertw_op, sp.sph_harm_y_op)
 declare(SPECIAL, sp.hyp0f1_op, sp.hyp1f1_op, sp.hyp2f1_op)
 declare(SPECIAL, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op)
 declare(

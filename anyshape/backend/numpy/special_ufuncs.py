@@ -38,14 +38,15 @@ def _with_integers(function: str, xs: tuple[Any, ...]) -> list[Any]:
     return operands
 
 
-def _run(*xs, function: str, result: int):
-    """Call the function of SciPy; of several results it gives one."""
+def _run(*xs, function: str):
+    """Call the function of SciPy."""
     if function in _SPHERICAL:
         values = getattr(sc, function)(xs[0].astype(np.int64), xs[1])
     else:
         values = getattr(sc, function)(*_with_integers(function, xs))
-    value = values[result] if su.FUNCTIONS[function][1] > 1 else values
-    return np.asarray(value).astype(xs[0].dtype, copy=False)
+    if su.FUNCTIONS[function][1] == 1:
+        return np.asarray(values).astype(xs[0].dtype, copy=False)
+    return values
 
 
 kernel(su.special_ufunc_op, _run)

@@ -17,9 +17,9 @@ _SERVED = Module(
     through={
         "counting": "bernoulli euler multigammaln",
         "orders": (
-            "assoc_laguerre assoc_legendre_p assoc_legendre_p_all diric factorial2 fresnel h1vp h2vp ivp jvp kelvin "
-            "kvp legendre_p legendre_p_all shichi sici softplus sph_harm_y_all sph_legendre_p sph_legendre_p_all "
-            "spherical_in spherical_jn spherical_kn spherical_yn yvp"
+            "assoc_laguerre assoc_legendre_p assoc_legendre_p_all diric factorial2 h1vp h2vp ivp jvp kvp legendre_p "
+            "legendre_p_all softplus sph_harm_y_all sph_legendre_p sph_legendre_p_all spherical_in spherical_jn "
+            "spherical_kn spherical_yn yvp"
         ),
     },
 )

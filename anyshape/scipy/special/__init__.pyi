@@ -116,18 +116,14 @@ from anyshape.scipy.special.orders import assoc_legendre_p as assoc_legendre_p
 from anyshape.scipy.special.orders import assoc_legendre_p_all as assoc_legendre_p_all
 from anyshape.scipy.special.orders import diric as diric
 from anyshape.scipy.special.orders import factorial2 as factorial2
-from anyshape.scipy.special.orders import fresnel as fresnel
 from anyshape.scipy.special.orders import h1vp as h1vp
 from anyshape.scipy.special.orders import h2vp as h2vp
 from anyshape.scipy.special.orders import ivp as ivp
 from anyshape.scipy.special.orders import jvp as jvp
-from anyshape.scipy.special.orders import kelvin as kelvin
 from anyshape.scipy.special.orders import kvp as kvp
 from anyshape.scipy.special.orders import lambertw as lambertw
 from anyshape.scipy.special.orders import legendre_p as legendre_p
 from anyshape.scipy.special.orders import legendre_p_all as legendre_p_all
-from anyshape.scipy.special.orders import shichi as shichi
-from anyshape.scipy.special.orders import sici as sici
 from anyshape.scipy.special.orders import softplus as softplus
 from anyshape.scipy.special.orders import sph_harm_y as sph_harm_y
 from anyshape.scipy.special.orders import sph_harm_y_all as sph_harm_y_all
@@ -388,6 +384,9 @@ def fdtri(dfn: Any, dfd: Any, p: Any, /, out: Any = None, **options: Any) -> Any
 def fdtridfd(dfn: Any, p: Any, x: Any, /, out: Any = None, **options: Any) -> Any:
     """Return the degrees of freedom dfd with fdtr(dfn, dfd, x) = p."""
 
+def fresnel(z: Any, /, out: Any = None, **options: Any) -> Any:
+    """Return the integrals of sin(pi t**2 / 2) and of cos(pi t**2 / 2) from 0 to real z."""
+
 def gamma(z: Any, /, out: Any = None, **options: Any) -> Any:
     """Return the gamma function of z."""
 
@@ -531,6 +530,9 @@ def kei(x: Any, /, out: Any = None, **options: Any) -> Any:
 
 def keip(x: Any, /, out: Any = None, **options: Any) -> Any:
     """Return the derivative of Kelvin's function kei."""
+
+def kelvin(x: Any, /, out: Any = None, **options: Any) -> Any:
+    """Return ber + i bei and ker + i kei of real x, and then their derivatives, complex."""
 
 def ker(x: Any, /, out: Any = None, **options: Any) -> Any:
     """Return Kelvin's function ker."""
@@ -750,6 +752,12 @@ def rgamma(z: Any, /, out: Any = None, **options: Any) -> Any:
 
 def round(x: Any, /, out: Any = None, **options: Any) -> Any:
     """Return x rounded to the nearest integer, and halves to the even one."""
+
+def shichi(x: Any, /, out: Any = None, **options: Any) -> Any:
+    """Return the hyperbolic sine and cosine integral of real x."""
+
+def sici(x: Any, /, out: Any = None, **options: Any) -> Any:
+    """Return the sine and the cosine integral of real x."""
 
 def sindg(x: Any, /, out: Any = None, **options: Any) -> Any:
     """Return the sine of an angle in degrees."""

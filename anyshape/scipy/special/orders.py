@@ -97,13 +97,6 @@ def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Any:
     return FUNCTIONS["eval_genlaguerre"](n, k, x)
 
 
-def kelvin(x: Any) -> tuple[Any, Any, Any, Any]:
-    """Return Kelvin's functions ber + i bei and ker + i kei of real x, and then their derivatives, complex."""
-    pairs = (("ber", "bei"), ("ker", "kei"), ("berp", "beip"), ("kerp", "keip"))
-    be, ke, bep, kep = (FUNCTIONS[a](x) + 1j * FUNCTIONS[b](x) for a, b in pairs)
-    return be, ke, bep, kep
-
-
 def diric(x: Any, n: Any) -> Any:
     """Return sin(n x / 2) / (n sin(x / 2)), the Dirichlet kernel for positive integers n, and NaN for other numbers.
 
@@ -295,27 +288,6 @@ def sph_harm_y_all(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> 
         raise ArgumentError("sph_harm_y_all", f"diff_n={diff_n}", "is not available for traced arrays", "use jvp")
     degrees, orders = _all("sph_harm_y_all", n, m, theta, phi)
     return sph_legendre_p(degrees, orders, theta)[0] * xp.exp(1j * orders * real_floats(phi))
-
-
-def _real(x):
-    """Return a real operand in the dtype of SciPy's loops."""
-    array = as_traced(xp.asarray(x))
-    return array.astype(np.float32) if array.dtype in (np.float16, np.float32) else real_floats(array)
-
-
-def sici(x: Any) -> tuple[Any, Any]:
-    """Return the sine and the cosine integral of real x."""
-    return sp.sinint(_real(x)), sp.cosint(_real(x))
-
-
-def shichi(x: Any) -> tuple[Any, Any]:
-    """Return the hyperbolic sine and cosine integral of real x."""
-    return sp.sinhint(_real(x)), sp.coshint(_real(x))
-
-
-def fresnel(z: Any) -> tuple[Any, Any]:
-    """Return the integrals of sin(pi t**2 / 2) and of cos(pi t**2 / 2) from 0 to real z."""
-    return sp.fresnels(_real(z)), sp.fresnelc(_real(z))
 
 
 def lambertw(z: Any, k: Any = 0, tol: Any = 1e-8) -> Any:
