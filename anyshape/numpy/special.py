@@ -297,7 +297,7 @@ k1e: Ufunc = _function("k1e", "Return exp(x) * k1(x), a scaled Bessel function."
 jv: Ufunc = _bessel("jv", "Return the Bessel function of the first kind of order v.", sp.bessel_j, real=sp.jv)
 jn: Ufunc = jv
 yv: Ufunc = _bessel("yv", "Return the Bessel function of the second kind of order v.", sp.bessel_y, real=sp.yv)
-yn: Ufunc = _bessel("yn", "Return the Bessel function of the second kind of integer order n.", sp.bessel_y)
+yn: Ufunc = parametric("yn", "Return the Bessel function of the second kind of integer order n.")
 iv: Ufunc = _bessel("iv", "Return the modified Bessel function of the first kind of order v.", sp.bessel_i, real=sp.iv)
 kv: Ufunc = _bessel("kv", "Return the modified Bessel function of the second kind of order v.", sp.bessel_k, real=sp.kv)
 kn: Ufunc = _bessel("kn", "Return the modified Bessel function of the second kind of integer order n.", sp.bessel_k)

@@ -412,6 +412,7 @@ def banded_solve(
 ) -> Any:
     """Return x with a x = b for matrices a with so many diagonals below and above the main one, or with a^T.
 
-    If `positive`, a matrix that is not Hermitian positive definite is NumPy's LinAlgError when the program runs.
+    If `positive`, a is Hermitian, with diagonals on one side that stand for both. One that is not positive definite is
+    NumPy's LinAlgError when the program runs.
     """
     return apply(banded_solve_op, ab, b, lower=lower, upper=upper, transposed=transposed, positive=positive)

@@ -29,7 +29,7 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
     **_counts(2, 1, "agm chdtri chdtriv eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_hermite eval_hermitenorm"),
     **_counts(2, 1, "eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_legendre hankel1 hankel1e"),
     **_counts(2, 1, "hankel2 hankel2e jve mathieu_a mathieu_b modstruve pdtri pdtrik powm1 smirnov smirnovi"),
-    **_counts(2, 1, "spherical_in spherical_jn spherical_kn spherical_yn stdtridf struve tklmbda yve"),
+    **_counts(2, 1, "spherical_in spherical_jn spherical_kn spherical_yn stdtridf struve tklmbda yn yve"),
     **_counts(2, 2, "pbdv pbvv pbwa"),
     **_counts(2, 4, "ellipj"),
     **_counts(3, 1, "bdtri bdtrik bdtrin besselpoly btdtria btdtrib chndtr chndtridf chndtrinc chndtrix elliprg"),

@@ -16,6 +16,13 @@ def bands(rng, shapes, dtype):
     return [band, *others]
 
 
+def wide_bands(rng, shapes, dtype):
+    """Return the diagonals of one side with a dominant main one, the first row, and right-hand sides."""
+    band, *others = bands(rng, shapes, dtype)
+    band[..., 0, :] += 9
+    return [band, *others]
+
+
 def rows(name, function, shapes, ops, **options):
     """Return the sample with what all have."""
     return Sample(name, function, shapes, ops, **({"make": regular, "tolerance": 1e-8, "dtypes": EACH} | options))
@@ -43,4 +50,15 @@ SAMPLES = [
         order=1,
         smallest=1,
     ),
+    *[
+        rows(
+            f"solveh_banded of {count} diagonals",
+            lambda np, ab, b, lower=lower: linalg.solveh_banded(ab, b, lower=lower),
+            (f"{count}, n", "n, 2"),
+            ("banded_solve",),
+            make=bands if count == 2 else wide_bands,
+            smallest=4 - count,  # SciPy fails at one row of two diagonals
+        )
+        for count, lower in ((2, False), (3, True))
+    ],
 ]

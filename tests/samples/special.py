@@ -88,7 +88,7 @@ _BINARY = [
 _ORDERED = [
     ("jv", "bessel_j", (-3, 3)),
     ("yv", "bessel_y", (0.8, 3)),
-    ("yn", "bessel_y", (0.8, 3)),
+    ("yn", "special_ufunc", (0.8, 3)),
     ("iv", "bessel_i", (-3, 3)),
     ("kv", "bessel_k", (0.8, 3)),
     ("kn", "bessel_k", (0.8, 3)),

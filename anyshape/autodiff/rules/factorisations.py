@@ -21,6 +21,7 @@ import numpy as np
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, lines, no_shift, stacks, zero
 from anyshape.autodiff.rules.linalg import (
     adjoint,
+    conjugate,
     diagonal_of,
     first_columns,
     hermitian_part,
@@ -305,29 +306,32 @@ def _moved(ctx, x, count):
     return mv.slice(mv.pad_unchecked(x, low, high, none), start, shape)
 
 
-def _banded_product(ctx, ab, x, *, lower, upper, transposed):
-    """Return the products of banded matrices, or of their transposes, and x."""
+def _banded_product(ctx, ab, x, *, lower, upper, transposed, positive=False):
+    """Return the products of banded matrices, or of their transposes, and x; if `positive`, of Hermitian ones."""
     *batch, _, size = ctx.shape(ab)
     shape, rank, total = ctx.shape(x), ctx.rank(x), None
     for row in range(lower + upper + 1):
         diagonal = mv.slice(ab, (*[0] * len(batch), row, 0), (*batch, 1, size))
         scale = mv.broadcast_in_dim(mv.reshape(diagonal, (*batch, size)), shape, tuple(range(rank - 1)))
         shift = row - upper
-        term = ew.mul(scale, _moved(ctx, x, -shift)) if transposed else _moved(ctx, ew.mul(scale, x), shift)
-        total = add_tangents(total, term)
+        if positive and not shift:
+            scale = ew.convert(ew.real(scale), x.dtype)
+        mirrored = [(conjugate(scale), not transposed)] if positive and shift else []
+        for factor, is_back in [(scale, transposed), *mirrored]:
+            term = ew.mul(factor, _moved(ctx, x, -shift)) if is_back else _moved(ctx, ew.mul(factor, x), shift)
+            total = add_tangents(total, term)
     return total
 
 
-def _banded_jvp(ctx, tangents, out, ab, b, *, lower, upper, transposed, positive):  # `out` has been checked
+def _banded_jvp(ctx, tangents, out, ab, b, **params):
     of_matrix, change = tangents
     if of_matrix is not None:
-        moved = _banded_product(ctx, of_matrix, out, lower=lower, upper=upper, transposed=transposed)
-        change = add_tangents(change, ew.neg(moved))
-    return fa.banded_solve(ab, change, lower=lower, upper=upper, transposed=transposed)
+        change = add_tangents(change, ew.neg(_banded_product(ctx, of_matrix, out, **params)))
+    return fa.banded_solve(ab, change, **params)
 
 
-def _banded_back(ctx, ct, ab, b, *, lower, upper, transposed, positive):
-    return None, fa.banded_solve(ab, ct, lower=lower, upper=upper, transposed=not transposed, positive=positive)
+def _banded_back(ctx, ct, ab, b, *, transposed, **params):
+    return None, fa.banded_solve(ab, ct, transposed=not transposed, **params)
 
 
 JVPS[fa.lu_op] = _lu_jvp

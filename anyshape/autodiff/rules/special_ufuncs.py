@@ -138,6 +138,7 @@ _KE_RATIO = (  # at 0 ker is infinite
 BESSEL: dict[Any, Any] = {
     ("jve", 0): (None, _half_difference("jve")),
     ("yve", 0): (None, _half_difference("yve")),
+    ("yn", 0): (None, lambda n, x, out: ew.select(ew.isinf(out), -out, _half_difference("yn")(n, x, out))),
     ("hankel1", 0): (None, _half_difference("hankel1")),
     ("hankel2", 0): (None, _half_difference("hankel2")),
     ("hankel1e", 0): (None, _scaled_hankel("hankel1e", 1j)),

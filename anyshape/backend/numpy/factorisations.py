@@ -211,17 +211,34 @@ def _banded_solve(ab, b, *, lower, upper, transposed, positive=False):
     out = np.empty(b.shape, b.dtype)
     if not b.size:
         return out
-    gbtrf, gbtrs = routine("gbtrf", ab), routine("gbtrs", ab)
-    room = np.zeros((2 * lower + upper + 1, ab.shape[-1]), ab.dtype)  # elimination fills in diagonals above
+    solve = _positive_solve if positive else _general_solve
     for index in np.ndindex(b.shape[:-2]):
-        if positive and (minor := routine("pbtrf", ab)(ab[index][: upper + 1])[1]) > 0:
-            raise np.linalg.LinAlgError(f"{minor}th leading minor not positive definite")
-        room[lower:] = ab[index]
-        factors, pivots, info = gbtrf(room, lower, upper)
+        out[index], info = solve(ab[index], b[index], lower, upper, transposed)
         if info > 0:
-            raise np.linalg.LinAlgError("Singular matrix")
-        out[index] = gbtrs(factors, lower, upper, b[index], pivots, trans=int(transposed))[0]
+            minor = f"{info}th leading minor not positive definite"
+            raise np.linalg.LinAlgError(minor if positive else "Singular matrix")
     return out
+
+
+def _positive_solve(band, b, lower, upper, transposed):
+    """Solve by the diagonals of one side of a Hermitian matrix, whose transpose is its conjugate."""
+    band = band.conj() if transposed else band
+    if lower + upper == 1 < band.shape[-1]:
+        beside = band[1, :-1] if lower else band[0, 1:].conj()
+        return routine("ptsv", band)(band[upper].real, beside, b)[-2:]
+    return routine("pbsv", band)(band, b, lower > 0)[-2:]
+
+
+def _general_solve(band, b, lower, upper, transposed):
+    if lower == upper == 1 < band.shape[-1]:
+        sides = (band[0, 1:], band[2, :-1]) if transposed else (band[2, :-1], band[0, 1:])
+        return routine("gtsv", band)(sides[0], band[1], sides[1], b)[-2:]
+    room = np.zeros((2 * lower + upper + 1, band.shape[-1]), band.dtype)  # elimination fills in diagonals above
+    room[lower:] = band
+    factors, pivots, info = routine("gbtrf", band)(room, lower, upper)
+    if info > 0:
+        return b, info
+    return routine("gbtrs", band)(factors, lower, upper, b, pivots, trans=int(transposed))[0], 0
 
 
 kernel(fa.lu_op, _lu)

@@ -62,9 +62,11 @@ def _lu_solve(a, lu, pivots, b, *, form):
 def _triangular_solve(a, b, *, lower, form, unit):
     out = np.empty(b.shape, b.dtype)
     if b.size:
-        trtrs = routine("trtrs", a)
+        trtrs, trans = routine("trtrs", a), _TRANS[form]
+        if not a.flags.f_contiguous and (form != "C" or a.dtype.kind != "c"):
+            a, lower, trans = np.swapaxes(a, -1, -2), not lower, int(form == "N")  # rows are LAPACK's columns
         for index in np.ndindex(a.shape[:-2]):
-            out[index], info = trtrs(a[index], b[index], lower, _TRANS[form], unit)
+            out[index], info = trtrs(a[index], b[index], lower, trans, unit)
             if info > 0:
                 raise np.linalg.LinAlgError("Singular matrix")
     return out

@@ -38,7 +38,7 @@ def solve_banded(
 
 
 def _solution(name: str, lower: int, upper: int, ab, b, *, positive: bool):
-    """Return x with a x = b for a banded matrix, which is to be Hermitian positive definite if `positive`."""
+    """Return x with a x = b for a banded matrix, or if `positive` for a Hermitian one of which a side is given."""
     band, right = in_one_dtype(name, as_matrices(name, ab), b)
     is_vector = right.ndim == 1
     right = right[:, None] if is_vector else right
@@ -64,26 +64,7 @@ def solveh_banded(
     """
     band = as_matrices("solveh_banded", ab)
     width = static_int(band.shape[-2], "solveh_banded", "the number of rows of ab") - 1
-    size = band.shape[-1]
-    above = [_shifted(band[..., d, :], d, size) for d in range(width, -1, -1)] if lower else list(_rows(band, width))
-    above = [xp.conj(row) if lower else row for row in above]
-    below = [_shifted(xp.conj(above[width - d]), -d, size) for d in range(1, width + 1)]
-    main = xp.real(above[-1]).astype(band.dtype)
-    whole = xp.stack([*above[:-1], main, *below], axis=-2)
-    return _solution("solveh_banded", width, width, whole, b, positive=True)
-
-
-def _rows(band, width: int):
-    """Give the diagonals of one side, from the outermost on."""
-    return (band[..., row, :] for row in range(width + 1))
-
-
-def _shifted(row, count: int, size):
-    """Return a row with its elements moved on by a number of places, or back by a negative one; zeros come in."""
-    zeros = xp.zeros((*row.shape[:-1], abs(count)), row.dtype)
-    if count >= 0:
-        return xp.concatenate([zeros, row], axis=-1)[..., :size]
-    return xp.concatenate([row, zeros], axis=-1)[..., -count:]
+    return _solution("solveh_banded", width * lower, width * (not lower), band, b, positive=True)
 
 
 def _column_and_row(c_or_cr) -> tuple[Any, Any]:

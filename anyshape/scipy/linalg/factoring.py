@@ -175,7 +175,7 @@ def eigvals(a: Any, b: Any = None, overwrite_a: bool = False, check_finite: bool
     """Return the eigenvalues of square matrices, complex and in the order of LAPACK; `b` raises ArgumentError."""
     if b is not None:
         raise refuse_option("eigvals", "b", "a matrix")
-    return xp.linalg.eigvals(xp.asarray(a).astype(np.result_type(a.dtype, np.complex64)))
+    return xp.linalg.eigvals(a)
 
 
 def lu(

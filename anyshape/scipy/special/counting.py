@@ -45,29 +45,16 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
 
 
 def bernoulli(n: Any) -> Any:
-    """Return the Bernoulli numbers B0 to Bn; n may be a size or a traced integer. Source: DLMF 25.6.2."""
-    k, even = _even_numbers(n)
-    sizes = 2 * _factorials_over(even, 2 * pi) * core.zeta(xp.maximum(even, 2.0), 1.0)
-    numbers = xp.where(even % 4 == 0, -sizes, sizes)
-    return xp.where(k < 2, xp.where(k == 0, 1.0, -0.5), xp.where(k % 2 == 0, numbers, 0.0))
+    """Return the Bernoulli numbers B0 to Bn; n may be a size or a traced integer."""
+    return _continued(scipy_special.bernoulli(300), n)
 
 
 def euler(n: Any) -> Any:
-    """Return the Euler numbers E0 to En; n may be a size or a traced integer. Source: DLMF 24.4.31 and 25.11.39."""
-    k, even = _even_numbers(n)
-    beta = (core.zeta(even + 1, 0.25) - core.zeta(even + 1, 0.75)) / 4 ** (even + 1)
-    sizes = 4 / pi * _factorials_over(even, pi / 2) * beta
-    numbers = xp.where(even % 4 == 0, sizes, -sizes)
-    return xp.where(k == 0, 1.0, xp.where(k % 2 == 0, numbers, 0.0))
+    """Return the Euler numbers E0 to En; n may be a size or a traced integer."""
+    return _continued(scipy_special.euler(300), n)
 
 
-def _even_numbers(n) -> tuple[Any, Any]:
-    """Return 0 to n, and these with 2 in place of 0 and of odd ones."""
-    k = xp.arange(n + 1)
-    return k, xp.where((k > 0) & (k % 2 == 0), k, 2).astype(float)
-
-
-def _factorials_over(k, base: float):
-    """Return k! / base**k; both parts may be larger than a float."""
-    low = xp.minimum(k, 170.0)
-    return (core.gamma(low + 1) / base**low) * (core.poch(low + 1, k - low) / base ** (k - low))
+def _continued(numbers, n):
+    """Return the first n + 1 numbers. The last four, zeros and infinities, go on for ever."""
+    k, start = xp.arange(n + 1), len(numbers) - 4
+    return xp.take(numbers, xp.where(k < start, k, start + ((k - start) & 3)))

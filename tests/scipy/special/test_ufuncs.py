@@ -58,6 +58,7 @@ OPERANDS = {
     "smirnovi": [COUNT + 2, X],
     "stdtridf": [np.array([0.7, 0.8, 0.6]), np.array([0.7, 1.4, 0.4])],
     "tklmbda": [X, FAR - 1],
+    "yn": [COUNT, FAR],
     "zetac": [FAR],
     **{f"{kind}_rad{k}": [COUNT * 0, COUNT, X, FAR] for kind in ("obl", "pro") for k in (1, 2)},
     **{f"{kind}_rad{k}_cv": [COUNT * 0, COUNT, X, FAR, FAR] for kind in ("obl", "pro") for k in (1, 2)},
@@ -69,7 +70,7 @@ OPERANDS = {
     "obl_cv": [COUNT * 0, COUNT, X],
     "pro_cv": [COUNT * 0, COUNT, X],
 }
-WHOLE = ("bdtri", "eval", "lpmv", "mathieu", "nbdtri", "obl", "pdtri", "pro", "smirnov", "spherical")
+WHOLE = ("bdtri", "eval", "lpmv", "mathieu", "nbdtri", "obl", "pdtri", "pro", "smirnov", "spherical", "yn")
 
 
 def in_part(names, one_in):
