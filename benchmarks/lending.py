@@ -74,20 +74,29 @@ def _sizes(row: Row) -> Iterator[tuple[int, list[np.ndarray], float]]:
         size *= 2
 
 
+def _inexact(result: Any) -> list[Any]:
+    return [x for x in optree.tree_leaves(result) if getattr(x, "dtype", np.dtype(int)).kind in "fc"]
+
+
+def _weights(result: Any) -> list[np.ndarray]:
+    """Return uneven weights of the elements of a result, for a loss that costs little itself."""
+    return [np.linspace(0.5, 1.5, x.size).reshape(x.shape) for x in map(np.asarray, _inexact(result))]
+
+
 def _gradient(row: Row) -> Callable[..., Any] | None:
-    """Return the gradient of a weighted sum of the results in all operands that have one."""
-    positions = tuple(i for i, name in enumerate(row.operands) if name in DIFFERENTIABLE)
+    """Return the gradient of a weighted sum of the results in all operands that have one; weights come first."""
+    positions = tuple(i for i, name in enumerate(row.operands, 1) if name in DIFFERENTIABLE)
     if not positions:
         return None
 
-    def loss(*values: Any) -> Any:
-        leaves = [x for x in optree.tree_leaves(row.ours(*values)) if getattr(x, "dtype", np.dtype(int)).kind in "fc"]
-        return sum(anp.sum(anp.real(x) * anp.linspace(0.5, 1.5, x.size).reshape(x.shape)) for x in leaves)
+    def loss(weights: Sequence[Any], *values: Any) -> Any:
+        leaves = _inexact(row.ours(*values))
+        return sum(anp.sum(anp.real(x) * w) for x, w in zip(leaves, weights, strict=True))
 
     return anyshape.jit(anyshape.grad(loss, positions))
 
 
-def _has_slope(gradient: Callable[..., Any], values: Sequence[np.ndarray]) -> bool:
+def _has_slope(gradient: Callable[..., Any], values: Sequence[Any]) -> bool:
     """Return whether a gradient is defined and is not 0."""
     try:
         return any(np.any(g) for g in optree.tree_leaves(gradient(*values)))
@@ -103,10 +112,10 @@ def compare(module: str, name: str, effort: Effort) -> Iterator[Comparison]:
     row = Row(expression, *modules.pair(module, name))
     forward, gradient = anyshape.jit(row.ours), _gradient(row)
     for size, values, _ in _sizes(row):
-        forward(*values)
+        weights = _weights(forward(*values))
         calls = [partial(row.theirs, *values), partial(forward, *values)]
-        if gradient is not None and _has_slope(gradient, values):
-            calls.append(partial(gradient, *values))
+        if gradient is not None and _has_slope(gradient, (weights, *values)):
+            calls.append(partial(gradient, weights, *values))
         table = interleaved(calls, effort)
         ratios = [ratio(table[:, i], table[:, 0]) for i in range(1, len(calls))]
         yield Comparison(f"{module}.{name}", size, float(np.median(table[:, 0])), ratios[0], (*ratios[1:], None)[0])

@@ -42,6 +42,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as so
+from anyshape.ops import windows as wd
 from anyshape.ops.control import check
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.subgraph_call import maps_over_rows
@@ -386,10 +387,7 @@ def sliding_window_view(
     for along, length in zip(axes, lengths, strict=True):
         size = sizes(array)[along]
         ctx.require(at_least(size, length), f"a window of {length} is longer than axis {along}, of {size}")
-        shape = (expr.add(expr.sub(size, length), 1), length)
-        start, step = (mv.broadcast_in_dim(cr.iota(n), shape, (i,)) for i, n in enumerate(shape))
-        array = ix.take(array, ew.add(start, step), along)
-        array = mv.move_axes(array, (along + 1,), (array.ndim - 1,))
+        array = wd.sliding(array, along, length)
     read = lambda base: sliding_window_view(base, window_shape, axis)
     return mv.viewed(array.unshared(), base, read, None, ("sliding_window_view", lengths, tuple(axes)))
 

@@ -3,6 +3,8 @@
 Element i of a result reads the elements `i * stride + k * window_dilation - low` along an axis, for each k of the
 window. They are elements of the operand with `dilation - 1` gaps between neighbours. Gaps and positions beyond the ends
 hold 0 in sums, and nothing in extremes. The spatial axes, along which windows move, come last.
+
+`sliding` gives the windows along one axis themselves. Its transpose, itself `back`, adds them where they overlap.
 """
 
 from __future__ import annotations
@@ -237,3 +239,43 @@ def one_by_one(low: Sequence[Size], sizes: Sequence[Size]) -> Moves:
     """Return the moves of windows without gaps that start at each element in turn, the first one `low` before x."""
     ones = (1,) * len(tuple(sizes))
     return Moves(tuple(low), tuple(sizes), ones, ones, ones)
+
+
+# -- windows themselves ------------------------------------------------------------------------------------------
+
+
+def _windows_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, length: Size, back: bool) -> TensorMeta:
+    change = expr.sub(length, 1)
+    count = ctx.resolve((expr.add if back else expr.sub)(expr.input_axis(0, axis), change))
+    after = x.extents[axis + 1 : -1] if back else (*x.extents[axis + 1 :], ctx.resolve(length))
+    return TensorMeta(x.dtype, (*x.extents[:axis], count, *after))
+
+
+def _windows_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> list[Claim]:
+    """Claim that the last window ends within the axis, or that it has this length."""
+    x, length = node.inputs[0], params["length"]
+    size = expr.add(ctx.exact(x, params["axis"], field="length"), 1)
+    if not params["back"]:
+        return [at_least(length, 0), at_least(size, length)]
+    last = ctx.exact(x, x.meta.rank - 1, field="length")
+    return [at_least(expr.add(size, length), 2), at_least(last, length), at_least(length, last)]
+
+
+sliding_op: Op = define(
+    "sliding",
+    _windows_type,
+    params={"axis": kinds.axis, "length": kinds.size, "back": kinds.flag},
+    jointly=lambda node, params: params["axis"] < node.inputs[0].meta.rank - params["back"],
+    claims=_windows_claims,
+    probe=None,
+    cost=OpCost(lambda a: expr.mul(elements(a.inputs[0]), int(a.params["back"]))),
+)
+
+
+def sliding(x: Operand, axis: int, length: Size, *, back: bool = False) -> Any:
+    """Return the windows of a length along an axis, which counts them; their elements are in the last axis.
+
+    If `back`, return the sums of the elements that such windows have in common.
+    """
+    local, sources = localise(length, (x,))
+    return apply(sliding_op, x, sources=sources, axis=axis, length=local, back=back)

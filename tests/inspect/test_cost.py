@@ -83,6 +83,7 @@ NOTHING = {
 }  # fmt: skip
 COUNTED = {
     "dot_general": products,
+    "sliding": lambda x, axis, length, back: x.size * back,
     "convolution": lambda x, w, batch, contract, method, sizes, **moves: (
         2 * math.prod(x.shape[: x.ndim - contract - len(sizes)]) * math.prod(sizes) * math.prod(w.shape[batch:])
     ),

@@ -30,7 +30,7 @@ SAMPLES = [
     Sample("choose", lambda np, i, x, y: np.choose(i, [x, y], mode="clip"), ("n, m", "n, 1", "m"), make=numbers),
     Sample("choose of an array", lambda np, i, x: np.choose(i, x, mode="wrap"), ("n, m", "3, n, m"), make=numbers),
     Sample("resize", lambda np, x: np.resize(x, (3, 2)), ("n, m",), (), ALL),
-    Sample("sliding windows", lambda np, x: windows(np, x, 2), ("n",), (), ALL, smallest=2),
+    Sample("sliding windows", lambda np, x: windows(np, x, 2), ("n",), ("sliding",), ALL, smallest=2),
     Sample("sliding windows of matrices", lambda np, x: windows(np, x, (2, 1), (1, 0)), ("n, m",), smallest=2),
     Sample("setxor1d", lambda np, x, y: np.setxor1d(x, y), ("n", "m"), (), ("int32", "bool"), vmap=False),
     Sample("packbits", lambda np, x: np.packbits(x, axis=0, bitorder="little"), ("n, m",), (), ("int32", "bool")),

@@ -112,6 +112,22 @@ def apart(rng, shapes, dtype):
     return [rng.permutation(int(numpy.prod(s))).reshape(s).astype(dtype) - 3 for s in shapes]
 
 
+def overlapped(axis):
+    """Return the sums of windows, the last axis, that start at each position along another axis."""
+
+    def function(np, x):
+        if np is not numpy or type(x) is not numpy.ndarray:
+            return ops.sliding(x, axis, size_of(x.shape[-1]), back=True)
+        rows = numpy.moveaxis(x, axis, -2)
+        count, length = rows.shape[-2:]
+        out = numpy.zeros((*rows.shape[:-2], count + length - 1), x.dtype)
+        for i, k in numpy.ndindex(count, length):
+            out[..., i + k] += rows[..., i, k]
+        return numpy.moveaxis(out, -1, axis)
+
+    return function
+
+
 C = ("convolution",)
 SAMPLES = [
     S("conv", convolved((1, 1), "VALID"), ("2, n, 4, m", "2, n, 2, 2"), C, NUMBERS),
@@ -122,6 +138,8 @@ SAMPLES = [
     S("conv that cuts off", convolved((1,), [(-1, 2)]), ("1, 1, n", "1, 1, 2"), C),
     S("conv of groups", convolved((1, 1), "VALID", groups=2), ("2, 4, n, 3", "6, 2, 2, m"), C),
     S("conv of three axes", convolved((1, 2, 1), "SAME"), ("1, 1, n, 3, 2", "1, 1, 2, 2, 2"), C, order=1),
+    S("sums of overlaps", overlapped(0), ("n, m, 2",), ("sliding",), smallest=1),
+    S("sums of longer overlaps", overlapped(1), ("m, 2, n",), ("sliding",), NUMBERS, smallest=1),
     S("window sum", reduced(numpy.add, (2, 3), (1, 1), [(0, 1), (1, 1)], 0), ("n, m",), ("window_sum",), NUMBERS),
     S("window sum of many", reduced(numpy.add, (11,), (1,), [(5, 5)], 0), ("n",), ("window_sum",)),
     S("window mean", reduced(numpy.mean, (2, 2), (2, 1), [(0, 1), (1, 0)], 0), ("n, m",), ("window_sum",)),

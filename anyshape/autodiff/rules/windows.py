@@ -67,6 +67,13 @@ def _window_sum_back(ctx, ct, x, *, window, sources=(), **params):
 linear(wd.window_sum_op, _window_sum_back)
 
 
+def _windows_back(ctx, ct, x, *, axis, length, back, sources=()):
+    return wd.sliding(ct, axis, ctx.bind(length, field="length"), back=not back)
+
+
+linear(wd.sliding_op, _windows_back)
+
+
 def _extreme(position_op):
     """Return the JVP rule of an extreme of windows: the tangent of the first element that attains it."""
 
@@ -90,7 +97,7 @@ zero(wd.window_argmin_op)
 
 # -- zeros by construction
 
-zeros(ADD, ADD, wd.window_sum_op, wd.window_max_op, wd.window_min_op)
+zeros(ADD, ADD, wd.sliding_op, wd.window_sum_op, wd.window_max_op, wd.window_min_op)
 
 
 def _convolution_lines(ranks, *, batch, contract, **params):
@@ -104,9 +111,8 @@ lines(_convolution_lines, wd.convolution_op)
 
 # -- shifts of operands
 
-no_shift(
-    wd.convolution_op, wd.window_sum_op, wd.window_max_op, wd.window_min_op, wd.window_argmax_op, wd.window_argmin_op
-)
+no_shift(wd.convolution_op, wd.sliding_op, wd.window_sum_op, wd.window_max_op, wd.window_min_op)
+no_shift(wd.window_argmax_op, wd.window_argmin_op)
 
 
 def _convolution(ctx, size, batched, x, w, *, batch, contract, method, **params):
@@ -120,6 +126,7 @@ def _convolution(ctx, size, batched, x, w, *, batch, contract, method, **params)
 
 
 BATCHERS[wd.convolution_op] = _convolution
+BATCHERS[wd.sliding_op] = lambda ctx, size, batched, x, *, axis, **params: wd.sliding(x, axis + 1, **params)
 
 
 def _reduction(op):

@@ -390,6 +390,21 @@ def _or_nan(compare):
     return lambda x, y: compare(x, y) | ((x != x) & (y == y))
 
 
+def _windows(x, *, axis, length, back):
+    """Return windows, or add whole ones; or all elements of one position, where windows are shorter than many."""
+    if not back:
+        shape = (*x.shape[:axis], x.shape[axis] - length + 1, *x.shape[axis + 1 :], length)
+        return as_strided(x, shape, (*x.strides, x.strides[axis])).copy()
+    parts = np.moveaxis(x, axis, -2)
+    count = parts.shape[-2]
+    out = np.zeros((*parts.shape[:-2], count + length - 1), x.dtype)
+    parts = parts if count <= length else np.swapaxes(parts, -1, -2)
+    for i in range(min(count, length)):
+        out[..., i : i + max(count, length)] += parts[..., i, :]
+    return np.moveaxis(out, -1, axis)
+
+
+kernel(wd.sliding_op, _windows)
 kernel(wd.convolution_op, _convolution)
 kernel(wd.window_sum_op, _reduction(np.add))
 kernel(wd.window_max_op, _reduction(np.maximum))
@@ -437,6 +452,7 @@ def _reduction_bytes(step: Step) -> Size | None:
 
 
 declare(OPAQUE._replace(scratch=_convolution_bytes), wd.convolution_op)
+declare(OPAQUE, wd.sliding_op)
 declare(
     OPAQUE._replace(scratch=_reduction_bytes),
     wd.window_sum_op,

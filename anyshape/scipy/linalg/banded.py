@@ -20,7 +20,7 @@ from anyshape.ops import factorisations as ls
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.factoring import refuse_option
 from anyshape.scipy.linalg.solving import in_double
-from anyshape.scipy.linalg.structured import toeplitz
+from anyshape.scipy.linalg.structured import from_bands, toeplitz
 
 
 def solve_banded(
@@ -158,12 +158,8 @@ def eigvalsh_tridiagonal(d: Any, e: Any, select: str = "a", select_range: Any = 
 
 def _whole(band, lower: bool):
     """Return the matrices whose one side is banded, with zeros on the other side."""
-    rows, size = band.shape[-2:]
-    i, j = xp.arange(size)[:, None], xp.arange(size)[None, :]
-    distance = i - j if lower else j - i
-    inside = (distance >= 0) & (distance < rows)
-    row = distance if lower else rows - 1 - distance
-    return xp.where(inside, band[..., xp.where(inside, row, 0), j], xp.zeros((), band.dtype))
+    before = 0 if lower else band.shape[-2] - 1
+    return xp.matrix_transpose(from_bands(xp.matrix_transpose(band), before))
 
 
 def _side(matrix, band, lower: bool):

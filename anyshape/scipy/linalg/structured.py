@@ -15,8 +15,11 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.shapes.shape_context import dilated_size
 from anyshape.graph.sizes import expr
-from anyshape.numpy.operands.promotion import choice_of, new_size, sizes
+from anyshape.numpy.operands.promotion import as_traced, choice_of, new_size, sizes
+from anyshape.ops import movement as mv
+from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.special.counting import comb
 from anyshape.transforms.control import check
@@ -42,11 +45,6 @@ def block_diag(*arrs: Any) -> Any:
     return xp.concatenate(rows)
 
 
-def _offsets(rows, columns):
-    """Return for each position of a matrix its row minus its column."""
-    return xp.arange(rows)[:, None] - xp.arange(columns)[None, :]
-
-
 def _by_rows(function, *operands):
     """Return the matrices of vectors along the last axes, whose other axes broadcast."""
     rows = [xp.atleast_1d(x) for x in operands]
@@ -68,8 +66,12 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 
 def _toeplitz(column, row):
-    values = xp.concatenate([row[:0:-1], column])
-    return values[_offsets(column.shape[0], row.shape[0]) + (row.shape[0] - 1)]
+    return _hankel(xp.flip(column), row)[::-1]
+
+
+def _hankel(column, row):
+    values = xp.concatenate([column, row[1:]])
+    return wd.sliding(as_traced(values), 0, sizes(row)[0])[: column.shape[0]]
 
 
 def hankel(c: Any, r: Any = None) -> Any:
@@ -79,8 +81,7 @@ def hankel(c: Any, r: Any = None) -> Any:
     """
     column = xp.ravel(c)
     row = xp.zeros_like(column) if r is None else xp.ravel(r)
-    values = xp.concatenate([column, row[1:]])
-    return values[xp.arange(column.shape[0])[:, None] + xp.arange(row.shape[0])[None, :]]
+    return _hankel(column, row)
 
 
 def circulant(c: Any) -> Any:
@@ -89,8 +90,7 @@ def circulant(c: Any) -> Any:
 
 
 def _circulant(column):
-    size = column.shape[0]
-    return column[xp.mod(_offsets(size, size), xp.maximum(size, 1))]
+    return _toeplitz(column, xp.roll(column[::-1], 1))
 
 
 def companion(a: Any) -> Any:
@@ -101,9 +101,26 @@ def companion(a: Any) -> Any:
 def _companion(a):
     _require("companion", a, 2, "the polynomial has a coefficient beside the highest one")
     row = -a[1:] / (1.0 * a[0])
-    size = row.shape[0]
-    below = xp.eye(size, k=-1, dtype=row.dtype)
-    return xp.concatenate([row[None, :], below[1:]])
+    return _above_subdiagonal(row, xp.ones_like(row[1:]))
+
+
+def _above_subdiagonal(row, below):
+    """Return the matrix of a first row and of the elements left of the diagonal."""
+    size, count = sizes(row)[0], sizes(below)[0]
+    after = expr.sub(expr.mul(size, expr.sub(size, 1)), dilated_size(count, size))
+    flat = mv.pad_unchecked(as_traced(below), (size,), (after,), (size,))
+    return xp.reshape(mv.slice_update(flat, row, (0,)), (size, size))
+
+
+def from_bands(bands: Any, before: Any) -> Any:
+    """Return square matrices with bands[..., i, k] in row i and column i + k - before, as far as these are there.
+
+    The diagonal is among the bands.
+    """
+    *batch, size, width = bands.shape
+    bands = xp.pad(bands, [(0, 0)] * (len(batch) + 1) + [(0, size)])
+    flat = xp.reshape(bands, (*batch, size * (size + width)))[..., : size * (size + width - 1)]  # each row starts later
+    return xp.reshape(flat, (*batch, size, size + width - 1))[..., before : before + size]
 
 
 def convolution_matrix(a: Any, n: Any, mode: str = "full") -> Any:
@@ -113,7 +130,8 @@ def convolution_matrix(a: Any, n: Any, mode: str = "full") -> Any:
 
 def _convolution_matrix(a, n, mode: str):
     size = a.shape[0]
-    full = _convolution_rows(a, size, n)
+    beyond = xp.zeros(xp.maximum(n - 1, 0), a.dtype)
+    full = _hankel(xp.concatenate([beyond, a[::-1]]), xp.concatenate([a[:1], beyond])[:n])[::-1]
     if mode == "full":
         return full
     shorter, longer = xp.minimum(size, n), xp.maximum(size, n)
@@ -121,25 +139,16 @@ def _convolution_matrix(a, n, mode: str):
     return full[first : first + count]
 
 
-def _convolution_rows(a, size, n):
-    """Return a matrix with shifted copies of a as columns."""
-    offsets = _offsets(size + n - 1, n)
-    inside = (offsets >= 0) & (offsets < size)
-    return xp.where(inside, a[xp.clip(offsets, 0, size - 1)], xp.zeros((), a.dtype))
-
-
 def diagsvd(s: Any, M: Any, N: Any) -> Any:
     """Return the M by N matrix with the singular values s on its diagonal; s has min(M, N) elements."""
-    padded = xp.concatenate([s, xp.zeros(1, s.dtype)])
-    offsets = _offsets(M, N)
-    index = xp.where(offsets == 0, xp.arange(M)[:, None], s.shape[0])
-    return padded[index]
+    row, column = xp.arange(M)[:, None], xp.arange(N)
+    return xp.where(row == column, xp.append(s, 0)[xp.minimum(row, s.shape[0])], xp.zeros((), s.dtype))
 
 
 def hilbert(n: Any) -> Any:
     """Return the matrix with 1 / (i + j + 1) at row i and column j; n may be symbolic."""
     index = xp.arange(n)
-    return 1.0 / (index[:, None] + index[None, :] + 1)
+    return _hankel(1.0 / (index + 1), 1.0 / (index + n))
 
 
 def dft(n: Any, scale: Any = None) -> Any:
@@ -166,9 +175,8 @@ def _leslie(first, rates):
     context_of("leslie", first, rates).require_equal(
         sizes(first)[0], expr.add(sizes(rates)[0], 1), "f has one more element than s"
     )
-    below = xp.diag(rates)
-    column = xp.zeros((below.shape[0], 1), below.dtype)
-    return xp.concatenate([first[None, :], xp.concatenate([below, column], axis=1)])
+    first, rates = (x.astype(xp.result_type(first, rates)) for x in (first, rates))
+    return _above_subdiagonal(first, rates)
 
 
 def khatri_rao(a: Any, b: Any) -> Any:
@@ -184,13 +192,12 @@ def fiedler_companion(a: Any) -> Any:
 
 def _fiedler_companion(a):
     scaled = -a / (1.0 * a[0])
-    size = scaled.shape[0] - 1
-    row, step = xp.arange(size)[:, None], -_offsets(size, size)
-    is_even, is_first = row % 2 == 0, row + step == 0
-    from_coefficient = (is_even & (abs(step) == 1)) | (is_first & (row == 0))
-    is_one = (is_even & (step == 2)) | (~is_even & (step == -2) & ~is_first) | (is_first & (row == 1))
-    coefficients = scaled[xp.clip(xp.where(step == 0, 1, xp.where(step > 0, row + 2, row + 1)), 0, size)]
-    return xp.where(from_coefficient, coefficients, is_one.astype(scaled.dtype))
+    row = xp.arange(scaled.shape[0] - 1)
+    is_even = row % 2 == 0
+    above = xp.where(is_even, xp.append(scaled[2:], 0), 0)
+    below = xp.where(is_even, scaled[1:], row == 1)
+    middle = xp.where(row == 0, scaled[1:], 0)
+    return from_bands(xp.stack([~is_even & (row > 2), below, middle, above, is_even], axis=-1), 2)
 
 
 KINDS = ("symmetric", "lower", "upper")
