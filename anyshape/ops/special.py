@@ -211,24 +211,7 @@ def sph_harm_y(degree: int, order: int, theta: Any, phi: Any) -> Any:
     return ew.neg(mirrored) if order % 2 else mirrored
 
 
-# -- distribution functions by the names of Cephes, and powers of Box and Cox
-
-pdtr_op: Op = _pointwise("pdtr", 2)
-pdtr: ew.Binary = ew.binary(pdtr_op, "Return the probability of up to x events, for a Poisson distribution of mean y.")
-pdtrc_op: Op = _pointwise("pdtrc", 2)
-pdtrc: ew.Binary = ew.binary(pdtrc_op, "Return 1 - pdtr(x, y).")
-chdtr_op: Op = _pointwise("chdtr", 2)
-chdtr: ew.Binary = ew.binary(chdtr_op, "Return the probability up to y of chi-squared with x degrees of freedom.")
-chdtrc_op: Op = _pointwise("chdtrc", 2)
-chdtrc: ew.Binary = ew.binary(chdtrc_op, "Return 1 - chdtr(x, y).")
-boxcox_op: Op = _pointwise("boxcox", 2)
-boxcox: ew.Binary = ew.binary(boxcox_op, "Return (x**y - 1) / y, or log(x) for y = 0.")
-boxcox1p_op: Op = _pointwise("boxcox1p", 2)
-boxcox1p: ew.Binary = ew.binary(boxcox1p_op, "Return boxcox(1 + x, y).")
-inv_boxcox_op: Op = _pointwise("inv_boxcox", 2)
-inv_boxcox: ew.Binary = ew.binary(inv_boxcox_op, "Return the number whose boxcox of power y is x.")
-inv_boxcox1p_op: Op = _pointwise("inv_boxcox1p", 2)
-inv_boxcox1p: ew.Binary = ew.binary(inv_boxcox1p_op, "Return the number whose boxcox1p of power y is x.")
+# -- distribution functions by the names of Cephes
 
 bdtr_op: Op = _pointwise("bdtr", 3)
 bdtr: ew.Ternary = ew.ternary(bdtr_op, "Return the probability of up to x successes in y trials of probability z.")
@@ -240,14 +223,6 @@ nbdtr: ew.Ternary = ew.ternary(
 )
 nbdtrc_op: Op = _pointwise("nbdtrc", 3)
 nbdtrc: ew.Ternary = ew.ternary(nbdtrc_op, "Return 1 - nbdtr(x, y, z).")
-gdtr_op: Op = _pointwise("gdtr", 3)
-gdtr: ew.Ternary = ew.ternary(gdtr_op, "Return the probability up to z of a gamma distribution of rate x and shape y.")
-gdtrc_op: Op = _pointwise("gdtrc", 3)
-gdtrc: ew.Ternary = ew.ternary(gdtrc_op, "Return 1 - gdtr(x, y, z).")
-fdtr_op: Op = _pointwise("fdtr", 3)
-fdtr: ew.Ternary = ew.ternary(fdtr_op, "Return the probability up to z of F with x and y degrees of freedom.")
-fdtrc_op: Op = _pointwise("fdtrc", 3)
-fdtrc: ew.Ternary = ew.ternary(fdtrc_op, "Return 1 - fdtr(x, y, z).")
 
 # -- Bessel functions of real order
 

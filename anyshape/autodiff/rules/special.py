@@ -374,7 +374,7 @@ def _harmonic_jvp(ctx, tangents, out, theta, phi, *, degree, order):
 
 JVPS[sp.sph_harm_y_op] = _harmonic_jvp
 
-# -- distribution functions: densities, at integers the ones of beta and gamma distributions; powers of Box and Cox
+# -- distribution functions: densities, at integers the ones of beta and gamma distributions
 
 
 def poisson_density(k: Any, m: Any) -> Any:
@@ -419,25 +419,10 @@ def gdtr_partials(a: Any, b: Any, x: Any) -> Any:
     return lambda: x * density(), by_b, lambda: a * density()
 
 
-derivative_in_last(sp.pdtr_op, lambda k, m, out: -poisson_density(k, m))
-derivative_in_last(sp.pdtrc_op, lambda k, m, out: poisson_density(k, m))
 derivative_in_last(sp.bdtr_op, lambda k, n, p, out: -binomial_density(k, n, p))
 derivative_in_last(sp.bdtrc_op, lambda k, n, p, out: binomial_density(k, n, p))
 derivative_in_last(sp.nbdtr_op, lambda k, n, p, out: beta_density(n, k + 1, p))
 derivative_in_last(sp.nbdtrc_op, lambda k, n, p, out: -beta_density(n, k + 1, p))
-_with_partials(chdtr_partials, 2, sp.chdtr_op, sp.chdtrc_op)
-_with_partials(fdtr_partials, 3, sp.fdtr_op, sp.fdtrc_op)
-_with_partials(gdtr_partials, 3, sp.gdtr_op, sp.gdtrc_op)
-
-
-pointwise(sp.boxcox_op, lambda x, y, out: x ** (y - 1), lambda x, y, out: far.boxcox_by_power(ew.log(x), y))
-pointwise(sp.boxcox1p_op, lambda x, y, out: (1 + x) ** (y - 1), lambda x, y, out: far.boxcox_by_power(ew.log1p(x), y))
-pointwise(sp.inv_boxcox_op, far.inv_boxcox_by_x, lambda x, y, out: out * far.inv_boxcox_by_power(x, y))
-pointwise(
-    sp.inv_boxcox1p_op,
-    lambda x, y, out: far.inv_boxcox_by_x(x, y, 1 + out),
-    lambda x, y, out: (1 + out) * far.inv_boxcox_by_power(x, y),
-)
 
 # -- Bessel functions of real order
 
@@ -492,9 +477,7 @@ no_shift(sp.student_derivative_op, sp.betaincc_op, sp.betaincinv_op, sp.betaincc
 no_shift(sp.gammaincinv_op, sp.gammainccinv_op)
 no_shift(sp.stdtr_op, sp.stdtrit_op, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.exprel_op, sp.spence_op, sp.expn_op)
 no_shift(sp.hyp0f1_op, sp.hyp1f1_op, sp.hyp2f1_op, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op)
-no_shift(sp.pdtr_op, sp.pdtrc_op, sp.chdtr_op, sp.chdtrc_op)
-no_shift(sp.boxcox_op, sp.boxcox1p_op, sp.inv_boxcox_op, sp.inv_boxcox1p_op)
-no_shift(sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op, sp.gdtr_op, sp.gdtrc_op, sp.fdtr_op, sp.fdtrc_op)
+no_shift(sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op)
 no_shift(sp.ellipk_op, sp.ellipkm1_op, sp.ellipe_op, sp.ellipkinc_op, sp.ellipeinc_op, sp.elliprc_op, sp.elliprf_op)
 no_shift(sp.elliprd_op)
 no_shift(sp.gammasgn_op, sp.wofz_op, sp.lambertw_op, sp.sph_harm_y_op)

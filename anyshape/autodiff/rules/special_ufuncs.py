@@ -10,18 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.far_slopes import (
-    by_digits,
-    decline,
-    near_and_far,
-    riemann_zeta_slope,
-    scaled_bessel_slope,
-    series,
-    sinh_by_x,
-    within,
-    wofz_curvature,
-    wofz_slope,
-)
+from anyshape.autodiff import far_slopes as slopes
 from anyshape.autodiff.polynomial_slopes import POLYNOMIALS, lpmv_derivative, of
 from anyshape.autodiff.rule_tables import JVPS, add_tangents, no_shift, pointwise
 from anyshape.autodiff.rules import special
@@ -50,7 +39,7 @@ def _half_difference(name):
 
 def _scaled_hankel(name, sign):
     near = _half_difference(name)
-    return lambda v, z, out: scaled_bessel_slope(v, sign, z, out, near(v, z, out) - sign * out)
+    return lambda v, z, out: slopes.scaled_bessel_slope(v, sign, z, out, near(v, z, out) - sign * out)
 
 
 def _spherical(name, sign_before, sign_after):
@@ -65,8 +54,8 @@ def _spherical(name, sign_before, sign_after):
 
 def _by_series(coefficients, far, odd=False):
     """Return a derivative that is a series of even powers, or of odd ones, up to 1/2 and `far` beyond."""
-    near = lambda x: series(ew.square(x), coefficients) * (x if odd else 1)
-    return lambda x, out: near_and_far(within(x, 0.5), x, near, far)
+    near = lambda x: slopes.series(ew.square(x), coefficients) * (x if odd else 1)
+    return lambda x, out: slopes.near_and_far(slopes.within(x, 0.5), x, near, far)
 
 
 def _struve(name, sign):
@@ -78,11 +67,11 @@ def _struve(name, sign):
             terms = [(k + 0.5 + 0.5 * v) * sp.rgamma(v + k + 1.5) * c for k, c in enumerate(weights)]
             is_flat = ew.eq(v, ew.lift(-1, v))  # the first term is 0 then, times an infinite power at 0
             first = ew.select(is_flat, 0, terms[0]) * (0.5 * x) ** ew.select(is_flat, 1, v)
-            return first + 4 * series(ew.square(x), terms[1:]) * (0.5 * x) ** (v + 2)
+            return first + 4 * slopes.series(ew.square(x), terms[1:]) * (0.5 * x) ** (v + 2)
 
         # further terms of the series count for lower orders
-        is_near = ew.logical_and(within(x, 0.5), ew.gt(v, ew.lift(-1.5, v)))
-        return near_and_far(is_near, x, near, lambda x: of(name, v - 1, x) - v / x * of(name, v, x))
+        is_near = ew.logical_and(slopes.within(x, 0.5), ew.gt(v, ew.lift(-1.5, v)))
+        return slopes.near_and_far(is_near, x, near, lambda x: of(name, v - 1, x) - v / x * of(name, v, x))
 
     return derivative
 
@@ -93,12 +82,12 @@ def _airye(result, sign, partner):
     def derivative(x, out):
         other = of("airye", x, result=partner)
         plain = other if result in (0, 2) else x * other
-        is_positive, is_far = ew.lt(ew.lift(0, x), x), ew.gt(x, ew.lift(by_digits(x, 25, 8), x))
+        is_positive, is_far = ew.lt(ew.lift(0, x), x), ew.gt(x, ew.lift(slopes.by_digits(x, 25, 8), x))
         root = ew.sqrt(ew.select(is_positive, x, 1))
         near = plain + sign * ew.select(is_positive, root, 0) * out
         z = ew.select(is_far, x, 1)  # the Bessel functions of order 1 / 3 and 2 / 3: 9.6
         order, growth = ((1 / 3, 0.5), (2 / 3, 1))[result % 2]
-        return ew.select(is_far, out / z * (growth - 1.5 * decline(order, sign, 2 / 3 * z * ew.sqrt(z))), near)
+        return ew.select(is_far, out / z * (growth - 1.5 * slopes.decline(order, sign, 2 / 3 * z * ew.sqrt(z))), near)
 
     return derivative
 
@@ -183,7 +172,7 @@ _HALVES = [-0.5 * (-1) ** k / (4**k * gamma(k + 1.5) ** 2) for k in range(10)]
 INTEGRALS: dict[Any, Any] = {
     ("sici", 0): lambda x, out: sp.sinc(x / pi),
     ("sici", 1): lambda x, out: ew.cos(x) / x,
-    ("shichi", 0): lambda x, out: sinh_by_x(x),
+    ("shichi", 0): lambda x, out: slopes.sinh_by_x(x),
     ("shichi", 1): lambda x, out: ew.cosh(x) / x,
     ("fresnel", 0): lambda x, out: ew.sin(0.5 * pi * ew.square(x)),
     ("fresnel", 1): lambda x, out: ew.cos(0.5 * pi * ew.square(x)),
@@ -286,6 +275,11 @@ def _inverse(partials, position, operands, sign=1):
     return tuple(derivative(j) for j in range(operands))
 
 
+def _of_partials(partials, operands, sign=1):
+    """Return the derivatives of a function by its partial ones, or of its complement for the sign -1."""
+    return tuple(lambda *xs, j=j: sign * partials(*xs[:-1])[j]() for j in range(operands))
+
+
 def _within(low, high, rules):
     """Return rules of an inverse that SciPy clamps to these bounds where there is no solution: the slope is 0 there."""
 
@@ -342,10 +336,10 @@ def _voigt(part, derivative):
         width = ew.maximum(sigma, 1e-20 * ew.hypot(x, gamma))
         z = ew.make_complex(x, gamma) / ew.make_complex(sqrt(2) * width, ew.lift(0, width))
         value = sp.wofz(z)
-        slope = wofz_slope(z, value)
+        slope = slopes.wofz_slope(z, value)
         if derivative == 1:
             return part(slope) / width / width / (2 * ROOT_PI)
-        second = part(wofz_curvature(z, value, slope)) / width / width
+        second = part(slopes.wofz_curvature(z, value, slope)) / width / width
         return sigma * second / width / (2 * sqrt(2 * pi))
 
     return by
@@ -370,6 +364,14 @@ def _kolmogorov_density(x):
 DISTRIBUTIONS: dict[Any, Any] = {
     "kolmogorov": (lambda x, out: -_kolmogorov_density(x),),
     "kolmogi": (lambda p, out: -1 / _kolmogorov_density(out),),
+    "pdtr": (None, lambda k, m, out: -special.poisson_density(k, m)),
+    "pdtrc": (None, lambda k, m, out: special.poisson_density(k, m)),
+    "chdtr": _of_partials(special.chdtr_partials, 2),
+    "chdtrc": _of_partials(special.chdtr_partials, 2, -1),
+    "fdtr": _of_partials(special.fdtr_partials, 3),
+    "fdtrc": _of_partials(special.fdtr_partials, 3, -1),
+    "gdtr": _of_partials(special.gdtr_partials, 3),
+    "gdtrc": _of_partials(special.gdtr_partials, 3, -1),
     "bdtri": (None, None, lambda k, n, y, out: -1 / special.binomial_density(k, n, out)),
     "nbdtri": (None, None, lambda k, n, y, out: 1 / special.beta_density(n, k + 1, out)),
     "pdtri": (None, lambda k, y, out: -1 / special.poisson_density(k, out)),
@@ -436,9 +438,16 @@ OTHERS: dict[Any, Any] = {
     "wright_bessel": _last(lambda a, b, x, out: of("wright_bessel", a, a + b, x), 3),
     "log_wright_bessel": _last(lambda a, b, x, out: ew.exp(of("log_wright_bessel", a, a + b, x) - out), 3),
     "loggamma": (lambda z, out: sp.digamma(z),),
-    "zetac": (lambda x, out: riemann_zeta_slope(x),),
+    "zetac": (lambda x, out: slopes.riemann_zeta_slope(x),),
     "wrightomega": (lambda x, out: out / (1 + out),),
     "powm1": (lambda x, y, out: y * x ** (y - 1), lambda x, y, out: sp.xlogy(x**y, x)),
+    "boxcox": (lambda x, y, out: x ** (y - 1), lambda x, y, out: slopes.boxcox_by_power(ew.log(x), y)),
+    "boxcox1p": (lambda x, y, out: (1 + x) ** (y - 1), lambda x, y, out: slopes.boxcox_by_power(ew.log1p(x), y)),
+    "inv_boxcox": (slopes.inv_boxcox_by_x, lambda x, y, out: out * slopes.inv_boxcox_by_power(x, y)),
+    "inv_boxcox1p": (
+        lambda x, y, out: slopes.inv_boxcox_by_x(x, y, 1 + out),
+        lambda x, y, out: (1 + out) * slopes.inv_boxcox_by_power(x, y),
+    ),
     "cosm1": (lambda x, out: -ew.sin(x),),
     "sindg": (lambda x, out: DEGREE * of("cosdg", x),),
     "cosdg": (lambda x, out: -DEGREE * of("sindg", x),),

@@ -30,13 +30,12 @@ _NAMED_ALIKE = (
     sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op, sp.ndtr_op,
     sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.beta_op,
     sp.betaln_op, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.betaincc_op, sp.gammaincinv_op,
-    sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op, sp.stdtr_op, sp.stdtrit_op, sp.pdtr_op, sp.pdtrc_op,
-    sp.chdtr_op, sp.chdtrc_op, sp.boxcox_op, sp.boxcox1p_op, sp.inv_boxcox_op, sp.inv_boxcox1p_op, sp.nbdtr_op,
-    sp.nbdtrc_op, sp.gdtr_op, sp.gdtrc_op, sp.fdtr_op, sp.fdtrc_op, sp.rgamma_op, sp.poch_op, sp.binom_op,
-    sp.exprel_op, sp.spence_op, sp.expn_op, sp.hyp0f1_op, sp.hyp2f1_op, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op,
-    sp.ive_op, sp.kve_op, sp.ellipk_op, sp.ellipkm1_op, sp.ellipe_op, sp.ellipkinc_op, sp.ellipeinc_op,
-    sp.elliprc_op, sp.elliprf_op, sp.elliprd_op, sp.gammasgn_op, sp.wofz_op, sp.logit_op, sp.log_expit_op,
-    sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op, sp.exp1_op, sp.expi_op,
+    sp.gammainccinv_op, sp.betaincinv_op, sp.betainccinv_op, sp.stdtr_op, sp.stdtrit_op, sp.nbdtr_op,
+    sp.nbdtrc_op, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.exprel_op, sp.spence_op, sp.expn_op, sp.hyp0f1_op,
+    sp.hyp2f1_op, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op, sp.ellipk_op, sp.ellipkm1_op,
+    sp.ellipe_op, sp.ellipkinc_op, sp.ellipeinc_op, sp.elliprc_op, sp.elliprf_op, sp.elliprd_op, sp.gammasgn_op,
+    sp.wofz_op, sp.logit_op, sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op,
+    sp.kl_div_op, sp.exp10_op, sp.exp1_op, sp.expi_op,
 )  # fmt: skip
 UFUNCS: dict[Op, Callable[..., Any]] = {op: getattr(sc, op.name) for op in _NAMED_ALIKE}
 for _op, _ufunc in UFUNCS.items():
@@ -216,18 +215,7 @@ declare(SPECIAL, sp.elliprc_op, sp.elliprf_op, sp.elliprd_op)
 declare(SPECIAL, sp.gammasgn_op, sp.wofz_op, sp.lambertw_op, sp.sph_harm_y_op)
 declare(SPECIAL, sp.hyp0f1_op, sp.hyp1f1_op, sp.hyp2f1_op)
 declare(SPECIAL, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op)
-declare(
-    SPECIAL,
-    sp.pdtr_op,
-    sp.pdtrc_op,
-    sp.chdtr_op,
-    sp.chdtrc_op,
-    sp.boxcox_op,
-    sp.boxcox1p_op,
-    sp.inv_boxcox_op,
-    sp.inv_boxcox1p_op,
-)
-declare(SPECIAL, sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op, sp.gdtr_op, sp.gdtrc_op, sp.fdtr_op, sp.fdtrc_op)
+declare(SPECIAL, sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op)
 declare(SPECIAL._replace(c_expression=Elementary("expit", 2)), sp.expit_op)
 EXPIT_SLOPE = slope_by_share("{1}", "(1 - {1}) * {1}", "__builtin_fabs{f}({0})")
 declare(ELEMENTWISE._replace(c_expression=EXPIT_SLOPE), sp.expit_slope_op)
