@@ -7,6 +7,7 @@ have derivatives of any order.
 from typing import Any
 
 import numpy as np
+import scipy.special as sc
 
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -15,32 +16,24 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import apply, apply_all
 
-
-def _counts(operands: int, results: int, names: str) -> dict[str, tuple[int, int]]:
-    return dict.fromkeys(names.split(), (operands, results))
-
-
+_NAMES = """
+    agm airy airye bdtri bdtrik bdtrin bei beip ber berp besselpoly boxcox boxcox1p btdtria btdtrib chdtr chdtrc chdtri
+    chdtriv chndtr chndtridf chndtrinc chndtrix cosdg cosm1 cotdg ellipj elliprg elliprj eval_chebyc eval_chebys
+    eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_laguerre
+    eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi eval_sh_legendre fdtr fdtrc fdtri fdtridfd fresnel gdtr
+    gdtrc gdtria gdtrib gdtrix hankel1 hankel1e hankel2 hankel2e hyperu inv_boxcox inv_boxcox1p it2i0k0 it2j0y0
+    it2struve0 itairy iti0k0 itj0y0 itmodstruve0 itstruve0 jve kei keip kelvin ker kerp kolmogi kolmogorov
+    log_wright_bessel loggamma lpmv mathieu_a mathieu_b mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1
+    mathieu_modsem2 mathieu_sem modstruve nbdtri nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr
+    nctdtridf nctdtrinc nctdtrit ndtri_exp nrdtrimn nrdtrisd obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2
+    obl_rad2_cv pbdv pbvv pbwa pdtr pdtrc pdtri pdtrik powm1 pro_ang1 pro_ang1_cv pro_cv pro_rad1 pro_rad1_cv pro_rad2
+    pro_rad2_cv radian shichi sici sindg smirnov smirnovi stdtridf struve tandg tklmbda voigt_profile wright_bessel
+    wrightomega yn yve zetac
+"""
 # name: the numbers of operands and of results
 FUNCTIONS: dict[str, tuple[int, int]] = {
-    **_counts(1, 1, "bei beip ber berp cosdg cosm1 cotdg it2struve0 itmodstruve0 itstruve0 kei keip ker kerp kolmogi"),
-    **_counts(1, 1, "kolmogorov loggamma ndtri_exp sindg tandg wrightomega zetac"),
-    **_counts(1, 2, "it2i0k0 it2j0y0 iti0k0 itj0y0 fresnel shichi sici"),
-    **_counts(1, 4, "airy airye itairy kelvin"),
-    **_counts(2, 1, "boxcox boxcox1p chdtr chdtrc inv_boxcox inv_boxcox1p pdtr pdtrc"),
-    **_counts(2, 1, "agm chdtri chdtriv eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_hermite eval_hermitenorm"),
-    **_counts(2, 1, "eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_legendre hankel1 hankel1e"),
-    **_counts(2, 1, "hankel2 hankel2e jve mathieu_a mathieu_b modstruve pdtri pdtrik powm1 smirnov smirnovi"),
-    **_counts(2, 1, "spherical_in spherical_jn spherical_kn spherical_yn stdtridf struve tklmbda yn yve"),
-    **_counts(2, 2, "pbdv pbvv pbwa"),
-    **_counts(2, 4, "ellipj"),
-    **_counts(3, 1, "bdtri bdtrik bdtrin besselpoly btdtria btdtrib chndtr chndtridf chndtrinc chndtrix elliprg"),
-    **_counts(3, 1, "eval_gegenbauer eval_genlaguerre fdtri fdtridfd gdtria gdtrib gdtrix hyperu log_wright_bessel"),
-    **_counts(3, 1, "lpmv nbdtri nbdtrik nbdtrin nctdtr nctdtridf nctdtrinc nctdtrit nrdtrimn nrdtrisd obl_cv pro_cv"),
-    **_counts(3, 1, "fdtr fdtrc gdtr gdtrc radian voigt_profile wright_bessel"),
-    **_counts(3, 2, "mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem"),
-    **_counts(4, 1, "elliprj eval_jacobi eval_sh_jacobi ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc"),
-    **_counts(4, 2, "obl_ang1 obl_rad1 obl_rad2 pro_ang1 pro_rad1 pro_rad2"),
-    **_counts(5, 2, "obl_ang1_cv obl_rad1_cv obl_rad2_cv pro_ang1_cv pro_rad1_cv pro_rad2_cv"),
+    **{name: (getattr(sc, name).nin, getattr(sc, name).nout) for name in _NAMES.split()},
+    **dict.fromkeys(("spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"), (2, 1)),
 }
 COMPLEX = frozenset(["hankel1", "hankel1e", "hankel2", "hankel2e", "loggamma"])  # functions of a complex last operand
 
