@@ -212,9 +212,9 @@ __all__ = [
     "round", "row_order", "safe_softmax", "scaled_bessel_i", "scaled_bessel_k", "scatter", "schur", "searchsorted",
     "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "select", "share", "sign",
     "signbit", "sin", "sinc", "sinh", "size_value", "slice", "sliding", "slogdet", "softmax", "solve", "sort",
-    "spacing", "special_ufunc", "sqrt", "square", "stop_gradient", "sub", "sum_to", "sylvester", "take", "take_along_axis",
-    "take_at", "tan", "tanh", "tanh_slope", "top_k", "transpose", "triangular_solve", "trunc", "unique", "weigh",
-    "window_argmax", "window_argmin", "window_max", "window_min", "window_sum",
+    "spacing", "special_ufunc", "sqrt", "square", "stop_gradient", "sub", "sum_to", "sylvester", "take",
+    "take_along_axis", "take_at", "tan", "tanh", "tanh_slope", "top_k", "transpose", "triangular_solve", "trunc",
+    "unique", "weigh", "window_argmax", "window_argmin", "window_max", "window_min", "window_sum",
 ]  # fmt: skip
 
 

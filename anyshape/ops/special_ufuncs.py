@@ -10,8 +10,7 @@ import numpy as np
 import scipy.special as sc
 
 from anyshape.graph.ir.graph import Node, Op
-from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.array_type import ShapeGuardContext, TensorMeta
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import apply, apply_all

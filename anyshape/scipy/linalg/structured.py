@@ -15,7 +15,7 @@ import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.graph.prover.constraints import at_least
-from anyshape.graph.shapes.shape_context import dilated_size
+from anyshape.graph.shapes.array_type import dilated_size
 from anyshape.graph.sizes import expr
 from anyshape.numpy.operands.promotion import as_traced, choice_of, new_size, sizes
 from anyshape.ops import movement as mv
