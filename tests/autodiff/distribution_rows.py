@@ -95,4 +95,5 @@ def _rows(law: Law) -> list[Row]:
 
 
 LAWS = [*REAL_LAWS, *POSITIVE_LAWS, *BOUNDED_LAWS, *DISCRETE_LAWS]
-DISTRIBUTIONS = [row for law in LAWS for row in _rows(law)]
+ROUNDED = ("stats.rice.isf",)  # SciPy inverts 1 - q, which has few digits of q: slopes need more than the value does
+DISTRIBUTIONS = [row for law in LAWS for row in _rows(law) if row.name not in ROUNDED]

@@ -128,6 +128,18 @@ def inverse_gauss(x, mu):
     return tail((x / mu - 1) / root) + mp.exp(2 / mu) * tail(-(x / mu + 1) / root)
 
 
+def rice_share(x: Any, b: Any, or_equal: int) -> Any:
+    """Return the probability that a Poisson variable of mean x**2 / 2 exceeds, or equals, one of mean b**2 / 2."""
+    mean, other = x * x / 2, b * b / 2
+    total, term, below, further, most, k = 0, mp.mpf(1), mp.mpf(0), mp.mpf(1), mp.exp(other), 0
+    while k <= 2 * mean or term * most > mp.eps * total:
+        total += term * (below + or_equal * further)
+        below += further
+        k += 1
+        term, further = term * mean / k, further * other / k
+    return total * mp.exp(-mean - other)
+
+
 def reciprocal_gauss(x, mu):
     root = mp.sqrt(x)
     return tail((1 / mu - x) / root) + mp.exp(2 / mu) * tail(-(1 / mu + x) / root)

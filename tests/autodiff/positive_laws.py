@@ -20,6 +20,7 @@ from tests.autodiff.laws import (
     logistic,
     lower,
     reciprocal_gauss,
+    rice_share,
     tail,
     upper,
 )
@@ -302,7 +303,13 @@ POSITIVE_LAWS = [
         reciprocal_gauss,
         (positive(-1.5, 1.5),),
     ),
-    Law("rice", lambda x, b: x * mp.exp(-(x * x + b * b) / 2) * mp.besseli(0, x * b), None, None, (positive(-2, 1.5),)),
+    Law(
+        "rice",
+        lambda x, b: x * mp.exp(-(x * x + b * b) / 2) * mp.besseli(0, x * b),
+        lambda x, b: rice_share(x, b, 0),
+        lambda x, b: rice_share(b, x, 1),
+        (positive(-2, 1.5),),
+    ),
     Law(
         "wald",
         lambda x: mp.exp(-((x - 1) ** 2) / (2 * x)) / mp.sqrt(2 * mp.pi * x**3),

@@ -323,7 +323,11 @@ def _noncentral_density(x, df, nc):
 
 
 def _noncentral_by_mean(x, df, nc):
-    return 0.5 * (of("chndtr", x, df + 2, nc) - of("chndtr", x, df, nc))
+    """Return minus a density, which has all digits; at 0, where it has no slopes by the mean, half a difference."""
+    is_end = ew.eq(x * nc, ew.lift(0, x))
+    point, mean = (ew.select(is_end, 1, z) for z in (x, nc))
+    at_end = 0.5 * (of("chndtr", x, df + 2, nc) - of("chndtr", x, df, nc))
+    return ew.select(is_end, at_end, -_noncentral_density(point, df + 2, mean))
 
 
 def _voigt(part, derivative):

@@ -22,6 +22,9 @@ from anyshape.scipy.stats.distribution import (
     scaled,
 )
 from anyshape.scipy.stats.powers import (
+    DEPTH,
+    GAMMA_NODES,
+    GAMMA_WEIGHTS,
     LOG_ROOT_2PI,
     beta_quantile,
     by_half,
@@ -42,6 +45,7 @@ from anyshape.scipy.stats.powers import (
     weibull_logcdf,
 )
 from anyshape.scipy.stats.source import family
+from anyshape.transforms.control import stop_gradient
 
 INF = np.inf
 
@@ -317,8 +321,10 @@ def _kappa3_logcdf(z, a):
 
 
 def _kappa3_small(z, a):
-    """Return the probability up to a z below 1."""
-    return z * xp.exp(-xp.log(a + z**a) / a)
+    """Return the probability up to a z below 1; the second derivative of the power of a tiny z alone would overflow."""
+    scale = stop_gradient(xp.where(z > 0, z, 1.0))
+    relative = z / scale
+    return scale * (relative * xp.exp(-xp.log(a + scale**a * relative**a) / a))
 
 
 def _kappa3_log_rest(z, a):
@@ -392,10 +398,39 @@ def _rice_density(z, b):
     return z * xp.where(is_near, near, xp.exp(-0.5 * xp.square(z - b)) * sc.i0e(xp.where(is_near, 1.0, z * b)))
 
 
+def _rice_log_density(z, b):
+    return xp.log(z) - 0.5 * xp.square(z - b) + xp.log(sc.i0e(z * b))
+
+
+def _rice_cdf(z, b):
+    return sc.chndtr(xp.square(z), 2.0, xp.square(b))
+
+
+def _rice_logcdf(z, b):
+    """Return the logarithm of the probability up to z, of a tiny one by its power of z."""
+    is_tiny = z * (1 + b) < 1e-8
+    power = 2 * xp.log(xp.where(is_tiny, z, 1.0)) - log(2) - 0.5 * xp.square(b)
+    return xp.where(is_tiny, power, xp.log(_rice_cdf(xp.where(is_tiny, 1.0, z), b)))
+
+
+def _rice_logsf(z, b):
+    """Return the logarithm of the probability above z, of a tail by Gauss's rule."""
+    is_tail = (z > b + 1) & (z < INF)
+    point, mean = xp.where(is_tail, z, 2.0), xp.where(is_tail, b, 0.5)
+    excess = point - mean
+    length = stop_gradient(2 * DEPTH / (excess + xp.sqrt(xp.square(excess) + 2 * DEPTH)))
+    start, points = _rice_log_density(point, mean), point[..., None] + length[..., None] * (0.5 + 0.5 * GAMMA_NODES)
+    shares = xp.exp(_rice_log_density(points, mean[..., None]) - start[..., None]) @ GAMMA_WEIGHTS
+    near = xp.log1p(-_rice_cdf(xp.where(is_tail, 0.5, z), b))
+    return xp.where(is_tail, start + xp.log(0.5 * length * shares), near)
+
+
 rice: Family = family(
     "rice",
     "cdf ppf",
-    log_density=lambda z, b: xp.log(z) - 0.5 * xp.square(z - b) + xp.log(sc.i0e(z * b)),
+    logcdf=_rice_logcdf,
+    logsf=_rice_logsf,
+    log_density=_rice_log_density,
     density=_rice_density,
     mean=_rice_mean,
     var=lambda b: 2 + xp.square(b) - xp.square(_rice_mean(b)),
