@@ -22,21 +22,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import (
-    FILL,
-    FIRST_ALONE,
-    LINES,
-    LINES_OF,
-    MIX,
-    MOVE,
-    PASS,
-    REACH,
-    STAY,
-    Linear,
-    ZeroFlow,
-    zero_flow,
-    zeros_like,
-)
+from anyshape.autodiff import rule_tables as rules
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.shapes.array_type import ShapeGuardContext
@@ -285,12 +271,12 @@ def pushed(node: Node, ctx: ShapeGuardContext, rule: Rule, tangents: Sequence[An
 
     It takes a function too, of the operands and outputs that it then reads the results of.
     """
-    op, (flow, _) = node.op, zero_flow(node.op)
+    op, (flow, _) = node.op, rules.zero_flow(node.op)
     has_parts = any(isinstance(t, Part) for t in tangents)
-    if flow is STAY:
+    if flow is rules.STAY:
         return _pushed_on_each(op, rule, tangents) if has_parts else rule(tangents)
     results = rule(list(map(whole, tangents)))
-    if not (has_parts or flow is FILL or (flow is not LINES and _lacks_one(tangents, node.inputs))):
+    if not (has_parts or flow is rules.FILL or (flow is not rules.LINES and _lacks_one(tangents, node.inputs))):
         return results
     labels, count = _lines(op, [v.meta.rank for v in (*node.inputs, *node.outputs)], params, tangents[1:])
     if labels is not None:
@@ -298,9 +284,11 @@ def pushed(node: Node, ctx: ShapeGuardContext, rule: Rule, tangents: Sequence[An
     return _pushed_with_counts(rule, tangents, results, flow, count) if count else list(map(whole, results))
 
 
-def _pushed_with_counts(rule: Rule, tangents: Sequence[Any], results: Results, flow: ZeroFlow, count: int) -> Results:
+def _pushed_with_counts(
+    rule: Rule, tangents: Sequence[Any], results: Results, flow: rules.ZeroFlow, count: int
+) -> Results:
     """Return tangents that are zero by construction where counts have none."""
-    factors = [lambda x: _factor(x, count)] if flow in (REACH, LINES) else []
+    factors = [lambda x: _factor(x, count)] if flow in (rules.REACH, rules.LINES) else []
     ones = functools.cache(lambda: rule(list(map(indicator, tangents)), *factors))
     at = lambda i: lambda: nonzero(whole(ones()[i]))
     return [None if r is None else masked(whole(r), at(i), True, *tangents) for i, r in enumerate(results)]
@@ -311,9 +299,9 @@ def _lines(op: Op, ranks: Sequence[int], params: Params, others: Results = ()) -
 
     `others` are the tangents of all operands but the first.
     """
-    if op in FIRST_ALONE and any(t is not None for t in others):
+    if op in rules.FIRST_ALONE and any(t is not None for t in others):
         return None, 0
-    lines = LINES_OF[op](ranks, **params) if op in LINES_OF else 1
+    lines = rules.LINES_OF[op](ranks, **params) if op in rules.LINES_OF else 1
     return (None, lines) if isinstance(lines, int) else (lines, 0)
 
 
@@ -321,7 +309,7 @@ def _factor(x, count: int):
     """Return what stands for an operand or output, or several, where numbers count as 1 or -1."""
     if isinstance(x, tuple):
         return tuple([_factor(v, count) for v in x])
-    return x if x is None or isinstance(x, Linear) or x.dtype.kind not in "fc" else ew.lift(count, x)
+    return x if x is None or isinstance(x, rules.Linear) or x.dtype.kind not in "fc" else ew.lift(count, x)
 
 
 def _lacks_one(tangents: Sequence[Any], inputs: Sequence[Value]) -> bool:
@@ -396,12 +384,12 @@ def pulled(
     op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], params: Params
 ) -> Sequence[Any] | None:
     """Return what the transpose rule of an op makes of a cotangent that is a part; None: of the whole array."""
-    _, flow = zero_flow(op)
-    if flow in (MIX, PASS):
+    _, flow = rules.zero_flow(op)
+    if flow in (rules.MIX, rules.PASS):
         return None
-    if flow is STAY:
+    if flow is rules.STAY:
         return _pulled_on_each(op, ctx, rule, part, inputs)
-    if flow is MOVE:
+    if flow is rules.MOVE:
         return _moved(rule, part, inputs)
     ct = part.whole()
     labels, count = _lines(op, [ctx.rank(x) for x in (*inputs, ct)], params)
@@ -412,18 +400,20 @@ def pulled(
 
 
 def _pulled_with_counts(
-    ctx: ShapeGuardContext, rule: Rule, part: Part, ct, inputs: Sequence[Any], flow: ZeroFlow, count: int
+    ctx: ShapeGuardContext, rule: Rule, part: Part, ct, inputs: Sequence[Any], flow: rules.ZeroFlow, count: int
 ) -> Sequence[Any]:
     """Return cotangents that are zero by construction where counts have none."""
-    factors = [_factor(x, count) for x in inputs] if flow in (REACH, LINES) else inputs
+    factors = [_factor(x, count) for x in inputs] if flow in (rules.REACH, rules.LINES) else inputs
     ones = functools.cache(lambda: rule(part.indicator(), *factors))
     at = functools.cache(lambda i: functools.cache(lambda: nonzero(whole(ones()[i]))))
-    if flow is REACH:  # what a factor multiplies has its position
-        (linear,) = [i for i, x in enumerate(inputs) if isinstance(x, Linear)]
+    if flow is rules.REACH:  # what a factor multiplies has its position
+        (linear,) = [i for i, x in enumerate(inputs) if isinstance(x, rules.Linear)]
         inputs = [x if x is f else _where(at(linear)(), x) for x, f in zip(inputs, factors, strict=True)]
-    elif flow is LINES and not isinstance(inputs[0], Linear):  # coefficients, for a signal that may be read in part
+    elif flow is rules.LINES and not isinstance(
+        inputs[0], rules.Linear
+    ):  # coefficients, for a signal that may be read in part
         others = [full(ctx.shape(x), count, x.dtype) for x in inputs[1:]]
-        reached = rule(part.indicator(), Linear(inputs[0].meta), *others)[0]
+        reached = rule(part.indicator(), rules.Linear(inputs[0].meta), *others)[0]
         inputs = [_where(nonzero(reached), inputs[0]), *inputs[1:]]
     return [_part_of(part, ct, r, at(i)) for i, r in enumerate(rule(ct, *inputs))]
 
@@ -455,11 +445,11 @@ def _pulled_on_each(
     op: Op, ctx: ShapeGuardContext, rule: Rule, part: Part, inputs: Sequence[Any], zeros=None
 ) -> Sequence[Any]:
     """Apply the rule to the elements of the part alone. `zeros` makes an array of zeros for the whole of it."""
-    if isinstance(part, Masked) and sum(isinstance(x, Linear) for x in inputs) > 1:
+    if isinstance(part, Masked) and sum(isinstance(x, rules.Linear) for x in inputs) > 1:
         part = replace(part, ct=part.whole(), is_clean=True)  # once, rather than for each input
-    own = [x if isinstance(x, Linear) else part.at(x) for x in inputs]
-    linear = next(x for x in inputs if isinstance(x, Linear))
-    array = zeros or functools.cache(lambda: zeros_like(ctx, linear))
+    own = [x if isinstance(x, rules.Linear) else part.at(x) for x in inputs]
+    linear = next(x for x in inputs if isinstance(x, rules.Linear))
+    array = zeros or functools.cache(lambda: rules.zeros_like(ctx, linear))
     if isinstance(part.ct, Part):
         results = _pulled_on_each(op, ctx, rule, part.ct, own, functools.cache(lambda: part.at(array())))
     else:
