@@ -130,6 +130,7 @@ SECONDS_PER_PLANNED_STEP = 1.5e-4  # of making a first plan
 SECONDS_PER_ELEMENT = 1e-9  # of a step on large arrays
 MAX_ELEMENTS = 1 << 27  # in all steps, a gigabyte of float64, beyond which no first plan runs: it has no tiles
 
+_MADE = itertools.count()  # first plans in this process
 Make = Callable[[Hashable], Callable[[], None]]  # makes the plan of a pattern; returns what installs it
 clock = perf_counter
 _DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
@@ -177,12 +178,12 @@ class Tiers:
     def making_first(self, steps: int) -> Iterator[None]:
         """Note how long the block takes to make a first plan with so many steps.
 
-        The first program of a process also loads modules, which is not a cost of a second plan.
+        The first plan of a process warms up the compiler, and others load modules: no cost of a second plan.
         """
-        started, modules = clock(), len(sys.modules)
+        started, modules, is_first = clock(), len(sys.modules), next(_MADE) == 0
         yield
         seconds, self.steps = clock() - started, max(1, steps)
-        if len(sys.modules) > modules:
+        if is_first or len(sys.modules) > modules:
             seconds = min(seconds, self.steps * SECONDS_PER_PLANNED_STEP)
         self.cost = COST_RATIO * seconds
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from anyshape.backend.compiler.passes.identities import Identity
     from anyshape.backend.compiler.plan import Step
 
-ScratchFormula: TypeAlias = "Callable[[Step], Size | None]"
+Scratch: TypeAlias = "Callable[[Step], Size | None]"
 ParallelAxisRule: TypeAlias = "Callable[[RowAnalysis, Step], ParallelAxis | None]"
 CollapseRule: TypeAlias = "Callable[[RowAnalysis, Step, ParallelAxis, int], bool]"
 
@@ -130,7 +130,7 @@ class Traits(NamedTuple):
     alias: Alias
     time: ElementTime
     tiling: Tiling | None
-    scratch: ScratchFormula | None
+    scratch: Scratch | None
     movement: Movement | None
     algebra: Algebra
     recomputable: bool
@@ -185,9 +185,6 @@ def nanoseconds(op: Op, dtype: np.dtype) -> float:
     return time.single if dtype.itemsize <= 4 else time.double
 
 
-Scratch: TypeAlias = Callable[[Step], Size | None]
-
-
 def bytes_of(meta: TensorMeta, itemsize: int | None = None) -> Size | None:
     """Return the bytes of an array; None where an extent is not exact."""
     if meta.sizes is None:
@@ -202,52 +199,31 @@ def total_bytes(sizes: Iterable[Size | None]) -> Size | None:
     return expr.total(exact) if len(exact) == len(known) else None
 
 
-def blas_copies(step: Step) -> Size | None:
-    """Copies of operands for BLAS, and partial results of threads."""
-    return total_bytes([*map(bytes_of, step.metas), bytes_of(step.results[0])])
+def _times(count: int, size: Size | None) -> Size | None:
+    return None if size is None else expr.mul(count, size)
 
 
 def like_first_operand(times: int) -> Scratch:
     """Return the bound of a kernel that makes so many arrays like its first operand."""
-
-    def scratch(step: Step) -> Size | None:
-        size = bytes_of(step.metas[0])
-        return None if size is None else expr.mul(times, size)
-
-    return scratch
+    return lambda step: _times(times, bytes_of(step.metas[0]))
 
 
 def operands_and_results(times: int) -> Scratch:
     """Return the bound of a kernel that makes so many copies of its operands and of its results."""
+    return lambda step: _times(times, total_bytes(map(bytes_of, (*step.metas, *step.results))))
 
-    def scratch(step: Step) -> Size | None:
-        size = total_bytes(map(bytes_of, (*step.metas, *step.results)))
-        return None if size is None else expr.mul(times, size)
 
-    return scratch
+blas_copies: Scratch = operands_and_results(1)  # copies of operands for BLAS, and partial results of threads
 
 
 def by_blocks(block: int) -> Scratch:
     """Return the bound of a kernel that computes blocks of so many bytes from copies of its operands as float64."""
-
-    def scratch(step: Step) -> Size | None:
-        copies = total_bytes(bytes_of(m, 8) for m in (*step.metas, *step.results))
-        return None if copies is None else expr.add(block, expr.mul(2, copies))
-
-    return scratch
+    return lambda step: total_bytes([block, *[_times(2, bytes_of(m, 8)) for m in (*step.metas, *step.results)]])
 
 
 def positions(times: int) -> Scratch:
     """Return the bound of a kernel that copies its operands and makes so many positions per element of them."""
-
-    def scratch(step: Step) -> Size | None:
-        per_element = total_bytes([bytes_of(m, 8) for m in step.metas])
-        copies = total_bytes(map(bytes_of, step.metas))
-        if copies is None or per_element is None:
-            return None
-        return expr.add(copies, expr.mul(times, per_element))
-
-    return scratch
+    return lambda step: total_bytes([size for m in step.metas for size in (bytes_of(m), _times(times, bytes_of(m, 8)))])
 
 
 def windows(times: int) -> Scratch:
@@ -255,15 +231,12 @@ def windows(times: int) -> Scratch:
     operand_positions = positions(times)
 
     def scratch(step: Step) -> Size | None:
-        per_element = bytes_of(step.results[0], 8)
-        if per_element is None:
-            return None
-        return total_bytes([operand_positions(step), bytes_of(step.results[0]), expr.mul(times, per_element)])
+        result = step.results[0]
+        return total_bytes([operand_positions(step), bytes_of(result), _times(times, bytes_of(result, 8))])
 
     return scratch
 
 
 def bit_masks(step: Step) -> Size | None:
     """Masks as bits, and the masked operands."""
-    result = bytes_of(step.results[0])
-    return None if result is None else expr.mul(2, result)
+    return _times(2, bytes_of(step.results[0]))

@@ -3,6 +3,8 @@
 import operator
 import os
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +32,7 @@ class Config:
     - `shape_cache_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
     """
 
-    __slots__ = (
-        "_compile", "_max_paths", "_num_threads", "_optimize", "_reassociate", "_shape_cache_bytes",
-    )  # fmt: skip
+    __slots__ = ("compile", "max_paths", "num_threads", "optimize", "reassociate", "shape_cache_bytes")
 
     def __init__(
         self,
@@ -44,58 +44,17 @@ class Config:
         traceback: str = "short",
         compile: str = "off",
     ) -> None:
-        self.num_threads, self.reassociate, self.shape_cache_bytes = num_threads, reassociate, shape_cache_bytes
-        self.optimize, self.max_paths, self.traceback, self.compile = optimize, max_paths, traceback, compile
+        self.num_threads = num_threads
+        self.reassociate = reassociate
+        self.shape_cache_bytes = shape_cache_bytes
+        self.optimize = optimize
+        self.max_paths = max_paths
+        self.traceback = traceback
+        self.compile = compile
 
-    @property
-    def num_threads(self) -> int:
-        return self._num_threads
-
-    @num_threads.setter
-    def num_threads(self, number: int) -> None:
-        self._num_threads = _at_least(1, number, "num_threads", "threads")
-
-    @property
-    def max_paths(self) -> int:
-        return self._max_paths
-
-    @max_paths.setter
-    def max_paths(self, number: int) -> None:
-        self._max_paths = _at_least(0, number, "max_paths", "programs")
-
-    @property
-    def shape_cache_bytes(self) -> int:
-        return self._shape_cache_bytes
-
-    @shape_cache_bytes.setter
-    def shape_cache_bytes(self, number: int) -> None:
-        self._shape_cache_bytes = _at_least(0, number, "shape_cache_bytes", "bytes")
-
-    @property
-    def reassociate(self) -> bool:
-        return self._reassociate
-
-    @reassociate.setter
-    def reassociate(self, value: bool) -> None:
-        if not isinstance(value, bool):
-            raise ArgumentError("config", "reassociate", f"is {value!r}", "give True or False")
-        self._reassociate = value
-
-    @property
-    def optimize(self) -> str:
-        return self._optimize
-
-    @optimize.setter
-    def optimize(self, mode: str) -> None:
-        self._optimize = checked_mode(mode, "config")
-
-    @property
-    def compile(self) -> str:
-        return self._compile
-
-    @compile.setter
-    def compile(self, mode: str) -> None:
-        self._compile = checked_compile(mode, "config")
+    def __setattr__(self, name: str, value: Any) -> None:
+        check = _CHECKS.get(name)
+        super().__setattr__(name, value if check is None else check(value))
 
     @property
     def traceback(self) -> str:
@@ -103,8 +62,6 @@ class Config:
 
     @traceback.setter
     def traceback(self, form: str) -> None:
-        if form not in TRACEBACKS:
-            raise ArgumentError("config", "traceback", f"is {form!r:.50}", 'give "short" or "full"')
         shown.form = form
 
     def __repr__(self) -> str:
@@ -135,6 +92,30 @@ def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
     if value < minimum:
         raise ArgumentError("config", setting, f"is {number!r}", f"give a number of {unit}, {minimum} or more")
     return value
+
+
+def _checked_flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ArgumentError("config", "reassociate", f"is {value!r}", "give True or False")
+
+
+def _checked_form(form: object) -> str:
+    if isinstance(form, str) and form in TRACEBACKS:
+        return form
+    raise ArgumentError("config", "traceback", f"is {form!r:.50}", 'give "short" or "full"')
+
+
+# Each returns the value that a setting takes, or raises ArgumentError.
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "num_threads": lambda number: _at_least(1, number, "num_threads", "threads"),
+    "max_paths": lambda number: _at_least(0, number, "max_paths", "programs"),
+    "shape_cache_bytes": lambda number: _at_least(0, number, "shape_cache_bytes", "bytes"),
+    "reassociate": _checked_flag,
+    "optimize": lambda mode: checked_mode(mode, "config"),
+    "compile": lambda mode: checked_compile(mode, "config"),
+    "traceback": _checked_form,
+}
 
 
 def _default_threads() -> int:

@@ -205,79 +205,56 @@ def _difference(before: Graph, after: Graph) -> str:
 # -- passes over the steps of a plan
 
 
-class PlanSteps:
-    """Steps of a plan while passes rewrite them, with what passes may ask."""
+class PlanSteps(NamedTuple):
+    """Steps of a plan with what passes over them may ask."""
 
-    steps: list[Step]
+    steps: Sequence[Step]
     outputs: Sequence[Slot]
     scope: Scope
-    read: Collection[DimVar]
-    runtime: Any
-
-    def __init__(
-        self, steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope, read: Collection[DimVar], runtime: Any
-    ) -> None:
-        self.steps, self.outputs, self.scope = list(steps), outputs, scope
-        self.read, self.runtime = read, runtime  # variables that inputs bind, and run-time sizes
-        self.hoisted: list[Step] = []
-        self.parts: Sequence[Step | Group] = ()  # steps and groups in the order of the run, once they are made
-
-    def fold_into_contractions(self) -> None:
-        """Fold the movement around contractions into them."""
-        self.steps = fold_into_contractions(self.steps, self.outputs, self.scope, reassociate=config.reassociate)
-
-    def read_and_write_elements(self) -> None:
-        """Read and write single elements by their position."""
-        self.steps = read_and_write_elements(self.steps, self.outputs, self.scope)
-
-    def collapse_views(self) -> None:
-        """Replace chains of movement by one view."""
-        self.steps = collapse_views(self.steps, self.outputs, self.scope)
-
-    def hoist_shape_only(self) -> None:
-        """Move steps that depend on sizes alone out of the run."""
-        self.hoisted, self.steps = hoist_shape_only(self.steps, self.outputs, self.scope, self.read)
-
-    def fold_pads_into_sums(self) -> None:
-        """Add the operands of pads to a part of the other operand."""
-        self.steps = fold_pads_into_sums(self.steps, self.outputs, self.scope)
-
-    def sink(self) -> None:
-        """Move elementwise steps to their first use."""
-        self.steps = sink(self.steps, self.outputs, self.scope)
-
-    def fuse(self) -> None:
-        """Make groups of steps along the same rows."""
-        self.parts = fuse(self.steps, self.outputs, self.scope, self.runtime)
+    read: Collection[DimVar]  # variables that inputs bind
+    runtime: Any  # run-time sizes
 
 
 class PlanPass(NamedTuple):
-    """Pass over the steps of a plan: plans of its tier and above have it."""
+    """Pass over the steps of a plan: plans of its tier and above have it. `run` gives hoisted steps, and the others."""
 
-    run: Callable[[PlanSteps], None]
+    name: str
+    run: Callable[[PlanSteps], tuple[Sequence[Step], Sequence[Any]]]
     tier: Tier
 
 
+def _rewriting(rewrite: Callable[..., list[Step]], tier: Tier) -> PlanPass:
+    """Return the pass that rewrites steps by a function of steps, outputs and scope."""
+    return PlanPass(rewrite.__name__, lambda plan: ((), rewrite(plan.steps, plan.outputs, plan.scope)), tier)
+
+
+def _fold_into_contractions(plan: PlanSteps) -> tuple[Sequence[Step], Sequence[Step]]:
+    return (), fold_into_contractions(plan.steps, plan.outputs, plan.scope, reassociate=config.reassociate)
+
+
 PLAN_PASSES = (
-    PlanPass(PlanSteps.fold_into_contractions, Tier.FIRST),  # the same sums of BLAS in both tiers
-    PlanPass(PlanSteps.read_and_write_elements, Tier.FIRST),
-    PlanPass(PlanSteps.collapse_views, Tier.OPTIMISED),
-    PlanPass(PlanSteps.hoist_shape_only, Tier.FIRST),
-    PlanPass(PlanSteps.fold_pads_into_sums, Tier.OPTIMISED),
-    PlanPass(PlanSteps.sink, Tier.OPTIMISED),
-    PlanPass(PlanSteps.fuse, Tier.OPTIMISED),
+    PlanPass("fold_into_contractions", _fold_into_contractions, Tier.FIRST),  # the same sums of BLAS in both tiers
+    _rewriting(read_and_write_elements, Tier.FIRST),
+    _rewriting(collapse_views, Tier.OPTIMISED),
+    PlanPass("hoist_shape_only", lambda p: hoist_shape_only(p.steps, p.outputs, p.scope, p.read), Tier.FIRST),
+    _rewriting(fold_pads_into_sums, Tier.OPTIMISED),
+    _rewriting(sink, Tier.OPTIMISED),
+    PlanPass("fuse", lambda p: ((), fuse(p.steps, p.outputs, p.scope, p.runtime)), Tier.OPTIMISED),
 )
 
 
 def run_plan_passes(plan: PlanSteps, tier: Tier, *, hoist: bool) -> tuple[list[Step], Sequence[Step | Group]]:
     """Return the hoisted steps, and the groups and remaining steps in the order of the run."""
+    hoisted: list[Step] = []
     for each in PLAN_PASSES:
-        skipped = each.run is PlanSteps.hoist_shape_only and not hoist
+        skipped = each.name == "hoist_shape_only" and not hoist
         if not skipped and (each.tier is Tier.FIRST or tier is Tier.OPTIMISED):
-            each.run(plan)
-            _dump("plan", each.run.__name__, [*plan.hoisted, *(plan.parts or plan.steps)])
+            ahead, steps = each.run(plan)
+            hoisted += ahead
+            plan = plan._replace(steps=steps)
+            _dump("plan", each.name, [*hoisted, *steps])
             show_if_due()
-    return plan.hoisted, plan.parts or plan.steps
+    return hoisted, plan.steps
 
 
 BOOL = np.dtype(bool)
