@@ -15,22 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.cluster import worker as on_worker
 from anyshape.cluster.chunks import chunks_of, future_of, groups_of, known_rows, mapped_leaves, root_of, same_chunks
 from anyshape.cluster.executors import FEW, PLACED, Dask, Executor, Processes, Serial, Threads
-from anyshape.cluster.worker import (
-    PAIRS,
-    VERSIONS,
-    Job,
-    Outcome,
-    Task,
-    Work,
-    add_outcomes,
-    called,
-    failure_of,
-    finished,
-    raise_failure,
-    shapes_of,
-)
 from anyshape.errors import ArgumentError
 from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import NamedTuple, dataclass
@@ -163,14 +150,14 @@ class ChunkedSum:
         owners = executor.owners(chunks)
         of_worker = TASKS if None in owners else PLACED
         groups = groups_of(rows, owners, self.tasks or of_worker * workers, workers)
-        tasks = [Task(tuple(group), [chunks[i] for i in group]) for group in groups]
+        tasks = [on_worker.Task(tuple(group), [chunks[i] for i in group]) for group in groups]
         outcome = self._run(executor, job, tasks)
         if outcome.partial is None or outcome.partial.tree is None:  # every chunk is empty
-            forced = self._run(executor, job, [Task((0,), chunks[:1], True)])
+            forced = self._run(executor, job, [on_worker.Task((0,), chunks[:1], True)])
             outcome = forced._replace(works=outcome.works + forced.works)
         assert outcome.partial is not None
         self.report = _report(groups, outcome.works, time.perf_counter() - started, len(job.payload))
-        return finished(outcome.partial, job.weighted)
+        return on_worker.finished(outcome.partial, job.weighted)
 
     def of(self, f: Callable[..., Any], over: Sequence[str | int] | None = None) -> ChunkedSum:
         """Return the sum of another function over the same chunks, on the same executor."""
@@ -207,17 +194,17 @@ class ChunkedSum:
 
     # -- what travels
 
-    def _job(self, executor: Executor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Job:
+    def _job(self, executor: Executor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> on_worker.Job:
         places = tuple([at if isinstance(at, int) and at < len(args) else p for at, p in zip(self.places, self.paths)])
         function = None if executor.travels else self.function
         weighted, client = self.reduce == "mean", os.getpid()
-        return Job(
-            self.name, VERSIONS, "", b"", function, places, args, kwargs, weighted, executor.threads, client
+        return on_worker.Job(
+            self.name, on_worker.VERSIONS, "", b"", function, places, args, kwargs, weighted, executor.threads, client
         )  # fmt: skip
 
     def _packed_job(
-        self, executor: Executor, job: Job, chunks: Sequence[Sequence[Any]], rows: Sequence[int | None]
-    ) -> Job:
+        self, executor: Executor, job: on_worker.Job, chunks: Sequence[Sequence[Any]], rows: Sequence[int | None]
+    ) -> on_worker.Job:
         """Return the job with the pickle of the function, which has a program for every chunk of known kind."""
         if not executor.travels:
             return job
@@ -232,7 +219,7 @@ class ChunkedSum:
         return job._replace(digest=digest, payload=payload)
 
     def _trace_for(
-        self, executor: Executor, job: Job, chunks: Sequence[Sequence[Any]], rows: Sequence[int | None]
+        self, executor: Executor, job: on_worker.Job, chunks: Sequence[Sequence[Any]], rows: Sequence[int | None]
     ) -> None:
         """Trace the programs that chunks need, with examples for arrays that workers have.
 
@@ -250,14 +237,14 @@ class ChunkedSum:
             if not self._prepared(job, number, mapped_leaves(_example, chunk)):
                 return
 
-    def _prepared(self, job: Job, number: int, example):
+    def _prepared(self, job: on_worker.Job, number: int, example):
         """Trace for an example of a chunk; raise what a worker would raise, with the number of the chunk."""
         try:
-            return called(self.function.prepare, job, example)
+            return on_worker.called(self.function.prepare, job, example)
         except Exception as error:
-            raise_failure(job.name, failure_of(error, number, shapes_of(example)), error)
+            on_worker.raise_failure(job.name, on_worker.failure_of(error, number, on_worker.shapes_of(example)), error)
 
-    def _trace_unknown(self, executor: Executor, job: Job, number: int, chunk: Sequence[Any]) -> None:
+    def _trace_unknown(self, executor: Executor, job: on_worker.Job, number: int, chunk: Sequence[Any]) -> None:
         """Trace for chunks whose dtypes and shapes only workers know: a task asks for the first one's."""
         if self._packed is not None and self.function.programs():
             return
@@ -267,7 +254,7 @@ class ChunkedSum:
             name=f"kinds of {self.name}", digest="describe", payload=pickle.dumps(describe), args=args, kwargs={},
             places=places, weighted=False,
         )  # fmt: skip
-        outcome = self._run(executor, ask, [Task((number,), [list(chunk)], True)])
+        outcome = self._run(executor, ask, [on_worker.Task((number,), [list(chunk)], True)])
         assert outcome.partial is not None
         leaves, structure = flatten(outcome.partial.tree)
         example = [
@@ -277,11 +264,11 @@ class ChunkedSum:
 
     # -- outcomes
 
-    def _run(self, executor: Executor, job: Job, tasks: Sequence[Task]) -> Outcome:
+    def _run(self, executor: Executor, job: on_worker.Job, tasks: Sequence[on_worker.Task]) -> on_worker.Outcome:
         """Return the sum of the outcomes of tasks; raise what a chunk raised."""
-        outcome = add_outcomes(job.name, executor.run(job, tasks))
+        outcome = on_worker.add_outcomes(job.name, executor.run(job, tasks))
         if outcome.failure is not None:
-            raise_failure(job.name, outcome.failure)
+            on_worker.raise_failure(job.name, outcome.failure)
         return outcome
 
 
@@ -345,9 +332,11 @@ def _example(x):
     return np.broadcast_to(np.zeros((), dtype), [_EXAMPLE if size is None else int(size) for size in shape])
 
 
-def _report(groups: Sequence[Sequence[int]], works: Sequence[Work], seconds: float, payload: int) -> PassReport:
+def _report(
+    groups: Sequence[Sequence[int]], works: Sequence[on_worker.Work], seconds: float, payload: int
+) -> PassReport:
     """Return the report of a pass from the reports of its tasks."""
-    by_worker: dict[str, list[Work]] = {}
+    by_worker: dict[str, list[on_worker.Work]] = {}
     for work in works:
         by_worker.setdefault(work.worker, []).append(work)
     workers = [_totals(name, of) for name, of in sorted(by_worker.items())]
@@ -355,7 +344,7 @@ def _report(groups: Sequence[Sequence[int]], works: Sequence[Work], seconds: flo
     return PassReport(tuple(workers), tuple([rows[i] for i in sorted(rows)]), seconds, payload)
 
 
-def _totals(worker: str, works: Sequence[Work]) -> WorkerReport:
+def _totals(worker: str, works: Sequence[on_worker.Work]) -> WorkerReport:
     """Return the totals of the tasks of one process."""
     rows = [r for work in works for r in work.rows]
     loads, threads = max([w.loads for w in works]), max([w.threads for w in works])
@@ -421,7 +410,7 @@ class Capacity:
             "broadcast": math.ceil(math.log2(workers + 1)) * message(self.parameter_bytes),
             "schedule": (tasks + sums) * self.task_seconds,
             "compute": self.rows * self.seconds_per_row / workers,
-            "sums": (levels * (PAIRS - 1) + ends) * message(self.result_bytes),
+            "sums": (levels * (on_worker.PAIRS - 1) + ends) * message(self.result_bytes),
         }
         seconds = sum(parts.values())
         moved = workers * self.parameter_bytes + (tasks + sums) * self.result_bytes
@@ -449,7 +438,7 @@ class Capacity:
             ends[i] = free[worker]
         ends = ends.reshape(PLACED, workers).T.ravel()  # neighbouring tasks are on one worker
         while len(ends) > FEW:
-            groups = [ends[i : i + PAIRS] for i in range(0, len(ends), PAIRS)]
+            groups = [ends[i : i + on_worker.PAIRS] for i in range(0, len(ends), on_worker.PAIRS)]
             ends = np.array([_received(np.sort(group)[:-1], message, group.max()) for group in groups])
             ends = np.maximum(ends, scheduler + self.task_seconds * np.arange(1, len(ends) + 1))
             scheduler += self.task_seconds * len(ends)
@@ -460,7 +449,7 @@ def _levels(tasks: int) -> tuple[int, int, int]:
     """Return the levels of sums on workers, the outcomes that are left for the client, and the number of sums."""
     levels, sums = 0, 0
     while tasks > FEW:
-        tasks = -(-tasks // PAIRS)
+        tasks = -(-tasks // on_worker.PAIRS)
         levels, sums = levels + 1, sums + tasks
     return levels, tasks, sums
 

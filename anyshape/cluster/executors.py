@@ -21,19 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from anyshape.cluster import chunks as chunking
-from anyshape.cluster.worker import (
-    PAIRS,
-    Job,
-    Outcome,
-    Task,
-    add_outcomes,
-    failed,
-    failure_of,
-    loaded_job,
-    run_stored,
-    run_task,
-    stop_pass,
-)
+from anyshape.cluster import worker as on_worker
 from anyshape.errors import ArgumentError, ClusterError
 from anyshape.support.packages import cloudpickle, dask, distributed, futures, joblib, multiprocessing
 
@@ -67,7 +55,7 @@ class Executor(Protocol):
         """Return the worker that has each chunk, None for chunks that any worker can have."""
         ...
 
-    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+    def run(self, job: on_worker.Job, tasks: Sequence[on_worker.Task]) -> list[on_worker.Outcome]:
         """Run tasks, and return their outcomes in order, or sums of aligned neighbours."""
         ...
 
@@ -95,11 +83,11 @@ class Serial:
         """Return None for each chunk."""
         return [None] * len(chunks)
 
-    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+    def run(self, job: on_worker.Job, tasks: Sequence[on_worker.Task]) -> list[on_worker.Outcome]:
         """Run one task after another, until one fails."""
         outcomes = []
         for task in tasks:
-            outcomes.append(run_task(job, with_results(task)))
+            outcomes.append(on_worker.run_task(job, with_results(task)))
             if outcomes[-1].failure is not None:
                 break
         return outcomes
@@ -132,10 +120,10 @@ class Threads(Serial):
     def __init__(self, workers: int | None = None, threads: int = 1) -> None:
         self.workers, self.threads = workers or os.cpu_count() or 1, threads
 
-    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+    def run(self, job: on_worker.Job, tasks: Sequence[on_worker.Task]) -> list[on_worker.Outcome]:
         """Run tasks in a pool of threads."""
         with futures.ThreadPoolExecutor(self.workers) as pool:
-            waiting = [pool.submit(run_task, job, with_results(task)) for task in tasks]
+            waiting = [pool.submit(on_worker.run_task, job, with_results(task)) for task in tasks]
             return _collected(waiting)
 
 
@@ -168,17 +156,17 @@ class Processes(Serial):
         """Return the chunks as read-only arrays in a file, which processes map and do not copy."""
         return put_in_file(self._files, chunks)
 
-    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+    def run(self, job: on_worker.Job, tasks: Sequence[on_worker.Task]) -> list[on_worker.Outcome]:
         """Run tasks in the processes; where one ends, start others and run what is missing."""
         with pickled(self._files, job, tasks) as calls:
             return self._outcomes(calls)
 
-    def _outcomes(self, tasks: Sequence[tuple[str, bytes, bytes]]) -> list[Outcome]:
-        outcomes: list[Outcome | None] = [None] * len(tasks)
+    def _outcomes(self, tasks: Sequence[tuple[str, bytes, bytes]]) -> list[on_worker.Outcome]:
+        outcomes: list[on_worker.Outcome | None] = [None] * len(tasks)
         for _ in range(_ATTEMPTS):
             missing = [i for i, outcome in enumerate(outcomes) if outcome is None]
             try:
-                waiting = {i: self._started().submit(run_stored, *tasks[i]) for i in missing}
+                waiting = {i: self._started().submit(on_worker.run_stored, *tasks[i]) for i in missing}
                 _store(outcomes, waiting)
             except (futures.BrokenExecutor, EOFError, OSError):  # errors of a server of forks that ended
                 self._end()
@@ -239,10 +227,10 @@ class Joblib(Serial):
         """Return the chunks as read-only arrays in a file, which processes map and do not copy."""
         return put_in_file(self._files, chunks)
 
-    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+    def run(self, job: on_worker.Job, tasks: Sequence[on_worker.Task]) -> list[on_worker.Outcome]:
         """Run tasks by joblib; where a worker ends, run all again."""
         with pickled(self._files, job, tasks) as sent:
-            calls = [joblib.delayed(run_stored)(*call) for call in sent]
+            calls = [joblib.delayed(on_worker.run_stored)(*call) for call in sent]
             for _ in range(_ATTEMPTS):
                 try:
                     results = joblib.Parallel(self.workers, backend=self.backend, batch_size=1)(calls)
@@ -259,14 +247,14 @@ class Joblib(Serial):
 # -- outcomes of futures
 
 
-def _collected(waiting: Sequence[Any]) -> list[Outcome]:
+def _collected(waiting: Sequence[Any]) -> list[on_worker.Outcome]:
     """Return the results of futures in order, until one has failed; cancel the others then, or at an interrupt."""
-    outcomes: list[Outcome | None] = [None] * len(waiting)
+    outcomes: list[on_worker.Outcome | None] = [None] * len(waiting)
     _store(outcomes, dict(enumerate(waiting)))
     return [outcome for outcome in outcomes if outcome is not None]
 
 
-def _store(outcomes: list[Outcome | None], waiting: dict[int, Any]) -> None:
+def _store(outcomes: list[on_worker.Outcome | None], waiting: dict[int, Any]) -> None:
     """Store the results of futures as they come, so that a worker that ends takes only its own task along."""
     numbers = {future: i for i, future in waiting.items()}
     try:
@@ -302,13 +290,15 @@ def _end_with_client() -> None:
 # -- what travels
 
 
-def with_results(task: Task) -> Task:
+def with_results(task: on_worker.Task) -> on_worker.Task:
     """Return a task with values in place of futures of Dask, for executors that have none."""
     return task._replace(chunks=chunking.mapped_leaves(chunking.fetched, task.chunks))
 
 
 @contextlib.contextmanager
-def pickled(files: chunking.Files, job: Job, tasks: Sequence[Task]) -> Iterator[list[tuple[str, bytes, bytes]]]:
+def pickled(
+    files: chunking.Files, job: on_worker.Job, tasks: Sequence[on_worker.Task]
+) -> Iterator[list[tuple[str, bytes, bytes]]]:
     """Yield the arguments of `run_stored` for each task. Large arguments are in a file meanwhile, which workers map.
 
     Where waiting for the tasks ends by an exception, they stop after the chunk that they work on.
@@ -336,10 +326,10 @@ def pickled(files: chunking.Files, job: Job, tasks: Sequence[Task]) -> Iterator[
                 outcome.unlink(missing_ok=True)
 
 
-def received(result: Any) -> Outcome:
+def received(result: Any) -> on_worker.Outcome:
     """Return the outcome of a thread, or the one that a worker sent or wrote to a file."""
     data = Path(result).read_bytes() if isinstance(result, str) else result
-    outcome: Outcome = pickle.loads(data) if isinstance(data, bytes) else data
+    outcome: on_worker.Outcome = pickle.loads(data) if isinstance(data, bytes) else data
     return outcome
 
 
@@ -381,7 +371,7 @@ _INLINE = 1 << 16  # bytes of a job that go with each task; a larger one is sent
 PLACED = 2  # tasks of a worker whose chunks it has: it has the next one at hand, and each costs the scheduler 1 to 2 ms
 _FRESH = 1.0  # seconds for which the number of threads is not asked for again: an answer takes 1.5 ms
 _POLL = 1.0  # seconds after which a pass that waits asks whether workers are there
-FEW = 2 * PAIRS  # outcomes that the client adds up itself
+FEW = 2 * on_worker.PAIRS  # outcomes that the client adds up itself
 
 
 class Dask:
@@ -468,7 +458,7 @@ class Dask:
             self._owners.update({future.key: min(holders.get(future.key, ()), default=None) for future in new})
         return [self._owners[of[0].key] if of else None for of in owned]
 
-    def run(self, job: Job, tasks: Sequence[Task]) -> list[Outcome]:
+    def run(self, job: on_worker.Job, tasks: Sequence[on_worker.Task]) -> list[on_worker.Outcome]:
         """Run tasks on the workers that have their chunks: all in one graph, whose size is by the number of tasks."""
         waiting: list[Any] = []
         run_id = uuid.uuid4().hex[:12]
@@ -477,12 +467,12 @@ class Dask:
             ends = self._mapped(waiting, f"{job.name}-{run_id}", _run_parts, *columns)
             self._count()  # while they run: without workers they would wait forever
             while len(ends) > FEW:
-                runs = [ends[i : i + PAIRS] for i in range(0, len(ends), PAIRS)]
+                runs = [ends[i : i + on_worker.PAIRS] for i in range(0, len(ends), on_worker.PAIRS)]
                 name = f"{job.name}-sum-{run_id}-{len(ends)}"
-                ends = self._mapped(waiting, name, add_outcomes, [job.name] * len(runs), runs)
+                ends = self._mapped(waiting, name, on_worker.add_outcomes, [job.name] * len(runs), runs)
             return self._gathered(ends)
 
-    def _gathered(self, ends: Sequence[Any]) -> list[Outcome]:
+    def _gathered(self, ends: Sequence[Any]) -> list[on_worker.Outcome]:
         """Return the results of futures. Dask computes those again that are lost with a worker on their way."""
         loop = self.client.loop.asyncio_loop
         answer = asyncio.run_coroutine_threadsafe(self.client.gather(list(ends), asynchronous=True), loop)
@@ -501,14 +491,14 @@ class Dask:
                 problem = f"the cluster at {self._address} has lost all workers for {self.grace:g} seconds"
                 raise ClusterError("workers", problem, "look at their logs, start others and call again")
 
-    def _mapped(self, waiting: list[Any], name: str, function: Callable[..., Outcome], *columns) -> list[Any]:
+    def _mapped(self, waiting: list[Any], name: str, function: Callable[..., on_worker.Outcome], *columns) -> list[Any]:
         """Return the futures of calls, which join those that wait."""
         keys = [f"{name}-{i}" for i in range(len(columns[0]))]
         ends = list(self.client.map(function, *columns, key=keys, pure=False, retries=self.retries))
         waiting += ends
         return ends
 
-    def _shared(self, job: Job):
+    def _shared(self, job: on_worker.Job):
         """Return the pickle of a job; a large one as the result of a task, which workers fetch once from each other.
 
         Dask sends a task again after its worker has ended. A broadcast fails then, or never ends.
@@ -553,7 +543,9 @@ class _Lost:
         is_closed = _is_closed(client)
         if self.waiting and not is_closed:
             client.cancel(list(self.waiting), force=True)
-            client.run(stop_pass, self.run_id, on_error="ignore")  # by the loops of the workers, beside their tasks
+            client.run(
+                on_worker.stop_pass, self.run_id, on_error="ignore"
+            )  # by the loops of the workers, beside their tasks
         row = next((row for name, row in _PROBLEMS.items() if _is_named(error, name)), None)
         if is_closed and isinstance(error, Exception):
             row = _SCHEDULER
@@ -612,7 +604,7 @@ def _futures(tree) -> list[Any]:
     return [future for x in leaves if (future := chunking.future_of(x)) is not None]
 
 
-def _packed(task: Task) -> tuple[bytes, list[Any]]:
+def _packed(task: on_worker.Task) -> tuple[bytes, list[Any]]:
     """Return the pickle of a task with slots for its futures, and these.
 
     Dask looks for futures in lists of values, at a cost for each value. So it sees one list of them.
@@ -632,14 +624,14 @@ def _packed(task: Task) -> tuple[bytes, list[Any]]:
     return dumped(task._replace(chunks=chunking.mapped_leaves(slot, task.chunks))), values
 
 
-def _run_parts(run_id: str, shared: bytes, data: bytes, values: list[Any]) -> Outcome:
+def _run_parts(run_id: str, shared: bytes, data: bytes, values: list[Any]) -> on_worker.Outcome:
     """Run a task on a worker, which has put values in place of futures."""
     try:
-        job, task = loaded_job(shared), pickle.loads(data)
+        job, task = on_worker.loaded_job(shared), pickle.loads(data)
     except Exception as error:
-        return failed(failure_of(error, -1, (), "load"))
+        return on_worker.failed(on_worker.failure_of(error, -1, (), "load"))
     filled = chunking.mapped_leaves(lambda x: x.value(values) if isinstance(x, chunking.Slot) else x, task.chunks)
-    return run_task(job._replace(stop=run_id), task._replace(chunks=filled))
+    return on_worker.run_task(job._replace(stop=run_id), task._replace(chunks=filled))
 
 
 def active_client() -> Any:

@@ -24,20 +24,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anyshape.backend.compiler.c_expressions import c_type
-from anyshape.backend.native.statements import (
-    Axis,
-    Gather,
-    Map,
-    NotExpressible,
-    Operand,
-    Reduce,
-    Reduction,
-    Statement,
-    Statements,
-    Store,
-    Total,
-    Value,
-)
+from anyshape.backend.native import statements as st
 from anyshape.backend.native.toolchain import ELEMENTARY, LANES
 
 
@@ -46,7 +33,7 @@ class Loop:
     """Loop over axes that every value has together or not at all. They are one loop, where arrays lie in C order."""
 
     number: int | str
-    axes: tuple[Axis, ...]
+    axes: tuple[st.Axis, ...]
 
 
 ROWS = Loop("r", ())  # the loop over some rows, which is innermost where rows are short
@@ -57,7 +44,7 @@ class Nest:
     """Statements that run in one loop nest."""
 
     loops: tuple[Loop, ...]
-    statements: list[Statement] = field(default_factory=list)
+    statements: list[st.Statement] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -80,24 +67,24 @@ class LoopNests:
         """Return the type in C of a computed element. One of one byte beside floats would cost a loop its vectors."""
         return self.bool_type if dtype.kind == "b" else c_type(dtype) or ""
 
-    def is_buffered(self, value: Value) -> bool:
+    def is_buffered(self, value: st.Value) -> bool:
         """Return whether a row of a value goes through a buffer."""
         return value.name in self.buffered and bool(self.loops_of(value))
 
-    def buffers(self) -> list[tuple[Value, str]]:
+    def buffers(self) -> list[tuple[st.Value, str]]:
         """Return the values that go through a buffer, each with the type of its elements in C."""
-        made = [s for nest in self.nests for s in nest.statements if isinstance(s, (Map, Gather, Reduce))]
-        kinds = [s.reduction.accumulator if isinstance(s, Reduce) else self.local_type(s.target.dtype) for s in made]
+        made = [s for nest in self.nests for s in nest.statements if isinstance(s, (st.Map, st.Gather, st.Reduce))]
+        kinds = [s.reduction.accumulator if isinstance(s, st.Reduce) else self.local_type(s.target.dtype) for s in made]
         return [(s.target, kind) for s, kind in zip(made, kinds, strict=True) if self.is_buffered(s.target)]
 
-    def loops_of(self, value: Value) -> tuple[Loop, ...]:
+    def loops_of(self, value: st.Value) -> tuple[Loop, ...]:
         """Return the loops over which a value varies."""
         own = set(value.loop_axes())
         rows = self.across_rows and (value.varies or not value.slot)
         return (*[loop for loop in self.loops if loop.axes and loop.axes[0] in own], *([ROWS] if rows else []))
 
 
-def loop_nests(group: Statements, *, across_rows: bool = False) -> LoopNests:
+def loop_nests(group: st.Statements, *, across_rows: bool = False) -> LoopNests:
     """Return the loop nests of the statements of a group. Raises NotExpressible where axes have no common order."""
     values = list(_values(group))
     loops = _merged(_in_order(values), values)
@@ -107,44 +94,44 @@ def loop_nests(group: Statements, *, across_rows: bool = False) -> LoopNests:
     return result
 
 
-def _bool_type(values: Iterable[Value]) -> str:
+def _bool_type(values: Iterable[st.Value]) -> str:
     """Return the type of computed bools: an integer as wide as the widest float, or part of a complex number."""
     widths = [value.dtype.itemsize // (1 + (value.dtype.kind == "c")) for value in values if value.dtype.kind in "fc"]
     width = max(widths, default=1)
     return {1: "uint8_t", 4: "int32_t", 8: "int64_t"}[width]
 
 
-def _values(group: Statements) -> Iterable[Value]:
+def _values(group: st.Statements) -> Iterable[st.Value]:
     """Yield the arrays that a group reads and writes, and the values that it computes."""
     yield from group.reads
     for statement in group.statements:
         yield statement.target
-        operands = statement.operands if isinstance(statement, Map) else (statement.operand,)
-        yield from [o for o in operands if isinstance(o, Value)]
+        operands = statement.operands if isinstance(statement, st.Map) else (statement.operand,)
+        yield from [o for o in operands if isinstance(o, st.Value)]
 
 
-def _in_order(values: Sequence[Value]) -> list[Axis]:
+def _in_order(values: Sequence[st.Value]) -> list[st.Axis]:
     """Return the loop axes in an order that is the order of axes of each value."""
-    before: dict[Axis, set[Axis]] = {}
+    before: dict[st.Axis, set[st.Axis]] = {}
     for value in values:
         axes = value.loop_axes()
         if len(set(axes)) < len(axes):
-            raise NotExpressible("two axes of a value are one loop")
+            raise st.NotExpressible("two axes of a value are one loop")
         for i, axis in enumerate(axes):
             before.setdefault(axis, set()).update(axes[:i])
-    order: list[Axis] = []
+    order: list[st.Axis] = []
     while len(order) < len(before):
         ready = [axis for axis in before if axis not in order and before[axis].issubset(order)]
         if not ready:
-            raise NotExpressible("values have their axes in different orders")
+            raise st.NotExpressible("values have their axes in different orders")
         order.append(ready[0])
     return order
 
 
-def _merged(axes: Sequence[Axis], values: Sequence[Value]) -> tuple[Loop, ...]:
+def _merged(axes: Sequence[st.Axis], values: Sequence[st.Value]) -> tuple[Loop, ...]:
     """Return loops over the axes: neighbours that no value has apart are one loop."""
     uses = [[axis in value.loop_axes() for value in values] for axis in axes]
-    groups: list[list[Axis]] = []
+    groups: list[list[st.Axis]] = []
     for i, axis in enumerate(axes):
         if i and uses[i] == uses[i - 1]:
             groups[-1].append(axis)
@@ -160,28 +147,28 @@ class _Schedule:
         self.result = result
         self.made: dict[str, tuple[int, bool]] = {}  # the nest of a value, and whether it is known only after the nest
 
-    def run(self, statements: Sequence[Statement]) -> None:
+    def run(self, statements: Sequence[st.Statement]) -> None:
         for statement in statements:
-            operands = statement.operands if isinstance(statement, Map) else (statement.operand,)
+            operands = statement.operands if isinstance(statement, st.Map) else (statement.operand,)
             loops = self._loops(statement, operands)
             position = self._position(loops, operands)
             self.result.nests[position].statements.append(statement)
             for operand in operands:
-                if isinstance(operand, Value) and not operand.slot and self.made[operand.name][0] != position:
+                if isinstance(operand, st.Value) and not operand.slot and self.made[operand.name][0] != position:
                     self.result.buffered.add(operand.name)
-            if isinstance(statement, (Map, Gather, Reduce)):
-                self.made[statement.target.name] = position, isinstance(statement, Reduce)
+            if isinstance(statement, (st.Map, st.Gather, st.Reduce)):
+                self.made[statement.target.name] = position, isinstance(statement, st.Reduce)
 
-    def _loops(self, statement: Statement, operands: Sequence[Operand]) -> tuple[Loop, ...]:
+    def _loops(self, statement: st.Statement, operands: Sequence[st.Operand]) -> tuple[Loop, ...]:
         """Return the loops of a statement: of its operands, and of the array that it reads at an index or writes."""
-        values = [o for o in operands if isinstance(o, Value)]
-        values += [statement.target] if isinstance(statement, (Gather, Store, Total)) else []
+        values = [o for o in operands if isinstance(o, st.Value)]
+        values += [statement.target] if isinstance(statement, (st.Gather, st.Store, st.Total)) else []
         own = {loop.number for value in values for loop in self.result.loops_of(value)}
         return tuple([loop for loop in self.result.loops if loop.number in own or loop is ROWS])
 
-    def _position(self, loops: tuple[Loop, ...], operands: Sequence[Operand]) -> int:
+    def _position(self, loops: tuple[Loop, ...], operands: Sequence[st.Operand]) -> int:
         """Return the first nest over these loops in which the operands are known, a new one if there is none."""
-        first = max([0, *[self._known_from(o, loops) for o in operands if isinstance(o, Value) and not o.slot]])
+        first = max([0, *[self._known_from(o, loops) for o in operands if isinstance(o, st.Value) and not o.slot]])
         nests = self.result.nests
         for position in range(first, len(nests)):
             if nests[position].loops == loops:
@@ -189,7 +176,7 @@ class _Schedule:
         nests.append(Nest(loops))
         return len(nests) - 1
 
-    def _known_from(self, value: Value, loops: tuple[Loop, ...]) -> int:
+    def _known_from(self, value: st.Value, loops: tuple[Loop, ...]) -> int:
         """Return the first nest over these loops that may read a value."""
         position, afterwards = self.made[value.name]
         return position + (afterwards or self.result.nests[position].loops != loops)
@@ -208,7 +195,7 @@ class CArray:
     """
 
     local: str
-    value: Value
+    value: st.Value
     loops: tuple[Loop, ...]
     has_rows: bool
     is_written: bool
@@ -274,12 +261,12 @@ LINE = 64  # bytes that are fetched at once
 Arrays = Mapping[tuple[str, str], CArray]
 
 
-def accumulated(total: Total, arrays: Arrays) -> str:
+def accumulated(total: st.Total, arrays: Arrays) -> str:
     """Return the accumulator of a total without axes."""
     return f"{arrays['t', total.target.slot].local}_sum"
 
 
-def starts_of(arrays: Sequence[CArray], totals: Sequence[Total]) -> list[str]:
+def starts_of(arrays: Sequence[CArray], totals: Sequence[st.Total]) -> list[str]:
     """Return the lines that fill partial results with axes; others have accumulators."""
     lines: list[str] = []
     for array, total in zip(arrays, totals, strict=True):
@@ -320,21 +307,21 @@ class NestSource:
         for statement in nest.statements:
             self._write(statement)
 
-    def _write(self, statement: Statement) -> None:
-        if isinstance(statement, Map):
+    def _write(self, statement: st.Statement) -> None:
+        if isinstance(statement, st.Map):
             self._map(statement)
-        elif isinstance(statement, Gather):
+        elif isinstance(statement, st.Gather):
             self._gather(statement)
-        elif isinstance(statement, Reduce):
+        elif isinstance(statement, st.Reduce):
             self._reduce(statement)
-        elif isinstance(statement, Total):
+        elif isinstance(statement, st.Total):
             self._total(statement)
         else:
             self._store(statement)
 
     # -- elements
 
-    def _element(self, operand: Operand) -> str:
+    def _element(self, operand: st.Operand) -> str:
         """Return the text of an operand in the innermost loop."""
         if isinstance(operand, str):
             return operand
@@ -369,7 +356,7 @@ class NestSource:
             return f"*({element} *)(({array.const}char *){pointer} + jr * {array.local}_r)"
         return f"{pointer}[0]" if inner is None else f"{pointer}[j{inner.number}]"
 
-    def _index(self, value: Value) -> str:
+    def _index(self, value: st.Value) -> str:
         """Return the position of an element in a buffer with the axes of a value."""
         text = ""
         for loop in self.nests.loops_of(value):
@@ -378,7 +365,7 @@ class NestSource:
 
     # -- statements
 
-    def _map(self, statement: Map) -> None:
+    def _map(self, statement: st.Map) -> None:
         target, operands = statement.target, [self._element(o) for o in statement.operands]
         kind, text = self.nests.local_type(target.dtype), statement.text
         are_locals = self.computed.issuperset(operands)
@@ -394,7 +381,7 @@ class NestSource:
         """Return the texts of operands that are locals of the innermost loop, each once."""
         return tuple(dict.fromkeys([text for text in operands if text in self.computed]))
 
-    def _computed(self, target: Value) -> None:
+    def _computed(self, target: st.Value) -> None:
         """Record that an element is in a local, and write it to its buffer."""
         self.computed.add(target.name)
         if not self.is_flat and self.nests.is_buffered(target):
@@ -404,7 +391,7 @@ class NestSource:
         """Add a line that defines no local and reads one."""
         self.lines.append(Line(text, self._locals([operand]), clause=clause))
 
-    def _gather(self, statement: Gather) -> None:
+    def _gather(self, statement: st.Gather) -> None:
         """Write the read of an element at an index, which is known before the innermost loop.
 
         Indices from the end are negative; others out of range decline.
@@ -426,13 +413,13 @@ class NestSource:
         self.lines.append(Line(f"const {array.kind} {target.name} = {element};", (), target.name, array.kind))
         self._computed(target)
 
-    def _prefetch(self, statement: Gather, array: CArray) -> list[str]:
+    def _prefetch(self, statement: st.Gather, array: CArray) -> list[str]:
         """Write a hint to fetch the row of a later index: processors cannot guess where rows at an index begin.
 
         It reads nothing, so an index out of range does no harm.
         """
         operand = statement.operand
-        if not isinstance(operand, Value) or not operand.slot or len(array.loops) != 2 or len(self.loops) != 1:
+        if not isinstance(operand, st.Value) or not operand.slot or len(array.loops) != 2 or len(self.loops) != 1:
             return []
         index = self.arrays["a", operand.slot]
         if index.loops or not index.has_rows:
@@ -446,7 +433,7 @@ class NestSource:
             f"for (int64_t k = 0; k < {row}_end; k += {LINE}) __builtin_prefetch((const void *)({row} + k));",
         ]
 
-    def _reduce(self, statement: Reduce) -> None:
+    def _reduce(self, statement: st.Reduce) -> None:
         """Write a reduction in a row: into a local where the innermost loops are reduced, else into a buffer."""
         target, reduction = statement.target, statement.reduction
         loops, x = self.nests.loops_of(target), self._element(statement.operand)
@@ -463,13 +450,13 @@ class NestSource:
         if not depth or self.nests.is_buffered(target):
             self.after.setdefault(depth, []).append(result)
 
-    def _combine(self, reduction: Reduction, local: str, x: str) -> None:
+    def _combine(self, reduction: st.Reduction, local: str, x: str) -> None:
         """Write the line that adds an element to an accumulator, which compilers may split for vectors."""
         named = _NAMED_REDUCTIONS.get(reduction.ufunc, "") if reduction.accumulator in ("double", "float") else ""
         joined = reduction.pragma or named
         self._line(f"{local} = {reduction.combine.format(local, x)};", x, joined and f"reduction({joined}:{local})")
 
-    def _total(self, statement: Total) -> None:
+    def _total(self, statement: st.Total) -> None:
         array, x = self.arrays["t", statement.target.slot], self._element(statement.operand)
         cell = f"{array.local}[{self._index(statement.target)}]"
         if array.loops and self.nests.across_rows:
@@ -482,7 +469,7 @@ class NestSource:
         else:
             self._combine(statement.reduction, f"q{accumulated(statement, self.arrays)}", x)
 
-    def _store(self, statement: Store) -> None:
+    def _store(self, statement: st.Store) -> None:
         array = self.arrays["o", statement.target.slot]
         element = self._element(statement.operand)
         self._line(f"{self._array_element(array)} = {element};", element)

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from anyshape.errors import SizeLimitError
 from anyshape.graph.prover import decide as deciding
+from anyshape.graph.prover import linear_constraints as lc
 from anyshape.graph.prover.constraints import (
     LINKS,
     NO,
@@ -33,25 +34,6 @@ from anyshape.graph.prover.constraints import (
     substitute_claim,
 )
 from anyshape.graph.prover.integer_sets import range_of
-from anyshape.graph.prover.linear_constraints import (
-    count_products,
-    declare_ranges,
-    divide_out,
-    divides_by_size,
-    informative_claims,
-    mentions,
-    nest_quotients,
-    occurs,
-    range_claims,
-    replacements_from,
-    rewritten,
-    shift_extrema,
-    simplify_relation,
-    substitute_if_defined,
-    substitute_in_replacements,
-    substitute_keeping_broadcasts,
-    write_as_multiples,
-)
 from anyshape.graph.prover.models import (
     Assignment,
     KnownModels,
@@ -105,12 +87,12 @@ class Assumptions:
     def assume(self, claim: Claim) -> None:
         """Take the claim as true from now on."""
         self.claims.add(claim)
-        for part in [part for c in self._restate(claim) for part in informative_claims(c)]:
+        for part in [part for c in self._restate(claim) for part in lc.informative_claims(c)]:
             self._stated.add(part)
-        normal = simplify_relation(
-            substitute_if_defined(claim, self._replacements.get) if self._replacements else claim
+        normal = lc.simplify_relation(
+            lc.substitute_if_defined(claim, self._replacements.get) if self._replacements else claim
         )
-        replacements = list(replacements_from(normal, self._runtime))
+        replacements = list(lc.replacements_from(normal, self._runtime))
         for atom, size in replacements:
             if atom not in self._replacements:
                 self._replace(atom, size)
@@ -144,11 +126,11 @@ class Assumptions:
 
     def _restate(self, claim: Claim) -> list[Claim]:
         """Return the claim over variables that no equality determines, and the broadcasts it no longer implies."""
-        return substitute_keeping_broadcasts(claim, self._value_of_variable) if self._determined else [claim]
+        return lc.substitute_keeping_broadcasts(claim, self._value_of_variable) if self._determined else [claim]
 
     def _replace(self, atom: Atom, size: Size) -> None:
         """Apply atom == size everywhere, in older equalities too."""
-        substitute_in_replacements(self._replacements, atom, size)
+        lc.substitute_in_replacements(self._replacements, atom, size)
         self._replacements[atom] = size
         self._verdicts.equal.rewrite(self._replacements.get, atom)
         self._facts.rewrite(atom, self._replacements.get, deciding.stretches_to(atom, size))
@@ -163,8 +145,8 @@ class Assumptions:
         single: dict[Atom, Size] = {variable: size}
         stated: list[Claim] = []
         for claim in self._stated:
-            stated += substitute_keeping_broadcasts(claim, single.get) if mentions(claim, variable) else [claim]
-        stated += range_claims(variable, size)
+            stated += lc.substitute_keeping_broadcasts(claim, single.get) if lc.mentions(claim, variable) else [claim]
+        stated += lc.range_claims(variable, size)
         return [c for c in stated if implied_broadcasts(c) or deciding.decide_quickly(c) is not YES]
 
     def _value_of_variable(self, atom: Atom) -> Size | None:
@@ -181,7 +163,7 @@ class Assumptions:
         if normal is None:
             normal = substitute(size, self._replacements.get) if self._replacements else size
             if isinstance(normal, DimExpr) and normal.divides:
-                normal = divide_out(normal, self._is_nonzero)
+                normal = lc.divide_out(normal, self._is_nonzero)
                 self._open_divisions.append(size)
             self._normal_forms[size] = normal
         return normal
@@ -286,7 +268,7 @@ class Assumptions:
         The claim is one that its own form does not decide. The first result is None where another form of it does.
         """
         query = claim
-        if self._replacements or self._verdicts.equal.has_joined or divides_by_size(claim):
+        if self._replacements or self._verdicts.equal.has_joined or lc.divides_by_size(claim):
             try:
                 query = self._shortest(claim)
             except ZeroDivisionError:  # undefined wherever all assumptions hold
@@ -348,7 +330,7 @@ class Assumptions:
         """Return the verdict of integer sets on a claim, in the form of the query; `outcomes` are known to occur."""
         claim, facts = self._with_facts(original, query)
         has_one_variable = size_points.is_about_one_variable([claim, *facts])
-        has_products = bool(count_products(claim.left) or count_products(claim.right))
+        has_products = bool(lc.count_products(claim.left) or lc.count_products(claim.right))
         if False not in outcomes and not has_one_variable:
             outcomes.add(self._models.separate(original, [claim, *facts]))
             if deciding.is_unprovable(outcomes, need_refutation):
@@ -384,12 +366,12 @@ class Assumptions:
         """Return the verdict of few points and of better forms, and the claim and the facts in these forms."""
         verdict = deciding.decide_at_points(claim, self._points(claim, facts))
         if verdict is UNKNOWN:
-            claim, *facts = shift_extrema([claim, *facts])
+            claim, *facts = lc.shift_extrema([claim, *facts])
             verdict = deciding.decide_by_form(claim)
         if facts and verdict is UNKNOWN:
             claim, *facts = self._with_ranges([claim, *facts])
             verdict = deciding.decide_quickly(claim)
-        claim, *facts = nest_quotients([claim, *facts])
+        claim, *facts = lc.nest_quotients([claim, *facts])
         return verdict, claim, facts
 
     def _points(self, claim: Claim, facts: Sequence[Claim]) -> list[Assignment]:
@@ -399,8 +381,8 @@ class Assumptions:
     def _with_ranges(self, claims: Sequence[Claim]) -> list[Claim]:
         """Return the claims with known remainders, ranges of variables, and values of divisions in the first."""
         try:
-            query, *facts = write_as_multiples(claims, self._replacements, self._range)
-            return declare_ranges([substitute_claim(query, self._value_of_division), *facts], self._range)
+            query, *facts = lc.write_as_multiples(claims, self._replacements, self._range)
+            return lc.declare_ranges([substitute_claim(query, self._value_of_division), *facts], self._range)
         except (ZeroDivisionError, SizeLimitError):
             return list(claims)
 
@@ -454,7 +436,7 @@ class Assumptions:
         query, *broadcasts = self._restate(Claim("==", normal if normal.divides else size, 0))
         facts = [*broadcasts, *connected_claims(query, self._stated)]
         with self.budget.query():
-            if not count_products(query.left):
+            if not lc.count_products(query.left):
                 return intervals.intersection((low, high), range_of(query.left, facts))
             values = [v for v in (value_in(p, query.left) for p in self._points(query, facts)) if v is not None]
             if values:
@@ -476,7 +458,7 @@ class Assumptions:
         if variable not in self._ranges:
             size = expr.from_atom(variable)
             facts = connected_claims(Claim("==", size, 0), self._stated)
-            linear = [c for c in facts if not count_products(c.left) + count_products(c.right)]
+            linear = [c for c in facts if not lc.count_products(c.left) + lc.count_products(c.right)]
             self._ranges[variable] = range_of(size, linear)
         return self._ranges[variable]
 
@@ -519,8 +501,8 @@ class KnownFacts:
 
     def rewrite(self, atom: Atom, replace: Replace, links: Iterable[Claim]) -> None:
         """Replace an atom in all facts, and in these links that it makes."""
-        self._claims = Claims(rewritten(self._claims, atom, replace))
-        self._link_facts = rewritten([*self._link_facts, *links], atom, replace)
+        self._claims = Claims(lc.rewritten(self._claims, atom, replace))
+        self._link_facts = lc.rewritten([*self._link_facts, *links], atom, replace)
         self._links = None
 
     def about(self, claim: Claim) -> Sequence[Claim]:
@@ -591,7 +573,7 @@ class EqualClasses:
             return
         self._enter_joined()
         sizes = dict.fromkeys([*self._shorter, *self._shorter.values()])
-        for size in [s for s in sizes if atom is None or occurs(atom, s)]:
+        for size in [s for s in sizes if atom is None or lc.occurs(atom, s)]:
             with contextlib.suppress(ZeroDivisionError, SizeLimitError):
                 new = substitute(size, replace)
                 if new is not size and new != size:
