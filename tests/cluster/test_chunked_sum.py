@@ -302,7 +302,7 @@ def test_a_large_job_reaches_the_workers_of_dask_where_one_has_just_ended(client
 
 def test_other_versions_of_a_worker_are_named(monkeypatch, pool):
     f = chunked_sum(functions.loss, over=OVER, executor=pool)
-    monkeypatch.setattr("anyshape.cluster.chunked.VERSIONS", ("9.9", np.__version__, "cpython-311"))
+    monkeypatch.setattr("anyshape.cluster.chunked.on_worker.VERSIONS", ("9.9", np.__version__, "cpython-311"))
     with pytest.raises(ClusterError, match=r"client has anyshape 9\.9") as caught:
         f(np.ones(4), [np.ones((2, 4))], [np.ones(2)])
     assert caught.value.kind == "versions"
