@@ -18,21 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.cluster import worker as on_worker
 from anyshape.cluster.chunks import copied, root_of
 from anyshape.cluster.executors import dumped
-from anyshape.cluster.worker import (
-    VERSIONS,
-    failure_of,
-    function_of,
-    keep_freed_memory,
-    limited_threads,
-    loaded_job,
-    raise_failure,
-    shapes_of,
-    versions_failure,
-    wide,
-    writes,
-)
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.graph import Graph, Value, decisions_of
 from anyshape.graph.ir.op_local import ancestors
@@ -128,8 +116,8 @@ class BlockGraph:
         payload = dumped(self.function.with_programs())
         leaves = [None if i in self.grid.places else x for i, x in enumerate(self.grid.leaves)]
         job = BlockJob(
-            self.name, VERSIONS, hashlib.sha256(payload).hexdigest(), payload, None, tuple(leaves), self.structure,
-            tuple(self.grid.places), self.cotangents, self.writes, os.getpid(),
+            self.name, on_worker.VERSIONS, hashlib.sha256(payload).hexdigest(), payload, None, tuple(leaves),
+            self.structure, tuple(self.grid.places), self.cotangents, self.writes, os.getpid(),
         )  # fmt: skip
         return dumped(job)
 
@@ -219,7 +207,7 @@ class BlockGraph:
         dtype = next(iter(self.types.values())).results[leaf].dtype
         chunks = (*[(1,) * grid.counts[axis] for axis in summed], *own_chunks)
         array = _dask_array(layer, name, chunks, dtype, [self.calls()])
-        return array.sum(axis=tuple(range(len(summed))), dtype=wide(dtype)).astype(dtype) if summed else array
+        return array.sum(axis=tuple(range(len(summed))), dtype=on_worker.wide(dtype)).astype(dtype) if summed else array
 
     def _terms(self, leaf: int, number: int | None, summed: Sequence[int], rank: int) -> tuple[dict[Any, Any], str]:
         """Return a layer with the cotangent of each block, and its name; blocks to be summed lie along first axes."""
@@ -314,25 +302,25 @@ class Block:
 def run_block(data: bytes, block: Block, parts: list[list[Any]]) -> list[np.ndarray]:
     """Return the results of a function for one block; raise ChunkError with what the function raised."""
     try:
-        job = loaded_job(data)
-        failure = versions_failure(job.versions)
+        job = on_worker.loaded_job(data)
+        failure = on_worker.versions_failure(job.versions)
     except Exception as error:
-        job, failure = None, failure_of(error, -1, (), "load")
+        job, failure = None, on_worker.failure_of(error, -1, (), "load")
     if failure is not None:
-        raise_failure("map_chunks" if job is None else job.name, failure)
+        on_worker.raise_failure("map_chunks" if job is None else job.name, failure)
     assert job is not None
     if os.getpid() != job.client:
-        keep_freed_memory()
+        on_worker.keep_freed_memory()
     is_one_of_many = os.getpid() != job.client or threading.current_thread() is not threading.main_thread()
-    with limited_threads(1 if is_one_of_many else None):
+    with on_worker.limited_threads(1 if is_one_of_many else None):
         return _results(job, block, parts)
 
 
 def _results(job: BlockJob, block: Block, parts: list[list[Any]]) -> list[np.ndarray]:
     values: list[Any] = []
     try:
-        function = function_of(job)
-        copies = job.writes or writes(function)
+        function = on_worker.function_of(job)
+        copies = job.writes or on_worker.writes(function)
         values += [_joined(pieces, spans, copies) for pieces, spans in zip(parts, block.spans)]
         args, kwargs = _arguments(job, block, values, copies)
         results = [np.asarray(x) for x in flatten(function(*args, **kwargs))[0]]
@@ -342,7 +330,7 @@ def _results(job: BlockJob, block: Block, parts: list[list[Any]]) -> list[np.nda
             return results
         return [x[(slice(None),) * axis + (slice(before, x.shape[axis] - after),)] for x in results]
     except Exception as error:
-        raise_failure(job.name, failure_of(error, block.number, shapes_of(values)), error)
+        on_worker.raise_failure(job.name, on_worker.failure_of(error, block.number, on_worker.shapes_of(values)), error)
 
 
 def _arguments(job: BlockJob, block: Block, values: list[Any], copies: bool):

@@ -14,14 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from anyshape.backend.compiler.codegen.tiles import (
-    KERNEL_ARRAYS,
-    MIN_BLOCKS,
-    min_tiled_elements,
-    row_sizes,
-    scratch_like,
-    tile_memory,
-)
+from anyshape.backend.compiler.codegen import tiles as tiling
 from anyshape.backend.compiler.op_traits import TRAITS, bytes_of, total_bytes
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
 from anyshape.backend.runtime.config import config
@@ -197,7 +190,7 @@ def _walk(plan: Plan, *, in_tiles: bool) -> Peak:
 
 def _elements(group: Group) -> Size:
     """Return the elements of the widest value of a group."""
-    widths = dict.fromkeys(numel(row_sizes(m)) for m in group.parallel_metas)
+    widths = dict.fromkeys(numel(tiling.row_sizes(m)) for m in group.parallel_metas)
     return expr.mul(group.rows, expr.maximum(1, *widths))
 
 
@@ -215,17 +208,17 @@ def _group_bytes(group: Group) -> Size:
         return total
     elements = _elements(group)
     # twice as many tiles as would be full, as rows are not divided; also where further axes are collapsed
-    tiles = expr.add(expr.mul(2, expr.ceildiv(elements, tile_memory(group).elements)), OVERHANG)
+    tiles = expr.add(expr.mul(2, expr.ceildiv(elements, tiling.tile_memory(group).elements)), OVERHANG)
     numbers = [numel(s.results[0].sizes or ()) for s in group.steps if s.outputs[0] in group.carried]
     if numbers != [1] * len(numbers):  # then tiles are in blocks
-        blocks = expr.floordiv(elements, expr.mul(MIN_BLOCKS, expr.maximum(1, *numbers)))
-        tiles = expr.minimum(tiles, expr.maximum(MIN_BLOCKS, blocks))
+        blocks = expr.floordiv(elements, expr.mul(tiling.MIN_BLOCKS, expr.maximum(1, *numbers)))
+        tiles = expr.minimum(tiles, expr.maximum(tiling.MIN_BLOCKS, blocks))
     return expr.add(total, expr.mul(tiles, expr.total([escaping[slot] for slot in group.carried])))
 
 
 def _small_group_bytes(group: Group, steps: Sequence[Step]) -> int:
     """Return at most the bytes of internal values of a group whose arrays are small enough to run step by step."""
-    memory, most, elements = _Memory(), 0, min_tiled_elements(group)
+    memory, most, elements = _Memory(), 0, tiling.min_tiled_elements(group)
     for step in steps:
         (slot,), (meta,) = step.outputs, step.results
         if slot not in group.escaping:
@@ -233,8 +226,8 @@ def _small_group_bytes(group: Group, steps: Sequence[Step]) -> int:
                 memory.share(slot, step.reuse)
             else:
                 memory.allocate(slot, elements * meta.dtype.itemsize)
-        itemsize = max([m.dtype.itemsize for m in scratch_like(step)], default=0)
-        most = max(most, int(expr.add(memory.now, KERNEL_ARRAYS * elements * itemsize)))  # type: ignore[arg-type]
+        itemsize = max([m.dtype.itemsize for m in tiling.scratch_like(step)], default=0)
+        most = max(most, int(expr.add(memory.now, tiling.KERNEL_ARRAYS * elements * itemsize)))  # type: ignore[arg-type]
         memory.drop(step.drops)
     return most
 
@@ -243,7 +236,7 @@ def _tile_buffer_bytes(groups: Sequence[Group], small: int, threads: int) -> Siz
     """Return at most the bytes of the buffers of the group that takes most; 0 where none is large enough for tiles."""
     per_thread, whole = (expr.maximum(*sizes, 0) for sizes in zip(*map(_tile_bytes, groups), strict=True))
     elements = expr.maximum(*map(_elements, groups), 0)
-    large = expr.maximum(0, expr.add(elements, 1 - min(map(min_tiled_elements, groups))))  # 0 where none is
+    large = expr.maximum(0, expr.add(elements, 1 - min(map(tiling.min_tiled_elements, groups))))  # 0 where none is
     most = expr.maximum(expr.mul(threads, per_thread), small)
     return expr.minimum(most, whole, expr.mul(most, large))
 
@@ -254,7 +247,7 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
     One is for a thread. The other is half as much again as whole arrays take. The rows of all tiles may exceed the rows
     of the array by half.
     """
-    tile = tile_memory(group)
+    tile = tiling.tile_memory(group)
     rows = [(dtype.itemsize, numel(sizes)) for dtype, sizes in (*tile.buffers, *Counter(tile.unbuffered).elements())]
     per_thread = expr.total([expr.mul(itemsize, expr.maximum(tile.elements, row)) for itemsize, row in rows])
     whole = expr.mul(expr.total([expr.mul(itemsize, row) for itemsize, row in rows]), group.rows)

@@ -4,7 +4,7 @@ import operator
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,9 +52,11 @@ class Config:
         self.traceback = traceback
         self.compile = compile
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        check = _CHECKS.get(name)
-        super().__setattr__(name, value if check is None else check(value))
+    if not TYPE_CHECKING:  # for type checkers a misspelt setting is an error, as it is here by the slots
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            check = _CHECKS.get(name)
+            super().__setattr__(name, value if check is None else check(value))
 
     @property
     def traceback(self) -> str:

@@ -14,15 +14,7 @@ from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.graph.prover.constraints import PREDICATE, Claim, Condition, Verdict
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.numpy.operands.memory import (
-    Memory,
-    may_write,
-    reached_by,
-    with_sharers,
-    write_outside,
-    writes_outside,
-    written_inputs,
-)
+from anyshape.numpy.operands import memory as operand_memory
 from anyshape.numpy.operands.promotion import cast_operand, is_weak, operand
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import control_flow as cf
@@ -216,7 +208,9 @@ class _Branches:
         self.results: list[ResultType] = []
         self.is_emitted = True
         self.written: set[int] = set()  # operands that a branch writes to
-        self.writes: list[dict[Memory, Any]] = []  # of each branch: memory of enclosing traces, with its final value
+        self.writes: list[
+            dict[operand_memory.Memory, Any]
+        ] = []  # of each branch: memory of enclosing traces, with its final value
 
     def traced_now(self) -> _Branches:
         """Trace the branches for their results alone."""
@@ -233,13 +227,13 @@ class _Branches:
         else:
             outputs = _run_known(graphs[cf.chosen_branch(choice.known, len(graphs))], inputs)
         memories = self.memories
-        write_outside(memories, outputs[len(outputs) - len(memories) :])
+        operand_memory.write_outside(memories, outputs[len(outputs) - len(memories) :])
         named = [name_sizes(y) for y in outputs[: len(self.results)]]
         shown = [standing_for(y, r.kind) for y, r in zip(named, self.results, strict=True)]
         return pytrees.unflatten(self.tree_of_results, shown)
 
     @property
-    def memories(self) -> list[Memory]:
+    def memories(self) -> list[operand_memory.Memory]:
         """Memory of enclosing traces that a branch writes to."""
         return list(dict.fromkeys([memory for writes in self.writes for memory in writes]))
 
@@ -261,11 +255,11 @@ class _Branches:
 
     def _stale(self) -> set[int]:
         """Return the operands in memory that a branch writes to."""
-        written = {*with_sharers([self.leaves[i] for i in self.written], self.leaves), *self._reached()}
+        written = {*operand_memory.with_sharers([self.leaves[i] for i in self.written], self.leaves), *self._reached()}
         return written & self.traced.keys()
 
     def _reached(self) -> list[int]:
-        return reached_by(self.memories, self.leaves)
+        return operand_memory.reached_by(self.memories, self.leaves)
 
     def _traced(self, claims: Sequence[Claim]) -> tuple[tuple[Graph, ...], list[Any]]:
         self.trees, self.writes, self.written = [], [], set()
@@ -285,10 +279,10 @@ class _Branches:
             handles = [standing_for(x, kind) for x, kind in zip(inputs, kinds, strict=True)]
             values = dict(zip(self.traced, handles, strict=True))
             own = [x for i, x in values.items() if isinstance(self.leaves[i], Traced) or not self.is_emitted]
-            may_write(active_builder(), own)
+            operand_memory.may_write(active_builder(), own)
             args = pytrees.unflatten(self.tree, [values.get(i, x) for i, x in enumerate(self.leaves)])
             returned: list[Any] = []
-            with writes_outside() as writes:
+            with operand_memory.writes_outside() as writes:
                 runs_later = not self.is_emitted  # on containers of the caller
                 run = function if runs_later else argument_containers.keeping(function)
                 call = lambda *xs: noted(run(*xs), returned)
@@ -296,7 +290,7 @@ class _Branches:
                 results = [like_returned(y, x).unshared() for y, x in zip(results, returned, strict=True)]
             self.trees.append(tree)
             self.writes.append(writes)
-            written = written_inputs(handles, [x.value for x in inputs])
+            written = operand_memory.written_inputs(handles, [x.value for x in inputs])
             self.written |= {i for position, i in enumerate(values) if position in written}
             return results or [full((), False, bool)]  # a node has results, also where it only checks
 

@@ -45,17 +45,7 @@ from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import argument_containers, graph_replay
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import (
-    flatten,
-    flatten_as,
-    flatten_registered,
-    is_array,
-    is_python_scalar,
-    leaf_paths,
-    result_paths,
-    structure_text,
-    unflatten,
-)
+from anyshape.tracing import pytrees
 from anyshape.tracing.trace import active_builder, as_value, kind_of, standing_for, trace_inner
 from anyshape.transforms.jitted import Jitted
 from anyshape.transforms.linear_map import LinearizedFunction
@@ -84,7 +74,7 @@ class Bundle:
     def fill(self, operands: Sequence[Any]) -> Any:
         """Return the tree with these operands as its values."""
         remaining = iter(operands)
-        return unflatten(self.tree, [_restored(role, part, remaining) for role, part in self.leaves])
+        return pytrees.unflatten(self.tree, [_restored(role, part, remaining) for role, part in self.leaves])
 
     def objects(self) -> list[Any]:
         """Return the leaves that are not values."""
@@ -98,7 +88,7 @@ class Bundle:
     def zeros_like(self, operands: Sequence[Any], tangents: Sequence[Any | None]) -> Any:
         """Return the tree of tangents, with zeros where there is none."""
         pairs = iter(zip(operands, tangents, strict=True))
-        return unflatten(self.tree, [_tangent(role, part, pairs) for role, part in self.leaves])
+        return pytrees.unflatten(self.tree, [_tangent(role, part, pairs) for role, part in self.leaves])
 
     def positions(self) -> list[Sequence[int]]:
         """Return for each part of the tree the positions of its values among all."""
@@ -113,7 +103,7 @@ class Bundle:
 
 def bundle(tree: Any) -> tuple[Bundle, list[Any]]:
     """Return the bundle of a tree, and its operands. Python objects and scalars stay as they are."""
-    values, structure = flatten_registered(tree)
+    values, structure = pytrees.flatten_registered(tree)
     leaves: list[Leaf] = []
     operands: list[Any] = []
     for x in values:
@@ -186,7 +176,7 @@ def _restored(role: str, part, operands):
 
 def _tangent(role: str, part, pairs):
     if role == "fixed":
-        return part.dtype.type(0) if has_type(part, np.generic) else type(part)(0) if is_array(part) else part
+        return part.dtype.type(0) if has_type(part, np.generic) else type(part)(0) if pytrees.is_array(part) else part
     x, t = next(pairs)
     if role == "size":
         return 0
@@ -200,8 +190,8 @@ def zeros_of(x: Any) -> Any:
 
 def check_arguments(name: str, args: Sequence[Any], advice: str) -> None:
     """Raise ArgumentError unless all leaves are arrays or numbers."""
-    for x, path in zip(flatten(args)[0], leaf_paths(tuple(args), {}), strict=True):
-        if not is_array(x):
+    for x, path in zip(pytrees.flatten(args)[0], pytrees.leaf_paths(tuple(args), {}), strict=True):
+        if not pytrees.is_array(x):
             raise ArgumentError(name, path, f"is of type {type(x).__name__}, not an array", advice)
 
 
@@ -214,7 +204,7 @@ class Results:
 
     def fill(self, values: Sequence[Any]) -> Any:
         """Return the tree of these values."""
-        return unflatten(self.tree, [standing_for(y, kind) for y, kind in zip(values, self.kinds, strict=True)])
+        return pytrees.unflatten(self.tree, [standing_for(y, kind) for y, kind in zip(values, self.kinds, strict=True)])
 
     @property
     def key(self) -> Any:
@@ -223,16 +213,18 @@ class Results:
 
     def path(self, i: int) -> str:
         """Return the path of a result, such as `result[0]`."""
-        return result_paths(self.tree)[i]
+        return pytrees.result_paths(self.tree)[i]
 
 
 def results_of(name: str, result: Any) -> tuple[Results, list[Any]]:
     """Return the structure of what a function gives and its values; raise ArgumentError unless they are arrays."""
-    leaves, tree = flatten(result)
+    leaves, tree = pytrees.flatten(result)
     for i, y in enumerate(leaves):
-        if not is_array(y):
+        if not pytrees.is_array(y):
             problem = f"is of type {type(y).__name__}, not an array"
-            raise ArgumentError(name, result_paths(tree)[i], problem, "return arrays, numbers, or trees of them")
+            raise ArgumentError(
+                name, pytrees.result_paths(tree)[i], problem, "return arrays, numbers, or trees of them"
+            )
     values = [name_sizes(as_value(y)) for y in leaves]
     return Results(tree, tuple([kind_of(y) for y in values])), values
 
@@ -260,19 +252,19 @@ class Giver:
 
     def leaves(self, tree: Any, like: Any, noun: str, whole: str) -> list[Any]:
         """Return the leaves of a tree; raise CustomRuleError unless it has the structure of another one."""
-        leaves = flatten_as(tree, like)
+        leaves = pytrees.flatten_as(tree, like)
         if leaves is None:
-            returned, wanted = structure_text(flatten(tree)[1]), structure_text(like)
+            returned, wanted = pytrees.structure_text(pytrees.flatten(tree)[1]), pytrees.structure_text(like)
             problem = f"gives {noun} of the structure {returned}, and {whole} {wanted}"
             raise self.fail(problem, "give one leaf for each leaf, in the same containers")
         return leaves
 
     def value(self, x: Any, like: TensorMeta, noun: str, whole: str) -> Any:
         """Return a leaf as a value of an array type; raise CustomRuleError unless it has its dtype and shape."""
-        if not is_array(x):
+        if not pytrees.is_array(x):
             raise self.fail(f"gives {noun} of type {type(x).__name__}, and {whole} {like}", "give an array")
-        weak = is_python_scalar(x) or bool(getattr(x, "weak", False))
-        value = as_value(x, like.dtype) if is_python_scalar(x) and _fits(x, like.dtype) else as_value(x)
+        weak = pytrees.is_python_scalar(x) or bool(getattr(x, "weak", False))
+        value = as_value(x, like.dtype) if pytrees.is_python_scalar(x) and _fits(x, like.dtype) else as_value(x)
         if weak and value.dtype != like.dtype and _order(value.dtype) <= _order(like.dtype):
             value = convert(value, like.dtype)
         self.type(value.meta, like, noun, whole)
@@ -310,7 +302,7 @@ class Giver:
 def _described(x) -> str:
     if isinstance(x, (tuple, list)):
         return f"a {type(x).__name__} of {len(x)}"
-    return "an array" if is_array(x) else f"an object of type {type(x).__name__}"
+    return "an array" if pytrees.is_array(x) else f"an object of type {type(x).__name__}"
 
 
 def _fits(x, dtype: np.dtype) -> bool:
@@ -518,19 +510,20 @@ class ClosedFunction:
 
     def __call__(self, params: Sequence[Any], *args: Any) -> Any:
         """Return the result for these parameters and arguments, in the trace that the function was traced in."""
-        leaves = flatten_as(args, self.arguments)
+        leaves = pytrees.flatten_as(args, self.arguments)
         if leaves is None:
-            problem = f"have the structure {structure_text(flatten(args)[1])}, not {structure_text(self.arguments)}"
+            structure, wanted = map(pytrees.structure_text, (pytrees.flatten(args)[1], self.arguments))
+            problem = f"have the structure {structure}, not {wanted}"
             raise ArgumentError(self.graph.name, "arguments", problem, "pass the trees that it was traced with")
         outputs = graph_replay.inline(active_builder(), self.graph, [*map(as_value, leaves), *params])
-        return unflatten(self.result, outputs)
+        return pytrees.unflatten(self.result, outputs)
 
     def _applied(self) -> Function:
         graph, count, result = self.graph, len(self.graph.inputs), self.result
 
         def applied(*values):
-            leaves = flatten(values)[0]
-            return unflatten(result, call_inside(graph, leaves, [f"input {i}" for i in range(count)]))
+            leaves = pytrees.flatten(values)[0]
+            return pytrees.unflatten(result, call_inside(graph, leaves, [f"input {i}" for i in range(count)]))
 
         return applied
 
@@ -540,9 +533,9 @@ def closed_function(name: str, function: Function, *args: Any) -> tuple[ClosedFu
 
     It needs an active trace.
     """
-    leaves, tree = flatten(args)
+    leaves, tree = pytrees.flatten(args)
     values = [as_value(x) for x in leaves]
-    run = lambda handles: (argument_containers.keeping(function)(*unflatten(tree, handles)), None)
+    run = lambda handles: (argument_containers.keeping(function)(*pytrees.unflatten(tree, handles)), None)
     inner = trace_inner(active_builder(), run, name, values)
     closed = close([inner.graph], [inner.captured])
     further = further_operands(closed, {v: expr.from_atom(v) for v in closed.carried})

@@ -17,16 +17,8 @@ from anyshape.ops.elementwise import neg, sub
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import argument_containers, graph_jvp, graph_replay, linearize_transpose
+from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import line_of
-from anyshape.tracing.pytrees import (
-    check_callable,
-    flatten,
-    flatten_as,
-    flatten_registered,
-    function_name,
-    structure_text,
-    unflatten,
-)
 from anyshape.tracing.trace import InnerTrace, active_builder, as_value, is_inexact, trace_inner
 from anyshape.transforms.custom.custom_calls import Captures, Giver, check_arguments, results_of, zeros_of
 from anyshape.transforms.grad import primal_of_linear, require_linear
@@ -46,11 +38,13 @@ class _Equations:
         """Return the function for these values of what it captures."""
 
         def function(x):
-            leaves = flatten_as(x, self.tree)
+            leaves = pytrees.flatten_as(x, self.tree)
             if leaves is None:
-                problem = f"gets the structure {flatten(x)[1]}, not {self.tree}"
+                problem = f"gets the structure {pytrees.flatten(x)[1]}, not {self.tree}"
                 raise ArgumentError(self.graph.name, "its argument", problem, "pass the tree that it is for")
-            return unflatten(self.tree, graph_replay.inline(_builder(), self.graph, [*map(as_value, leaves), *params]))
+            return pytrees.unflatten(
+                self.tree, graph_replay.inline(_builder(), self.graph, [*map(as_value, leaves), *params])
+            )
 
         return function
 
@@ -64,15 +58,13 @@ def _builder() -> Builder:
 
 def _equations(name: str, noun: str, function: Function, xs: Sequence[Any], tree) -> tuple[_Equations, list[Any]]:
     """Trace a function whose result must have the type of its argument; return it, and the values that it captures."""
-    run = lambda handles: (argument_containers.keeping(function)(unflatten(tree, handles)), None)
+    run = lambda handles: (argument_containers.keeping(function)(pytrees.unflatten(tree, handles)), None)
     inner: InnerTrace = trace_inner(active_builder(), run, f"{name}({noun})", xs)
     giver = Giver(name, noun, line_of(function))
-    if flatten_as(unflatten(inner.out_tree, range(inner.out_tree.num_leaves)), tree) is None:
-        raise giver.fail(
-            f"gives the structure {structure_text(inner.out_tree)}, and its argument has {structure_text(tree)}",
-            "return the same tree",
-        )
-    order = flatten_as(unflatten(inner.out_tree, range(inner.out_tree.num_leaves)), tree) or []
+    if pytrees.flatten_as(pytrees.unflatten(inner.out_tree, range(inner.out_tree.num_leaves)), tree) is None:
+        result, argument = map(pytrees.structure_text, (inner.out_tree, tree))
+        raise giver.fail(f"gives the structure {result}, and its argument has {argument}", "return the same tree")
+    order = pytrees.flatten_as(pytrees.unflatten(inner.out_tree, range(inner.out_tree.num_leaves)), tree) or []
     outputs = [inner.graph.outputs[i] for i in order]
     for y, x in zip(outputs, xs, strict=True):
         giver.type(y.meta, x.meta, "a result", "its argument has")
@@ -100,14 +92,14 @@ def _traced_leaves(name: str, like, advice: str) -> tuple[list[Any], Any]:
     if active() is None:
         return [], None
     check_arguments(name, [like], advice)
-    return flatten_registered(like)
+    return pytrees.flatten_registered(like)
 
 
 def _in_order(name: str, solve: Function, solved, like, has_aux: bool):
     """Return what a solver gives outside of a trace, with keys in the order of the unknown."""
-    giver, tree = Giver(name, "solve", line_of(solve)), flatten(like)[1]
+    giver, tree = Giver(name, "solve", line_of(solve)), pytrees.flatten(like)[1]
     value, aux = giver.pair(solved, "the solution, aux") if has_aux else (solved, None)
-    solution = unflatten(tree, giver.leaves(value, tree, "a solution", "the unknown has"))
+    solution = pytrees.unflatten(tree, giver.leaves(value, tree, "a solution", "the unknown has"))
     return (solution, aux) if has_aux else solution
 
 
@@ -152,8 +144,8 @@ def custom_root(
     1.414214 0.353553
     """
     for argument in (f, solve, tangent_solve):
-        check_callable("custom_root", argument)
-    name = f"custom_root({function_name(f)})"
+        pytrees.check_callable("custom_root", argument)
+    name = f"custom_root({pytrees.function_name(f)})"
     leaves, tree = _traced_leaves(name, initial_guess, "start from arrays, numbers, or trees of them")
     if not leaves:
         return _in_order(name, solve, solve(f, initial_guess), initial_guess, has_aux)
@@ -161,12 +153,12 @@ def custom_root(
     equations, params = _equations(name, "f", f, xs, tree)
     detached = [custom_argument(p) for p in params]
     giver = Giver(name, "solve", line_of(solve))
-    guess = unflatten(tree, [x if is_fixed(x) else custom_argument(as_value(x)) for x in leaves])
+    guess = pytrees.unflatten(tree, [x if is_fixed(x) else custom_argument(as_value(x)) for x in leaves])
     solution, aux, values = _solution(giver, _detached(solve)(equations.at(detached), guess), xs, tree, has_aux)
     captures = Captures.of([tangent_solve])
     rule = _RootRule(name, equations, captures)
     outputs = custom_call(custom_jvp_op, rule, [*params, *captures.operands], [*solution, *values])
-    root = unflatten(tree, outputs[: len(xs)])
+    root = pytrees.unflatten(tree, outputs[: len(xs)])
     return (root, aux.fill(outputs[len(xs) :])) if has_aux else root
 
 
@@ -202,17 +194,18 @@ class _RootRule(CustomRule):
         _, derivative = linearize_transpose.linearise(_builder(), graph, [*xs, *params], range(count))
 
         def linear(v):
-            leaves = flatten_as(v, tree)
+            leaves = pytrees.flatten_as(v, tree)
             if leaves is None:
-                problem = f"gets the structure {structure_text(flatten(v)[1])}, not {structure_text(tree)}"
+                structure, wanted = map(pytrees.structure_text, (pytrees.flatten(v)[1], tree))
+                problem = f"gets the structure {structure}, not {wanted}"
                 raise CustomRuleError(self.name, f"the function that tangent_solve gets {problem}", "pass a tangent")
             typed = [as_value(t, x.dtype if is_fixed(t) else None) for t, x in zip(leaves, xs, strict=True)]
             values = graph_replay.inline(_builder(), derivative.graph, [*typed, *derivative.residuals])
             dense = [None if i is None else values[i] for i in derivative.live]
-            return unflatten(tree, _filled(dense, xs))
+            return pytrees.unflatten(tree, _filled(dense, xs))
 
         giver = Giver(self.name, "tangent_solve", line_of(tangent_solve))
-        solved = giver.leaves(tangent_solve(linear, unflatten(tree, right)), tree, "a tangent", "the root has")
+        solved = giver.leaves(tangent_solve(linear, pytrees.unflatten(tree, right)), tree, "a tangent", "the root has")
         out_tangents = [giver.value(t, x.meta, "a tangent", "the root is") for t, x in zip(solved, xs, strict=True)]
         return list(outputs), [*out_tangents, *_aux_tangents(outputs[count:])]
 
@@ -241,7 +234,7 @@ class _Solver:
         detached = [custom_argument(p) for p in params]
         giver = Giver(self.name, "solve", line_of(self.solve))
         solve = _detached(self.solve)
-        solved = solve(self.equations.at(detached), unflatten(tree, [custom_argument(b) for b in right]))
+        solved = solve(self.equations.at(detached), pytrees.unflatten(tree, [custom_argument(b) for b in right]))
         solution, aux, values = _solution(giver, solved, right, tree, self.has_aux)
         rule = _SolveRule(self)
         operands = [*right, *params, *rule.captures.operands]
@@ -353,8 +346,8 @@ def custom_linear_solve(
     [-1.   -0.25]
     """
     for argument in (matvec, solve, *([transpose_solve] if transpose_solve is not None else [])):
-        check_callable("custom_linear_solve", argument)
-    name = f"custom_linear_solve({function_name(matvec)})"
+        pytrees.check_callable("custom_linear_solve", argument)
+    name = f"custom_linear_solve({pytrees.function_name(matvec)})"
     leaves, tree = _traced_leaves(name, b, "pass arrays, numbers, or trees of them")
     if not leaves:
         return _in_order(name, solve, solve(matvec, b), b, has_aux)
@@ -363,5 +356,5 @@ def custom_linear_solve(
     back = solve if symmetric else transpose_solve
     solver = _Solver(name, equations, solve, back, symmetric, has_aux)
     solution, aux, values = solver.apply(params, right)
-    x = unflatten(tree, solution)
+    x = pytrees.unflatten(tree, solution)
     return (x, aux.fill(values)) if has_aux else x
