@@ -176,24 +176,11 @@ def _gather_type(
     operand: TensorMeta,
     indices: TensorMeta,
     *,
-    offset_dims: Axes,
-    collapsed_slice_dims: Axes,
-    start_index_map: Axes,
-    index_vector_dim: int,
     slice_sizes: tuple[Size, ...],
-    operand_batching_dims: Axes,
-    start_indices_batching_dims: Axes,
     mode: str,
-    fill_value,
+    **params,
 ) -> TensorMeta:
-    w = Windows(
-        offset_dims,
-        collapsed_slice_dims,
-        start_index_map,
-        index_vector_dim,
-        operand_batching_dims,
-        start_indices_batching_dims,
-    )
+    w = windows_of(params, GATHER)
     batch = [e for i, e in enumerate(indices.extents) if i != w.vector]
     rank = len(batch) + len(w.offset)
     _check(ctx, w, GATHER, operand, indices, rank)
@@ -212,28 +199,9 @@ def _gather_type(
 
 
 def _scatter_type(
-    ctx: ShapeGuardContext,
-    operand: TensorMeta,
-    indices: TensorMeta,
-    updates: TensorMeta,
-    *,
-    update_window_dims: Axes,
-    inserted_window_dims: Axes,
-    scatter_dims_to_operand_dims: Axes,
-    index_vector_dim: int,
-    input_batching_dims: Axes,
-    scatter_indices_batching_dims: Axes,
-    mode: str,
-    unique_indices: bool,
+    ctx: ShapeGuardContext, operand: TensorMeta, indices: TensorMeta, updates: TensorMeta, *, mode: str, **params
 ) -> TensorMeta:
-    w = Windows(
-        update_window_dims,
-        inserted_window_dims,
-        scatter_dims_to_operand_dims,
-        index_vector_dim,
-        input_batching_dims,
-        scatter_indices_batching_dims,
-    )
+    w = windows_of(params, SCATTER)
     if updates.dtype != operand.dtype:
         why = f"operands are {operand.dtype} and {updates.dtype}"
         raise ctx.bad_dtype(why, "convert them to one dtype with astype")

@@ -73,12 +73,8 @@ def _convolution_type(
     *,
     batch: int,
     contract: int,
-    method: str,
-    low: tuple[Size, ...],
     sizes: tuple[Size, ...],
-    strides: tuple[Size, ...],
-    dilation: tuple[Size, ...],
-    window_dilation: tuple[Size, ...],
+    **others,
 ) -> TensorMeta:
     if x.dtype != w.dtype:
         raise ctx.bad_dtype(f"operands are {x.dtype} and {w.dtype}", "convert them to one dtype with astype")
@@ -149,17 +145,7 @@ def convolution(
 # -- reductions of windows ---------------------------------------------------------------------------------------
 
 
-def _window_type(
-    ctx: ShapeGuardContext,
-    x: TensorMeta,
-    *,
-    window: tuple[Size, ...],
-    low: tuple[Size, ...],
-    sizes: tuple[Size, ...],
-    strides: tuple[Size, ...],
-    dilation: tuple[Size, ...],
-    window_dilation: tuple[Size, ...],
-) -> TensorMeta:
+def _window_type(ctx: ShapeGuardContext, x: TensorMeta, *, sizes: tuple[Size, ...], **others) -> TensorMeta:
     if x.rank < len(sizes):
         raise ctx.fail(f"a window of {len(sizes)} axes cannot move along an array of {x.rank}")
     leading = x.extents[: x.rank - len(sizes)]
