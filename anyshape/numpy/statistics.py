@@ -309,7 +309,7 @@ def _ignoring(
             raise DTypeError(name, f"cannot average inexact numbers in {np.dtype(dtype)}", "name a float", user_line())
         mask = _not_nan(a, where)
         result = run(a, axis, dtype, out, *args, where=mask, **options, quiet=inexact)
-        if plain is mean or mask is ABSENT or mask is True:
+        if averaged is _traced_mean or mask is ABSENT or mask is True:
             return result
         freedom = _subtracted_count(args[0] if args else options.get("ddof", 0), options.get("correction", ABSENT))
         number = rdn.sum(mask_like(name, asarray(a), mask), axis, keepdims=options.get("keepdims", ABSENT))

@@ -14,6 +14,7 @@ PARTS = (0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e-310)
 FUNCTIONS = {
     "median": lambda np, x: np.median(x, axis=-1),
     "mean": lambda np, x: np.mean(x, axis=-1),
+    "mean of numbers": lambda np, x: np.nanmean(np.stack([x, x * np.nan]), axis=-1),
     "gradient": lambda np, x: np.gradient(x, axis=-1),
     "gradient of order 2": lambda np, x: np.gradient(x, 2.0, axis=-1, edge_order=2),
     "linspace": lambda np, x: np.linspace(x[0], x[1], 5),
