@@ -68,6 +68,7 @@ class _Conditions(ast.NodeTransformer):
         last = node.body[-1]
         if isinstance(last, ast.Raise):
             text = last.exc.args[0] if isinstance(last.exc, ast.Call) and last.exc.args else node.test
+            text = node.test if isinstance(text, ast.Name) else text
             message = ast.Constant(f"{self._name}: {ast.unparse(text).strip('f' + chr(34) + chr(39))}")
             node.test = _call("_refuses", self._untested(node.test), message)
         return node

@@ -38,14 +38,11 @@ _SERVED = Module(
     },
     through={
         "correlation": "linregress pearsonr spearmanr",
-        "hypotheses": (
-            "chisquare f_oneway false_discovery_control levene pointbiserialr power_divergence ttest_ind "
-            "ttest_ind_from_stats"
-        ),
+        "hypotheses": ("chisquare f_oneway false_discovery_control levene pointbiserialr power_divergence ttest_ind"),
         "lent": (
             "bartlett circmean circstd circvar combine_pvalues entropy gmean gstd hmean jarque_bera kstat kstatvar "
             "kurtosis kurtosistest normaltest pmean sem skew skewtest tmax tmean tmin tsem tstd ttest_1samp "
-            "ttest_rel tvar variation"
+            "ttest_ind_from_stats ttest_rel tvar variation"
         ),
         "ordered": "energy_distance siegelslopes theilslopes tiecorrect wasserstein_distance",
         "ranks": "mode rankdata",

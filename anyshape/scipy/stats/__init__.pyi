@@ -153,6 +153,7 @@ from scipy.stats import truncate as truncate
 from scipy.stats import tsem as tsem
 from scipy.stats import tstd as tstd
 from scipy.stats import ttest_1samp as ttest_1samp
+from scipy.stats import ttest_ind_from_stats as ttest_ind_from_stats
 from scipy.stats import ttest_rel as ttest_rel
 from scipy.stats import tukey_hsd as tukey_hsd
 from scipy.stats import tukeylambda as tukeylambda
@@ -182,7 +183,6 @@ from anyshape.scipy.stats.hypotheses import levene as levene
 from anyshape.scipy.stats.hypotheses import pointbiserialr as pointbiserialr
 from anyshape.scipy.stats.hypotheses import power_divergence as power_divergence
 from anyshape.scipy.stats.hypotheses import ttest_ind as ttest_ind
-from anyshape.scipy.stats.hypotheses import ttest_ind_from_stats as ttest_ind_from_stats
 from anyshape.scipy.stats.multivariate import dirichlet as dirichlet
 from anyshape.scipy.stats.multivariate import multinomial as multinomial
 from anyshape.scipy.stats.multivariate import multivariate_normal as multivariate_normal

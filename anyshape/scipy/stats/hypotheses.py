@@ -79,24 +79,6 @@ def ttest_ind(
     return _two_means("ttest_ind", means, map(_variance, samples), [_count(x) for x in samples], equal_var, alternative)
 
 
-def ttest_ind_from_stats(
-    mean1: Any,
-    std1: Any,
-    nobs1: Any,
-    mean2: Any,
-    std2: Any,
-    nobs2: Any,
-    equal_var: bool = True,
-    alternative: str = "two-sided",
-) -> SignificanceResult:
-    """Return Student's or Welch's t of two samples with these means, deviations and numbers, and its probability."""
-    means, deviations, counts = (
-        [xp.asarray(x) for x in pair] for pair in ((mean1, mean2), (std1, std2), (nobs1, nobs2))
-    )
-    variances = [s**2 for s in deviations]
-    return _two_means("ttest_ind_from_stats", means, variances, counts, equal_var, alternative)
-
-
 @sampled()
 def f_oneway(
     *samples: Any, axis: Any = 0, equal_var: bool = True, nan_policy: str = "propagate", keepdims: Any = False
