@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,7 +23,8 @@ from anyshape.numpy.operands.memory import owned, writes_out
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, asarray, choice_of, is_traced, promoted
 from anyshape.support.true_types import has_type
 
-F = TypeVar("F", bound=Callable[..., Any])
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -164,6 +165,21 @@ def has_out(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> 
     return len(args) > ufunc.nin or options.get("out") is not None
 
 
+def _attribute(name: str, doc: str) -> property:
+    """Return a property that is the ufunc's."""
+    return property(lambda self: getattr(self._ufunc, name), doc=doc)
+
+
+def _method(name: str, positions: tuple[int, ...], doc: str) -> Function:
+    """Return a method of the ufunc, with arrays of traced values at positions; it has NumPy's signature."""
+
+    def method(self, /, *args, **options):
+        return getattr(self._ufunc, name)(*_arrays(args, positions), **options)
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Ufunc.{name}", doc
+    return signed_as(method_signature(name))(method)
+
+
 class Ufunc:
     """Function that stands for a ufunc of NumPy or SciPy, with its attributes and methods.
 
@@ -211,72 +227,34 @@ class Ufunc:
     def __reduce__(self) -> str:
         return self.__qualname__  # its module has it by this name
 
-    @property
-    def nin(self) -> int:
-        """Number of operands."""
-        return self._ufunc.nin
-
-    @property
-    def nout(self) -> int:
-        """Number of results."""
-        return self._ufunc.nout
-
-    @property
-    def nargs(self) -> int:
-        """Number of arguments: operands and results."""
-        return self._ufunc.nargs
-
-    @property
-    def ntypes(self) -> int:
-        """Number of loops."""
-        return self._ufunc.ntypes
-
-    @property
-    def types(self) -> list[str]:
-        """Loops, as the characters of their dtypes."""
-        return self._ufunc.types
-
-    @property
-    def identity(self) -> Any:
-        """Value of a reduction of nothing, None if there is none."""
-        return self._ufunc.identity
-
-    @property
-    def signature(self) -> str | None:
-        """Core axes of operands and results, None if each element is computed alone."""
-        return self._ufunc.signature
+    nin: property = _attribute("nin", "Number of operands.")
+    nout: property = _attribute("nout", "Number of results.")
+    nargs: property = _attribute("nargs", "Number of arguments: operands and results.")
+    ntypes: property = _attribute("ntypes", "Number of loops.")
+    types: property = _attribute("types", "Loops, as the characters of their dtypes.")
+    identity: property = _attribute("identity", "Value of a reduction of nothing, None if there is none.")
+    signature: property = _attribute("signature", "Core axes of operands and results, None for single elements.")
 
     def resolve_dtypes(self, *args: Any, **options: Any) -> tuple[np.dtype, ...]:
         """Return the dtypes of the loop that is chosen for operands of these dtypes."""
         return self._ufunc.resolve_dtypes(*args, **options)
 
-    @signed_as(method_signature("reduce"))
-    def reduce(self, /, *args: Any, **options: Any) -> Any:
-        """Return the array with the axis reduced: its elements combined by the ufunc, in their order."""
-        return self._ufunc.reduce(*_arrays(args, options, (0,)), **options)
-
-    @signed_as(method_signature("accumulate"))
-    def accumulate(self, /, *args: Any, **options: Any) -> Any:
-        """Return for each element along the axis the combination of the elements up to it."""
-        return self._ufunc.accumulate(*_arrays(args, options, (0,)), **options)
-
-    @signed_as(method_signature("reduceat"))
-    def reduceat(self, /, *args: Any, **options: Any) -> Any:
-        """Return the reductions of the slices between indices along the axis."""
-        return self._ufunc.reduceat(*_arrays(args, options, (0, 1)), **options)
-
-    @signed_as(method_signature("outer"))
-    def outer(self, /, *args: Any, **options: Any) -> Any:
-        """Return each element of A combined with each element of B."""
-        return self._ufunc.outer(*_arrays(args, options, (0, 1)), **options)
-
-    @signed_as(method_signature("at"))
-    def at(self, /, *args: Any, **options: Any) -> None:
-        """Apply the ufunc in place to the elements that the indices name, once for each time that they are named."""
-        self._ufunc.at(*_arrays(args, options, (2,)), **options)
+    reduce: Function = _method(
+        "reduce", (0,), "Return the array with the axis reduced: its elements combined by the ufunc, in their order."
+    )
+    accumulate: Function = _method(
+        "accumulate", (0,), "Return for each element along the axis the combination of the elements up to it."
+    )
+    reduceat: Function = _method(
+        "reduceat", (0, 1), "Return the reductions of the slices between indices along the axis."
+    )
+    outer: Function = _method("outer", (0, 1), "Return each element of A combined with each element of B.")
+    at: Function = _method(
+        "at", (2,), "Apply the ufunc in place to the elements of indices, once for each time that they are named."
+    )
 
 
-def _arrays(args: tuple[Any, ...], options: Mapping[str, Any], positions: tuple[int, ...]) -> list[Any]:
+def _arrays(args: tuple[Any, ...], positions: tuple[int, ...]) -> list[Any]:
     """Return arguments with lists of traced values as arrays: NumPy's protocol looks for a program in arrays alone.
 
     Tuples elsewhere may be an index, or name axes.

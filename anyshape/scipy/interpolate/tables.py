@@ -208,16 +208,9 @@ class RegularGridInterpolator(FixedAttributes):
 
     def _coordinates(self, xi) -> tuple[Any, list[Any]]:
         """Return points with coordinates along the last axis, and the coordinates as vectors."""
-        dims = len(self.grid)
-        xi = xp.stack(xp.broadcast_arrays(*xi), axis=-1) if isinstance(xi, tuple) else xp.asarray(xi)
-        xi = real_floats(xi)
-        if dims == 1 and (xi.ndim == 0 or xi.shape[-1] != 1):
-            xi = xi[..., None]
-        if xi.shape[-1] != dims:
-            problem = f"has {xi.shape[-1]} coordinates, and the grid has {dims} axes"
-            raise ArgumentError("RegularGridInterpolator", "xi", problem, "pass one coordinate for each axis")
-        flat = xp.reshape(xi, (-1, dims))
-        return xi, [flat[:, i] for i in range(dims)]
+        xi = _points("RegularGridInterpolator", xi, len(self.grid))
+        flat = xp.reshape(xi, (-1, len(self.grid)))
+        return xi, [flat[:, i] for i in range(len(self.grid))]
 
     def _between(self, coordinates: list[Any], method: str):
         """Return the values in the cells of the points, along the first axis."""
