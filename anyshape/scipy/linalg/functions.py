@@ -8,6 +8,7 @@ Define the algebraic Riccati equations of `scipy.linalg`: SciPy's solutions, wit
 The derivative of a solution solves a Lyapunov equation of the closed loop, so there are derivatives of any order.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from anyshape import numpy as xp
@@ -24,6 +25,8 @@ from anyshape.support.packages import scipy_linalg
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
 from anyshape.transforms.custom.custom_rules import custom_jvp
+
+Function = Callable[..., Any]
 
 
 def expm(A: Any) -> Any:
@@ -176,39 +179,36 @@ def _discrete_slopes(x, primals, tangents) -> tuple[Any, Any]:
     return loop, half + _adjoint(half) + _adjoint(gain) @ dr @ gain + dq
 
 
-def _run(name: str, operands):
-    """Call SciPy when the program runs."""
-    spec = ShapeDtypeStruct(operands[0].shape, operands[0].dtype)
-    solver = lambda *xs: getattr(scipy_linalg, name)(*xs).astype(xs[0].dtype, copy=False)
-    return pure_callback(solver, spec, *operands)
+def _riccati(name: str, slopes: Function, solve_for_tangent: Function) -> Function:
+    """Return SciPy's solver of an equation, called when the program runs, with the derivative of the equation."""
+
+    @custom_jvp
+    def solve(a, b, q, r):
+        spec = ShapeDtypeStruct(a.shape, a.dtype)
+        solver = lambda *xs: getattr(scipy_linalg, name)(*xs).astype(xs[0].dtype, copy=False)
+        return pure_callback(solver, spec, a, b, q, r)
+
+    @solve.defjvp
+    def rule(primals, tangents) -> tuple[Any, Any]:
+        x = solve(*primals)
+        loop, right = slopes(x, primals, tangents)
+        return x, solve_for_tangent(_adjoint(loop), right)
+
+    return solve
 
 
-@custom_jvp
-def _continuous(a, b, q, r):
-    return _run("solve_continuous_are", (a, b, q, r))
+_SOLVERS = {
+    "solve_continuous_are": _riccati(
+        "solve_continuous_are", _continuous_slopes, lambda a, q: solve_continuous_lyapunov(a, -q)
+    ),
+    "solve_discrete_are": _riccati("solve_discrete_are", _discrete_slopes, solve_discrete_lyapunov),
+}
 
 
-@_continuous.defjvp
-def _continuous_rule(primals, tangents) -> tuple[Any, Any]:
-    x = _continuous(*primals)
-    loop, right = _continuous_slopes(x, primals, tangents)
-    return x, solve_continuous_lyapunov(_adjoint(loop), -right)
-
-
-@custom_jvp
-def _discrete(a, b, q, r):
-    return _run("solve_discrete_are", (a, b, q, r))
-
-
-@_discrete.defjvp
-def _discrete_rule(primals, tangents) -> tuple[Any, Any]:
-    x = _discrete(*primals)
-    loop, right = _discrete_slopes(x, primals, tangents)
-    return x, solve_discrete_lyapunov(_adjoint(loop), right)
-
-
-def _solved(name: str, solver, operands, further):
-    """Solve an equation of traced matrices; SciPy's e and s are not taken."""
+def _solved(name: str, operands, further, balanced: bool):
+    """Solve an equation; SciPy's e and s are not taken for traced matrices."""
+    if active() is None or not is_traced(*operands, *further):
+        return getattr(scipy_linalg, name)(*operands, *further, balanced)
     for option, value in zip("es", further, strict=True):
         if value is not None:
             raise refuse_option(name, option, "a matrix")
@@ -218,7 +218,7 @@ def _solved(name: str, solver, operands, further):
     a, b, q, r = in_one_dtype(name, a, b, q, r)
     if any(x.ndim != 2 for x in (a, b, q, r)):
         raise ArgumentError(name, "a stack of matrices", "is not taken", "map the function with vmap")
-    return solver(a, b, q, r)
+    return _SOLVERS[name](a, b, q, r)
 
 
 def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True) -> Any:
@@ -227,9 +227,7 @@ def solve_continuous_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any =
     The shapes are a and q (n, n), b (n, m) and r (m, m). q and r are Hermitian, and r is regular. A traced equation has
     no e and s. SciPy solves it when the program runs, and raises LinAlgError where there is no solution.
     """
-    if active() is None or not is_traced(a, b, q, r, e, s):
-        return scipy_linalg.solve_continuous_are(a, b, q, r, e, s, balanced)
-    return _solved("solve_continuous_are", _continuous, (a, b, q, r), (e, s))
+    return _solved("solve_continuous_are", (a, b, q, r), (e, s), balanced)
 
 
 def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True) -> Any:
@@ -237,6 +235,4 @@ def solve_discrete_are(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = N
 
     See `solve_continuous_are` for the matrices.
     """
-    if active() is None or not is_traced(a, b, q, r, e, s):
-        return scipy_linalg.solve_discrete_are(a, b, q, r, e, s, balanced)
-    return _solved("solve_discrete_are", _discrete, (a, b, q, r), (e, s))
+    return _solved("solve_discrete_are", (a, b, q, r), (e, s), balanced)
