@@ -78,6 +78,8 @@ def _is_ufunc(member: Any) -> bool:
 
 def _is_made(name: str, member: Any) -> bool:
     """Return whether a function is a variable for type checkers, as another function of anyshape has made it."""
+    if hasattr(member, "__signature__") and isinstance(member, types.FunctionType):
+        return True  # it has the parameters of another library's function
     code = getattr(inspect.unwrap(member), "__code__", None) if callable(member) else None
     return code is not None and code.co_name != name and str(member.__module__).startswith("anyshape.")
 

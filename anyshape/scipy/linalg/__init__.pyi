@@ -29,7 +29,6 @@ from scipy.linalg import special_matrices as special_matrices
 from anyshape.scipy.linalg.banded import bandwidth as bandwidth
 from anyshape.scipy.linalg.banded import cho_solve_banded as cho_solve_banded
 from anyshape.scipy.linalg.banded import cholesky_banded as cholesky_banded
-from anyshape.scipy.linalg.banded import eig_banded as eig_banded
 from anyshape.scipy.linalg.banded import eigh_tridiagonal as eigh_tridiagonal
 from anyshape.scipy.linalg.banded import eigvals_banded as eigvals_banded
 from anyshape.scipy.linalg.banded import eigvalsh_tridiagonal as eigvalsh_tridiagonal
@@ -39,10 +38,8 @@ from anyshape.scipy.linalg.banded import matmul_toeplitz as matmul_toeplitz
 from anyshape.scipy.linalg.banded import solve_banded as solve_banded
 from anyshape.scipy.linalg.banded import solve_circulant as solve_circulant
 from anyshape.scipy.linalg.banded import solve_toeplitz as solve_toeplitz
-from anyshape.scipy.linalg.banded import solveh_banded as solveh_banded
 from anyshape.scipy.linalg.factoring import cdf2rdf as cdf2rdf
 from anyshape.scipy.linalg.factoring import cholesky as cholesky
-from anyshape.scipy.linalg.factoring import cossin as cossin
 from anyshape.scipy.linalg.factoring import eig as eig
 from anyshape.scipy.linalg.factoring import eigh as eigh
 from anyshape.scipy.linalg.factoring import eigvals as eigvals
@@ -55,23 +52,17 @@ from anyshape.scipy.linalg.factoring import lu_factor as lu_factor
 from anyshape.scipy.linalg.factoring import lu_solve as lu_solve
 from anyshape.scipy.linalg.factoring import matrix_balance as matrix_balance
 from anyshape.scipy.linalg.factoring import null_space as null_space
-from anyshape.scipy.linalg.factoring import ordqz as ordqz
 from anyshape.scipy.linalg.factoring import orth as orth
 from anyshape.scipy.linalg.factoring import orthogonal_procrustes as orthogonal_procrustes
 from anyshape.scipy.linalg.factoring import pinv as pinv
 from anyshape.scipy.linalg.factoring import pinvh as pinvh
 from anyshape.scipy.linalg.factoring import polar as polar
-from anyshape.scipy.linalg.factoring import qr as qr
 from anyshape.scipy.linalg.factoring import qr_delete as qr_delete
-from anyshape.scipy.linalg.factoring import qr_insert as qr_insert
 from anyshape.scipy.linalg.factoring import qr_multiply as qr_multiply
 from anyshape.scipy.linalg.factoring import qr_update as qr_update
-from anyshape.scipy.linalg.factoring import qz as qz
 from anyshape.scipy.linalg.factoring import rq as rq
 from anyshape.scipy.linalg.factoring import rsf2csf as rsf2csf
-from anyshape.scipy.linalg.factoring import schur as schur
 from anyshape.scipy.linalg.factoring import subspace_angles as subspace_angles
-from anyshape.scipy.linalg.factoring import svd as svd
 from anyshape.scipy.linalg.factoring import svdvals as svdvals
 from anyshape.scipy.linalg.functions import coshm as coshm
 from anyshape.scipy.linalg.functions import cosm as cosm
@@ -95,10 +86,7 @@ from anyshape.scipy.linalg.solving import cho_factor as cho_factor
 from anyshape.scipy.linalg.solving import cho_solve as cho_solve
 from anyshape.scipy.linalg.solving import det as det
 from anyshape.scipy.linalg.solving import inv as inv
-from anyshape.scipy.linalg.solving import lstsq as lstsq
 from anyshape.scipy.linalg.solving import norm as norm
-from anyshape.scipy.linalg.solving import solve as solve
-from anyshape.scipy.linalg.solving import solve_triangular as solve_triangular
 from anyshape.scipy.linalg.structured import block_diag as block_diag
 from anyshape.scipy.linalg.structured import circulant as circulant
 from anyshape.scipy.linalg.structured import companion as companion
@@ -118,5 +106,132 @@ from anyshape.scipy.linalg.structured import leslie as leslie
 from anyshape.scipy.linalg.structured import pascal as pascal
 from anyshape.scipy.linalg.structured import toeplitz as toeplitz
 
+def cossin(
+    X: Any,
+    p: Any = None,
+    q: Any = None,
+    separate: Any = False,
+    swap_sign: Any = False,
+    compute_u: Any = True,
+    compute_vh: Any = True,
+) -> Any:
+    """Return (u, cs, vh) with u cs vh = X, for a unitary matrix X or its four blocks: u and vh are block diagonal."""
+
+def eig_banded(
+    a_band: Any,
+    lower: Any = False,
+    eigvals_only: Any = False,
+    overwrite_a_band: Any = False,
+    select: Any = "a",
+    select_range: Any = None,
+    max_ev: Any = 0,
+    check_finite: Any = True,
+) -> Any:
+    """Return the eigenvalues in ascending order, and eigenvectors, of Hermitian banded matrices."""
+
+def lstsq(
+    a: Any,
+    b: Any,
+    cond: Any = None,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+    lapack_driver: Any = None,
+) -> Any:
+    """Return (x, residues, rank, s) of least squares for a of shape (m, n), as `numpy.linalg.lstsq` does."""
+
+def ordqz(
+    A: Any,
+    B: Any,
+    sort: Any = "lhp",
+    output: Any = "real",
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+) -> Any:
+    """Return (aa, bb, alpha, beta, q, z): factors as of `qz`, eigenvalues alpha / beta, the ones of `sort` first."""
+
+def qr(
+    a: Any,
+    overwrite_a: Any = False,
+    lwork: Any = None,
+    mode: Any = "full",
+    pivoting: Any = False,
+    check_finite: Any = True,
+) -> Any:
+    """Return (q, r) with q r = a for matrices of shape (..., m, n), or (r,) for mode "r": r is upper triangular."""
+
+def qr_insert(
+    Q: Any,
+    R: Any,
+    u: Any,
+    k: Any,
+    which: Any = "row",
+    rcond: Any = None,
+    overwrite_qru: Any = False,
+    check_finite: Any = True,
+) -> Any:
+    """Return the factors of Q R with rows or columns u inserted before position k, an int."""
+
+def qz(
+    A: Any,
+    B: Any,
+    output: Any = "real",
+    lwork: Any = None,
+    sort: Any = None,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+) -> Any:
+    """Return triangular aa and bb and unitary q and z with q aa z^H = A and q bb z^H = B."""
+
+def schur(
+    a: Any,
+    output: Any = "real",
+    lwork: Any = None,
+    overwrite_a: Any = False,
+    sort: Any = None,
+    check_finite: Any = True,
+) -> Any:
+    """Return triangular t and unitary z with z t z^H = a; real ones may have blocks of 2 by 2 on the diagonal of t."""
+
+def solve(
+    a: Any,
+    b: Any,
+    lower: Any = False,
+    overwrite_a: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+    assume_a: Any = None,
+    transposed: Any = False,
+) -> Any:
+    """Return x with a x = b for square matrices a (..., n, n) and b of shape (n,) or (..., n, k)."""
+
 def solve_lyapunov(a: Any, q: Any) -> Any:
     """Return x with a x + x a^H = q."""
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: Any = False,
+    unit_diagonal: Any = False,
+    overwrite_b: Any = False,
+    check_finite: Any = True,
+) -> Any:
+    """Return x with a x = b for triangular matrices a of shape (..., n, n) and b of shape (n,) or (..., n, k)."""
+
+def solveh_banded(
+    ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, lower: Any = False, check_finite: Any = True
+) -> Any:
+    """Return x with a x = b for the Hermitian positive definite banded matrix that has the side ab."""
+
+def svd(
+    a: Any,
+    full_matrices: Any = True,
+    compute_uv: Any = True,
+    overwrite_a: Any = False,
+    check_finite: Any = True,
+    lapack_driver: Any = "gesdd",
+) -> Any:
+    """Return (u, s, vh) with u s vh = a for matrices a of shape (..., m, n), or s alone without `compute_uv`."""

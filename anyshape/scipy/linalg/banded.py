@@ -21,6 +21,8 @@ from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.factoring import refuse_option
 from anyshape.scipy.linalg.solving import in_double
 from anyshape.scipy.linalg.structured import from_bands, toeplitz
+from anyshape.scipy.operands.served import signed_as_in
+from anyshape.support.packages import scipy_linalg
 
 
 def solve_banded(
@@ -48,14 +50,8 @@ def _solution(name: str, lower: int, upper: int, ab, b, *, positive: bool):
     return x[..., 0] if is_vector else x
 
 
-def solveh_banded(
-    ab: Any,
-    b: Any,
-    overwrite_ab: bool = False,
-    overwrite_b: bool = False,
-    lower: bool = False,
-    check_finite: bool = True,
-) -> Any:
+@signed_as_in(scipy_linalg)
+def solveh_banded(ab, b, overwrite_ab, overwrite_b, lower, check_finite) -> Any:
     """Return x with a x = b for the Hermitian positive definite banded matrix that has the side ab.
 
     The u + 1 rows of ab are the diagonals from the outermost to the main one, or the other way round if `lower`. Their
@@ -201,16 +197,8 @@ def cho_solve_banded(cb_and_lower: Any, b: Any, overwrite_b: bool = False, check
     return solve_banded((0, width), above, solve_banded((width, 0), below, b))
 
 
-def eig_banded(
-    a_band: Any,
-    lower: bool = False,
-    eigvals_only: bool = False,
-    overwrite_a_band: bool = False,
-    select: str = "a",
-    select_range: Any = None,
-    max_ev: int = 0,
-    check_finite: bool = True,
-) -> Any:
+@signed_as_in(scipy_linalg)
+def eig_banded(a_band, lower, eigvals_only, overwrite_a_band, select, select_range, max_ev, check_finite) -> Any:
     """Return the eigenvalues in ascending order, and eigenvectors, of Hermitian banded matrices.
 
     `select` "i" takes the positions of the pair `select_range`; "v" raises ArgumentError.

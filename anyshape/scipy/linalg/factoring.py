@@ -38,6 +38,7 @@ from anyshape.ops import factorisations as fa
 from anyshape.ops import linalg as la
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.solving import FORMS, in_double, solve_triangular, with_columns
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_linalg
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
@@ -57,14 +58,8 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     return xp.linalg.cholesky(a, upper=not lower)
 
 
-def svd(
-    a: Any,
-    full_matrices: bool = True,
-    compute_uv: bool = True,
-    overwrite_a: bool = False,
-    check_finite: bool = True,
-    lapack_driver: str = "gesdd",
-) -> Any:
+@signed_as_in(scipy_linalg)
+def svd(a, full_matrices, compute_uv, overwrite_a, check_finite, lapack_driver) -> Any:
     """Return (u, s, vh) with u s vh = a for matrices a of shape (..., m, n), or s alone without `compute_uv`."""
     return tuple(xp.linalg.svd(a, full_matrices)) if compute_uv else xp.linalg.svdvals(a)
 
@@ -74,14 +69,8 @@ def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any
     return xp.linalg.svdvals(a)
 
 
-def qr(
-    a: Any,
-    overwrite_a: bool = False,
-    lwork: Any = None,
-    mode: str = "full",
-    pivoting: bool = False,
-    check_finite: bool = True,
-) -> Any:
+@signed_as_in(scipy_linalg)
+def qr(a, overwrite_a, lwork, mode, pivoting, check_finite) -> Any:
     """Return (q, r) with q r = a for matrices of shape (..., m, n), or (r,) for mode "r": r is upper triangular.
 
     For mode "full" q is square. For "economic" q has min(m, n) columns and r as many rows. For "raw" the first result
@@ -228,14 +217,8 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any = 0, overwrite_b: bool = False,
     return x[..., 0] if is_vector else x
 
 
-def schur(
-    a: Any,
-    output: str = "real",
-    lwork: Any = None,
-    overwrite_a: bool = False,
-    sort: Any = None,
-    check_finite: bool = True,
-) -> Any:
+@signed_as_in(scipy_linalg)
+def schur(a, output, lwork, overwrite_a, sort, check_finite) -> Any:
     """Return triangular t and unitary z with z t z^H = a; real ones may have blocks of 2 by 2 on the diagonal of t.
 
     For traced arrays `sort` raises ArgumentError. There is no derivative: `eig` and `eigh` have one.
@@ -320,16 +303,8 @@ def _pair(name: str, A, B, output: str) -> tuple[Any, Any, str]:
     return a, b, "complex" if output[0] == "c" or a.dtype.kind == "c" else "real"
 
 
-def qz(
-    A: Any,
-    B: Any,
-    output: str = "real",
-    lwork: Any = None,
-    sort: Any = None,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> tuple[Any, ...]:
+@signed_as_in(scipy_linalg)
+def qz(A, B, output, lwork, sort, overwrite_a, overwrite_b, check_finite) -> tuple[Any, ...]:
     """Return triangular aa and bb and unitary q and z with q aa z^H = A and q bb z^H = B.
 
     Real ones may have blocks of 2 by 2 on the diagonal of aa. There is no derivative. `sort` is not available, as in
@@ -340,16 +315,9 @@ def qz(
     return fa.qz(*_pair("qz", A, B, output))
 
 
-def ordqz(
-    A: Any,
-    B: Any,
-    sort: Any = "lhp",
-    output: str = "real",
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> tuple[Any, ...]:
-    """Return (aa, bb, alpha, beta, q, z): factors as of `qz`, and eigenvalues alpha / beta, the ones of `sort` first.
+@signed_as_in(scipy_linalg)
+def ordqz(A, B, sort, output, overwrite_a, overwrite_b, check_finite) -> tuple[Any, ...]:
+    """Return (aa, bb, alpha, beta, q, z): factors as of `qz`, eigenvalues alpha / beta, the ones of `sort` first.
 
     For traced arrays `sort` is "lhp", "rhp", "iuc" or "ouc". There is no derivative.
     """
@@ -359,15 +327,8 @@ def ordqz(
     return fa.ordqz(*_pair("ordqz", A, B, output), sort)
 
 
-def cossin(
-    X: Any,
-    p: Any = None,
-    q: Any = None,
-    separate: bool = False,
-    swap_sign: bool = False,
-    compute_u: bool = True,
-    compute_vh: bool = True,
-) -> tuple[Any, ...]:
+@signed_as_in(scipy_linalg)
+def cossin(X, p, q, separate, swap_sign, compute_u, compute_vh) -> tuple[Any, ...]:
     """Return (u, cs, vh) with u cs vh = X, for a unitary matrix X or its four blocks: u and vh are block diagonal.
 
     With `separate` ((u1, u2), angles, (v1h, v2h)). `p` and `q` are the rows and columns of the first block. A factor
@@ -500,10 +461,8 @@ def _split(function: str, matrix, k, which: str, count: int) -> tuple[Any, Any, 
     return matrix[before], matrix[after], axis
 
 
-def qr_insert(
-    Q: Any, R: Any, u: Any, k: Any, which: str = "row", rcond: Any = None, overwrite_qru: bool = False,
-    check_finite: bool = True,
-) -> tuple[Any, Any]:  # fmt: skip
+@signed_as_in(scipy_linalg)
+def qr_insert(Q, R, u, k, which, rcond, overwrite_qru, check_finite) -> tuple[Any, Any]:
     """Return the factors of Q R with rows or columns u inserted before position k, an int."""
     Q, R, u = _factors(Q, R, u)
     matrix = Q @ R

@@ -14,6 +14,7 @@ from anyshape.numpy.operands.promotion import choice_of, is_traced, sizes
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_linalg
 
 FORMS: dict[int | str, str] = {0: "N", "N": "N", 1: "T", "T": "T", 2: "C", "C": "C"}
@@ -35,15 +36,8 @@ def with_columns(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
     return matrix, right, is_vector
 
 
-def solve_triangular(
-    a: Any,
-    b: Any,
-    trans: Any = 0,
-    lower: bool = False,
-    unit_diagonal: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
+@signed_as_in(scipy_linalg)
+def solve_triangular(a, b, trans, lower, unit_diagonal, overwrite_b, check_finite) -> Any:
     """Return x with a x = b for triangular matrices a of shape (..., n, n) and b of shape (n,) or (..., n, k).
 
     The other triangle is not read. `trans` 1 or "T" solves with the transpose, 2 or "C" with the conjugate transpose.
@@ -94,16 +88,8 @@ _STRUCTURES = {
 _BANDS = {"diagonal": (0, 0), "tridiagonal": (1, 1), "upper": (0, None), "lower": (None, 0)}
 
 
-def solve(
-    a: Any,
-    b: Any,
-    lower: bool = False,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-    assume_a: Any = None,
-    transposed: bool = False,
-) -> Any:
+@signed_as_in(scipy_linalg)
+def solve(a, b, lower, overwrite_a, overwrite_b, check_finite, assume_a, transposed) -> Any:
     """Return x with a x = b for square matrices a (..., n, n) and b of shape (n,) or (..., n, k).
 
     `assume_a` names the structure of `a`. A symmetric, Hermitian or positive definite one is read from one triangle.
@@ -151,14 +137,7 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, chec
     return xp.linalg.norm(a, ord, axis, keepdims)
 
 
-def lstsq(
-    a: Any,
-    b: Any,
-    cond: Any = None,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-    lapack_driver: Any = None,
-) -> Any:
+@signed_as_in(scipy_linalg)
+def lstsq(a, b, cond, overwrite_a, overwrite_b, check_finite, lapack_driver) -> Any:
     """Return (x, residues, rank, s) of least squares for a of shape (m, n), as `numpy.linalg.lstsq` does."""
     return xp.linalg.lstsq(a, b, cond)

@@ -14,32 +14,18 @@ from scipy.ndimage import labeled_comprehension as labeled_comprehension
 from scipy.ndimage import value_indices as value_indices
 from scipy.ndimage import vectorized_filter as vectorized_filter
 
-from anyshape.scipy.ndimage.filtering import convolve as convolve
-from anyshape.scipy.ndimage.filtering import convolve1d as convolve1d
-from anyshape.scipy.ndimage.filtering import correlate as correlate
-from anyshape.scipy.ndimage.filtering import correlate1d as correlate1d
-from anyshape.scipy.ndimage.filtering import gaussian_filter as gaussian_filter
-from anyshape.scipy.ndimage.filtering import gaussian_filter1d as gaussian_filter1d
 from anyshape.scipy.ndimage.filtering import gaussian_gradient_magnitude as gaussian_gradient_magnitude
 from anyshape.scipy.ndimage.filtering import gaussian_laplace as gaussian_laplace
 from anyshape.scipy.ndimage.filtering import laplace as laplace
-from anyshape.scipy.ndimage.filtering import uniform_filter as uniform_filter
 from anyshape.scipy.ndimage.filtering import uniform_filter1d as uniform_filter1d
-from anyshape.scipy.ndimage.interpolation import affine_transform as affine_transform
-from anyshape.scipy.ndimage.interpolation import map_coordinates as map_coordinates
-from anyshape.scipy.ndimage.interpolation import rotate as rotate
-from anyshape.scipy.ndimage.interpolation import shift as shift
 from anyshape.scipy.ndimage.interpolation import spline_filter as spline_filter
 from anyshape.scipy.ndimage.interpolation import spline_filter1d as spline_filter1d
-from anyshape.scipy.ndimage.interpolation import zoom as zoom
 from anyshape.scipy.ndimage.measurements import center_of_mass as center_of_mass
 from anyshape.scipy.ndimage.measurements import distance_transform_edt as distance_transform_edt
 from anyshape.scipy.ndimage.measurements import extrema as extrema
 from anyshape.scipy.ndimage.measurements import fourier_gaussian as fourier_gaussian
 from anyshape.scipy.ndimage.measurements import fourier_shift as fourier_shift
 from anyshape.scipy.ndimage.measurements import fourier_uniform as fourier_uniform
-from anyshape.scipy.ndimage.measurements import generic_gradient_magnitude as generic_gradient_magnitude
-from anyshape.scipy.ndimage.measurements import generic_laplace as generic_laplace
 from anyshape.scipy.ndimage.measurements import geometric_transform as geometric_transform
 from anyshape.scipy.ndimage.measurements import histogram as histogram
 from anyshape.scipy.ndimage.measurements import label as label
@@ -54,17 +40,101 @@ from anyshape.scipy.ndimage.measurements import sum as sum
 from anyshape.scipy.ndimage.measurements import sum_labels as sum_labels
 from anyshape.scipy.ndimage.measurements import variance as variance
 from anyshape.scipy.ndimage.measurements import watershed_ift as watershed_ift
-from anyshape.scipy.ndimage.morphology import binary_closing as binary_closing
-from anyshape.scipy.ndimage.morphology import binary_dilation as binary_dilation
-from anyshape.scipy.ndimage.morphology import binary_erosion as binary_erosion
 from anyshape.scipy.ndimage.morphology import binary_fill_holes as binary_fill_holes
-from anyshape.scipy.ndimage.morphology import binary_hit_or_miss as binary_hit_or_miss
-from anyshape.scipy.ndimage.morphology import binary_opening as binary_opening
-from anyshape.scipy.ndimage.morphology import binary_propagation as binary_propagation
 from anyshape.scipy.ndimage.morphology import generic_filter as generic_filter
-from anyshape.scipy.ndimage.morphology import median_filter as median_filter
-from anyshape.scipy.ndimage.morphology import percentile_filter as percentile_filter
-from anyshape.scipy.ndimage.morphology import rank_filter as rank_filter
+
+def affine_transform(
+    input: Any,
+    matrix: Any,
+    offset: Any = 0.0,
+    output_shape: Any = None,
+    output: Any = None,
+    order: Any = 3,
+    mode: Any = "constant",
+    cval: Any = 0.0,
+    prefilter: Any = True,
+) -> Any:
+    """Return the image whose element o is the input at `matrix @ o + offset`."""
+
+def binary_closing(
+    input: Any,
+    structure: Any = None,
+    iterations: Any = 1,
+    output: Any = None,
+    origin: Any = 0,
+    mask: Any = None,
+    border_value: Any = 0,
+    brute_force: Any = False,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the erosion of the dilation of an image."""
+
+def binary_dilation(
+    input: Any,
+    structure: Any = None,
+    iterations: Any = 1,
+    mask: Any = None,
+    output: Any = None,
+    border_value: Any = 0,
+    origin: Any = 0,
+    brute_force: Any = False,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return what structures around the elements of an image cover, after so many steps."""
+
+def binary_erosion(
+    input: Any,
+    structure: Any = None,
+    iterations: Any = 1,
+    mask: Any = None,
+    output: Any = None,
+    border_value: Any = 0,
+    origin: Any = 0,
+    brute_force: Any = False,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return where a structure around an element fits into an image, after so many steps."""
+
+def binary_hit_or_miss(
+    input: Any,
+    structure1: Any = None,
+    structure2: Any = None,
+    output: Any = None,
+    origin1: Any = 0,
+    origin2: Any = None,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return where one structure fits into an image, and another one, by default the rest, into its complement."""
+
+def binary_opening(
+    input: Any,
+    structure: Any = None,
+    iterations: Any = 1,
+    output: Any = None,
+    origin: Any = 0,
+    mask: Any = None,
+    border_value: Any = 0,
+    brute_force: Any = False,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the dilation of the erosion of an image."""
+
+def binary_propagation(
+    input: Any,
+    structure: Any = None,
+    mask: Any = None,
+    output: Any = None,
+    border_value: Any = 0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the dilation of an image inside of a mask until nothing changes."""
 
 def black_tophat(
     input: Any,
@@ -80,11 +150,111 @@ def black_tophat(
 ) -> Any:
     """Return the closing of an image less the image."""
 
+def convolve(
+    input: Any,
+    weights: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the convolution of an image with weights."""
+
+def convolve1d(
+    input: Any,
+    weights: Any,
+    axis: Any = -1,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    """Return the convolution of an image with a vector of weights along an axis."""
+
+def correlate(
+    input: Any,
+    weights: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return sums of products of an image and of weights that move along its axes."""
+
+def correlate1d(
+    input: Any,
+    weights: Any,
+    axis: Any = -1,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    """Return sums of products of an image and a vector of weights that moves along an axis."""
+
 def distance_transform_bf(input: Any, metric: Any = None, **options: Any) -> Any:
     """Return the distance of each element from the nearest one that is 0; derivatives are 0."""
 
 def distance_transform_cdt(input: Any, metric: Any = None, **options: Any) -> Any:
     """Return the distance of each element from the nearest one that is 0; derivatives are 0."""
+
+def gaussian_filter(
+    input: Any,
+    sigma: Any,
+    order: Any = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    truncate: Any = 4.0,
+    *,
+    radius: Any = None,
+    axes: Any = None,
+) -> Any:
+    """Return an image smoothed by a Gaussian along its axes, or a derivative of it; traced `sigma` needs `radius`."""
+
+def gaussian_filter1d(
+    input: Any,
+    sigma: Any,
+    axis: Any = -1,
+    order: Any = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    truncate: Any = 4.0,
+    *,
+    radius: Any = None,
+) -> Any:
+    """Return an image smoothed by a Gaussian along an axis, or a derivative of it; traced `sigma` needs `radius`."""
+
+def generic_gradient_magnitude(
+    input: Any,
+    derivative: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    extra_arguments: Any = (),
+    extra_keywords: Any = None,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the length of what `derivative(input, axis, output, mode, cval)` gives along each axis."""
+
+def generic_laplace(
+    input: Any,
+    derivative2: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    extra_arguments: Any = (),
+    extra_keywords: Any = None,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the sum of what `derivative2(input, axis, output, mode, cval)` gives along each axis."""
 
 def grey_closing(
     input: Any,
@@ -142,6 +312,17 @@ def grey_opening(
 ) -> Any:
     """Return the dilation of the erosion."""
 
+def map_coordinates(
+    input: Any,
+    coordinates: Any,
+    output: Any = None,
+    order: Any = 3,
+    mode: Any = "constant",
+    cval: Any = 0.0,
+    prefilter: Any = True,
+) -> Any:
+    """Return an image at coordinates, whose first axis has one row for each axis of the image."""
+
 def maximum_filter(
     input: Any,
     size: Any = None,
@@ -159,6 +340,19 @@ def maximum_filter1d(
     input: Any, size: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, origin: Any = 0
 ) -> Any:
     """Return the maximum of windows of `size` elements along an axis."""
+
+def median_filter(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the median of the window around each element: of an even number the greater one in the middle."""
 
 def minimum_filter(
     input: Any,
@@ -206,11 +400,75 @@ def morphological_laplace(
 ) -> Any:
     """Return the sum of dilation and erosion less the image twice."""
 
+def percentile_filter(
+    input: Any,
+    percentile: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the element of a percentile of the window around each element; the rank is rounded down."""
+
 def prewitt(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
     """Return the differences along an axis that Prewitt's filter takes."""
 
+def rank_filter(
+    input: Any,
+    rank: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the element of a rank of the window around each element; negative ranks count from the greatest."""
+
+def rotate(
+    input: Any,
+    angle: Any,
+    axes: Any = (1, 0),
+    reshape: Any = True,
+    output: Any = None,
+    order: Any = 3,
+    mode: Any = "constant",
+    cval: Any = 0.0,
+    prefilter: Any = True,
+) -> Any:
+    """Return an image turned by an angle in degrees in the plane of two axes."""
+
+def shift(
+    input: Any,
+    shift: Any,
+    output: Any = None,
+    order: Any = 3,
+    mode: Any = "constant",
+    cval: Any = 0.0,
+    prefilter: Any = True,
+) -> Any:
+    """Return an image moved by so many elements along each axis, or the same along all."""
+
 def sobel(input: Any, axis: Any = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
     """Return the differences along an axis that Sobel's filter takes."""
+
+def uniform_filter(
+    input: Any,
+    size: Any = 3,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+    *,
+    axes: Any = None,
+) -> Any:
+    """Return the means of windows of `size` elements along each axis."""
 
 def white_tophat(
     input: Any,
@@ -225,3 +483,16 @@ def white_tophat(
     axes: Any = None,
 ) -> Any:
     """Return an image less its opening."""
+
+def zoom(
+    input: Any,
+    zoom: Any,
+    output: Any = None,
+    order: Any = 3,
+    mode: Any = "constant",
+    cval: Any = 0.0,
+    prefilter: Any = True,
+    *,
+    grid_mode: Any = False,
+) -> Any:
+    """Return an image with `zoom` times as many elements along each axis; factors are numbers."""

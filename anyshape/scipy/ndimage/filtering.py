@@ -18,6 +18,8 @@ from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
+from anyshape.scipy.operands.served import signed_as_in
+from anyshape.support.packages import scipy_ndimage
 
 
 def correlated(
@@ -45,15 +47,8 @@ def _conjugate(x):
     return ew.conj(x) if x.dtype.kind == "c" else x
 
 
-def correlate1d(
-    input: Any,
-    weights: Any,
-    axis: Any = -1,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def correlate1d(input, weights, axis, output, mode, cval, origin) -> Any:
     """Return sums of products of an image and a vector of weights that moves along an axis."""
     name = "correlate1d"
     dtype = ext.output_dtype(name, input, output, weights)
@@ -65,15 +60,8 @@ def correlate1d(
     return ext.in_dtype(correlated(x, _conjugate(w), [along], [before], ext.filter_mode(name, mode), cval), dtype)
 
 
-def convolve1d(
-    input: Any,
-    weights: Any,
-    axis: Any = -1,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def convolve1d(input, weights, axis, output, mode, cval, origin) -> Any:
     """Return the convolution of an image with a vector of weights along an axis."""
     w = as_traced(weights)
     turned = -origin - (1 - w.shape[0] % 2)
@@ -96,30 +84,14 @@ def _over_axes(name: str, input, weights, output, mode, cval, origin, axes, turn
     return ext.in_dtype(correlated(x, factors, along, low, ext.filter_mode(name, mode), cval), dtype)
 
 
-def correlate(
-    input: Any,
-    weights: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def correlate(input, weights, output, mode, cval, origin, axes) -> Any:
     """Return sums of products of an image and of weights that move along its axes."""
     return _over_axes("correlate", input, weights, output, mode, cval, origin, axes, turned=False)
 
 
-def convolve(
-    input: Any,
-    weights: Any,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def convolve(input, weights, output, mode, cval, origin, axes) -> Any:
     """Return the convolution of an image with weights.
 
     >>> import numpy as np
@@ -166,18 +138,8 @@ def _radius(name: str, sigma, truncate, radius) -> int:
     return int(truncate * float(sigma) + 0.5)
 
 
-def gaussian_filter1d(
-    input: Any,
-    sigma: Any,
-    axis: Any = -1,
-    order: Any = 0,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    truncate: Any = 4.0,
-    *,
-    radius: Any = None,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def gaussian_filter1d(input, sigma, axis, order, output, mode, cval, truncate, radius) -> Any:
     """Return an image smoothed by a Gaussian along an axis, or a derivative of it; traced `sigma` needs `radius`."""
     weights = _gaussian(sigma, order, _radius("gaussian_filter1d", sigma, truncate, radius))
     return correlate1d(as_traced(input), weights, axis, output, mode, cval)
@@ -194,18 +156,8 @@ def _chain(name: str, input, output, axes, options: dict[str, Any], run: Callabl
     return ext.in_dtype(x, dtype)
 
 
-def gaussian_filter(
-    input: Any,
-    sigma: Any,
-    order: Any = 0,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    truncate: Any = 4.0,
-    *,
-    radius: Any = None,
-    axes: Any = None,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def gaussian_filter(input, sigma, order, output, mode, cval, truncate, radius, axes) -> Any:
     """Return an image smoothed by a Gaussian along its axes, or a derivative of it; traced `sigma` needs `radius`."""
 
     def run(x, axis: int, dtype: np.dtype, sigma, order, mode, radius):
@@ -233,16 +185,8 @@ def uniform_filter1d(
     return ext.in_dtype(correlated(x, weights, [along], [before], how, cval, running=True), dtype)
 
 
-def uniform_filter(
-    input: Any,
-    size: Any = 3,
-    output: Any = None,
-    mode: Any = "reflect",
-    cval: Any = 0.0,
-    origin: Any = 0,
-    *,
-    axes: Any = None,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def uniform_filter(input, size, output, mode, cval, origin, axes) -> Any:
     """Return the means of windows of `size` elements along each axis."""
     run = lambda x, axis, dtype, size, mode, origin: uniform_filter1d(x, size, axis, dtype, mode, cval, origin)
     return _chain("uniform_filter", input, output, axes, {"size": size, "mode": mode, "origin": origin}, run)

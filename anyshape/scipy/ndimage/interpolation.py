@@ -30,7 +30,8 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.operands.conversion import require_elements
-from anyshape.support.packages import scipy_special
+from anyshape.scipy.operands.served import signed_as_in
+from anyshape.support.packages import scipy_ndimage, scipy_special
 from anyshape.support.true_types import has_type
 
 _MODES = {**{mode: mode for mode in ex.SPLINES}, "grid-mirror": "reflect"}
@@ -128,15 +129,8 @@ def _as_output(values, dtype: np.dtype):
     return ext.in_dtype(values, dtype)
 
 
-def map_coordinates(
-    input: Any,
-    coordinates: Any,
-    output: Any = None,
-    order: Any = 3,
-    mode: Any = "constant",
-    cval: Any = 0.0,
-    prefilter: Any = True,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def map_coordinates(input, coordinates, output, order, mode, cval, prefilter) -> Any:
     """Return an image at coordinates, whose first axis has one row for each axis of the image.
 
     >>> import numpy as np
@@ -161,17 +155,8 @@ def map_coordinates(
 # -- transforms of whole images ----------------------------------------------------------------------------------
 
 
-def affine_transform(
-    input: Any,
-    matrix: Any,
-    offset: Any = 0.0,
-    output_shape: Any = None,
-    output: Any = None,
-    order: Any = 3,
-    mode: Any = "constant",
-    cval: Any = 0.0,
-    prefilter: Any = True,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def affine_transform(input, matrix, offset, output_shape, output, order, mode, cval, prefilter) -> Any:
     """Return the image whose element o is the input at `matrix @ o + offset`.
 
     `matrix` is a matrix, its diagonal, or one in homogeneous coordinates, whose last row is not read.
@@ -194,15 +179,8 @@ def affine_transform(
     return picture.at("matrix", xp.concatenate([rows, columns], axis=1), target, dtype)
 
 
-def shift(
-    input: Any,
-    shift: Any,
-    output: Any = None,
-    order: Any = 3,
-    mode: Any = "constant",
-    cval: Any = 0.0,
-    prefilter: Any = True,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def shift(input, shift, output, order, mode, cval, prefilter) -> Any:
     """Return an image moved by so many elements along each axis, or the same along all."""
     dtype = ext.output_dtype("shift", input, output)
     picture, shape = _Image("shift", input, order, mode, cval, prefilter), np.shape(input)
@@ -222,17 +200,8 @@ def _zoomed(n, factor):
     return round(n * factor) if has_type(n, int) else _as_size(xp.rint(xp.asarray(n) * factor), "zoom")
 
 
-def zoom(
-    input: Any,
-    zoom: Any,
-    output: Any = None,
-    order: Any = 3,
-    mode: Any = "constant",
-    cval: Any = 0.0,
-    prefilter: Any = True,
-    *,
-    grid_mode: Any = False,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def zoom(input, zoom, output, order, mode, cval, prefilter, grid_mode) -> Any:
     """Return an image with `zoom` times as many elements along each axis; factors are numbers."""
     if is_traced(zoom):
         raise ArgumentError("zoom", "zoom", "is traced, and so would be the size of the result", "give numbers")
@@ -267,17 +236,8 @@ def _turned_size(rows: Sequence[Any], n, m):
     return _as_size(xp.trunc(traced.max() - traced.min() + 0.5), "rotate")
 
 
-def rotate(
-    input: Any,
-    angle: Any,
-    axes: Any = (1, 0),
-    reshape: Any = True,
-    output: Any = None,
-    order: Any = 3,
-    mode: Any = "constant",
-    cval: Any = 0.0,
-    prefilter: Any = True,
-) -> Any:
+@signed_as_in(scipy_ndimage)
+def rotate(input, angle, axes, reshape, output, order, mode, cval, prefilter) -> Any:
     """Return an image turned by an angle in degrees in the plane of two axes.
 
     With `reshape` the result holds the whole image, and its sizes are run-time sizes.

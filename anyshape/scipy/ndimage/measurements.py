@@ -19,6 +19,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.ndimage.interpolation import map_coordinates
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_ndimage
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import ShapeDtypeStruct
@@ -185,20 +186,16 @@ def _along_axes(name: str, input, derivative, output, mode, cval, further, axes)
     ]
 
 
-def generic_laplace(
-    input: Any, derivative2: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, extra_arguments: Any = (),
-    extra_keywords: Any = None, *, axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def generic_laplace(input, derivative2, output, mode, cval, extra_arguments, extra_keywords, axes) -> Any:
     """Return the sum of what `derivative2(input, axis, output, mode, cval)` gives along each axis."""
     further = extra_arguments, extra_keywords
     dtype, parts = _along_axes("generic_laplace", input, derivative2, output, mode, cval, further, axes)
     return ew.convert(as_traced(xp.sum(xp.stack(parts), axis=0)), dtype)
 
 
-def generic_gradient_magnitude(
-    input: Any, derivative: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, extra_arguments: Any = (),
-    extra_keywords: Any = None, *, axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def generic_gradient_magnitude(input, derivative, output, mode, cval, extra_arguments, extra_keywords, axes) -> Any:
     """Return the length of what `derivative(input, axis, output, mode, cval)` gives along each axis."""
     further = extra_arguments, extra_keywords
     dtype, parts = _along_axes("generic_gradient_magnitude", input, derivative, output, mode, cval, further, axes)

@@ -16,6 +16,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops.external import binary_steps
 from anyshape.scipy.ndimage import extension as ext
 from anyshape.scipy.ndimage.filtering import extreme_of_box, of_rank
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_ndimage
 from anyshape.support.true_types import has_type
 from anyshape.transforms.vmap import vmap
@@ -63,30 +64,24 @@ def _by_rank(name: str, input, mask: np.ndarray, rank: int, output, mode, cval):
     return ew.convert(as_traced(of_rank(name, x, as_traced(mask), range(x.ndim), low, kind, cval, rank)), dtype)
 
 
-def rank_filter(
-    input: Any, rank: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
-    cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def rank_filter(input, rank, size, footprint, output, mode, cval, origin, axes) -> Any:
     """Return the element of a rank of the window around each element; negative ranks count from the greatest."""
     _in_the_middle("rank_filter", origin, axes)
     mask = _mask("rank_filter", np.ndim(input), size, footprint)
     return _by_rank("rank_filter", input, mask, static_int(rank, "rank_filter", "rank"), output, mode, cval)
 
 
-def median_filter(
-    input: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect", cval: Any = 0.0,
-    origin: Any = 0, *, axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def median_filter(input, size, footprint, output, mode, cval, origin, axes) -> Any:
     """Return the median of the window around each element: of an even number the greater one in the middle."""
     _in_the_middle("median_filter", origin, axes)
     mask = _mask("median_filter", np.ndim(input), size, footprint)
     return _by_rank("median_filter", input, mask, int(mask.sum()) // 2, output, mode, cval)
 
 
-def percentile_filter(
-    input: Any, percentile: Any, size: Any = None, footprint: Any = None, output: Any = None, mode: Any = "reflect",
-    cval: Any = 0.0, origin: Any = 0, *, axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def percentile_filter(input, percentile, size, footprint, output, mode, cval, origin, axes) -> Any:
     """Return the element of a percentile of the window around each element; the rank is rounded down."""
     _in_the_middle("percentile_filter", origin, axes)
     if is_traced(percentile) or not -100 <= percentile <= 100:
@@ -236,46 +231,36 @@ def _repeated(
     return binary_steps(as_traced(x), *masks, structure=shape, origin=origins, **options, dilate=dilate)
 
 
-def binary_erosion(
-    input: Any, structure: Any = None, iterations: Any = 1, mask: Any = None, output: Any = None,
-    border_value: Any = 0, origin: Any = 0, brute_force: bool = False, *, axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def binary_erosion(input, structure, iterations, mask, output, border_value, origin, brute_force, axes) -> Any:
     """Return where a structure around an element fits into an image, after so many steps."""
     return _repeated("binary_erosion", input, structure, iterations, mask, border_value, origin, False, output, axes)
 
 
-def binary_dilation(
-    input: Any, structure: Any = None, iterations: Any = 1, mask: Any = None, output: Any = None,
-    border_value: Any = 0, origin: Any = 0, brute_force: bool = False, *, axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def binary_dilation(input, structure, iterations, mask, output, border_value, origin, brute_force, axes) -> Any:
     """Return what structures around the elements of an image cover, after so many steps."""
     return _repeated("binary_dilation", input, structure, iterations, mask, border_value, origin, True, output, axes)
 
 
-def binary_opening(
-    input: Any, structure: Any = None, iterations: Any = 1, output: Any = None, origin: Any = 0, mask: Any = None,
-    border_value: Any = 0, brute_force: bool = False, *, axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def binary_opening(input, structure, iterations, output, origin, mask, border_value, brute_force, axes) -> Any:
     """Return the dilation of the erosion of an image."""
     options = structure, iterations, mask, border_value, origin
     eroded = _repeated("binary_opening", input, *options, False, output, axes)
     return _repeated("binary_opening", eroded, *options, True)
 
 
-def binary_closing(
-    input: Any, structure: Any = None, iterations: Any = 1, output: Any = None, origin: Any = 0, mask: Any = None,
-    border_value: Any = 0, brute_force: bool = False, *, axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def binary_closing(input, structure, iterations, output, origin, mask, border_value, brute_force, axes) -> Any:
     """Return the erosion of the dilation of an image."""
     options = structure, iterations, mask, border_value, origin
     dilated = _repeated("binary_closing", input, *options, True, output, axes)
     return _repeated("binary_closing", dilated, *options, False)
 
 
-def binary_propagation(
-    input: Any, structure: Any = None, mask: Any = None, output: Any = None, border_value: Any = 0, origin: Any = 0, *,
-    axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def binary_propagation(input, structure, mask, output, border_value, origin, axes) -> Any:
     """Return the dilation of an image inside of a mask until nothing changes."""
     return binary_dilation(input, structure, -1, mask, output, border_value, origin, axes=axes)
 
@@ -289,10 +274,8 @@ def binary_fill_holes(
     return ~reached
 
 
-def binary_hit_or_miss(
-    input: Any, structure1: Any = None, structure2: Any = None, output: Any = None, origin1: Any = 0,
-    origin2: Any = None, *, axes: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_ndimage)
+def binary_hit_or_miss(input, structure1, structure2, output, origin1, origin2, axes) -> Any:
     """Return where one structure fits into an image, and another one, by default the rest, into its complement."""
     x = xp.asarray(input) != 0
     second = ~_structure("binary_hit_or_miss", x.ndim, structure1) if structure2 is None else structure2

@@ -1,12 +1,44 @@
 """Tables of who serves the names of a module of SciPy: a module of anyshape by a row, or SciPy itself."""
 
-from collections.abc import Mapping
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from anyshape.errors import ArgumentError
 from anyshape.numpy.serve import Module as Fallback
 from anyshape.numpy.serve import falls_through, through
 from anyshape.scipy.operands.conversion import checks_finite
 from anyshape.support.packages import load
+
+Function = Callable[..., Any]
+
+
+def signed_as_in(package: Any) -> Callable[[Function], Function]:
+    """Return a decorator: the function has the parameters and defaults of the one of its name in a package.
+
+    It gets all arguments by name. What it has no parameter for keeps its default, or is refused.
+    """
+
+    def decorate(function: Function) -> Function:
+        name, taken = function.__name__, inspect.signature(function).parameters
+        signature = inspect.signature(getattr(package, name))
+        defaults = {key: parameter.default for key, parameter in signature.parameters.items() if key not in taken}
+        missing = dict.fromkeys(taken.keys() - signature.parameters.keys())  # from an older release
+
+        @functools.wraps(function)
+        def served(*args, **kwargs):
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            for key, default in defaults.items():
+                if bound.arguments.pop(key) is not default:
+                    raise ArgumentError(name, key, "is not available for traced arrays", "leave it out")
+            return function(**bound.arguments, **missing)
+
+        served.__signature__ = signature
+        return served
+
+    return decorate
 
 
 class Module(Fallback):

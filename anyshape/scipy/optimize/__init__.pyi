@@ -63,22 +63,17 @@ from anyshape.scipy.optimize.constraints import Bounds as Bounds
 from anyshape.scipy.optimize.constraints import LinearConstraint as LinearConstraint
 from anyshape.scipy.optimize.constraints import isotonic_regression as isotonic_regression
 from anyshape.scipy.optimize.constraints import linear_sum_assignment as linear_sum_assignment
-from anyshape.scipy.optimize.constraints import linprog as linprog
 from anyshape.scipy.optimize.constraints import lsq_linear as lsq_linear
 from anyshape.scipy.optimize.constraints import nnls as nnls
 from anyshape.scipy.optimize.fits import curve_fit as curve_fit
 from anyshape.scipy.optimize.fits import least_squares as least_squares
 from anyshape.scipy.optimize.minima import basinhopping as basinhopping
-from anyshape.scipy.optimize.minima import minimize as minimize
-from anyshape.scipy.optimize.minima import minimize_scalar as minimize_scalar
 from anyshape.scipy.optimize.roots import brent as brent
 from anyshape.scipy.optimize.roots import fixed_point as fixed_point
 from anyshape.scipy.optimize.roots import fminbound as fminbound
 from anyshape.scipy.optimize.roots import fsolve as fsolve
 from anyshape.scipy.optimize.roots import golden as golden
 from anyshape.scipy.optimize.roots import newton as newton
-from anyshape.scipy.optimize.roots import root as root
-from anyshape.scipy.optimize.roots import root_scalar as root_scalar
 
 def bisect(
     f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any
@@ -104,10 +99,80 @@ def direct(func: Any, bounds: Any, args: Any = (), **options: Any) -> Any:
 def dual_annealing(func: Any, bounds: Any, args: Any = (), **options: Any) -> Any:
     """Return a global minimum of func(x, *args) between bounds by SciPy's dual_annealing, as `result.x`."""
 
+def linprog(
+    c: Any,
+    A_ub: Any = None,
+    b_ub: Any = None,
+    A_eq: Any = None,
+    b_eq: Any = None,
+    bounds: Any = (0, None),
+    method: Any = "highs",
+    callback: Any = None,
+    options: Any = None,
+    x0: Any = None,
+    integrality: Any = None,
+) -> Any:
+    """Return the minimum of c @ x under linear constraints, as `result.x`."""
+
+def minimize(
+    fun: Any,
+    x0: Any,
+    args: Any = (),
+    method: Any = None,
+    jac: Any = None,
+    hess: Any = None,
+    hessp: Any = None,
+    bounds: Any = None,
+    constraints: Any = (),
+    tol: Any = None,
+    callback: Any = None,
+    options: Any = None,
+) -> Any:
+    """Return a minimum of fun(x, *args) by a minimiser of SciPy, as `result.x`."""
+
+def minimize_scalar(
+    fun: Any,
+    bracket: Any = None,
+    bounds: Any = None,
+    args: Any = (),
+    method: Any = None,
+    tol: Any = None,
+    options: Any = None,
+) -> Any:
+    """Return a minimum of fun(x, *args) for a number x by a minimiser of SciPy, as `result.x`."""
+
 def ridder(
     f: Any, a: Any, b: Any, args: Any = (), *, xtol: Any = None, rtol: Any = None, maxiter: Any = None, **options: Any
 ) -> Any:
     """Return a root of f between a and b by SciPy's ridder, with the derivative of the equation."""
+
+def root(
+    fun: Any,
+    x0: Any,
+    args: Any = (),
+    method: Any = "hybr",
+    jac: Any = None,
+    tol: Any = None,
+    callback: Any = None,
+    options: Any = None,
+) -> Any:
+    """Return a solution of fun(x, *args) = 0 by a solver of SciPy, as `result.x`."""
+
+def root_scalar(
+    f: Any,
+    args: Any = (),
+    method: Any = None,
+    bracket: Any = None,
+    fprime: Any = None,
+    fprime2: Any = None,
+    x0: Any = None,
+    x1: Any = None,
+    xtol: Any = None,
+    rtol: Any = None,
+    maxiter: Any = None,
+    options: Any = None,
+) -> Any:
+    """Return a solution of f(x, *args) = 0 for a number x by a solver of SciPy, as `result.root`."""
 
 def shgo(func: Any, bounds: Any, args: Any = (), **options: Any) -> Any:
     """Return a global minimum of func(x, *args) between bounds by SciPy's shgo, as `result.x`."""

@@ -22,6 +22,7 @@ from anyshape.numpy.sizes.symdim import min_dim
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.operands.result import Result
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.optimize.objectives import (
     Objective,
     Unknowns,
@@ -379,19 +380,8 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[Any
     return pure_callback(assigned, spec, cost)
 
 
-def linprog(
-    c: Any,
-    A_ub: Any = None,
-    b_ub: Any = None,
-    A_eq: Any = None,
-    b_eq: Any = None,
-    bounds: Any = (0, None),
-    method: str = "highs",
-    callback: Any = None,
-    options: Any = None,
-    x0: Any = None,
-    integrality: Any = None,
-) -> Any:
+@signed_as_in(scipy_optimize)
+def linprog(c, A_ub, b_ub, A_eq, b_eq, bounds, method, callback, options, x0, integrality) -> Any:
     """Return the minimum of c @ x under linear constraints, as `result.x`.
 
     Inside of a trace a callback solves it. Derivatives raise UnsupportedFunctionError. Bounds are numbers.

@@ -16,6 +16,7 @@ from anyshape.numpy.operands.promotion import is_traced, static_int
 from anyshape.numpy.serve import refuse
 from anyshape.scipy.operands.conversion import real_floats
 from anyshape.scipy.operands.result import Result
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.optimize.constraints import (
     Constraint,
     at_limits,
@@ -50,20 +51,8 @@ _BY_PRODUCT = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
 
 
 @short_traceback
-def minimize(
-    fun: Function,
-    x0: Any,
-    args: Any = (),
-    method: Any = None,
-    jac: Any = None,
-    hess: Any = None,
-    hessp: Any = None,
-    bounds: Any = None,
-    constraints: Any = (),
-    tol: Any = None,
-    callback: Any = None,
-    options: Any = None,
-) -> Any:
+@signed_as_in(scipy_optimize)
+def minimize(fun, x0, args, method, jac, hess, hessp, bounds, constraints, tol, callback, options) -> Any:
     """Return a minimum of fun(x, *args) by a minimiser of SciPy, as `result.x`.
 
     - `x0` is a vector, or a tree of arrays.
@@ -187,15 +176,8 @@ def stationary(gradient: Function, limits: tuple[Any, Any] | None) -> Function:
 
 
 @short_traceback
-def minimize_scalar(
-    fun: Function,
-    bracket: Any = None,
-    bounds: Any = None,
-    args: Any = (),
-    method: Any = None,
-    tol: Any = None,
-    options: Any = None,
-) -> Any:
+@signed_as_in(scipy_optimize)
+def minimize_scalar(fun, bracket, bounds, args, method, tol, options) -> Any:
     """Return a minimum of fun(x, *args) for a number x by a minimiser of SciPy, as `result.x`.
 
     Inside of a trace the minimum has the derivative of its condition. A bracket has none.

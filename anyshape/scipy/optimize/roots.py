@@ -16,6 +16,7 @@ from anyshape.numpy.operands.promotion import is_traced
 from anyshape.numpy.serve import refuse
 from anyshape.scipy.operands.conversion import is_empty, real_floats
 from anyshape.scipy.operands.result import Result
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.optimize.minima import minimize_scalar
 from anyshape.scipy.optimize.objectives import Objective, Unknowns, as_tuple, objective, packed, solved, unpacked
 from anyshape.support.packages import scipy_optimize
@@ -34,16 +35,8 @@ _BY_JACOBIAN = ("hybr", "lm")
 
 
 @short_traceback
-def root(
-    fun: Function,
-    x0: Any,
-    args: Any = (),
-    method: str = "hybr",
-    jac: Any = None,
-    tol: Any = None,
-    callback: Any = None,
-    options: Any = None,
-) -> Any:
+@signed_as_in(scipy_optimize)
+def root(fun, x0, args, method, jac, tol, callback, options) -> Any:
     """Return a solution of fun(x, *args) = 0 by a solver of SciPy, as `result.x`.
 
     - `x0` is a vector, or a tree of arrays. `fun` returns a tree of as many numbers.
@@ -80,20 +73,8 @@ def root(
     return Result(x=x, fun=f(x), **counts)
 
 
-def root_scalar(
-    f: Function,
-    args: Any = (),
-    method: str | None = None,
-    bracket: Any = None,
-    fprime: Any = None,
-    fprime2: Any = None,
-    x0: Any = None,
-    x1: Any = None,
-    xtol: Any = None,
-    rtol: Any = None,
-    maxiter: int | None = None,
-    options: Any = None,
-) -> Any:
+@signed_as_in(scipy_optimize)
+def root_scalar(f, args, method, bracket, fprime, fprime2, x0, x1, xtol, rtol, maxiter, options) -> Any:
     """Return a solution of f(x, *args) = 0 for a number x by a solver of SciPy, as `result.root`.
 
     "newton" and "halley" take exact derivatives where `fprime` and `fprime2` are None. Inside of a trace the solution

@@ -3,6 +3,8 @@
 Written by tools/make_stubs.py for SciPy 1.17.
 """
 
+from typing import Any
+
 from scipy.signal import CZT as CZT
 from scipy.signal import BadCoefficients as BadCoefficients
 from scipy.signal import ShortTimeFFT as ShortTimeFFT
@@ -115,17 +117,12 @@ from anyshape.scipy.signal.convolving import deconvolve as deconvolve
 from anyshape.scipy.signal.convolving import fftconvolve as fftconvolve
 from anyshape.scipy.signal.convolving import oaconvolve as oaconvolve
 from anyshape.scipy.signal.convolving import resample as resample
-from anyshape.scipy.signal.convolving import resample_poly as resample_poly
 from anyshape.scipy.signal.convolving import upfirdn as upfirdn
 from anyshape.scipy.signal.design import argrelextrema as argrelextrema
 from anyshape.scipy.signal.design import argrelmax as argrelmax
 from anyshape.scipy.signal.design import argrelmin as argrelmin
 from anyshape.scipy.signal.design import czt as czt
-from anyshape.scipy.signal.design import envelope as envelope
 from anyshape.scipy.signal.design import find_peaks as find_peaks
-from anyshape.scipy.signal.design import firwin as firwin
-from anyshape.scipy.signal.design import firwin2 as firwin2
-from anyshape.scipy.signal.design import freqz as freqz
 from anyshape.scipy.signal.design import freqz_sos as freqz_sos
 from anyshape.scipy.signal.design import sosfreqz as sosfreqz
 from anyshape.scipy.signal.design import zoom_fft as zoom_fft
@@ -137,7 +134,6 @@ from anyshape.scipy.signal.digital_filters import tf2zpk as tf2zpk
 from anyshape.scipy.signal.digital_filters import zpk2sos as zpk2sos
 from anyshape.scipy.signal.digital_filters import zpk2tf as zpk2tf
 from anyshape.scipy.signal.filtering import detrend as detrend
-from anyshape.scipy.signal.filtering import filtfilt as filtfilt
 from anyshape.scipy.signal.filtering import hilbert as hilbert
 from anyshape.scipy.signal.filtering import lfilter as lfilter
 from anyshape.scipy.signal.filtering import lfilter_zi as lfilter_zi
@@ -147,18 +143,193 @@ from anyshape.scipy.signal.filtering import sosfiltfilt as sosfiltfilt
 from anyshape.scipy.signal.smoothing import medfilt as medfilt
 from anyshape.scipy.signal.smoothing import medfilt2d as medfilt2d
 from anyshape.scipy.signal.smoothing import order_filter as order_filter
-from anyshape.scipy.signal.smoothing import savgol_filter as savgol_filter
 from anyshape.scipy.signal.smoothing import symiirorder1 as symiirorder1
 from anyshape.scipy.signal.smoothing import symiirorder2 as symiirorder2
-from anyshape.scipy.signal.spectra import coherence as coherence
-from anyshape.scipy.signal.spectra import csd as csd
-from anyshape.scipy.signal.spectra import istft as istft
-from anyshape.scipy.signal.spectra import periodogram as periodogram
-from anyshape.scipy.signal.spectra import spectrogram as spectrogram
-from anyshape.scipy.signal.spectra import stft as stft
-from anyshape.scipy.signal.spectra import welch as welch
 from anyshape.scipy.signal.waveforms import correlation_lags as correlation_lags
 from anyshape.scipy.signal.waveforms import lombscargle as lombscargle
 from anyshape.scipy.signal.waveforms import sawtooth as sawtooth
 from anyshape.scipy.signal.waveforms import square as square
 from anyshape.scipy.signal.windows import get_window as get_window
+
+def coherence(
+    x: Any,
+    y: Any,
+    fs: Any = 1.0,
+    window: Any = "hann_periodic",
+    nperseg: Any = None,
+    noverlap: Any = None,
+    nfft: Any = None,
+    detrend: Any = "constant",
+    axis: Any = -1,
+) -> Any:
+    """Return frequencies and the squared magnitude of the coherence of two signals, by Welch's method."""
+
+def csd(
+    x: Any,
+    y: Any,
+    fs: Any = 1.0,
+    window: Any = "hann_periodic",
+    nperseg: Any = None,
+    noverlap: Any = None,
+    nfft: Any = None,
+    detrend: Any = "constant",
+    return_onesided: Any = True,
+    scaling: Any = "density",
+    axis: Any = -1,
+    average: Any = "mean",
+) -> Any:
+    """Return frequencies and the cross power spectrum of two signals of one length, by Welch's method."""
+
+def envelope(
+    z: Any,
+    bp_in: Any = (1, None),
+    *,
+    n_out: Any = None,
+    squared: Any = False,
+    residual: Any = "lowpass",
+    axis: Any = -1,
+) -> Any:
+    """Return the envelope of a signal within a band of its spectrum, and the residual of that band."""
+
+def filtfilt(
+    b: Any,
+    a: Any,
+    x: Any,
+    axis: Any = -1,
+    padtype: Any = "odd",
+    padlen: Any = None,
+    method: Any = "pad",
+    irlen: Any = None,
+) -> Any:
+    """Return x filtered forwards and backwards along an axis, which shifts no phase."""
+
+def firwin(
+    numtaps: Any,
+    cutoff: Any,
+    *,
+    width: Any = None,
+    window: Any = "hamming",
+    pass_zero: Any = True,
+    scale: Any = True,
+    fs: Any = None,
+) -> Any:
+    """Return a filter of `numtaps` coefficients, maybe symbolic, that passes bands between cutoff frequencies."""
+
+def firwin2(
+    numtaps: Any,
+    freq: Any,
+    gain: Any,
+    *,
+    nfreqs: Any = None,
+    window: Any = "hamming",
+    antisymmetric: Any = False,
+    fs: Any = None,
+) -> Any:
+    """Return a filter of `numtaps` coefficients whose response runs linearly between gains at frequencies."""
+
+def freqz(
+    b: Any,
+    a: Any = 1,
+    worN: Any = 512,
+    whole: Any = False,
+    plot: Any = None,
+    fs: Any = 6.283185307179586,
+    include_nyquist: Any = False,
+) -> Any:
+    """Return frequencies and the response of a filter of numerator b and denominator a, vectors."""
+
+def istft(
+    Zxx: Any,
+    fs: Any = 1.0,
+    window: Any = "hann_periodic",
+    nperseg: Any = None,
+    noverlap: Any = None,
+    nfft: Any = None,
+    input_onesided: Any = True,
+    boundary: Any = True,
+    time_axis: Any = -1,
+    freq_axis: Any = -2,
+    scaling: Any = "spectrum",
+) -> Any:
+    """Return times and the signals whose short-time Fourier transform is given."""
+
+def periodogram(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "boxcar",
+    nfft: Any = None,
+    detrend: Any = "constant",
+    return_onesided: Any = True,
+    scaling: Any = "density",
+    axis: Any = -1,
+) -> Any:
+    """Return frequencies and the power spectrum of whole signals, of any length for a window of cosines."""
+
+def resample_poly(
+    x: Any,
+    up: Any,
+    down: Any,
+    axis: Any = 0,
+    window: Any = ("kaiser", 5.0),
+    padtype: Any = "constant",
+    cval: Any = None,
+) -> Any:
+    """Return samples at up / down times their rate, by a filter without phase; `window` is a name or the filter."""
+
+def savgol_filter(
+    x: Any,
+    window_length: Any,
+    polyorder: Any,
+    deriv: Any = 0,
+    delta: Any = 1.0,
+    axis: Any = -1,
+    mode: Any = "interp",
+    cval: Any = 0.0,
+) -> Any:
+    """Return the values, or derivatives, of polynomials fitted to windows around each sample along an axis."""
+
+def spectrogram(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = ("tukey_periodic", 0.25),
+    nperseg: Any = None,
+    noverlap: Any = None,
+    nfft: Any = None,
+    detrend: Any = "constant",
+    return_onesided: Any = True,
+    scaling: Any = "density",
+    axis: Any = -1,
+    mode: Any = "psd",
+) -> Any:
+    """Return frequencies, times and power spectra of segments, or what `mode` names of their transforms."""
+
+def stft(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "hann_periodic",
+    nperseg: Any = 256,
+    noverlap: Any = None,
+    nfft: Any = None,
+    detrend: Any = False,
+    return_onesided: Any = True,
+    boundary: Any = "zeros",
+    padded: Any = True,
+    axis: Any = -1,
+    scaling: Any = "spectrum",
+) -> Any:
+    """Return frequencies, times, and the short-time Fourier transform of signals along an axis."""
+
+def welch(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "hann_periodic",
+    nperseg: Any = None,
+    noverlap: Any = None,
+    nfft: Any = None,
+    detrend: Any = "constant",
+    return_onesided: Any = True,
+    scaling: Any = "density",
+    axis: Any = -1,
+    average: Any = "mean",
+) -> Any:
+    """Return frequencies and the power spectrum of signals: the mean of spectra of windowed segments."""

@@ -34,6 +34,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import is_empty, require_elements
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.signal.filtering import lfilter, sosfilt, sosfiltfilt
 from anyshape.support.packages import scipy_signal
 
@@ -290,10 +291,8 @@ def upfirdn(h: Any, x: Any, up: Any = 1, down: Any = 1, axis: Any = -1, mode: st
 _BACKGROUNDS: dict[str, Any] = {"mean": xp.mean, "median": xp.median, "minimum": xp.min, "maximum": xp.max}
 
 
-def resample_poly(
-    x: Any, up: Any, down: Any, axis: Any = 0, window: Any = ("kaiser", 5.0), padtype: str = "constant",
-    cval: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_signal)
+def resample_poly(x, up, down, axis, window, padtype, cval) -> Any:
     """Return samples at up / down times their rate, by a filter without phase; `window` is a name or the filter.
 
     `padtype` says what is beyond the ends: zeros, or the mean, median, minimum or maximum.

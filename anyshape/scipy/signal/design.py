@@ -26,6 +26,7 @@ from anyshape.numpy.operands.promotion import (
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import real_floats, require_elements
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.signal.convolving import at_other_rate
 from anyshape.scipy.signal.windows import get_window
 from anyshape.support.packages import scipy_signal
@@ -36,11 +37,9 @@ from anyshape.transforms.control import check, stop_gradient
 _PASSES = {"lowpass": True, "bandstop": True, "highpass": False, "bandpass": False, True: True, False: False}
 
 
-def firwin(
-    numtaps: Any, cutoff: Any, *, width: Any = None, window: Any = "hamming", pass_zero: Any = True, scale: bool = True,
-    fs: Any = None,
-) -> Any:  # fmt: skip
-    """Return a filter of `numtaps` coefficients, which may be symbolic, that passes bands between cutoff frequencies.
+@signed_as_in(scipy_signal)
+def firwin(numtaps, cutoff, width, window, pass_zero, scale, fs) -> Any:
+    """Return a filter of `numtaps` coefficients, maybe symbolic, that passes bands between cutoff frequencies.
 
     Frequencies out of order or range are a CheckError of the run.
     """
@@ -75,10 +74,8 @@ def _check_bands(pass_zero, count: int) -> None:
         raise ArgumentError("firwin", "cutoff", f"has {count} frequencies", advice)
 
 
-def firwin2(
-    numtaps: Any, freq: Any, gain: Any, *, nfreqs: Any = None, window: Any = "hamming", antisymmetric: bool = False,
-    fs: Any = None,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_signal)
+def firwin2(numtaps, freq, gain, nfreqs, window, antisymmetric, fs) -> Any:
     """Return a filter of `numtaps` coefficients whose response runs linearly between gains at frequencies.
 
     Frequencies start at 0, end at half of the sampling rate and do not decrease; else the run raises a CheckError.
@@ -109,10 +106,8 @@ def firwin2(
 # -- envelopes
 
 
-def envelope(
-    z: Any, bp_in: Any = (1, None), *, n_out: Any = None, squared: bool = False, residual: Any = "lowpass",
-    axis: int = -1,
-) -> Any:  # fmt: skip
+@signed_as_in(scipy_signal)
+def envelope(z, bp_in, n_out, squared, residual, axis) -> Any:
     """Return the envelope of a signal within a band of its spectrum, and the residual of that band.
 
     `bp_in` are the first bin and the one behind the last. Without a `residual` the envelope comes alone.
@@ -178,10 +173,8 @@ def _polynomial(coefficients, z):
     return z[:, None] ** xp.arange(row.shape[0]) @ row.astype(np.result_type(row.dtype, z.dtype))
 
 
-def freqz(
-    b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, plot: Any = None, fs: Any = 2 * pi,
-    include_nyquist: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
+@signed_as_in(scipy_signal)
+def freqz(b, a, worN, whole, plot, fs, include_nyquist) -> tuple[Any, Any]:
     """Return frequencies and the response of a filter of numerator b and denominator a, vectors."""
     if plot is not None:
         raise ArgumentError("freqz", "plot", "is not called from a program", "leave it out")

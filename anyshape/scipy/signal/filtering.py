@@ -31,6 +31,8 @@ from anyshape.ops import external as ex
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.operands.conversion import require_elements
+from anyshape.scipy.operands.served import signed_as_in
+from anyshape.support.packages import scipy_signal
 from anyshape.support.true_types import has_type
 from anyshape.transforms.control import check
 
@@ -175,16 +177,8 @@ def _both_ways(name: str, x, edge: Size, padtype, b, a):
     return slice_axis(y, y.ndim - 1, edge, n)
 
 
-def filtfilt(
-    b: Any,
-    a: Any,
-    x: Any,
-    axis: Any = -1,
-    padtype: Any = "odd",
-    padlen: Any = None,
-    method: Any = "pad",
-    irlen: Any = None,
-) -> Any:
+@signed_as_in(scipy_signal)
+def filtfilt(b, a, x, axis, padtype, padlen, method, irlen) -> Any:
     """Return x filtered forwards and backwards along an axis, which shifts no phase.
 
     Traced arrays are extended at both ends (`method="pad"`).

@@ -12,6 +12,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, is_traced, sizes, static_int
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.ndimage.filtering import correlated, of_rank
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.signal.filtering import lfilter, sosfilt
 from anyshape.support.packages import scipy_signal
 from anyshape.transforms.control import check
@@ -47,16 +48,8 @@ def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
     return medfilt(input, kernel_size)
 
 
-def savgol_filter(
-    x: Any,
-    window_length: Any,
-    polyorder: Any,
-    deriv: Any = 0,
-    delta: Any = 1.0,
-    axis: Any = -1,
-    mode: str = "interp",
-    cval: Any = 0.0,
-) -> Any:
+@signed_as_in(scipy_signal)
+def savgol_filter(x, window_length, polyorder, deriv, delta, axis, mode, cval) -> Any:
     """Return the values, or derivatives, of polynomials fitted to windows around each sample along an axis.
 
     `mode` "interp" takes the polynomials of the first and the last window at the ends. Others extend the samples.

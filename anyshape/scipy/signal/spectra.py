@@ -13,6 +13,7 @@ from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import as_traced, axis_of, choice_of, is_traced, size_of, static_int
 from anyshape.ops import indexing as ix
 from anyshape.scipy.operands.conversion import is_empty
+from anyshape.scipy.operands.served import signed_as_in
 from anyshape.scipy.signal.filtering import detrend as without_trend
 from anyshape.scipy.signal.filtering import extended
 from anyshape.scipy.signal.windows import get_window, has_formula
@@ -97,20 +98,10 @@ def _lines(x, axis, name: str) -> tuple[Any, int]:
     return xp.moveaxis(array, along, -1), along
 
 
+@signed_as_in(scipy_signal)
 def stft(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
-    nperseg: Any = 256,
-    noverlap: Any = None,
-    nfft: Any = None,
-    detrend: Any = False,
-    return_onesided: Any = True,
-    boundary: Any = "zeros",
-    padded: Any = True,
-    axis: Any = -1,
-    scaling: Any = "spectrum",
-) -> tuple[Any, Any, Any]:
+    x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, boundary, padded, axis, scaling
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return frequencies, times, and the short-time Fourier transform of signals along an axis."""
     name = "stft"
     if is_empty(name, as_traced(x)):
@@ -141,19 +132,10 @@ def _placed(result, along: int):
     return xp.moveaxis(result, -1, along)
 
 
+@signed_as_in(scipy_signal)
 def istft(
-    Zxx: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
-    nperseg: Any = None,
-    noverlap: Any = None,
-    nfft: Any = None,
-    input_onesided: Any = True,
-    boundary: Any = True,
-    time_axis: Any = -1,
-    freq_axis: Any = -2,
-    scaling: Any = "spectrum",
-) -> tuple[Any, Any]:
+    Zxx, fs, window, nperseg, noverlap, nfft, input_onesided, boundary, time_axis, freq_axis, scaling
+) -> tuple[Any, Any]:  # fmt: skip
     """Return times and the signals whose short-time Fourier transform is given."""
     name, z = "istft", as_traced(Zxx)
     along, across = axis_of(time_axis, z.ndim, name), axis_of(freq_axis, z.ndim, name)
@@ -214,20 +196,8 @@ def _averaged(name: str, power, average):
     return (xp.median(power.real, axis=-2) + 1j * xp.median(power.imag, axis=-2)) / bias
 
 
-def csd(
-    x: Any,
-    y: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
-    nperseg: Any = None,
-    noverlap: Any = None,
-    nfft: Any = None,
-    detrend: Any = "constant",
-    return_onesided: Any = True,
-    scaling: Any = "density",
-    axis: Any = -1,
-    average: Any = "mean",
-) -> tuple[Any, Any]:
+@signed_as_in(scipy_signal)
+def csd(x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average) -> tuple[Any, Any]:
     """Return frequencies and the cross power spectrum of two signals of one length, by Welch's method."""
     lines, along = _lines(x, axis, "csd")
     others = lines if y is x else _lines(y, axis, "csd")[0]
@@ -249,19 +219,8 @@ def _of_one_length(x, y) -> tuple[Any, Any]:
     return first, second
 
 
-def welch(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
-    nperseg: Any = None,
-    noverlap: Any = None,
-    nfft: Any = None,
-    detrend: Any = "constant",
-    return_onesided: Any = True,
-    scaling: Any = "density",
-    axis: Any = -1,
-    average: Any = "mean",
-) -> tuple[Any, Any]:
+@signed_as_in(scipy_signal)
+def welch(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average) -> tuple[Any, Any]:
     """Return frequencies and the power spectrum of signals: the mean of spectra of windowed segments.
 
     >>> import numpy as np
@@ -277,19 +236,10 @@ def welch(
     return csd(same, same, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
 
+@signed_as_in(scipy_signal)
 def spectrogram(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = ("tukey", 0.25),
-    nperseg: Any = None,
-    noverlap: Any = None,
-    nfft: Any = None,
-    detrend: Any = "constant",
-    return_onesided: Any = True,
-    scaling: Any = "density",
-    axis: Any = -1,
-    mode: Any = "psd",
-) -> tuple[Any, Any, Any]:
+    x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, mode
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """Return frequencies, times and power spectra of segments, or what `mode` names of their transforms."""
     name = "spectrogram"
     choice_of(name, "mode", mode, ("psd", "complex", "magnitude", "angle", "phase"))
@@ -317,17 +267,8 @@ def spectrogram(
     return frequencies, times, result
 
 
-def coherence(
-    x: Any,
-    y: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
-    nperseg: Any = None,
-    noverlap: Any = None,
-    nfft: Any = None,
-    detrend: Any = "constant",
-    axis: Any = -1,
-) -> tuple[Any, Any]:
+@signed_as_in(scipy_signal)
+def coherence(x, y, fs, window, nperseg, noverlap, nfft, detrend, axis) -> tuple[Any, Any]:
     """Return frequencies and the squared magnitude of the coherence of two signals, by Welch's method."""
     options = {"fs": fs, "window": window, "nperseg": nperseg, "noverlap": noverlap, "nfft": nfft}
     options |= {"detrend": detrend, "axis": axis}
@@ -342,16 +283,8 @@ def periodic_window(name: str, window: Any, n: Any) -> Any:
     return xp.asarray(window)
 
 
-def periodogram(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "boxcar",
-    nfft: Any = None,
-    detrend: Any = "constant",
-    return_onesided: Any = True,
-    scaling: Any = "density",
-    axis: Any = -1,
-) -> tuple[Any, Any]:
+@signed_as_in(scipy_signal)
+def periodogram(x, fs, window, nfft, detrend, return_onesided, scaling, axis) -> tuple[Any, Any]:
     """Return frequencies and the power spectrum of whole signals, of any length for a window of cosines."""
     name = "periodogram"
     how = choice_of(name, "scaling", scaling, ("density", "spectrum"))
