@@ -172,12 +172,13 @@ def linear_in_first(op: Op, back: Rule) -> None:
     TRANSPOSES[op] = transpose
 
 
-def zero(op: Op) -> None:
-    """Declare an op that is constant wherever it is differentiable, or whose result has no tangent."""
-    ZERO.add(op)
-    if op.family not in ELEMENTWISE:
-        zeros(MIX, MIX, op)
-    JVPS[op] = lambda ctx, tangents, out, *xs, **params: (None,) * len(out) if isinstance(out, tuple) else None
+def zero(*ops: Op) -> None:
+    """Declare ops that are constant wherever they are differentiable, or whose results have no tangents."""
+    for op in ops:
+        ZERO.add(op)
+        if op.family not in ELEMENTWISE:
+            zeros(MIX, MIX, op)
+        JVPS[op] = lambda ctx, tangents, out, *xs, **params: (None,) * len(out) if isinstance(out, tuple) else None
 
 
 def with_values(op: Op, rule: Rule) -> None:

@@ -6,18 +6,9 @@ an einsum is the einsum with the cotangent in place of the operand, and the labe
 Batching of products: a batched operand has one more axis, and so has the result.
 """
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.rule_tables import (
-    BATCHERS,
-    JVPS,
-    TRANSPOSES,
-    Linear,
-    add_tangents,
-    bilinear,
-    lines,
-    no_shift,
-    shift,
-)
+from anyshape.autodiff.rule_tables import add_tangents, bilinear, lines, no_shift, shift
 from anyshape.graph.shapes.array_type import free_axes
 from anyshape.ops.contraction import LETTERS, dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
@@ -55,14 +46,14 @@ def _einsum_jvp(ctx, tangents, out, *xs, equation):
 
 
 def _einsum_back(ctx, ct, *xs, equation):
-    (i,) = [i for i, x in enumerate(xs) if isinstance(x, Linear)]
+    (i,) = [i for i, x in enumerate(xs) if isinstance(x, tables.Linear)]
     terms, out = terms_of(equation)
     back = f"{','.join([*terms[:i], out, *terms[i + 1 :]])}->{terms[i]}"
     return (*[None] * i, einsum((*xs[:i], ct, *xs[i + 1 :]), back), *[None] * (len(xs) - i - 1))
 
 
-JVPS[einsum_op] = _einsum_jvp
-TRANSPOSES[einsum_op] = _einsum_back
+tables.JVPS[einsum_op] = _einsum_jvp
+tables.TRANSPOSES[einsum_op] = _einsum_back
 
 # -- zeros by construction
 
@@ -115,5 +106,5 @@ def _einsum(ctx, size, batched, *xs, equation):
     return einsum(xs, f"{','.join(terms)}->{new}{out}")
 
 
-BATCHERS[dot_general_op] = _dot_general
-BATCHERS[einsum_op] = _einsum
+tables.BATCHERS[dot_general_op] = _dot_general
+tables.BATCHERS[einsum_op] = _einsum

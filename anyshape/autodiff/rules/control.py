@@ -13,22 +13,10 @@ A rule sees one example. `at_examples` traces it on one, and batches what it giv
 Batching of functions with derivative rules of the user: a rule sees one example, and is batched when applied.
 """
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.custom_rule_levels import at_examples, stretch_to_levels, sum_over_levels, values_apart
 from anyshape.autodiff.jvp import Pushed, has_tangent
-from anyshape.autodiff.rule_tables import (
-    BATCHERS,
-    JVPS,
-    MIX,
-    MOVE,
-    STAY,
-    TRANSPOSES,
-    Linear,
-    linear,
-    no_shift,
-    stretch_all,
-    zero,
-    zeros,
-)
+from anyshape.autodiff.rule_tables import linear, no_shift, stretch_all, zero, zeros
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown, UpperBound
 from anyshape.ops import control as cb
@@ -36,17 +24,13 @@ from anyshape.ops import control as cr
 from anyshape.ops.control_flow import sized
 from anyshape.ops.creation import full
 
-zero(cb.stop_gradient_op)
-zero(cb.check_op)
-zero(cb.decide_op)
-zero(cb.warn_op)
-zero(cb.warn_below_op)
+zero(cb.stop_gradient_op, cb.check_op, cb.decide_op, cb.warn_op, cb.warn_below_op)
 linear(cb.enter_checkpoint_op, lambda ctx, dy, x, *, keep, turn: cb.leave_checkpoint(dy, keep))
 linear(cb.leave_checkpoint_op, lambda ctx, dy, x, *, keep: cb.enter_checkpoint(dy, keep))
 
 # -- zeros by construction
 
-zeros(STAY, STAY, cb.enter_checkpoint_op, cb.leave_checkpoint_op)
+zeros(tables.STAY, tables.STAY, cb.enter_checkpoint_op, cb.leave_checkpoint_op)
 
 # -- shifts of operands
 
@@ -54,14 +38,16 @@ no_shift(cb.stop_gradient_op, cb.check_op, cb.decide_op, cb.warn_op, cb.warn_bel
 no_shift(cb.enter_checkpoint_op, cb.leave_checkpoint_op)
 
 
-BATCHERS[cb.stop_gradient_op] = lambda ctx, size, batched, x: cb.stop_gradient(x)
-BATCHERS[cb.check_op] = lambda ctx, size, batched, x, *, message: cb.check(x, message)  # of all examples
-BATCHERS[cb.decide_op] = lambda ctx, size, batched, x, *live, answer, turn: cb.decide(
+tables.BATCHERS[cb.stop_gradient_op] = lambda ctx, size, batched, x: cb.stop_gradient(x)
+tables.BATCHERS[cb.check_op] = lambda ctx, size, batched, x, *, message: cb.check(x, message)  # of all examples
+tables.BATCHERS[cb.decide_op] = lambda ctx, size, batched, x, *live, answer, turn: cb.decide(
     x, answer, turn
 )  # of all examples
-BATCHERS[cb.warn_op] = lambda ctx, size, batched, x, *, message: cb.warn(x, message)  # once for all examples
-BATCHERS[cb.enter_checkpoint_op] = lambda ctx, size, batched, x, *, keep, turn: cb.enter_checkpoint(x, keep, turn)
-BATCHERS[cb.leave_checkpoint_op] = lambda ctx, size, batched, x, *, keep: cb.leave_checkpoint(x, keep)
+tables.BATCHERS[cb.warn_op] = lambda ctx, size, batched, x, *, message: cb.warn(x, message)  # once for all examples
+tables.BATCHERS[cb.enter_checkpoint_op] = lambda ctx, size, batched, x, *, keep, turn: cb.enter_checkpoint(
+    x, keep, turn
+)
+tables.BATCHERS[cb.leave_checkpoint_op] = lambda ctx, size, batched, x, *, keep: cb.leave_checkpoint(x, keep)
 
 
 def _callback_jvp(ctx, tangents, out, *xs, function, results, loops, vectorized, sources=()):
@@ -72,7 +58,7 @@ def _callback_jvp(ctx, tangents, out, *xs, function, results, loops, vectorized,
     return (None,) * len(results) if len(results) > 1 else None
 
 
-JVPS[cb.callback_op] = _callback_jvp
+tables.JVPS[cb.callback_op] = _callback_jvp
 
 
 def _name_sizes_jvp(ctx, tangents, out, x):
@@ -80,13 +66,13 @@ def _name_sizes_jvp(ctx, tangents, out, x):
     return sized(tangents[0], ctx.shape(out))
 
 
-JVPS[cb.name_sizes_op] = _name_sizes_jvp
-TRANSPOSES[cb.name_sizes_op] = lambda ctx, cb, x: (cb,)
+tables.JVPS[cb.name_sizes_op] = _name_sizes_jvp
+tables.TRANSPOSES[cb.name_sizes_op] = lambda ctx, cb, x: (cb,)
 
 # -- zeros by construction
 
-zeros(MOVE, MOVE, cb.name_sizes_op)
-zeros(MIX, MIX, cb.callback_op)
+zeros(tables.MOVE, tables.MOVE, cb.name_sizes_op)
+zeros(tables.MIX, tables.MIX, cb.callback_op)
 
 # -- shifts of operands
 
@@ -114,8 +100,8 @@ def _extent(entry):
     return Unknown() if isinstance(entry, str) else entry
 
 
-BATCHERS[cb.callback_op] = _callback_batch
-BATCHERS[cb.name_sizes_op] = lambda ctx, size, batched, x: cb.name_sizes(x)
+tables.BATCHERS[cb.callback_op] = _callback_batch
+tables.BATCHERS[cb.name_sizes_op] = lambda ctx, size, batched, x: cb.name_sizes(x)
 
 
 def _as_tuple(out):
@@ -244,7 +230,7 @@ def _tangent_transpose(ctx, cts, *xs, rule, count, depth, results, sources=()):
 
     operands = [*residuals, *dense]
     pulled = at_examples(pull, operands, [(True,) * len(operands)] * depth, types[0][1][:depth])
-    linear = [isinstance(x, Linear) for x in xs[:count]]
+    linear = [isinstance(x, tables.Linear) for x in xs[:count]]
     cotangents = _by_flags(has_cotangent[0], pulled)
     return *[ct if flag else None for ct, flag in zip(cotangents, linear)], *[None] * len(residuals)
 
@@ -258,7 +244,7 @@ def _custom_linear_solve_transpose(ctx, cts, *xs, rule, count, levels):
     cts = cts if isinstance(cts, list) else [cts]
     dense = [full(ctx.shape(y), 0, y.dtype) if ct is None else ct for ct, y in zip(cts, xs[count:], strict=True)]
     params, width = xs[rule.width : count], count - rule.width
-    if any(isinstance(x, Linear) for x in params):
+    if any(isinstance(x, tables.Linear) for x in params):
         problem = "is transposed in a value that matvec closes over, in which it is not linear"
         raise UnsupportedFunctionError("custom_linear_solve", problem, "differentiate it with grad or vjp", ctx.where)
     flags = [(*level[rule.width :], *[True] * len(dense)) for level in levels]
@@ -270,25 +256,25 @@ def _custom_linear_solve_transpose(ctx, cts, *xs, rule, count, levels):
     cotangents = []
     for i, ct in enumerate(pulled):
         summed = sum_over_levels(ct, [level[i] for level in levels])
-        cotangents.append(summed if isinstance(xs[i], Linear) else None)
+        cotangents.append(summed if isinstance(xs[i], tables.Linear) else None)
     return *cotangents, *[None] * (len(xs) - rule.width)
 
 
-JVPS[cr.custom_argument_op] = lambda ctx, tangents, out, x: None
-TRANSPOSES[cr.custom_argument_op] = lambda ctx, ct, x: (ct,)
-JVPS[cr.custom_jvp_op] = _jvp_by_rule("custom_jvp", _pushed_by_rule)
-TRANSPOSES[cr.custom_jvp_op] = _pass_to_results
-JVPS[cr.custom_vjp_op] = _jvp_by_rule("custom_vjp", _with_backward_rule)
-TRANSPOSES[cr.custom_vjp_op] = _pass_to_results
-JVPS[cr.custom_linear_solve_op] = _jvp_by_rule("custom_jvp", _pushed_by_rule)
-TRANSPOSES[cr.custom_linear_solve_op] = _custom_linear_solve_transpose
-JVPS[cr.custom_vjp_tangent_op] = _tangent_jvp
-TRANSPOSES[cr.custom_vjp_tangent_op] = _tangent_transpose
+tables.JVPS[cr.custom_argument_op] = lambda ctx, tangents, out, x: None
+tables.TRANSPOSES[cr.custom_argument_op] = lambda ctx, ct, x: (ct,)
+tables.JVPS[cr.custom_jvp_op] = _jvp_by_rule("custom_jvp", _pushed_by_rule)
+tables.TRANSPOSES[cr.custom_jvp_op] = _pass_to_results
+tables.JVPS[cr.custom_vjp_op] = _jvp_by_rule("custom_vjp", _with_backward_rule)
+tables.TRANSPOSES[cr.custom_vjp_op] = _pass_to_results
+tables.JVPS[cr.custom_linear_solve_op] = _jvp_by_rule("custom_jvp", _pushed_by_rule)
+tables.TRANSPOSES[cr.custom_linear_solve_op] = _custom_linear_solve_transpose
+tables.JVPS[cr.custom_vjp_tangent_op] = _tangent_jvp
+tables.TRANSPOSES[cr.custom_vjp_tangent_op] = _tangent_transpose
 
 # -- zeros by construction
 
-zeros(STAY, STAY, cr.custom_argument_op)
-zeros(MIX, MIX, cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op, cr.custom_vjp_tangent_op)
+zeros(tables.STAY, tables.STAY, cr.custom_argument_op)
+zeros(tables.MIX, tables.MIX, cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op, cr.custom_vjp_tangent_op)
 
 # -- shifts of operands
 
@@ -312,7 +298,7 @@ def _batch_tangent(ctx, size, batched, *xs, rule, count, depth, results):
     return outputs if len(outputs) > 1 else outputs[0]
 
 
-BATCHERS[cr.custom_argument_op] = lambda ctx, size, batched, x: cr.custom_argument(x)
+tables.BATCHERS[cr.custom_argument_op] = lambda ctx, size, batched, x: cr.custom_argument(x)
 for _op in (cr.custom_jvp_op, cr.custom_vjp_op, cr.custom_linear_solve_op):
-    BATCHERS[_op] = _batch_call(_op)
-BATCHERS[cr.custom_vjp_tangent_op] = _batch_tangent
+    tables.BATCHERS[_op] = _batch_call(_op)
+tables.BATCHERS[cr.custom_vjp_tangent_op] = _batch_tangent

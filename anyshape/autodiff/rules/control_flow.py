@@ -10,24 +10,12 @@ each. A branch then runs on the examples that choose it, in their order, and not
 sees another branch, and the work is a sum. A batch of such conditionals is one conditional of more examples.
 """
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.control_flow.branch_derivatives import Branches, apply_each, handle_of, linearised_graphs
 from anyshape.autodiff.equal_values import DISTINCT
 from anyshape.autodiff.jvp import Pushed, are_inside
 from anyshape.autodiff.replay import inline
-from anyshape.autodiff.rule_tables import (
-    BATCHERS,
-    MOVE,
-    PASS,
-    TRANSPOSES,
-    Common,
-    Linear,
-    linear,
-    merged,
-    no_shift,
-    stretch,
-    with_values,
-    zeros,
-)
+from anyshape.autodiff.rule_tables import linear, merged, no_shift, stretch, with_values, zeros
 from anyshape.autodiff.structural_zeros import Ends, by_flags, flagged, whole
 from anyshape.autodiff.subgraph_transforms import (
     batch_element,
@@ -100,7 +88,7 @@ with_values(cf.cond_each_op, _cond_each_jvp)
 
 def _transpose(call, cts):
     """Return the cotangents of the operands of a conditional that is linear in some of them."""
-    linear_flags = [isinstance(x, Linear) for x in call.operands]
+    linear_flags = [isinstance(x, tables.Linear) for x in call.operands]
     known = [not flag for flag in linear_flags]
     own = Ends.of(cts)
     graphs, ends = transposed_graphs(call.graphs, linear_flags, own, call.handle)
@@ -134,20 +122,20 @@ def _cond_each_transpose(ctx, cts, index, *operands, branches, batched, carries,
     return None, *_transpose(call, cts), *[None] * (len(operands) - count)
 
 
-TRANSPOSES[cf.cond_op] = _cond_transpose
-TRANSPOSES[cf.cond_each_op] = _cond_each_transpose
+tables.TRANSPOSES[cf.cond_op] = _cond_transpose
+tables.TRANSPOSES[cf.cond_each_op] = _cond_each_transpose
 
 # -- zeros by construction
 
-zeros(MOVE, MOVE, cf.sized_op)
-zeros(PASS, PASS, cf.cond_op, cf.cond_each_op)
+zeros(tables.MOVE, tables.MOVE, cf.sized_op)
+zeros(tables.PASS, tables.PASS, cf.cond_op, cf.cond_each_op)
 
 # -- shifts of operands
 
 no_shift(cf.cond_op, cf.cond_each_op, cf.sized_op)
 
 
-BATCHERS[cf.sized_op] = lambda ctx, size, batched, x, *, shape: cf.sized(x, (size, *shape))
+tables.BATCHERS[cf.sized_op] = lambda ctx, size, batched, x, *, shape: cf.sized(x, (size, *shape))
 
 
 def _cond_batch(ctx, size, batched, index, *operands, branches):
@@ -165,7 +153,7 @@ def _cond_batch(ctx, size, batched, index, *operands, branches):
     return tuple(results) if len(results) > 1 else results[0]
 
 
-BATCHERS[cf.cond_op] = _cond_batch
+tables.BATCHERS[cf.cond_op] = _cond_batch
 
 
 def _derived_operands(ctx, graphs, branches, batched, operands):
@@ -181,7 +169,7 @@ def _together(ctx, size, batched, index, operands, branches):
     graphs, flags = batched_graphs(branches, batched, size, handle_of(index, *operands))
     closed, inputs = _derived_operands(ctx, graphs, branches, batched, operands)
     results = cf.cond(index, closed, *inputs)
-    return [y if flag else Common(y) for y, flag in zip(results, flags, strict=True)]
+    return [y if flag else tables.Common(y) for y, flag in zip(results, flags, strict=True)]
 
 
 # -- both branches for all examples ------------------------------------------------------------------------------
@@ -261,4 +249,4 @@ def _by_batch(ctx, size, examples, y, is_total):
     return reduce_sum(y, (1,)) if is_total else y
 
 
-BATCHERS[cf.cond_each_op] = _cond_each_batch
+tables.BATCHERS[cf.cond_each_op] = _cond_each_batch

@@ -6,10 +6,7 @@ Batching of creation ops: without operands none carries a batch, so they are rep
 from anyshape.autodiff.rule_tables import no_shift, zero
 from anyshape.ops import creation as cr
 
-zero(cr.full_op)
-zero(cr.iota_op)
-zero(cr.size_value_op)
-zero(cr.float_of_size_op)
+zero(cr.full_op, cr.iota_op, cr.size_value_op, cr.float_of_size_op)
 
 # -- shifts of operands
 

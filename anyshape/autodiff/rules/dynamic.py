@@ -6,31 +6,16 @@ Nodes whose operands carry no batch are not batched. Slices of a known size at r
 of each example, or by the position of each element.
 """
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.cotangents import Rest
-from anyshape.autodiff.rule_tables import (
-    ADD,
-    BATCHERS,
-    FILL,
-    JVPS,
-    TRANSPOSES,
-    Linear,
-    linear_in_first,
-    no_shift,
-    stretch_all,
-    zero,
-    zeros,
-    zeros_like,
-)
+from anyshape.autodiff.rule_tables import linear_in_first, no_shift, stretch_all, zero, zeros, zeros_like
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 
-zero(dy.nonzero_op)
-zero(dy.size_token_op)
-zero(dy.repeated_op)
-zero(dy.unique_op)
+zero(dy.nonzero_op, dy.size_token_op, dy.repeated_op, dy.unique_op)
 for _op in dy.EACH.values():
     zero(_op)
     no_shift(_op)
@@ -51,18 +36,18 @@ def _update_jvp(ctx, tangents, out, x, update, *starts):
 def _update_transpose(ctx, ct, x, update, *starts):
     """Return the cotangent without the part that was replaced, and this part for the update."""
     clear = lambda total: dy.update_at(total, zeros_like(ctx, update), starts)
-    rest = Rest(ct, clear) if isinstance(x, Linear) else None
-    part = dy.slice_at(ct, starts, ctx.shape(update)) if isinstance(update, Linear) else None
+    rest = Rest(ct, clear) if isinstance(x, tables.Linear) else None
+    part = dy.slice_at(ct, starts, ctx.shape(update)) if isinstance(update, tables.Linear) else None
     return rest, part, *[None] * len(starts)
 
 
-JVPS[dy.dynamic_update_slice_op] = _update_jvp
-TRANSPOSES[dy.dynamic_update_slice_op] = _update_transpose
+tables.JVPS[dy.dynamic_update_slice_op] = _update_jvp
+tables.TRANSPOSES[dy.dynamic_update_slice_op] = _update_transpose
 
 # -- zeros by construction
 
-zeros(FILL, ADD, dy.dynamic_slice_op)
-zeros(ADD, ADD, dy.dynamic_update_slice_op)
+zeros(tables.FILL, tables.ADD, dy.dynamic_slice_op)
+zeros(tables.ADD, tables.ADD, dy.dynamic_update_slice_op)
 
 # -- shifts of operands
 
@@ -138,6 +123,6 @@ def _dynamic_update_slice(ctx, count, batched, x, update, *starts):
 
 
 for _op, _each in dy.EACH.items():
-    BATCHERS[_op] = BATCHERS[_each] = _for_each(_op)
-BATCHERS[dy.dynamic_slice_op] = _dynamic_slice
-BATCHERS[dy.dynamic_update_slice_op] = _dynamic_update_slice
+    tables.BATCHERS[_op] = tables.BATCHERS[_each] = _for_each(_op)
+tables.BATCHERS[dy.dynamic_slice_op] = _dynamic_slice
+tables.BATCHERS[dy.dynamic_update_slice_op] = _dynamic_update_slice

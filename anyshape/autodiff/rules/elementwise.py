@@ -147,8 +147,7 @@ pointwise(ew.fmod_op, lambda x, y, out: ew.lift(1, x), lambda x, y, out: ew.rint
 pointwise(ew.pow_op, _pow_x, _pow_y)
 pointwise(ew.power_by_op, lambda x, out, *, exponent: exponent * ew.power_by(x, exponent - 1))
 pointwise(ew.hypot_op, ew.direction, lambda x, y, out: ew.direction(y, x, out))
-zero(ew.gcd_op)
-zero(ew.lcm_op)
+zero(ew.gcd_op, ew.lcm_op)
 
 # -- extremes
 
@@ -233,8 +232,7 @@ divided(ew.arctanh_op, lambda x, out: _one_minus_square(x))
 
 # -- rounding and the parts of a float
 
-for _op in (ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op, ew.round_op, ew.spacing_op):
-    zero(_op)
+zero(ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op, ew.round_op, ew.spacing_op)
 
 
 def _frexp_jvp(ctx, tangents, out, x):
@@ -247,14 +245,11 @@ JVPS[ew.nextafter_op] = lambda ctx, tangents, out, x, y: tangents[0]  # y is onl
 
 # -- comparison and logic
 
-for _op in (
-    *(ew.eq_op, ew.ne_op, ew.lt_op, ew.le_op, ew.gt_op, ew.ge_op),
-    *(ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op),
-    *(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op),
-    *(ew.bitwise_and_op, ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op),
-    *(ew.left_shift_op, ew.right_shift_op, ew.bitwise_count_op),
-):
-    zero(_op)
+zero(ew.eq_op, ew.ne_op, ew.lt_op, ew.le_op, ew.gt_op, ew.ge_op)
+zero(ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op)
+zero(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op)
+zero(ew.bitwise_and_op, ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op)
+zero(ew.left_shift_op, ew.right_shift_op, ew.bitwise_count_op)
 
 # -- complex parts, choice and conversion. Transposes are with respect to the pairing Re(ct * t), as in JAX.
 
@@ -304,10 +299,7 @@ TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (ew.convert(ct, x.dtype
 
 # -- ops that derivatives use
 
-zero(ew.share_op)
-zero(ew.narrow_op)
-zero(ew.python_int_op)
-zero(ew.float_of_ints_op)
+zero(ew.share_op, ew.narrow_op, ew.python_int_op, ew.float_of_ints_op)
 JVPS[ew.ratio_op] = _ratio_jvp
 TRANSPOSES[ew.ratio_op] = lambda ctx, ct, x, y: (ew.ratio(ct, y), None)
 JVPS[ew.gap_op] = _sub_jvp

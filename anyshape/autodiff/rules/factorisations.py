@@ -247,8 +247,7 @@ JVPS[fa.qz_op] = no_derivative("qz", "give it stop_gradient of its arguments")
 JVPS[fa.ordqz_op] = no_derivative("ordqz", "give it stop_gradient of its arguments")
 JVPS[fa.cossin_op] = no_derivative("cossin", "give it stop_gradient of its arguments")
 JVPS[fa.cossin_angles_op] = no_derivative("cossin", "give it stop_gradient of its arguments")
-zero(fa.qr_order_op)
-zero(fa.balance_op)
+zero(fa.qr_order_op, fa.balance_op)
 
 # -- LU factors and banded solutions
 

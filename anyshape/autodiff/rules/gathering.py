@@ -17,26 +17,9 @@ Derivatives of ops on segments: like reductions, from the contribution of each e
 Batching of ops on segments: one more axis after the first, or more segments where each example has its own ids.
 """
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.cotangents import Rest, WindowPart
-from anyshape.autodiff.rule_tables import (
-    ABOVE_MIN,
-    ADD,
-    BATCHERS,
-    BELOW_MAX,
-    FILL,
-    JVPS,
-    MIX,
-    REACH,
-    TRANSPOSES,
-    Linear,
-    add_tangents,
-    in_argmax_set,
-    no_shift,
-    sharers,
-    stretch_all,
-    zeros,
-    zeros_like,
-)
+from anyshape.autodiff.rule_tables import add_tangents, in_argmax_set, no_shift, sharers, stretch_all, zeros, zeros_like
 from anyshape.graph.shapes.array_type import numel
 from anyshape.graph.sizes.expr import add, mul
 from anyshape.ops import creation as cr
@@ -66,7 +49,7 @@ def _gather(op):
         gather = lambda x: ga.gather_windows(x, indices, windows, sizes, mode, 0)
         return WindowPart(ct, lambda: zeros_like(ctx, operand), add, gather), None
 
-    JVPS[op], TRANSPOSES[op] = jvp, transpose
+    tables.JVPS[op], tables.TRANSPOSES[op] = jvp, transpose
 
 
 _gather(ga.gather_op)
@@ -96,9 +79,9 @@ def _add_jvp(ctx, tangents, out, operand, indices, updates, **params):
 
 def _add_transpose(ctx, ct, operand, indices, updates, **params):
     return (
-        Rest(ct) if isinstance(operand, Linear) else None,
+        Rest(ct) if isinstance(operand, tables.Linear) else None,
         None,
-        _read(ctx, ct, operand, indices, updates, params) if isinstance(updates, Linear) else None,
+        _read(ctx, ct, operand, indices, updates, params) if isinstance(updates, tables.Linear) else None,
     )
 
 
@@ -109,10 +92,10 @@ def _set_jvp(ctx, tangents, out, operand, indices, updates, **params):
 
 def _set_transpose(ctx, ct, operand, indices, updates, **params):
     to_operand = to_updates = None
-    if isinstance(operand, Linear):
+    if isinstance(operand, tables.Linear):
         clear = lambda total: apply(ga.scatter_set_op, total, indices, zeros_like(ctx, updates), **params)
         to_operand = Rest(ct, clear)
-    if isinstance(updates, Linear):
+    if isinstance(updates, tables.Linear):
         to_updates = _read(ctx, ct, operand, indices, updates, params)
         if not params["unique_indices"]:
             stays = _is_written(ctx, operand, indices, updates, params)
@@ -128,8 +111,8 @@ def _is_written(ctx, operand, indices, updates, params):
     return ew.eq(_read(ctx, written, operand, indices, updates, params, -1), numbers)
 
 
-JVPS[ga.scatter_add_op], TRANSPOSES[ga.scatter_add_op] = _add_jvp, _add_transpose
-JVPS[ga.scatter_set_op], TRANSPOSES[ga.scatter_set_op] = _set_jvp, _set_transpose
+tables.JVPS[ga.scatter_add_op], tables.TRANSPOSES[ga.scatter_add_op] = _add_jvp, _add_transpose
+tables.JVPS[ga.scatter_set_op], tables.TRANSPOSES[ga.scatter_set_op] = _set_jvp, _set_transpose
 
 # -- scatter: mul, min and max
 
@@ -193,14 +176,14 @@ def _extreme(misses):
     return jvp
 
 
-JVPS[ga.scatter_mul_op] = _mul_jvp
-JVPS[ga.scatter_min_op], JVPS[ga.scatter_max_op] = _extreme(ABOVE_MIN), _extreme(BELOW_MAX)
+tables.JVPS[ga.scatter_mul_op] = _mul_jvp
+tables.JVPS[ga.scatter_min_op], tables.JVPS[ga.scatter_max_op] = _extreme(tables.ABOVE_MIN), _extreme(tables.BELOW_MAX)
 
 # -- zeros by construction
 
-zeros(FILL, ADD, ga.gather_op, ga.gather_dynamic_op)
-zeros(ADD, ADD, ga.scatter_add_op, ga.scatter_set_op, ga.scatter_min_op, ga.scatter_max_op)
-zeros(REACH, MIX, ga.scatter_mul_op)
+zeros(tables.FILL, tables.ADD, ga.gather_op, ga.gather_dynamic_op)
+zeros(tables.ADD, tables.ADD, ga.scatter_add_op, ga.scatter_set_op, ga.scatter_min_op, ga.scatter_max_op)
+zeros(tables.REACH, tables.MIX, ga.scatter_mul_op)
 
 # -- shifts of operands
 
@@ -248,10 +231,10 @@ def _scatter(kind):
         w = _in_both(w) if batched[1] else _in_windows(w)
         return ga.scatter_windows(kind, operand, indices, updates, w, mode, unique_indices)
 
-    BATCHERS[ga.SCATTERS[kind]] = rule
+    tables.BATCHERS[ga.SCATTERS[kind]] = rule
 
 
-BATCHERS[ga.gather_op] = BATCHERS[ga.gather_dynamic_op] = _batched_gather
+tables.BATCHERS[ga.gather_op] = tables.BATCHERS[ga.gather_dynamic_op] = _batched_gather
 for _kind in ga.SCATTERS:
     _scatter(_kind)
 
@@ -308,13 +291,14 @@ def _prod_jvp(ctx, tangents, out, x, ids, *, size, sources=()):
     return ga.add_segments(tangents[0] * _product_of_others(ctx, x, ids), ids, ctx.shape(out)[0])
 
 
-JVPS[ga.segment_max_op], JVPS[ga.segment_min_op] = _segment_extreme(BELOW_MAX), _segment_extreme(ABOVE_MIN)
-JVPS[ga.segment_prod_op] = _prod_jvp
+tables.JVPS[ga.segment_max_op] = _segment_extreme(tables.BELOW_MAX)
+tables.JVPS[ga.segment_min_op] = _segment_extreme(tables.ABOVE_MIN)
+tables.JVPS[ga.segment_prod_op] = _prod_jvp
 
 # -- zeros by construction
 
-zeros(ADD, ADD, ga.segment_max_op, ga.segment_min_op)
-zeros(REACH, MIX, ga.segment_prod_op)
+zeros(tables.ADD, tables.ADD, ga.segment_max_op, ga.segment_min_op)
+zeros(tables.REACH, tables.MIX, ga.segment_prod_op)
 
 # -- shifts of operands
 
@@ -332,7 +316,7 @@ def _batched(op):
         out = ga.apply_segments(op, mv.reshape(x, (mul(count, n), *rest)), flat, mul(count, size))
         return mv.reshape(out, (count, size, *rest))
 
-    BATCHERS[op] = rule
+    tables.BATCHERS[op] = rule
 
 
 for _op in (ga.segment_max_op, ga.segment_min_op, ga.segment_prod_op):

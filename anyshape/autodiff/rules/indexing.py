@@ -16,8 +16,7 @@ def _take_back(ctx, ct, x, *indices, axes):
 
 linear_in_first(ix.take_op, _take_back)
 linear_in_first(ix.put_add_op, lambda ctx, ct, x, *indices, axes, sizes, sources=(): ix.take_at(ct, indices, axes))
-zero(ix.index_bounds_op)
-zero(ix.window_bounds_op)
+zero(ix.index_bounds_op, ix.window_bounds_op)
 
 # -- zeros by construction
 

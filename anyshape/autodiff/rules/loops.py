@@ -18,6 +18,7 @@ Batching of reruns: both bodies compute a batch, and checkpoint slots hold carri
 from dataclasses import replace
 from typing import Any
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff.control_flow.branch_derivatives import handle_of, meta_of_operand
 from anyshape.autodiff.control_flow.loop_calls import (
     ExampleLoops,
@@ -32,17 +33,7 @@ from anyshape.autodiff.control_flow.loop_linearisation import jvp_of_loop, trans
 from anyshape.autodiff.control_flow.loop_transposition import Made, Rerun, first_slots, linear_inputs, slot_flags
 from anyshape.autodiff.jvp import Pushed, are_inside, push
 from anyshape.autodiff.linearize_transpose import transpose
-from anyshape.autodiff.rule_tables import (
-    BATCHERS,
-    PASS,
-    TRANSPOSES,
-    Common,
-    Linear,
-    no_shift,
-    stretch,
-    with_values,
-    zeros,
-)
+from anyshape.autodiff.rule_tables import no_shift, stretch, with_values, zeros
 from anyshape.autodiff.subgraph_transforms import batch_element, derived
 from anyshape.autodiff.vmap import batch
 from anyshape.errors import RaggedBatchError, UnsupportedFunctionError
@@ -124,11 +115,11 @@ def _while_each_transpose(ctx, cts, *operands, one, rows, carries):
 
 with_values(lp.scan_op, _scan_jvp)
 with_values(lp.while_each_op, _while_each_jvp)
-TRANSPOSES[lp.while_each_op] = _while_each_transpose
+tables.TRANSPOSES[lp.while_each_op] = _while_each_transpose
 with_values(lp.while_op, _while_jvp)
-TRANSPOSES[lp.scan_op] = _scan_transpose
-TRANSPOSES[lp.while_op] = _while_transpose
-zeros(PASS, PASS, lp.scan_op, lp.while_op, lp.while_each_op)
+tables.TRANSPOSES[lp.scan_op] = _scan_transpose
+tables.TRANSPOSES[lp.while_op] = _while_transpose
+zeros(tables.PASS, tables.PASS, lp.scan_op, lp.while_op, lp.while_each_op)
 no_shift(lp.scan_op, lp.while_op, lp.while_each_op)
 
 
@@ -167,9 +158,9 @@ def _while_each_batch(ctx, size, batched, *operands, one, rows, carries):
     return _one_or_all(of_batches(ctx, size, batched[:count], one[0], carries, operands[:count]))
 
 
-BATCHERS[lp.while_each_op] = _while_each_batch
-BATCHERS[lp.scan_op] = _scan_batch
-BATCHERS[lp.while_op] = _while_batch
+tables.BATCHERS[lp.while_each_op] = _while_each_batch
+tables.BATCHERS[lp.scan_op] = _scan_batch
+tables.BATCHERS[lp.while_op] = _while_batch
 
 
 def of_one(operands: Any, batched: Any) -> Any:
@@ -300,21 +291,21 @@ def _together(ctx, size, loop, have, slots):
         *([(mask, False)] if loop.has_mask else []),
         *zip(moved(added, [*live.stacked, *live.joined], (1,), (0,)), [*live.stacked, *live.joined], strict=True),
     ]
-    own = [y if flag else Common(y) for y, flag in columns]
+    own = [y if flag else tables.Common(y) for y, flag in columns]
     if fills:
-        return [*own, Common(filled[0]), *_with_batch_first(filled[1:], live.carries)]
+        return [*own, tables.Common(filled[0]), *_with_batch_first(filled[1:], live.carries)]
     return [*own, *(_first_slots(loop, have.carries) if slots else [])]
 
 
 def _with_batch_first(xs, flags):
     """Return arrays that carry the batch as their second axis, if they do, with it as the first one."""
-    return [mv.move_axes(x, (1,), (0,)) if flag else Common(x) for x, flag in zip(xs, flags, strict=True)]
+    return [mv.move_axes(x, (1,), (0,)) if flag else tables.Common(x) for x, flag in zip(xs, flags, strict=True)]
 
 
 def _first_slots(loop, flags):
     """Return checkpoint slots with the first carries alone; `flags` tell which of these carry the batch."""
     pairs = zip(first_slots(loop, flags), slot_flags(loop, flags), strict=True)
-    return [x if flag else Common(x) for x, flag in pairs]
+    return [x if flag else tables.Common(x) for x, flag in pairs]
 
 
 def _rerun_jvp(ctx, tangents, out, *operands, ends, sources=(), **params):
@@ -345,8 +336,8 @@ def _rerun_transpose(ctx, cts, *operands, ends, sources=(), **params):
     rerun = Rerun(ctx, operands, ends=shapes, like=cts, **params)
     others = [*rerun.operands.loop, *rerun.operands.slots]
     scan = rerun.scan()
-    flags = scan.inputs.map(lambda x: isinstance(x, Linear))
-    if any(isinstance(x, Linear) for x in others) or not all(linear_inputs(scan, flags).carries):
+    flags = scan.inputs.map(lambda x: isinstance(x, tables.Linear))
+    if any(isinstance(x, tables.Linear) for x in others) or not all(linear_inputs(scan, flags).carries):
         return _transpose_of_loops(ctx, cts, operands, shapes, params)
     pulled = transpose_loop(scan, cts)
     columns = zip(pulled, scan.inputs.flat(), strict=False)
@@ -359,19 +350,19 @@ def _transpose_of_loops(ctx, cts, operands, shapes, params):
     assert builder is not None  # rules run inside of a trace
     inner = Builder(builder.scope, parent=builder, handle=handle_of(*operands, *cts))
     with activate(inner):
-        order = sorted(range(len(operands)), key=lambda i: not isinstance(operands[i], Linear))
+        order = sorted(range(len(operands)), key=lambda i: not isinstance(operands[i], tables.Linear))
         xs = {i: inner.input(meta_of_operand(operands[i])) for i in order}
         rerun = Rerun(ctx, [xs[i] for i in range(len(operands))], ends=shapes, **params)
         graph = inner.finish(rerun.results(), ctx.primitive)
-    linear = [i for i in order if isinstance(operands[i], Linear)]
+    linear = [i for i in order if isinstance(operands[i], tables.Linear)]
     residuals = [*[operands[i] for i in order[len(linear) :]], *inner.captures()]
     pulled = dict(zip(linear, transpose(builder, graph, len(linear), residuals, cts), strict=True))
     return [pulled.get(i) for i in range(len(operands))]
 
 
 with_values(rerun_op, _rerun_jvp)
-TRANSPOSES[rerun_op] = _rerun_transpose
-zeros(PASS, PASS, rerun_op)
+tables.TRANSPOSES[rerun_op] = _rerun_transpose
+zeros(tables.PASS, tables.PASS, rerun_op)
 no_shift(rerun_op)
 
 
@@ -390,7 +381,7 @@ def _rerun_batch(ctx, size, batched, *operands, **params):
     return tuple(results) if len(results) > 1 else results[0]
 
 
-BATCHERS[rerun_op] = _rerun_batch
+tables.BATCHERS[rerun_op] = _rerun_batch
 
 
 def _inputs(ctx, size, loop, before, after):
@@ -433,4 +424,4 @@ def _scan(ctx, size, rerun, again, batched, made):
     outputs = loop.outputs(again.scan(loop, graph, inputs, loop.reverse, ends))
     stacked = moved([*map(name_sizes, outputs.stacked)], live.stacked, (1,), (0,))
     columns = zip([*outputs.carries, *stacked], [*live.carries, *live.stacked], strict=True)
-    return [y if flag else Common(y) for y, flag in columns]
+    return [y if flag else tables.Common(y) for y, flag in columns]

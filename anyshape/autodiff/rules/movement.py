@@ -7,24 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from anyshape.autodiff import rule_tables as tables
 from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.cotangents import Rest, SlicePart, SliceRead, Window, axes_left
-from anyshape.autodiff.rule_tables import (
-    ADD,
-    BATCHERS,
-    FILL,
-    JVPS,
-    MOVE,
-    TRANSPOSES,
-    WINDOW_TRANSPOSES,
-    Linear,
-    linear,
-    no_shift,
-    shift,
-    stretch_all,
-    zeros,
-    zeros_like,
-)
+from anyshape.autodiff.rule_tables import linear, no_shift, shift, stretch_all, zeros, zeros_like
 from anyshape.graph.shapes.array_type import dilated_size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -72,9 +58,9 @@ def _rev_part(ctx, part, x, *, axes):
     return None if window is None else window.reversed(axes, ctx.shape(x), lambda read: mv.rev(part.image(read), axes))
 
 
-WINDOW_TRANSPOSES[mv.reshape_op] = _reshape_part
-WINDOW_TRANSPOSES[mv.slice_op] = _slice_part
-WINDOW_TRANSPOSES[mv.rev_op] = _rev_part
+tables.WINDOW_TRANSPOSES[mv.reshape_op] = _reshape_part
+tables.WINDOW_TRANSPOSES[mv.slice_op] = _slice_part
+tables.WINDOW_TRANSPOSES[mv.rev_op] = _rev_part
 
 
 def _slice_update_jvp(ctx, tangents, out, x, part, **params):
@@ -88,12 +74,12 @@ def _slice_update_transpose(ctx, ct, x, part, *, starts, steps, sources=()):
     starts, steps = ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps")
     clear = lambda total: mv.slice_update(total, zeros_like(ctx, part), starts, steps)
     window = Window(ctx.scope, starts, ctx.shape(part), steps)
-    of_array = Rest(ct, clear, window) if isinstance(x, Linear) else None
-    return of_array, SliceRead(ct, window) if isinstance(part, Linear) else None
+    of_array = Rest(ct, clear, window) if isinstance(x, tables.Linear) else None
+    return of_array, SliceRead(ct, window) if isinstance(part, tables.Linear) else None
 
 
-JVPS[mv.slice_update_op] = _slice_update_jvp
-TRANSPOSES[mv.slice_update_op] = _slice_update_transpose
+tables.JVPS[mv.slice_update_op] = _slice_update_jvp
+tables.TRANSPOSES[mv.slice_update_op] = _slice_update_transpose
 
 
 def _slice_add_jvp(ctx, tangents, out, x, part, *, starts, steps, sources=()):
@@ -109,12 +95,12 @@ def _slice_add_transpose(ctx, ct, x, part, *, starts, steps, sources=()):
     """Give the array the cotangent, and the part its elements of it."""
     starts, steps = ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps")
     window = Window(ctx.scope, starts, ctx.shape(part), steps)
-    of_part = SliceRead(ct, window) if isinstance(part, Linear) else None
-    return Rest(ct) if isinstance(x, Linear) else None, of_part
+    of_part = SliceRead(ct, window) if isinstance(part, tables.Linear) else None
+    return Rest(ct) if isinstance(x, tables.Linear) else None, of_part
 
 
-JVPS[mv.slice_add_op] = _slice_add_jvp
-TRANSPOSES[mv.slice_add_op] = _slice_add_transpose
+tables.JVPS[mv.slice_add_op] = _slice_add_jvp
+tables.TRANSPOSES[mv.slice_add_op] = _slice_add_transpose
 linear(mv.rev_op, lambda ctx, ct, x, *, axes: mv.rev(ct, axes))
 
 
@@ -131,8 +117,8 @@ def _pad_transpose(ctx, ct, x, *, low, high, interior, value, sources=()):
     return (mv.strided(ct, starts, ctx.shape(x), [k + 1 for k in between]),)
 
 
-JVPS[mv.pad_op] = _pad_jvp
-TRANSPOSES[mv.pad_op] = _pad_transpose
+tables.JVPS[mv.pad_op] = _pad_jvp
+tables.TRANSPOSES[mv.pad_op] = _pad_transpose
 
 
 def _concatenate_jvp(ctx, tangents, out, *xs, axis):
@@ -159,21 +145,21 @@ def _concatenate_transpose(ctx, ct, *xs, axis):
         size = ctx.exact(x, axis, field="axis")
         starts = [start if i == axis else 0 for i in range(len(whole))]
         sizes = [size if i == axis else s for i, s in enumerate(whole)]
-        parts.append(mv.strided(ct, starts, sizes) if isinstance(x, Linear) else None)
+        parts.append(mv.strided(ct, starts, sizes) if isinstance(x, tables.Linear) else None)
         start = start + size
     return tuple(parts)
 
 
-JVPS[mv.concatenate_op] = _concatenate_jvp
-TRANSPOSES[mv.concatenate_op] = _concatenate_transpose
+tables.JVPS[mv.concatenate_op] = _concatenate_jvp
+tables.TRANSPOSES[mv.concatenate_op] = _concatenate_transpose
 
 # -- zeros by construction
 
-zeros(MOVE, MOVE, mv.reshape_op, mv.transpose_op, mv.rev_op)
-zeros(MOVE, ADD, mv.broadcast_in_dim_op, mv.slice_op)
-zeros(ADD, MOVE, mv.concatenate_op)
-zeros(ADD, ADD, mv.slice_update_op, mv.slice_add_op)
-zeros(FILL, MOVE, mv.pad_op)
+zeros(tables.MOVE, tables.MOVE, mv.reshape_op, mv.transpose_op, mv.rev_op)
+zeros(tables.MOVE, tables.ADD, mv.broadcast_in_dim_op, mv.slice_op)
+zeros(tables.ADD, tables.MOVE, mv.concatenate_op)
+zeros(tables.ADD, tables.ADD, mv.slice_update_op, mv.slice_add_op)
+zeros(tables.FILL, tables.MOVE, mv.pad_op)
 
 # -- shifts of operands
 
@@ -197,20 +183,20 @@ def _write(change):
     return batch
 
 
-BATCHERS[mv.broadcast_in_dim_op] = lambda ctx, size, batched, x, *, shape, axes: mv.broadcast_in_dim(
+tables.BATCHERS[mv.broadcast_in_dim_op] = lambda ctx, size, batched, x, *, shape, axes: mv.broadcast_in_dim(
     x, (size, *shape), (0, *_after_batch(axes))
 )
-BATCHERS[mv.reshape_op] = lambda ctx, size, batched, x, *, shape: mv.reshape(x, (size, *shape))
-BATCHERS[mv.transpose_op] = lambda ctx, size, batched, x, *, axes: mv.transpose(x, (0, *_after_batch(axes)))
-BATCHERS[mv.slice_op] = lambda ctx, size, batched, x, *, starts, sizes, steps: mv.strided(
+tables.BATCHERS[mv.reshape_op] = lambda ctx, size, batched, x, *, shape: mv.reshape(x, (size, *shape))
+tables.BATCHERS[mv.transpose_op] = lambda ctx, size, batched, x, *, axes: mv.transpose(x, (0, *_after_batch(axes)))
+tables.BATCHERS[mv.slice_op] = lambda ctx, size, batched, x, *, starts, sizes, steps: mv.strided(
     x, (0, *starts), (size, *sizes), (1, *steps)
 )
-BATCHERS[mv.slice_update_op] = _write(mv.slice_update)
-BATCHERS[mv.slice_add_op] = _write(mv.slice_add)
-BATCHERS[mv.rev_op] = lambda ctx, size, batched, x, *, axes: mv.rev(x, _after_batch(axes))
-BATCHERS[mv.pad_op] = lambda ctx, size, batched, x, *, low, high, interior, value: mv.pad_unchecked(
+tables.BATCHERS[mv.slice_update_op] = _write(mv.slice_update)
+tables.BATCHERS[mv.slice_add_op] = _write(mv.slice_add)
+tables.BATCHERS[mv.rev_op] = lambda ctx, size, batched, x, *, axes: mv.rev(x, _after_batch(axes))
+tables.BATCHERS[mv.pad_op] = lambda ctx, size, batched, x, *, low, high, interior, value: mv.pad_unchecked(
     x, (0, *low), (0, *high), (0, *interior), value
 )
-BATCHERS[mv.concatenate_op] = lambda ctx, size, batched, *xs, axis: mv.concatenate(
+tables.BATCHERS[mv.concatenate_op] = lambda ctx, size, batched, *xs, axis: mv.concatenate(
     stretch_all(ctx, size, batched, xs), axis + 1
 )

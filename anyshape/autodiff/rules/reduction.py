@@ -98,10 +98,7 @@ JVPS[rd.reduce_prod_op] = _prod_jvp
 JVPS[rd.reduce_max_op], JVPS[rd.reduce_min_op] = _extreme(BELOW_MAX), _extreme(ABOVE_MIN)
 JVPS[rd.reduce_logsumexp_op] = _logsumexp_jvp
 JVPS[rd.softmax_op] = JVPS[rd.safe_softmax_op] = _softmax_jvp
-zero(rd.reduce_and_op)
-zero(rd.reduce_or_op)
-zero(rd.argmax_op)
-zero(rd.argmin_op)
+zero(rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op)
 
 # -- cumulative
 
@@ -200,45 +197,21 @@ no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recur
 
 
 def _along_axes(op):
-    def rule(ctx, size, batched, x, *, axes, **params):
-        return apply(op, x, axes=tuple([a + 1 for a in axes]), **params)
-
-    BATCHERS[op] = rule
+    return lambda ctx, size, batched, x, *, axes, **params: apply(op, x, axes=tuple([a + 1 for a in axes]), **params)
 
 
 def _along_axis(op):
     def rule(ctx, size, batched, *xs, axis, **params):
         return apply(op, *stretch_all(ctx, size, batched, xs), axis=axis + 1, **params)
 
-    BATCHERS[op] = rule
+    return rule
 
 
-for _op in (
-    rd.reduce_sum_op,
-    rd.reduce_prod_op,
-    rd.reduce_max_op,
-    rd.reduce_min_op,
-    rd.reduce_and_op,
-    rd.reduce_or_op,
-    rd.reduce_logsumexp_op,
-    rd.softmax_op,
-    rd.safe_softmax_op,
-):
-    _along_axes(_op)
-
-for _op in (
-    rd.argmax_op,
-    rd.argmin_op,
-    rd.cumsum_op,
-    rd.cumprod_op,
-    rd.cummax_op,
-    rd.cummin_op,
-    rd.cumlogsumexp_op,
-    rd.recurrence_op,
-):
-    _along_axis(_op)
-
-
+_OF_AXES = (rd.reduce_sum_op, rd.reduce_prod_op, rd.reduce_max_op, rd.reduce_min_op, rd.reduce_and_op, rd.reduce_or_op)
+_OF_AXES += (rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op)
+_OF_AXIS = (rd.argmax_op, rd.argmin_op, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op)
+_OF_AXIS += (rd.recurrence_op, rd.sort_op, rd.argsort_op, rd.permute_op)
+BATCHERS.update({op: _along_axes(op) for op in _OF_AXES} | {op: _along_axis(op) for op in _OF_AXIS})
 BATCHERS[rd.sum_to_op] = lambda ctx, size, batched, x, *, shape, axes: rd.sum_to(
     x, (size, *shape), (0, *[a + 1 for a in axes])
 )
@@ -252,8 +225,7 @@ JVPS[rd.sort_op] = _sort_jvp
 linear_in_first(
     rd.permute_op, lambda ctx, ct, x, order, *, axis, inverse: rd.permute(ct, order, axis, inverse=not inverse)
 )
-zero(rd.argsort_op)
-zero(rd.searchsorted_op)
+zero(rd.argsort_op, rd.searchsorted_op)
 
 # -- zeros by construction
 
@@ -262,10 +234,6 @@ zeros(MOVE, MOVE, rd.sort_op, rd.permute_op)
 # -- shifts of operands
 
 no_shift(rd.sort_op, rd.argsort_op, rd.permute_op, rd.searchsorted_op)
-
-
-for _op in (rd.sort_op, rd.argsort_op, rd.permute_op):
-    _along_axis(_op)
 
 
 def _searchsorted(ctx, size, batched, row, values, *, side, batch):

@@ -92,8 +92,7 @@ def _extreme(position_op):
 
 JVPS[wd.window_max_op] = _extreme(wd.window_argmax_op)
 JVPS[wd.window_min_op] = _extreme(wd.window_argmin_op)
-zero(wd.window_argmax_op)
-zero(wd.window_argmin_op)
+zero(wd.window_argmax_op, wd.window_argmin_op)
 
 # -- zeros by construction
 
