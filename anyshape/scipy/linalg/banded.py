@@ -40,7 +40,7 @@ def solve_banded(
 
 
 def _solution(name: str, lower: int, upper: int, ab, b, *, positive: bool):
-    """Return x with a x = b for a banded matrix, or if `positive` for a Hermitian one of which a side is given."""
+    """Return x with a x = b for a banded matrix, or if `positive` for one side of a Hermitian one."""
     band, right = in_one_dtype(name, as_matrices(name, ab), b)
     is_vector = right.ndim == 1
     right = right[:, None] if is_vector else right

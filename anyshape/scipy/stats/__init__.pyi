@@ -3,6 +3,8 @@
 Written by tools/make_stubs.py for SciPy 1.17.
 """
 
+from typing import Any
+
 from scipy.stats import Binomial as Binomial
 from scipy.stats import BootstrapMethod as BootstrapMethod
 from scipy.stats import CensoredData as CensoredData
@@ -171,47 +173,28 @@ from scipy.stats import yeojohnson_normplot as yeojohnson_normplot
 from scipy.stats import yulesimon as yulesimon
 from scipy.stats import zipfian as zipfian
 
-from anyshape.scipy.stats.correlation import linregress as linregress
 from anyshape.scipy.stats.correlation import pearsonr as pearsonr
-from anyshape.scipy.stats.correlation import spearmanr as spearmanr
 from anyshape.scipy.stats.density import gaussian_kde as gaussian_kde
 from anyshape.scipy.stats.distribution import Family as _Family
-from anyshape.scipy.stats.hypotheses import chisquare as chisquare
-from anyshape.scipy.stats.hypotheses import f_oneway as f_oneway
 from anyshape.scipy.stats.hypotheses import false_discovery_control as false_discovery_control
-from anyshape.scipy.stats.hypotheses import levene as levene
-from anyshape.scipy.stats.hypotheses import pointbiserialr as pointbiserialr
-from anyshape.scipy.stats.hypotheses import power_divergence as power_divergence
-from anyshape.scipy.stats.hypotheses import ttest_ind as ttest_ind
 from anyshape.scipy.stats.multivariate import dirichlet as dirichlet
 from anyshape.scipy.stats.multivariate import multinomial as multinomial
 from anyshape.scipy.stats.multivariate import multivariate_normal as multivariate_normal
 from anyshape.scipy.stats.multivariate import multivariate_t as multivariate_t
 from anyshape.scipy.stats.multivariate import wishart as wishart
 from anyshape.scipy.stats.ordered import energy_distance as energy_distance
-from anyshape.scipy.stats.ordered import siegelslopes as siegelslopes
-from anyshape.scipy.stats.ordered import theilslopes as theilslopes
 from anyshape.scipy.stats.ordered import tiecorrect as tiecorrect
 from anyshape.scipy.stats.ordered import wasserstein_distance as wasserstein_distance
-from anyshape.scipy.stats.ranks import mode as mode
 from anyshape.scipy.stats.ranks import rankdata as rankdata
 from anyshape.scipy.stats.summaries import boxcox as boxcox
-from anyshape.scipy.stats.summaries import boxcox_llf as boxcox_llf
 from anyshape.scipy.stats.summaries import describe as describe
 from anyshape.scipy.stats.summaries import gzscore as gzscore
-from anyshape.scipy.stats.summaries import iqr as iqr
-from anyshape.scipy.stats.summaries import median_abs_deviation as median_abs_deviation
-from anyshape.scipy.stats.summaries import moment as moment
 from anyshape.scipy.stats.summaries import yeojohnson as yeojohnson
-from anyshape.scipy.stats.summaries import yeojohnson_llf as yeojohnson_llf
 from anyshape.scipy.stats.summaries import zmap as zmap
 from anyshape.scipy.stats.summaries import zscore as zscore
-from anyshape.scipy.stats.trimmed import differential_entropy as differential_entropy
-from anyshape.scipy.stats.trimmed import lmoment as lmoment
 from anyshape.scipy.stats.trimmed import percentileofscore as percentileofscore
 from anyshape.scipy.stats.trimmed import scoreatpercentile as scoreatpercentile
 from anyshape.scipy.stats.trimmed import sigmaclip as sigmaclip
-from anyshape.scipy.stats.trimmed import trim_mean as trim_mean
 
 alpha: _Family
 anglit: _Family
@@ -224,15 +207,45 @@ betanbinom: _Family
 betaprime: _Family
 binom: _Family
 boltzmann: _Family
+
+def boxcox_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: Any = False, nan_policy: Any = "propagate") -> Any:
+    """Return the logarithm of the likelihood of a number for the Box-Cox transform of samples."""
+
 bradford: _Family
 burr: _Family
 burr12: _Family
 cauchy: _Family
 chi: _Family
 chi2: _Family
+
+def chisquare(
+    f_obs: Any,
+    f_exp: Any = None,
+    ddof: Any = 0,
+    axis: Any = 0,
+    *,
+    sum_check: Any = True,
+    nan_policy: Any = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return Pearson's chi-squared of frequencies against expected ones, by default their mean; see above."""
+
 cosine: _Family
 crystalball: _Family
 dgamma: _Family
+
+def differential_entropy(
+    values: Any,
+    *,
+    window_length: Any = None,
+    base: Any = None,
+    axis: Any = 0,
+    method: Any = "auto",
+    nan_policy: Any = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return the differential entropy of samples by the spacings of a window: SciPy's methods but "correa"."""
+
 dlaplace: _Family
 dweibull: _Family
 erlang: _Family
@@ -241,6 +254,12 @@ exponnorm: _Family
 exponpow: _Family
 exponweib: _Family
 f: _Family
+
+def f_oneway(
+    *samples: Any, axis: Any = 0, equal_var: Any = True, nan_policy: Any = "propagate", keepdims: Any = False
+) -> Any:
+    """Return the F statistic of the means of several samples, and its probability; `equal_var=False` is refused."""
+
 fatiguelife: _Family
 fisk: _Family
 foldcauchy: _Family
@@ -267,14 +286,61 @@ hypsecant: _Family
 invgamma: _Family
 invgauss: _Family
 invweibull: _Family
+
+def iqr(
+    x: Any,
+    axis: Any = None,
+    rng: Any = (25, 75),
+    scale: Any = 1.0,
+    nan_policy: Any = "propagate",
+    interpolation: Any = "linear",
+    keepdims: Any = False,
+) -> Any:
+    """Return the distance of two percentiles, by default the interquartile range."""
+
 jf_skew_t: _Family
 johnsonsb: _Family
 johnsonsu: _Family
 kappa3: _Family
 laplace: _Family
 laplace_asymmetric: _Family
+
+def levene(
+    *samples: Any,
+    center: Any = "median",
+    proportiontocut: Any = 0.05,
+    axis: Any = 0,
+    nan_policy: Any = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return Levene's statistic of equal variances, by distances from medians, means or trimmed means."""
+
 levy: _Family
 levy_l: _Family
+
+def linregress(
+    x: Any,
+    y: Any,
+    alternative: Any = "two-sided",
+    *,
+    axis: Any = 0,
+    nan_policy: Any = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return the line of least squares through points with coordinates x and y, vectors of at least two elements."""
+
+def lmoment(
+    sample: Any,
+    order: Any = None,
+    *,
+    axis: Any = 0,
+    sorted: Any = False,
+    standardize: Any = True,
+    nan_policy: Any = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return L-moments of an order, or of each of a list of orders; by default 1 to 4, and ratios from 3 on."""
+
 loggamma: _Family
 logistic: _Family
 loglaplace: _Family
@@ -283,7 +349,22 @@ logser: _Family
 loguniform: _Family
 lomax: _Family
 maxwell: _Family
+
+def median_abs_deviation(
+    x: Any, axis: Any = 0, center: Any = None, scale: Any = 1.0, nan_policy: Any = "propagate", *, keepdims: Any = False
+) -> Any:
+    """Return the median of the distances from the center of the samples."""
+
 mielke: _Family
+
+def mode(a: Any, axis: Any = 0, nan_policy: Any = "propagate", keepdims: Any = False) -> Any:
+    """Return the most frequent values along an axis, the least of equally frequent ones, and their counts."""
+
+def moment(
+    a: Any, order: Any = 1, axis: Any = 0, nan_policy: Any = "propagate", *, center: Any = None, keepdims: Any = False
+) -> Any:
+    """Return moments of an order, or of each of a list of orders, about the mean or about a center."""
+
 moyal: _Family
 nakagami: _Family
 nbinom: _Family
@@ -292,7 +373,24 @@ norm: _Family
 norminvgauss: _Family
 pareto: _Family
 planck: _Family
+
+def pointbiserialr(x: Any, y: Any, *, axis: Any = 0, nan_policy: Any = "propagate", keepdims: Any = False) -> Any:
+    """Return the correlation of truth values and numbers, and the probability of one as large."""
+
 poisson: _Family
+
+def power_divergence(
+    f_obs: Any,
+    f_exp: Any = None,
+    ddof: Any = 0,
+    axis: Any = 0,
+    lambda_: Any = None,
+    *,
+    nan_policy: Any = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return the power divergence of frequencies from expected ones, by default their mean, and its probability."""
+
 powerlaw: _Family
 powerlognorm: _Family
 powernorm: _Family
@@ -303,20 +401,76 @@ recipinvgauss: _Family
 reciprocal: _Family
 rice: _Family
 semicircular: _Family
+
+def siegelslopes(
+    y: Any,
+    x: Any = None,
+    method: Any = "hierarchical",
+    *,
+    axis: Any = None,
+    nan_policy: Any = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return the repeated median of the slopes between points, and of the intercepts; see `theilslopes`."""
+
 skellam: _Family
 skewcauchy: _Family
 skewnorm: _Family
+
+def spearmanr(
+    a: Any, b: Any = None, axis: Any = 0, nan_policy: Any = "propagate", alternative: Any = "two-sided"
+) -> Any:
+    """Return the correlation of the ranks of two vectors, and the probability of one as large by Student's t."""
+
 t: _Family
+
+def theilslopes(
+    y: Any,
+    x: Any = None,
+    alpha: Any = 0.95,
+    method: Any = "separate",
+    *,
+    axis: Any = None,
+    nan_policy: Any = "propagate",
+    keepdims: Any = False,
+) -> Any:
+    """Return the median of the slopes between points, an intercept, and limits of the slope for a confidence."""
+
 trapezoid: _Family
 triang: _Family
+
+def trim_mean(
+    a: Any, proportiontocut: Any, axis: Any = 0, *, nan_policy: Any = "propagate", keepdims: Any = False
+) -> Any:
+    """Return the mean without a share of the least and of the greatest samples; the share is rounded down."""
+
 truncexpon: _Family
 truncnorm: _Family
 truncpareto: _Family
 truncweibull_min: _Family
+
+def ttest_ind(
+    a: Any,
+    b: Any,
+    *,
+    axis: Any = 0,
+    equal_var: Any = True,
+    nan_policy: Any = "propagate",
+    alternative: Any = "two-sided",
+    trim: Any = 0,
+    method: Any = None,
+    keepdims: Any = False,
+) -> Any:
+    """Return Student's t of the means of two samples, or Welch's without `equal_var`, and its probability."""
+
 uniform: _Family
 vonmises: _Family
 wald: _Family
 weibull_max: _Family
 weibull_min: _Family
 wrapcauchy: _Family
+
+def yeojohnson_llf(lmb: Any, data: Any, *, axis: Any = 0, nan_policy: Any = "propagate", keepdims: Any = False) -> Any:
+    """Return the logarithm of the likelihood of a number for the Yeo-Johnson transform of samples."""
+
 zipf: _Family

@@ -154,16 +154,7 @@ def _ties(x):
 
 
 @sampled("y", "x", axis=None, paired=True, least=2, vectors=True)
-def theilslopes(
-    y: Any,
-    x: Any = None,
-    alpha: Any = 0.95,
-    method: str = "separate",
-    *,
-    axis: Any = None,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> TheilslopesResult:
+def theilslopes(y, x, alpha, method) -> TheilslopesResult:
     """Return the median of the slopes between points, an intercept, and limits of the slope for a confidence.
 
     For vectors y and x, by default 0, 1 and so on. `method` "joint" takes the median of the intercepts of points.
@@ -191,15 +182,7 @@ def theilslopes(
 
 
 @sampled("y", "x", axis=None, paired=True, least=2, vectors=True)
-def siegelslopes(
-    y: Any,
-    x: Any = None,
-    method: str = "hierarchical",
-    *,
-    axis: Any = None,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> SiegelslopesResult:
+def siegelslopes(y, x, method) -> SiegelslopesResult:
     """Return the repeated median of the slopes between points, and of the intercepts; see `theilslopes`."""
     choice_of("siegelslopes", "method", method, ("hierarchical", "separate"))
     y, x = (filled_up(v, 0) for v in _points("siegelslopes", y, x))

@@ -74,7 +74,7 @@ def rankdata(a: Any, method: str = "average", *, axis: Any = None, nan_policy: s
 
 
 @sampled("a", least=0)
-def mode(a: Any, axis: Any = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
+def mode(a, axis) -> ModeResult:
     """Return the most frequent values along an axis, the least of equally frequent ones, and their counts."""
     x = xp.asarray(a)
     x = xp.moveaxis(x, axis, -1)

@@ -12,20 +12,21 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from anyshape import numpy as xp
 from anyshape.errors import ArgumentError
 from anyshape.numpy.operands.promotion import choice_of, result_type
+from anyshape.support.packages import scipy_stats
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import tree_map
 from anyshape.transforms.control import check
 from anyshape.transforms.control_flow.loops import map as map_rows
 
 Function = Callable[..., Any]
-F = TypeVar("F", bound=Function)
+OPTIONS = ("axis", "nan_policy", "keepdims")
 POLICIES = ("propagate", "raise", "omit")
 
 
@@ -180,23 +181,33 @@ def sampled(
     least: int = 1,
     vectors: bool = False,
     finish: Function | None = None,
-) -> Callable[[F], F]:
+) -> Callable[[Function], Function]:
     """Return a decorator: a function of samples in these parameters takes SciPy's options of axes and NaN.
 
-    The function declares these options for its callers. It gets an axis alone, and not even this if it is of `vectors`.
-    `finish` makes the result of what the function returns.
+    Parameters and defaults are SciPy's. The function gets those that it has, and of these options an axis alone, which
+    it does not get if it is of `vectors`. `finish` makes the result of what the function returns.
     """
 
-    def decorate(function: F) -> F:
-        signature = inspect.signature(function)
-        facts = Sampling(function.__name__, names, axis, paired, least, not vectors)
+    def decorate(function: Function) -> Function:
+        name = function.__name__
+        signature = inspect.signature(getattr(scipy_stats, name))
+        own = inspect.signature(function, follow_wrapped=False).parameters
+        facts = Sampling(name, names, axis, paired, least, not vectors)
 
         @functools.wraps(function)
         def served(*args, **kwargs):
-            result = facts.call(function, dict(signature.bind(*args, **kwargs).arguments))
+            bound = signature.bind(*args, **kwargs)
+            if "options" not in own:
+                bound.apply_defaults()
+            arguments = {k: v for k, v in bound.arguments.items() if k in own or k in OPTIONS or "options" in own}
+            for key in bound.arguments.keys() - arguments.keys():
+                if bound.arguments[key] is not signature.parameters[key].default:
+                    raise ArgumentError(name, key, "is not available for traced arrays", "leave it out")
+            result = facts.call(function, arguments)
             return result if finish is None else finish(result)
 
-        return cast("F", served)
+        served.__signature__ = signature
+        return served
 
     return decorate
 

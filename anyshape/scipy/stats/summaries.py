@@ -36,9 +36,7 @@ def _central(x, order: int, axis):
 
 
 @sampled("a")
-def moment(
-    a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: Any = False
-) -> Any:
+def moment(a, order, axis, center) -> Any:
     """Return moments of an order, or of each of a list of orders, about the mean or about a center."""
     x = floats(a)
     if np.ndim(order):
@@ -94,15 +92,7 @@ def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagat
 
 
 @sampled("x", axis=None)
-def iqr(
-    x: Any,
-    axis: Any = None,
-    rng: Any = (25, 75),
-    scale: Any = 1.0,
-    nan_policy: str = "propagate",
-    interpolation: str = "linear",
-    keepdims: Any = False,
-) -> Any:
+def iqr(x, axis, rng, scale, interpolation) -> Any:
     """Return the distance of two percentiles, by default the interquartile range."""
     x = floats(x)
     low, high = xp.percentile(filled_up(x, axis), rng, axis=axis, method=interpolation)
@@ -115,17 +105,10 @@ def _scale(scale, normal: float):
 
 
 @sampled("x")
-def median_abs_deviation(
-    x: Any,
-    axis: Any = 0,
-    center: Any = np.median,
-    scale: Any = 1.0,
-    nan_policy: str = "propagate",
-    *,
-    keepdims: Any = False,
-) -> Any:
+def median_abs_deviation(x, axis, center, scale) -> Any:
     """Return the median of the distances from the center of the samples."""
     x = floats(x)
+    center = xp.median if center is None else center
     middle = xp.expand_dims(center(x, axis=axis), axis) if axis is not None else center(x)
     deviation = xp.median(xp.abs(x - middle), axis=axis)
     return deviation / _scale(scale, 0.6744897501960817)
@@ -147,7 +130,7 @@ def boxcox(x: Any, lmbda: Any = None, alpha: Any = None, optimizer: Any = None) 
 
 
 @sampled("data")
-def boxcox_llf(lmb: Any, data: Any, *, axis: Any = 0, nan_policy: str = "propagate", keepdims: Any = False) -> Any:
+def boxcox_llf(lmb, data, axis) -> Any:
     """Return the logarithm of the likelihood of a number for the Box-Cox transform of samples."""
     x = floats(data)
     logarithm = xp.log(x)
@@ -171,7 +154,7 @@ def yeojohnson(x: Any, lmbda: Any = None) -> Any:
 
 
 @sampled("data")
-def yeojohnson_llf(lmb: Any, data: Any, *, axis: Any = 0, nan_policy: str = "propagate", keepdims: Any = False) -> Any:
+def yeojohnson_llf(lmb, data, axis) -> Any:
     """Return the logarithm of the likelihood of a number for the Yeo-Johnson transform of samples."""
     x = floats(data)
     variance = xp.var(_yeojohnson(x, lmb), axis=axis)

@@ -32,9 +32,7 @@ def _moments(x, inside, axis) -> tuple[Any, Any, Any]:
 
 
 @sampled("a")
-def trim_mean(
-    a: Any, proportiontocut: Any, axis: Any = 0, *, nan_policy: str = "propagate", keepdims: Any = False
-) -> Any:
+def trim_mean(a, proportiontocut, axis) -> Any:
     """Return the mean without a share of the least and of the greatest samples; the share is rounded down."""
     x = floats(a)
     flat = xp.moveaxis(x, axis, -1)
@@ -102,16 +100,7 @@ def percentileofscore(a: Any, score: Any, kind: str = "rank", nan_policy: str = 
 
 
 @sampled("values")
-def differential_entropy(
-    values: Any,
-    *,
-    window_length: Any = None,
-    base: Any = None,
-    axis: Any = 0,
-    method: str = "auto",
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
+def differential_entropy(values, window_length, base, axis, method) -> Any:
     """Return the differential entropy of samples by the spacings of a window: SciPy's methods but "correa".
 
     By default the window has about the root of the number of samples. NaN unless these are more than twice as many.
@@ -161,16 +150,7 @@ _ENTROPIES = {"vasicek": _vasicek, "van es": _van_es, "ebrahimi": _ebrahimi}
 
 
 @sampled("sample")
-def lmoment(
-    sample: Any,
-    order: Any = None,
-    *,
-    axis: Any = 0,
-    sorted: bool = False,
-    standardize: bool = True,
-    nan_policy: str = "propagate",
-    keepdims: Any = False,
-) -> Any:
+def lmoment(sample, order, axis, sorted, standardize) -> Any:
     """Return L-moments of an order, or of each of a list of orders; by default 1 to 4, and ratios from 3 on."""
     orders = [1, 2, 3, 4] if order is None else order
     x = xp.moveaxis(floats(sample), axis, -1)
