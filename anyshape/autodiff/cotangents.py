@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of, meta_of, sizes_of
 from anyshape.ops.core.flop_counts import Shape
 from anyshape.ops.creation import full, size_value
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.true_types import has_type
 
 PADDED = 3  # so many parts are padded, where one fused step adds them all up; further ones are added in place

@@ -18,7 +18,6 @@ A value that is read for its shape alone does not count.
 
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
@@ -36,7 +35,7 @@ from anyshape.ops.control import POLICIES, enter_checkpoint_op, leave_checkpoint
 from anyshape.ops.control_flow import cond_each_op, cond_op
 from anyshape.ops.loops import Layout, scan_op, while_op
 from anyshape.ops.prune_inputs import PRUNERS
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ largest element, where otherwise all digits may cancel.
 
 import heapq
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from anyshape.autodiff.rule_tables import SHIFTS
@@ -26,7 +25,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.creation import full_op
-from anyshape.support.lazy_dataclass import NamedTuple, dataclass
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass, replace
 
 
 @dataclass(frozen=True)

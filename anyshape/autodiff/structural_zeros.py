@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,7 +31,7 @@ from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import apply
 from anyshape.ops.core.flop_counts import Shape
 from anyshape.ops.creation import full
-from anyshape.support.lazy_dataclass import NamedTuple, dataclass
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass, replace
 
 DEEP = 40  # masks that wait for one another, before one is computed: each calls the one below
 

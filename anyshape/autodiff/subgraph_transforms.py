@@ -7,7 +7,6 @@ besides their arguments.
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from anyshape.autodiff.jvp import push_parts
@@ -27,6 +26,7 @@ from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.ops.elementwise import lift
 from anyshape.ops.reduction import reduce_sum
 from anyshape.ops.subgraph_call import of_branch
+from anyshape.support.lazy_dataclass import replace
 
 Handle = type[Traced]
 

@@ -13,7 +13,6 @@ import operator
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from anyshape.graph.signature.prologue import Prologue, Solver, compile_prologue
 from anyshape.graph.sizes.expr import DimVar, InputAxis, Leaf, RuntimeScalar, as_atom, leaves_of
 from anyshape.graph.sizes.substitute import evaluate, values_from
 from anyshape.program.program import Program
-from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, replace
 from anyshape.support.packages import dask_array, dask_base, dask_highlevelgraph
 from anyshape.tracing.decisions import evaluate_quietly
 from anyshape.tracing.pytrees import flatten, result_paths, unflatten

@@ -10,7 +10,6 @@ Prune conditionals: results that nothing reads leave the branches, and so do ope
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from anyshape.ops.creation import full_op
 from anyshape.ops.loops import Layout, changing_carries, rerun_op, scan_op, split_operands, while_each_op, while_op
 from anyshape.ops.movement import slice_op
 from anyshape.ops.subgraph_call import with_element
+from anyshape.support.lazy_dataclass import replace
 
 TOKEN = TensorMeta(np.dtype(bool), ())  # of the result of a subgraph that runs for what it refuses
 

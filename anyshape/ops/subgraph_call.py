@@ -8,7 +8,6 @@ results of the same types, and the error of the rule.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from anyshape.ops.control_flow import sized_op
 from anyshape.ops.core.apply import Operand
 from anyshape.ops.creation import full, full_op
 from anyshape.ops.movement import broadcast_in_dim
+from anyshape.support.lazy_dataclass import replace
 
 Body = Callable[..., Sequence[Traced]]
 

@@ -19,7 +19,6 @@ import secrets
 import time
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -48,6 +47,7 @@ from anyshape.ops.core.definition import claims, problem
 from anyshape.ops.subgraph_call import of_branch
 from anyshape.program import saved_rules
 from anyshape.support.fork_lock import collection_deferred
+from anyshape.support.lazy_dataclass import replace
 from anyshape.support.version import __version__
 from anyshape.tracing.pytrees import Order, order_of_leaves
 from anyshape.tracing.trace import Trace

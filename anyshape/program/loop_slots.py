@@ -7,7 +7,7 @@ a rerun of the first. Sums over trips of products of stacks, which follow, are t
 
 import itertools
 from collections.abc import Callable, Container, Mapping, Sequence, Set
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from anyshape.autodiff.control_flow.loop_calls import Inputs
@@ -30,7 +30,7 @@ from anyshape.ops.movement import transpose_op
 from anyshape.ops.subgraph_call import with_element
 from anyshape.program.specialize import replay_builder, replay_scope
 from anyshape.support.fork_lock import restores_thread
-from anyshape.support.lazy_dataclass import NamedTuple, dataclass
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass, replace
 
 Stack = tuple[Value, int]  # a value, and its axis of trips
 

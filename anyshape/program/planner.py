@@ -21,7 +21,7 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,7 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.memory import into, shares
 from anyshape.program.specialize import BroadcastPattern, CallPatterns, ContractionPaths, broadcast_groups
 from anyshape.support.fork_lock import Lock, collection_deferred, restores_thread
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import loop_slots, native_kernels, subgraph_transforms
 from anyshape.support.progress import phase
 from anyshape.support.true_types import has_type

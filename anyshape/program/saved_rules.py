@@ -13,7 +13,6 @@ import functools
 import hashlib
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from anyshape.errors import AnyshapeError, ArgumentError, InconclusiveDimensionError, UnsupportedFunctionError
@@ -33,7 +32,7 @@ from anyshape.ops.control import CustomRule, callback_op, custom_linear_solve_op
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
 from anyshape.ops.subgraph_call import paths_of_sizes, size_carrier
-from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, replace
 from anyshape.support.packages import graph_replay
 from anyshape.tracing.named_dims import SymbolicShape
 from anyshape.tracing.pytrees import Setting, Static, class_of, flatten, unflatten

@@ -29,7 +29,6 @@ import os
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -57,7 +56,7 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.ops.contraction import terms_of
 from anyshape.ops.core.contraction_order import Path, cheapest_path
 from anyshape.support.fork_lock import Lock, restores_thread
-from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, replace
 
 Paths = tuple[Path, ...]  # one for each product of a graph
 

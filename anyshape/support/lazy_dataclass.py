@@ -24,7 +24,12 @@ _LOCK = Lock()
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+    from dataclasses import replace as replace
 else:
+
+    def replace(instance, /, **changes):
+        """Return a copy of an instance of such a class with other values in some fields."""
+        return instance.__replace__(**changes)
 
     def dataclass(cls=None, /, *, frozen=False, eq=True, slots=False):
         """Declare a dataclass as `dataclasses.dataclass` does, and make its methods and fields at their first use."""
@@ -123,6 +128,7 @@ def _attributes(declaration: _Declaration, eq: bool) -> dict[str, Any]:
     generated["__dataclass_params__"] = _parameters(eq, frozen)
     if "__match_args__" not in vars(body):
         generated["__match_args__"] = tuple(declaration.fields)
+    generated["__replace__"] = _replace
     if "__repr__" not in own:
         generated["__repr__"] = _repr
     if eq and not frozen and "__hash__" not in own:
@@ -196,6 +202,14 @@ def _repr(self) -> str:
     """Print an instance as a call that makes it."""
     shown = ", ".join([f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr])
     return f"{self.__class__.__qualname__}({shown})"
+
+
+def _replace(self, /, **changes):
+    """Return a copy with other values in some fields."""
+    for name in self.__match_args__:
+        if name not in changes:
+            changes[name] = getattr(self, name)
+    return type(self)(**changes)
 
 
 def _read_only(declaration: _Declaration) -> dict[str, Any]:

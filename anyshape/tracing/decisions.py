@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +24,7 @@ from anyshape.ops.control import decide_op
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import size_value_op
 from anyshape.ops.elementwise import convert_op
+from anyshape.support.lazy_dataclass import replace
 
 _LOG = logging.getLogger("anyshape.trace")
 _MANY_IN_A_ROW = 8  # decisions on one line

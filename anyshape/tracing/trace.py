@@ -17,7 +17,6 @@ import operator
 import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from time import perf_counter, thread_time
 from types import CodeType, TracebackType
 from typing import Any, NoReturn, TypeAlias
@@ -42,7 +41,7 @@ from anyshape.numpy.operands.ufuncs import Ufunc
 from anyshape.numpy.serve import advise
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.fork_lock import collection_deferred, restores_thread
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import (
     argument_containers,
     graph_replay,

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TextIO
 
 import numpy as np
@@ -23,6 +22,7 @@ from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.tracebacks import short_traceback
 from anyshape.inspect.explanation import Explanation
 from anyshape.ops.subgraph_call import paths_of_sizes
+from anyshape.support.lazy_dataclass import replace
 from anyshape.support.packages import profiler, profiles, program_file, saved_rules, size_paths, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import ShapeDtypeStruct

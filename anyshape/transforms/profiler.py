@@ -1,7 +1,6 @@
 """Measure calls for `profile`, with and without timers, and turn the readings into rows with costs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -18,6 +17,7 @@ from anyshape.inspect.profile import Profile, Row
 from anyshape.ops.core.flop_counts import COSTS
 from anyshape.ops.loops import LOOPS
 from anyshape.program.program import Program
+from anyshape.support.lazy_dataclass import replace
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.transforms.jitted import Jitted

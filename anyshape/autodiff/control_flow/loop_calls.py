@@ -14,7 +14,6 @@ So a batch of such loops is one of more examples, and a derivative of one is a b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ from anyshape.ops.creation import full_op
 from anyshape.ops.movement import reshape
 from anyshape.ops.reduction import reduce_sum
 from anyshape.ops.subgraph_call import further_operands
-from anyshape.support.lazy_dataclass import NamedTuple, dataclass
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass, replace
 
 
 @dataclass

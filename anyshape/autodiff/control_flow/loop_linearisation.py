@@ -17,7 +17,6 @@ Which carries have a tangent is a fixed point: a trip may give one to a carry th
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,7 @@ from anyshape.ops.creation import full, full_op, size_value
 from anyshape.ops.elementwise import select
 from anyshape.ops.movement import broadcast_in_dim, reshape
 from anyshape.ops.subgraph_call import size_carrier
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 
 BOOL = np.dtype(bool)
 

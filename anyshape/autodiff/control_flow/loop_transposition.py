@@ -9,7 +9,6 @@ Reruns as rules see them: the loop that runs again, and the scan whose trips rea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,7 +38,7 @@ from anyshape.ops.creation import full, size_value
 from anyshape.ops.loops import Operands, rerun, split_operands
 from anyshape.ops.movement import pad_unchecked, strided
 from anyshape.ops.subgraph_call import further_operands
-from anyshape.support.lazy_dataclass import NamedTuple, dataclass
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass, replace
 
 BOOL = np.dtype(bool)
 

@@ -7,7 +7,6 @@ The page docs/kinks.md lists these points.
 Batching of elementwise ops: operands without the batch are stretched along it, and the op is applied unchanged.
 """
 
-from dataclasses import replace
 from math import log
 from typing import Any
 
@@ -32,6 +31,7 @@ from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
 from anyshape.ops.core.apply import apply_all
+from anyshape.support.lazy_dataclass import replace
 
 LN2, LN10 = log(2), log(10)
 

@@ -15,7 +15,6 @@ Any other derivative goes through the two loops that a rerun stands for, which s
 Batching of reruns: both bodies compute a batch, and checkpoint slots hold carries of all examples.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from anyshape.autodiff import rule_tables as tables
@@ -50,6 +49,7 @@ from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import meta_of, sizes_of
 from anyshape.ops.loops import Operands, rerun_op, split_operands
 from anyshape.ops.subgraph_call import further_operands
+from anyshape.support.lazy_dataclass import replace
 
 
 def _scan_jvp(ctx, tangents, out, *operands, body, layout, joined, reverse, ends, checkpoint, slots, sources=()):

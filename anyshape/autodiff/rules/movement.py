@@ -3,8 +3,6 @@
 Batching of movement ops: the batch is one more axis, the first, which stays as it is.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from anyshape.autodiff import rule_tables as tables
@@ -16,6 +14,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import apply, sizes_of
 from anyshape.ops.reduction import sum_to
+from anyshape.support.lazy_dataclass import replace
 
 linear(mv.broadcast_in_dim_op, lambda ctx, ct, x, *, shape, axes, sources=(): sum_to(ct, ctx.shape(x), axes))
 linear(mv.reshape_op, lambda ctx, ct, x, *, shape, sources=(): mv.reshape(ct, ctx.shape(x)))

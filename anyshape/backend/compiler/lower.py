@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +41,7 @@ from anyshape.ops.creation import full_op
 from anyshape.ops.gathering import scatter_add_op
 from anyshape.ops.loops import LOOPS, Layout, mask_position, scan_op, varying_variables
 from anyshape.ops.movement import broadcast_in_dim_op
+from anyshape.support.lazy_dataclass import replace
 from anyshape.support.progress import count_op
 
 Operand = Value | Literal

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,7 +31,7 @@ from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.graph.sizes.symbols import DimVar, InputAxis, RuntimeScalar
 from anyshape.ops.core.flop_counts import COSTS, MOVES, PER_LAST_OPERAND, PICKS, Applied, OpCost, elements, per_result
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

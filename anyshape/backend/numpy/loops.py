@@ -9,7 +9,6 @@ Traits of reruns: a run fills checkpoint slots in place, so its memory is that o
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from anyshape.graph.sizes.substitute import evaluate, substitute
 from anyshape.ops import loops as lp
 from anyshape.ops.core.apply import kernel
 from anyshape.ops.loops import Layout, rerun_op, split_operands, varying_variables
+from anyshape.support.lazy_dataclass import replace
 
 _compiled = functools.lru_cache(maxsize=64)(lambda graph, counts: compile_plan(lower(graph), counts_bytes=counts))
 

@@ -23,7 +23,6 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from time import perf_counter
 from types import FrameType
 from typing import Any, Final
@@ -33,6 +32,7 @@ import numpy as np
 from anyshape.graph.ir.graph import Graph, applies, draws, is_generator
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import USER_LINE, calling_frames, is_generated, line_of, module_of
+from anyshape.support.lazy_dataclass import replace
 
 
 class GuardOutcome(enum.Enum):

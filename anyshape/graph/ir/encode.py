@@ -12,7 +12,6 @@ Derivable parts are not read: variables are new, expressions are rebuilt, and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any, get_args
 
@@ -28,7 +27,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, InputAxis, Size, leaves_of
 from anyshape.graph.sizes.intervals import LARGEST_SIZE, LIMITS
 from anyshape.graph.sizes.substitute import BUILDERS, substitute_leaves
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 
 LONGEST_TEXT = 10_000  # characters; texts are for messages alone
 LONG: dict[np.dtype, str] = {

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, fields
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -27,7 +27,7 @@ from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Leaf, Size
 from anyshape.support.freezing import freeze
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 
 ShapeRule: TypeAlias = Callable[..., "TensorMeta | tuple[TensorMeta, ...]"]
 Params: TypeAlias = tuple[tuple[str, Any], ...]

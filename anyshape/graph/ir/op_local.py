@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -52,7 +51,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import computable, substitute, substitute_leaves
 from anyshape.graph.sizes.symbols import Leaf
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 
 
 def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any:

@@ -8,7 +8,6 @@ its trace has proved and the check cannot.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from anyshape.errors import AnyshapeError, IllegalGraphError
@@ -19,6 +18,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, ShapeGuardConte
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute
+from anyshape.support.lazy_dataclass import replace
 
 Tick: TypeAlias = Callable[[], object]
 _ROUNDS = 8  # of checks that state lemmas: each one changes what the next one can prove

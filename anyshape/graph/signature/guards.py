@@ -5,7 +5,6 @@ would have taken another path first. An assertion may be dropped if any others i
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from anyshape.graph.prover.assumptions import Assumptions
@@ -18,7 +17,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.graph.sizes.symbols import to_source
-from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, replace
 
 _MAX_QUERIES = 100  # per program; beyond, implied conditions stay
 _MAX_SECONDS = 1.0  # of processor time, with the same effect

@@ -9,7 +9,7 @@ import enum
 import inspect
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.substitute import values_from
 from anyshape.numpy.arrays.array import Array
 from anyshape.program.inline import call_inside
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees

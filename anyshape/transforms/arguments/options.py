@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from anyshape.backend.runtime.config import checked_compile, checked_mode
 from anyshape.errors import ArgumentError
 from anyshape.support.freezing import freeze
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import is_setting, named
 from anyshape.transforms.arguments.dynamic_shapes import DynamicShapes, dynamic_shapes_of

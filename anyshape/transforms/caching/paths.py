@@ -20,7 +20,6 @@ import linecache
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -40,7 +39,7 @@ from anyshape.numpy.operands.memory import layout_text
 from anyshape.ops.control import decide_op
 from anyshape.program.planner import ending, writing_back
 from anyshape.program.pytree_codegen import maker
-from anyshape.support.lazy_dataclass import NamedTuple
+from anyshape.support.lazy_dataclass import NamedTuple, replace
 from anyshape.tracing.decisions import path_left
 from anyshape.tracing.trace import DisplayNames, Trace, show_call, show_tree
 from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, Key, broken_claims, describe_number, shorten

@@ -1,7 +1,6 @@
 """Recognise associative functions that a cumulative op computes at once, by the nodes of their graphs."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
@@ -12,6 +11,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.creation import iota, size_value
+from anyshape.support.lazy_dataclass import replace
 from anyshape.support.packages import graph_replay
 
 # Combination of two elements: the dtypes for which it may be reordered, and the op for all prefixes at once.

@@ -20,7 +20,6 @@ import itertools
 import pickle
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ from anyshape.ops.movement import broadcast_in_dim
 from anyshape.ops.subgraph_call import further_operands, size_carrier
 from anyshape.program.inline import call_inside
 from anyshape.support.freezing import freeze
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import argument_containers, graph_replay
 from anyshape.support.true_types import has_type
 from anyshape.tracing import pytrees

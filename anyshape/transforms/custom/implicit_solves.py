@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from anyshape.errors import ArgumentError, CustomRuleError, UnsupportedFunctionError
@@ -15,7 +14,7 @@ from anyshape.graph.sizes import expr
 from anyshape.ops.control import CustomRule, custom_argument, custom_call, custom_jvp_op, custom_linear_solve_op
 from anyshape.ops.elementwise import neg, sub
 from anyshape.ops.subgraph_call import further_operands
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.packages import argument_containers, graph_jvp, graph_replay, linearize_transpose
 from anyshape.tracing import pytrees
 from anyshape.tracing.captured.code_origin import line_of

@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -36,7 +35,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import KERNELS, CallSite
 from anyshape.ops.creation import full_op, size_value_op
 from anyshape.ops.loops import Layout, while_each_op
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 from anyshape.support.progress import count_op
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.compiler.op_traits import TRAITS, Movement
@@ -45,7 +44,7 @@ from anyshape.ops.contraction import dot_general_op, einsum_op, terms_of
 from anyshape.ops.core.contraction_order import Path, choose_path
 from anyshape.ops.movement import transpose_op
 from anyshape.support.freezing import freeze
-from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_dataclass import dataclass, replace
 
 # Measured, at 200 and at 200,000 elements alike: a view costs as much as two transposes or reshapes. It costs half of a
 # slice with symbolic bounds and a fifth of np.broadcast_to. Where the operand is not in C order, the attempt costs a

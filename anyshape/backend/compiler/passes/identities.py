@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +29,7 @@ from anyshape.ops import reduction as rd
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.creation import full_op
 from anyshape.support.freezing import freeze
+from anyshape.support.lazy_dataclass import replace
 from anyshape.support.progress import count_op
 
 Replacement: TypeAlias = Node | Value | None  # another way to compute the output, a value equal to it, or no change

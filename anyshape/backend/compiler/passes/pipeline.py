@@ -24,7 +24,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,7 +57,7 @@ from anyshape.ops.creation import full_op
 from anyshape.ops.loops import Layout, mask_position, rerun_op, scan_op, while_op
 from anyshape.ops.movement import broadcast_in_dim_op, concatenate_op, slice_op
 from anyshape.support.fork_lock import checks_enabled
-from anyshape.support.lazy_dataclass import NamedTuple, dataclass
+from anyshape.support.lazy_dataclass import NamedTuple, dataclass, replace
 from anyshape.support.packages import networkx
 from anyshape.support.progress import show_if_due
 

@@ -31,7 +31,6 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -55,6 +54,7 @@ from anyshape.ops.creation import full_op
 from anyshape.ops.elementwise import select_op
 from anyshape.ops.loops import scan_op
 from anyshape.ops.prune_inputs import PRUNERS, TOKEN, prune_cond, prune_unused_scan, with_cheap_element, with_token
+from anyshape.support.lazy_dataclass import replace
 
 _EXPANDED = (rd.reduce_logsumexp_op, rd.safe_softmax_op)
 _Key = tuple[Value, tuple[int, ...]]  # an operand, and the axes of sums
