@@ -273,17 +273,19 @@ class ShapeGuardContext:
 
     def shape(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...]:
         """Return the exact sizes of all axes; raise UnsupportedDynamicShapeError where one has none."""
-        sizes = x.meta.sizes
+        meta = x.meta
+        sizes = meta.sizes
         if sizes is None:
-            raise next(self.unsupported(field, i, e) for i, e in enumerate(x.meta.extents) if not isinstance(e, Exact))
-        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents, self.where))
+            raise next(self.unsupported(field, i, e) for i, e in enumerate(meta.extents) if not isinstance(e, Exact))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, meta.extents, self.where))
         return sizes
 
     def sizes(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...] | None:
         """Return the exact sizes of all axes, or None where one has none."""
-        sizes = x.meta.sizes
+        meta = x.meta
+        sizes = meta.sizes
         if sizes is not None:
-            self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents, self.where))
+            self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, meta.extents, self.where))
         return sizes
 
     def fixed(self, size: Size, *, field: str, axis: int | None = None) -> int:
