@@ -4,6 +4,7 @@ Carlson's integrals with raised exponents stand beside it. They are closed under
 have derivatives of any order.
 """
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,11 @@ _NAMES = """
     pro_rad2_cv radian shichi sici sindg smirnov smirnovi stdtridf struve tandg tklmbda voigt_profile wright_bessel
     wrightomega yn yve zetac
 """
+# with `SCIPY_ARRAY_API=1` SciPy has functions around its ufuncs
+_UFUNCS = {name: inspect.unwrap(getattr(sc, name)) for name in _NAMES.split()}
 # name: the numbers of operands and of results
 FUNCTIONS: dict[str, tuple[int, int]] = {
-    **{name: (getattr(sc, name).nin, getattr(sc, name).nout) for name in _NAMES.split()},
+    **{name: (ufunc.nin, ufunc.nout) for name, ufunc in _UFUNCS.items()},
     **dict.fromkeys(("spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"), (2, 1)),
 }
 COMPLEX = frozenset(["hankel1", "hankel1e", "hankel2", "hankel2e", "loggamma"])  # functions of a complex last operand
