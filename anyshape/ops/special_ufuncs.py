@@ -18,17 +18,17 @@ from anyshape.ops.core.apply import apply, apply_all
 
 _NAMES = """
     agm airy airye bdtri bdtrik bdtrin bei beip ber berp besselpoly boxcox boxcox1p btdtria btdtrib chdtr chdtrc chdtri
-    chdtriv chndtr chndtridf chndtrinc chndtrix cosdg cosm1 cotdg ellipj elliprg elliprj eval_chebyc eval_chebys
-    eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm eval_jacobi eval_laguerre
-    eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi eval_sh_legendre fdtr fdtrc fdtri fdtridfd fresnel gdtr
-    gdtrc gdtria gdtrib gdtrix hankel1 hankel1e hankel2 hankel2e hyperu inv_boxcox inv_boxcox1p it2i0k0 it2j0y0
-    it2struve0 itairy iti0k0 itj0y0 itmodstruve0 itstruve0 jve kei keip kelvin ker kerp kolmogi kolmogorov
-    log_wright_bessel loggamma lpmv mathieu_a mathieu_b mathieu_cem mathieu_modcem1 mathieu_modcem2 mathieu_modsem1
-    mathieu_modsem2 mathieu_sem modstruve nbdtri nbdtrik nbdtrin ncfdtr ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr
-    nctdtridf nctdtrinc nctdtrit ndtri_exp nrdtrimn nrdtrisd obl_ang1 obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2
-    obl_rad2_cv pbdv pbvv pbwa pdtr pdtrc pdtri pdtrik powm1 pro_ang1 pro_ang1_cv pro_cv pro_rad1 pro_rad1_cv pro_rad2
-    pro_rad2_cv radian shichi sici sindg smirnov smirnovi stdtridf struve tandg tklmbda voigt_profile wright_bessel
-    wrightomega yn yve zetac
+    chdtriv chndtr chndtridf chndtrinc chndtrix cosdg cosm1 cotdg dawsn ellipj elliprg elliprj erfcinv erfi erfinv
+    eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre eval_hermite eval_hermitenorm
+    eval_jacobi eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi eval_sh_legendre exp1 exp10
+    expi exprel fdtr fdtrc fdtri fdtridfd fresnel gdtr gdtrc gdtria gdtrib gdtrix hankel1 hankel1e hankel2 hankel2e
+    hyperu inv_boxcox inv_boxcox1p it2i0k0 it2j0y0 it2struve0 itairy iti0k0 itj0y0 itmodstruve0 itstruve0 jve kei keip
+    kelvin ker kerp kolmogi kolmogorov log_wright_bessel loggamma logit lpmv mathieu_a mathieu_b mathieu_cem
+    mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 mathieu_sem modstruve nbdtri nbdtrik nbdtrin ncfdtr
+    ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtr nctdtridf nctdtrinc nctdtrit ndtri_exp nrdtrimn nrdtrisd obl_ang1
+    obl_ang1_cv obl_cv obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pbdv pbvv pbwa pdtr pdtrc pdtri pdtrik powm1 pro_ang1
+    pro_ang1_cv pro_cv pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv radian shichi sici sindg smirnov smirnovi spence
+    stdtridf struve tandg tklmbda voigt_profile wright_bessel wrightomega yn yve zetac
 """
 # with `SCIPY_ARRAY_API=1` SciPy has functions around its ufuncs
 _UFUNCS = {name: inspect.unwrap(getattr(sc, name)) for name in _NAMES.split()}

@@ -4,7 +4,7 @@ Batching of special functions, which are elementwise.
 """
 
 import functools
-from math import log, pi, sqrt
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -84,10 +84,6 @@ def _log_student_density(nu, t):
 pointwise(sp.erf_op, lambda x, out: TWO_BY_ROOT_PI * _gauss(x))
 pointwise(sp.erfc_op, lambda x, out: -TWO_BY_ROOT_PI * _gauss(x))
 pointwise(sp.erfcx_op, far.erfcx_slope)
-pointwise(sp.erfi_op, lambda x, out: TWO_BY_ROOT_PI * ew.exp(ew.square(x)))
-pointwise(sp.erfinv_op, lambda x, out: ew.exp(ew.square(out)) / TWO_BY_ROOT_PI)
-pointwise(sp.erfcinv_op, lambda x, out: -ew.exp(ew.square(out)) / TWO_BY_ROOT_PI)
-pointwise(sp.dawsn_op, far.dawsn_slope)
 pointwise(sp.ndtr_op, lambda x, out: ew.exp(-0.5 * ew.square(x)) / ROOT_TWO_PI)
 pointwise(sp.ndtri_op, lambda x, out: ROOT_TWO_PI * ew.exp(0.5 * ew.square(out)))
 pointwise(sp.log_ndtr_op, lambda x, out: far.log_ndtr_slope(x))
@@ -258,16 +254,12 @@ pointwise(
 
 pointwise(sp.expit_op, sp.expit_slope)
 pointwise(sp.expit_slope_op, lambda x, y, out: -out * ew.tanh(0.5 * x), None)  # y is a function of x
-pointwise(sp.logit_op, lambda x, out: 1 / (x * (1 - x)))
 pointwise(sp.log_expit_op, lambda x, out: sp.expit(-x))
 pointwise(sp.xlogy_op, lambda x, y, out: ew.log(y), lambda x, y, out: ew.ratio(x, y))
 pointwise(sp.xlog1py_op, lambda x, y, out: ew.log1p(y), lambda x, y, out: ew.ratio(x, 1 + y))
 pointwise(sp.entr_op, lambda x, out: -ew.log(x) - 1)
 pointwise(sp.rel_entr_op, lambda x, y, out: far.log_of_ratio(x, y) + 1, lambda x, y, out: -ew.ratio(x, y))
 pointwise(sp.kl_div_op, lambda x, y, out: far.log_of_ratio(x, y), lambda x, y, out: 1 - ew.ratio(x, y))
-pointwise(sp.exp10_op, lambda x, out: log(10) * out)
-pointwise(sp.exp1_op, lambda x, out: -ew.exp(-x) / x)
-pointwise(sp.expi_op, lambda x, out: ew.exp(x) / x)
 
 # -- hypergeometric functions, products of gamma functions, further integrals: DLMF, chapters 5, 6, 8, 13, 15 and 16
 
@@ -286,8 +278,6 @@ pointwise(
     lambda x, y, out: far.by_divisor(x - y + 1, out, x + 1, y + 1, gap=y),
     lambda x, y, out: far.by_divisor(y + 1, out, x + 1, x - y + 1) - far.by_divisor(x - y + 1, out, x + 1, y + 1),
 )
-pointwise(sp.exprel_op, lambda x, out: 0.5 * sp.hyp1f1(2.0, 3.0, x))
-pointwise(sp.spence_op, lambda x, out: far.spence_slope(x))
 derivative_in_last(sp.expn_op, _expn_derivative)
 derivative_in_last(sp.hyp0f1_op, lambda b, x, out: sp.hyp0f1(b + 1, x) / b)
 derivative_in_last(sp.hyp1f1_op, lambda a, b, x, out: a / b * sp.hyp1f1(a + 1, b + 1, x))
@@ -457,7 +447,7 @@ pointwise(sp.sinc_op, lambda x, out, *, order: sp.sinc(x, order + 1))
 
 # -- shifts of operands
 
-no_shift(sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op, sp.ndtr_op)
+no_shift(sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.ndtr_op)
 no_shift(sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op)
 no_shift(sp.polygamma_difference_op, sp.beta_op, sp.gammainc_derivative_op, sp.betainc_derivative_op)
 no_shift(
@@ -471,17 +461,16 @@ no_shift(
     sp.expit_op,
     sp.expit_slope_op,
 )
-no_shift(sp.logit_op)
-no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op)
+no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op)
 no_shift(sp.student_derivative_op, sp.betaincc_op, sp.betaincinv_op, sp.betainccinv_op)
 no_shift(sp.gammaincinv_op, sp.gammainccinv_op)
-no_shift(sp.stdtr_op, sp.stdtrit_op, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.exprel_op, sp.spence_op, sp.expn_op)
+no_shift(sp.stdtr_op, sp.stdtrit_op, sp.rgamma_op, sp.poch_op, sp.binom_op, sp.expn_op)
 no_shift(sp.hyp0f1_op, sp.hyp1f1_op, sp.hyp2f1_op, sp.jv_op, sp.yv_op, sp.iv_op, sp.kv_op, sp.ive_op, sp.kve_op)
 no_shift(sp.bdtr_op, sp.bdtrc_op, sp.nbdtr_op, sp.nbdtrc_op)
 no_shift(sp.ellipk_op, sp.ellipkm1_op, sp.ellipe_op, sp.ellipkinc_op, sp.ellipeinc_op, sp.elliprc_op, sp.elliprf_op)
 no_shift(sp.elliprd_op)
 no_shift(sp.gammasgn_op, sp.wofz_op, sp.lambertw_op, sp.sph_harm_y_op)
-no_shift(sp.exp1_op, sp.expi_op, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
+no_shift(sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
 no_shift(sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)
 
 

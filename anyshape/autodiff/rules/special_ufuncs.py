@@ -5,7 +5,7 @@
 Batching of further special functions, which are elementwise.
 """
 
-from math import factorial, gamma, inf, pi, sqrt
+from math import factorial, gamma, inf, log, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -452,6 +452,16 @@ OTHERS: dict[Any, Any] = {
         lambda x, y, out: slopes.inv_boxcox_by_x(x, y, 1 + out),
         lambda x, y, out: (1 + out) * slopes.inv_boxcox_by_power(x, y),
     ),
+    "exprel": (lambda x, out: 0.5 * sp.hyp1f1(2.0, 3.0, x),),
+    "spence": (lambda x, out: slopes.spence_slope(x),),
+    "exp1": (lambda x, out: -ew.exp(-x) / x,),
+    "expi": (lambda x, out: ew.exp(x) / x,),
+    "exp10": (lambda x, out: log(10) * out,),
+    "erfi": (lambda x, out: 2 / ROOT_PI * ew.exp(ew.square(x)),),
+    "erfinv": (lambda x, out: ew.exp(ew.square(out)) * (ROOT_PI / 2),),
+    "erfcinv": (lambda x, out: -ew.exp(ew.square(out)) * (ROOT_PI / 2),),
+    "dawsn": (slopes.dawsn_slope,),
+    "logit": (lambda x, out: 1 / (x * (1 - x)),),
     "cosm1": (lambda x, out: -ew.sin(x),),
     "sindg": (lambda x, out: DEGREE * of("cosdg", x),),
     "cosdg": (lambda x, out: -DEGREE * of("sindg", x),),
