@@ -393,7 +393,15 @@ banded_solve_op: Op = define(
     probe=None,
     **_ANY_VALUES,
 )
-refuse(itself, row_order_op, banded_solve_op)
+toeplitz_solve_op: Op = define(
+    "toeplitz_solve",
+    lambda ctx, sides, b, **form: _banded_type(ctx, sides, b, lower=1, upper=0, positive=False, **form),
+    params={"transposed": kinds.flag},
+    cost=OpCost(lambda a: expr.mul(8, expr.mul(elements(a.inputs[1]), a.inputs[0][-1]))),
+    probe=None,
+    **_ANY_VALUES,
+)
+refuse(itself, row_order_op, banded_solve_op, toeplitz_solve_op)
 
 
 def lu(a: Operand) -> tuple[Any, Any]:
@@ -416,3 +424,11 @@ def banded_solve(
     NumPy's LinAlgError when the program runs.
     """
     return apply(banded_solve_op, ab, b, lower=lower, upper=upper, transposed=transposed, positive=positive)
+
+
+def toeplitz_solve(sides: Operand, b: Operand, *, transposed: bool = False) -> Any:
+    """Return x with a x = b for Toeplitz matrices a, or with a^T. `sides` has their first columns and first rows.
+
+    All leading minors are regular, or NumPy's LinAlgError is raised when the program runs.
+    """
+    return apply(toeplitz_solve_op, sides, b, transposed=transposed)

@@ -23,6 +23,13 @@ def wide_bands(rng, shapes, dtype):
     return [band, *others]
 
 
+def dominant(rng, shapes, dtype):
+    """Return the sides of Toeplitz matrices with a dominant diagonal, and right-hand sides."""
+    column, *others = [numpy.asarray(draw(rng, s, dtype, (-1.0, 1.0))) for s in shapes]
+    column[:1] += 9
+    return [column, *others]
+
+
 def rows(name, function, shapes, ops, **options):
     """Return the sample with what all have."""
     return Sample(name, function, shapes, ops, **({"make": regular, "tolerance": 1e-8, "dtypes": EACH} | options))
@@ -39,6 +46,15 @@ SAMPLES = [
         ("4, n", "n, 2"),
         ("banded_solve",),
         make=bands,
+    ),
+    rows(
+        "solve_toeplitz",
+        lambda np, c, r, b: linalg.solve_toeplitz((c, r), b),
+        ("n", "n", "n, 2"),
+        ("toeplitz_solve",),
+        make=dominant,
+        dtypes=("float64", "complex128"),
+        smallest=1,  # SciPy loses the columns of no rows
     ),
     rows(
         "solve_banded of stacks",

@@ -38,6 +38,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import factorisations as fa
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
+from anyshape.ops import windows as wd
 from anyshape.ops.creation import full, size_value
 from anyshape.ops.reduction import permute, reduce_or, reduce_sum
 
@@ -322,20 +323,39 @@ def _banded_product(ctx, ab, x, *, lower, upper, transposed, positive=False):
     return total
 
 
-def _banded_jvp(ctx, tangents, out, ab, b, **params):
-    of_matrix, change = tangents
-    if of_matrix is not None:
-        change = add_tangents(change, ew.neg(_banded_product(ctx, of_matrix, out, **params)))
-    return fa.banded_solve(ab, change, **params)
+def _toeplitz_product(ctx, sides, x, *, transposed):
+    """Return the products of Toeplitz matrices, of first columns and first rows, or of their transposes, and x."""
+    *batch, size, _ = ctx.shape(x)
+    none, axis = (0,) * len(batch), len(batch)
+    column, row = (mv.reshape(mv.slice(sides, (*none, k, 0), (*batch, 1, size)), (*batch, size)) for k in range(2))
+    before = mv.slice(mv.rev(row, (axis,)), (*none, 0), (*batch, expr.maximum(expr.sub(size, 1), 0)))
+    diagonals = mv.concatenate([before, column], axis)
+    diagonals = mv.rev(diagonals, (axis,)) if transposed else diagonals
+    moving = mv.rev(swapped(ctx, x), (axis + 1,))
+    return swapped(ctx, wd.convolution(diagonals, moving, wd.one_by_one((0,), (size,)), batch=axis))
 
 
-def _banded_back(ctx, ct, ab, b, *, transposed, **params):
-    return None, fa.banded_solve(ab, ct, transposed=not transposed, **params)
+def _solved_by(solve, multiply):
+    """Return the rules of an op that solves with a first operand, which `multiply` takes for its tangent."""
+
+    def jvp(ctx, tangents, out, a, b, **params):
+        of_matrix, change = tangents
+        if of_matrix is not None:
+            change = add_tangents(change, ew.neg(multiply(ctx, of_matrix, out, **params)))
+        return solve(a, change, **params)
+
+    def back(ctx, ct, a, b, *, transposed, **params):
+        return None, solve(a, ct, transposed=not transposed, **params)
+
+    return jvp, back
 
 
 JVPS[fa.lu_op] = _lu_jvp
-JVPS[fa.banded_solve_op] = _banded_jvp
-TRANSPOSES[fa.banded_solve_op] = _banded_back
+for _op, _solve, _multiply in (
+    (fa.banded_solve_op, fa.banded_solve, _banded_product),
+    (fa.toeplitz_solve_op, fa.toeplitz_solve, _toeplitz_product),
+):
+    JVPS[_op], TRANSPOSES[_op] = _solved_by(_solve, _multiply)
 zero(fa.row_order_op)
 
 # -- zeros by construction, shifts of operands, batches
@@ -344,6 +364,7 @@ _STACKED = (
     fa.matrix_function_op, fa.matrix_function_derivative_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op,
     fa.qr_complete_op, fa.qr_raw_op, fa.qr_order_op, fa.polar_op, fa.ldl_op, fa.balance_op, fa.qz_op, fa.ordqz_op,
     fa.cossin_op, fa.cossin_angles_op, fa.lu_op, fa.row_order_op, fa.banded_solve_op,
+    fa.toeplitz_solve_op,
 )  # fmt: skip
 lines(stacks, *_STACKED)
 no_shift(*_STACKED)

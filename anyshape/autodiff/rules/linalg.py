@@ -39,7 +39,7 @@ from anyshape.graph.sizes import expr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
-from anyshape.ops.contraction import dot_general
+from anyshape.ops.contraction import LETTERS, dot_general, einsum
 from anyshape.ops.control import stop_gradient
 from anyshape.ops.core.apply import apply_all
 from anyshape.ops.creation import full, iota, size_value
@@ -480,17 +480,22 @@ def thin_qr_tangents(ctx, t, q, r):
     return dq, ew.sub(product(ctx, adjoint(ctx, q), t), product(ctx, turn, r))
 
 
+def _product_of_three(ctx, *matrices):
+    """Return a product of stacks of matrices in the order that takes least for high and for wide ones."""
+    batch = LETTERS[4 : 2 + ctx.rank(matrices[0])]
+    return einsum(matrices, f"{batch}AB,{batch}BC,{batch}CD->{batch}AD")
+
+
 def _pinv_jvp(ctx, tangents, out, a, cutoff):
     """Differentiate by Golub and Pereyra (1973), where the rank stays as it is."""
     t = tangents[0]
     if t is None:
         return None
     p, back, p_adjoint = out, adjoint(ctx, t), adjoint(ctx, out)
-    inside = product(ctx, p, product(ctx, t, p))
-    left = ew.sub(back, product(ctx, back, product(ctx, a, p)))
-    right = ew.sub(back, product(ctx, p, product(ctx, a, back)))
-    outside = ew.add(product(ctx, p, product(ctx, p_adjoint, left)), product(ctx, product(ctx, right, p_adjoint), p))
-    return ew.sub(outside, inside)
+    left = ew.sub(back, _product_of_three(ctx, back, a, p))
+    right = ew.sub(back, _product_of_three(ctx, p, a, back))
+    outside = ew.add(_product_of_three(ctx, p, p_adjoint, left), _product_of_three(ctx, right, p_adjoint, p))
+    return ew.sub(outside, _product_of_three(ctx, p, t, p))
 
 
 def _decomposition(op, only_values, rules):

@@ -241,6 +241,17 @@ def _general_solve(band, b, lower, upper, transposed):
     return routine("gbtrs", band)(factors, lower, upper, b, pivots, trans=int(transposed))[0], 0
 
 
+def _toeplitz_solve(sides, b, *, transposed):
+    out = np.empty(b.shape, b.dtype)
+    for index in np.ndindex(b.shape[:-2] if b.size else (0,)):
+        column, row = sides[index]
+        if transposed:
+            column, row = np.append(column[:1], row[1:]), column
+        out[index] = scipy_linalg.solve_toeplitz((column, row), b[index], check_finite=False)
+    return out
+
+
+kernel(fa.toeplitz_solve_op, _toeplitz_solve)
 kernel(fa.lu_op, _lu)
 kernel(fa.row_order_op, _row_order)
 kernel(fa.banded_solve_op, _banded_solve)
@@ -267,4 +278,4 @@ declare(_BLOCKS, fa.matrix_function_derivative_op)
 
 _ELIMINATION = OPAQUE._replace(time=ElementTime(10.0, 5.0), scratch=op_traits.like_first_operand(3))
 
-declare(_ELIMINATION, fa.lu_op, fa.banded_solve_op, fa.row_order_op)
+declare(_ELIMINATION, fa.lu_op, fa.banded_solve_op, fa.row_order_op, fa.toeplitz_solve_op)

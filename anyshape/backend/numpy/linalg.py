@@ -134,7 +134,17 @@ def _times_inverse(x, lower):
 
 
 def _adjugate(a):
-    """Return the adjugate by singular values: their products without one of them are never divided by it."""
+    """Return det(a) inv(a) of matrices far from singular ones.
+
+    Others have it by singular values: products of all but one of them are never divided by that one.
+    """
+    with np.errstate(all="ignore"):
+        determinants = _det(a)
+        if a.size and not np.isnan(determinants).any() and determinants.all():
+            inverse = np.linalg.inv(a)
+            sizes = [np.abs(x).sum(-1).max(-1) for x in (a, inverse)]
+            if (sizes[0] * sizes[1] < np.finfo(a.dtype).eps ** -0.25).all():
+                return determinants[..., None, None] * inverse
     is_finite = np.isfinite(a).all((-1, -2), keepdims=True)
     u, s, vh = np.linalg.svd(np.where(is_finite, a, 0))
     n = a.shape[-1]

@@ -15,12 +15,13 @@ from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.sizes import expr
 from anyshape.numpy.linalg.solving import as_matrices, as_squares, in_one_dtype
-from anyshape.numpy.operands.promotion import choice_of, sizes, static_int
+from anyshape.numpy.operands.promotion import as_traced, choice_of, sizes, static_int
 from anyshape.ops import factorisations as ls
+from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.factoring import refuse_option
 from anyshape.scipy.linalg.solving import in_double
-from anyshape.scipy.linalg.structured import from_bands, toeplitz
+from anyshape.scipy.linalg.structured import from_bands
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_linalg
 
@@ -36,17 +37,17 @@ def solve_banded(
     lower, upper = (static_int(count, "solve_banded", "l_and_u") for count in l_and_u)
     if min(lower, upper) < 0:
         raise ArgumentError("solve_banded", f"l_and_u={l_and_u}", "is negative", "give numbers of diagonals")
-    return _solution("solve_banded", lower, upper, ab, b, positive=False)
+    return _solution("solve_banded", lower, upper, ab, b)
 
 
-def _solution(name: str, lower: int, upper: int, ab, b, *, positive: bool):
+def _solution(name: str, lower: int, upper: int, ab, b, **form: bool):
     """Return x with a x = b for a banded matrix, or if `positive` for one side of a Hermitian one."""
     band, right = in_one_dtype(name, as_matrices(name, ab), b)
     is_vector = right.ndim == 1
     right = right[:, None] if is_vector else right
     batch = xp.broadcast_shapes(band.shape[:-2], right.shape[:-2])
     band, right = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (band, right))
-    x = ls.banded_solve(band, right, lower=lower, upper=upper, positive=positive)
+    x = ls.banded_solve(band, right, lower=lower, upper=upper, **form)
     return x[..., 0] if is_vector else x
 
 
@@ -72,31 +73,23 @@ def _column_and_row(c_or_cr) -> tuple[Any, Any]:
     return c, xp.conj(c)
 
 
-def _parts(c_or_cr) -> tuple[Any, ...]:
-    return c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)
-
-
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     """Return x with t x = b for the Toeplitz matrix of a first column c, or of a pair of column and row.
 
-    Traced arrays are solved with the whole matrix, of n**2 elements.
+    A singular matrix, or a singular leading part of it, is NumPy's LinAlgError when the program runs.
     """
-    return xp.linalg.solve(in_double(toeplitz(*_column_and_row(c_or_cr))), b)
+    sides, right = in_one_dtype("solve_toeplitz", in_double(xp.stack(_column_and_row(c_or_cr))), b)
+    x = ls.toeplitz_solve(sides, right[:, None] if right.ndim == 1 else right)
+    return x[:, 0] if right.ndim == 1 else x
 
 
 def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
-    """Return the product of a Toeplitz matrix and x of shape (n,) or (n, k), by Fourier transforms."""
+    """Return the product of a Toeplitz matrix and x of shape (n,) or (n, k), by a convolution."""
     c, r = _column_and_row(c_or_cr)
     c, r, right = in_one_dtype("matmul_toeplitz", in_double(c), r, x)
     columns = right[:, None] if right.ndim == 1 else right
-    around = xp.concatenate([c, xp.zeros(1, c.dtype), r[:0:-1]])  # the first column of a circulant matrix
-    points = around.shape[0]
-    if right.dtype.kind == "c":
-        product = xp.fft.ifft(xp.fft.fft(around)[:, None] * xp.fft.fft(columns, points, axis=0), axis=0)
-    else:
-        halves = xp.fft.rfft(around)[:, None] * xp.fft.rfft(columns, points, axis=0)
-        product = xp.fft.irfft(halves, points, axis=0).astype(right.dtype)
-    product = product[: c.shape[0]]
+    diagonals, moving = as_traced(xp.concatenate([r[:0:-1], c])), as_traced(xp.flip(columns, 0).T)
+    product = wd.convolution(diagonals, moving, wd.one_by_one((0,), (sizes(c)[0],))).T
     return product[:, 0] if right.ndim == 1 else product
 
 
@@ -130,21 +123,15 @@ def eigh_tridiagonal(
     """Return the eigenvalues in ascending order, and eigenvectors, of a real symmetric tridiagonal matrix.
 
     d (n,) is its diagonal, e (n - 1,) the one beside it. `select` "i" takes the positions of `select_range`; "v" raises
-    ArgumentError. Traced arrays are solved with the whole matrix, of n**2 elements.
+    ArgumentError.
     """
-    if choice_of("eigh_tridiagonal", "select", select, ("a", "i", "v")) == "v":
-        raise refuse_option("eigh_tridiagonal", "select", select)
-    chosen = slice(None) if select == "a" else slice(select_range[0], select_range[1] + 1)
     diagonal, beside = in_one_dtype("eigh_tridiagonal", d, e)
     if diagonal.dtype.kind == "c":
         raise DTypeError("eigh_tridiagonal", "d or e is complex", "pass real numbers, or use eig_banded", user_line())
     counts = sizes(diagonal)[0], expr.add(sizes(beside)[0], 1)
     context_of("eigh_tridiagonal", diagonal, beside).require_equal(*counts, "d has one more element than e")
-    matrix = xp.diag(diagonal) + xp.diag(beside, -1) + xp.diag(beside, 1)
-    if eigvals_only:
-        return xp.linalg.eigvalsh(matrix)[chosen]
-    values, vectors = xp.linalg.eigh(matrix)
-    return values[chosen], vectors[:, chosen]
+    band = xp.stack([diagonal, xp.append(beside, xp.zeros(1, beside.dtype))])
+    return eig_banded(band, True, eigvals_only, select=select, select_range=select_range)
 
 
 def eigvalsh_tridiagonal(d: Any, e: Any, select: str = "a", select_range: Any = None, **options: Any) -> Any:
@@ -191,10 +178,11 @@ def cho_solve_banded(cb_and_lower: Any, b: Any, overwrite_b: bool = False, check
     """
     band, lower = cb_and_lower
     band = as_matrices("cho_solve_banded", band)
-    adjoint = _side(xp.conj(xp.matrix_transpose(_whole(band, lower))), xp.flip(band, -2), not lower)
-    below, above = (band, adjoint) if lower else (adjoint, band)
     width = static_int(band.shape[-2], "cho_solve_banded", "the number of rows of the band") - 1
-    return solve_banded((0, width), above, solve_banded((width, 0), below, b))
+    for is_adjoint in (not lower, lower):
+        factor = xp.conj(band) if is_adjoint else band
+        b = _solution("cho_solve_banded", width * lower, width * (not lower), factor, b, transposed=is_adjoint)
+    return b
 
 
 @signed_as_in(scipy_linalg)

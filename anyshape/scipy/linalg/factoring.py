@@ -494,10 +494,10 @@ def qr_update(
     return _factored(Q @ R + left @ _adjoint(right), scipy_linalg.qr_update, check_finite, Q, R, u, v)
 
 
-def _decomposed(name: str, A, rcond) -> tuple[Any, Any, Any, Any, Any]:
+def _decomposed(name: str, A, rcond, full: bool) -> tuple[Any, Any, Any, Any, Any]:
     """Return a matrix, its singular vectors without derivatives, its rank, and the relative tolerance."""
     a = as_matrices(name, A)
-    u, s, vh = xp.linalg.svd(stop_gradient(a), full_matrices=True)
+    u, s, vh = xp.linalg.svd(stop_gradient(a), full_matrices=full)
     tolerance = np.finfo(a.dtype).eps * xp.maximum(*a.shape[-2:]) if rcond is None else rcond
     rank = xp.sum(s > xp.max(s, initial=0.0) * tolerance)
     return a, u, vh, rank, tolerance
@@ -512,8 +512,8 @@ def _orthonormal(y):
 
 def _range(A, rcond=None):
     """Return the left singular vectors of a matrix, with derivatives that turn them least."""
-    a, u, _, rank, tolerance = _decomposed("orth", A, rcond)
-    basis = u.T[xp.arange(a.shape[0]) < rank].T
+    a, u, _, rank, tolerance = _decomposed("orth", A, rcond, False)
+    basis = u.T[xp.arange(u.shape[1]) < rank].T
     return _orthonormal(a @ (xp.linalg.pinv(a, tolerance) @ basis))
 
 
@@ -523,9 +523,9 @@ def orth(A: Any, rcond: Any = None) -> Any:
     Singular values up to `rcond` times the largest one count as 0; by default it is an ulp of 1 times the longer side.
     The columns are left singular vectors, also in derivatives. These need distinct singular values.
     """
-    basis = _range(A, rcond)
-    turn = xp.linalg.svd(xp.conj(basis.T) @ as_matrices("orth", A), full_matrices=False)[0]
-    return basis @ (turn @ xp.conj(stop_gradient(turn).T))
+    a, _, _, rank, _ = _decomposed("orth", A, rcond, False)
+    columns = xp.linalg.svd(a, full_matrices=False)[0].T
+    return columns[xp.arange(columns.shape[0]) < rank].T
 
 
 def null_space(A: Any, rcond: Any = None, **options: Any) -> Any:
@@ -535,7 +535,7 @@ def null_space(A: Any, rcond: Any = None, **options: Any) -> Any:
     independent and at most 6/11 as many as the columns, and so do derivatives. Elsewhere the basis turns least in
     derivatives. Functions of the space alone, as `n @ n.T`, do not depend on it.
     """
-    a, _, vh, rank, tolerance = _decomposed("null_space", A, rcond)
+    a, _, vh, rank, tolerance = _decomposed("null_space", A, rcond, True)
     basis = xp.conj(vh[xp.arange(a.shape[1]) >= rank].T)
     least = _orthonormal(basis - xp.linalg.pinv(a, tolerance) @ (a @ basis))
     has_full_rank = rank == a.shape[0]

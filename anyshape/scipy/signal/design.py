@@ -158,19 +158,30 @@ def _synthesised(spectrum, count, n, is_complex: bool):
 
 
 def _frequencies(worN, whole: bool, fs, include_nyquist: bool):
-    """Return angular frequencies: so many of them, or the ones of a sampling rate."""
+    """Return angular frequencies: so many of them, or the ones of a sampling rate.
+
+    The second result says of how many roots of 1 they are the first angles, and is 0 for others.
+    """
     count = 512 if worN is None else worN
     if not is_traced(count) and np.ndim(count) == 0:
-        last = 2 * pi if whole else pi
-        return np.linspace(0, last, int(count), endpoint=include_nyquist and not whole)
-    return 2 * pi * xp.atleast_1d(xp.asarray(count) * 1.0) / fs
+        w = np.linspace(0, 2 * pi if whole else pi, int(count), endpoint=include_nyquist and not whole)
+        return w, max(w.size if whole else 2 * (w.size - include_nyquist), 1)
+    return 2 * pi * xp.atleast_1d(xp.asarray(count) * 1.0) / fs, 0
 
 
-def _polynomial(coefficients, z):
-    """Return the sum of coefficients times powers of z, from the power 0 on."""
+def _polynomial(coefficients, z, points: int):
+    """Return the sum of coefficients times powers of z, from the power 0 on.
+
+    Where z are the first ones of so many roots of 1, powers beyond their number repeat.
+    """
     row = xp.atleast_1d(coefficients)
     require_elements("freqz", row)
-    return z[:, None] ** xp.arange(row.shape[0]) @ row.astype(np.result_type(row.dtype, z.dtype))
+    count = row.shape[0]
+    if not points:
+        return z[:, None] ** xp.arange(count) @ row.astype(np.result_type(row.dtype, z.dtype))
+    blocks = -(-count // points)
+    row = xp.pad(row, (0, blocks * points - count)).astype(np.result_type(row.dtype, np.float64))
+    return xp.fft.fft(xp.sum(xp.reshape(row, (blocks, points)), axis=0))[: z.shape[0]]
 
 
 @signed_as_in(scipy_signal)
@@ -178,17 +189,17 @@ def freqz(b, a, worN, whole, plot, fs, include_nyquist) -> tuple[Any, Any]:
     """Return frequencies and the response of a filter of numerator b and denominator a, vectors."""
     if plot is not None:
         raise ArgumentError("freqz", "plot", "is not called from a program", "leave it out")
-    w = _frequencies(worN, whole, fs, include_nyquist)
+    w, points = _frequencies(worN, whole, fs, include_nyquist)
     z = xp.exp(-1j * w)
     dtype = result_type(b, a)
     dtype = np.result_type(dtype, np.complex64) if dtype.kind in "fc" else np.dtype(complex)
-    return w * (fs / (2 * pi)), (_polynomial(b, z) / _polynomial(a, z)).astype(dtype)
+    return w * (fs / (2 * pi)), (_polynomial(b, z, points) / _polynomial(a, z, points)).astype(dtype)
 
 
 def freqz_sos(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * pi) -> tuple[Any, Any]:
     """Return frequencies and the response of sections of second order, one row each."""
     sections = xp.asarray(sos)
-    w = _frequencies(worN, whole, fs, False)
+    w, _ = _frequencies(worN, whole, fs, False)
     powers = xp.exp(-1j * w)[:, None] ** np.arange(3)
     rows = sections.astype(np.result_type(sections.dtype, np.complex64))
     above, below = powers @ rows[:, :3].T, powers @ rows[:, 3:].T

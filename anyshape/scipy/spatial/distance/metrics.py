@@ -120,11 +120,15 @@ def cosine(u: Any, v: Any, w: Any = None) -> Any:
 
 def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
     """Return 1 less the correlation."""
-    if centered:
-        weights = xp.ones(u.shape[-1]) if w is None else real_floats(w)
-        weights = weights / xp.sum(weights)
-        u, v = (x - xp.sum(x * weights, axis=-1, keepdims=True) for x in (u, v))
+    u, v = _centered(w, u, v) if centered else (u, v)
     return cosine(u, v, w)
+
+
+def _centered(w, *vectors):
+    """Return vectors less their weighted means."""
+    weights = xp.ones(vectors[0].shape[-1]) if w is None else real_floats(w)
+    weights = weights / xp.sum(weights)
+    return [x - xp.sum(x * weights, axis=-1, keepdims=True) for x in vectors]
 
 
 def _entropy(x, mean):
@@ -376,10 +380,7 @@ def _cosine(a, b, w=None):
 def _correlation(a, b, w=None, centered: bool = True):
     """Return 1 less the correlations."""
     a, b = real_floats(a), real_floats(b)
-    if centered:
-        weights = xp.ones(a.shape[-1]) if w is None else real_floats(w)
-        weights = weights / xp.sum(weights)
-        a, b = (x - xp.sum(x * weights, axis=-1, keepdims=True) for x in (a, b))
+    a, b = _centered(w, a, b) if centered else (a, b)
     return _cosine(a, b, w)
 
 
