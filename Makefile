@@ -5,11 +5,12 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check lint types pyright tests docs bench bench-docs bench-peers wheel clean
+.PHONY: help demo test check quick lint types pyright tests docs bench bench-docs bench-peers wheel clean
 
 help:
 	@echo "make demo    train the language model of the demo and draw its loss (about a minute)"
 	@echo "make test    lint, types and tests; make check is the same"
+	@echo "make quick   ruff, and the tests that find most mistakes, in a minute"
 	@echo "make lint | types | tests    one of the three"
 	@echo "make pyright   what pyright says of the types: verdicts on uses, completeness"
 	@echo "make docs    the documentation site, in build/site"
@@ -23,7 +24,10 @@ help:
 demo: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/anyshape demo
 
-test check: lint types tests
+# Lint and types take one core each.
+test check: $(READY)
+	@$(MAKE) --no-print-directory -j 2 lint types
+	@$(MAKE) --no-print-directory tests
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -38,8 +42,22 @@ pyright: $(READY)
 	$(BIN)/python -m pytest -m slow tests/typing
 
 # One thread of linear algebra per worker: two workers already fill two cores. Idle workers steal tests: a few are slow.
+# Bytecode is kept, whatever the environment says: the tests import three hundred files twice, and start 150 processes.
+TESTS := PYTHONDONTWRITEBYTECODE= ANYSHAPE_CHECK=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
 tests: $(READY)
-	ANYSHAPE_CHECK=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	$(TESTS)
+
+# Values, gradients and batches of every function of NumPy, sizes, messages, layers and passes.
+QUICK := tests/laws/test_sample_sweep.py tests/graph/sizes/test_expr.py tests/errors \
+	tests/transforms/test_jit.py tests/transforms/test_vmap.py tests/project/test_layers.py \
+	tests/project/test_completeness.py tests/backend/compiler/passes/test_simplify.py
+SWEPT := namespace or naive or second_derivatives or single_precision or fresh_process
+
+quick: $(READY)
+	$(BIN)/ruff check .
+	$(TESTS) -q $(QUICK) -k "not ($(SWEPT))"
 
 # What pages print is in the pages: python docs/regenerate.py writes it, and the tests check it.
 docs: $(READY)

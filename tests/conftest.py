@@ -64,7 +64,7 @@ _ran = itertools.count(1)
 def pytest_collection_finish(session):
     """Leave tens of thousands of collected tests out of every later search for garbage, which took minutes."""
     _keep_what_lives()
-    gc.set_threshold(20_000, 10, 10)  # what tests make lives on in programs: to look for garbage took a tenth of a run
+    gc.set_threshold(200_000, 10, 10)  # what tests make lives on in programs: to look for garbage took a tenth of a run
 
 
 def pytest_runtest_logfinish(nodeid, location):

@@ -94,9 +94,9 @@ def _is_right(row: Row, value: Any, point: tuple[float, ...], right: Any, dtype:
 def _slopes(function: Any, xs: list[Any], operand: int) -> tuple[Any, Any]:
     """Return the first derivative in reverse mode, and the second one forward over it."""
     of_one = lambda x: function(*xs[:operand], x, *xs[operand + 1 :])
-    first = lambda x: anyshape.grad(lambda x: xp.sum(of_one(x)))(x)
-    second = anyshape.jvp(first, (xs[operand],), (np.ones_like(xs[operand]),))[1]
-    return np.asarray(first(xs[operand])), np.asarray(second)
+    first = anyshape.grad(lambda x: xp.sum(of_one(x)))
+    slopes = anyshape.jvp(first, (xs[operand],), (np.ones_like(xs[operand]),))
+    return np.asarray(slopes[0]), np.asarray(slopes[1])
 
 
 def _judged(

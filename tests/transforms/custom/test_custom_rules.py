@@ -195,8 +195,14 @@ def test_second_derivatives_of_custom_vjp_are_reverse_over_reverse(around):
     np.testing.assert_allclose(vmap(hessian(loss))(np.stack([x, t]))[0], expected, rtol=1e-13)
     np.testing.assert_allclose(hvp(loss, (x,), (t,)), expected @ t, rtol=1e-13)
     np.testing.assert_allclose(jit(lambda x: hvp(loss, (x,), (t,)))(x), expected @ t, rtol=1e-13)
-    third = hessian(lambda x: np.sum(hessian(loss)(x) ** 2))(x)
-    np.testing.assert_allclose(third, hessian(lambda x: np.sum(hessian(known)(x) ** 2))(x), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("around", [pytest.param(k, marks=[pytest.mark.slow] * (k == "scan")) for k in AROUND])
+def test_fourth_derivatives_of_custom_vjp(around):
+    inside = AROUND[around]
+    loss, known = [lambda x, f=f: np.sum(inside(f)(x) ** 2 * x) for f in (reverse_sine, reverse_sine_by_jvp)]
+    actual, expected = [hessian(lambda x, f=f: np.sum(hessian(f)(x) ** 2))(np.array([0.3, 0.5])) for f in (loss, known)]
+    np.testing.assert_allclose(actual, expected, rtol=1e-11, atol=1e-12)
 
 
 def test_second_derivatives_of_custom_vjp_take_trees_and_aux():
