@@ -509,8 +509,28 @@ class Dask:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
             return self.client.submit(bytes, data, pure=False, retries=self.retries)
 
-    def _lost(self, waiting: Sequence[Any] = (), run_id: str = "") -> _Lost:
-        return _Lost(self, waiting, run_id)
+    @contextlib.contextmanager
+    def _lost(self, waiting: Sequence[Any] = (), run_id: str = "") -> Iterator[None]:
+        """Cancel tasks where waiting for them ends early, and name what the cluster has lost.
+
+        Dask cancels only tasks that have not begun. The others are stopped after the chunk that they work on.
+        """
+        try:
+            yield
+        except BaseException as error:
+            is_closed = _is_closed(self.client)
+            if waiting and not is_closed:
+                self.client.cancel(list(waiting), force=True)
+                # by the loops of the workers, beside their tasks
+                self.client.run(on_worker.stop_pass, run_id, on_error="ignore")
+            row = next((row for name, row in _PROBLEMS.items() if _is_named(error, name)), None)
+            if is_closed and isinstance(error, Exception):
+                row = _SCHEDULER
+            if row is None or isinstance(error, ClusterError):
+                raise
+            kind, loss, advice = row
+            problem = f"{loss}: {type(error).__name__}: {str(error).partition(chr(10))[0]:.200}"
+            raise ClusterError(kind, problem.replace("{address}", self._address), advice) from error
 
     def close(self) -> None:
         """Close the client, if the executor has made it."""
@@ -522,36 +542,6 @@ class Dask:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-class _Lost:
-    """Context that cancels tasks where waiting for them ends early, and names what the cluster has lost.
-
-    Dask cancels only tasks that have not begun. The others are stopped after the chunk that they work on.
-    """
-
-    def __init__(self, executor: Dask, waiting: Sequence[Any], run_id: str) -> None:
-        self.executor, self.waiting, self.run_id = executor, waiting, run_id
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None:
-            return
-        client = self.executor.client
-        is_closed = _is_closed(client)
-        if self.waiting and not is_closed:
-            client.cancel(list(self.waiting), force=True)
-            client.run(
-                on_worker.stop_pass, self.run_id, on_error="ignore"
-            )  # by the loops of the workers, beside their tasks
-        row = next((row for name, row in _PROBLEMS.items() if _is_named(error, name)), None)
-        if is_closed and isinstance(error, Exception):
-            row = _SCHEDULER
-        if row is not None and not isinstance(error, ClusterError):
-            problem = f"{row[1]}: {type(error).__name__}: {str(error).partition(chr(10))[0]:.200}"
-            raise ClusterError(row[0], problem.replace("{address}", self.executor._address), row[2]) from error
 
 
 def _is_closed(client) -> bool:
