@@ -498,9 +498,13 @@ def _decomposed(name: str, A, rcond, full: bool) -> tuple[Any, Any, Any, Any, An
     """Return a matrix, its singular vectors without derivatives, its rank, and the relative tolerance."""
     a = as_matrices(name, A)
     u, s, vh = xp.linalg.svd(stop_gradient(a), full_matrices=full)
+    return (a, u, vh, *_rank(a, s, rcond))
+
+
+def _rank(a, s, rcond) -> tuple[Any, Any]:
+    """Return how many singular values of a matrix do not count as 0, and the relative tolerance."""
     tolerance = np.finfo(a.dtype).eps * xp.maximum(*a.shape[-2:]) if rcond is None else rcond
-    rank = xp.sum(s > xp.max(s, initial=0.0) * tolerance)
-    return a, u, vh, rank, tolerance
+    return xp.sum(s > xp.max(s, initial=0.0) * tolerance), tolerance
 
 
 def _orthonormal(y):
@@ -523,9 +527,9 @@ def orth(A: Any, rcond: Any = None) -> Any:
     Singular values up to `rcond` times the largest one count as 0; by default it is an ulp of 1 times the longer side.
     The columns are left singular vectors, also in derivatives. These need distinct singular values.
     """
-    a, _, _, rank, _ = _decomposed("orth", A, rcond, False)
-    columns = xp.linalg.svd(a, full_matrices=False)[0].T
-    return columns[xp.arange(columns.shape[0]) < rank].T
+    a = as_matrices("orth", A)
+    u, s, _ = xp.linalg.svd(a, full_matrices=False)
+    return u.T[xp.arange(s.shape[0]) < _rank(a, s, rcond)[0]].T
 
 
 def null_space(A: Any, rcond: Any = None, **options: Any) -> Any:
