@@ -207,10 +207,14 @@ def _along_axis(op):
     return rule
 
 
-_OF_AXES = (rd.reduce_sum_op, rd.reduce_prod_op, rd.reduce_max_op, rd.reduce_min_op, rd.reduce_and_op, rd.reduce_or_op)
-_OF_AXES += (rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op)
-_OF_AXIS = (rd.argmax_op, rd.argmin_op, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op)
-_OF_AXIS += (rd.recurrence_op, rd.sort_op, rd.argsort_op, rd.permute_op)
+_OF_AXES = (
+    rd.reduce_sum_op, rd.reduce_prod_op, rd.reduce_max_op, rd.reduce_min_op, rd.reduce_and_op, rd.reduce_or_op,
+    rd.reduce_logsumexp_op, rd.softmax_op, rd.safe_softmax_op,
+)  # fmt: skip
+_OF_AXIS = (
+    rd.argmax_op, rd.argmin_op, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op,
+    rd.recurrence_op, rd.sort_op, rd.argsort_op, rd.permute_op,
+)  # fmt: skip
 BATCHERS.update({op: _along_axes(op) for op in _OF_AXES} | {op: _along_axis(op) for op in _OF_AXIS})
 BATCHERS[rd.sum_to_op] = lambda ctx, size, batched, x, *, shape, axes: rd.sum_to(
     x, (size, *shape), (0, *[a + 1 for a in axes])
