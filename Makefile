@@ -52,7 +52,7 @@ tests: $(READY)
 # Values, gradients and batches of every function of NumPy, sizes, messages, layers and passes.
 QUICK := tests/laws/test_sample_sweep.py tests/graph/sizes/test_expr.py tests/errors \
 	tests/transforms/test_jit.py tests/transforms/test_vmap.py tests/project/test_layers.py \
-	tests/project/test_completeness.py tests/backend/compiler/passes/test_simplify.py
+	tests/backend/compiler/passes/test_simplify.py
 SWEPT := namespace or naive or second_derivatives or single_precision or fresh_process
 
 quick: $(READY)
