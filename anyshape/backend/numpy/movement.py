@@ -52,13 +52,14 @@ def _inline_broadcast(site):
 
 
 def _part(site, start, size, step, whole):
-    """Return the text of the key that reads a part of an axis."""
+    """Return the text of the key that reads a part of an axis, whose size may be a text already."""
+    first, count = site.text(start), size if isinstance(size, str) else site.text(size)
     if step != 1:
-        first, count, each = map(site.text, (start, size, step))
+        each = site.text(step)
         return f"{first}:{first} + {count} * {each}:{each}"
     if start == 0:
-        return ":" if size == whole else f":{site.text(size)}"
-    return f"{site.text(start)}:{site.text(start)} + {site.text(size)}"
+        return ":" if size == whole else f":{count}"
+    return f"{first}:{first} + {count}"
 
 
 def _inline_slice(site):
@@ -85,9 +86,11 @@ def _changed_part(site):
         lines.append(f"{out} = {x}.copy()")
     elif out != x:
         lines.append(f"{site.bind(np.copyto)}({out}, {x})")
-    sizes = [site.metas[i].sizes or [None] * site.metas[0].rank for i in (1, 0)]
-    counts = [f"{part}.shape[{axis}]" if n is None else n for axis, n in enumerate(sizes[0])]
-    parts = zip(site.params["starts"], counts, site.params["steps"], sizes[1], strict=True)
+    counts, whole = [[*(site.metas[i].sizes or [None] * site.metas[0].rank)] for i in (1, 0)]
+    for axis, (count, size) in enumerate(zip(counts, whole, strict=True)):
+        if count is None or not (isinstance(count, int) or count == size):  # only sizes of params surely have a local
+            counts[axis] = f"{part}.shape[{axis}]"
+    parts = zip(site.params["starts"], counts, site.params["steps"], whole, strict=True)
     return lines, out, f"{out}{_key([_part(site, *part) for part in parts])}"
 
 

@@ -393,3 +393,31 @@ def test_trips_of_a_gradient_make_no_array_for_a_key_of_slices_and_indices(key):
         graph = anyshape.trace(grad(function))(anyshape.ShapeDtypeStruct("a, b, c")).graph
         made = {node.op.name for node in walk(graph) if node.outputs[0].meta.rank == 3}
         assert "scatter_add" in made and not {"put_add", "pad", "select"} & made
+
+
+@pytest.mark.filterwarnings("ignore")  # of the size that Python asks for
+@pytest.mark.parametrize("checkpoint", [None, 2])
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_a_size_that_is_fixed_behind_a_loop(n, checkpoint, monkeypatch):
+    """What a trip writes is read ahead of the loop, so that no other step of a trip reads the size."""
+    monkeypatch.setenv("ANYSHAPE_CHECK", "0")  # a check of metadata would read it
+
+    def f(x):
+        column = x[:, 0] * 2
+        first = np.cos(column) - 0.4
+
+        def trip(i, c):
+            c = c * 1
+            c[:1] = first[:1] * 2
+            return c
+
+        last = fori_loop(0, column.shape[0], trip, column, checkpoint=checkpoint)
+        int(column.shape[0])
+        return last
+
+    x = np.linspace(-0.3, 0.9, 2 * n).reshape(n, 2)
+    value, back = anyshape.vjp(f, x)
+    expected, slopes = x[:, 0] * 2, np.full(n, 2.0)
+    expected[:1], slopes[:1] = (np.cos(expected[:1]) - 0.4) * 2, -4 * np.sin(expected[:1])
+    np.testing.assert_allclose(value, expected)
+    np.testing.assert_allclose(back(np.ones(n))[0], np.stack([slopes, np.zeros(n)], axis=1))
