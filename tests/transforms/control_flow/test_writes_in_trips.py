@@ -399,7 +399,7 @@ def test_trips_of_a_gradient_make_no_array_for_a_key_of_slices_and_indices(key):
 @pytest.mark.parametrize("checkpoint", [None, 2])
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_a_size_that_is_fixed_behind_a_loop(n, checkpoint, monkeypatch):
-    """What a trip writes is read ahead of the loop, so that no other step of a trip reads the size."""
+    """A trip writes what is read ahead of the loop, so that no other step of a trip reads the size."""
     monkeypatch.setenv("ANYSHAPE_CHECK", "0")  # a check of metadata would read it
 
     def f(x):
