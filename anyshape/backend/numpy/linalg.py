@@ -140,7 +140,8 @@ def _adjugate(a):
     """
     with np.errstate(all="ignore"):
         determinants = _det(a)
-        if a.size and not np.isnan(determinants).any() and determinants.all():
+        magnitudes = np.abs(determinants)
+        if a.size and ((np.finfo(a.dtype).tiny <= magnitudes) & (magnitudes < np.inf)).all():
             inverse = np.linalg.inv(a)
             sizes = [np.abs(x).sum(-1).max(-1) for x in (a, inverse)]
             if (sizes[0] * sizes[1] < np.finfo(a.dtype).eps ** -0.25).all():

@@ -4,6 +4,7 @@ Traits of further special functions: elementwise and expensive.
 """
 
 import functools
+import inspect
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ _SPHERICAL = ("spherical_in", "spherical_jn", "spherical_kn", "spherical_yn")  #
 @functools.cache
 def _integer_operands(function: str) -> tuple[int, ...]:
     """Return the operands for which a loop of a ufunc takes integers: degrees of polynomials, and counts."""
-    ufunc = getattr(sc, function)
+    ufunc = inspect.unwrap(getattr(sc, function))  # with `SCIPY_ARRAY_API=1` a function stands around it
     loops = [loop.partition("->")[0] for loop in ufunc.types]
     return tuple(j for j in range(ufunc.nin) if any(loop[j] == "l" for loop in loops))
 

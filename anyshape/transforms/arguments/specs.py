@@ -174,6 +174,7 @@ def trace(function: Callable[..., Any]) -> Callable[..., traced_program.Program]
     - Static arguments of a jitted function are passed as they are and built in; the program does not take them.
 
     >>> import numpy as np
+    >>> from anyshape import ShapeDtypeStruct
     >>> program = trace(lambda x, w: np.tanh(x @ w))(ShapeDtypeStruct("n, d"), ShapeDtypeStruct("d, 3"))
     >>> program(np.ones((2, 4)), np.zeros((4, 3))).shape
     (2, 3)
@@ -194,6 +195,7 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     A shape with run-time sizes is a text with their bounds, "<=n, 3".
 
     >>> import numpy as np
+    >>> from anyshape import ShapeDtypeStruct
     >>> eval_shape(np.matmul, ShapeDtypeStruct("n, k"), ShapeDtypeStruct("k, 3", np.float32))
     ShapeDtypeStruct(shape=(n, 3), dtype=dtype('float64'))
     """

@@ -119,3 +119,10 @@ def test_triangular_solutions_read_one_triangle():
             np.testing.assert_allclose(from_library, np.linalg.solve(matrix, b))
     strict = np.tril(a, -1) + np.eye(3)
     np.testing.assert_allclose(anyshape.ops.triangular_solve(a, b, lower=True, unit=True), np.linalg.solve(strict, b))
+
+
+@pytest.mark.filterwarnings("ignore")  # of determinants that overflow
+@pytest.mark.parametrize("scale", [1e154, 1e-105, 3.0])
+def test_gradients_of_determinants_beyond_the_numbers(scale):
+    gradient = anyshape.grad(np.linalg.det)(np.diag(np.full(3, scale)))
+    np.testing.assert_allclose(gradient, np.diag(np.full(3, scale * scale)), rtol=1e-12)
