@@ -156,8 +156,7 @@ def _lfilter(x, b, c, z, *, ends, sections):
         a = np.concatenate([np.ones((len(c), 1), c.dtype), -c], 1)
         states = np.moveaxis(z.reshape(*z.shape[:-1], sections, z.shape[-1] // sections), -2, 0)
         if sections > 1 and b.shape[1] == a.shape[1] == 3:
-            rows = np.ascontiguousarray(np.concatenate([b, a], 1))
-            x, end = scipy_signal.sosfilt(rows, x, zi=states)
+            x, end = scipy_signal.sosfilt(np.ascontiguousarray(np.concatenate([b, a], 1)), x, zi=states)
         else:
             end = np.empty_like(states)
             for i, row in enumerate(b):
