@@ -142,7 +142,7 @@ def _convolution_matrix(a, n, mode: str):
 def diagsvd(s: Any, M: Any, N: Any) -> Any:
     """Return the M by N matrix with the singular values s on its diagonal; s has min(M, N) elements."""
     row, column = xp.arange(M)[:, None], xp.arange(N)
-    return xp.where(row == column, xp.append(s, 0)[xp.minimum(row, s.shape[0])], xp.zeros((), s.dtype))
+    return xp.where(row == column, xp.pad(s, (0, 1))[xp.minimum(row, s.shape[0])], xp.zeros((), s.dtype))
 
 
 def hilbert(n: Any) -> Any:
@@ -194,7 +194,7 @@ def _fiedler_companion(a):
     scaled = -a / (1.0 * a[0])
     row = xp.arange(scaled.shape[0] - 1)
     is_even = row % 2 == 0
-    above = xp.where(is_even, xp.append(scaled[2:], 0), 0)
+    above = xp.where(is_even, xp.pad(scaled[2:], (0, 1)), 0)
     below = xp.where(is_even, scaled[1:], row == 1)
     middle = xp.where(row == 0, scaled[1:], 0)
     return from_bands(xp.stack([~is_even & (row > 2), below, middle, above, is_even], axis=-1), 2)

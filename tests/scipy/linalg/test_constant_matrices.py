@@ -104,3 +104,15 @@ def test_functions_of_matrices_without_elements_and_of_complex_bands():
     assert jit(linalg.logm)(np.eye(2, dtype=np.float32)).dtype == np.float64
     with pytest.raises(TypeError, match="complex"):
         jit(linalg.eigvalsh_tridiagonal)(np.ones(2) + 0j, np.ones(1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_matrices_of_vectors_have_the_dtype_of_scipy(dtype):
+    x = np.arange(1, 5).astype(dtype)
+    pairs = {"leslie": (x[1:],), "convolution_matrix": (3,), "diagsvd": (4, 5)}
+    for name in ("circulant", "toeplitz", "hankel", "companion", "fiedler", "fiedler_companion", *pairs):
+        further = pairs.get(name, ())
+        ours = jit(lambda x, n=name, f=further: getattr(linalg, n)(x, *f))(x)
+        theirs = getattr(scipy.linalg, name)(x, *further)
+        assert ours.dtype == theirs.dtype, name
+        np.testing.assert_allclose(ours, theirs, 1e-6, err_msg=name)
