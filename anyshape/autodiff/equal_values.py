@@ -35,6 +35,7 @@ from anyshape.graph.shapes.array_type import ShapeGuardContext, tensor
 from anyshape.ops import contraction as con
 from anyshape.ops import control_flow as cf
 from anyshape.ops import elementwise as ew
+from anyshape.ops import factorisations as fa
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -51,7 +52,7 @@ class Decomposition(NamedTuple):
 
     - `near(ctx, outs, order)`: which values are equal.
     - `turned(ctx, outs, near)`: the outputs with vectors of equal values turned.
-    - `push(ctx, t, outs, inverses)`: the tangents.
+    - `push(ctx, t, outs, inverses, **params)`: the tangents.
     - `inverses(ctx, values, rates, epsilon, lost)`: inverses of differences times epsilon.
     - `at`: the position of the values in the outputs.
     """
@@ -63,11 +64,14 @@ class Decomposition(NamedTuple):
     at: int
 
 
-DECOMPOSITIONS = (la.eig_op, la.eigvals_op, la.eigh_op, la.eigvalsh_op, la.svd_op, la.svdvals_op)
+DECOMPOSITIONS = (
+    la.eig_op, la.eigvals_op, la.eigh_op, la.eigvalsh_op, la.svd_op, la.svdvals_op, fa.banded_eigh_op,
+    fa.banded_eigvalsh_op,
+)  # fmt: skip
 RULES: dict[Op, Decomposition] = {}  # once the rules of their family are loaded
 # Decompositions with vectors in place of those without.
 WITH_VECTORS: dict[Op, Callable[..., Any]] = {
-    la.eigvals_op: la.eig, la.eigvalsh_op: la.eigh, la.svdvals_op: la.svd,
+    la.eigvals_op: la.eig, la.eigvalsh_op: la.eigh, la.svdvals_op: la.svd, fa.banded_eigvalsh_op: fa.banded_eigh,
 }  # fmt: skip
 DISTINCT = "distinct values of order "
 _SOLVES = (la.solve_op, la.lu_solve_op, la.triangular_solve_op)
@@ -170,7 +174,7 @@ class Poles:
     def _begin(self, ctx: ShapeGuardContext, node: Node, env, tangents: dict[Value, Any]) -> None:
         """Take the outputs of a decomposition, with their tangents. Vectors have a pole."""
         begun, rules = self._begun[node], RULES[node.op]
-        pushed = rules.push(ctx, whole(tangents[node.inputs[0]]), begun.outs, begun.inverses)
+        pushed = rules.push(ctx, whole(tangents[node.inputs[0]]), begun.outs, begun.inverses, **dict(node.params))
         columns = [*zip(begun.outs, pushed, range(len(pushed)), strict=True)]
         if node.op in WITH_VECTORS:
             columns = [columns[rules.at]]

@@ -88,7 +88,7 @@ _NUMPY_NAMES = {
     "size_token": "x.shape", "size_token_each": "x.shape", "size_value": "x.shape", "slice": "x[...]",
     "spread": "correlate", "tied": "max", "unique_each": "unique", "sub": "subtract", "sum_to": "sum", "warn": "x.mean",
     "warn_below": "x.mean", "upfirdn": "convolve", "weigh": "correlate", "window_bounds": "x[...]",
-    "binary_steps": "logical_and", "toeplitz_solve": "solve",
+    "binary_steps": "logical_and", "toeplitz_solve": "solve", "banded_eigh": "eigh", "banded_eigvalsh": "eigvalsh",
 }  # fmt: skip
 
 

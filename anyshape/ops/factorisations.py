@@ -367,6 +367,16 @@ def _banded_type(
     return b
 
 
+def _banded_values_type(ctx: ShapeGuardContext, ab: TensorMeta, *, lower: bool, tridiagonal: bool) -> TensorMeta:
+    require_matrices(ctx, ab)
+    return TensorMeta(np.dtype(ab.dtype.char.lower()), (*ab.extents[:-2], ab.extents[-1]))
+
+
+def _banded_eigh_type(ctx: ShapeGuardContext, ab: TensorMeta, **form: bool) -> tuple[TensorMeta, TensorMeta]:
+    values, (*_, size) = _banded_values_type(ctx, ab, **form), ab.extents
+    return values, TensorMeta(ab.dtype, (*values.extents, size))
+
+
 def _elimination(a: Applied) -> Size:
     *_, rows, columns = a.inputs[0]
     return expr.mul(elements(a.inputs[0]), expr.minimum(rows, columns))
@@ -401,7 +411,20 @@ toeplitz_solve_op: Op = define(
     probe=None,
     **_ANY_VALUES,
 )
-refuse(itself, row_order_op, banded_solve_op, toeplitz_solve_op)
+_SIDE: dict[str, Any] = {"params": {"lower": kinds.flag, "tridiagonal": kinds.flag}, "probe": None, **_ANY_VALUES}
+banded_eigvalsh_op: Op = define(
+    "banded_eigvalsh",
+    _banded_values_type,
+    cost=OpCost(lambda a: expr.mul(6, expr.mul(elements(a.inputs[0]), a.inputs[0][-1]))),
+    **_SIDE,
+)
+banded_eigh_op: Op = define(
+    "banded_eigh",
+    _banded_eigh_type,
+    cost=OpCost(lambda a: expr.mul(9, expr.mul(elements(a.outputs[1]), a.inputs[0][-1]))),
+    **_SIDE,
+)
+refuse(itself, banded_eigvalsh_op, banded_eigh_op, row_order_op, banded_solve_op, toeplitz_solve_op)
 
 
 def lu(a: Operand) -> tuple[Any, Any]:
@@ -432,3 +455,17 @@ def toeplitz_solve(sides: Operand, b: Operand, *, transposed: bool = False) -> A
     All leading minors are regular, or NumPy's LinAlgError is raised when the program runs.
     """
     return apply(toeplitz_solve_op, sides, b, transposed=transposed)
+
+
+def banded_eigvalsh(ab: Operand, *, lower: bool, tridiagonal: bool) -> Any:
+    """Return what `banded_eigh` does without the eigenvectors."""
+    return apply(banded_eigvalsh_op, ab, lower=lower, tridiagonal=tridiagonal)
+
+
+def banded_eigh(ab: Operand, *, lower: bool, tridiagonal: bool) -> tuple[Any, Any]:
+    """Return the eigenvalues in ascending order, and eigenvectors, of Hermitian matrices by the diagonals of one side.
+
+    `tridiagonal` chooses the solver for real matrices of two diagonals, which are the ones of the lower side.
+    """
+    values, vectors = apply_all(banded_eigh_op, ab, lower=lower, tridiagonal=tridiagonal)
+    return values, vectors

@@ -19,6 +19,11 @@ def uneven(rng, shapes, dtype):
     return [x * 9.0 ** numpy.arange(x.shape[-1]) for x in regular(rng, shapes, dtype)]
 
 
+def distant(rng, shapes, dtype):
+    """Return bands whose elements lie far apart along the rows, so that eigenvalues do."""
+    return [x + 7 * numpy.arange(x.shape[-1], dtype=x.dtype) for x in regular(rng, shapes, dtype)]
+
+
 def rows(name, function, shapes, ops, **options):
     """Return the sample with what all have."""
     return Sample(name, function, shapes, ops, **({"make": regular, "tolerance": 1e-8, "dtypes": EACH} | options))
@@ -26,6 +31,8 @@ def rows(name, function, shapes, ops, **options):
 
 ONE = {"order": 1, "dtypes": ("float64",), "smallest": 1}  # SciPy refuses stacks without matrices
 VALUES = {"grad": None, "dtypes": EACH, "smallest": 1}  # and lacks work space for matrices without rows
+
+BANDED = {"make": distant, "smallest": 3}  # LAPACK errs for matrices of one number
 
 SAMPLES = [
     rows("complete qr", lambda np, x: tuple(numpy.linalg.qr(x, "complete")), ("5, 2",), ("qr_complete",), make=apart),
@@ -46,5 +53,22 @@ SAMPLES = [
         ("cossin", "cossin_angles"),
         make=unitary,
         **VALUES,
+    ),
+    rows(
+        "banded_eigh",
+        lambda np, x: np.abs(linalg.eig_banded(x, lower=True)[1]),
+        ("2, n",),
+        ("banded_eigh",),
+        **BANDED,
+    ),
+    rows(
+        "banded_eigh of upper sides", lambda np, x: linalg.eigvals_banded(x), ("3, n",), ("banded_eigvalsh",), **BANDED
+    ),
+    rows(
+        "banded_eigh of tridiagonal matrices",
+        lambda np, x: np.abs(linalg.eigh_tridiagonal(x[0], x[1, 1:])[1]),
+        ("2, n",),
+        ("banded_eigh",),
+        **BANDED | {"smallest": 1, "dtypes": ("float64", "float32")},
     ),
 ]

@@ -18,19 +18,36 @@ Batching of linear systems: one more leading axis.
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, lines, no_shift, stacks, zero
+from anyshape.autodiff.equal_values import Decomposition
+from anyshape.autodiff.rule_tables import (
+    JVPS,
+    MIX,
+    TRANSPOSES,
+    Linear,
+    add_tangents,
+    lines,
+    no_shift,
+    stacks,
+    zero,
+    zeros,
+)
 from anyshape.autodiff.rules.linalg import (
+    Scaled,
     adjoint,
     conjugate,
+    decomposition,
     diagonal_of,
     first_columns,
     hermitian_part,
+    in_dtype_of,
+    near_of_eigh,
     positions,
     product,
     stacked,
     swapped,
     thin_qr_tangents,
     triangle,
+    turned_vectors,
 )
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.sizes import expr
@@ -323,6 +340,17 @@ def _banded_product(ctx, ab, x, *, lower, upper, transposed, positive=False):
     return total
 
 
+def _banded_eigh_push(ctx, t, out, inverses, *, lower, tridiagonal):
+    """Return what the rule of `eigh` does. Eigenvalues need the diagonal of the inner product alone."""
+    _, vectors = out
+    beside = ctx.shape(t)[-2] - 1
+    sides = {"lower": beside * lower, "upper": beside * (not lower)}
+    moved = _banded_product(ctx, t, vectors, **sides, transposed=False, positive=True)
+    slopes = ew.real(reduce_sum(ew.mul(conjugate(vectors), moved), (ctx.rank(moved) - 2,)))
+    inner = hermitian_part(ctx, product(ctx, adjoint(ctx, vectors), moved))
+    return slopes, product(ctx, vectors, ew.mul(in_dtype_of(inner, inverses.differences()), inner))
+
+
 def _toeplitz_product(ctx, sides, x, *, transposed):
     """Return the products of Toeplitz matrices, of first columns and first rows, or of their transposes, and x."""
     *batch, size, _ = ctx.shape(x)
@@ -351,6 +379,8 @@ def _solved_by(solve, multiply):
 
 
 JVPS[fa.lu_op] = _lu_jvp
+_BANDED_EIGH = Decomposition(near_of_eigh, turned_vectors, _banded_eigh_push, Scaled, 0)
+decomposition(fa.banded_eigh_op, fa.banded_eigvalsh_op, _BANDED_EIGH)
 for _op, _solve, _multiply in (
     (fa.banded_solve_op, fa.banded_solve, _banded_product),
     (fa.toeplitz_solve_op, fa.toeplitz_solve, _toeplitz_product),
@@ -364,9 +394,10 @@ _STACKED = (
     fa.matrix_function_op, fa.matrix_function_derivative_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op,
     fa.qr_complete_op, fa.qr_raw_op, fa.qr_order_op, fa.polar_op, fa.ldl_op, fa.balance_op, fa.qz_op, fa.ordqz_op,
     fa.cossin_op, fa.cossin_angles_op, fa.lu_op, fa.row_order_op, fa.banded_solve_op,
-    fa.toeplitz_solve_op,
+    fa.toeplitz_solve_op, fa.banded_eigh_op,
 )  # fmt: skip
 lines(stacks, *_STACKED)
-no_shift(*_STACKED)
-for _op in _STACKED:
+zeros(MIX, MIX, fa.banded_eigvalsh_op)
+for _op in (*_STACKED, fa.banded_eigvalsh_op):
+    no_shift(_op)
     stacked(_op)

@@ -318,7 +318,7 @@ def _simple(ctx, vectors, slopes):
     return ew.mul(slopes, ew.select(is_simple, ew.lift(1, slopes), ew.lift(np.nan, slopes)))
 
 
-def _eig_push(ctx, t, out, inverses):
+def _eig_push(ctx, t, out, inverses, **params):
     """Return tangents by Giles (2008), section 3.1."""
     _, vectors = out
     inner = _in_basis(ctx, vectors, t)
@@ -356,7 +356,7 @@ def _of_largest(ctx, x, vectors):
     return reduce_sum(ew.select(chosen, x, ew.lift(0, x)), (axis,))
 
 
-def _eigh_push(ctx, t, out, inverses):
+def _eigh_push(ctx, t, out, inverses, **params):
     """Return tangents by Giles (2008), section 3.1."""
     _, vectors = out
     inner = _hermitian_inner(ctx, t, vectors)
@@ -369,7 +369,7 @@ def _hermitian_inner(ctx, t, vectors):
     return hermitian_part(ctx, product(ctx, adjoint(ctx, vectors), product(ctx, t, vectors)))
 
 
-def _svd_push(ctx, t, out, inverses):
+def _svd_push(ctx, t, out, inverses, **params):
     """Differentiate by Townsend (2016), "Differentiating the singular value decomposition".
 
     Vectors beyond the shorter side of a full decomposition have derivative NaN, as they may turn freely.
@@ -415,7 +415,7 @@ def _thin_svd_push(ctx, t, u, vh, inverses):
     return du, _real_diagonal(ctx, inner), adjoint(ctx, dv)
 
 
-def _turned_vectors(ctx, out, near):
+def turned_vectors(ctx, out, near):
     values, vectors = out
     return values, product(ctx, vectors, near.turn(vectors.dtype))
 
@@ -498,22 +498,22 @@ def _pinv_jvp(ctx, tangents, out, a, cutoff):
     return ew.sub(outside, _product_of_three(ctx, p, t, p))
 
 
-def _decomposition(op, only_values, rules):
+def decomposition(op: Any, only_values: Any, rules: Decomposition) -> None:
     """Declare the derivatives of a decomposition, and of the one that gives its values alone."""
 
     def jvp(ctx, tangents, out, a, **params):
-        return rules.push(ctx, tangents[0], out, Inverses(ctx, out[rules.at]))
+        return rules.push(ctx, tangents[0], out, Inverses(ctx, out[rules.at]), **params)
 
     def of_values(ctx, tangents, out, a, **params):
         out = WITH_VECTORS[only_values](a, **params)
-        return Pushed([out[rules.at]], [jvp(ctx, tangents, out, a)[rules.at]])
+        return Pushed([out[rules.at]], [jvp(ctx, tangents, out, a, **params)[rules.at]])
 
     JVPS[op] = jvp
     with_values(only_values, of_values)
     RULES[op] = RULES[only_values] = rules
 
 
-def _near_of_eigh(ctx, out, order):
+def near_of_eigh(ctx, out, order):
     return Near(ctx, out[0], order)
 
 
@@ -525,9 +525,9 @@ def _near_of_svd(ctx, out, order):
     return Near(ctx, out[1], order, ends_at_zero=True)
 
 
-_decomposition(la.eigh_op, la.eigvalsh_op, Decomposition(_near_of_eigh, _turned_vectors, _eigh_push, Scaled, 0))
-_decomposition(la.eig_op, la.eigvals_op, Decomposition(_near_of_eig, _turned_vectors, _eig_push, Scaled, 0))
-_decomposition(la.svd_op, la.svdvals_op, Decomposition(_near_of_svd, _turned_sides, _svd_push, Scaled, 1))
+decomposition(la.eigh_op, la.eigvalsh_op, Decomposition(near_of_eigh, turned_vectors, _eigh_push, Scaled, 0))
+decomposition(la.eig_op, la.eigvals_op, Decomposition(_near_of_eig, turned_vectors, _eig_push, Scaled, 0))
+decomposition(la.svd_op, la.svdvals_op, Decomposition(_near_of_svd, _turned_sides, _svd_push, Scaled, 1))
 JVPS[la.qr_op] = _qr_jvp
 JVPS[la.pinv_op] = _pinv_jvp
 JVPS[la.mirror_op] = _mirror_jvp

@@ -11,6 +11,7 @@ Traits of functions of matrices: whole matrices at a time, slower than factors o
 Traits of linear systems: whole matrices at a time.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -251,6 +252,27 @@ def _toeplitz_solve(sides, b, *, transposed):
     return out
 
 
+def _banded_eigh(ab, *, lower, tridiagonal, only_values=False):
+    size = ab.shape[-1]
+    values = np.empty((*ab.shape[:-2], size), ab.dtype.char.lower())
+    outs = [values] if only_values else [values, np.empty((*values.shape, size), ab.dtype)]
+
+    def solved(band):
+        if size < 2:  # LAPACK errs for matrices of one number
+            return band[0 if lower else -1].real, np.ones((size, size))
+        if tridiagonal:
+            return scipy_linalg.eigh_tridiagonal(band[0], band[1, :-1], only_values, check_finite=False)
+        return scipy_linalg.eig_banded(band, lower, only_values, check_finite=False)
+
+    for index in np.ndindex(ab.shape[:-2]):
+        results = solved(finite(ab[index]))
+        for out, result in zip(outs, [results] if only_values and size > 1 else results, strict=False):
+            out[index] = result
+    return values if only_values else tuple(outs)
+
+
+kernel(fa.banded_eigh_op, _banded_eigh)
+kernel(fa.banded_eigvalsh_op, partial(_banded_eigh, only_values=True))
 kernel(fa.toeplitz_solve_op, _toeplitz_solve)
 kernel(fa.lu_op, _lu)
 kernel(fa.row_order_op, _row_order)
@@ -271,7 +293,15 @@ declare(
 
 _ITERATIVE = OPAQUE._replace(time=ElementTime(100.0, 50.0), scratch=op_traits.like_first_operand(12))
 
-declare(_ITERATIVE, fa.matrix_function_op, fa.sylvester_op, fa.schur_op, fa.hessenberg_op)
+declare(
+    _ITERATIVE,
+    fa.banded_eigh_op,
+    fa.banded_eigvalsh_op,
+    fa.matrix_function_op,
+    fa.sylvester_op,
+    fa.schur_op,
+    fa.hessenberg_op,
+)
 _BLOCKS = _ITERATIVE._replace(scratch=lambda step: op_traits.like_first_operand(3 * 4 ** len(step.metas))(step))
 declare(_BLOCKS, fa.matrix_function_derivative_op)
 

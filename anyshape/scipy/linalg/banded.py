@@ -17,6 +17,7 @@ from anyshape.graph.sizes import expr
 from anyshape.numpy.linalg.solving import as_matrices, as_squares, in_one_dtype
 from anyshape.numpy.operands.promotion import as_traced, choice_of, sizes, static_int
 from anyshape.ops import factorisations as ls
+from anyshape.ops import linalg as la
 from anyshape.ops import windows as wd
 from anyshape.ops.core.apply import context_of
 from anyshape.scipy.linalg.factoring import refuse_option
@@ -24,6 +25,7 @@ from anyshape.scipy.linalg.solving import in_double
 from anyshape.scipy.linalg.structured import from_bands
 from anyshape.scipy.operands.served import signed_as_in
 from anyshape.support.packages import scipy_linalg
+from anyshape.support.true_types import has_type
 
 
 def solve_banded(
@@ -131,7 +133,8 @@ def eigh_tridiagonal(
     counts = sizes(diagonal)[0], expr.add(sizes(beside)[0], 1)
     context_of("eigh_tridiagonal", diagonal, beside).require_equal(*counts, "d has one more element than e")
     band = xp.stack([diagonal, xp.append(beside, xp.zeros(1, beside.dtype))])
-    return eig_banded(band, True, eigvals_only, select=select, select_range=select_range)
+    chosen = _chosen("eigh_tridiagonal", select, select_range)
+    return _eigenpairs(band, True, eigvals_only, chosen, tridiagonal=True)
 
 
 def eigvalsh_tridiagonal(d: Any, e: Any, select: str = "a", select_range: Any = None, **options: Any) -> Any:
@@ -191,14 +194,26 @@ def eig_banded(a_band, lower, eigvals_only, overwrite_a_band, select, select_ran
 
     `select` "i" takes the positions of the pair `select_range`; "v" raises ArgumentError.
     """
-    if choice_of("eig_banded", "select", select, ("a", "i", "v")) == "v":
-        raise refuse_option("eig_banded", "select", select)
-    chosen = slice(None) if select == "a" else slice(select_range[0], select_range[1] + 1)
-    matrix = _mirrored(_whole(as_matrices("eig_banded", a_band), lower))
-    if eigvals_only:
-        return xp.linalg.eigvalsh(matrix)[..., chosen]
-    values, vectors = xp.linalg.eigh(matrix)
-    return values[..., chosen], vectors[..., chosen]
+    chosen = _chosen("eig_banded", select, select_range)
+    return _eigenpairs(as_matrices("eig_banded", a_band), bool(lower), eigvals_only, chosen)
+
+
+def _chosen(name: str, select, select_range) -> slice:
+    if choice_of(name, "select", select, ("a", "i", "v")) == "v":
+        raise refuse_option(name, "select", select)
+    return slice(None) if select == "a" else slice(select_range[0], select_range[1] + 1)
+
+
+def _eigenpairs(band, lower: bool, only_values: bool, chosen: slice, *, tridiagonal: bool = False):
+    """Return eigenvalues, and eigenvectors; bands of an unknown number of rows are solved as whole matrices."""
+    form, operand = {"lower": lower, "tridiagonal": tridiagonal}, as_traced(band)
+    values, pairs = ls.banded_eigvalsh, ls.banded_eigh
+    if not has_type(band.shape[-2], int):
+        form, operand = {}, as_traced(_mirrored(_whole(band, lower)))
+        values, pairs = la.eigvalsh, la.eigh
+    if only_values:
+        return values(operand, **form)[..., chosen]
+    return tuple(x[..., chosen] for x in pairs(operand, **form))
 
 
 def eigvals_banded(a_band: Any, lower: bool = False, *args: Any, **options: Any) -> Any:
