@@ -81,14 +81,25 @@ def differences(function, a):
     return result
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_limits_in_both_modes_and_batches(name):
+MODES = {
+    "reverse": lambda function, points: map(grad(function), points),
+    "forward": lambda function, points: map(jacfwd(function), points),
+    "batch": lambda function, points: vmap(grad(function))(np.stack(points)),
+}
+# each function has two of three modes; the third one is slow
+TURNS = [
+    pytest.param(name, mode, id=f"{name}, {mode}", marks=[pytest.mark.slow] * (number % len(MODES) == turn))
+    for number, name in enumerate(FUNCTIONS)
+    for turn, mode in enumerate(MODES)
+]
+
+
+@pytest.mark.parametrize(("name", "mode"), TURNS)
+def test_limits_in_both_modes_and_batches(name, mode):
     function, plain = FUNCTIONS[name]
-    batch = vmap(grad(function))(np.stack(list(POINTS.values())))
-    for (point, a), slope in zip(POINTS.items(), batch, strict=True):
-        expected = differences(plain, a)
-        for actual in (grad(function)(a), jacfwd(function)(a), slope):
-            np.testing.assert_allclose(actual, expected, 1e-6, 1e-6, err_msg=point)
+    slopes = MODES[mode](function, [*POINTS.values()])
+    for (point, a), slope in zip(POINTS.items(), slopes, strict=True):
+        np.testing.assert_allclose(slope, differences(plain, a), 1e-6, 1e-6, err_msg=point)
 
 
 GENERAL = {

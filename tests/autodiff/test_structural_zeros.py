@@ -144,8 +144,17 @@ ROWS = [
     *[(f"reciprocal, {name}", lambda x: 1 / x, choose, POINT, HARMLESS) for name, choose in [*CHOICES.items()][::8]],
     *[(f"NaN, {name}", np.sin, choose, np.array([np.nan, *POINT[1:]]), None) for name, choose in NANS.items()],
 ]
-NAMES = [row[0] for row in ROWS]
-every = pytest.mark.parametrize(("pole", "choose", "point", "harmless"), [row[1:] for row in ROWS], ids=NAMES)
+FORMS = {
+    "reverse mode twice": lambda f, x, got, second: (jacrev(grad(f))(x), second),
+    "a batch": lambda f, x, got, second: (vmap(grad(f))(np.stack([x, x]))[1], got),
+    "a kernel": lambda f, x, got, second: (jit(grad(f), compile="wait")(x), got),
+}
+# the forms take turns; each row with all of them is slow
+TURNS = [
+    pytest.param(*row, form, id=f"{name}, {form}", marks=[pytest.mark.slow] * (number % len(FORMS) != turn))
+    for number, (name, *row) in enumerate(ROWS)
+    for turn, form in enumerate(FORMS)
+]
 
 
 @pytest.fixture(autouse=True)
@@ -170,8 +179,8 @@ def columns(function, x):
     return np.array([jvp(function, (x,), (e,))[1] for e in np.eye(len(x))])
 
 
-@every
-def test_left_out_elements_have_derivative_0(pole, choose, point, harmless):
+@pytest.mark.parametrize(("pole", "choose", "point", "harmless", "form"), TURNS)
+def test_left_out_elements_have_derivative_0(pole, choose, point, harmless, form):
     f = program(pole, choose)
     slope, second = grad(f), jacfwd(grad(f))
     got = slope(point)
@@ -181,9 +190,7 @@ def test_left_out_elements_have_derivative_0(pole, choose, point, harmless):
         np.testing.assert_allclose(second(point)[1:, 1:], second(harmless)[1:, 1:], rtol=1e-6)
     np.testing.assert_allclose(columns(f, point), got, rtol=1e-6)
     assert np.isfinite(second(point)).all() and not second(point)[0].any() and not second(point)[:, 0].any()
-    np.testing.assert_allclose(jacrev(grad(f))(point), second(point), rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(vmap(slope)(np.stack([point, point]))[1], got, rtol=1e-6)
-    np.testing.assert_allclose(jit(slope, compile="wait")(point), got, rtol=1e-6)
+    np.testing.assert_allclose(*FORMS[form](f, point, got, second(point)), rtol=1e-6, atol=1e-12)
 
 
 BEFORE = {

@@ -1,16 +1,5 @@
 """Run the tests of SciPy's functions as users run programs: a quarter less time for compositions of tested ops."""
 
-import pytest
+from tests.as_users import as_users_run_programs
 
-from anyshape import config
-
-
-@pytest.fixture(autouse=True)
-def _as_users_run_programs(request, monkeypatch):
-    """Verify no metadata and optimise no plans of few calls, which the sweeps of samples do for every op.
-
-    The slow tests do both.
-    """
-    if "slow" not in request.config.option.markexpr:
-        monkeypatch.setenv("ANYSHAPE_CHECK", "0")
-        monkeypatch.setattr(config, "optimize", "auto")
+__all__ = ["as_users_run_programs"]
